@@ -14,13 +14,15 @@ let package = Package(
     .library(name: "RunLoopKit", targets: ["RunLoopKit"]),
     .library(name: "RunLoopCore", targets: ["RunLoopCore"]),
     .library(name: "RunLoopThreads", targets: ["RunLoopThreads"]),
-    .library(name: "RunLoopPorts", targets: ["RunLoopPorts"]),
+    .library(name: "RunLoopSystemEvents", targets: ["RunLoopSystemEvents"]),
+    .library(name: "RunLoopSockets", targets: ["RunLoopSockets"]),
+    .library(name: "RunLoopMessages", targets: ["RunLoopMessages"]),
     .library(name: "RunLoopTesting", targets: ["RunLoopTesting"]),
     .library(name: "RunLoopTransactions", targets: ["RunLoopTransactions"]),
     .library(name: "RunLoopDisplay", targets: ["RunLoopDisplay"]),
     .library(name: "RunLoopDisplayTesting", targets: ["RunLoopDisplayTesting"]),
-    .library(name: "RunLoopNetworking", targets: ["RunLoopNetworking"]),
-    .library(name: "RunLoopNetworkingFoundation", targets: ["RunLoopNetworkingFoundation"]),
+    .library(name: "RunLoopHTTP", targets: ["RunLoopHTTP"]),
+    .library(name: "RunLoopURLConnection", targets: ["RunLoopURLConnection"]),
     .library(name: "RunLoopInstruments", targets: ["RunLoopInstruments"]),
     // Its target has another name: a target's name has to be unique among all packages of a client, a product's not.
     .executable(name: "runloop", targets: ["RunLoopTool"]),
@@ -33,10 +35,18 @@ let package = Package(
     .target(
       name: "RunLoopThreads", dependencies: ["RunLoopLibC", "RunLoopCore", "CRunLoopSystem"],
       swiftSettings: swiftSettings),
+    // What the kernel reports: signals, ends of children, changes of files. Below whatever else waits for descriptors.
+    .target(
+      name: "RunLoopSystemEvents", dependencies: ["RunLoopLibC", "RunLoopCore", "CRunLoopSystem"],
+      swiftSettings: swiftSettings),
     // OpenSSL is opened when the first secured connection is made: neither its headers nor the library are needed here.
     .target(name: "CRunLoopOpenSSL"),
     .target(
-      name: "RunLoopPorts", dependencies: ["RunLoopLibC", "RunLoopCore", "CRunLoopSystem", "CRunLoopOpenSSL"],
+      name: "RunLoopSockets",
+      dependencies: ["RunLoopLibC", "RunLoopCore", "RunLoopSystemEvents", "CRunLoopSystem", "CRunLoopOpenSSL"],
+      swiftSettings: swiftSettings),
+    .target(
+      name: "RunLoopMessages", dependencies: ["RunLoopLibC", "RunLoopCore", "RunLoopSystemEvents", "CRunLoopSystem"],
       swiftSettings: swiftSettings),
     .target(name: "RunLoopTesting", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
     .target(
@@ -46,7 +56,8 @@ let package = Package(
     .target(
       name: "RunLoopDisplay",
       dependencies: [
-        "RunLoopLibC", "CRunLoopTerminal", "RunLoopCore", "RunLoopThreads", "RunLoopPorts", "RunLoopTransactions",
+        "RunLoopLibC", "CRunLoopTerminal", "RunLoopCore", "RunLoopThreads", "RunLoopSystemEvents",
+        "RunLoopTransactions",
       ],
       swiftSettings: swiftSettings),
     .target(
@@ -55,8 +66,8 @@ let package = Package(
     // Opens libcurl when it is first needed, with declarations of its own: neither is needed to build.
     .target(name: "CLibCurl", cSettings: [.define("_GNU_SOURCE")]),
     .target(
-      name: "RunLoopNetworking",
-      dependencies: ["RunLoopLibC", "CLibCurl", "RunLoopCore", "RunLoopThreads", "RunLoopPorts"],
+      name: "RunLoopHTTP",
+      dependencies: ["RunLoopLibC", "CLibCurl", "RunLoopCore", "RunLoopThreads", "RunLoopSockets"],
       swiftSettings: swiftSettings),
     .target(name: "RunLoopFoundation", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
     .target(name: "CRunLoopKit", dependencies: ["CRunLoopSystem"], cSettings: [.define("_GNU_SOURCE")]),
@@ -64,13 +75,13 @@ let package = Package(
       name: "RunLoopKit",
       dependencies: [
         "RunLoopLibC", "CRunLoopKit", "CRunLoopSystem", "RunLoopCore", "RunLoopFoundation", "RunLoopInstruments",
-        "RunLoopPorts", "RunLoopThreads",
+        "RunLoopSockets", "RunLoopThreads",
       ],
       swiftSettings: swiftSettings),
     // Links FoundationNetworking, and so libcurl: nothing else may depend on it.
     .target(
-      name: "RunLoopNetworkingFoundation",
-      dependencies: ["RunLoopCore", "RunLoopFoundation", "RunLoopKit", "RunLoopNetworking", "RunLoopThreads"],
+      name: "RunLoopURLConnection",
+      dependencies: ["RunLoopCore", "RunLoopFoundation", "RunLoopKit", "RunLoopHTTP", "RunLoopThreads"],
       swiftSettings: swiftSettings),
     // The example of this name without its main function: the laboratory shows what it has in the main loop.
     .target(
@@ -80,7 +91,7 @@ let package = Package(
       name: "RunLoopLab",
       dependencies: [
         "RunLoopLibC", "CRunLoopSystem", "CRunLoopTools", "RunLoopCore", "RunLoopDisplay", "RunLoopInstruments",
-        "RunLoopNetworking", "RunLoopPorts", "RunLoopSymbols", "RunLoopThreads", "RunLoopTransactions",
+        "RunLoopHTTP", "RunLoopSockets", "RunLoopSymbols", "RunLoopThreads", "RunLoopTransactions",
         "RunLoopCatalog",
         "RunLoopTimeline",
       ],
@@ -120,7 +131,7 @@ let package = Package(
       swiftSettings: swiftSettings),
     // Two processes that exchange messages while either is killed.
     .executableTarget(
-      name: "message-stress", dependencies: ["RunLoopCore", "RunLoopPorts"], path: "Tests/MessageStress",
+      name: "message-stress", dependencies: ["RunLoopCore", "RunLoopMessages"], path: "Tests/MessageStress",
       swiftSettings: swiftSettings),
     // Uses the main loop and Core Foundation's in processes of its own, where nobody has made either.
     .executableTarget(
@@ -132,8 +143,8 @@ let package = Package(
     .executableTarget(
       name: "refused-calls",
       dependencies: [
-        "CallFilter", "RunLoopCore", "RunLoopInstruments", "RunLoopKit", "RunLoopNetworking", "RunLoopPorts",
-        "RunLoopThreads", "RunLoopTransactions", "TestSupport",
+        "CallFilter", "RunLoopCore", "RunLoopHTTP", "RunLoopInstruments", "RunLoopKit", "RunLoopMessages",
+        "RunLoopSockets", "RunLoopSystemEvents", "RunLoopThreads", "RunLoopTransactions", "TestSupport",
       ],
       path: "Tests/RefusedCalls", swiftSettings: swiftSettings),
     // A program that takes the terminal it runs in, and ends in every way that there is.
@@ -158,23 +169,27 @@ let package = Package(
     // Has loops that something keeps, and is asked what.
     .executableTarget(
       name: "kept-victim",
-      dependencies: ["RunLoopCore", "RunLoopInstruments", "RunLoopPorts", "RunLoopThreads", "TestSupport"],
+      dependencies: [
+        "RunLoopCore", "RunLoopInstruments", "RunLoopMessages", "RunLoopSockets", "RunLoopSystemEvents",
+        "RunLoopThreads", "TestSupport",
+      ],
       path: "Tests/KeptVictim", swiftSettings: swiftSettings),
     // Is called by each layer, and killed.
     .executableTarget(
       name: "named-victim",
       dependencies: [
         "RunLoopCore", "RunLoopDisplay", "RunLoopDisplayTesting", "RunLoopFoundation", "RunLoopKit",
-        "RunLoopNetworking",
-        "RunLoopNetworkingFoundation", "RunLoopPorts", "RunLoopThreads", "RunLoopTransactions", "TestSupport",
+        "RunLoopHTTP", "RunLoopMessages", "RunLoopSockets", "RunLoopSystemEvents", "RunLoopThreads",
+        "RunLoopTransactions", "RunLoopURLConnection", "TestSupport",
       ],
       path: "Tests/NamedVictim", swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopInstrumentsTests",
       dependencies: [
         "RunLoopInstruments", "RunLoopCore", "RunLoopCommands", "RunLoopDisplay", "RunLoopDisplayTesting", "RunLoopLab",
-        "RunLoopPorts", "RunLoopSymbols", "RunLoopThreads", "RunLoopTimeline", "CRunLoopAgent", "CRunLoopSystem",
-        "CRunLoopTools", "TestSupport", "hang-victim", "kept-victim", "named-victim", "recorded-victim", "RunLoopTool",
+        "RunLoopMessages", "RunLoopSockets", "RunLoopSymbols", "RunLoopSystemEvents", "RunLoopThreads",
+        "RunLoopTimeline", "CRunLoopAgent", "CRunLoopSystem", "CRunLoopTools", "TestSupport", "hang-victim",
+        "kept-victim", "named-victim", "recorded-victim", "RunLoopTool",
       ],
       swiftSettings: swiftSettings),
     .testTarget(name: "RunLoopCoreTests", dependencies: ["RunLoopCore", "TestSupport"], swiftSettings: swiftSettings),
@@ -182,12 +197,22 @@ let package = Package(
       name: "RunLoopThreadsTests", dependencies: ["RunLoopThreads", "RunLoopCore", "TestSupport", "async-main"],
       swiftSettings: swiftSettings),
     .testTarget(
-      name: "RunLoopTestingTests", dependencies: ["RunLoopTesting", "RunLoopCore", "RunLoopPorts", "RunLoopThreads"],
+      name: "RunLoopTestingTests", dependencies: ["RunLoopTesting", "RunLoopCore", "RunLoopSockets", "RunLoopThreads"],
       swiftSettings: swiftSettings),
     .testTarget(
-      name: "RunLoopPortsTests",
+      name: "RunLoopSystemEventsTests",
+      dependencies: ["RunLoopSystemEvents", "RunLoopCore", "CRunLoopSystem", "TestSupport"],
+      swiftSettings: swiftSettings),
+    .testTarget(
+      name: "RunLoopSocketsTests",
       dependencies: [
-        "RunLoopPorts", "RunLoopCore", "CRunLoopSystem", "CRunLoopOpenSSL", "TestSupport", "message-stress",
+        "RunLoopSockets", "RunLoopSystemEvents", "RunLoopCore", "CRunLoopSystem", "CRunLoopOpenSSL", "TestSupport",
+      ],
+      swiftSettings: swiftSettings),
+    .testTarget(
+      name: "RunLoopMessagesTests",
+      dependencies: [
+        "RunLoopMessages", "RunLoopSystemEvents", "RunLoopCore", "CRunLoopSystem", "TestSupport", "message-stress",
       ],
       exclude: ["MessagePortCorpus"], swiftSettings: swiftSettings),
     .testTarget(
@@ -202,23 +227,23 @@ let package = Package(
       ],
       swiftSettings: swiftSettings),
     .testTarget(
-      name: "RunLoopNetworkingTests",
+      name: "RunLoopHTTPTests",
       dependencies: [
-        "RunLoopNetworking", "RunLoopCore", "RunLoopPorts", "RunLoopTesting", "RunLoopThreads", "TestSupport",
+        "RunLoopHTTP", "RunLoopCore", "RunLoopSockets", "RunLoopTesting", "RunLoopThreads", "TestSupport",
       ],
       swiftSettings: swiftSettings),
     .testTarget(
-      name: "RunLoopNetworkingFoundationTests",
+      name: "RunLoopURLConnectionTests",
       dependencies: [
-        "RunLoopNetworkingFoundation", "RunLoopCore", "RunLoopNetworking", "RunLoopPorts", "RunLoopThreads",
+        "RunLoopURLConnection", "RunLoopCore", "RunLoopHTTP", "RunLoopSockets", "RunLoopThreads",
         "TestSupport",
       ],
       swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopKitTests",
       dependencies: [
-        "RunLoopCore", "RunLoopFoundation", "RunLoopInstruments", "RunLoopKit", "RunLoopThreads", "TestSupport",
-        "main-loops", "refused-calls", "thread-ends",
+        "RunLoopCore", "RunLoopFoundation", "RunLoopInstruments", "RunLoopKit", "RunLoopSockets", "RunLoopThreads",
+        "TestSupport", "main-loops", "refused-calls", "thread-ends",
       ],
       swiftSettings: swiftSettings),
     // Tests as anybody writes them, with one import.

@@ -30,7 +30,8 @@ let package = Package(
       name: "racer-ports",
       dependencies: [
         "CRace", "Race", .product(name: "RunLoopCore", package: "swift-run-loop"),
-        .product(name: "RunLoopPorts", package: "swift-run-loop"),
+        .product(name: "RunLoopMessages", package: "swift-run-loop"),
+        .product(name: "RunLoopSockets", package: "swift-run-loop"),
       ]),
     .executableTarget(
       name: "racer-nodes",
@@ -49,13 +50,13 @@ let package = Package(
       name: "tls-server",
       dependencies: [
         .product(name: "RunLoopCore", package: "swift-run-loop"),
-        .product(name: "RunLoopPorts", package: "swift-run-loop"),
+        .product(name: "RunLoopSockets", package: "swift-run-loop"),
       ]),
     .executableTarget(
       name: "network-ours",
       dependencies: [
         .product(name: "RunLoopCore", package: "swift-run-loop"),
-        .product(name: "RunLoopNetworking", package: "swift-run-loop"),
+        .product(name: "RunLoopHTTP", package: "swift-run-loop"),
       ]),
     .executableTarget(name: "network-Foundation", swiftSettings: beforeSwift6),
     .executableTarget(

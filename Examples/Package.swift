@@ -20,11 +20,12 @@ let core = Target.Dependency.product(name: "RunLoopCore", package: "swift-run-lo
 let threads = Target.Dependency.product(name: "RunLoopThreads", package: "swift-run-loop")
 let transactions = Target.Dependency.product(name: "RunLoopTransactions", package: "swift-run-loop")
 let display = Target.Dependency.product(name: "RunLoopDisplay", package: "swift-run-loop")
-let ports = Target.Dependency.product(name: "RunLoopPorts", package: "swift-run-loop")
+let sockets = Target.Dependency.product(name: "RunLoopSockets", package: "swift-run-loop")
+let systemEvents = Target.Dependency.product(name: "RunLoopSystemEvents", package: "swift-run-loop")
 
-let networking = Target.Dependency.product(name: "RunLoopNetworking", package: "swift-run-loop")
+let http = Target.Dependency.product(name: "RunLoopHTTP", package: "swift-run-loop")
 
-let networkingFoundation = Target.Dependency.product(name: "RunLoopNetworkingFoundation", package: "swift-run-loop")
+let urlConnection = Target.Dependency.product(name: "RunLoopURLConnection", package: "swift-run-loop")
 
 let package = Package(
   name: "swift-run-loop-examples",
@@ -32,29 +33,32 @@ let package = Package(
   dependencies: [.package(name: "swift-run-loop", path: "..")],
   targets: glib + [
     .executableTarget(name: "network-thread", dependencies: [core, threads], swiftSettings: swiftSettings),
-    .executableTarget(name: "echo-server", dependencies: [core, ports, threads], swiftSettings: swiftSettings),
-    .executableTarget(name: "echo-client", dependencies: [core, ports], swiftSettings: swiftSettings),
-    .executableTarget(name: "dns-responder", dependencies: [core, ports], swiftSettings: swiftSettings),
-    .executableTarget(name: "file-watcher", dependencies: [core, ports], swiftSettings: swiftSettings),
-    .executableTarget(name: "supervisor", dependencies: [core, ports], swiftSettings: swiftSettings),
+    .executableTarget(
+      name: "echo-server", dependencies: [core, sockets, systemEvents, threads], swiftSettings: swiftSettings),
+    .executableTarget(name: "echo-client", dependencies: [core, sockets], swiftSettings: swiftSettings),
+    .executableTarget(
+      name: "dns-responder", dependencies: [core, sockets, systemEvents], swiftSettings: swiftSettings),
+    .executableTarget(name: "file-watcher", dependencies: [core, systemEvents], swiftSettings: swiftSettings),
+    .executableTarget(name: "supervisor", dependencies: [core, sockets, systemEvents], swiftSettings: swiftSettings),
     .target(
       name: "CStore", cSettings: hasSQLite ? [.define("HAS_SQLITE")] : [],
       linkerSettings: hasSQLite ? [.linkedLibrary("sqlite3")] : []),
     .executableTarget(
       name: "pinned-database", dependencies: ["CStore", core, threads], swiftSettings: swiftSettings),
     .executableTarget(
-      name: "turn-commit", dependencies: ["CStore", core, ports, transactions], swiftSettings: swiftSettings),
+      name: "turn-commit", dependencies: ["CStore", core, sockets, systemEvents, transactions],
+      swiftSettings: swiftSettings),
     .executableTarget(
       name: "ui-catalog", dependencies: [core, display, transactions], swiftSettings: swiftSettings),
     .executableTarget(
-      name: "log-viewer", dependencies: [core, display, ports, transactions], swiftSettings: swiftSettings),
-    .executableTarget(name: "http-get", dependencies: [core, networking], swiftSettings: swiftSettings),
+      name: "log-viewer", dependencies: [core, display, systemEvents, transactions], swiftSettings: swiftSettings),
+    .executableTarget(name: "http-get", dependencies: [core, http], swiftSettings: swiftSettings),
     // Quick in a debug build, too: bodies of gigabytes are digested.
     .target(name: "CDigest", cSettings: [.unsafeFlags(["-O2"])]),
     .executableTarget(
-      name: "http-scenario", dependencies: ["CDigest", core, networking, threads], swiftSettings: swiftSettings),
+      name: "http-scenario", dependencies: ["CDigest", core, http, threads], swiftSettings: swiftSettings),
     // With the compiler's usual settings, as code that is ported has them.
-    .executableTarget(name: "ported-networking", dependencies: [networkingFoundation]),
+    .executableTarget(name: "ported-networking", dependencies: [urlConnection]),
     // One text, compiled with Foundation alone and with RunLoopKit beside it.
     .target(name: "DefectsAlone", swiftSettings: swiftSettings),
     .target(

@@ -3,7 +3,7 @@
 import Glibc
 import RunLoopCore
 
-@testable import RunLoopPorts
+@testable import RunLoopSockets
 
 /// What a receiver was told.
 private final class Told: @unchecked Sendable {

@@ -4,7 +4,7 @@ import CRunLoopSystem
 import Glibc
 import RunLoopCore
 
-@testable import RunLoopPorts
+@testable import RunLoopMessages
 
 /// A port with connections that the fuzzer makes itself.
 private let port: MessagePort.Local = {

@@ -4,7 +4,7 @@ import CRunLoopSystem
 import Glibc
 import RunLoopCore
 
-@testable import RunLoopPorts
+@testable import RunLoopMessages
 
 /// What a packet brings.
 private enum Thing: UInt8 {

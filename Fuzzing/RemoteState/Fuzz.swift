@@ -2,7 +2,7 @@
 
 import RunLoopCore
 
-@testable import RunLoopPorts
+@testable import RunLoopMessages
 
 /// What libFuzzer calls with bytes of its own: each two are something that happens to a remote port's messages.
 ///

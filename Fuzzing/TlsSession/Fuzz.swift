@@ -3,7 +3,7 @@
 import Glibc
 import RunLoopCore
 
-@testable import RunLoopPorts
+@testable import RunLoopSockets
 
 /// Both ends' contexts, made once: the certificate and the key are in the file that the environment names.
 private let contexts: (client: TLSContext, server: TLSContext) = {

@@ -189,35 +189,6 @@ int crl_message_poll(int socket, short events, int64_t nanoseconds) {
   return answer < 0 ? -errno : answer == 0 ? 0 : entry.revents;
 }
 
-enum { DIRECTORY = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
-
-int crl_message_open_directory(const char *path) { return result(open(path, DIRECTORY)); }
-int crl_message_open_directory_at(int directory, const char *name) { return result(openat(directory, name, DIRECTORY)); }
-int crl_message_make_directory(int directory, const char *name) { return result(mkdirat(directory, name, 0700)); }
-
-static void fill(crl_file_status *status, const struct stat *file) {
-  *status = (crl_file_status){.device = file->st_dev,
-                              .inode = file->st_ino,
-                              .mode = file->st_mode,
-                              .user = file->st_uid,
-                              .size = (uint64_t)file->st_size,
-                              .allocated = (uint64_t)file->st_blocks * 512};
-}
-
-int crl_message_status(int directory, const char *name, crl_file_status *status) {
-  struct stat file;
-  if (fstatat(directory, name, &file, AT_SYMLINK_NOFOLLOW) < 0) return -errno;
-  fill(status, &file);
-  return 0;
-}
-
-int crl_message_descriptor_status(int descriptor, crl_file_status *status) {
-  struct stat file;
-  if (fstat(descriptor, &file) < 0) return -errno;
-  fill(status, &file);
-  return 0;
-}
-
 int crl_message_open_lock(int directory, const char *name) {
   return crl_file_make_or_open(directory, name, 0600);
 }
@@ -225,31 +196,7 @@ int crl_message_open_lock(int directory, const char *name) {
 int crl_message_lock(int descriptor) { return result(flock(descriptor, LOCK_EX | LOCK_NB)); }
 int crl_message_unlink(int directory, const char *name) { return result(unlinkat(directory, name, 0)); }
 
-int crl_message_open_path(int directory, const char *name) {
-  return result(openat(directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
-}
-
 int crl_message_set_mode(int descriptor, uint32_t mode) { return result(fchmod(descriptor, mode)); }
-
-// The text of a small file; nothing if it cannot be read.
-static void read_text(const char *path, char *text, size_t size) {
-  int file = open(path, O_RDONLY | O_CLOEXEC);
-  ssize_t count = file < 0 ? -1 : read(file, text, size - 1);
-  if (file >= 0) close(file);
-  text[count > 0 ? count : 0] = 0;
-}
-
-int64_t crl_message_overflow_user(void) {
-  unsigned user = 65534;
-  unsigned long first, outside, count;
-  char text[128];
-  // The kernel accepts the whole range only where every number has a user, whatever namespaces are around this one.
-  read_text("/proc/self/uid_map", text, sizeof text);
-  if (sscanf(text, "%lu %lu %lu", &first, &outside, &count) == 3 && first == 0 && count == UINT32_MAX) return -1;
-  read_text("/proc/sys/kernel/overflowuid", text, sizeof text);
-  sscanf(text, "%u", &user);
-  return user;
-}
 
 int crl_message_memory(void) { return result(memfd_create("message", MFD_CLOEXEC | MFD_ALLOW_SEALING)); }
 

@@ -3,7 +3,7 @@
 public import FoundationEssentials
 public import RunLoopCore
 public import RunLoopInstruments
-public import RunLoopPorts
+public import RunLoopSockets
 public import RunLoopThreads
 
 // `localizedDescription` is the text of the error. Without these conformances Foundation prints "The operation could
@@ -31,11 +31,6 @@ extension PortError: LocalizedError {
 
 extension ThreadError: LocalizedError {
   /// The reason why the thread did not do what it was asked to.
-  public var errorDescription: String? { description }
-}
-
-extension MessagePortError: LocalizedError {
-  /// The reason why the message port could not be made, or the message not be sent.
   public var errorDescription: String? { description }
 }
 
@@ -79,22 +74,7 @@ extension HostConnectionError: LocalizedError {
   public var errorDescription: String? { description }
 }
 
-extension SignalError: LocalizedError {
-  /// The reason why the signal cannot be handled.
-  public var errorDescription: String? { description }
-}
-
-extension ChildProcessError: LocalizedError {
-  /// The reason why the child process cannot be waited for.
-  public var errorDescription: String? { description }
-}
-
 extension SpawnError: LocalizedError {
   /// The reason why the program was not started.
-  public var errorDescription: String? { description }
-}
-
-extension FileChangeError: LocalizedError {
-  /// The reason why the file or directory cannot be watched.
   public var errorDescription: String? { description }
 }

@@ -14,6 +14,5 @@
 @_exported public import class RunLoopFoundation.NotificationQueue
 @_exported public import class RunLoopFoundation.PortMessage
 @_exported public import protocol RunLoopFoundation.PortDelegate
-@_exported public import RunLoopPorts
 @_exported public import RunLoopThreads
 @_exported public import class RunLoopThreads.Thread

@@ -79,8 +79,9 @@ package enum FrameChoice: Equatable {
 
   /// The modules of this package, and those of the toolchain.
   private static let modules: Set<String> = [
-    "RunLoopCore", "RunLoopThreads", "RunLoopPorts", "RunLoopTransactions", "RunLoopFoundation", "RunLoopKit",
-    "RunLoopDisplay", "RunLoopDisplayTesting", "RunLoopNetworking", "RunLoopNetworkingFoundation",
+    "RunLoopCore", "RunLoopThreads", "RunLoopSystemEvents", "RunLoopSockets", "RunLoopMessages",
+    "RunLoopTransactions", "RunLoopFoundation", "RunLoopKit",
+    "RunLoopDisplay", "RunLoopDisplayTesting", "RunLoopHTTP", "RunLoopURLConnection",
     "RunLoopInstruments", "RunLoopTesting", "Dispatch", "Foundation", "FoundationEssentials",
     "FoundationNetworking", "Swift", "Synchronization", "_Concurrency",
   ]

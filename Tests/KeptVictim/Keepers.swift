@@ -2,7 +2,8 @@
 
 import Glibc
 import RunLoopCore
-import RunLoopPorts
+import RunLoopSockets
+import RunLoopSystemEvents
 import RunLoopThreads
 import TestSupport
 

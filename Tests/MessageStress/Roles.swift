@@ -2,7 +2,7 @@
 
 import Glibc
 import RunLoopCore
-import RunLoopPorts
+import RunLoopMessages
 import Synchronization
 
 let portName = "stress"

@@ -2,7 +2,7 @@
 
 import Glibc
 import RunLoopCore
-import RunLoopPorts
+import RunLoopMessages
 
 /// A process that has no room for the descriptors of a message says so, keeps none of them, and goes on.
 func starve() {

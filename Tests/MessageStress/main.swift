@@ -9,7 +9,6 @@
 
 import Glibc
 import RunLoopCore
-import RunLoopPorts
 
 let arguments = CommandLine.arguments
 func argument(_ index: Int, _ otherwise: Int) -> Int {

@@ -3,8 +3,9 @@
 import Glibc
 import RunLoopCore
 import RunLoopInstruments
-import RunLoopNetworking
-import RunLoopPorts
+import RunLoopHTTP
+import RunLoopMessages
+import RunLoopSockets
 
 /// Prints what the layers believe of the environment, and what is left for libcurl, which asks for itself.
 func printEnvironment() {

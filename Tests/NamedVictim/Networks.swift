@@ -2,7 +2,7 @@
 
 import Foundation
 import Glibc
-import RunLoopNetworkingFoundation
+import RunLoopURLConnection
 
 import class RunLoopCore.RunLoop
 

@@ -2,7 +2,8 @@
 
 import Glibc
 import RunLoopCore
-import RunLoopPorts
+import RunLoopMessages
+import RunLoopSockets
 import RunLoopThreads
 import TestSupport
 

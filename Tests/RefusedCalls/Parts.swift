@@ -2,7 +2,9 @@
 
 import Glibc
 import RunLoopCore
-import RunLoopPorts
+import RunLoopMessages
+import RunLoopSockets
+import RunLoopSystemEvents
 import RunLoopThreads
 import RunLoopTransactions
 import TestSupport

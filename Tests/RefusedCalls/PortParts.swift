@@ -3,8 +3,9 @@
 import CoreFoundation
 import Glibc
 import RunLoopCore
-import RunLoopNetworking
-import RunLoopPorts
+import RunLoopHTTP
+import RunLoopMessages
+import RunLoopSockets
 import RunLoopThreads
 import TestSupport
 

@@ -2,7 +2,8 @@
 
 import Glibc
 import RunLoopCore
-import RunLoopPorts
+import RunLoopSockets
+import RunLoopSystemEvents
 import TestSupport
 
 // Signals, child processes and file changes.

@@ -32,7 +32,7 @@ import Testing
           + "0D3EndC_Tg504$s14ab8Threads6d39C4wait3for2of5until5beginyx_AC0aB4Core4k8VyyAA0D5l13OYKXEtAMYKAA7M18RzlFfA2_"
           + "yyAMYKcfU_Tf1nnncn_n", nil
       ),
-      ("$s12RunLoopPorts6SocketC0aB4CoreE3fooyyF", nil),
+      ("$s14RunLoopSockets6SocketC0aB4CoreE3fooyyF", nil),
       ("$sSTsE7forEachyyy7ElementQzKXEKF", nil),
       ("$sSa6appendyyxnF", nil),
       ("$s10Foundation6NSLockC4lockyyF", nil),

@@ -2,6 +2,7 @@
 
 import Glibc
 import RunLoopKit
+import RunLoopSockets
 import TestSupport
 import XCTest
 

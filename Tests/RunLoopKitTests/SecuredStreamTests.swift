@@ -4,7 +4,7 @@ import Foundation
 import Glibc
 import RunLoopCore
 import RunLoopKit
-import RunLoopPorts
+import RunLoopSockets
 import RunLoopThreads
 import TestSupport
 import Testing

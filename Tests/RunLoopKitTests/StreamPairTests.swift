@@ -3,6 +3,7 @@
 import Foundation
 import Glibc
 import RunLoopKit
+import RunLoopSockets
 import TestSupport
 import Testing
 

@@ -2,7 +2,7 @@
 
 import Glibc
 import RunLoopCore
-import RunLoopPorts
+import RunLoopSockets
 import RunLoopTesting
 import Testing
 

@@ -9,7 +9,7 @@
 
 import Glibc
 import RunLoopCore
-import RunLoopNetworking
+import RunLoopHTTP
 import Synchronization
 
 func processorTime() -> (seconds: Double, peak: Int) {

@@ -3,7 +3,7 @@
 import CRace
 import Race
 import RunLoopCore
-import RunLoopPorts
+import RunLoopSockets
 
 private let rounds = 20
 private let window: Int32 = 16

@@ -4,7 +4,7 @@ import CRace
 import Glibc
 import Race
 import RunLoopCore
-import RunLoopPorts
+import RunLoopMessages
 
 private let payload = [UInt8](repeating: 7, count: Int(RACE_MESSAGE))
 private let rounds = 20

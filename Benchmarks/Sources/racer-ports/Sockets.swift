@@ -2,7 +2,7 @@
 
 import CRace
 import RunLoopCore
-import RunLoopPorts
+import RunLoopSockets
 
 func w11() {
   race_set_peer("RunLoopKit (sockets)")

@@ -8,7 +8,7 @@
 
 import Glibc
 import RunLoopCore
-import RunLoopPorts
+import RunLoopSockets
 
 nonisolated private func echo(_ socket: Socket, _ event: Socket.Event) {
   switch event {

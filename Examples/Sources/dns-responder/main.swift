@@ -10,7 +10,8 @@
 
 import Glibc
 import RunLoopCore
-import RunLoopPorts
+import RunLoopSockets
+import RunLoopSystemEvents
 
 func fail(_ message: String, status: Int32) -> Never {
   let line = Array("dns-responder: \(message)\n".utf8)

@@ -8,7 +8,7 @@
 
 import Glibc
 import RunLoopCore
-import RunLoopPorts
+import RunLoopSockets
 
 @Sendable func say(_ message: String) {
   var line = "echo-client: \(message)\n"

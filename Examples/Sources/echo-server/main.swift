@@ -14,7 +14,8 @@
 
 import Glibc
 import RunLoopCore
-import RunLoopPorts
+import RunLoopSockets
+import RunLoopSystemEvents
 import RunLoopThreads
 
 let usage = "usage: echo-server [--port N] [--host H] [--identity FILE]"

@@ -2,7 +2,7 @@
 
 import Glibc
 import RunLoopCore
-import RunLoopPorts
+import RunLoopSystemEvents
 
 /// Changes a directory while a resident loop watches it, and compares what it is told with what it did.
 struct Demo {

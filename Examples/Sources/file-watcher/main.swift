@@ -9,7 +9,7 @@
 
 import Glibc
 import RunLoopCore
-import RunLoopPorts
+import RunLoopSystemEvents
 
 /// One line for a change.
 func line(_ change: FileChange) -> String {

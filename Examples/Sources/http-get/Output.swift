@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import RunLoopNetworking
+import RunLoopHTTP
 
 /// What is shown of transfers: a line each on a terminal, which is redrawn, and a line at each end.
 final class Display {

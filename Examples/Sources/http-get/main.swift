@@ -10,7 +10,7 @@
 
 import Glibc
 import RunLoopCore
-import RunLoopNetworking
+import RunLoopHTTP
 
 func say(_ text: String) {
   var line = "http-get: \(text)\n"

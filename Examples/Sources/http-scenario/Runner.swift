@@ -2,7 +2,7 @@
 
 import Foundation
 import RunLoopCore
-import RunLoopNetworking
+import RunLoopHTTP
 import RunLoopThreads
 import Synchronization
 

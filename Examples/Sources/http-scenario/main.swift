@@ -9,7 +9,7 @@
 
 import Foundation
 import Glibc
-import RunLoopNetworking
+import RunLoopHTTP
 import RunLoopThreads
 
 func descriptorCount() -> Int {

@@ -3,7 +3,7 @@
 import Glibc
 import RunLoopCore
 import RunLoopDisplay
-import RunLoopPorts
+import RunLoopSystemEvents
 import RunLoopTransactions
 import Synchronization
 

@@ -9,7 +9,7 @@
 //     swift run --package-path Examples ported-networking
 
 import Foundation
-import RunLoopNetworkingFoundation
+import RunLoopURLConnection
 
 /// AFURLConnectionOperation, as the articles have it.
 final class ConnectionOperation: Operation, NSURLConnectionDataDelegate, @unchecked Sendable {

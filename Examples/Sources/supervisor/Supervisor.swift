@@ -2,7 +2,8 @@
 
 import Glibc
 import RunLoopCore
-import RunLoopPorts
+import RunLoopSockets
+import RunLoopSystemEvents
 
 /// Keeps programs running: starts each again when it has ended, later each time it ends soon, until it is told to stop.
 ///

@@ -9,7 +9,7 @@
 
 import Glibc
 import RunLoopCore
-import RunLoopPorts
+import RunLoopSockets
 
 func supervise(_ commands: [String]) throws {
   let programs = commands.map { Supervisor.Program(name: $0, arguments: ["/bin/sh", "-c", "exec \($0)"]) }

@@ -2,7 +2,7 @@
 
 import Glibc
 import RunLoopCore
-import RunLoopPorts
+import RunLoopSockets
 
 /// Sends numbers on many connections, one after the other on each.
 final class Load: @unchecked Sendable {

@@ -2,7 +2,8 @@
 
 import Glibc
 import RunLoopCore
-import RunLoopPorts
+import RunLoopSockets
+import RunLoopSystemEvents
 import RunLoopTransactions
 
 /// Answers each number when it is in the file.

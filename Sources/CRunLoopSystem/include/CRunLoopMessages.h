@@ -15,17 +15,6 @@ typedef struct crl_credentials {
   uint32_t group;
 } crl_credentials;
 
-// What a file is, and whose.
-typedef struct crl_file_status {
-  uint64_t device;
-  uint64_t inode;
-  uint32_t mode;
-  uint32_t user;
-  uint64_t size;
-  // How many bytes there is storage for: fewer than the size, if there are holes.
-  uint64_t allocated;
-} crl_file_status;
-
 // A socket that carries packets (AF_UNIX, SOCK_SEQPACKET); it is closed on exec and blocks.
 int crl_message_socket(void);
 
@@ -77,24 +66,13 @@ int crl_message_can_allocate(size_t size);
 // Waits until a socket can be read or written (POLLIN, POLLOUT), at most so many nanoseconds (negative: indefinitely).
 int crl_message_poll(int socket, short events, int64_t nanoseconds);
 
-// Directories and files. A directory is open as a path, and names are looked up in it, so that what was checked is what
-// is used. Nothing follows a symbolic link at the end of a path.
-int crl_message_open_directory(const char *path);
-int crl_message_open_directory_at(int directory, const char *name);
-int crl_message_make_directory(int directory, const char *name);
-int crl_message_status(int directory, const char *name, crl_file_status *status);
-int crl_message_descriptor_status(int descriptor, crl_file_status *status);
+// The files of names, in a directory that is open as a path. Nothing follows a symbolic link at the end of a path.
 int crl_message_open_lock(int directory, const char *name);
 int crl_message_lock(int descriptor);
 int crl_message_unlink(int directory, const char *name);
-int crl_message_open_path(int directory, const char *name);
 
 // Sets the permissions of an open file.
 int crl_message_set_mode(int descriptor, uint32_t mode);
-
-// The user id that the kernel reports for users of other user namespaces who have none here; -1 if this namespace has
-// an id for every user, as the initial one does.
-int64_t crl_message_overflow_user(void);
 
 // Memory that is a file, which can be passed, and sealed so that it can be neither changed nor shortened.
 int crl_message_memory(void);

@@ -20,6 +20,7 @@
 #include "CRunLoopInstruments.h"
 #include "CRunLoopSockets.h"
 #include "CRunLoopMessages.h"
+#include "CRunLoopUsers.h"
 #include "CRunLoopSafety.h"
 #include "CRunLoopSources.h"
 #include "CRunLoopPlaced.h"

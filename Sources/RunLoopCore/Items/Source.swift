@@ -123,7 +123,7 @@ extension RunLoop {
     /// A source that is signalled again before it has run keeps its place and runs once. If the source is in no mode,
     /// the signal is kept until it is in one. An invalid source ignores the signal. This does not wake a loop. Can be
     /// called from any thread, but not in a signal handler, because it takes a lock: use a `SignalSource` of
-    /// RunLoopPorts there. The corresponding Core Foundation function is `CFRunLoopSourceSignal`.
+    /// `RunLoopSystemEvents` there. The corresponding Core Foundation function is `CFRunLoopSourceSignal`.
     @inline(never)
     public func signal() {
       var word = reference.word.load(ordering: .relaxed)

@@ -9,7 +9,7 @@ extension RunLoop {
   /// Blocks of a mode run in the order in which they were posted. A sleeping loop is woken; if the loop is awake, a
   /// post makes no system call. If the loop's thread has ended, the loop releases the block and reports so; where a
   /// `Bool` is expected, the call returns whether the loop took the block. Can be called from any thread, but not in a
-  /// signal handler, because it takes a lock: use a `SignalSource` of RunLoopPorts there.
+  /// signal handler, because it takes a lock: use a `SignalSource` of `RunLoopSystemEvents` there.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopPerformBlock`, the Foundation method `perform(_:)`.
   ///

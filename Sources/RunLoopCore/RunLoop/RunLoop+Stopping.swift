@@ -51,8 +51,8 @@ extension RunLoop {
   ///
   /// Without an active run, the stop is forgotten. A sleeping loop is woken. Can be called from any thread, and in a
   /// signal handler, on a loop that was obtained before: it takes no lock, allocates nothing and leaves `errno` as it
-  /// was. To do more than this at a signal, use a `SignalSource` of RunLoopPorts. The corresponding Core Foundation
-  /// function is `CFRunLoopStop`, which must not be called in a signal handler.
+  /// was. To do more than this at a signal, use a `SignalSource` of `RunLoopSystemEvents`. The corresponding Core
+  /// Foundation function is `CFRunLoopStop`, which must not be called in a signal handler.
   public func stop() {
     table.checkFork()
     if stopFlag.stop() { rouse(by: .post(.unknown)) }

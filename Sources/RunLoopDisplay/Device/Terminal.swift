@@ -3,7 +3,7 @@
 internal import CRunLoopTerminal
 internal import RunLoopLibC
 import RunLoopCore
-import RunLoopPorts
+import RunLoopSystemEvents
 
 /// The terminal that a program runs in, as a screen of cells.
 ///

@@ -3,7 +3,7 @@
 internal import CRunLoopTerminal
 internal import RunLoopLibC
 import RunLoopCore
-import RunLoopPorts
+import RunLoopSystemEvents
 
 /// The descriptors of a terminal that is taken, and the sources that serve it.
 @MainActor

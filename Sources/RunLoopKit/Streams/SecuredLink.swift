@@ -2,7 +2,7 @@
 
 import Foundation
 import RunLoopCore
-import RunLoopPorts
+import RunLoopSockets
 
 /// The secured connection of two streams: a socket on the library's loop, and what it has received.
 ///

@@ -4,7 +4,7 @@ import CRunLoopSystem
 import Foundation
 import RunLoopLibC
 import RunLoopCore
-import RunLoopPorts
+import RunLoopSockets
 import RunLoopThreads
 
 /// The connection that two streams share.

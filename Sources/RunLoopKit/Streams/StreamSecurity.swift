@@ -2,7 +2,7 @@
 
 public import Foundation
 import RunLoopCore
-import RunLoopPorts
+import RunLoopSockets
 
 extension Stream.PropertyKey {
   /// The `TLSContext` with which the streams of `Stream.getStreamsToHost(withName:port:inputStream:outputStream:)`

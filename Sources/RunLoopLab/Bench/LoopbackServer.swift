@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopCore
-import RunLoopNetworking
-import RunLoopPorts
+import RunLoopHTTP
+import RunLoopSockets
 import RunLoopThreads
 
 /// A web server on the loopback interface, for the experiments that need one: on a thread and a loop of its own.

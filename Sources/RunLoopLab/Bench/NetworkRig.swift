@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopCore
-import RunLoopNetworking
+import RunLoopHTTP
 import RunLoopThreads
 
 /// A client and a server on the loopback interface, with the client's loader watched.

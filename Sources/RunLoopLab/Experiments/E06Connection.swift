@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopCore
-import RunLoopNetworking
+import RunLoopHTTP
 
 /// E6: the threads and sources of a request, from its start to its delegate.
 struct ConnectionPath: Experiment {

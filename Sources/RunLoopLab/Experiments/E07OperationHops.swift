@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopCore
-import RunLoopNetworking
+import RunLoopHTTP
 import RunLoopThreads
 
 /// E7: what AFNetworking's operations do on their own thread.

@@ -33,8 +33,8 @@ extension Thread {
   /// can end a `guard` or a function that returns a value. The corresponding Foundation method is `exit()`, which
   /// returns nothing.
   ///
-  /// A source, port or socket of RunLoopPorts whose handler the thread leaves this way is held by the frames that
-  /// called the handler, and keeps its descriptors, its signal or its name: invalidate it before.
+  /// A message port, a socket or a source of system events whose handler the thread leaves this way is held by the
+  /// frames that called the handler, and keeps its descriptors, its signal or its name: invalidate it before.
   ///
   /// - Precondition: The calling thread is not the main one, and does not run a job of an actor or a task, which would
   ///   never be finished. Both are fatal errors that say so.

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CLibCurl
+import RunLoopLibC
+import RunLoopCore
+import RunLoopSockets
+
+extension Attempt {
+  /// Sets in the library what the exchange is to be; throws if it has no memory, or was built without what is asked
+  /// for.
+  ///
+  /// - Parameter shape: What it has in common with others; nil if it is like no other.
+  func setUp(_ shape: Handle.Shape?) throws(HTTP.Error) {
+    var failed: Int32 = 0
+    func check(_ code: Int32) { if code != 0, failed == 0 { failed = code } }
+    // A handle that is set up is one for requests of this shape.
+    if handle.isSetUp { check(handle.setAddressesAgain()) } else { try setUpAll(check) }
+    handle.errorText.pointee = 0
+    check(handle.set(url: exchange.address.requestText))
+    check(
+      handle.set(
+        fields: exchange.fields, hasBody: hasBody, isTunneled: exchange.proxy != nil && exchange.address.isTLS))
+    // Further requests to an encrypted server wait for its connection, which may take them all.
+    waitsForMultiplexing =
+      exchange.address.isTLS && transfer.configuration.version != .http1
+      && loader.multiplexes(exchange.address) != false
+    check(handle.set(waitsForMultiplexing: waitsForMultiplexing))
+    if exchange.address.isTLS, CurlLibrary.usesOpenSSL { check(clc_set_encryption(easy, number)) }
+    guard failed != Int32(clc_out_of_memory) else {
+      throw HTTP.Error(.cannotConnect, "libcurl has no memory for a request")
+    }
+    guard failed == 0 else {
+      throw HTTP.Error(.invalidRequest, "libcurl cannot do this: \(String(cString: clc_easy_text(failed))) (\(failed))")
+    }
+    // Of a shape that it has already, it keeps its own.
+    if !handle.isSetUp { handle.shape = shape }
+    handle.attempt = self
+  }
+
+  /// Sets what requests of the same shape have in common, and all of one that has none.
+  private func setUpAll(_ check: (Int32) -> Void) throws(HTTP.Error) {
+    var isCut = false
+    func set(_ option: some BinaryInteger, _ value: Int) { check(clc_set_long(easy, Int32(option), value)) }
+    func set(_ option: some BinaryInteger, _ text: String) {
+      // The library would take what is before a zero byte: another file, socket or name.
+      guard let whole = try? CText(text) else { return isCut = true }
+      check(whole.withPointer { clc_set_text(easy, Int32(option), $0) })
+    }
+    func set(_ option: some BinaryInteger, pointer: UnsafeMutableRawPointer?) {
+      check(clc_set_pointer(easy, Int32(option), pointer))
+    }
+    let configuration = transfer.configuration
+
+    set(clc_option_own_data, pointer: handle.context)
+    set(clc_option_path_as_is, 1)
+    set(clc_option_protocols, Int(clc_protocols_web))
+    set(clc_option_no_signal, 1)
+    set(clc_option_error_buffer, pointer: handle.errorText)
+    // The body is decoded here, where an end that is missing is noticed.
+    set(clc_option_content_decoding, 0)
+    if !limitsConnecting { set(clc_option_connect_timeout, connectMilliseconds) }
+    let isPlain = !exchange.address.isTLS
+    let isPlainHTTP2 = isPlain && configuration.version == .http2 && exchange.proxy == nil
+    let isAlone = isPlainHTTP2 && !CurlLibrary.keepsPlainHTTP2
+    if exchange.isFresh || isAlone { set(clc_option_fresh_connect, 1) }
+    if isAlone || isPlain && (!CurlLibrary.asksBeforeRequest || configuration.unixSocket != nil) {
+      set(clc_option_forbid_reuse, 1)
+    }
+
+    // The method and the body.
+    if exchange.method == "HEAD" {
+      set(clc_option_no_body, 1)
+    } else if hasBody {
+      set(clc_option_upload, 1)
+      check(clc_set_offset(easy, Int32(clc_option_upload_size), uploadSize ?? -1))
+      set(clc_option_custom_request, exchange.method)
+    } else {
+      set(clc_option_http_get, 1)
+      if exchange.method != "GET" { set(clc_option_custom_request, exchange.method) }
+    }
+    switch configuration.version {
+    case .automatic: set(clc_option_http_version, isPlain ? Int(clc_http_1_1) : Int(clc_http_2_by_tls))
+    case .http1: set(clc_option_http_version, Int(clc_http_1_1))
+    case .http2: set(clc_option_http_version, Int(clc_http_2_at_once))
+    }
+
+    // Where it goes.
+    check(handle.set(addresses: exchange.resolveLines))
+    if let path = configuration.unixSocket {
+      if path.hasPrefix("@") {
+        set(clc_option_unix_abstract, String(path.dropFirst()))
+      } else {
+        set(clc_option_unix_path, path)
+      }
+    }
+    // An empty text: the library does not look at the environment.
+    set(clc_option_proxy, exchange.proxy.map { "\($0.scheme)://\($0.hostText):\($0.port)" } ?? "")
+    set(clc_option_no_proxy, "")
+    if let proxy = exchange.proxy {
+      set(clc_option_suppress_connect_headers, 1)
+      if let user = proxy.user {
+        set(clc_option_proxy_authentication, exchange.proxyAuthentication ?? Int(clc_basic) | Int(clc_digest))
+        set(clc_option_proxy_user, user)
+        set(clc_option_proxy_password, proxy.password ?? "")
+      }
+    }
+
+    setTrust(configuration.trust, set)
+    setFunctions(set, check)
+    // Which one is not said: it may be a password.
+    if isCut {
+      throw HTTP.Error(.invalidRequest, "a path, name or password of the configuration contains a zero byte")
+    }
+  }
+
+  /// A timeout as the library takes it, whose zero would be its own five minutes.
+  static func milliseconds(ofConnectTimeout timeout: Duration) -> Int {
+    max(1, Int(Int32(clamping: Int64(saturating: timeout) / 1_000_000)))
+  }
+
+  var connectMilliseconds: Int { Self.milliseconds(ofConnectTimeout: transfer.settings.value.connectTimeout) }
+
+  /// Whether it is looked at here how long making a connection takes, and not by the library: that would look again
+  /// whenever something happens to one of its transfers, most of which have their connection.
+  ///
+  /// The library divides the time between several addresses. Without a limit it takes five minutes, and a library that
+  /// does not ask before a request does not say that the connection was made.
+  var limitsConnecting: Bool {
+    CurlLibrary.asksBeforeRequest && exchange.addresses.count <= 1 && connectMilliseconds < 300_000
+  }
+
+  private func setTrust(_ trust: HTTP.Trust, _ set: (Int, String) -> Void) {
+    if let roots = trust.roots {
+      set(Int(clc_option_ca_file), roots)
+      set(Int(clc_option_proxy_ca_file), roots)
+      // The library may have been built with a directory of the system's roots, which would count too. A library that
+      // knows no directories rejects this, and has none.
+      _ = clc_set_pointer(easy, Int32(clc_option_ca_directory), nil)
+      _ = clc_set_pointer(easy, Int32(clc_option_proxy_ca_directory), nil)
+    }
+    if !trust.pins.isEmpty {
+      set(Int(clc_option_pinned_key), trust.pins.map { "sha256//" + $0 }.joined(separator: ";"))
+    }
+    if let certificate = trust.certificate {
+      set(Int(clc_option_certificate), certificate.chain)
+      set(Int(clc_option_key), certificate.key)
+      if let password = certificate.password { set(Int(clc_option_key_password), password) }
+    }
+    if trust.allowsInvalidCertificates {
+      _ = clc_set_long(easy, Int32(clc_option_verify_peer), 0)
+      _ = clc_set_long(easy, Int32(clc_option_verify_host), 0)
+    }
+  }
+
+  private func setFunctions(_ set: (Int, UnsafeMutableRawPointer?) -> Void, _ check: (Int32) -> Void) {
+    set(Int(clc_option_header_data), handle.context)
+    check(clc_set_data_function(easy, Int32(clc_option_header_function), attemptHeaderFunction))
+    set(Int(clc_option_write_data), handle.context)
+    check(clc_set_data_function(easy, Int32(clc_option_write_function), attemptWriteFunction))
+    if hasBody {
+      set(Int(clc_option_read_data), handle.context)
+      check(clc_set_data_function(easy, Int32(clc_option_read_function), attemptReadFunction))
+      set(Int(clc_option_seek_data), handle.context)
+      check(clc_set_seek_function(easy, attemptSeekFunction))
+    }
+    if CurlLibrary.asksBeforeRequest {
+      set(Int(clc_option_prerequest_data), handle.context)
+      check(clc_set_prerequest_function(easy, attemptPrerequestFunction))
+      if exchange.proxy != nil, exchange.address.isTLS {
+        check(clc_set_long(easy, Int32(clc_option_no_progress), 0))
+        set(Int(clc_option_progress_data), handle.context)
+        check(clc_set_progress_function(easy, attemptProgressFunction))
+      }
+    }
+    set(Int(clc_option_debug_data), handle.context)
+    check(clc_set_debug_function(easy, attemptDebugFunction))
+    set(Int(clc_option_open_socket_data), handle.context)
+    check(clc_set_open_socket_function(easy, attemptOpenSocketFunction))
+    // A connection outlives the transfer that has made it: its socket is the loader's.
+    set(Int(clc_option_close_socket_data), Unmanaged.passUnretained(loader).toOpaque())
+    check(clc_set_close_socket_function(easy, loaderCloseFunction))
+  }
+}
+
+extension Exchange {
+  /// What requests that are set up alike have in common; nil if this is like no other.
+  ///
+  /// - Parameter known: A shape that is returned if this has it.
+  func shape(_ settings: OwnConfiguration, hasBody: Bool, orElse known: Handle.Shape?) -> Handle.Shape? {
+    guard method == "GET", !hasBody, proxy == nil else { return nil }
+    let lines = resolveLines
+    if let known, known.settings === settings, known.isTLS == address.isTLS, known.isFresh == isFresh,
+      known.addresses == lines
+    {
+      return known
+    }
+    return Handle.Shape(settings: settings, isTLS: address.isTLS, isFresh: isFresh, addresses: lines)
+  }
+
+  /// The addresses, as the library takes them.
+  var resolveLines: [String] {
+    guard !addresses.isEmpty else { return [] }
+    let target = proxy ?? address
+    let texts = addresses.compactMap { address in address.host.map { address.family == .ipv6 ? "[\($0)]" : $0 } }
+    return ["-\(target.host):\(target.port)", "+\(target.host):\(target.port):\(texts.joined(separator: ","))"]
+  }
+}
+
+// What libcurl calls.
+
+private let attemptHeaderFunction: clc_data_function = { bytes, size, count, context in
+  guard let attempt = Handle.attempt(at: context) else { return 0 }
+  clc_note_progress()
+  let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
+  return attempt.takeLine(line) ? line.count : 0
+}
+
+private let attemptWriteFunction: clc_data_function = { bytes, size, count, context in
+  guard let attempt = Handle.attempt(at: context) else { return 0 }
+  clc_note_progress()
+  return attempt.takeBody(UnsafeRawBufferPointer(start: bytes, count: size * count))
+}
+
+private let attemptDebugFunction: clc_debug_function = { _, kind, bytes, count, context in
+  guard kind == Int32(clc_debug_data_in), let attempt = Handle.attempt(at: context) else { return 0 }
+  attempt.takeWire(UnsafeRawBufferPointer(start: bytes, count: count))
+  return 0
+}
+
+private let attemptReadFunction: clc_data_function = { bytes, size, count, context in
+  guard let attempt = Handle.attempt(at: context) else { return Int(clc_read_abort) }
+  clc_note_progress()
+  return attempt.readBody(UnsafeMutableRawBufferPointer(start: bytes, count: size * count))
+}
+
+private let attemptSeekFunction: clc_seek_function = { context, offset, _ in
+  guard offset == 0, let attempt = Handle.attempt(at: context) else { return Int32(clc_seek_fail) }
+  return attempt.rewind()
+}
+
+private let attemptPrerequestFunction: clc_prerequest_function = { context, peer, own, peerPort, ownPort in
+  guard let attempt = Handle.attempt(at: context) else { return Int32(clc_prerequest_abort) }
+  return attempt.aboutToSend(SocketWatch.Said(own: own, ownPort: ownPort, peer: peer, peerPort: peerPort))
+}
+
+private let attemptProgressFunction: clc_progress_function = { context, _, _, _, _ in
+  Handle.attempt(at: context)?.looks() ?? 1
+}
+
+private let attemptOpenSocketFunction: clc_open_socket_function = { context, _, wanted in
+  guard let attempt = Handle.attempt(at: context), let wanted else { return -1 }
+  return attempt.openSocket(wanted.pointee)
+}

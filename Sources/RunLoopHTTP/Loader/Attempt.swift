@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CLibCurl
+import RunLoopLibC
+import RunLoopCore
+import RunLoopThreads
+import RunLoopSockets
+import Synchronization
+
+/// What one exchange with a server is to be.
+struct Exchange {
+  var address: WebAddress
+  var method: String
+  /// All fields that the library does not make.
+  var fields: [HTTP.Headers.Field]
+  /// From which byte on the body is asked for.
+  var range: Int64?
+  /// The addresses of the host, or of the proxy; empty if the library needs none.
+  var addresses: [SocketAddress]
+  /// Whether no kept connection may be used.
+  var isFresh: Bool
+  var proxy: WebAddress?
+  /// By what the proxy's credential is sent, where a proxy has asked before; nil: by what the proxy asks for.
+  var proxyAuthentication: Int?
+}
+
+/// What a transfer makes of bytes that it is given.
+enum Take {
+  case taken
+  /// They are to be given again later.
+  case pause
+  /// No more: either it has failed, or enough has arrived.
+  case stop
+}
+
+/// One exchange, by one of libcurl's transfers.
+///
+/// The loader's thread.
+final class Attempt {
+  // Nothing is called while a variable is being changed, so that they are not checked for overlapping accesses.
+
+  /// It lets go of its attempts when it closes.
+  let loader: Loader
+  let transfer: Transfer
+  let handle: Handle
+  let exchange: Exchange
+  /// Where the loader has it among those that the library has; the loader's.
+  @exclusivity(unchecked) var place: Int?
+  @exclusivity(unchecked) private(set) var reader: HeadReader
+  /// What the body's chunks are; nil if it has none.
+  @exclusivity(unchecked) private var chunks: ChunkReader?
+  private let source: (any BodySource)?
+  /// Why we ended it, in the place of what the library says.
+  @exclusivity(unchecked) private(set) var failure: HTTP.Error? {
+    didSet { hasFailed = failure != nil }
+  }
+  @exclusivity(unchecked) private var hasFailed = false
+  /// Whether the connection had bytes that nobody asked for, so that another is needed.
+  @exclusivity(unchecked) private(set) var needsFresh = false
+  /// Whether it uses a connection of HTTP/2 on which another was answered before.
+  @exclusivity(unchecked) private var isKept = false
+  /// Whether it has left the library's queue.
+  @exclusivity(unchecked) private(set) var hasBegun = false
+  /// Whether it waits for a connection of another that may take it, too.
+  @exclusivity(unchecked) var waitsForMultiplexing = false
+  @exclusivity(unchecked) private(set) var requests = 0
+  /// Until when a connection has to be made that it has begun to make.
+  @exclusivity(unchecked) var connectDue = Tick.never
+  @exclusivity(unchecked) private(set) var sent: Int64 = 0
+  @exclusivity(unchecked) private(set) var hasSentAll = false
+  @exclusivity(unchecked) var opened: [Int32] = []
+  @exclusivity(unchecked) private var connection: SocketWatch?
+  /// Why a socket could not be made.
+  var socketFailure: String?
+  /// Whether the proxy has asked for its credential.
+  @exclusivity(unchecked) private(set) var isAskedByProxy = false
+  /// Whether the proxy has asked after a body that cannot be read again.
+  private(set) var needsBodyForProxy = false
+  /// How often the library has looked for more of the proxy's answer to CONNECT, byte by byte.
+  private var looksAtProxy = 0
+  /// How many bytes such an answer may have.
+  static let mostOfProxy = 2 * Transfer.drainLimit
+  @exclusivity(unchecked) private(set) var isReceivingPaused = false {
+    didSet { if isReceivingPaused != oldValue { connection?.flood?.noteHold(isReceivingPaused) } }
+  }
+  @exclusivity(unchecked) private(set) var isSendingPaused = false
+
+  /// What names it, never again; not zero.
+  let number: UInt
+  // Relaxed: each number is given once.
+  private static let lastNumber = Atomic<UInt>(0)
+
+  init(
+    _ loader: Loader, _ transfer: Transfer, _ handle: Handle, _ exchange: consuming Exchange,
+    _ source: (any BodySource)?
+  ) {
+    self.loader = loader
+    self.transfer = transfer
+    self.handle = handle
+    reader = Self.makeReader(transfer.settings, exchange)
+    self.exchange = exchange
+    self.source = source
+    number = Self.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
+    hasBegun = !CurlLibrary.asksBeforeRequest
+  }
+
+  var easy: OpaquePointer { handle.easy }
+
+  private static func makeReader(_ settings: OwnConfiguration, _ exchange: Exchange) -> HeadReader {
+    let speaksHTTP2 =
+      switch settings.value.version {
+      case .automatic: exchange.address.isTLS
+      case .http1: false
+      case .http2: true
+      }
+    return HeadReader(limit: settings.value.maximumHead, speaksHTTP2: speaksHTTP2)
+  }
+
+  /// Whether its connection was ended as too much came on it that is part of no answer.
+  private var wasFlooded: Bool {
+    guard let connection else { return false }
+    return connection.flood?.wasFlooded == true || connection.opener != 0 && clc_was_flooded(connection.opener) != 0
+  }
+
+  static let flooded = HTTP.Error(
+    .badServerResponse, "the server sends more and more that is part of no answer")
+
+  var speaksPlainHTTP2: Bool {
+    !exchange.address.isTLS && exchange.proxy == nil && transfer.configuration.version == .http2
+  }
+
+  /// Whether it must not be sent twice.
+  private var isOnce: Bool { !HTTP.Request.isIdempotent(exchange.method) }
+
+  func fail(_ error: HTTP.Error) { if failure == nil { failure = error } }
+
+  /// Bytes have come on its connection.
+  func noteActivity() { if transfer.attempt === self { transfer.noteActivity() } }
+
+  /// Gives the body back; the library has let go of it.
+  func release() {
+    source?.close()
+    isReceivingPaused = false
+    // Nothing more comes to it.
+    if let connection, connection.attempt === self { connection.attempt = nil }
+    for descriptor in opened where loader.watches[descriptor]?.attempt === self {
+      loader.watches[descriptor]?.attempt = nil
+    }
+  }
+
+  /// What has come of it, when the library says that it has ended.
+  func outcome(_ code: Int32) -> HTTP.Error? {
+    if let failure { return failure }
+    if wasFlooded { return Self.flooded }
+    if code == 0 {
+      guard reader.isComplete else {
+        return HTTP.Error(.connectionLost, "the connection ended within the head of the answer")
+      }
+      guard !wasCut else {
+        return HTTP.Error(.connectionLost, "the encrypted connection was cut, and the body has no length")
+      }
+      return nil
+    }
+    let said = CurlFailure(
+      code: code, text: String(cString: handle.errorText),
+      systemError: Int32(clc_get_long(easy, Int32(clc_info_system_error))),
+      connectStatus: clc_get_long(easy, Int32(clc_info_connect_code)), usesProxy: exchange.proxy != nil,
+      wasConnected: requests > 0 || reader.hasBegun, isBeforeAnswer: !reader.hasBegun,
+      wantedCertificate: clc_wanted_certificate(number) != 0, wasKept: isKept, alert: alert,
+      isSecuring: exchange.address.isTLS && !opened.isEmpty && requests == 0 && !reader.hasBegun, progress: progress)
+    if said.isEndOfKept, !isOnce { needsFresh = true }
+    return HTTP.Error(said.errorCode, socketFailure.map { "\(said.detail); \($0)" } ?? said.detail)
+  }
+
+  /// The alert that has ended its connection; nil if there was none, or it is not known.
+  private var alert: CurlFailure.Alert? {
+    guard exchange.address.isTLS, CurlLibrary.usesOpenSSL else { return nil }
+    var isOwn: Int32 = 0
+    // Those of a kept connection are noted under the attempt that has made it.
+    let opener = connection.map(\.opener) ?? 0
+    // Unless libcurl has opened another in the place of a kept one that was dead.
+    let number = clc_alert(opened.isEmpty && opener != 0 ? opener : number, &isOwn)
+    return number < 0 ? nil : CurlFailure.Alert(number: Int(number), isOwn: isOwn != 0)
+  }
+
+  private var progress: CurlFailure.Progress {
+    guard reader.hasBegun else { return .nothing }
+    // After an interim response nothing of the next has arrived.
+    guard reader.isComplete else { return reader.isWithinHead ? .head(byteCount: reader.byteCount) : .nothing }
+    return chunks.map { .chunks($0.state) } ?? .body
+  }
+
+  /// Whether the end of the connection is the only end of the body, and it is not the server's.
+  private var wasCut: Bool {
+    guard reader.endsWithConnection, exchange.address.isTLS, CurlLibrary.usesOpenSSL, clc_notes_ends() != 0,
+      let connection, connection.opener != 0
+    else { return false }
+    return exchange.method != "HEAD" && clc_was_ended(connection.opener) == 0
+  }
+
+  var timings: HTTP.Timings {
+    func time(_ info: some BinaryInteger) -> Duration { .microseconds(clc_get_offset(easy, Int32(info))) }
+    var timings = HTTP.Timings()
+    timings.connected = time(clc_info_time_connected)
+    timings.secured = time(clc_info_time_shaken)
+    timings.sent = time(clc_info_time_sent)
+    timings.firstByte = time(clc_info_time_first_byte)
+    return timings
+  }
+
+  // Holding, outside of the library.
+
+  /// Lets the library give what it has kept.
+  func resumeReceiving() {
+    guard isReceivingPaused else { return }
+    isReceivingPaused = false
+    applyPause()
+  }
+
+  /// The body that is sent has something, or an end.
+  func resumeSending() {
+    guard isSendingPaused else { return }
+    isSendingPaused = false
+    if transfer.attempt === self { transfer.waitsForPeer(since: loader.loop.clockNow) }
+    applyPause()
+  }
+
+  private func applyPause() {
+    let what = (isReceivingPaused ? Int(clc_pause_receiving) : 0) | (isSendingPaused ? Int(clc_pause_sending) : 0)
+    loader.inside { _ = clc_easy_pause(easy, Int32(what)) }
+  }
+}
+
+// What the library calls. Nothing here calls the library, except for an option of the attempt's own handle, which it
+// reads with the next bytes.
+extension Attempt {
+  var uploadSize: Int64? { source?.length }
+  var hasBody: Bool { source != nil }
+
+  /// A line of a head or a trailer; true to go on.
+  func takeLine(_ line: UnsafeRawBufferPointer) -> Bool {
+    guard !hasFailed else { return false }
+    connection?.noteProgress()
+    transfer.noteActivity(at: loader.entered)
+    if isAskedByProxy, reader.isComplete, line.prefix(5).elementsEqual("HTTP/".utf8) {
+      // The library has asked again, with the proxy's credential.
+      reader = Self.makeReader(transfer.settings, exchange)
+      chunks = nil
+    }
+    switch reader.take(line) {
+    case .more: return true
+    case .failed(let code, let detail): fail(HTTP.Error(code, detail))
+    case .head(let head):
+      isAskedByProxy = head.status == 407 && exchange.proxy?.user != nil
+      if exchange.address.isTLS { loader.note(exchange.address, multiplexes: head.version == "2") }
+      if head.version == "2" {
+        connection?.speaksHTTP2 = true
+        connection?.attempt = nil
+      } else {
+        connection?.speaksHTTP1 = true
+      }
+      if reader.isChunked {
+        chunks = ChunkReader()
+        handle.reportsWire = true
+      }
+      do throws(HTTP.Error) {
+        try transfer.take(head, from: self)
+        return true
+      } catch {
+        fail(error)
+      }
+    }
+    return false
+  }
+
+  /// Bytes of a body in chunks, as they stand on the wire.
+  func takeWire(_ bytes: UnsafeRawBufferPointer) { if chunks != nil { chunks?.take(bytes) } }
+
+  func takeBody(_ bytes: UnsafeRawBufferPointer) -> Int {
+    guard !hasFailed else { return 0 }
+    guard reader.isComplete else {
+      fail(HTTP.Error(.badServerResponse, "the body begins before the end of the head"))
+      return 0
+    }
+    connection?.noteProgress()
+    transfer.noteActivity(at: loader.entered)
+    if loader.yields(self, bytes.count) {
+      isReceivingPaused = true
+      return Int(clc_write_pause)
+    }
+    do throws(HTTP.Error) {
+      switch try transfer.take(bytes) {
+      case .taken: return bytes.count
+      case .pause:
+        isReceivingPaused = true
+        return Int(clc_write_pause)
+      case .stop: return 0
+      }
+    } catch {
+      fail(error)
+      return 0
+    }
+  }
+
+  func readBody(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
+    guard failure == nil, let source else { return Int(clc_read_abort) }
+    connection?.noteProgress()
+    transfer.noteActivity(at: loader.entered)
+    switch source.read(into: buffer) {
+    case .bytes(let count):
+      sent += Int64(count)
+      hasSentAll = source.length == sent
+      transfer.noteSent(sent, of: source.length)
+      return count
+    case .end:
+      hasSentAll = true
+      return 0
+    case .wait:
+      isSendingPaused = true
+      return Int(clc_read_pause)
+    case .failed(let detail):
+      fail(HTTP.Error(.invalidRequest, detail))
+      return Int(clc_read_abort)
+    }
+  }
+
+  /// The library wants to send the body again, on another connection.
+  func rewind() -> Int32 {
+    guard sent > 0 else { return Int32(clc_seek_ok) }
+    guard !isOnce || isAskedByProxy, let source, source.rewind() else {
+      needsBodyForProxy = isAskedByProxy
+      fail(HTTP.Error(.connectionLost, "the connection ended while the request was sent, which is not sent twice"))
+      return Int32(clc_seek_fail)
+    }
+    sent = 0
+    return Int32(clc_seek_ok)
+  }
+
+  /// It has left the library's queue: from now on it waits for the other side.
+  func begin() {
+    let waited = !hasBegun || waitsForMultiplexing
+    hasBegun = true
+    waitsForMultiplexing = false
+    if waited { transfer.waitsForPeer(since: loader.entered) } else { transfer.noteActivity(at: loader.entered) }
+  }
+
+  /// A connection is there, and the request is about to be sent.
+  func aboutToSend(_ said: SocketWatch.Said) -> Int32 {
+    guard !hasFailed else { return Int32(clc_prerequest_abort) }
+    requests += 1
+    connectDue = .never
+    begin()
+    // The library would try again, and the server too.
+    if wasFlooded {
+      fail(Self.flooded)
+      return Int32(clc_prerequest_abort)
+    }
+    if requests > 1, transfer.hasAnswer, !isAskedByProxy {
+      fail(HTTP.Error(.badServerResponse, "the library asks again after an answer"))
+      return Int32(clc_prerequest_abort)
+    }
+    if requests > 1, isOnce, !isAskedByProxy {
+      fail(HTTP.Error(.connectionLost, "the kept connection ended under a request that is not sent twice"))
+      return Int32(clc_prerequest_abort)
+    }
+    connection = loader.connection(said, opened: opened)
+    if connection?.speaksHTTP2 == false { connection?.attempt = self }
+    if let connection, connection.isSpoiled {
+      needsFresh = true
+      fail(HTTP.Error(.connectionLost, "the kept connection has ended, or has bytes that nobody has asked for"))
+      return Int32(clc_prerequest_abort)
+    }
+    isKept = exchange.address.isTLS && connection?.speaksHTTP2 == true
+    transfer.hasConnected()
+    return Int32(clc_prerequest_ok)
+  }
+
+  /// The library looks for more bytes, or some time has passed.
+  ///
+  /// It reads a proxy's answer to CONNECT byte by byte, body and all, and lets nobody else come before there are no
+  /// more.
+  func looks() -> Int32 {
+    guard requests == 0, failure == nil else { return failure == nil ? 0 : 1 }
+    looksAtProxy += 1
+    guard looksAtProxy > Self.mostOfProxy else { return 0 }
+    fail(HTTP.Error(.proxyFailed, "the proxy's answer has more than \(Self.mostOfProxy) bytes"))
+    return 1
+  }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopSockets
+
+extension HTTP {
+  /// A cookie, as a server has set it.
+  public struct Cookie: Sendable, Hashable {
+    /// The name.
+    public let name: String
+    /// The value.
+    public let value: String
+    /// The host that gets the cookie, or the domain whose hosts get it.
+    public let domain: String
+    /// Whether only the host gets the cookie, and not the hosts below it.
+    public let isHostOnly: Bool
+    /// The port that gets the cookie; nil for the usual ports of both schemes.
+    ///
+    /// RFC 6265 shares cookies between all ports of a host. Here they stay with the server that has set them.
+    public let port: Int?
+    /// The path below which the cookie is sent.
+    public let path: String
+    /// Whether the cookie is sent over encrypted connections only.
+    public let isSecure: Bool
+    /// When the cookie expires, in seconds since 1970; nil means with the client.
+    public let expires: Int64?
+  }
+}
+
+extension HTTP.Cookie {
+  /// Reads a `Set-Cookie` field of an answer from an address (RFC 6265, section 5.2); nil if it is to be ignored.
+  init?(_ text: String, from address: WebAddress, now: Int64) {
+    guard text.utf8.count <= 4096, !text.utf8.contains(where: { $0 < 32 && $0 != 9 || $0 == 127 }) else { return nil }
+    let parts = text.split(separator: ";", omittingEmptySubsequences: false)
+    guard let equals = parts[0].firstIndex(of: "=") else { return nil }
+    let name = trimmed(parts[0][..<equals])
+    guard !name.isEmpty else { return nil }
+    var domain: String?
+    var path: String?
+    var isSecure = false
+    var (maximumAge, expires): (Int64?, Int64?)
+    for part in parts.dropFirst() {
+      let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      let value = pair.count > 1 ? trimmed(pair[1]) : ""
+      switch trimmed(pair[0]).lowercased() {
+      case "domain" where !value.isEmpty:
+        domain = (value.hasPrefix(".") ? String(value.dropFirst()) : value).lowercased()
+      case "path": path = value.hasPrefix("/") ? value : nil
+      case "secure": isSecure = true
+      case "max-age": maximumAge = Int64(value) ?? maximumAge
+      case "expires": expires = WebDate.read(value) ?? expires
+      default: break
+      }
+    }
+    if let domain, domain != address.host {
+      // A domain of one part would be everybody's.
+      guard domain.contains("."), Self.isBelow(address.host, domain), !address.isNumeric else { return nil }
+    }
+    // A connection that anybody can change sets no cookie that is meant to be safe from that.
+    guard !isSecure || address.isTLS else { return nil }
+    // RFC 6265bis, section 5.7: what such a name promises is so, or the cookie is none.
+    let promise = name.lowercased()
+    guard isSecure || !promise.hasPrefix("__secure-") else { return nil }
+    guard isSecure && domain == nil && path == "/" || !promise.hasPrefix("__host-") else { return nil }
+    self.name = name
+    value = trimmed(parts[0][parts[0].index(after: equals)...])
+    self.domain = domain ?? address.host
+    isHostOnly = domain == nil
+    port = Self.port(of: address)
+    self.path = path ?? Self.defaultPath(address.path)
+    self.isSecure = isSecure
+    self.expires =
+      maximumAge.map { $0 <= 0 ? 0 : now.addingReportingOverflow($0).overflow ? .max : now + $0 } ?? expires
+  }
+
+  /// Whether it would take the place of another, or stand before it.
+  func shadows(_ other: HTTP.Cookie) -> Bool {
+    guard name == other.name, port == other.port else { return false }
+    guard domain == other.domain || Self.isBelow(domain, other.domain) || Self.isBelow(other.domain, domain) else {
+      return false
+    }
+    return Self.isBelow(path: path, other.path)
+  }
+
+  func isMeant(for address: WebAddress, now: Int64) -> Bool {
+    guard domain == address.host || !isHostOnly && Self.isBelow(address.host, domain) else { return false }
+    guard !isSecure || address.isTLS, port == Self.port(of: address), expires.map({ $0 > now }) ?? true else {
+      return false
+    }
+    return Self.isBelow(path: address.path, path)
+  }
+
+  private static func isBelow(path: String, _ other: String) -> Bool {
+    guard path.hasPrefix(other) else { return false }
+    return other.hasSuffix("/") || path.count == other.count || path.dropFirst(other.count).hasPrefix("/")
+  }
+
+  private static func port(of address: WebAddress) -> Int? { address.isDefaultPort ? nil : Int(address.port) }
+
+  private static func isBelow(_ host: String, _ domain: String) -> Bool { host.hasSuffix("." + domain) }
+
+  private static func defaultPath(_ path: String) -> String {
+    guard let last = path.lastIndex(of: "/"), last != path.startIndex else { return "/" }
+    return String(path[..<last])
+  }
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CLibCurl
+import RunLoopCore
+import RunLoopSockets
+
+// What is asked: the address is read, the name looked up, the head made.
+extension Transfer {
+  /// Asks the host, after its name was looked up.
+  func tryNow() {
+    if hop == nil {
+      switch prepare() {
+      case .success(let first): hop = first
+      case .failure(let error): return apply(.fail(error))
+      case nil: return
+      }
+    }
+    guard let hop else { return }
+    if !canGoOnFromKept(hop) {
+      guard state.kept.received == 0 || receiver.canRestart else {
+        return apply(.fail(HTTP.Error(.resumeMismatch, "the body can neither be continued nor begun afresh")))
+      }
+      forgetKept()
+    }
+    do throws(HTTP.Error) {
+      // Opened before any socket or thread: where it is missing, this is the answer.
+      try core.openLoader()
+      let proxy = try core.proxy(for: hop.address)
+      let target = proxy ?? hop.address
+      if target.isNumeric || configuration.unixSocket != nil { return try ask(hop, proxy, []) }
+      if let known = core.names.find(target.host, target.port, now: core.now) { return try ask(hop, proxy, known) }
+      lookUp(hop, proxy)
+    } catch {
+      apply(.fail(error))
+    }
+  }
+
+  /// Reads the request; nil if an interceptor has answered it.
+  private func prepare() -> Result<HTTP.Hop, HTTP.Error>? {
+    var request = request
+    for interceptor in configuration.interceptors {
+      switch interceptor(request) {
+      case .proceed(let changed): request = changed
+      case .fail(let code, let detail): return .failure(HTTP.Error(code, detail))
+      case .answer(let response, let body):
+        answer(response, body, request)
+        return nil
+      }
+    }
+    let url = request.url
+    do throws(WebAddress.Failure) {
+      let address = try core.address(url)
+      if let fault = request.fault {
+        return .failure(HTTP.Error(.invalidRequest, url: address.safeText, fault))
+      }
+      guard settings.hasSendableUserAgent else {
+        return .failure(HTTP.Error(.invalidRequest, url: address.safeText, "the user agent has a control character"))
+      }
+      if let user = address.user {
+        credential = HTTP.Credential(user: user, password: address.password ?? "")
+        credentialOrigin = address.origin
+      } else {
+        credential = configuration.credential
+        credentialOrigin = configuration.credential?.origin ?? address.origin
+      }
+      if let credential, !credential.isSendable {
+        return .failure(HTTP.Error(.invalidRequest, url: address.safeText, "the credential has a control character"))
+      }
+      return .success(
+        HTTP.Hop(address: address, method: request.method, headers: request.headers, body: request.body))
+    } catch {
+      let detail =
+        switch error {
+        case .scheme(let scheme): "the scheme \(scheme) is not http or https"
+        case .malformed(let reason): "the address cannot be read: \(reason)"
+        }
+      return .failure(HTTP.Error(.unsupportedURL, url: WebAddress.safeText(of: url), detail))
+    }
+  }
+
+  /// An interceptor's answer, in the place of a server's.
+  private func answer(_ response: HTTP.Response, _ body: HTTP.Body, _ request: HTTP.Request) {
+    var response = response
+    if response.url.isEmpty {
+      response = HTTP.Response(
+        status: response.status, headers: response.headers, url: request.url, reason: response.reason,
+        version: response.version)
+    }
+    response.isIntercepted = true
+    self.response = response
+    apply(.resolved)
+    apply(.head(OperationState.Part()))
+    do throws(HTTP.Error) {
+      if let limit, Int64(body.count) > limit { throw HTTP.Error(.tooLarge, "the body has more than \(limit) bytes") }
+      try receiver.begin(response, at: 0)
+      var failure: HTTP.Error?
+      body.bytes.withUnsafeBytes { bytes in
+        do throws(HTTP.Error) { _ = try receiver.take(bytes) } catch { failure = error }
+      }
+      if let failure { throw failure }
+    } catch {
+      return apply(.fail(error))
+    }
+    apply(.bytes(body.count))
+    apply(.end)
+  }
+
+  private func lookUp(_ hop: HTTP.Hop, _ proxy: WebAddress?) {
+    let target = proxy ?? hop.address
+    lookup = HostResolver.resolve(target.host, port: target.port, on: core.loop, inModes: [.common]) {
+      [weak self] answer in
+      guard let self, self.lookup != nil else { return }
+      self.lookup = nil
+      self.noteActivity()
+      switch answer {
+      case .success(let addresses):
+        self.core.names.note(target.host, target.port, addresses, now: self.core.now)
+        do throws(HTTP.Error) {
+          try self.ask(hop, proxy, addresses)
+        } catch {
+          self.apply(.fail(error))
+        }
+      case .failure(let error):
+        self.apply(.fail(HTTP.Error(proxy == nil ? .cannotFindHost : .proxyFailed, "\(error)")))
+      }
+    }
+  }
+
+  private func ask(_ hop: HTTP.Hop, _ proxy: WebAddress?, _ addresses: [SocketAddress]) throws(HTTP.Error) {
+    apply(.resolved)
+    let part = state.kept
+    let range = part.received > 0 ? part.received : nil
+    let exchange = Exchange(
+      address: hop.address, method: hop.method, fields: fields(of: hop, range: range), range: range,
+      addresses: addresses, isFresh: isFresh, proxy: proxy, proxyAuthentication: proxyAuthentication)
+    let source = try openBody(of: hop)
+    let shape = core.shape(of: exchange, settings, hasBody: source != nil)
+    guard let handle = core.takeHandle(shape) else {
+      source?.close()
+      throw HTTP.Error(.cannotConnect, "libcurl has no memory for a transfer")
+    }
+    let attempt = core.makeAttempt(self, handle, consume exchange, source)
+    do throws(HTTP.Error) {
+      try attempt.setUp(shape)
+    } catch {
+      handle.free()
+      attempt.release()
+      throw error
+    }
+    start(attempt)
+  }
+
+  private func openBody(of hop: HTTP.Hop) throws(HTTP.Error) -> (any BodySource)? {
+    // A method that usually has a body says that it has none.
+    guard let body = hop.body ?? (["POST", "PUT", "PATCH"].contains(hop.method) ? .bytes([]) : nil) else { return nil }
+    return try body.open { [weak self] in
+      self?.core.post { [weak self] in self?.attempt?.resumeSending() }
+    }
+  }
+
+  /// Whether the next answer can go on where the last one was left.
+  private func canGoOnFromKept(_ hop: HTTP.Hop) -> Bool {
+    state.kept.received == 0 || state.kept.canGoOn && hop.method == "GET" && hop.headers["Range"] == nil
+  }
+
+  private func fields(of hop: HTTP.Hop, range: Int64?) -> [HTTP.Headers.Field] {
+    if hop.headers.isEmpty, range == nil, challenge == nil, !configuration.storesCookies, clc_can_inflate() != 0 {
+      return settings.usualFields
+    }
+    var fields = hop.headers
+    if fields["Content-Length"] != nil { fields.removeAll(of: "Content-Length") }
+    if fields["User-Agent"] == nil { fields.add("User-Agent", configuration.userAgent) }
+    if fields["Accept"] == nil { fields.add(OwnConfiguration.accept) }
+    if let range, let validator = state.kept.validator {
+      fields["Range"] = "bytes=\(range)-"
+      fields["If-Range"] = validator.text
+      fields["Accept-Encoding"] = "identity"
+    } else if fields["Accept-Encoding"] == nil, fields["Range"] == nil, clc_can_inflate() != 0 {
+      fields.add(OwnConfiguration.acceptEncoding)
+    }
+    if configuration.storesCookies, let cookies = core.jar.header(for: hop.address) {
+      fields["Cookie"] = fields["Cookie"].map { "\($0); \(cookies)" } ?? cookies
+    }
+    if let credential, let challenge, credentialOrigin == hop.address.origin, fields["Authorization"] == nil {
+      let clientNonce = hexadecimal((0..<16).map { _ in UInt8.random(in: .min ... .max) })
+      answered.count &+= 1
+      fields.add(
+        "Authorization",
+        challenge.answer(
+          credential, method: hop.method, target: hop.address.target, clientNonce: clientNonce, use: answered.count))
+    }
+    // What would have no value to the library is sent as a field without one.
+    return fields.fields
+  }
+}

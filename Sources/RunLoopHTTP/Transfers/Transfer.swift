@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CLibCurl
+import RunLoopCore
+import RunLoopSockets
+import Synchronization
+
+/// One request from its start to its end, through redirects, retries and pauses.
+///
+/// What it does belongs to the loader's thread. What any thread asks of it is posted there; that it was cancelled or is
+/// held is noted at once, so that nothing is delivered afterwards.
+final class Transfer: @unchecked Sendable {
+  // Sendable: what changes is used by the loader's thread alone, but for the two atomic marks. Nothing is called while
+  // a variable is being changed, so that those of each request are not checked for overlapping accesses.
+
+  /// What is done with the answer of an attempt.
+  enum Plan {
+    /// It is the answer.
+    case deliver
+    case follow(String)
+    case authenticate(Challenge)
+    case again(after: Duration)
+    /// The library answers the proxy by itself.
+    case leaveToLibrary
+    /// Everything had come before.
+    case complete
+    /// The server does not do what `Expect` asks for.
+    case withoutExpectation
+  }
+
+  let core: ClientCore
+  let request: HTTP.Request
+  let receiver: any Receiver
+  /// How this request is made.
+  let settings: OwnConfiguration
+  /// Where the client has it among those that have not ended; the client's.
+  @exclusivity(unchecked) var place: Int?
+  @exclusivity(unchecked) private(set) var state = OperationState()
+  @exclusivity(unchecked) private(set) var attempt: Attempt?
+
+  let isCancelled = Atomic<Bool>(false)
+  /// Whether the user holds it; the receiver's own holding is beside it.
+  let isHeldByUser = Atomic<Bool>(false)
+  @exclusivity(unchecked) var isHeldByReceiver = false
+
+  // How it goes on.
+  @exclusivity(unchecked) var hop: HTTP.Hop?
+  @exclusivity(unchecked) var plan: Plan?
+  @exclusivity(unchecked) var lastHead: Head?
+  /// How many bytes of the body have arrived, as they are on the wire.
+  @exclusivity(unchecked) var wireCount: Int64 = 0
+  @exclusivity(unchecked) var drained = 0
+  @exclusivity(unchecked) var decoder: Decoder?
+  /// Whether the body has ended while it was held with more to decode.
+  @exclusivity(unchecked) var hasEndedHeld = false
+  /// Whether more is to be decoded when everybody else has taken a turn.
+  @exclusivity(unchecked) var isDecodingLater = false
+  @exclusivity(unchecked) var response: HTTP.Response?
+  @exclusivity(unchecked) var limit: Int64?
+  @exclusivity(unchecked) var retries = 0
+  @exclusivity(unchecked) var isFresh = false
+  /// By what the proxy wants its credential, where the library could not find that out with this body.
+  @exclusivity(unchecked) var proxyAuthentication: Int?
+  @exclusivity(unchecked) var challenge: Challenge?
+  /// How often the challenge was answered, and whether the server has accepted that.
+  @exclusivity(unchecked) var answered: (count: UInt32, isAccepted: Bool) = (0, false)
+  /// How many credentials the server has not accepted.
+  @exclusivity(unchecked) var failures = 0
+  @exclusivity(unchecked) var credential: HTTP.Credential?
+  @exclusivity(unchecked) var credentialOrigin: String?
+  @exclusivity(unchecked) var lookup: HostLookup?
+  @exclusivity(unchecked) var sent: (count: Int64, of: Int64?) = (0, nil)
+
+  // When it goes on or ends.
+  @exclusivity(unchecked) var lastActivity = Tick.never
+  @exclusivity(unchecked) var totalDue = Tick.never
+  @exclusivity(unchecked) var beginDue = Tick.never
+  /// Until when an answer is read that is not the last.
+  @exclusivity(unchecked) var drainDue = Tick.never
+
+  init(
+    _ core: ClientCore, _ request: HTTP.Request, _ receiver: any Receiver, configuration: OwnConfiguration? = nil
+  ) {
+    self.core = core
+    settings = configuration ?? core.settings
+    self.request = request
+    self.receiver = receiver
+  }
+
+  var configuration: HTTP.Configuration { settings.value }
+  var hasBeenCancelled: Bool { isCancelled.load(ordering: .acquiring) }
+  var isWantedHeld: Bool { isHeldByUser.load(ordering: .acquiring) }
+
+  // Events.
+
+  /// Applies an event and does what follows.
+  func apply(_ event: OperationState.Event) {
+    // Whatever its end would be: it was cancelled before.
+    if event.isEnd, hasBeenCancelled { return applyAsItIs(.cancel) }
+    applyAsItIs(event)
+  }
+
+  private func applyAsItIs(_ event: OperationState.Event) {
+    guard !state.isFinished else { return }
+    let actions = state.apply(event)
+    if !actions.isEmpty { for action in actions { perform(action) } }
+    guard !state.isFinished else { return }
+    noteState()
+    if event.mayHasten { core.note(deadline: deadline) }
+  }
+
+  private func noteState() {
+    receiver.note(
+      state.stage,
+      HTTP.Progress(sent: sent.count, totalToSend: sent.of, received: state.received, total: state.total))
+  }
+
+  private func perform(_ action: OperationState.Action) {
+    switch action {
+    case .begin(let delay): begin(after: delay)
+    case .drop: drop()
+    // The library asks with the next bytes.
+    case .hold: break
+    case .release: core.later { [self] in release() }
+    case .close: close()
+    case .finish: finish(state.failure)
+    }
+  }
+
+  /// Begins its life with an event: a start, a pause or a cancellation.
+  func begin(with event: OperationState.Event) {
+    if let total = configuration.totalTimeout { totalDue = core.now + Int64(saturating: total) }
+    limit = request.maximumBody ?? configuration.maximumBody ?? receiver.defaultLimit
+    if hasBeenCancelled { return apply(.cancel) }
+    do throws(HTTP.Error) {
+      if let kept = try receiver.prepare() { state = OperationState(kept: kept) }
+    } catch {
+      return apply(.fail(error))
+    }
+    apply(event)
+  }
+
+  // Any thread.
+
+  /// Ends it; from now on nothing but its end is reported.
+  func cancel() {
+    isCancelled.store(true, ordering: .releasing)
+    core.post { [self] in apply(.cancel) }
+  }
+
+  func setHeld(_ isHeld: Bool) {
+    isHeldByUser.store(isHeld, ordering: .releasing)
+    core.post { [self] in updateHold() }
+  }
+
+  /// The receiver takes bytes again.
+  func receiverHasRoom() {
+    core.post { [self] in
+      isHeldByReceiver = false
+      updateHold()
+    }
+  }
+
+  func pause() {
+    core.post { [self] in
+      apply(.pause)
+      guard state.stage == .paused, core.isDraining() else { return }
+      // Nobody would resume it, unless that was asked for in the same breath.
+      core.post { [self] in if state.stage == .paused { apply(.clientStopped) } }
+    }
+  }
+
+  func resume() { core.post { [self] in apply(.resume) } }
+
+  // The loader's thread.
+
+  private func begin(after delay: Duration) {
+    plan = nil
+    drained = 0
+    wireCount = 0
+    decoder = nil
+    hasEndedHeld = false
+    isDecodingLater = false
+    drainDue = .never
+    lastActivity = core.now
+    if delay > .zero {
+      beginDue = core.now + Int64(saturating: delay)
+    } else {
+      // Behind what is being done: this may be called within the library.
+      core.tryLater(self)
+    }
+  }
+
+  /// Asks the host, if that is still wanted.
+  func goOnTrying() {
+    guard state.stage == .resolving, attempt == nil, lookup == nil else { return }
+    tryNow()
+  }
+
+  private func drop() {
+    beginDue = .never
+    lookup?.cancel()
+    lookup = nil
+    if let attempt { core.drop(attempt) }
+    attempt = nil
+  }
+
+  func start(_ attempt: Attempt) {
+    self.attempt = attempt
+    core.start(attempt)
+  }
+
+  /// The library has let go of an attempt that is ours.
+  func leaveAttempt() { attempt = nil }
+
+  private func close() {
+    if receiver.closesAtOnce { return apply(.closed) }
+    do throws(HTTP.Error) {
+      let isDone = try receiver.close { [weak self] error in
+        self?.core.post { [weak self] in self?.apply(error.map { .fail($0) } ?? .closed) }
+      }
+      if isDone { apply(.closed) }
+    } catch {
+      apply(.fail(error))
+    }
+  }
+
+  private func finish(_ error: HTTP.Error?) {
+    core.unregister(self)
+    noteState()
+    if error == nil, let response {
+      receiver.finish(.success(response))
+    } else {
+      let error = error ?? HTTP.Error(.badServerResponse, "there is no answer")
+      let url = hop?.address.safeText ?? WebAddress.safeText(of: request.url)
+      receiver.finish(.failure(error.of(url: url, bytesReceived: state.received)))
+    }
+    core.hasEnded(self, error)
+  }
+
+  func forgetKept() { state.forget() }
+}
+
+/// A configuration that several transfers share.
+final class OwnConfiguration: Sendable {
+  let value: HTTP.Configuration
+  /// The idle timeout in nanoseconds.
+  let idle: Int64?
+  let hasSendableUserAgent: Bool
+  /// What is sent for a request without fields of its own.
+  let usualFields: [HTTP.Headers.Field]
+
+  init(_ value: HTTP.Configuration) {
+    self.value = value
+    idle = value.idleTimeout.map { Int64(saturating: $0) }
+    hasSendableUserAgent = HTTP.Headers.isValue(value.userAgent)
+    usualFields = [.init("User-Agent", value.userAgent), Self.accept, Self.acceptEncoding]
+  }
+
+  static let accept = HTTP.Headers.Field("Accept", "*/*")
+  static let acceptEncoding = HTTP.Headers.Field("Accept-Encoding", "gzip, deflate")
+}
+
+// What happens to an attempt. Within the library, but for the last.
+extension Transfer {
+  func noteActivity() { lastActivity = core.now }
+  func noteActivity(at time: Tick) { lastActivity = time }
+
+  func noteSent(_ count: Int64, of total: Int64?) {
+    sent = (count, total)
+    noteState()
+  }
+
+  func hasConnected() { apply(.connected) }
+
+  /// An attempt has ended; nothing of it comes any more.
+  func hasEnded(_ ended: Attempt, _ error: HTTP.Error?, timings: HTTP.Timings) {
+    guard ended === attempt else { return }
+    attempt = nil
+    noteActivity()
+    response?.timings = timings
+    if let error, [.cannotConnect, .timedOut, .proxyFailed].contains(error.code), ended.requests == 0 {
+      // The name may have other addresses by now.
+      let target = ended.exchange.proxy ?? ended.exchange.address
+      core.names.forget(target.host, target.port)
+    }
+    switch plan {
+    case nil:
+      if ended.needsFresh, !isFresh {
+        // The connection was no good, and nothing was sent on it.
+        isFresh = true
+        return apply(.retry(after: .zero))
+      }
+      handle(error ?? HTTP.Error(.connectionLost, "the connection ended before the answer"))
+    case .deliver:
+      // A server may answer before it has read everything, and go.
+      if let error, !(hasWholeAnswer && error.code == .connectionLost) { return handle(error) }
+      if state.isHeld || isDecodingLater, decoder != nil {
+        hasEndedHeld = true
+      } else {
+        endBody()
+      }
+    case .leaveToLibrary where ended.needsBodyForProxy && proxyAuthentication == nil:
+      proxyAuthentication = Challenge.best(of: lastHead?.headers ?? [:], "Proxy-Authenticate").map {
+        Int($0.scheme == "basic" ? clc_basic : clc_digest)
+      }
+      if proxyAuthentication == nil { goOn(.leaveToLibrary) } else { apply(.retry(after: .zero)) }
+    case .some(let plan): goOn(plan)
+    }
+  }
+
+  /// Ends, or tries again where that may help.
+  ///
+  /// Whoever cannot take back what it has been given is not given a second head after the first, either.
+  private func handle(_ error: HTTP.Error) {
+    guard let hop, HTTP.Retry.codes.contains(error.code), HTTP.Request.isIdempotent(hop.method),
+      retries < configuration.retry.limit, response == nil || receiver.canRestart || state.part.canGoOn
+    else { return apply(.fail(error)) }
+    apply(.retry(after: nextDelay()))
+  }
+
+  func nextDelay() -> Duration {
+    retries += 1
+    return configuration.retry.delay(before: retries, chance: Double.random(in: 0..<1))
+  }
+
+  /// Whether the head of an answer has arrived.
+  var hasAnswer: Bool { plan != nil }
+
+  /// Whether all that the head announces has arrived.
+  var hasWholeAnswer: Bool {
+    guard case .deliver? = plan, let length = lastHead?.length else { return false }
+    return wireCount == length
+  }
+
+  /// Does without sending the rest of a request whose answer is there.
+  func endEarly() {
+    guard let attempt else { return }
+    core.drop(attempt)
+    leaveAttempt()
+    endBody()
+  }
+
+  /// The whole body has arrived.
+  func endBody() {
+    if let decoder, !decoder.isComplete || !decoder.hasBegun && lastHead?.endsWithConnection == true {
+      return apply(.fail(HTTP.Error(.cannotDecode, "the coded body has no end")))
+    }
+    // The library counts by the length that the head has. A part may have none, and says where it ends.
+    if let total = state.total, state.received < total {
+      let isCut = lastHead?.endsWithConnection == true
+      return handle(
+        HTTP.Error(isCut ? .connectionLost : .badServerResponse, "the part ended before the end that its head says"))
+    }
+    apply(.end)
+  }
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopSystem
+import RunLoopLibC
+import RunLoopCore
+import RunLoopSystemEvents
+
+extension MessagePort.Local: MessagePortItem {
+  package var keepAliveDetail: String { "receives as \(name)" }
+
+  var watched: MessagePort.Descriptor { epoll }
+
+  func withRegistrations<Result: Sendable>(_ body: (inout MessagePortRegistrations) -> Result) -> Result? {
+    guard !lock.isParents else { return nil }
+    return lock.withLock { held == nil ? nil : body(&registrations) }
+  }
+
+  /// Takes connections and messages; a loop's thread.
+  func serve() {
+    if serveFavourite() { return }
+    withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: 16) { events in
+      let answer = try? SystemCall.epollWait.make {
+        crl_epoll_wait_milliseconds(epoll.number, events.baseAddress, Int32(events.count), 0)
+      }
+      let count = Int(answer ?? 0)
+      for event in events.prefix(count) {
+        let key = event.data.u64
+        guard key != 0 else {
+          takeConnections()
+          continue
+        }
+        lock.lock()
+        let client = clients[key]
+        let deliver = deliver
+        if count == 1, let client { favourite = (client, 0) }
+        lock.unlock()
+        guard let client, let deliver else { continue }
+        if case .isOver = client.serve(event.events, deliver) { drop(client) }
+      }
+    }
+  }
+
+  /// How often a connection is served before the set is asked who else has something.
+  private static let favouriteTurns = 8
+
+  /// Serves the connection that alone had something, as it probably has again; false: the set is to be asked.
+  ///
+  /// A port has one sender mostly, and then the question costs a system call for each message.
+  private func serveFavourite() -> Bool {
+    lock.lock()
+    guard let (client, turns) = favourite, let deliver, turns < Self.favouriteTurns else {
+      lock.unlock()
+      return false
+    }
+    favourite?.turns += 1
+    lock.unlock()
+    switch client.serveUnasked(deliver) {
+    case .isDone: return true
+    case .isOver:
+      drop(client)
+      return true
+    case .hadNothing:
+      lock.withLock { favourite = nil }
+      return false
+    }
+  }
+
+  private func drop(_ client: LocalClient) {
+    client.close()
+    lock.withLock {
+      clients.removeValue(forKey: client.key)
+      if favourite?.client === client { favourite = nil }
+    }
+  }
+}
+
+// Connections.
+extension MessagePort.Local {
+  private func takeConnections() {
+    guard let name = lock.withLock({ held }) else { return }
+    // Sockets that are kept for what their receivers have not taken may be closed by now.
+    account.noteReading()
+    for account in lock.withLock({ Array(users.values) }) { account.noteReading() }
+    if lock.withLock({ spare == nil }) { makeSpare() }
+    // Nobody can be rejected whose connection could not be closed at once.
+    guard !lock.withLock({ users.values.contains(where: \.isFullOfRefused) }) else { return postpone() }
+    // Not without end, however many come.
+    for _ in 0..<16 {
+      switch takeConnection(name.listener) {
+      case .taken:
+        guard lock.withLock({ users.values.contains(where: \.isFullOfRefused) }) else { continue }
+        return postpone()
+      case .none: break
+      // The listener stays as it is, or it would wake the loop forever.
+      case .exhausted: return postpone()
+      }
+      break
+    }
+    listenAgain(name)
+  }
+
+  private func listenAgain(_ name: MessageName) {
+    _ = try? SystemCall.epollControl.make {
+      crl_epoll_control(epoll.number, EPOLL_CTL_MOD, name.listener.number, Self.listening, 0)
+    }
+  }
+
+  /// After how long to try again when the system has too little for a connection.
+  private static var retryInterval: Duration { .milliseconds(100) }
+
+  private func postpone() {
+    let timer = RegisteredTimer(deadline: RunLoop.current.instant(after: Self.retryInterval)) { [weak self] _ in
+      self?.tryAgain()
+    }
+    withRegistrations { $0.replaceTimer(timer) }??.invalidate()
+  }
+
+  /// Listens again, in whatever loop it is time first.
+  private func tryAgain() {
+    lock.lock()
+    let timer = held == nil ? nil : registrations.replaceTimer(nil)
+    let name = held
+    lock.unlock()
+    timer?.invalidate()
+    if let name, timer != nil { listenAgain(name) }
+  }
+
+  private enum Acceptance {
+    case taken
+    case none
+    /// There is one, which cannot be taken now.
+    case exhausted
+  }
+
+  /// Takes one connection.
+  private func takeConnection(_ listener: MessagePort.Descriptor) -> Acceptance {
+    guard SystemCall.isReadable(listener) else { return .none }
+    do throws(SystemError) {
+      let number = try SystemCall.accept.make { crl_accept(listener.number) }
+      welcome(MessagePort.Descriptor(owning: number, .connection))
+      return .taken
+    } catch {
+      switch error.number {
+      case EAGAIN, EINTR, ECONNABORTED: return .none
+      default: break
+      }
+      account.change { $0.refusedConnections += 1 }
+      return [EMFILE, ENFILE].contains(error.number) && refuseConnection(listener) ? .none : .exhausted
+    }
+  }
+
+  private func welcome(_ socket: MessagePort.Descriptor) {
+    func refuse(_ reason: MessagePort.Refusal) {
+      try? MessageContent(.refusal, id: reason.rawValue, token: 0).send(on: socket)
+    }
+    guard let credentials = try? MessagePort.Credentials(of: socket) else {
+      self.account.change { $0.untrusted += 1 }
+      return refuse(.untrusted)
+    }
+    noteCall(of: Admission(accepts: accepts))
+    guard accepts(credentials) else {
+      self.account.change { $0.untrusted += 1 }
+      refuse(.untrusted)
+      return dismiss(socket, credentials)
+    }
+    let account = account(of: credentials)
+    guard account.take(.init(connections: 1)) else {
+      self.account.change { $0.refusedConnections += 1 }
+      refuse(.tooManyConnections)
+      return dismiss(socket, credentials)
+    }
+    // Until the socket has been closed, which may be later than the connection's end.
+    socket.charge(MessageCharge(.init(connections: 1), to: account))
+    let isForeign = account !== self.account
+    let silenceEnd = isForeign ? RunLoop.current.instant(after: limits.otherUsers.silence) : nil
+    let client = lock.withLock { () -> LocalClient? in
+      guard held != nil else { return nil }
+      lastKey += 1
+      let client = LocalClient(lastKey, socket, credentials, of: self, account, silenceEnd: silenceEnd)
+      clients[lastKey] = client
+      return client
+    }
+    guard let client else { return refuse(.invalidated) }
+    do throws(SystemError) {
+      try client.enter()
+      self.account.change { $0.connections += 1 }
+      if silenceEnd != nil { awaitSpeech() }
+    } catch {
+      self.account.change { $0.refusedConnections += 1 }
+      refuse(.noResources)
+      drop(client)
+    }
+  }
+
+  /// Closes a connection that was rejected, or has another user pay until it is closed.
+  private func dismiss(_ socket: MessagePort.Descriptor, _ peer: MessagePort.Credentials) {
+    guard !peer.isSameUser, !MessagePort.Descriptor.Closing.drain(socket.number) else { return socket.close() }
+    let account = account(of: peer)
+    // There is room, or no connection would have been taken; unless all together have too many.
+    if account.take(.init(refused: 1)) { socket.charge(MessageCharge(.init(refused: 1), to: account)) }
+    socket.close()
+  }
+
+  /// Whose account a connection is on: the port's for this user, or another user's own.
+  private func account(of peer: MessagePort.Credentials) -> MessageAccount {
+    guard !peer.isSameUser else { return account }
+    return lock.withLock {
+      if let found = users[peer.user] { return found }
+      // Those that nothing is charged to are made again when they are needed.
+      for (user, account) in users where account.isUnused { users[user] = nil }
+      let most = limits.otherUsers
+      let made = MessageAccount(
+        .init(
+          connections: most.connections, incoming: most.bytes, outgoing: most.bytes,
+          descriptors: most.descriptors - most.refused, refused: max(1, most.refused)), above: account)
+      users[peer.user] = made
+      return made
+    }
+  }
+
+  /// Sees to it that connections end that say nothing.
+  private func awaitSpeech() {
+    lock.lock()
+    let next =
+      registrations.hasTimer(.silence) ? nil : clients.values.filter(\.mustSpeak).compactMap(\.silenceEnd).min()
+    if let next, held != nil {
+      _ = registrations.replaceTimer(RegisteredTimer(deadline: next) { [weak self] _ in self?.endSilence() }, .silence)
+    }
+    lock.unlock()
+  }
+
+  /// Ends the connections whose time to say something is over; a loop's thread.
+  private func endSilence() {
+    let now = RunLoop.current.now
+    lock.lock()
+    let timer = registrations.replaceTimer(nil, .silence)
+    let all = held == nil ? [] : Array(clients.values)
+    lock.unlock()
+    timer?.invalidate()
+    for client in all where client.isSilent(at: now) {
+      account.change { $0.silent += 1 }
+      drop(client)
+    }
+    awaitSpeech()
+  }
+
+  /// Takes a connection only to end it: else it would wake the loop forever; false: there is no descriptor for that.
+  private func refuseConnection(_ listener: MessagePort.Descriptor) -> Bool {
+    guard let spare = lock.withLock({ self.spare.take() }) else { return false }
+    // The number is free for a moment.
+    spare.close()
+    defer { makeSpare() }
+    guard let socket = try? SystemCall.accept.make({ crl_accept(listener.number) }) else { return false }
+    MessagePort.Descriptor(owning: socket, .connection).close()
+    return true
+  }
+
+  /// Has a descriptor to give up again; if another thread has taken the last, at the next connection.
+  private func makeSpare() {
+    let made = try? MessagePort.Descriptor(duplicating: epoll.number)
+    lock.withLock { spare = made }
+  }
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopSystem
+public import RunLoopCore
+import RunLoopSystemEvents
+
+extension MessagePort.Remote: MessagePortItem {
+  package var keepAliveDetail: String { "sends to \(name)" }
+
+  var watched: MessagePort.Descriptor { socket }
+
+  func serve() { readWhatIsThere(isCallOut: true) }
+
+  func withRegistrations<Result: Sendable>(_ body: (inout MessagePortRegistrations) -> Result) -> Result? {
+    guard !lock.isParents else { return nil }
+    return lock.withLock { state.end == nil ? body(&state.registrations) : nil }
+  }
+}
+
+extension RunLoop {
+  /// Adds a remote port to a mode, so that this loop notices the end of its peer, and reports undelivered messages.
+  ///
+  /// A port that is in the mode already stays there. Can be called from any thread.
+  ///
+  /// - Throws: ``MessagePortError/invalid``, ``MessagePortError/runLoop(_:)``.
+  ///
+  /// The corresponding Core Foundation function is `CFMessagePortCreateRunLoopSource`.
+  public func add(_ port: MessagePort.Remote, forMode mode: Mode) throws(MessagePortError) { try port.join(self, mode) }
+
+  /// Removes a remote port from a mode.
+  ///
+  /// Can be called from any thread.
+  public func remove(_ port: MessagePort.Remote, forMode mode: Mode) { port.part(self, mode) }
+
+  /// Whether a remote port is in a mode.
+  ///
+  /// Can be called from any thread.
+  public func contains(_ port: MessagePort.Remote, forMode mode: Mode) -> Bool { port.isIn(self, mode) }
+}
+
+// Callers whose loop runs while they wait.
+extension MessagePort.Remote {
+  func send(
+    _ content: inout MessageContent, _ waiter: ReplyWaiter, _ sendTimeout: Duration?, _ receiveTimeout: Duration?,
+    in mode: RunLoop.Mode
+  ) throws(MessagePortError) -> MessagePort.Reply? {
+    let loop = RunLoop.current
+    // Signalled by whoever has the outcome; it ends a pass.
+    let news = RunLoop.Source {}
+    // A loop that has ended rejects what is waited for next, with an error.
+    _ = loop.offer(news, forMode: mode)
+    defer { news.invalidate() }
+    waiter.wake = { [weak news] _ in
+      news?.signal()
+      loop.wakeUp()
+    }
+    let sendDeadline = sendTimeout.map { loop.clockNow + Int64(saturating: $0) } ?? .never
+    while case .noRoom = try attempt(&content, waiter) {
+      guard try turn(loop, mode, [.readable, .writable], until: sendDeadline) else { throw .sendTimedOut }
+    }
+    let deadline = receiveTimeout.map { loop.clockNow + Int64(saturating: $0) } ?? .never
+    do throws(MessagePortError) {
+      while true {
+        if let outcome = lock.withLock({ waiter.outcome }) { return try outcome.get() }
+        guard try turn(loop, mode, .readable, until: deadline) else { throw .receiveTimedOut }
+      }
+    } catch {
+      _ = lock.withLock { state.pending.remove(waiter.token) }
+      // The outcome may have arrived while the time ran out.
+      if let outcome = lock.withLock({ waiter.outcome }) { return try outcome.get() }
+      throw error
+    }
+  }
+
+  /// Runs the loop until something has happened; false: the time is over.
+  private func turn(
+    _ loop: RunLoop, _ mode: RunLoop.Mode, _ events: RunLoop.DescriptorSource.Events, until deadline: Tick
+  ) throws(MessagePortError) -> Bool {
+    let now = loop.clockNow
+    guard now < deadline else { return false }
+    let source = RunLoop.DescriptorSource(descriptor: socket.number, events: events) { _, _ in
+      self.readWhatIsThere(isCallOut: true)
+    }
+    defer { source.invalidate() }
+    do { try loop.add(source, forMode: mode) } catch { throw .runLoop(error) }
+    let limit = deadline == .never ? Double.infinity : Double((deadline + -now.nanoseconds).nanoseconds) / 1e9
+    switch loop.run(mode: mode, for: limit, returnAfterSourceHandled: true) {
+    case .stopped, .finished: throw .stopped
+    case .timedOut, .handledSource: return true
+    }
+  }
+}
+
+// The package's own thread watches.
+extension MessagePort.Remote {
+  /// Sees to it that the end of the peer is noticed though nobody reads.
+  func watchForEnd() throws(MessagePortError) { try watch(\.isWatchedForEnd, .hangUp) }
+
+  /// Sees to it that replies are read though no thread waits.
+  func watchForReplies() throws(MessagePortError) { try watch(\.isWatchedForReplies, .readable) }
+
+  private func watch(
+    _ mark: ReferenceWritableKeyPath<MessagePort.Remote, Bool>, _ events: RunLoop.DescriptorSource.Events
+  ) throws(MessagePortError) {
+    // In a child of a fork the port is invalid, and nobody is to be started for it.
+    guard !lock.isParents else { return }
+    let loop = ServiceThread.loop
+    let source = RunLoop.DescriptorSource(descriptor: socket.number, events: events) { [weak self] _, _ in
+      self?.readWhatIsThere(isCallOut: true)
+    }
+    let isNeeded = lock.withLock {
+      guard state.end == nil, !self[keyPath: mark] else { return false }
+      self[keyPath: mark] = true
+      state.registrations.insert(source, in: loop, .default)
+      return true
+    }
+    guard isNeeded else { return }
+    do {
+      try loop.add(source, forMode: .default)
+    } catch {
+      guard
+        lock.withLock({
+          self[keyPath: mark] = false
+          return state.end == nil
+        })
+      else { return }
+      throw .runLoop(error)
+    }
+  }
+}
+
+extension MessagePort.Remote: CustomDebugStringConvertible {
+  /// The port's state, in the shape of Core Foundation's description.
+  public var debugDescription: String {
+    guard !lock.isParents else { return "<MessagePort.Remote>{name = \(name), valid = No}" }
+    lock.lock()
+    defer { lock.unlock() }
+    return "<MessagePort.Remote \(UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque()))>{name = \(name), "
+      + "valid = \(state.end == nil ? "Yes" : "No"), peer = \(peer.process), pending = \(state.pending.count), "
+      + "unconfirmed = \(state.unconfirmed.count)}"
+  }
+}

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopSystem
+import RunLoopLibC
+import RunLoopCore
+import RunLoopSystemEvents
+import Synchronization
+
+// One thread at a time reads the socket, whoever needs something first, and hands out what comes. The others who wait
+// follow: they sleep on a word that changes whenever the reading thread has given up its role.
+extension MessagePort.Remote {
+  /// Takes the role of the reading thread; false if another has it.
+  private func takeRole() -> Bool {
+    lock.withLock {
+      guard !state.isReading else { return false }
+      state.isReading = true
+      return true
+    }
+  }
+
+  private func giveRoleUp(isCallOut: Bool) {
+    lock.lock()
+    state.isReading = false
+    let hasFollowers = state.followers > 0
+    if hasFollowers { readWord.wrappingAdd(1, ordering: .releasing) }
+    let mayReport = !state.refused.isEmpty
+    lock.unlock()
+    if hasFollowers { readWord.futexWake(.max) }
+    if mayReport { report(isCallOut: isCallOut) }
+  }
+
+  /// Reports the messages that were rejected, one thread at a time, without the role: whoever is notified may use the
+  /// port.
+  private func report(isCallOut: Bool) {
+    while true {
+      lock.lock()
+      guard !state.isReporting, !state.refused.isEmpty else { return lock.unlock() }
+      state.isReporting = true
+      let refused = state.refused.removeFirst()
+      lock.unlock()
+      if isCallOut, let undelivered { noteCall(of: UndeliveredHandler(call: undelivered)) }
+      undelivered?(refused)
+      lock.lock()
+      state.isReporting = false
+      let hasFollowers = state.followers > 0
+      if hasFollowers { readWord.wrappingAdd(1, ordering: .releasing) }
+      lock.unlock()
+      if hasFollowers { readWord.futexWake(.max) }
+    }
+  }
+
+  /// Reads and hands out what is there, unless another thread does so.
+  ///
+  /// - Parameter isCallOut: Whether a loop has called, and not a user's function.
+  func readWhatIsThere(isCallOut: Bool = false) {
+    guard takeRole() else { return }
+    // Not without end, however fast the other end writes.
+    for _ in 0..<256 { guard readOne(blocks: false, isCallOut: isCallOut) else { break } }
+    giveRoleUp(isCallOut: isCallOut)
+  }
+
+  /// Reads one packet and hands it out; false: there is none, or the end has arrived.
+  ///
+  /// The reading thread's.
+  private func readOne(blocks: Bool, isCallOut: Bool = false) -> Bool {
+    let incoming: MessageReader.Incoming
+    do {
+      incoming = try reader.next(on: socket, blocks: blocks, limit: messageSizeLimit)
+    } catch {
+      finish(.system(error), isCallOut: isCallOut)
+      return false
+    }
+    // Consumed, so that what came with the message is handed on and not counted once more.
+    switch consume incoming {
+    case .nothing: return false
+    case .ended:
+      finish(.peerClosed, isCallOut: isCallOut)
+      return false
+    case .malformed, .left: return refuseMalformed(isCallOut)
+    case .refused(let frame, let reason):
+      guard frame.kind == .reply else { return refuseMalformed(isCallOut) }
+      complete(
+        frame.token,
+        .failure(reason == .tooLarge ? .messageTooLarge(frame.length, limit: messageSizeLimit) : .refused(reason)))
+    case .message(let frame, let bytes, let descriptors):
+      if frame.kind.isAnswer { answerTime = frame.id }
+      switch frame.kind {
+      case .reply: complete(frame.token, .success(MessagePort.Reply(bytes, descriptors: descriptors)))
+      case .noReply: complete(frame.token, .success(nil))
+      case .confirmation: confirm(upTo: frame.token)
+      case .refusal: return takeRefusal(frame.token, MessagePort.Refusal(rawValue: frame.id) ?? .other, isCallOut)
+      case .request, .oneWay: return refuseMalformed(isCallOut)
+      }
+    }
+    return true
+  }
+
+  private func refuseMalformed(_ isCallOut: Bool) -> Bool {
+    lock.withLock { state.statistics.malformed += 1 }
+    finish(.peerMalformed, isCallOut: isCallOut)
+    return false
+  }
+
+  private func confirm(upTo token: UInt64) {
+    lock.withLock { state.statistics.confirmed += state.unconfirmed.confirm(upTo: token) }
+  }
+
+  private func takeRefusal(_ token: UInt64, _ reason: MessagePort.Refusal, _ isCallOut: Bool) -> Bool {
+    guard token != 0 else {
+      finish(.refused(reason), isCallOut: isCallOut)
+      return false
+    }
+    let isOneWay = lock.withLock {
+      guard let entry = state.unconfirmed.remove(token) else { return false }
+      state.statistics.undelivered += 1
+      if undelivered != nil {
+        state.refused.append(MessagePort.Undelivered(serial: token, id: entry.id, reason: .refused(reason)))
+      }
+      return true
+    }
+    if !isOneWay { complete(token, .failure(.refused(reason))) }
+    return true
+  }
+
+  /// Gives an outcome to whoever waits for it.
+  func complete(_ token: UInt64, _ outcome: consuming ReplyWaiter.Outcome, isReply: Bool = true) {
+    lock.lock()
+    guard let waiter = state.pending.remove(token) else {
+      if isReply { state.statistics.lateReplies += 1 }
+      return lock.unlock()
+    }
+    if case .success = outcome { state.statistics.replies += 1 }
+    guard let wake = waiter.wake else {
+      waiter.outcome = consume outcome
+      return lock.unlock()
+    }
+    waiter.outcome = outcome
+    lock.unlock()
+    wake(outcome)
+  }
+}
+
+// Threads that block.
+extension MessagePort.Remote {
+  /// Waits for an outcome; nobody waits any more when the call returns.
+  func awaitReply(_ waiter: ReplyWaiter, until deadline: Tick) throws(MessagePortError) -> MessagePort.Reply? {
+    while true {
+      lock.lock()
+      if let outcome = waiter.takeOutcome() {
+        state.spareWaiter = waiter
+        lock.unlock()
+        return try outcome.get()
+      }
+      guard deadline == .never || Tick.monotonicNow < deadline else {
+        state.pending.remove(waiter.token)
+        lock.unlock()
+        throw .receiveTimedOut
+      }
+      if state.isReading {
+        follow(until: deadline)
+      } else {
+        state.isReading = true
+        lock.unlock()
+        readNext(until: deadline)
+        giveRoleUp(isCallOut: false)
+      }
+    }
+  }
+
+  /// Waits until the reading thread has done something.
+  ///
+  /// With the lock, which it gives up.
+  func follow(until deadline: Tick) {
+    state.followers += 1
+    let seen = readWord.load(ordering: .relaxed)
+    lock.unlock()
+    readWord.futexWait(while: seen, until: deadline)
+    lock.withLock { state.followers -= 1 }
+  }
+
+  /// Waits for a packet and reads it; it may return early.
+  ///
+  /// The reading thread looks before it sleeps, as a loop does. Nobody but the kernel knows that a packet has arrived,
+  /// so a look is a read now and then that does not block.
+  private func readNext(until deadline: Tick) {
+    let waiting = RunLoop.waiting
+    // Not by the kernel's id, which is a system call.
+    let thread = pthread_self()
+    if lookingThread != thread {
+      lookingThread = thread
+      looker.forgetPlace()
+    }
+    let looks = looker.isDue(waiting)
+    guard looks || looker.measures(waiting) else { return sleepAndRead(until: deadline) }
+    let began = Tick.monotonicNow
+    if looks {
+      let outcome = looker.look(
+        from: began, until: deadline, limit: waiting.limit, isOver: { false },
+        poll: { readOne(blocks: false) || lock.withLock { state.end != nil } })
+      if outcome == .found { return }
+    }
+    answerTime = nil
+    sleepAndRead(until: deadline)
+    let sent = answerTime.map {
+      Tick(nanoseconds: MessageFrame.nanoseconds(of: $0, receivedAt: Tick.monotonicNow.nanoseconds))
+    }
+    looker.noteSleep(from: began, wokenAt: sent ?? .distantPast, isEvent: false, limit: waiting.limit)
+  }
+
+  private func sleepAndRead(until deadline: Tick) {
+    if setTimeout(deadline) {
+      _ = readOne(blocks: true)
+    } else if awaitPacket(until: deadline) {
+      _ = readOne(blocks: false)
+    }
+  }
+
+  /// Sees to it that a read that blocks ends at a date; false: it would not.
+  private func setTimeout(_ deadline: Tick) -> Bool {
+    let limit = deadline == .never ? 0 : Self.roundedTimeout((deadline + -Tick.monotonicNow.nanoseconds).nanoseconds)
+    guard limit != socketTimeout else { return true }
+    guard (try? SystemCall.socketOption.make { crl_message_set_timeout(socket.number, 0, limit) }) != nil else {
+      return false
+    }
+    socketTimeout = limit
+    return true
+  }
+
+  /// A time-out that is at most as long, of few lengths: request after request finds the one before, and need not set
+  /// it.
+  ///
+  /// Who wakes too early waits again.
+  private static func roundedTimeout(_ left: Int64) -> Int64 {
+    guard left > 1_000_000 else { return max(1_000, left) }
+    return 1 << (63 - left.leadingZeroBitCount)
+  }
+
+  /// Waits for a packet the longer way; whether there may be one.
+  private func awaitPacket(until deadline: Tick) -> Bool {
+    let limit = deadline == .never ? -1 : max(0, (deadline + -Tick.monotonicNow.nanoseconds).nanoseconds)
+    do {
+      return try SystemCall.messagePoll.make { crl_message_poll(socket.number, Int16(POLLIN), limit) } != 0
+    } catch {
+      if error.number != EINTR { finish(.system(error)) }
+      return false
+    }
+  }
+
+  /// Waits until there may be room to send: in the socket, or by confirmations.
+  ///
+  /// What comes meanwhile is read, or both ends could wait for each other.
+  func awaitRoom(writable: Bool, until deadline: Tick) throws(MessagePortError) {
+    let now = Tick.monotonicNow
+    guard now < deadline else { throw .sendTimedOut }
+    lock.lock()
+    if let end = state.end {
+      lock.unlock()
+      throw end
+    }
+    let reads = !state.isReading
+    guard reads || writable else { return follow(until: deadline) }
+    if reads { state.isReading = true }
+    lock.unlock()
+    defer { if reads { giveRoleUp(isCallOut: false) } }
+    let events = (reads ? POLLIN : 0) | (writable ? POLLOUT : 0)
+    let limit = deadline == .never ? -1 : (deadline + -now.nanoseconds).nanoseconds
+    var ready: Int32 = 0
+    do throws(SystemError) {
+      ready = try SystemCall.messagePoll.make { crl_message_poll(socket.number, Int16(events), limit) }
+    } catch {
+      guard error.number == EINTR else { throw .system(error) }
+    }
+    if reads, ready & ~POLLOUT != 0 { for _ in 0..<256 { guard readOne(blocks: false) else { break } } }
+  }
+}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopLibC
+import RunLoopCore
+import RunLoopSystemEvents
+
+// What a loop has found, on its thread.
+extension DatagramSocket {
+  /// Responds to what the descriptor is ready for, or, for nothing, reports the end that has been noted.
+  func ready(_ events: RunLoop.DescriptorSource.Events) {
+    let thread = pthread_self()
+    lock.lock()
+    // Of several loops one responds at a time; a run nested in the handler does too.
+    guard responder == 0 || responder == thread else { return lock.unlock() }
+    let outer = responder
+    responder = thread
+    var called = CalledHandler(body: body, serial: bodySerial)
+    // Released without the lock.
+    defer { withExtendedLifetime(called) {} }
+    if state.isOpen, !events.isEmpty || !kept.isEmpty {
+      if state.room != .notAwaited, !events.isEmpty, events != .readable { tellRoom(&called) }
+      if state.receives, events != .writable { receive(&called) } else { updateInterest() }
+    }
+    responder = outer
+    guard state.isOver, case .closing(let error) = state.phase else { return lock.unlock() }
+    let body = body
+    var remains = finish()
+    lock.unlock()
+    remains?.release(error)
+    // Whoever is notified of the end finds the descriptor closed.
+    remains = nil
+    noteCall(of: body)
+    body?.handler(self, .closed(error))
+  }
+
+  /// Under the lock, which is not held during call-outs.
+  @inline(never)
+  private func tellRoom(_ called: inout CalledHandler) {
+    guard state.takeRoom() else { return }
+    updateInterest()
+    guard let waiting = writer.take() else { return tell(.writable, &called) }
+    lock.unlock()
+    waiting.resume()
+    lock.lock()
+  }
+
+  /// Under the lock, which is not held during call-outs.
+  private func receive(_ called: inout CalledHandler) {
+    let interest = state.interest
+    passOnKept(&called)
+    if state.receives, let descriptor = descriptor?.number {
+      let size = min(max(1, options.receiveLimit), Self.mostBytes)
+      if state.batch.isBurst, !state.hasWaiter, size <= ReceiveBuffers.single.size {
+        receiveBurst(from: descriptor, size, &called)
+      } else {
+        receiveSingly(from: descriptor, size, &called)
+      }
+    }
+    // What a handler changes is told to the source at once.
+    if state.interest != interest { updateInterest() }
+  }
+
+  private func receiveSingly(from descriptor: Int32, _ size: Int, _ called: inout CalledHandler) {
+    let buffers = ReceiveBuffers.single
+    let whole = size <= buffers.size ? buffers.take() : .allocate(byteCount: size, alignment: 64)
+    defer { if size <= buffers.size { buffers.giveBack(whole) } else { whole.deallocate() } }
+    let bytes = UnsafeMutableRawBufferPointer(rebasing: whole[..<size])
+    withUnsafeTemporaryAllocation(byteCount: SocketAddress.capacity, alignment: 8) { sender in
+      receive(from: descriptor, bytes, sender, &called)
+    }
+  }
+
+  /// Receives as many datagrams as a service takes, each by a system call.
+  ///
+  /// Whatever is done for each of them is done in this function: after a system call the processor has forgotten where
+  /// functions return to.
+  @inline(__always)
+  private func receive(
+    from descriptor: Int32, _ buffer: UnsafeMutableRawBufferPointer, _ sender: UnsafeMutableRawBufferPointer,
+    _ called: inout CalledHandler
+  ) {
+    let limit = state.batch.limit
+    var taken = 0
+    var isEmpty = false
+    // A socket that is closed by a handler receives no more.
+    while taken < limit, state.receives {
+      do throws(SystemError) {
+        guard let (count, senderCount) = try DatagramCall.receive(from: descriptor, buffer, sender: sender) else {
+          isEmpty = true
+          break
+        }
+        taken += 1
+        let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<min(buffer.count, count)])
+        passOn(bytes, envelope(count, bytes, UnsafeRawBufferPointer(rebasing: sender[..<senderCount])), &called)
+      } catch {
+        respond(to: error, &called)
+        break
+      }
+    }
+    // A handler that has paused the socket, or an error, says nothing of how many there are.
+    if isEmpty || taken == limit { state.batch.noteService(count: taken, isEmpty: isEmpty) }
+  }
+
+  /// Receives as many datagrams as a service takes by one system call.
+  private func receiveBurst(from descriptor: Int32, _ size: Int, _ called: inout CalledHandler) {
+    let memory = ReceiveBuffers.burst.take()
+    defer { ReceiveBuffers.burst.giveBack(memory) }
+    do throws(SystemError) {
+      burst = try DatagramBurst(from: descriptor, size: size, in: memory) ?? DatagramBurst()
+    } catch {
+      return respond(to: error, &called)
+    }
+    state.batch.noteService(count: burst.remaining, isEmpty: burst.remaining < DatagramBurst.most)
+    let loop = RunLoop.current
+    if burst.remaining > 1 { loop.unreadItem = self }
+    while state.receives, let next = burst.takeNext() {
+      passOn(next.bytes, envelope(next.byteCount, next.bytes, next.sender), &called)
+    }
+    loop.unreadItem = nil
+    // Somebody has paused the socket, or a run in a handler has left what it was to find.
+    keepRest()
+    passOnKept(&called)
+  }
+
+  /// Calls the handler with a datagram, or resumes the task that waits for one.
+  @inline(__always)
+  private func passOn(_ bytes: UnsafeRawBufferPointer, _ envelope: Datagram.Envelope, _ called: inout CalledHandler) {
+    if state.hasWaiter, let waiting = reader.take() {
+      state.hasWaiter = false
+      let datagram = Datagram(bytes: Array(bytes), envelope: envelope)
+      lock.unlock()
+      waiting.resume(returning: datagram)
+      lock.lock()
+    } else {
+      tell(.received(bytes.bytes, envelope), &called)
+    }
+  }
+
+  @inline(__always)
+  private func envelope(
+    _ count: Int, _ bytes: UnsafeRawBufferPointer, _ sender: UnsafeRawBufferPointer
+  ) -> Datagram.Envelope {
+    Datagram.Envelope(sender: address(sender), byteCount: count, isTruncated: count > bytes.count)
+  }
+
+  /// The longest datagram that is received.
+  private static let mostBytes = 1 << 20
+
+  /// The address of a sender, made anew if it is another than the last.
+  @inline(__always)
+  private func address(_ bytes: UnsafeRawBufferPointer) -> SocketAddress? {
+    if let lastSender, lastSender.isMade(of: bytes) { return lastSender }
+    return newAddress(bytes)
+  }
+
+  @inline(never)
+  private func newAddress(_ bytes: UnsafeRawBufferPointer) -> SocketAddress? {
+    lastSender = bytes.isEmpty ? nil : SocketAddress(bytes: bytes)
+    return lastSender
+  }
+
+  @inline(never)
+  private func respond(to error: SystemError, _ called: inout CalledHandler) {
+    let own = peer == nil ? (try? descriptor?.ownAddress()) ?? nil : nil
+    let reason = DatagramError.system(error, address: peer ?? own?.unlessUnnamed)
+    switch error.number {
+    case EBADF, EINVAL, ENOTSOCK, EOPNOTSUPP, EFAULT, ENOTCONN: close(reason)
+    case ENOMEM, ENOBUFS:
+      postpone()
+      tell(.failed(reason), &called)
+    default:
+      // A task is notified by its next attempt to send; what it waits for may still arrive.
+      tell(.failed(reason), &called)
+    }
+  }
+
+  /// Calls the handler, without the lock.
+  @inline(__always)
+  private func tell(_ event: Event, _ called: inout CalledHandler) {
+    let old = called.serial == bodySerial ? nil : renew(&called)
+    lock.unlock()
+    withExtendedLifetime(old) {}
+    noteCall(of: called.body)
+    called.body?.handler(self, event)
+    lock.lock()
+  }
+
+  /// Takes the handler that has replaced the one that was called before, and returns that.
+  @inline(never)
+  private func renew(_ called: inout CalledHandler) -> Body? {
+    let old = called.body
+    called = CalledHandler(body: body, serial: bodySerial)
+    return old
+  }
+
+  private func passOnKept(_ called: inout CalledHandler) {
+    guard state.receives, !kept.isEmpty else { return }
+    let loop = RunLoop.current
+    while state.receives, !kept.isEmpty {
+      let next = kept.removeFirst()
+      if !kept.isEmpty { loop.unreadItem = self }
+      next.bytes.withUnsafeBytes { passOn($0, next.envelope, &called) }
+      loop.unreadItem = nil
+    }
+  }
+
+  /// The handler that a thread calls again and again, which is held once for that.
+  private struct CalledHandler {
+    var body: Body?
+    let serial: Int
+  }
+}
+
+// What was received and is yet to be passed on.
+extension DatagramSocket: UnreadItem {
+  /// A run begins in a handler that is called with one datagram of several: it finds the others.
+  package func runBegins() {
+    guard lock.lockUnlessParents() else { return }
+    keepRest()
+    offerKept()
+    lock.unlock()
+  }
+
+  /// Keeps what is left of a burst.
+  ///
+  /// Under the lock.
+  private func keepRest() {
+    while state.isOpen, let next = burst.takeNext() {
+      kept.append(Datagram(bytes: Array(next.bytes), envelope: envelope(next.byteCount, next.bytes, next.sender)))
+    }
+    burst = DatagramBurst()
+  }
+
+  /// What is kept makes no descriptor ready: a timer calls for it wherever the socket is, as soon as there is one who
+  /// receives.
+  ///
+  /// Under the lock.
+  func offerKept() {
+    guard !kept.isEmpty, state.receives, registrations.timer == nil else { return }
+    let timer = RegisteredTimer(deadline: registrations.instant(after: .zero)) { [weak self] timer in
+      self?.receiveAgain(timer)
+    }
+    registrations.replaceTimer(timer)
+  }
+}
+
+extension SocketAddress {
+  fileprivate func isMade(of other: UnsafeRawBufferPointer) -> Bool {
+    guard let start = other.baseAddress, bytes.count == other.count else { return false }
+    return bytes.withUnsafeBytes { own in own.baseAddress.map { memcmp($0, start, other.count) == 0 } ?? false }
+  }
+}
+
+extension DatagramSocket {
+  /// Stops receiving: what arrives waits in the system, as far as there is room.
+  ///
+  /// Can be called from any thread. Calling it again has no effect.
+  public func pauseReceiving() { setPaused(true) }
+
+  /// Receives again.
+  ///
+  /// Can be called from any thread. Calling it again has no effect.
+  public func resumeReceiving() { setPaused(false) }
+
+  private func setPaused(_ isPaused: Bool) {
+    guard !lock.isParents else { return }
+    lock.lock()
+    state.isPaused = isPaused
+    updateInterest()
+    lock.unlock()
+  }
+}

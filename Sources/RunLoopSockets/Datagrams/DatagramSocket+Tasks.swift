@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopCore
+import RunLoopSystemEvents
+import Synchronization
+
+// For tasks: the socket is in a loop, and tasks wait for it on whatever thread they run.
+extension DatagramSocket {
+  /// Waits for a datagram; returns nil when the socket is invalidated or the task is cancelled.
+  ///
+  /// Nothing is received between two calls, unless there is a handler; datagrams that arrive wait in the system, as far
+  /// as there is room. Only one task can wait at a time.
+  ///
+  /// - Throws: ``DatagramError/busy``, or the error that has closed the socket while the task waited;
+  ///   ``DatagramError/loop(_:)`` if the threads of all loops that the socket is in have ended.
+  public func receive() async throws -> Datagram? {
+    guard !lock.isParents else { return nil }
+    return try await wait(
+      \.reader, cancelled: nil, unless: { state.isOver ? .success(nil) : nil },
+      changed: {
+        state.hasWaiter = reader.isTaken
+        updateInterest()
+      })
+  }
+
+  /// Sends a datagram, and waits while there is no room for it.
+  ///
+  /// Only one task can wait at a time. A task that is cancelled no longer waits, and nothing was sent.
+  ///
+  /// - Returns: Whether it was sent; false if the task was cancelled before.
+  /// - Throws: The errors of ``send(_:to:)-([UInt8],_)`` without waiting; ``DatagramError/busy``;
+  ///   ``DatagramError/loop(_:)`` as for receiving.
+  @discardableResult
+  public func sendWhenRoom(_ bytes: [UInt8], to address: SocketAddress? = nil) async throws -> Bool {
+    while !Task.isCancelled {
+      if try send(bytes, to: address) { return true }
+      try await awaitRoom()
+    }
+    return false
+  }
+
+  private func awaitRoom() async throws {
+    try await wait(
+      \.writer, cancelled: (),
+      unless: { state.isOver ? .failure(DatagramError.invalid) : state.room == .notAwaited ? .success(()) : nil },
+      changed: {})
+  }
+
+  /// Datagrams as they arrive, until the socket is invalidated.
+  public struct Datagrams: AsyncSequence, Sendable {
+    let socket: DatagramSocket
+
+    /// Waits for each datagram.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+      let socket: DatagramSocket
+
+      /// Waits for the next datagram; returns nil when the socket is invalidated or the task is cancelled.
+      public mutating func next() async throws -> Datagram? { try await socket.receive() }
+    }
+
+    /// Makes an iterator.
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(socket: socket) }
+  }
+
+  /// The datagrams that arrive, as a sequence, which receives only the datagrams that are asked for.
+  public var datagrams: Datagrams { Datagrams(socket: self) }
+}
+
+extension DatagramSocket: TaskItem {
+  static func error(_ refusal: WaitRefusal) -> any Error {
+    switch refusal {
+    case .busy: DatagramError.busy
+    case .loopsHaveEnded: DatagramError.loop(.loopHasEnded)
+    }
+  }
+
+  func takeWaits() -> [(any Error) -> Void] {
+    state.hasWaiter = false
+    return [reader.takeFailing(), writer.takeFailing()].compactMap { $0 }
+  }
+}

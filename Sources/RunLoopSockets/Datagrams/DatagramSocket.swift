@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopSystem
+import RunLoopLibC
+import RunLoopCore
+import RunLoopSystemEvents
+import Synchronization
+
+/// A socket of datagrams: of UDP, or within the machine.
+///
+/// It is an item of a run loop: it can be in any number of modes, whose loop calls its handler with each datagram.
+/// Instead of a handler, a task may wait for ``datagrams``; the socket must be in a loop nevertheless. Sending works
+/// from any thread. A loop holds the sockets that are in it; a socket in no loop that nobody holds is closed.
+///
+/// Datagrams that have arrived and were not received wait in the system, up to the size of
+/// ``SocketOption/receiveBuffer(bytes:)``. Beyond that, datagrams are lost or, on a Unix socket, their sender waits. If
+/// several arrive at a time, they are received together, at most sixteen. If the socket is paused, those that the
+/// handler was not called with yet wait here; a run in a handler goes on with the next of them; closing the socket
+/// drops them, as it drops those in the system.
+///
+/// The corresponding Core Foundation type is `CFSocket` with `kCFSocketDataCallBack`.
+public final class DatagramSocket: @unchecked Sendable, Hashable {
+  // Sendable: all that changes is guarded by the lock.
+
+  /// An event that a handler is called with.
+  ///
+  /// An event is valid until the handler returns: the compiler rejects code that keeps it.
+  public enum Event: ~Escapable, Sendable {
+    /// A datagram has arrived. Its bytes are in a buffer of the loop, which is reused when the handler returns.
+    case received(RawSpan, Datagram.Envelope)
+    /// There may be room again, after a ``DatagramSocket/send(_:to:)-(UnsafeRawBufferPointer,_)`` that returned false.
+    case writable
+    /// The system has reported an error, such as that nobody receives at the other end (`ECONNREFUSED`), or that it has
+    /// no memory for what has arrived. The socket goes on.
+    case failed(DatagramError)
+    /// The socket is closed because of an error; this is the last event.
+    case closed(DatagramError)
+  }
+
+  /// A handler of events, called on the thread of a loop that the socket is in, never by two threads at a time.
+  public typealias Handler = @Sendable (DatagramSocket, Event) -> Void
+
+  /// How a socket behaves.
+  public struct Options: Sendable {
+    /// How many bytes of a datagram are received, from 1 to 1 MiB; a longer datagram arrives truncated, and reports
+    /// that.
+    ///
+    /// The default is the most that UDP can carry.
+    public var receiveLimit = 65_507
+    /// Whether a socket of IPv6 leaves IPv4 to others (`IPV6_V6ONLY`).
+    public var isIPv6Only = true
+    /// Whether the file of a Unix address is removed when the socket is closed; only a file that the socket has made is
+    /// removed.
+    public var removesFile = true
+    /// The mode of the file of a Unix address, such as 0o660; nil means 0o777 without the bits of the process's
+    /// `umask`.
+    public var fileMode: UInt16?
+    /// How long to wait before trying again when the system had no memory for a datagram that has arrived.
+    public var retryInterval: Duration = .milliseconds(100)
+    /// Options of the system, set in this order before the socket is bound.
+    public var socketOptions: [SocketOption] = []
+
+    /// The usual behaviour.
+    public init() {}
+  }
+
+  /// How the socket behaves.
+  public let options: Options
+
+  let lock = ProcessLock()
+
+  // Guarded by the lock, under which nobody is called: so no access meets another, and none is checked for that.
+
+  @exclusivity(unchecked) var state = DatagramState()
+  @exclusivity(unchecked) var descriptor: OwnedDescriptor?
+  /// The file to be removed when the socket is closed.
+  let file: SocketFile?
+  /// The address that it is connected to, for errors.
+  let peer: SocketAddress?
+  /// Whether a Unix socket has a peer, of whose queue the system reports that it has room.
+  let reportsRoom: Bool
+  @exclusivity(unchecked) var body: Body? { didSet { bodySerial &+= 1 } }
+  /// How often the handler was replaced.
+  @exclusivity(unchecked) private(set) var bodySerial = 0
+  @exclusivity(unchecked) var registrations = Registrations()
+  @exclusivity(unchecked) var reader = TaskWait<Datagram?>()
+  @exclusivity(unchecked) var writer = TaskWait<Void>()
+  var lastWait: UInt64 = 0
+  let hasBeenAwaited = Atomic<Bool>(false)
+  /// The sender of the last datagram, whose address is not made again for the next.
+  @exclusivity(unchecked) var lastSender: SocketAddress?
+  /// What a system call has received and the handler was not called with yet, while that service goes on.
+  @exclusivity(unchecked) var burst = DatagramBurst()
+  /// What was received before the socket was paused, or before a run began in a handler; at most a burst.
+  @exclusivity(unchecked) var kept: [Datagram] = []
+  /// The thread that responds to an event and calls the handler, or zero.
+  @exclusivity(unchecked) var responder: pthread_t = 0
+
+  /// A handler; in a structure of its own it is stored without a thunk.
+  struct Body {
+    let handler: Handler
+  }
+
+  /// Makes a socket.
+  ///
+  /// A connected socket receives from its peer alone, and is notified of errors. To get answers, a Unix socket has to
+  /// be bound.
+  ///
+  /// - Parameters:
+  ///   - address: Where it receives; port zero lets the system choose. If it is nil, the system chooses when the socket
+  ///     connects or first sends, and a Unix socket has no address.
+  ///   - peer: The address that it is connected to; nil for none.
+  ///   - options: How the socket behaves.
+  ///   - handler: Called when the socket is in a loop. It is released when the socket is closed or invalidated.
+  /// - Throws: ``DatagramError/system(_:address:)`` with one of the two addresses: `socket`, `setsockopt`, `bind`
+  ///   (`EADDRINUSE`, `EACCES`), `connect` (`ENOENT`, `ECONNREFUSED`, `ENETUNREACH`), with
+  ///   ``Options/fileMode`` also `fchmod` and `chmod`; ``DatagramError/option(_:_:)``.
+  /// - Precondition: One of the two addresses is given.
+  public init(
+    boundTo address: SocketAddress?, connectedTo peer: SocketAddress? = nil, options: Options = Options(),
+    handler: Handler? = nil
+  ) throws(DatagramError) {
+    guard let first = address ?? peer else {
+      fatalError("a datagram socket needs an address to be bound or connected to")
+    }
+    var made: SocketFile?
+    do throws(DatagramError) {
+      descriptor = try OwnedDescriptor.makeDatagram(first, address, peer, options, &made)
+    } catch {
+      made?.remove()
+      throw error
+    }
+    file = options.removesFile ? made : nil
+    self.peer = peer
+    reportsRoom = first.family != .unix || peer != nil
+    self.options = options
+    body = handler.map(Body.init)
+    state.hasHandler = body != nil
+  }
+
+  /// Takes over a socket of datagrams, such as one of ``SocketActivation``, which it closes from now on.
+  ///
+  /// Of the options, those that concern binding are not applied. The file of a Unix address is not removed.
+  ///
+  /// - Throws: ``DatagramError/descriptor(_:_:)``: `getsockopt` with `EBADF` or `ENOTSOCK`, with `EPROTOTYPE` for
+  ///   another type of socket; `getsockname`, `fcntl`; ``DatagramError/option(_:_:)``. The descriptor stays the
+  ///   caller's then.
+  public init(
+    takingOver descriptor: Int32, options: Options = Options(), handler: Handler? = nil
+  ) throws(DatagramError) {
+    let address: SocketAddress?
+    do throws(SystemError) {
+      let type = try SystemCall.socketOptionRead.make { crl_socket_type(descriptor) }
+      guard type == crl_socket_type_datagram else {
+        throw SystemError(call: SystemCall.socketOptionRead.rawValue, number: EPROTOTYPE)
+      }
+      address = try SocketAddress.ask(.socketName) { crl_socket_name(descriptor, $0, $1) }
+      guard address != nil else { throw SystemError(call: SystemCall.socketName.rawValue, number: EAFNOSUPPORT) }
+      _ = try SystemCall.descriptorFlags.make { crl_descriptor_set_flags(descriptor) }
+    } catch {
+      throw .descriptor(descriptor, error)
+    }
+    for option in options.socketOptions { try option.applyToDatagrams(of: descriptor) }
+    var name: [UInt8] = [0, 0]
+    let hasPeer = crl_socket_peer(descriptor, &name, UInt32(name.count)) >= 0
+    peer = hasPeer ? (try? SocketAddress.peer(of: descriptor)) ?? nil : nil
+    reportsRoom = address?.family != .unix || hasPeer
+    file = nil
+    self.descriptor = OwnedDescriptor(descriptor)
+    self.options = options
+    body = handler.map(Body.init)
+    state.hasHandler = body != nil
+  }
+
+  deinit {
+    // The file of a parent is the parent's.
+    if descriptor != nil, !lock.isParents { file?.remove() }
+  }
+
+  /// Whether both are the same.
+  public static func == (left: DatagramSocket, right: DatagramSocket) -> Bool { left === right }
+
+  /// Hashes the identity.
+  public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
+extension DatagramSocket {
+  /// The closure that is called with the socket's events; while it is nil, nothing is received.
+  ///
+  /// Can be used from any thread. A handler that is replaced while it runs is not called again after it has returned.
+  public var handler: Handler? {
+    get { lock.isParents ? nil : lock.withLock { body?.handler } }
+    set {
+      guard !lock.isParents else { return }
+      lock.lock()
+      let old = body
+      if !state.isOver {
+        body = newValue.map(Body.init)
+        state.hasHandler = body != nil
+        updateInterest()
+      }
+      lock.unlock()
+      withExtendedLifetime(old) {}
+    }
+  }
+
+  /// Whether the socket is neither closed nor invalidated.
+  ///
+  /// Can be used from any thread.
+  public var isValid: Bool { !lock.isParents && lock.withLock { !state.isOver } }
+
+  /// The socket's own address, with the port that the system has chosen.
+  ///
+  /// Can be called from any thread. Errors are those of `getsockname`, and ``DatagramError/invalid``.
+  public func localAddress() throws(DatagramError) -> SocketAddress {
+    guard let descriptor = openDescriptor else { throw .invalid }
+    do throws(SystemError) {
+      guard let address = try descriptor.ownAddress() else {
+        throw SystemError(call: SystemCall.socketName.rawValue, number: EAFNOSUPPORT)
+      }
+      return address
+    } catch {
+      throw .system(error, address: peer)
+    }
+  }
+
+  /// Sets an option of the system.
+  ///
+  /// Can be called from any thread.
+  ///
+  /// - Throws: ``DatagramError/option(_:_:)``, or ``DatagramError/invalid``.
+  public func set(_ option: SocketOption) throws(DatagramError) {
+    guard let descriptor = openDescriptor else { throw .invalid }
+    defer { withExtendedLifetime(descriptor) {} }
+    try option.applyToDatagrams(of: descriptor.number)
+  }
+
+  /// Calls a closure with the socket's descriptor, for what this library does not wrap, such as joining a group.
+  ///
+  /// The descriptor stays open until the closure returns, and belongs to the socket. Can be called from any thread; the
+  /// closure is called on the same thread, under no lock.
+  ///
+  /// - Returns: The closure's result; nil if the socket is closed, and the closure is not called.
+  public func withDescriptor<Result, Failure: Error>(
+    _ body: (Int32) throws(Failure) -> Result
+  ) throws(Failure) -> Result? {
+    guard let descriptor = openDescriptor else { return nil }
+    defer { withExtendedLifetime(descriptor) {} }
+    return try body(descriptor.number)
+  }
+
+  private var openDescriptor: OwnedDescriptor? { lock.isParents ? nil : lock.withLock { descriptor } }
+
+  /// Closes the socket: it leaves all modes and its handler is not called again.
+  ///
+  /// A task that waits to receive gets nil, and a task that waits to send gets ``DatagramError/invalid``. Can be called
+  /// from any thread. Calling it again has no effect.
+  public func invalidate() {
+    guard !lock.isParents else { return }
+    lock.lock()
+    let remains = finish()
+    lock.unlock()
+    remains?.release(nil)
+  }
+}
+
+extension DatagramSocket: CustomDebugStringConvertible {
+  /// The item's state, in the shape of Core Foundation's description.
+  public var debugDescription: String {
+    guard !lock.isParents else { return "<DatagramSocket>{of the parent process}" }
+    return lock.withLock {
+      "<DatagramSocket \(Unmanaged.passUnretained(self).toOpaque())>{descriptor = \(descriptor?.number ?? -1), "
+        + "phase = \(state.phase), paused = \(state.isPaused), exhausted = \(state.isExhausted)}"
+    }
+  }
+}

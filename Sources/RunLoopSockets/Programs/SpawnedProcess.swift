@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopSystem
+import RunLoopLibC
+public import RunLoopCore
+public import RunLoopSystemEvents
+
+/// A program that was started as a child of this process.
+///
+/// Its descriptor (`pidfd`) is made with it, so that a signal never reaches another process that reuses its number
+/// later, whoever reaps it. Its standard streams may be pipes, whose other ends are ``ByteStream``s.
+///
+/// The child inherits only what is passed to it: all other descriptors are closed. Signals have their defaults there,
+/// except those that this process ignores; `SIGPIPE` always has its default. None is blocked.
+///
+/// The child has to be reaped when it has ended: by a `ChildProcessSource`, made with
+/// `init(_:leavesStatus:handler:)`, or by other code that waits for ``process``. The child goes on
+/// when this object is released. Can be used from any thread.
+public final class SpawnedProcess: Sendable {
+  /// The kinds of standard streams of the child.
+  public enum Redirection: Hashable, Sendable {
+    /// This process's own.
+    case inherited
+    /// `/dev/null`.
+    case null
+    /// A pipe, whose other end is a stream of this object.
+    case pipe
+    /// A descriptor of this process, which stays the caller's.
+    case descriptor(Int32)
+    /// For the standard error: the same as the standard output.
+    case standardOutput
+  }
+
+  /// How a program is started.
+  public struct Options: Sendable {
+    /// The child's environment; nil means this process's.
+    public var environment: [String: String]?
+    /// The directory where the child starts; nil means this process's.
+    public var directory: String?
+    /// The child's standard input.
+    public var standardInput = Redirection.inherited
+    /// The child's standard output.
+    public var standardOutput = Redirection.inherited
+    /// The child's standard error.
+    public var standardError = Redirection.inherited
+    /// Further descriptors, by their numbers in the child.
+    ///
+    /// The numbers are from 3 to 65535, and there are at most 200. The descriptors stay the caller's.
+    public var descriptors: [Int32: Int32] = [:]
+    /// Whether the child leads a process group of its own, so that a terminal's interrupts do not reach it.
+    public var leadsProcessGroup = false
+    /// Whether the child leads a session of its own, without a terminal, and with that a process group.
+    public var leadsSession = false
+
+    /// The usual behaviour.
+    public init() {}
+  }
+
+  /// The program's number, which may be reused for another process when it has been reaped.
+  public var process: Int32 { child.process }
+  /// The process itself.
+  public let reference: ProcessReference
+  /// Writes to the child's standard input, if that is a pipe; not open yet.
+  public let standardInput: OutputByteStream?
+  /// Reads the child's standard output, if that is a pipe; not open yet.
+  public let standardOutput: InputByteStream?
+  /// Reads the child's standard error, if that is a pipe of its own; not open yet.
+  public let standardError: InputByteStream?
+
+  let child: ChildProcess
+
+  /// Starts a program.
+  ///
+  /// It returns when the program runs, or cannot run.
+  ///
+  /// - Parameters:
+  ///   - program: A path, or a name without a slash, which is looked for in the directories of this process's `PATH`.
+  ///   - arguments: The words after the program's name.
+  ///   - options: How the program is started.
+  /// - Throws: ``SpawnError``; then nothing was started, and no descriptor stays open.
+  public init(_ program: String, _ arguments: [String] = [], options: Options = Options()) throws(SpawnError) {
+    var plumbing = SpawnPlumbing()
+    do throws(SystemError) {
+      try plumbing.connect(options)
+    } catch {
+      throw .system(program: program, error)
+    }
+    guard options.descriptors.count <= Self.mostDescriptors else {
+      throw .tooManyDescriptors(options.descriptors.count, limit: Self.mostDescriptors)
+    }
+    for (number, descriptor) in options.descriptors.sorted(by: { $0.key < $1.key }) {
+      guard (3...65535).contains(number) else { throw .badNumber(number) }
+      plumbing.pass(descriptor, as: number)
+    }
+    let started = try SpawnRequest(program, arguments, options).start(plumbing)
+    child = .adopt(started.process, started.descriptor)
+    reference = ProcessReference(child)
+    standardInput = plumbing.input.map {
+      OutputByteStream(ByteStreamCore(.connected(ByteChannel($0, .nonBlocking)), sides: 1), .writable)
+    }
+    standardOutput = plumbing.output.map(Self.reader)
+    standardError = plumbing.error.map(Self.reader)
+  }
+
+  private static let mostDescriptors = 200
+
+  private static func reader(_ descriptor: OwnedDescriptor) -> InputByteStream {
+    InputByteStream(ByteStreamCore(.connected(ByteChannel(descriptor, .nonBlocking)), sides: 1), .readable)
+  }
+
+  /// Whether the child has ended, reaped or not.
+  public var hasEnded: Bool { reference.hasEnded }
+
+  /// Sends a signal.
+  ///
+  /// - Throws: `pidfd_send_signal`, or `kill` on a system that rejects that, with `ESRCH` if the child has been reaped,
+  ///   `EINVAL` if there is no such signal.
+  public func send(signal: Int32) throws(SystemError) { try reference.send(signal: signal) }
+
+  /// Asks the child to end, and kills it if it has not ended in time.
+  ///
+  /// The loop counts the time; it need not be the loop that waits for the child. Once a source has seen the end,
+  /// nothing more happens. If the loop ends before the time is over, nothing is killed.
+  ///
+  /// - Parameters:
+  ///   - grace: How long the child has from now on.
+  ///   - loop: The loop on whose clock the time is counted.
+  ///   - modes: The modes of the loop in which the time is counted.
+  ///   - signal: The signal that asks the child to end, by default `SIGTERM`.
+  ///   - onKill: Called on the loop when the child is killed.
+  /// - Returns: Whether the child was asked; false if it has ended.
+  /// - Throws: `pidfd_send_signal` with `EINVAL` if there is no such signal, with `EPERM` if the child has become
+  ///   another user's.
+  @discardableResult
+  public func terminate(
+    within grace: Duration, on loop: RunLoop, inModes modes: [RunLoop.Mode] = [.common], signal: Int32 = 15,
+    onKill: (@Sendable (SpawnedProcess) -> Void)? = nil
+  ) throws(SystemError) -> Bool {
+    guard !hasEnded else { return false }
+    do throws(SystemError) {
+      try send(signal: signal)
+    } catch {
+      guard error.number == ESRCH else { throw error }
+      return false
+    }
+    let timer = Timer(deadline: loop.instant(after: grace)) { [self] _ in
+      guard !hasEnded else { return }
+      // It may end, and be reaped, just now.
+      guard (try? send(signal: SIGKILL)) != nil else { return }
+      onKill?(self)
+    }
+    guard child.escalate(by: timer) else { return true }
+    for mode in modes { loop.add(timer, forMode: mode) }
+    return true
+  }
+}
+
+extension SpawnedProcess: CustomDebugStringConvertible {
+  /// The process's number, and whether it has ended.
+  public var debugDescription: String { "<SpawnedProcess>{process = \(process), ended = \(hasEnded)}" }
+}
+
+extension ChildProcessSource {
+  /// Makes a source that waits for a program that was started, and is in no mode yet.
+  ///
+  /// It never waits for another process, even if other code has reaped the child: how it ended is reported if a source
+  /// has seen it, and is `ChildProcessError.reapedElsewhere` otherwise.
+  ///
+  /// - Parameters:
+  ///   - spawned: The program.
+  ///   - leavesStatus: Whether the child is left to be reaped by other code, which has to do so.
+  ///   - handler: Called on a loop's thread, once. It is released when it has returned, or when the source is invalid.
+  public convenience init(
+    _ spawned: SpawnedProcess, leavesStatus: Bool = false,
+    handler: @escaping @Sendable (ChildProcessSource, End) -> Void
+  ) {
+    self.init(spawned.child, leavesStatus: leavesStatus, endsWithLoop: false, handler)
+  }
+}

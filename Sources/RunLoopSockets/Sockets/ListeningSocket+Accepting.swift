@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopLibC
+public import RunLoopCore
+import RunLoopSystemEvents
+
+extension RunLoop {
+  /// Adds a listening socket to a mode, or, for `RunLoop.Mode.common`, to every common mode, present and future.
+  ///
+  /// Can be called from any thread.
+  ///
+  /// - Throws: `RunLoopError.invalidSource` if the socket is closed, and the errors of adding a descriptor source.
+  public func add(_ socket: ListeningSocket, forMode mode: Mode) throws(RunLoopError) { try socket.join(self, mode) }
+
+  /// Removes a listening socket from a mode, or, for `RunLoop.Mode.common`, from every common mode.
+  ///
+  /// Can be called from any thread.
+  public func remove(_ socket: ListeningSocket, forMode mode: Mode) { socket.part(self, mode) }
+
+  /// Whether a listening socket is in a mode, or, for `RunLoop.Mode.common`, among the common items.
+  ///
+  /// Can be called from any thread.
+  public func contains(_ socket: ListeningSocket, forMode mode: Mode) -> Bool { socket.isIn(self, mode) }
+}
+
+extension ListeningSocket: RegisteredItem {
+  /// Adds the socket to a mode of a loop, in the terms of streams.
+  public func schedule(in loop: RunLoop, forMode mode: RunLoop.Mode) throws(RunLoopError) { try join(loop, mode) }
+
+  /// Removes the socket from a mode of a loop.
+  public func remove(from loop: RunLoop, forMode mode: RunLoop.Mode) { part(loop, mode) }
+
+  var watched: (descriptor: Int32, events: RunLoop.DescriptorSource.Events?)? {
+    descriptor.map { ($0.number, accepts ? .readable : nil) }
+  }
+
+  func hasEntered() {}
+
+  private var accepts: Bool {
+    !isPaused && registrations.timer == nil && (acceptor.isTaken || body != nil)
+      && connectionCount < options.connectionLimit ?? .max
+  }
+
+  /// Under the lock.
+  func updateInterest() {
+    guard let source = registrations.source, source.isPaused == accepts else { return }
+    do {
+      try source.watch(for: accepts ? .readable : nil)
+    } catch {
+      guard case .cannotWatch(_, let error) = error else { return }
+      postpone(error)
+    }
+  }
+
+  /// Accepts what has arrived, some at a time, on the loop's thread.
+  func ready(_ events: RunLoop.DescriptorSource.Events) {
+    for _ in 0..<Self.batch {
+      lock.lock()
+      guard accepts, let attempt = acceptOne() else { return lock.unlock() }
+      let connection: Socket
+      switch attempt {
+      case .success(let accepted):
+        connection = self.connection(with: accepted.descriptor, from: accepted.peer ?? address)
+      case .failure(let error):
+        guard respond(to: error) else { return }
+        continue
+      }
+      let waiting = acceptor.take()
+      let body = body
+      if waiting != nil || options.connectionLimit != nil { updateInterest() }
+      lock.unlock()
+      if let waiting {
+        waiting.resume(returning: connection)
+      } else {
+        noteCall(of: body)
+        body?.handler(self, .accepted(connection))
+      }
+    }
+  }
+
+  private typealias Accepted = (descriptor: OwnedDescriptor, peer: SocketAddress?)
+
+  /// Accepts one connection; nil: the socket is closed.
+  ///
+  /// Under the lock.
+  private func acceptOne() -> Result<Accepted, SystemError>? {
+    guard let descriptor else { return nil }
+    return Result { () throws(SystemError) in try descriptor.accept() }
+  }
+
+  // The optimizer of Swift 6.3 fails where this is inlined.
+  @inline(never)
+  private func connection(with accepted: OwnedDescriptor, from peer: SocketAddress) -> Socket {
+    // Only a socket that has been reset meanwhile rejects the option, and says so itself.
+    if options.accepted.isWithoutDelay { try? accepted.setNoDelay(address.family) }
+    var failure: SocketError?
+    do throws(SocketError) {
+      try accepted.set(options.accepted.socketOptions)
+    } catch {
+      failure = error
+    }
+    var place: ConnectionPlace?
+    if options.connectionLimit != nil {
+      connectionCount += 1
+      place = ConnectionPlace(self)
+    }
+    let connection = Socket(
+      accepted: accepted, from: peer, options: options.accepted, place: place, error: failure)
+    if let limit = options.requestDeadline { connection.setDeadline(after: limit, on: .current) }
+    return connection
+  }
+
+  /// A connection that was accepted is closed.
+  func connectionEnded() {
+    guard !lock.isParents else { return }
+    lock.lock()
+    connectionCount -= 1
+    updateInterest()
+    lock.unlock()
+  }
+
+  /// Responds to an error of accepting, and unlocks; true if the next connection is to be looked for.
+  private func respond(to error: SystemError) -> Bool {
+    switch error.number {
+    case EAGAIN:
+      lock.unlock()
+      return false
+    case EMFILE, ENFILE, ENOBUFS, ENOMEM:
+      postpone(error)
+      let body = body
+      lock.unlock()
+      noteCall(of: body)
+      body?.handler(self, .exhausted(error))
+      return false
+    case EBADF, EINVAL, ENOTSOCK, EOPNOTSUPP, EFAULT:
+      let body = body
+      var remains = finish()
+      lock.unlock()
+      remains?.release(.system(error, address: address))
+      // Whoever is notified of the end finds the descriptor closed.
+      remains = nil
+      noteCall(of: body)
+      body?.handler(self, .closed(.system(error, address: address)))
+      return false
+    default:
+      // That connection is lost, as its client has seen; the others are not.
+      lock.unlock()
+      return true
+    }
+  }
+
+  /// Stops accepting for a while.
+  ///
+  /// Under the lock.
+  private func postpone(_ error: SystemError) {
+    guard registrations.timer == nil else { return }
+    let interval = options.retryInterval
+    let deadline = registrations.all.first?.loop.instant(after: interval) ?? Tick.after(interval).instant
+    let timer = RegisteredTimer(deadline: deadline) { [weak self] timer in
+      self?.tryAgain(timer)
+    }
+    registrations.replaceTimer(timer)
+    updateInterest()
+  }
+
+  private func tryAgain(_ timer: Timer) {
+    lock.lock()
+    // Not for one that has been ended meanwhile.
+    guard registrations.timer?.contains(timer) == true else { return lock.unlock() }
+    let over = registrations.replaceTimer(nil)
+    updateInterest()
+    lock.unlock()
+    over?.invalidate()
+  }
+
+  /// Ends the socket and returns what is to be released without the lock; nil if that was done before.
+  ///
+  /// Under the lock.
+  func finish() -> Remains? {
+    guard let descriptor else { return nil }
+    defer {
+      self.descriptor = nil
+      body = nil
+    }
+    return Remains(
+      file: file, timer: registrations.replaceTimer(nil), source: registrations.removeAll(), descriptor: descriptor,
+      body: body,
+      acceptor: acceptor.take())
+  }
+
+  /// What a socket that is closed had.
+  struct Remains {
+    let file: SocketFile?
+    let timer: RegisteredTimer?
+    let source: RunLoop.DescriptorSource?
+    let descriptor: OwnedDescriptor
+    let body: Body?
+    let acceptor: CheckedContinuation<Socket?, any Error>?
+
+    func release(_ error: SocketError?, keepsFile: Bool = false) {
+      source?.invalidate()
+      timer?.invalidate()
+      if !keepsFile { file?.remove() }
+      if let error { acceptor?.resume(throwing: error) } else { acceptor?.resume(returning: nil) }
+    }
+  }
+}
+
+// What it is for those who ask what keeps a loop.
+extension ListeningSocket: CarriedItem {
+  package var keepAliveKind: KeepAliveKind { .listener }
+  package var keepAliveCode: UInt64 {
+    lock.isParents ? 0 : lock.withLock { body.map { codeAddress(of: $0) } ?? 0 }
+  }
+  package var keepAliveDetail: String {
+    "listens at \(address)"
+  }
+}

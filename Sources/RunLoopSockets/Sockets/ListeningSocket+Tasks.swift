@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopCore
+import RunLoopSystemEvents
+import Synchronization
+
+// For tasks: the socket is in a loop, and a task waits for it on whatever thread it runs.
+extension ListeningSocket {
+  /// Waits for a connection; returns nil when the socket is invalidated or the task is cancelled.
+  ///
+  /// Nothing is accepted between two calls, unless there is a handler. Only one task can wait at a time.
+  ///
+  /// - Throws: ``SocketError/busy``, or the error that has closed the socket while the task waited;
+  ///   ``SocketError/loop(_:)`` if the threads of all loops that the socket is in have ended.
+  public func accept() async throws -> Socket? {
+    guard !lock.isParents else { return nil }
+    return try await wait(
+      \.acceptor, cancelled: nil, unless: { descriptor == nil ? .success(nil) : nil }, changed: { updateInterest() })
+  }
+
+  /// Connections as they arrive, until the socket is invalidated.
+  public struct Connections: AsyncSequence, Sendable {
+    let socket: ListeningSocket
+
+    /// Waits for each connection.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+      let socket: ListeningSocket
+
+      /// Waits for the next connection; returns nil when the socket is invalidated or the task is cancelled.
+      public mutating func next() async throws -> Socket? { try await socket.accept() }
+    }
+
+    /// Makes an iterator.
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(socket: socket) }
+  }
+
+  /// The connections that arrive, as a sequence, which accepts only the connections that are asked for.
+  public var connections: Connections { Connections(socket: self) }
+}
+
+extension ListeningSocket: TaskItem {
+  static func error(_ refusal: WaitRefusal) -> any Error { Socket.error(refusal) }
+
+  func takeWaits() -> [(any Error) -> Void] { [acceptor.takeFailing()].compactMap { $0 } }
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopCore
+import RunLoopSystemEvents
+import Synchronization
+
+// For tasks: the socket is in a loop, and tasks wait for it on whatever thread they run.
+extension Socket {
+  /// Waits for bytes and takes them; returns nil at the end.
+  ///
+  /// Nothing is received between two calls, so a slow task makes the peer wait. Only one task can wait at a time. A
+  /// task that is cancelled gets nil, and nothing is lost.
+  ///
+  /// - Parameter limit: How many bytes to take at most; never more than a mebibyte at a time.
+  /// - Throws: ``SocketError``: that of the connection once, then ``SocketError/invalid``; ``SocketError/busy``;
+  ///   ``SocketError/loop(_:)`` if the threads of all loops that the socket is in have ended.
+  public func receive(atMost limit: Int = 64 * 1024) async throws -> [UInt8]? {
+    guard !lock.isParents else { throw SocketError.invalid }
+    let limit = min(max(1, limit), Self.longestPiece)
+    return try await wait(
+      \.reader, cancelled: nil,
+      unless: {
+        state.hasEnded ? .success(nil) : state.phase == .closed ? .failure(SocketError.invalid) : nil
+      },
+      changed: {
+        readerLimit = limit
+        state.taker = reader.isTaken ? .waiter : handlerTaker
+        updateInterest()
+      })
+  }
+
+  /// The most bytes that a task takes at a time: room for them is made before they are there.
+  private static let longestPiece = 1 << 20
+
+  /// Sends bytes, and waits while ``Options/highWater`` bytes or more are queued.
+  ///
+  /// Only one task can wait at a time. A task that is cancelled no longer waits, and the bytes that were taken are
+  /// sent.
+  ///
+  /// - Throws: ``SocketError``: that of the connection, ``SocketError/closedForWriting``, ``SocketError/invalid``,
+  ///   ``SocketError/busy``; ``SocketError/loop(_:)`` as for receiving.
+  public func send(_ bytes: [UInt8]) async throws {
+    if try write(bytes) { return }
+    try await wait(
+      \.writer, cancelled: (),
+      unless: {
+        switch state.phase {
+        case .closed: .failure(SocketError.invalid)
+        case .closing(let error): .failure(error ?? .closedForWriting)
+        case .connecting, .securing, .open: state.owesRoom ? nil : .success(())
+        }
+      }, changed: {})
+  }
+
+  /// The bytes that arrive, in chunks, until the end.
+  public struct Pieces: AsyncSequence, Sendable {
+    let socket: Socket
+
+    /// Waits for each chunk.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+      let socket: Socket
+
+      /// Waits for the next chunk; returns nil at the end and when the task is cancelled.
+      public mutating func next() async throws -> [UInt8]? { try await socket.receive() }
+    }
+
+    /// Makes an iterator.
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(socket: socket) }
+  }
+
+  /// The bytes that arrive, as a sequence, which receives only the bytes that are asked for.
+  public var pieces: Pieces { Pieces(socket: self) }
+}
+
+extension Socket: TaskItem {
+  static func error(_ refusal: WaitRefusal) -> any Error {
+    switch refusal {
+    case .busy: SocketError.busy
+    case .loopsHaveEnded: SocketError.loop(.loopHasEnded)
+    }
+  }
+
+  func takeWaits() -> [(any Error) -> Void] {
+    let waiting = [reader.takeFailing(), writer.takeFailing()].compactMap { $0 }
+    state.taker = handlerTaker
+    return waiting
+  }
+}

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import RunLoopCore
+import RunLoopSystemEvents
+
+extension ByteStream {
+  /// Adds the stream to a mode of a loop, which calls its handler.
+  ///
+  /// The two streams of a pair may be in different loops, and each in several modes. A stream can be scheduled before
+  /// or after it is opened; a stream that is not open yet waits for nothing.
+  ///
+  /// - Throws: `RunLoopError.invalidSource` if the stream is closed, and the errors of adding a descriptor source.
+  ///
+  /// The corresponding Core Foundation functions are `CFReadStreamScheduleWithRunLoop` and
+  /// `CFWriteStreamScheduleWithRunLoop`.
+  public func schedule(in loop: RunLoop, forMode mode: RunLoop.Mode) throws(RunLoopError) { try join(loop, mode) }
+
+  /// Removes the stream from a mode of a loop.
+  ///
+  /// The corresponding Core Foundation functions are `CFReadStreamUnscheduleFromRunLoop` and
+  /// `CFWriteStreamUnscheduleFromRunLoop`.
+  public func remove(from loop: RunLoop, forMode mode: RunLoop.Mode) {
+    guard !lock.isParents else { return }
+    lock.lock()
+    let source = registrations.leave(loop, mode)
+    lock.unlock()
+    withExtendedLifetime(source) {}
+  }
+
+  private func join(_ loop: RunLoop, _ mode: RunLoop.Mode) throws(RunLoopError) {
+    guard !lock.isParents else { throw .invalidSource }
+    lock.lock()
+    guard state != .closed else {
+      lock.unlock()
+      throw .invalidSource
+    }
+    var source: RunLoop.DescriptorSource?
+    do throws(RunLoopError) {
+      if let channel {
+        let entering = registrations.source ?? makeSource(channel)
+        source = entering
+        try registrations.enter(loop, mode, entering)
+      } else {
+        registrations.insert(loop, mode)
+      }
+    } catch {
+      lock.unlock()
+      throw withExtendedLifetime(source) { error }
+    }
+    postNews()
+    postHandshake()
+    // A loop that has ended looks for nothing.
+    hasPostedSession = false
+    postSession()
+    lock.unlock()
+    withExtendedLifetime(source) {}
+  }
+
+  /// Enters the places in which the stream was scheduled before it was opened, and notes it if that is rejected.
+  ///
+  /// Under the lock; the source is to be released outside it.
+  func enterPlaces(_ channel: ByteChannel) -> RunLoop.DescriptorSource? {
+    guard !registrations.all.isEmpty else { return nil }
+    let source = makeSource(channel)
+    for place in registrations.all {
+      do throws(RunLoopError) {
+        try registrations.enter(place.loop, place.mode, source)
+      } catch {
+        // The thread of one loop may have ended; what the system rejects is the end.
+        if error != .loopHasEnded { note(.failed(.loop(error))) }
+      }
+    }
+    return source
+  }
+
+  private func makeSource(_ channel: ByteChannel) -> RunLoop.DescriptorSource {
+    let source = RunLoop.DescriptorSource(
+      descriptor: channel.watched.number, events: interest ?? [], carrying: self
+    ) { [self] _, events in
+      ready(events)
+    }
+    if interest == nil { source.pause() }
+    return source
+  }
+
+  /// What is waited for; nil: nothing.
+  private var interest: RunLoop.DescriptorSource.Events? {
+    switch state {
+    case .opening: core.openingInterest
+    case .open: isTold && !hasUnsent ? nil : direction
+    case .notOpen, .atEnd, .failed, .closed: nil
+    }
+  }
+
+  /// Under the lock.
+  func updateInterest() {
+    guard let source = registrations.source else { return }
+    postSession()
+    guard source.isPaused ? interest != nil : interest != source.events else { return }
+    do {
+      try source.watch(for: interest)
+    } catch {
+      if error != .invalidSource { note(.failed(.loop(error))) }
+    }
+  }
+
+  /// Notes a state in which the stream stays, to be reported on a loop.
+  ///
+  /// Under the lock.
+  func note(_ state: Status) {
+    self.state = state
+    owesNews = true
+    postNews()
+  }
+
+  /// Under the lock.
+  func postNews() {
+    if owesNews || owesOpening { _ = registrations.perform { [self] in tellNews() } }
+  }
+
+  /// Reports the end or the error, once.
+  private func tellNews() {
+    lock.lock()
+    tellOpening()
+    guard owesNews else { return lock.unlock() }
+    owesNews = false
+    switch state {
+    case .atEnd: tell(.endEncountered)
+    case .failed(let error): tell(.errorOccurred(error))
+    case .notOpen, .opening, .open, .closed: break
+    }
+    lock.unlock()
+  }
+
+  /// Under the lock.
+  private func tellOpening() {
+    guard owesOpening else { return }
+    owesOpening = false
+    if state != .closed { tell(.openCompleted) }
+  }
+
+  /// Responds to what the descriptor is ready for, on a loop's thread.
+  func ready(_ events: RunLoop.DescriptorSource.Events) {
+    lock.lock()
+    var isOther = false
+    switch state {
+    case .opening:
+      do throws(SocketError) {
+        if try core.advance() {
+          isOther = core.tls != nil
+          registrations.replaceTimer(nil)?.invalidate()
+          state = .open
+          updateInterest()
+          tell(.openCompleted)
+        } else {
+          startHandshakeTimer()
+          updateInterest()
+        }
+      } catch {
+        isOther = core.tls != nil
+        registrations.replaceTimer(nil)?.invalidate()
+        note(.failed(error))
+        updateInterest()
+      }
+    case .open:
+      tellOpening()
+      if state == .open, !isTold, core.prepare(direction, channel) {
+        isTold = true
+        tell(direction == .readable ? .hasBytesAvailable : .canAcceptBytes)
+      }
+      // A handler that has done it costs no system call.
+      updateInterest()
+    case .notOpen, .atEnd, .failed, .closed: break
+    }
+    lock.unlock()
+    if isOther { core.other(than: self)?.handshakeAdvanced() }
+  }
+
+  /// Calls the handler, without the lock.
+  private func tell(_ event: Event) {
+    var body = body
+    lock.unlock()
+    noteCall(of: body)
+    body?.handler(self, event)
+    // One that was replaced meanwhile goes here.
+    body = nil
+    lock.lock()
+  }
+
+  enum Transfer {
+    case some(Int)
+    case nothing
+    case end
+  }
+
+  /// Reads or writes once, and notes what came of it.
+  func transfer(_ body: (ByteChannel) throws(SocketError) -> Transfer) throws(SocketError) -> Int? {
+    guard !lock.isParents else { throw .invalid }
+    lock.lock()
+    defer { lock.unlock() }
+    switch state {
+    case .failed(let error): throw error
+    case .atEnd: return 0
+    case .open: break
+    case .notOpen, .opening, .closed: throw .invalid
+    }
+    guard let channel else { throw .invalid }
+    do throws(SocketError) {
+      let transferred = try body(channel)
+      isTold = false
+      switch transferred {
+      case .some(let count):
+        updateInterest()
+        return count
+      case .nothing:
+        updateInterest()
+        return nil
+      case .end:
+        note(.atEnd)
+        updateInterest()
+        return 0
+      }
+    } catch {
+      note(.failed(error))
+      updateInterest()
+      throw error
+    }
+  }
+}
+
+extension ByteStream: CustomDebugStringConvertible {
+  /// The item's state, in the shape of Core Foundation's description.
+  public var debugDescription: String {
+    guard !lock.isParents else { return "<ByteStream>{of the parent process}" }
+    return lock.withLock {
+      "<\(direction == .readable ? "InputByteStream" : "OutputByteStream") "
+        + "\(Unmanaged.passUnretained(self).toOpaque())>{status = \(state), descriptor = \(channel?.descriptor.number ?? -1)}"
+    }
+  }
+}
+
+// What it is for those who ask what keeps a loop.
+extension ByteStream: CarriedItem {
+  package var keepAliveKind: KeepAliveKind { .descriptor }
+  package var keepAliveCode: UInt64 {
+    lock.isParents ? 0 : lock.withLock { body.map { codeAddress(of: $0) } ?? 0 }
+  }
+  package var keepAliveDetail: String {
+    guard !lock.isParents else { return "of the parent process" }
+    let number = lock.withLock { channel?.descriptor.number ?? -1 }
+    return "descriptor \(number), \(direction == .readable ? "an input stream" : "an output stream")"
+  }
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopLibC
+import RunLoopCore
+import RunLoopSystemEvents
+
+// What passes between the streams and the channel, encrypted or not.
+extension ByteStreamCore {
+  func receive(
+    _ bytes: UnsafeMutableRawBufferPointer, from channel: ByteChannel
+  ) throws(SocketError) -> ByteStream.Transfer {
+    guard let tls else {
+      do throws(SystemError) {
+        guard let count = try channel.receive(bytes) else { return .nothing }
+        return count == 0 ? .end : .some(count)
+      } catch {
+        throw failure(error)
+      }
+    }
+    lock.lock()
+    defer { lock.unlock() }
+    if tls.plain.count == 0 { try pump(channel.descriptor, tls) }
+    if tls.plain.count > 0 { return .some(tls.takePlain(into: bytes)) }
+    try check(channel.descriptor, tls)
+    return tls.state.hasEnded ? .end : .nothing
+  }
+
+  func send(
+    _ bytes: UnsafeRawBufferPointer, to channel: ByteChannel
+  ) throws(SocketError) -> ByteStream.Transfer {
+    do throws(SystemError) {
+      guard let tls else {
+        let count = try channel.send(bytes)
+        return count == 0 ? .nothing : .some(count)
+      }
+      lock.lock()
+      defer { lock.unlock() }
+      try flush(channel.descriptor, tls)
+      guard !tls.hasOutput else { return .nothing }
+      let count = tls.write(bytes)
+      try flush(channel.descriptor, tls)
+      guard count == 0 else { return .some(count) }
+    } catch {
+      throw failure(error)
+    }
+    lock.lock()
+    defer { lock.unlock() }
+    if let tls { try check(channel.descriptor, tls) }
+    return .nothing
+  }
+
+  /// Prepares for what a stream is to be notified of; false if there is nothing after all.
+  func prepare(_ direction: RunLoop.DescriptorSource.Events, _ channel: ByteChannel?) -> Bool {
+    guard let tls, let descriptor = channel?.descriptor else { return true }
+    lock.lock()
+    defer { lock.unlock() }
+    if direction == .writable {
+      // What fails is reported by the next write.
+      try? flush(descriptor, tls)
+      return !tls.hasOutput || tls.state.hasFailed
+    }
+    do throws(SocketError) {
+      if !tls.isReady { try pump(descriptor, tls) }
+    } catch {
+      return true
+    }
+    return tls.isReady
+  }
+
+  /// Goes on with connecting and with the handshake; true if the connection can be used.
+  func advance() throws(SocketError) -> Bool {
+    do throws(SystemError) {
+      try finishConnecting()
+    } catch {
+      throw failure(error)
+    }
+    guard let tls else { return true }
+    lock.lock()
+    defer { lock.unlock() }
+    guard case .connected(let channel) = link else { return false }
+    let descriptor = channel.descriptor
+    if !hasBegun {
+      hasBegun = true
+      tls.start()
+    }
+    if tls.state.isHandshaking {
+      do throws(SystemError) {
+        try flush(descriptor, tls)
+      } catch {
+        throw failure(error)
+      }
+      try pump(descriptor, tls)
+    }
+    if !tls.state.hasShakenHands { try check(descriptor, tls) }
+    return tls.state.hasShakenHands
+  }
+
+  /// Ends the handshake that has taken too long.
+  func handshakeTimedOut(_ limit: Duration) -> SocketError {
+    lock.lock()
+    defer { lock.unlock() }
+    guard let tls, case .connected(let channel) = link else { return .timedOut(after: limit, address: address) }
+    tls.fail(.handshakeTimedOut(after: limit))
+    return .tls(TLSError(.handshakeTimedOut(after: limit), peer: tls.peer(of: channel.descriptor, at: address)))
+  }
+
+  /// What a stream waits for while it is opened.
+  var openingInterest: RunLoop.DescriptorSource.Events {
+    lock.withLock {
+      guard let tls, hasBegun else { return .writable }
+      return tls.hasOutput ? [.readable, .writable] : .readable
+    }
+  }
+
+  /// Whether the handshake has begun, so that what comes of it may have arrived before a stream waits for it.
+  var isShakingHands: Bool { tls != nil && lock.withLock { hasBegun } }
+
+  /// Whether encrypted bytes wait for room.
+  var hasUnsent: Bool { lock.withLock { tls?.hasOutput == true } }
+
+  /// Whether there is something to read that the loop does not find.
+  var isReadable: Bool { lock.withLock { tls?.isReady ?? false } }
+
+  func other(than stream: ByteStream) -> ByteStream? { lock.withLock { stream === input ? output : input } }
+
+  /// Receives once and decrypts.
+  private func pump(_ descriptor: OwnedDescriptor, _ tls: TLSSession) throws(SocketError) {
+    guard tls.state.isHandshaking || tls.state.reads, tls.outputCount < TLSSession.outputLimit else { return }
+    let buffer = ReceiveBuffers.single.take()
+    defer { ReceiveBuffers.single.giveBack(buffer) }
+    do throws(SystemError) {
+      guard let count = try descriptor.receive(buffer) else { return }
+      if count == 0 {
+        tls.transportEnded()
+      } else {
+        let room = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+        _ = tls.receive(UnsafeRawBufferPointer(rebasing: buffer[..<count]), into: room)
+      }
+      // An answer, or the alert by which the peer learns what is wrong.
+      try flush(descriptor, tls)
+    } catch {
+      // What has been decrypted, or has failed, comes first.
+      if !tls.isReady { throw failure(error) }
+    }
+  }
+
+  private func flush(_ descriptor: OwnedDescriptor, _ tls: TLSSession) throws(SystemError) {
+    while tls.hasOutput {
+      let (sent, isAll) = try tls.withOutput { bytes throws(SystemError) in
+        let sent = try descriptor.send(bytes)
+        return (sent, sent == bytes.count)
+      }
+      tls.sent(sent)
+      guard isAll else { return }
+    }
+  }
+
+  private func check(_ descriptor: OwnedDescriptor, _ tls: TLSSession) throws(SocketError) {
+    guard let cause = tls.state.failure else { return }
+    throw .tls(TLSError(cause, peer: tls.peer(of: descriptor, at: address)))
+  }
+
+  /// Notifies the peer of the end; false if bytes still wait to be sent.
+  ///
+  /// Under the lock.
+  func sendEnd(_ descriptor: OwnedDescriptor) -> Bool {
+    guard let tls else { return true }
+    tls.endWriting()
+    // A connection that is lost keeps nothing waiting.
+    do throws(SystemError) { try flush(descriptor, tls) } catch { return true }
+    return !tls.hasOutput
+  }
+
+  /// Whether more may come from the peer, such as tickets, though nobody reads it.
+  ///
+  /// Under the lock.
+  var awaitsPeer: Bool { tls.map { $0.state.hasShakenHands && $0.state.failure == nil && !$0.state.hasEnded } ?? false }
+
+  /// Goes on with the end of a stream that is closed, and returns what is to be waited for; nil: it is done.
+  ///
+  /// Under the lock.
+  private func lingeringInterest(_ descriptor: OwnedDescriptor) -> RunLoop.DescriptorSource.Events? {
+    guard sendEnd(descriptor) else { return .writable }
+    do throws(SystemError) {
+      try descriptor.shutDown(Int32(SHUT_WR))
+      // Another stream reads.
+      guard openSides == 0 else { return nil }
+      // A descriptor that is closed with bytes unread, such as the peer's tickets, resets the connection, and what the
+      // system has not sent by then is lost: they are dropped until the peer ends.
+      let buffer = ReceiveBuffers.single.take()
+      defer { ReceiveBuffers.single.giveBack(buffer) }
+      return try descriptor.receive(buffer) == 0 ? nil : .readable
+    } catch {
+      // A connection that is lost keeps nothing waiting.
+      return nil
+    }
+  }
+
+  /// Sends what was taken from a stream that is closed, on the loops where it was, for as long as a handshake may take.
+  ///
+  /// The descriptor stays open until the peer has it all, if no stream has it any more.
+  func linger(_ channel: ByteChannel, in places: [(loop: RunLoop, mode: RunLoop.Mode)]) {
+    let descriptor = channel.descriptor
+    let source = RunLoop.DescriptorSource(descriptor: descriptor.number, events: .writable) { [self] source, _ in
+      do throws(RunLoopError) {
+        guard let next = lock.withLock({ lingeringInterest(descriptor) }) else { return endLingering(source) }
+        if next != source.events { try source.watch(for: next) }
+      } catch {
+        endLingering(source)
+      }
+    }
+    let limit = tls?.context.handshakeTimeout ?? .seconds(30)
+    guard let first = places.first else { return }
+    var timer = RegisteredTimer(deadline: first.loop.instant(after: limit)) { [weak self, weak source] _ in
+      if let source { self?.endLingering(source) }
+    }
+    for place in places { timer.enter(place.loop, place.mode) }
+    lock.withLock { lingering = timer }
+    // A loop that has ended sends nothing.
+    for place in places { try? place.loop.add(source, forMode: place.mode) }
+  }
+
+  private func endLingering(_ source: RunLoop.DescriptorSource) {
+    source.invalidate()
+    let timer = lock.withLock {
+      defer { lingering = nil }
+      return lingering
+    }
+    timer?.invalidate()
+  }
+}

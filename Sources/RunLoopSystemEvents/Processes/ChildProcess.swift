@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopSystem
+import RunLoopLibC
+package import RunLoopCore
+
+/// A child process that sources wait for, shared by all of them, so that it is reaped at most once and each hears how
+/// it ended.
+package final class ChildProcess: @unchecked Sendable {
+  // Sendable: the lock guards what can change.
+
+  typealias End = Result<ChildProcessSource.ExitStatus, ChildProcessError>
+
+  package let process: Int32
+  /// Readable when the process has ended.
+  let descriptor: OwnedDescriptor
+  private let lock = Lock()
+  private var end: End?
+  /// Nobody can wait for the child any more.
+  private var isReaped = false
+  /// What is to be done if it does not end in time.
+  private var escalations: [Timer] = []
+
+  private init(_ process: Int32, _ descriptor: OwnedDescriptor) {
+    self.process = process
+    self.descriptor = descriptor
+  }
+
+  /// How the child ended; nil: it has not.
+  ///
+  /// It is then reaped, unless its status is to be left to somebody else.
+  func awaitEnd(leavesStatus: Bool) -> End? {
+    let (end, over) = lock.withLock { () -> (End?, [Timer]) in
+      let end = lookForEnd(leavesStatus: leavesStatus)
+      guard end != nil else { return (nil, []) }
+      defer { escalations = [] }
+      return (end, escalations)
+    }
+    for timer in over { timer.invalidate() }
+    return end
+  }
+
+  /// Keeps a timer until the child has ended; false if it has been seen to.
+  package func escalate(by timer: Timer) -> Bool {
+    lock.withLock {
+      guard end == nil else { return false }
+      escalations.append(timer)
+      return true
+    }
+  }
+
+  /// Under the lock.
+  private func lookForEnd(leavesStatus: Bool) -> End? {
+    guard end == nil || !(isReaped || leavesStatus) else { return end }
+    let answer = Self.wait(descriptor, process, leavesStatus: leavesStatus)
+    switch answer {
+    case .success?: isReaped = !leavesStatus
+    case .failure?: isReaped = true
+    case nil: break
+    }
+    // What was seen before somebody else reaped the child is still so.
+    if end == nil { end = answer }
+    return end
+  }
+
+  /// Whether the number still means this process: nobody has reaped it.
+  private var isUnreaped: Bool {
+    lock.lock()
+    defer { lock.unlock() }
+    guard !isReaped else { return false }
+    var code: Int32 = 0
+    var status: Int32 = 0
+    let answer = try? SystemCall.processWait.makeUninterrupted {
+      crl_process_wait(descriptor.number, 1, &code, &status)
+    }
+    return answer != nil
+  }
+
+  /// Sends a signal by the child's number, which stays the child's until it is reaped: no source does
+  /// meanwhile.
+  package func send(signal: Int32) throws(SystemError) {
+    lock.lock()
+    defer { lock.unlock() }
+    var code: Int32 = 0
+    var status: Int32 = 0
+    do throws(SystemError) {
+      guard !isReaped else { throw SystemError(call: SystemCall.processKill.rawValue, number: ESRCH) }
+      _ = try SystemCall.processWait.makeUninterrupted { crl_process_wait(descriptor.number, 1, &code, &status) }
+    } catch {
+      throw SystemError(call: SystemCall.processKill.rawValue, number: error.number == ECHILD ? ESRCH : error.number)
+    }
+    _ = try SystemCall.processKill.make { kill(process, signal) < 0 ? -errno : 0 }
+  }
+
+  private static func wait(_ descriptor: OwnedDescriptor, _ process: Int32, leavesStatus: Bool) -> End? {
+    var code: Int32 = 0
+    var status: Int32 = 0
+    do throws(SystemError) {
+      let answer = try SystemCall.processWait.makeUninterrupted {
+        crl_process_wait(descriptor.number, leavesStatus ? 1 : 0, &code, &status)
+      }
+      return answer == 0 ? nil : .success(ChildProcessSource.ExitStatus(code: code, status: status))
+    } catch {
+      return .failure(error.number == ECHILD ? .reapedElsewhere(process) : .system(process, error))
+    }
+  }
+}
+
+extension ChildProcess {
+  /// The children that sources wait for, by their numbers.
+  private final class Table: @unchecked Sendable {
+    // Sendable: the lock guards the rest.
+
+    struct Entry {
+      weak var child: ChildProcess?
+    }
+
+    let lock = Lock()
+    var entries: [Int32: Entry] = [:]
+    /// How many entries there may be until those of children that are gone are looked for.
+    var limit = 16
+
+    /// Under the lock.
+    func enter(_ child: ChildProcess) {
+      if entries.count >= limit {
+        entries = entries.filter { $0.value.child != nil }
+        limit = max(16, 2 * entries.count)
+      }
+      entries[child.process] = Entry(child: child)
+    }
+  }
+
+  private static let ours = PerProcess { Table() }
+
+  /// The child of a number, the same for all of its sources.
+  ///
+  /// A number is used again once its process has been reaped; then it is another child. Complexity: amortized O(1).
+  static func find(_ process: Int32) throws(ChildProcessError) -> ChildProcess {
+    let table = ours.value
+    // None of the calls under the lock waits, and the end of a child takes no lock.
+    table.lock.lock()
+    defer { table.lock.unlock() }
+    if let known = table.entries[process]?.child, known.isUnreaped { return known }
+    let opened = try open(process)
+    table.enter(opened)
+    return opened
+  }
+
+  /// A child that was just made, with its descriptor.
+  package static func adopt(_ process: Int32, _ descriptor: OwnedDescriptor) -> ChildProcess {
+    let child = ChildProcess(process, descriptor)
+    let table = ours.value
+    table.lock.withLock { table.enter(child) }
+    return child
+  }
+
+  private static func open(_ process: Int32) throws(ChildProcessError) -> ChildProcess {
+    do throws(SystemError) {
+      guard process > 0 else { throw SystemError(call: SystemCall.processDescriptor.rawValue, number: ESRCH) }
+      let descriptor = OwnedDescriptor(try SystemCall.processDescriptor.make { crl_process_open(process) })
+      var code: Int32 = 0
+      var status: Int32 = 0
+      _ = try SystemCall.processWait.makeUninterrupted { crl_process_wait(descriptor.number, 1, &code, &status) }
+      return ChildProcess(process, descriptor)
+    } catch {
+      switch error.number {
+      case ESRCH: throw .noSuchProcess(process)
+      case ECHILD: throw .notAChild(process)
+      default: throw .system(process, error)
+      }
+    }
+  }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+public import RunLoopHTTP
+
+extension HTTP.Error: LocalizedError {
+  /// Why the request has no answer.
+  public var errorDescription: String? { description }
+
+  /// The error as Foundation has it, in `NSURLErrorDomain`.
+  ///
+  /// Its `userInfo` has the address (without user, password, query and fragment), the text, and this error as the
+  /// underlying one.
+  public var urlError: URLError {
+    var userInfo: [String: Any] = [NSLocalizedDescriptionKey: description, NSUnderlyingErrorKey: self]
+    if !url.isEmpty {
+      // The value of NSURLErrorFailingURLStringErrorKey, which is deprecated and still asked for.
+      userInfo["NSErrorFailingURLStringKey"] = url
+      if let address = URL(string: url) { userInfo[NSURLErrorFailingURLErrorKey] = address }
+    }
+    return URLError(code.urlErrorCode, userInfo: userInfo)
+  }
+}
+
+extension HTTP.Error.Code {
+  /// The code of `NSURLErrorDomain` that is nearest.
+  public var urlErrorCode: URLError.Code {
+    switch self {
+    case .cancelled: .cancelled
+    case .timedOut: .timedOut
+    case .cannotFindHost: .cannotFindHost
+    case .cannotConnect, .proxyFailed: .cannotConnectToHost
+    case .connectionLost: .networkConnectionLost
+    case .badServerResponse, .resumeMismatch: .badServerResponse
+    case .tooManyRedirects: .httpTooManyRedirects
+    case .redirectRefused: .redirectToNonExistentLocation
+    case .untrusted, .pinMismatch: .serverCertificateUntrusted
+    case .tlsFailed: .secureConnectionFailed
+    case .clientCertificateRequired: .clientCertificateRequired
+    case .tooLarge: .dataLengthExceedsMaximum
+    case .cannotDecode: .cannotDecodeContentData
+    case .authenticationFailed: .userAuthenticationRequired
+    case .unsupportedURL: .unsupportedURL
+    case .invalidRequest: .requestBodyStreamExhausted
+    case .stopped, .noLibrary: .cannotLoadFromNetwork
+    case .fileFailed: .cannotWriteToFile
+    default: .unknown
+    }
+  }
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import RunLoopCore
+import RunLoopSystemEvents
+
+/// A signal that the process sends itself.
+@main enum Program {
+  static func main() throws {
+    let loop = RunLoop.current
+    let source = try SignalSource(signal: SIGUSR1) { source, event in
+      print("RunLoopSystemEvents: \(event.count) signal")
+      source.invalidate()
+    }
+    try loop.add(source, forMode: .default)
+    kill(getpid(), SIGUSR1)
+    exit(loop.run(mode: .default, for: .seconds(60)) == .finished ? 0 : 1)
+  }
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import RunLoopHTTP
+
+/// Heads, line by line, without a connection.
+@Suite struct HeadReaderTests {
+  private func read(_ text: String, limit: Int = 10_000) -> (HeadReader, HeadReader.Step) {
+    var reader = HeadReader(limit: limit)
+    var last = HeadReader.Step.more
+    for line in text.split(separator: "\n", omittingEmptySubsequences: false).dropLast() {
+      let bytes = Array((line + "\n").utf8)
+      last = bytes.withUnsafeBytes { reader.take($0) }
+      if last != .more { break }
+    }
+    return (reader, last)
+  }
+
+  private func head(_ text: String) -> Head? { if case .head(let head) = read(text).1 { head } else { nil } }
+
+  @Test("a head has its status, its fields and its length")
+  func plain() {
+    let head = head("HTTP/1.1 404 Not here\nContent-Length: 12\nA: b\nA:c  \nE:\n\n")
+    #expect(head?.status == 404)
+    #expect(head?.reason == "Not here")
+    #expect(head?.length == 12)
+    #expect(head?.headers.values(of: "a") == ["b", "c"])
+    #expect(head?.headers["E"] == "")
+  }
+
+  @Test("a field may go on in further lines")
+  func folded() { #expect(head("HTTP/1.1 200 OK\nA: b\n  c\n\td\n\n")?.headers["A"] == "b c d") }
+
+  @Test("a field may go on in very many lines, which costs no more than they are long, and the next is another field")
+  func foldedOften() {
+    let lines = String(repeating: " c\n", count: 100_000)
+    let (_, step) = read("HTTP/1.1 200 OK\nA: b\n\(lines)B: d\n e\n\n", limit: .max)
+    guard case .head(let head) = step else { return #expect(step == .more) }
+    #expect(head.headers["A"] == "b" + String(repeating: " c", count: 100_000))
+    #expect(head.headers["B"] == "d e")
+    #expect(head.headers.fields.count == 2)
+  }
+
+  @Test("a value has nothing of the spaces around it, and one of spaces alone is empty")
+  func spaces() {
+    let headers = head("HTTP/1.1 200 OK\nA:\t b c \t\nB:  \nC:d\n\n")?.headers
+    #expect(headers?.fields.map { "\($0.name)=\($0.value)" } == ["A=b c", "B=", "C=d"])
+    #expect(headers?["b"] == "")
+  }
+
+  @Test("the headers of an answer are compared, hashed and changed as those that a program makes")
+  func sameHeaders() {
+    let made: HTTP.Headers = ["A": "b", "Set-Cookie": "x", "set-cookie": "y"]
+    guard var read = head("HTTP/1.1 200 OK\nA: b\nSet-Cookie: x\nset-cookie: y\n\n")?.headers else {
+      Issue.record("there is no head")
+      return
+    }
+    #expect(read == made && read.hashValue == made.hashValue)
+    #expect(read.values(of: "SET-COOKIE") == ["x", "y"])
+    read["a"] = "c"
+    #expect(read.fields.map(\.name) == ["Set-Cookie", "set-cookie", "a"])
+    read.removeAll(of: "Set-Cookie")
+    read.add("B", "d")
+    #expect(read == ["a": "c", "B": "d"])
+    #expect(read["Set-Cookie"] == nil)
+  }
+
+  @Test("a value that is not UTF-8 is Latin-1, each line of it by itself")
+  func latin() {
+    var reader = HeadReader(limit: 1000)
+    var last = HeadReader.Step.more
+    for line in [
+      Array("HTTP/1.1 200 OK\n".utf8), Array("A: caf".utf8) + [0xe9, 10], Array(" \u{e9}t\u{e9}\n".utf8), [10],
+    ] {
+      last = line.withUnsafeBytes { reader.take($0) }
+    }
+    guard case .head(let head) = last else {
+      Issue.record("there is no head")
+      return
+    }
+    #expect(head.headers["A"] == "caf\u{e9} \u{e9}t\u{e9}")
+  }
+
+  @Test("codings are listed in the order in which they were applied")
+  func codings() {
+    #expect(
+      head("HTTP/1.1 200 OK\nContent-Encoding: gzip, identity\nContent-Encoding: Deflate\n\n")?.codings == [
+        "gzip", "deflate",
+      ])
+  }
+
+  @Test("the limit counts all heads and trailers of an answer")
+  func limit() {
+    let text = "HTTP/1.1 100 Continue\n\nHTTP/1.1 200 OK\n\n"
+    #expect(read(text, limit: text.utf8.count).1 != .more)
+    if case .failed(let code, _) = read(text, limit: text.utf8.count - 1).1 {
+      #expect(code == .tooLarge)
+    } else {
+      Issue.record("the limit was not noticed")
+    }
+  }
+
+  @Test("an answer of HTTP/2 is one only where that was offered, and as the library writes it")
+  func versions() {
+    func head(_ line: String, offered: Bool) -> Bool {
+      var reader = HeadReader(limit: 1000, speaksHTTP2: offered)
+      return Array("\(line)\r\n".utf8).withUnsafeBytes { reader.take($0) } == .more
+    }
+    #expect(head("HTTP/2 200 ", offered: true))
+    #expect(!head("HTTP/2 200 ", offered: false))
+    for line in ["HTTP/2 200 OK", "HTTP/2.0 200 ", "HTTP/3 200 "] { #expect(!head(line, offered: true)) }
+  }
+
+  @Test("a reader knows whether the head was complete")
+  func completeness() {
+    #expect(!read("HTTP/1.1 200 OK\nA: b\n").0.isComplete)
+    #expect(read("HTTP/1.1 200 OK\nA: b\n\n").0.isComplete)
+    #expect(!read("HTTP/1.1 100 Continue\n\n").0.isComplete)
+  }
+
+  @Test(
+    "a range of content is read, and what contradicts itself is not",
+    arguments: [
+      ("bytes 0-4/10", "0-4/10"), ("bytes */10", "-/10"), ("Bytes 5-5/*", "5-5/"), ("bytes 4-0/10", ""),
+      ("bytes 0-10/10", ""), ("items 0-4/10", ""), ("bytes 0-4", ""), ("bytes -4/10", ""),
+      ("bytes 0-99999999999999999999/*", ""),
+    ])
+  func ranges(_ text: String, _ expected: String) {
+    let range = ContentRange(text)
+    let bounds = range?.bounds.map { "\($0.lowerBound)-\($0.upperBound)" } ?? "-"
+    #expect((range.map { "\(bounds)/\($0.total.map(String.init) ?? "")" } ?? "") == expected)
+  }
+
+  @Test("only a strong tag or a date names a version")
+  func validators() {
+    #expect(Validator(["ETag": "\"a\""])?.text == "\"a\"")
+    #expect(Validator(["ETag": "W/\"a\"", "Last-Modified": "Sun, 06 Nov 1994 08:49:37 GMT"]) == nil)
+    #expect(Validator(["Last-Modified": "Sun, 06 Nov 1994 08:49:37 GMT"]) != nil)
+    #expect(Validator(["Last-Modified": "yesterday"]) == nil)
+  }
+
+  @Test(
+    "dates are read in all their forms",
+    arguments: [
+      "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
+      "Sun, 06-Nov-1994 08:49:37 GMT",
+    ])
+  func dates(_ text: String) { #expect(WebDate.read(text) == 784_111_777) }
+
+  @Test(
+    "what is no date is none",
+    arguments: ["", "0", "Sun, 32 Nov 1994 08:49:37 GMT", "06 Nov 1994", "06 Nov 1994 25:00:00"])
+  func noDates(_ text: String) { #expect(WebDate.read(text) == nil) }
+}

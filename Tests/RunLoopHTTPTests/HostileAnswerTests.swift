@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import RunLoopCore
+import TestSupport
+import Testing
+
+@testable import RunLoopHTTP
+
+/// What a client makes of answers that no honest server sends.
+@Suite struct HostileAnswerTests {
+  /// Sends some bytes and ends the connection.
+  private func end(after bytes: [UInt8]) async throws -> String {
+    let server = try LyingServer { exchange in
+      exchange.send(bytes)
+      exchange.end()
+    }
+    defer { server.stop() }
+    return try await withClient { await RunLoopHTTPTests.end($0, HTTP.Request(server.url())) }
+  }
+
+  private func end(after text: String) async throws -> String { try await end(after: Array(text.utf8)) }
+
+  @Test(
+    "a head that is cut anywhere is a lost connection",
+    arguments: [
+      "", "HTTP/1.1 20", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nContent-Le", "HTTP/1.1 200 OK\r\nA: b\r\n",
+    ])
+  func halfHead(_ text: String) async throws { #expect(try await end(after: text) == "connectionLost") }
+
+  @Test(
+    "a body that is cut is a lost connection",
+    arguments: [
+      "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello",
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel",
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+    ])
+  func halfBody(_ text: String) async throws { #expect(try await end(after: text) == "connectionLost") }
+
+  @Test(
+    "lengths that contradict each other, overflow or are no numbers are no answer",
+    arguments: [
+      "Content-Length: 5\r\nContent-Length: 6", "Content-Length: 5, 6", "Content-Length: -5", "Content-Length: +5",
+      "Content-Length: 99999999999999999999", "Content-Length: 0x5", "Content-Length:",
+      "Content-Length: 5\r\nTransfer-Encoding: chunked", "Transfer-Encoding: gzip, chunked",
+      "Content-Length: 5\r\n 5", "Content-Length : 5", " Content-Length: 5", ": 5",
+    ])
+  func lengths(_ fields: String) async throws {
+    #expect(try await end(after: "HTTP/1.1 200 OK\r\n\(fields)\r\n\r\nhello") == "badServerResponse")
+  }
+
+  @Test(
+    "what is no status line is no answer",
+    arguments: [
+      "hello", "HTTP/1.1 abc OK", "HTTP/1.1 20 OK", "HTTP/1.1 2000 OK", "HTTP/7.3 200 OK", "HTTP/1.1 099 Low",
+      "HTTP/1.1 101 Switching Protocols", "HTTP/2 200 OK", "HTTP/2 200 ", "HTTP/2.0 200 OK", "HTTP/3 200 ",
+    ])
+  func statusLines(_ line: String) async throws {
+    #expect(try await end(after: "\(line)\r\nContent-Length: 5\r\n\r\nhello") == "badServerResponse")
+  }
+
+  @Test(
+    "chunks that are garbage are no answer",
+    arguments: [
+      "zz\r\nhello\r\n", "fffffffffffffffffffff\r\nhello\r\n", "-5\r\nhello\r\n", "5\r\nhelloX\r\n0\r\n\r\n",
+      "5\r\nhello\r\n0\r\nnot a field\r\n\r\n",
+    ])
+  func chunks(_ text: String) async throws {
+    #expect(try await end(after: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + text) == "badServerResponse")
+  }
+
+  @Test("chunks that are garbage are not asked for again, and chunks that are cut are", arguments: [true, false])
+  func retriedChunks(_ isGarbage: Bool) async throws {
+    let server = try LyingServer { exchange in
+      exchange.send(
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n" + (isGarbage ? "zz\r\n" : "5\r\nhel"))
+      exchange.end()
+    }
+    defer { server.stop() }
+    try await withClient {
+      $0.retry.limit = 2
+      $0.retry.delay = .milliseconds(1)
+    } _: { client in
+      let end = await RunLoopHTTPTests.end(client, HTTP.Request(server.url()))
+      #expect(end == (isGarbage ? "badServerResponse" : "connectionLost"))
+    }
+    #expect(server.requests.value.count == (isGarbage ? 1 : 3))
+  }
+
+  @Test("garbage is found behind a body of many chunks, whose bytes are delivered before")
+  func lateGarbage() async throws {
+    let chunk = "4000\r\n" + String(repeating: "a", count: 0x4000) + "\r\n"
+    let whole = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + String(repeating: chunk, count: 40)
+    #expect(try await end(after: whole + "zz" + String(repeating: "x", count: 100_000)) == "badServerResponse")
+    #expect(try await end(after: whole + "40") == "connectionLost")
+    #expect(try await end(after: whole) == "connectionLost")
+    #expect(try await end(after: whole + "0\r\n\r\n").count == 4 + 40 * 0x4000)
+  }
+
+  @Test("a reason may be missing, lengths may be repeated, and trailers are passed over")
+  func oddities() async throws {
+    #expect(try await end(after: "HTTP/1.1 200\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\nhello") == "200 hello")
+    let chunked = "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\nX: y\r\n\r\n"
+    #expect(try await end(after: chunked.replacing("1.0", with: "1.1")) == "200 hello")
+    #expect(try await end(after: "HTTP/1.0 200 OK\r\n\r\nuntil the end") == "200 until the end")
+    let early = "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
+    #expect(try await end(after: early) == "200 hi")
+  }
+
+  @Test("a field in Latin-1 is read")
+  func latin() async throws {
+    let server = try LyingServer { exchange in
+      exchange.send(Array("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX: caf".utf8) + [0xe9] + Array("\r\n\r\n".utf8))
+    }
+    try await withClient { client in
+      let (_, response) = try await client.data(for: HTTP.Request(server.url()))
+      #expect(response.headers["x"] == "café")
+    }
+  }
+
+  @Test("heads, interim answers and trailers that never end are too large")
+  func endless() async throws {
+    let field = "X: " + String(repeating: "a", count: 1000) + "\r\n"
+    let many = String(repeating: field, count: 300)
+    #expect(try await end(after: "HTTP/1.1 200 OK\r\n" + many) == "tooLarge")
+    #expect(try await end(after: String(repeating: "HTTP/1.1 100 Continue\r\n\(field)\r\n", count: 300)) == "tooLarge")
+    let trailer = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n" + many
+    #expect(try await end(after: trailer) == "tooLarge")
+    let long = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nX: "
+    #expect(try await end(after: long + String(repeating: "a", count: 400_000) + "\r\n\r\n") == "tooLarge")
+    #expect(try await end(after: "HTTP/1.1 200 OK\r\nX: " + String(repeating: "a", count: 300_000)) == "tooLarge")
+  }
+
+  @Test("what stands behind the length of a chunk and never ends is no answer")
+  func endlessChunkLine() async throws {
+    let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;"
+    let server = try FloodServer(Array("extension".utf8), after: Array(head.utf8))
+    try await withClient { client in
+      #expect(await RunLoopHTTPTests.end(client, HTTP.Request(server.url)) == "badServerResponse")
+    }
+    await eventually { server.ended.value == 1 }
+  }
+
+  @Test("a body that is larger than allowed ends the request, announced or not")
+  func largeBodies() async throws {
+    for framing in ["Content-Length: 100", "Connection: close"] {
+      let server = try LyingServer { exchange in
+        exchange.send("HTTP/1.1 200 OK\r\n\(framing)\r\n\r\n" + String(repeating: "a", count: 100))
+        exchange.end()
+      }
+      try await withClient {
+        $0.maximumBody = 99
+      } _: { client in
+        #expect(await RunLoopHTTPTests.end(client, HTTP.Request(server.url())) == "tooLarge")
+      }
+    }
+  }
+
+  @Test("bytes after the end of an answer are not the next answer")
+  func strayBytes() async throws {
+    let server = try LyingServer { exchange in
+      // They come together: bytes that come when the next request is sent cannot be told from its answer.
+      let stray = exchange.path == "/stray" ? "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil" : ""
+      exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello" + stray)
+    }
+    try await withClient { client in
+      #expect(await RunLoopHTTPTests.end(client, HTTP.Request(server.url("/stray"))) == "200 hello")
+      #expect(await RunLoopHTTPTests.end(client, HTTP.Request(server.url("/next"))) == "200 hello")
+    }
+  }
+
+  @Test("a kept connection is spoiled by its end, and one of HTTP/1 by bytes too", arguments: [true, false])
+  func spoiledConnections(_ speaksHTTP2: Bool) throws {
+    var ends: [Int32] = [-1, -1]
+    try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
+    defer { close(ends[0]) }
+    let source = RunLoop.DescriptorSource(descriptor: ends[0], events: []) { _, _ in }
+    let watch = SocketWatch(source, isOfConnection: true)
+    #expect(!watch.isSpoiled)
+    if speaksHTTP2 { watch.speaksHTTP2 = true } else { watch.speaksHTTP1 = true }
+    #expect(!watch.isSpoiled)
+    #expect(write(ends[1], "x", 1) == 1)
+    #expect(watch.isSpoiled == !speaksHTTP2)
+    var byte: UInt8 = 0
+    #expect(read(ends[0], &byte, 1) == 1)
+    #expect(!watch.isSpoiled)
+    close(ends[1])
+    #expect(watch.isSpoiled)
+  }
+
+  @Test("a kept connection that was reset takes no request, so that one that is not sent twice needs no luck")
+  func resetConnections() async throws {
+    let first = Box<LyingServer.Exchange?>(nil)
+    let server = try LyingServer { exchange in
+      exchange.answer(exchange.line)
+      first.update { $0 = $0 ?? exchange }
+    }
+    try await withClient { client in
+      #expect(await RunLoopHTTPTests.end(client, HTTP.Request(server.url("/one"))) == "200 GET /one")
+      let descriptor = try #require(server.clientDescriptors.first)
+      first.value?.reset()
+      await eventually {
+        var question = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&question, 1, 0) > 0 && question.revents & Int16(POLLHUP) != 0
+      }
+      let post = HTTP.Request(server.url("/two"), method: "POST", body: .bytes([1, 2, 3]))
+      #expect(await RunLoopHTTPTests.end(client, post) == "200 POST /two")
+      #expect(server.requests.value == ["GET /one", "POST /two"])
+    }
+  }
+
+  @Test("an answer on the way to another is not waited for, however slowly it comes")
+  func slowRedirects() async throws {
+    let server = try LyingServer { exchange in
+      if exchange.path == "/from" {
+        exchange.send("HTTP/1.1 302 Found\r\nLocation: /to\r\nContent-Length: 1000\r\n\r\nx")
+      } else {
+        exchange.answer("there")
+      }
+    }
+    try await withClient { client in
+      // No timeout would end it.
+      #expect(await RunLoopHTTPTests.end(client, HTTP.Request(server.url("/from"))) == "200 there")
+    }
+  }
+
+  @Test("a server that does not do what is expected is asked again without it", arguments: ["POST", "PUT"])
+  func expectation(_ method: String) async throws {
+    let server = try LyingServer { exchange in
+      if exchange.field("Expect") == nil {
+        exchange.answer("\(exchange.line.prefix(4)) \(exchange.body.count)")
+      } else {
+        exchange.answer("", status: "417 No")
+      }
+    }
+    try await withClient { client in
+      let request = HTTP.Request(
+        server.url(), method: method, headers: ["Expect": "100-continue"], body: .bytes(pattern(1000)))
+      #expect(
+        await RunLoopHTTPTests.end(client, request) == "200 \(method.count == 3 ? "PUT " : method) 1000")
+    }
+    #expect(server.requests.value.count == 2)
+  }
+
+  @Test("a part whose end cannot be counted is none, and no trap")
+  func endlessPart() async throws {
+    let server = try LyingServer { exchange in
+      if exchange.field("Range") == nil {
+        exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\nETag: \"1\"\r\n\r\nhello")
+      } else {
+        let range = "bytes 5-9223372036854775807/*"
+        exchange.send("HTTP/1.1 206 Partial Content\r\nContent-Range: \(range)\r\n\r\nworld")
+      }
+      exchange.end()
+    }
+    try await withClient {
+      $0.retry.limit = 1
+      $0.retry.delay = .milliseconds(1)
+    } _: { client in
+      #expect(await RunLoopHTTPTests.end(client, HTTP.Request(server.url())) == "resumeMismatch")
+    }
+    #expect(server.requests.value.count == 2)
+  }
+
+  @Test("a coded body without a byte is whole only if something else than the end of the connection says so")
+  func emptyCoded() async throws {
+    let head = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n"
+    #expect(try await end(after: head + "\r\n") == "cannotDecode")
+    #expect(try await end(after: head + "Content-Length: 0\r\n\r\n") == "200 ")
+    #expect(try await end(after: head + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n") == "200 ")
+  }
+
+  @Test("a part that nobody has asked for is no answer")
+  func unaskedPart() async throws {
+    let part = "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-4/10\r\nContent-Length: 5\r\n\r\nhello"
+    #expect(try await end(after: part) == "badServerResponse")
+  }
+}

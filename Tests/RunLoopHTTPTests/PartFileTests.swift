@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import RunLoopCore
+import RunLoopThreads
+import TestSupport
+import Testing
+
+@testable import RunLoopHTTP
+
+/// The files of downloads.
+@Suite struct PartFileTests {
+  @Test("a part that another download renames meanwhile is not taken for the next one")
+  func renaming() async throws {
+    let path = "/tmp/RunLoopHTTPTests.\(RunLoopTestPath.next())"
+    defer { RunLoopTestPath.remove(path) }
+    let (isOver, hasEnded, renames) = (Latch(), Latch(), Counter())
+    let other = try ResidentThread(name: "other")
+    other.runLoop.perform {
+      while !isOver.isOpen {
+        let file = open(path + ".part", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        var (own, named) = (stat(), stat())
+        if flock(file, LOCK_EX | LOCK_NB) == 0, fstat(file, &own) == 0, stat(path + ".part", &named) == 0,
+          own.st_ino == named.st_ino
+        {
+          rename(path + ".part", path)
+          renames.add()
+        }
+        close(file)
+        // So that there is no other of the name for a moment.
+        usleep(20)
+      }
+      hasEnded.open()
+    }
+    let missing = await elsewhere {
+      var missing = 0
+      while renames.value < 500 {
+        // Nobody but who has locked it renames it.
+        if let file = try? PartFile(path, url: "http://a/", resumes: false) {
+          if access(path + ".part", F_OK) != 0 { missing += 1 }
+          file.letGo()
+        }
+        sched_yield()
+      }
+      isOver.open()
+      hasEnded.wait()
+      return missing
+    }
+    #expect(missing == 0)
+    other.stop()
+  }
+
+  @Test("what is no regular file is not replaced", arguments: ["device", "directory"])
+  func specialFiles(_ kind: String) throws {
+    let path = "/tmp/RunLoopHTTPTests.\(RunLoopTestPath.next())"
+    defer { _ = remove(path) }
+    try #require((kind == "device" ? symlink("/dev/null", path) : mkdir(path, 0o700)) == 0)
+    #expect {
+      try PartFile(path, url: "http://a/", resumes: false)
+    } throws: {
+      ($0 as? HTTP.Error)?.code == .fileFailed
+    }
+    #expect(access(path + ".part", F_OK) != 0)
+  }
+
+  @Test("a note whose validator has a control character is none")
+  func badNotes() throws {
+    let path = "/tmp/RunLoopHTTPTests.\(RunLoopTestPath.next())"
+    defer { RunLoopTestPath.remove(path) }
+    for (validator, received) in [("\"1\"", 4), ("\"1\r\nX: y\"", 0)] as [(String, Int64)] {
+      RunLoopTestPath.write(Array("part".utf8), to: path + ".part")
+      let note = PartNote(url: "http://a/", validator: validator, total: 9)
+      RunLoopTestPath.write(Array(note.text.utf8), to: path + ".part.json")
+      let file = try PartFile(path, url: "http://a/", resumes: true)
+      #expect(file.kept.received == received)
+      file.letGo()
+    }
+  }
+}

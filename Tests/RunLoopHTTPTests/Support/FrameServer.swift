@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopCore
+import RunLoopSockets
+import RunLoopThreads
+import TestSupport
+
+@testable import RunLoopHTTP
+
+/// A server of HTTP/2 without encryption, for those who know that it is one: it answers every request with a text, and
+/// ends a connection on which something else than frames comes.
+final class FrameServer: Sendable {
+  private let thread: ResidentThread
+  private let listener: ListeningSocket
+  private let connections = Box<[Socket]>([])
+  let accepted = Counter()
+  /// How many requests it has answered.
+  let answered = Counter()
+  /// How many connections were no HTTP/2 any more.
+  let broken = Counter()
+
+  /// A server that answers with a text, or with other frames than those of an answer.
+  ///
+  /// - Parameter frames: The frames that answer a request of a stream; nil: those of an answer.
+  init(_ text: String, frames: (@Sendable (UInt32) -> [UInt8])? = nil) throws {
+    thread = try ResidentThread(name: "FrameServer")
+    listener = try ListeningSocket(at: .loopback(port: 0))
+    let (loop, connections) = (thread.runLoop, connections)
+    listener.handler = { [accepted, answered, broken] _, event in
+      guard case .accepted(let socket) = event else { return }
+      accepted.add()
+      let input = Box(Input())
+      socket.handler = { socket, event in
+        switch event {
+        case .received(let bytes):
+          let bytes = bytes.withUnsafeBytes { Array($0) }
+          for frame in input.update({ $0.take(bytes) }) {
+            switch frame {
+            case .settings: _ = try? socket.write(Self.frame(4, flags: 1, []))
+            case .request(let stream):
+              answered.add()
+              if let frames {
+                _ = try? socket.write(frames(stream))
+                continue
+              }
+              // The status 200 of the static table, and the body with the end of the stream.
+              let head = Self.frame(1, flags: 4, of: stream, [0x88])
+              _ = try? socket.write(head + Self.frame(0, flags: 1, of: stream, Array(text.utf8)))
+            case .broken:
+              broken.add()
+              socket.invalidate()
+            }
+          }
+        case .ended: socket.shutDown(.write)
+        case .closed, .connected, .readable, .writable: break
+        }
+      }
+      connections.update { $0.append(socket) }
+      try? loop.add(socket, forMode: .default)
+      _ = try? socket.write(Self.frame(4, []))
+    }
+    try loop.add(listener, forMode: .default)
+  }
+
+  var url: String { "http://127.0.0.1:\(listener.address.port ?? 0)/" }
+
+  deinit {
+    listener.invalidate()
+    for socket in connections.value { socket.invalidate() }
+    thread.stop()
+  }
+
+  static func frame(_ type: UInt8, flags: UInt8 = 0, of stream: UInt32 = 0, _ bytes: [UInt8]) -> [UInt8] {
+    func four(_ number: UInt32) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) } }
+    return four(UInt32(bytes.count))[1...] + [type, flags] + four(stream) + bytes
+  }
+
+  private enum Frame {
+    case settings
+    case request(UInt32)
+    case broken
+  }
+
+  /// The frames of a connection, as their bytes arrive.
+  private struct Input {
+    private var bytes: [UInt8] = []
+    private var hasBegun = false
+    private var isBroken = false
+
+    mutating func take(_ more: [UInt8]) -> [Frame] {
+      bytes += more
+      var frames: [Frame] = []
+      if !hasBegun {
+        let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
+        guard bytes.count >= preface.count else { return [] }
+        hasBegun = true
+        isBroken = !bytes.starts(with: preface)
+        bytes.removeFirst(preface.count)
+        if isBroken { frames.append(.broken) }
+      }
+      while !isBroken, bytes.count >= 9 {
+        let length = bytes[..<3].reduce(0) { $0 << 8 | Int($1) }
+        // A type that there is not, as in a second preface.
+        guard bytes[3] <= 9, length <= 16384 else {
+          isBroken = true
+          frames.append(.broken)
+          break
+        }
+        guard bytes.count >= 9 + length else { break }
+        let stream = bytes[5..<9].reduce(0) { $0 << 8 | UInt32($1) }
+        switch (bytes[3], bytes[4] & 1) {
+        case (1, _): frames.append(.request(stream))
+        case (4, 0): frames.append(.settings)
+        default: break
+        }
+        bytes.removeFirst(9 + length)
+      }
+      return frames
+    }
+  }
+}

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import RunLoopHTTP
+
+/// Rules and digests that need no connection.
+@Suite struct ValueTests {
+  @Test("digests and base 64 are those of their standards")
+  func digests() {
+    #expect(hexadecimal(MD5.digest([])) == "d41d8cd98f00b204e9800998ecf8427e")
+    #expect(
+      hexadecimal(MD5.digest(Array("The quick brown fox jumps over the lazy dog".utf8)))
+        == "9e107d9d372bb6826bd81d3542a419d6")
+    #expect(
+      hexadecimal(SHA256.digest(Array("abc".utf8)))
+        == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
+    let million = [UInt8](repeating: 97, count: 1_000_000)
+    #expect(hexadecimal(SHA256.digest(million)) == "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0")
+    #expect(["", "f", "fo", "foo", "foob"].map { base64(Array($0.utf8)) } == ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg=="])
+  }
+
+  @Test("several challenges in one field are distinguished, and the safest is answered")
+  func challenges() {
+    let text = "Basic realm=\"a, b\", Digest realm=\"r\", nonce=\"n\\\"x\", qop=\"auth, auth-int\", Negotiate"
+    let read = Challenge.read(text)
+    #expect(read.map(\.scheme) == ["basic", "digest", "negotiate"])
+    #expect(read[0].parameters == ["realm": "a, b"])
+    #expect(read[1].parameters["nonce"] == "n\"x")
+    #expect(Challenge.best(of: ["WWW-Authenticate": text])?.scheme == "digest")
+    #expect(Challenge.best(of: ["WWW-Authenticate": "Negotiate, NTLM"]) == nil)
+    #expect(
+      Challenge.best(of: ["WWW-Authenticate": "Digest nonce=\"n\", qop=\"auth-int\", Basic realm=x"])?.scheme == "basic"
+    )
+  }
+
+  @Test("Digest is answered as RFC 7616 shows")
+  func digestAnswers() {
+    let credential = HTTP.Credential(user: "Mufasa", password: "Circle of Life")
+    let nonce = "7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v"
+    for (algorithm, response) in [
+      ("MD5", "8ca523f5e9506fed4657c9700eebdbec"),
+      ("SHA-256", "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1"),
+    ] {
+      let challenge = Challenge.read(
+        "Digest realm=\"http-auth@example.org\", qop=\"auth, auth-int\", algorithm=\(algorithm), nonce=\"\(nonce)\"")[0]
+      let answer = challenge.answer(
+        credential, method: "GET", target: "/dir/index.html",
+        clientNonce: "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ")
+      #expect(answer.contains("response=\"\(response)\""))
+      let later = challenge.answer(credential, method: "GET", target: "/", clientNonce: "c", use: 26)
+      #expect(later.contains("nc=0000001a"))
+    }
+  }
+
+  @Test("a proxy's credential is in no text of a configuration")
+  func proxyTexts() {
+    var configuration = HTTP.Configuration()
+    configuration.proxy = .url("http://user:hidden@proxy.example:3128")
+    configuration.trust.certificate = .init(chain: "/c", key: "/k", password: "hidden")
+    configuration.credential = HTTP.Credential(user: "user", password: "hidden")
+    var dumped = ""
+    dump(configuration, to: &dumped)
+    #expect(!"\(configuration) \(String(reflecting: configuration)) \(dumped)".contains("hidden"))
+    #expect(configuration.proxy.description == "proxy http://proxy.example:3128/")
+  }
+
+  @Test("a credential's password is in no text")
+  func secretTexts() {
+    let credential = HTTP.Credential(user: "u", password: "secret")
+    #expect(!"\(credential) \(String(reflecting: credential))".contains("secret"))
+    var text = ""
+    dump(credential, to: &text)
+    #expect(!text.contains("secret"))
+  }
+
+  @Test("redirects change method and body as RFC 9110 says")
+  func redirects() throws {
+    let hop = HTTP.Hop(
+      address: try WebAddress("http://a/x"), method: "POST", headers: ["Content-Type": "t", "A": "b"], body: .text("x"))
+    for (status, method, keepsBody) in [
+      (301, "GET", false), (302, "GET", false), (303, "GET", false), (307, "POST", true), (308, "POST", true),
+    ] {
+      let next = try hop.following(status, to: "/y")
+      #expect(next.method == method)
+      #expect((next.body != nil) == keepsBody)
+      #expect((next.headers["Content-Type"] != nil) == keepsBody)
+      #expect(next.headers["A"] == "b")
+    }
+    var put = hop
+    put.method = "PUT"
+    #expect(try put.following(302, to: "/y").method == "PUT")
+    #expect(try put.following(303, to: "/y").method == "GET")
+    put.method = "HEAD"
+    #expect(try put.following(303, to: "/y").method == "HEAD")
+  }
+
+  @Test(
+    "secrets stay with their origin",
+    arguments: [
+      ("http://a/y", true), ("//a:80/y", true), ("http://b/", false), ("https://a/", false), ("http://a:81/", false),
+    ])
+  func secrets(_ location: String, _ stays: Bool) throws {
+    let hop = HTTP.Hop(
+      address: try WebAddress("http://a/x"), method: "GET",
+      headers: ["Authorization": "s", "cookie": "s", "Proxy-Authorization": "s", "A": "b"])
+    let next = try hop.following(302, to: location)
+    for name in ["Authorization", "Cookie", "Proxy-Authorization"] { #expect((next.headers[name] != nil) == stays) }
+    #expect(next.headers["A"] == "b")
+  }
+
+  @Test("the time before a retry doubles up to a limit, and is at least half of that")
+  func delays() {
+    let retry = HTTP.Retry(limit: 9)
+    #expect(
+      (1...7).map { retry.delay(before: $0, chance: 0) }
+        == [100, 200, 400, 800, 1600, 2000, 2000].map { .milliseconds($0) })
+    #expect(retry.delay(before: 1, chance: 1) == .milliseconds(50))
+    #expect(retry.delay(before: .max, chance: 0) == .seconds(2))
+    #expect(HTTP.Retry.retryAfter(["Retry-After": "7"], now: 0) == .seconds(7))
+    #expect(HTTP.Retry.retryAfter(["Retry-After": "Sun, 06 Nov 1994 08:49:37 GMT"], now: 784_111_770) == .seconds(7))
+    #expect(HTTP.Retry.retryAfter(["Retry-After": "soon"], now: 0) == nil)
+    #expect(HTTP.Retry.retryAfter(["Retry-After": "999999999999999999999"], now: 0) == .seconds(1 << 30))
+  }
+
+  @Test("cookies go to the hosts and paths that they are for")
+  func cookies() throws {
+    let jar = CookieJar()
+    let (secure, plain) = (try WebAddress("https://www.example.org/a/b"), try WebAddress("http://www.example.org/a/b"))
+    jar.take(
+      HTTP.Headers([
+        .init("Set-Cookie", "host=1"), .init("Set-Cookie", "domain=2; Domain=.Example.org; Path=/"),
+        .init("Set-Cookie", "secure=3; Secure; Path=/"), .init("Set-Cookie", "foreign=4; Domain=other.org"),
+        .init("Set-Cookie", "top=5; Domain=org"), .init("Set-Cookie", "past=6; Max-Age=-1"),
+        .init("Set-Cookie", "late=7; Expires=Sun, 06 Nov 1994 08:49:37 GMT"), .init("Set-Cookie", "=8"),
+        .init("Set-Cookie", "x"),
+        .init("Set-Cookie", "path=9; Path=/a/b/c"),
+      ]), from: secure, now: 1_000_000_000)
+    func header(_ url: String, now: Int64 = 1_000_000_000) throws -> String? {
+      jar.header(for: try WebAddress(url), now: now)
+    }
+    #expect(try header("https://www.example.org/a/c") == "host=1; domain=2; secure=3")
+    #expect(try header("http://www.example.org/a") == "host=1; domain=2")
+    #expect(try header("http://www.example.org/ab") == "domain=2")
+    #expect(try header("http://example.org/a") == "domain=2")
+    #expect(try header("http://other.org/") == nil)
+    #expect(try header("https://www.example.org/a/b/c/d") == "path=9; host=1; domain=2; secure=3")
+    jar.take(["Set-Cookie": "secure=stolen; Secure; Path=/"], from: plain, now: 1_000_000_000)
+    #expect(try header("https://www.example.org/")?.contains("stolen") == false)
+    jar.take(["Set-Cookie": "domain=; Domain=example.org; Path=/; Max-Age=0"], from: plain, now: 1_000_000_000)
+    #expect(try header("http://example.org/") == nil)
+  }
+
+  @Test("a jar is bounded, whatever a server sets")
+  func boundedJar() throws {
+    let jar = CookieJar()
+    let address = try WebAddress("http://a/")
+    for number in 0..<200 { jar.take(["Set-Cookie": "c\(number)=1"], from: address) }
+    #expect(jar.all.count == CookieJar.domainLimit)
+    #expect(jar.all.last?.name == "c199")
+    jar.take(["Set-Cookie": "big=" + String(repeating: "x", count: 5000)], from: address)
+    #expect(!jar.all.contains { $0.name == "big" })
+  }
+
+  @Test("the environment's proxies are chosen by scheme and host")
+  func proxies() throws {
+    let variables = ["http_proxy": "p:1", "https_proxy": "http://u:x@q:2", "no_proxy": "localhost, .inside.example"]
+    let choice = ProxyChoice(.environment) { variables[$0] }
+    func proxy(_ url: String) throws -> String? { try choice.proxy(for: WebAddress(url))?.origin }
+    #expect(try proxy("http://a/") == "http://p:1")
+    #expect(try proxy("https://a/") == "http://q:2")
+    #expect(try proxy("https://localhost/") == nil)
+    #expect(try proxy("http://a.inside.example/") == nil)
+    #expect(try proxy("http://notinside.example/") == "http://p:1")
+    #expect(throws: HTTP.Error.self) { try ProxyChoice(.url("ftp://x")).proxy(for: WebAddress("http://a/")) }
+  }
+
+  @Test("hosts without a proxy are named as for curl, or with a port")
+  func proxyExceptions() throws {
+    func covers(_ text: String, _ urls: String...) throws -> [Bool] {
+      try urls.map { ProxyException(text).covers(try WebAddress($0)) }
+    }
+    #expect(
+      try covers("example.org", "http://example.org/", "http://a.example.org/", "http://notexample.org/") == [
+        true, true, false,
+      ])
+    #expect(try covers("*.example.org.", "http://a.example.org/", "http://b.org/") == [true, false])
+    #expect(try covers("a:8080", "http://a:8080/", "http://a/", "http://b:8080/") == [true, false, false])
+    #expect(try covers("*", "http://a/", "https://[::1]:7/") == [true, true])
+    #expect(
+      try covers("10.1.0.0/12", "http://10.15.0.1/", "http://10.16.0.1/", "http://[::1]/") == [true, false, false])
+    #expect(try covers("127.0.0.1:81", "http://127.0.0.1:81/", "http://127.0.0.1/") == [true, false])
+    #expect(try covers("fd00::/9", "http://[fd7f::1]/", "http://[fd80::1]/", "http://a/") == [true, false, false])
+    #expect(try covers("::1", "http://[::1]/", "http://[::2]/") == [true, false])
+    #expect(try covers("[::1]:81", "http://[::1]:81/", "http://[::1]/") == [true, false])
+    #expect(try covers("10.0.0.0/99", "http://10.0.0.0/") == [false])
+    #expect(try covers("1.2.3.4", "http://4.1.2.3.4.example/", "http://1.2.3.4/") == [false, true])
+    for text in ["", ".", "/", ":", "/8", "a/8", "[", "]:1"] { #expect(try covers(text, "http://a/") == [false]) }
+  }
+
+  @Test("a cookie whose name promises something keeps it, and one with a control character is none")
+  func promisedCookies() throws {
+    let jar = CookieJar()
+    let (plain, safe) = (try WebAddress("http://example.org/a/"), try WebAddress("https://example.org/a/"))
+    for (text, address) in [
+      ("__Secure-a=1", plain), ("__secure-b=1", safe), ("__Host-c=1; Path=/", plain), ("__Host-d=1; Secure", safe),
+      ("__Host-e=1; Secure; Path=/; Domain=example.org", safe), ("__HOST-f=1; Secure; Path=/a", safe),
+      ("g=\u{1}", safe),
+      ("h\u{7f}=1", safe), ("__Secure-i=1; Secure", safe), ("__Host-j=1; Secure; Path=/", safe), ("k=\t1", safe),
+    ] { jar.take(["Set-Cookie": text], from: address) }
+    #expect(jar.all.map(\.name) == ["__Secure-i", "__Host-j", "k"])
+  }
+
+  @Test("a cookie that is sent over encrypted connections only is not replaced by a connection without")
+  func secureCookies() throws {
+    let jar = CookieJar()
+    let (secure, plain) = (try WebAddress("https://www.example.org/a/"), try WebAddress("http://www.example.org/a/b"))
+    jar.take(["Set-Cookie": "s=1; Secure; Path=/a; Domain=example.org"], from: secure, now: 0)
+    for text in ["s=2; Path=/a; Domain=example.org", "s=2; Path=/a", "s=2; Path=/a; Domain=example.org; Max-Age=0"] {
+      #expect(jar.take(["Set-Cookie": text], from: plain, now: 0).isEmpty)
+      #expect(jar.header(for: secure, now: 0) == "s=1")
+    }
+    // Another name, and a path that the other does not cover.
+    #expect(jar.take(["Set-Cookie": "t=2; Path=/a"], from: plain, now: 0).count == 1)
+    #expect(jar.take(["Set-Cookie": "s=3; Path=/"], from: plain, now: 0).count == 1)
+    #expect(jar.take(["Set-Cookie": "s=4; Path=/a; Domain=example.org"], from: secure, now: 0).count == 1)
+    #expect(jar.header(for: secure, now: 0) == "t=2; s=4; s=3")
+  }
+
+  @Test("the end of a part is a number after which another can be counted")
+  func contentRanges() {
+    #expect(ContentRange("bytes 5-9223372036854775807/*") == nil)
+    #expect(ContentRange("bytes 5-9223372036854775806/*")?.bounds?.upperBound == Int64.max - 1)
+    #expect(ContentRange("bytes 5-9223372036854775806/9223372036854775807")?.total == .max)
+    #expect(ContentRange("bytes 5-9223372036854775808/*") == nil)
+  }
+
+  @Test("a time to connect is at least a millisecond: zero would be the library's own")
+  func connectTimes() {
+    let times: [Duration] = [
+      .zero, .microseconds(999), .seconds(-1), .milliseconds(1), .seconds(30), .seconds(1 << 40),
+    ]
+    #expect(times.map(Attempt.milliseconds(ofConnectTimeout:)) == [1, 1, 1, 1, 30_000, Int(Int32.max)])
+  }
+
+  @Test("a validator that cannot be sent is none")
+  func validators() {
+    #expect(Validator(text: "\"1\"")?.text == "\"1\"")
+    #expect(Validator(text: "\"1\r\nX: y\"") == nil)
+    #expect(Validator(["ETag": "\"1\u{1}\""]) == nil)
+  }
+
+  @Test("the note beside a part is read as it was written, and nothing else is")
+  func notes() {
+    let note = PartNote(url: "http://a/\"b\\c\u{1}", validator: "\"tag\"", total: 77)
+    #expect(PartNote(text: note.text) == note)
+    for text in [
+      "", "{}", "{\"url\": \"a\"}", "[1]", "{\"url\": 1, \"validator\": \"x\", \"total\": 1}",
+      String(note.text.dropLast(5)), "{\"url\": \"a\", \"validator\": \"b\", \"total\": -1}",
+    ] {
+      #expect(PartNote(text: text) == nil)
+    }
+    #expect(PartNote.name(of: "http://u:p@a/b?q") != PartNote.name(of: "http://u:p@a/b?r"))
+    #expect(!PartNote.name(of: "http://u:p@a/b?q").contains("u:p"))
+  }
+
+  @Test("a client's life ends when it was stopped and nothing is left")
+  func life() {
+    var life = ClientLife()
+    #expect(life.begin() == true)
+    #expect(!life.isOver)
+    #expect(life.stop(.afterPendingWork) == .drain)
+    #expect(life.stop(.afterPendingWork) == .nothing)
+    #expect(life.begin() == false)
+    #expect(!life.isOver)
+    #expect(life.stop(.immediately) == .cut)
+    #expect(life.stop(.immediately) == .nothing)
+    life.end(HTTP.Error(.stopped, ""))
+    #expect(life.isOver)
+    life.finish()
+    #expect(life.state == .finished)
+    #expect(life.report.stopped == 1)
+    #expect(life.report.refused == 1)
+  }
+
+  @Test("what libcurl reports is distinguished by more than its number")
+  func failures() {
+    func code(
+      _ code: Int32, system: Int32 = 0, connect: Int = 0, proxy: Bool = false, connected: Bool = true,
+      wanted: Bool = false
+    ) -> String {
+      CurlFailure(
+        code: code, text: "", systemError: system, connectStatus: connect, usesProxy: proxy, wasConnected: connected,
+        isBeforeAnswer: true, wantedCertificate: wanted
+      ).errorCode.name
+    }
+    #expect(code(56, system: 104) == "connectionLost")
+    #expect(code(56, connect: 403, proxy: true, connected: false) == "proxyFailed")
+    #expect(code(56, wanted: true) == "clientCertificateRequired")
+    #expect(code(7) == "cannotConnect")
+    #expect(code(7, proxy: true) == "proxyFailed")
+    #expect(code(27) == "tooLarge")
+    #expect(code(27, connected: false) == "cannotConnect")
+    #expect(code(35) == "tlsFailed")
+    #expect(code(60) == "untrusted")
+    #expect(code(90) == "pinMismatch")
+    #expect(code(92) == "connectionLost")
+    #expect(code(12345) == "connectionLost")
+  }
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import RunLoopCore
+import TestSupport
+import Testing
+
+@testable import RunLoopMessages
+@testable import RunLoopSystemEvents
+
+/// Each test forks in a process of its own, which has few threads.
+@Suite("Message ports in forked children", .timeLimit(.minutes(20)), .disabled(if: isSanitizedForThreads))
+struct ForkedPortTests {
+  // M17
+  @Test("a child neither ends nor uses the ports of its parent, and removes no names")
+  func parents() async {
+    await #expect(processExitsWith: .success) {
+      let directory = try PortDirectory()
+      let server = try PortServer(directory)
+      let remote = try MessagePort.Remote(name: "a", directory: directory.place)
+      #expect(try remote.send(id: 1, bytes: [1], receiveTimeout: .unlimited)?.bytes == [1])
+      var unused: MessagePort.Local? = try MessagePort.Local(name: "b", directory: directory.place) { _ in nil }
+      let code = inForkedChild {
+        let port = server.port
+        guard !port.isValid, !remote.isValid, unused?.isValid == false else { return 1 }
+        guard port.connections == 0, port.statistics == .init(), remote.statistics == .init() else { return 2 }
+        guard portError({ () throws(MessagePortError) in try remote.send(id: 1) }) == .invalid else { return 3 }
+        let request = portError { () throws(MessagePortError) in try remote.send(id: 1, receiveTimeout: .seconds(1)) }
+        guard request == .invalid else { return 4 }
+        guard portError({ () throws(MessagePortError) in try RunLoop.current.add(port, forMode: .default) }) == .invalid
+        else { return 5 }
+        guard portError(remote.awaitNothing) == .invalid else { return 6 }
+        RunLoop.current.remove(port, forMode: .default)
+        guard !RunLoop.current.contains(remote, forMode: .default) else { return 7 }
+        let told = Notes<Int>()
+        port.observeInvalidation { _ in told.add(1) }
+        try remote.observeInvalidation { _ in told.add(2) }
+        guard told.all == [1, 2] else { return 8 }
+        guard !port.debugDescription.isEmpty, !remote.debugDescription.isEmpty else { return 9 }
+        port.invalidate()
+        remote.invalidate()
+        unused = nil
+        return directory.entries == ["a", "a.lock", "b", "b.lock"] ? 0 : 10
+      }
+      #expect(code == .exited(0))
+      #expect(directory.entries == ["a", "a.lock", "b", "b.lock"])
+      #expect(unused?.isValid == true)
+      #expect(try remote.send(id: 2, bytes: [2], receiveTimeout: .unlimited)?.bytes == [2])
+      #expect(server.port.connections == 1)
+    }
+  }
+
+  // M17
+  @Test("a child sends with ports of its own, to its parent too, and is noticed by it when it dies")
+  func own() async {
+    await #expect(processExitsWith: .success) {
+      let directory = try PortDirectory()
+      let server = try PortServer(directory)
+      // The package's own thread runs in the parent, and is not there in the child.
+      _ = ServiceThread.loop
+      let code = inForkedChild {
+        let undelivered = Notes<UInt64>()
+        // Somebody wants to know of what is not delivered: the child's own service is asked.
+        let remote = try MessagePort.Remote(
+          name: "a", directory: directory.place, undelivered: { undelivered.add($0.serial) })
+        guard try remote.send(id: 1, bytes: [7], receiveTimeout: .seconds(200))?.bytes == [7] else { return 1 }
+        let own = try MessagePort.Local(name: "b", directory: directory.place) { MessagePort.Reply($0.bytes + [0]) }
+        try RunLoop.current.add(own, forMode: .default)
+        let loop = RunLoop.current
+        let asking = startThread { () -> [UInt8]? in
+          defer { loop.perform { loop.stop() } }
+          let remote = try? MessagePort.Remote(name: "b", directory: directory.place)
+          return (try? remote?.send(id: 1, bytes: [8], receiveTimeout: .seconds(200)))??.bytes
+        }
+        loop.runUntilStopped()
+        own.invalidate()
+        return asking.result() == [8, 0] && undelivered.count == 0 ? 0 : 2
+      }
+      #expect(code == .exited(0))
+      while server.port.connections > 0 { sched_yield() }
+      #expect(directory.entries == ["a", "a.lock"])
+    }
+  }
+
+  // M17
+  @Test("a child that is forked in a call-out does not answer for its parent")
+  func callOut() async {
+    await #expect(processExitsWith: .success) {
+      let directory = try PortDirectory()
+      let codes = Notes<ForkedEnd>()
+      let server = try PortServer(
+        directory,
+        handler: { request in
+          codes.add(
+            inForkedChild {
+              request.reply(MessagePort.Reply([9]))
+              return 0
+            })
+          return MessagePort.Reply([1])
+        })
+      let remote = try MessagePort.Remote(name: "a", directory: directory.place)
+      #expect(try remote.send(id: 1, receiveTimeout: .unlimited)?.bytes == [1])
+      #expect(codes.all == [.exited(0)] && server.port.statistics.replies == 1)
+    }
+  }
+}
+
+extension MessagePort.Remote {
+  /// Waits for confirmations of whatever there is.
+  fileprivate func awaitNothing() throws(MessagePortError) { try awaitConfirmations(timeout: .seconds(1)) }
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import TestSupport
+import Testing
+
+@testable import RunLoopCore
+@testable import RunLoopMessages
+
+/// Each in a process of its own: a sum of a date and a duration that does not fit ends it.
+@Suite("Durations that the clock cannot count to", .timeLimit(.minutes(20)))
+struct LongDurationTests {
+  private static let long = Duration(attoseconds: .max)
+
+  @Test("a message is replied to within such time limits, to a thread, a loop and a task")
+  func message() async {
+    await #expect(processExitsWith: .success) {
+      let directory = try PortDirectory()
+      let server = try PortServer(directory)
+      let remote = try MessagePort.Remote(name: "a", directory: directory.place, connectTimeout: Self.long)
+      for mode in [nil, RunLoop.Mode.default] {
+        let reply = try remote.send(
+          id: 1, bytes: [5], sendTimeout: Self.long, receiveTimeout: Self.long, replyMode: mode)
+        #expect(reply?.bytes == [5])
+      }
+      let reply = try await remote.request(id: 1, bytes: [6], timeout: Self.long)
+      #expect(reply?.bytes == [6])
+      server.stop()
+    }
+  }
+
+  @Test("a port lets another user be silent for such a time", .enabled(if: geteuid() == 0, "only root can"))
+  func silence() async {
+    await #expect(processExitsWith: .success) {
+      let (directory, place) = try sharedDirectory()
+      var limits = MessagePort.Limits()
+      limits.otherUsers.silence = Self.long
+      let port = try MessagePort.Local(
+        name: "a", directory: place, limits: limits, accepts: { _ in true }, handler: { _ in MessagePort.Reply([7]) })
+      let serving = SourceRig.startLoop()
+      try serving.loop.add(port, forMode: .default)
+      let other = try asUser(friendly, beside: serving.loop) {
+        let remote = try MessagePort.Remote(name: "a", directory: place, accepts: { _ in true })
+        guard try remote.send(id: 1, receiveTimeout: .unlimited)?.bytes == [7] else { _exit(3) }
+      }
+      awaitReadable(other.done.reading)
+      #expect(other.done.read() == [7])
+      other.end.closeWriting()
+      waitpid(other.child, nil, 0)
+      port.invalidate()
+      serving.loop.perform { RunLoop.current.stop() }
+      serving.thread.join()
+      withExtendedLifetime(directory) {}
+    }
+  }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import RunLoopCore
+import TestSupport
+import Testing
+
+@testable import RunLoopMessages
+
+/// Users whom nothing on this machine belongs to.
+let hostile: UInt32 = 54_322
+let friendly: UInt32 = 54_323
+
+/// A directory that others may pass, and does away with the rest.
+func sharedDirectory() throws -> (PortDirectory, MessagePort.Directory) {
+  let directory = try PortDirectory()
+  chmod(directory.path, 0o711)
+  try #require(mkdir(directory.place.path, 0o711) == 0)
+  chmod(directory.place.path, 0o711)
+  return (directory, MessagePort.Directory(path: directory.place.path, isShared: true))
+}
+
+/// Runs a body in a child that is another user, until the parent closes the pipe that this returns.
+///
+/// - Parameter loop: A loop that runs on another thread, whose sleep is awaited: a fork copies the locks of the
+///   language's runtime as they are, and a child waits forever for one that another thread has at that time.
+func asUser(
+  _ user: UInt32, beside loop: RunLoop? = nil, _ body: () throws -> Void
+) throws -> (child: pid_t, done: RawPipe, end: RawPipe) {
+  let done = try RawPipe()
+  let end = try RawPipe()
+  if let loop { waitUntil { loop.isWaiting } }
+  let child = forkProcess()
+  if child == 0 {
+    // Dispatch blocks signals on its threads.
+    var signals = sigset_t()
+    sigemptyset(&signals)
+    sigaddset(&signals, SIGALRM)
+    pthread_sigmask(SIG_UNBLOCK, &signals, nil)
+    alarm(900)
+    done.closeReading()
+    end.closeWriting()
+    guard setgid(user) == 0, setuid(user) == 0 else { _exit(1) }
+    do { try body() } catch { _exit(2) }
+    done.write()
+    end.awaitEnd()
+    _exit(0)
+  }
+  end.closeReading()
+  done.closeWriting()
+  return (child, done, end)
+}

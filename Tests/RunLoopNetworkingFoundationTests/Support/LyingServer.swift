@@ -1,1 +1,0 @@
-../../RunLoopNetworkingTests/Support/LyingServer.swift

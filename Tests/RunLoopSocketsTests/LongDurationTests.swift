@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import TestSupport
+import Testing
+
+@testable import RunLoopCore
+@testable import RunLoopSockets
+
+/// Each in a process of its own: a sum of a date and a duration that does not fit ends it.
+@Suite("Durations that the clock cannot count to", .timeLimit(.minutes(20)))
+struct LongDurationTests {
+  private static let long = Duration(attoseconds: .max)
+
+  @Test("a socket with such limits connects, receives and closes")
+  func socket() async {
+    await #expect(processExitsWith: .success) {
+      let log = onSocketLoop { loop, log in
+        let listener = try ListeningSocket(at: .loopback(port: 0)) { listener, event in
+          guard case .accepted(let socket) = event else { return }
+          _ = try? socket.write("x")
+          listener.invalidate()
+          _ = Unmanaged.passRetained(socket)
+        }
+        try loop.add(listener, forMode: .default)
+        var options = Socket.Options()
+        options.connectTimeout = Self.long
+        options.idleTimeout = Self.long
+        try loop.connect(listener.address, options: options) { socket, event in
+          log.write(event.word)
+          if case .received = event { loop.stop() }
+        }
+        log.write("\(loop.runUntilStopped())")
+      }
+      #expect(log == "connected received(x) stopped")
+    }
+  }
+
+  @Test("a lookup with such a time limit is answered, on a loop and to a task")
+  func lookup() async {
+    await #expect(processExitsWith: .success) {
+      let log = onSocketLoop { loop, log in
+        HostResolver.resolve("127.0.0.1", port: 9, timeout: Self.long, on: loop) { answer in
+          if case .success(let addresses) = answer { log.write("\(addresses)") }
+          loop.stop()
+        }
+        log.write("\(loop.runUntilStopped())")
+      }
+      #expect(log == "[127.0.0.1:9] stopped")
+      let found = try await HostResolver.resolve("::1", port: 9, timeout: Self.long)
+      #expect(found == [.loopback(port: 9, isIPv6: true)])
+    }
+  }
+
+  #if DEBUG
+    @Test("a listener that tries again after such a time does so when it is resumed")
+    func retry() async {
+      await #expect(processExitsWith: .success) {
+        let log = onSocketLoop { loop, log in
+          var options = ListeningSocket.Options()
+          options.retryInterval = Self.long
+          let listener = try ListeningSocket(at: .loopback(port: 0), options: options) { listener, event in
+            if case .accepted = event { loop.stop() }
+            if case .exhausted = event {
+              log.write("exhausted")
+              loop.perform { listener.resume() }
+            }
+          }
+          try loop.add(listener, forMode: .default)
+          let socket = try Socket(connectingTo: listener.address)
+          let plan = FaultPlan()
+          plan.plan(.accept, .fails(ENFILE))
+          log.write("\(plan.rule { loop.runUntilStopped() })")
+          socket.invalidate()
+        }
+        #expect(log == "exhausted stopped")
+      }
+    }
+  #endif
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import TestSupport
+import Testing
+import RunLoopSystemEvents
+
+@testable import RunLoopCore
+@testable import RunLoopSockets
+
+/// A loop on a thread of its own, which ends when it is told to.
+private final class EndingLoop: Sendable {
+  let loop: RunLoop
+  private let thread: StartedThread<Bool>
+
+  init() {
+    let made = Notes<RunLoop>()
+    thread = startThread {
+      let loop = RunLoop.current
+      loop.add(RunLoop.Source {}, forMode: .default)
+      made.add(loop)
+      loop.runUntilStopped()
+      return true
+    }
+    while made.count == 0 { sched_yield() }
+    loop = made.all[0]
+  }
+
+  func end() {
+    loop.perform { RunLoop.current.stop() }
+    _ = thread.result()
+  }
+}
+
+@Suite("Sockets in several loops", .timeLimit(.minutes(20)))
+struct SocketPlacesTests {
+  @Test("a time-out goes on in another loop when the thread of the first ends")
+  func timeout() throws {
+    let (one, other) = try socketPair()
+    let log = onSocketLoop { loop, log in
+      let first = EndingLoop()
+      var options = Socket.Options()
+      options.idleTimeout = .milliseconds(100)
+      let socket = try Socket(takingOver: one, options: options) { _, event in
+        log.write(event.word)
+        loop.stop()
+      }
+      try first.loop.add(socket, forMode: "not run")
+      try loop.add(socket, forMode: .default)
+      first.end()
+      log.write("\(first.loop.hasEnded)")
+      loop.runUntilStopped()
+    }
+    close(other)
+    #expect(log == "true closed(nothing arrived within 0.1 seconds)")
+  }
+
+  @Test("a socket whose loops have all ended is timed out by the next, from when its time began")
+  func laterTimeout() throws {
+    let (one, other) = try socketPair()
+    let log = onSocketLoop { loop, log in
+      let first = EndingLoop()
+      var options = Socket.Options()
+      options.idleTimeout = .milliseconds(1)
+      let socket = try Socket(takingOver: one, options: options) { _, event in
+        log.write(event.word)
+        loop.stop()
+      }
+      try first.loop.add(socket, forMode: "not run")
+      first.end()
+      log.write("\(socket.isValid)")
+      try loop.add(socket, forMode: .default)
+      loop.runUntilStopped()
+    }
+    close(other)
+    #expect(log == "true closed(nothing arrived within 0.001 seconds)")
+  }
+
+  @Test("a socket that leaves one of two loops keeps its time in the other, and its timer in none that it has left")
+  func parting() throws {
+    let (one, other) = try socketPair()
+    let log = onVirtualSocketLoop { loop, log in
+      var options = Socket.Options()
+      options.idleTimeout = .seconds(5)
+      let socket = try Socket(takingOver: one, options: options) { _, event in log.write(event.word) }
+      try loop.add(socket, forMode: "a")
+      try loop.add(socket, forMode: "b")
+      log.write("\(loop.itemCounts)")
+      loop.remove(socket, forMode: "a")
+      log.write("\(loop.itemCounts)")
+      loop.remove(socket, forMode: "b")
+      log.write("\(loop.itemCounts)")
+      try loop.add(socket, forMode: "c")
+      loop.run(mode: "c", for: .unlimited)
+      log.write("\(loop.itemCounts)")
+    }
+    close(other)
+    let (both, none) = ("(timers: 1, sources: 1)", "(timers: 0, sources: 0)")
+    #expect(log == "\(both) \(both) \(none) closed(nothing arrived within 5.0 seconds) \(none)")
+  }
+
+  #if DEBUG
+    @Test("a listener that waits to try again does so in another loop when the thread of the first ends")
+    func retry() {
+      let log = onSocketLoop { loop, log in
+        var options = ListeningSocket.Options()
+        options.retryInterval = .milliseconds(50)
+        let first = EndingLoop()
+        let listener = try ListeningSocket(at: .loopback(port: 0), options: options) { _, event in
+          switch event {
+          case .exhausted: log.write("exhausted")
+          case .accepted: log.write("accepted")
+          case .closed: log.write("closed")
+          }
+          loop.stop()
+        }
+        try first.loop.add(listener, forMode: "not run")
+        try loop.add(listener, forMode: .default)
+        let socket = try Socket(connectingTo: listener.address)
+        let plan = FaultPlan()
+        plan.plan(.accept, .fails(EMFILE))
+        _ = plan.rule { loop.runUntilStopped() }
+        first.end()
+        loop.runUntilStopped()
+        socket.invalidate()
+        listener.invalidate()
+      }
+      #expect(log == "exhausted accepted")
+    }
+
+    @Test("a write whose rest no loop can wait to send is answered with false, and the socket is closed")
+    func unwatched() throws {
+      let (one, other) = try socketPair()
+      let log = onVirtualSocketLoop { loop, log in
+        let socket = try Socket(takingOver: one) { _, event in log.write(event.word) }
+        try loop.add(socket, forMode: .default)
+        let plan = FaultPlan()
+        plan.plan(.streamWrite, .fails(EAGAIN))
+        // The first change of what is waited for, and putting it back.
+        plan.plan(.epollControl, .fails(ENOMEM), nil)
+        let goesOn = try plan.rule { try socket.write("abc") }
+        log.write("\(goesOn) \(plan.isUsedUp) \(socket.isValid)")
+        loop.run(mode: .default, for: .milliseconds(5))
+      }
+      close(other)
+      let error = SystemError(call: "epoll_ctl", number: ENOMEM)
+      #expect(log.hasPrefix("false true false closed("), "\(log)")
+      #expect(log.contains("\(error)"), "\(log)")
+    }
+
+    @Test("a stream that no loop can watch when it is opened says so")
+    func openUnwatched() throws {
+      let (one, other) = try socketPair()
+      let log = onVirtualSocketLoop { loop, log in
+        let (input, _) = try ByteStream.pair(takingOver: one)
+        input.handler = { _, event in
+          if case .errorOccurred(.loop) = event { log.write("error") } else { log.write("another") }
+        }
+        try input.schedule(in: loop, forMode: .default)
+        let plan = FaultPlan()
+        plan.plan(.epollControl, .fails(ENOSPC))
+        plan.plan(.epollCreate, .fails(EMFILE))
+        plan.rule { input.open() }
+        loop.add(RunLoop.Source {}, forMode: .default)
+        loop.run(mode: .default, for: .milliseconds(5))
+        if case .failed(.loop) = input.status { log.write("failed") }
+      }
+      close(other)
+      #expect(log == "error failed")
+    }
+  #endif
+
+  @Test("whoever enters a place and whoever leaves it come one after the other")
+  func race() throws {
+    let (one, other) = try socketPair()
+    let log = onSocketLoop { loop, log in
+      let socket = try Socket(takingOver: one)
+      let joiner = startThread { for _ in 0..<2_000 { try? loop.add(socket, forMode: "a") } }
+      let parter = startThread { for _ in 0..<2_000 { loop.remove(socket, forMode: "a") } }
+      joiner.result()
+      parter.result()
+      let isNoted = socket.lock.withLock { socket.registrations.contains(loop, "a") }
+      log.write("\(isNoted == loop.contains(socket, forMode: "a"))")
+      loop.remove(socket, forMode: "a")
+      log.write("\(loop.contains(socket, forMode: "a"))")
+    }
+    close(other)
+    #expect(log == "true false")
+  }
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import RunLoopCore
+import RunLoopSystemEvents
+import Testing
+import TestSupport
+
+@testable import RunLoopSockets
+
+/// A loop on a thread of its own, for tasks.
+final class SocketThread: Sendable {
+  let loop: RunLoop
+  private let thread: StartedThread<Void>
+
+  init() {
+    let made = Box<RunLoop?>(nil)
+    thread = startThread {
+      let loop = RunLoop.current
+      loop.add(RunLoop.Source {}, forMode: .default)
+      made.value = loop
+      loop.runUntilStopped()
+    }
+    waitUntil { made.value != nil }
+    guard let loop = made.value else { preconditionFailure("the thread has no loop") }
+    self.loop = loop
+  }
+
+  func stop() {
+    // A stop before the run is forgotten; a block is not.
+    let loop = loop
+    loop.perform { loop.stop() }
+    thread.result()
+  }
+}
+
+@Suite("Sockets and tasks", .timeLimit(.minutes(20)))
+struct SocketTaskTests {
+  @Test("whoever waits when the loop's thread ends is notified, and so is who asks later; another loop goes on")
+  func loopEnds() async throws {
+    let thread = SocketThread()
+    let listener = try ListeningSocket(at: .loopback(port: 0))
+    try thread.loop.add(listener, forMode: .default)
+    let client = try Socket(connectingTo: listener.address)
+    try thread.loop.add(client, forMode: .default)
+    let accepting = try #require(try await listener.accept())
+    try thread.loop.add(accepting, forMode: .default)
+    let waits = [
+      Task<SocketError?, Never> { await failure { _ = try await client.receive() } },
+      Task<SocketError?, Never> { await failure { _ = try await listener.accept() } },
+    ]
+    while !client.isAwaited || !listener.isAwaited { await Task.yield() }
+    thread.stop()
+    for wait in waits { #expect(await wait.value == .loop(.loopHasEnded)) }
+    #expect(await failure { _ = try await accepting.receive() } == .loop(.loopHasEnded))
+    let next = SocketThread()
+    try next.loop.add(client, forMode: .default)
+    try next.loop.add(accepting, forMode: .default)
+    try await accepting.send([7])
+    #expect(try await client.receive() == [7])
+    next.stop()
+  }
+
+  /// A socket that a loop of another thread serves, and the descriptor of its peer.
+  private func servedSocket() throws -> (thread: SocketThread, socket: Socket, peer: Int32) {
+    let thread = SocketThread()
+    let (one, other) = try socketPair()
+    let socket = try Socket(takingOver: one)
+    try thread.loop.add(socket, forMode: .default)
+    return (thread, socket, other)
+  }
+
+  private func failure(of body: () async throws -> Void) async -> SocketError? {
+    do {
+      try await body()
+      return nil
+    } catch {
+      return error as? SocketError
+    }
+  }
+
+  @Test("a server of tasks echoes what clients of tasks send")
+  func echo() async throws {
+    let thread = SocketThread()
+    let loop = thread.loop
+    let listener = try ListeningSocket(at: .loopback(port: 0))
+    try loop.add(listener, forMode: .default)
+    let server = Task {
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for try await connection in listener.connections {
+          try loop.add(connection, forMode: .default)
+          group.addTask {
+            for try await piece in connection.pieces { try await connection.send(piece) }
+            connection.shutDown(.write)
+          }
+        }
+        try await group.waitForAll()
+      }
+    }
+    try await withThrowingTaskGroup(of: Int.self) { group in
+      for client in 0..<4 {
+        group.addTask {
+          let socket = try Socket(connectingTo: listener.address)
+          try loop.add(socket, forMode: .default)
+          let bytes = [UInt8](repeating: UInt8(client), count: 100_000)
+          async let sending: Void = { for _ in 0..<10 { try await socket.send(bytes) } }()
+          var count = 0
+          while count < 1_000_000, let piece = try await socket.receive() {
+            #expect(piece.allSatisfy { $0 == client })
+            count += piece.count
+          }
+          try await sending
+          socket.shutDown(.write)
+          #expect(try await socket.receive() == nil)
+          return count
+        }
+      }
+      for try await count in group { #expect(count == 1_000_000) }
+    }
+    listener.invalidate()
+    try await server.value
+    thread.stop()
+  }
+
+  @Test("a task that is cancelled stops waiting, and nothing is lost")
+  func cancelled() async throws {
+    let (thread, socket, other) = try servedSocket()
+    let waiting = Task { try await socket.receive() }
+    waiting.cancel()
+    #expect(try await waiting.value == nil)
+    _ = write(other, "x", 1)
+    #expect(try await socket.receive() == [120])
+    close(other)
+    #expect(try await socket.receive() == nil)
+    thread.stop()
+  }
+
+  @Test("a task that is rejected and cancelled leaves alone the one that waits")
+  func cancelledAside() async throws {
+    let (thread, socket, other) = try servedSocket()
+    let waiting = Task { try await socket.receive() }
+    while !socket.lock.withLock({ socket.reader.isTaken }) { await Task.yield() }
+    await #expect(throws: SocketError.busy) { try await cancelledTask { try await socket.receive() } }
+    _ = write(other, "x", 1)
+    #expect(try await waiting.value == [120])
+    let listener = try ListeningSocket(at: .loopback(port: 0))
+    try thread.loop.add(listener, forMode: .default)
+    let accepting = Task { try await listener.accept() }
+    while !listener.lock.withLock({ listener.acceptor.isTaken }) { await Task.yield() }
+    await #expect(throws: SocketError.busy) { try await cancelledTask { try await listener.accept() } }
+    let client = try Socket(connectingTo: listener.address)
+    #expect(try await accepting.value != nil)
+    client.invalidate()
+    listener.invalidate()
+    socket.invalidate()
+    close(other)
+    thread.stop()
+  }
+
+  /// What a task that is cancelled before it begins gets.
+  private func cancelledTask<Value: Sendable>(
+    _ body: @escaping @Sendable () async throws -> Value
+  ) async throws -> Value {
+    let task = Task {
+      while !Task.isCancelled { await Task.yield() }
+      return try await body()
+    }
+    task.cancel()
+    return try await task.value
+  }
+
+  @Test("a task may ask for more bytes than there can be")
+  func greedy() async throws {
+    let (thread, socket, other) = try servedSocket()
+    _ = write(other, "x", 1)
+    #expect(try await socket.receive(atMost: .max) == [120])
+    socket.invalidate()
+    close(other)
+    thread.stop()
+  }
+
+  @Test("an error reaches the task that waits, and whoever comes later finds the socket closed")
+  func errors() async throws {
+    let (thread, socket, other) = try servedSocket()
+    let waiting = Task { try await socket.receive() }
+    while !socket.lock.withLock({ socket.reader.isTaken }) { await Task.yield() }
+    await #expect(throws: SocketError.busy) { try await socket.receive() }
+    socket.invalidate()
+    await #expect(throws: SocketError.invalid) { try await waiting.value }
+    await #expect(throws: SocketError.invalid) { try await socket.receive() }
+    await #expect(throws: SocketError.invalid) { try await socket.send([1]) }
+    close(other)
+    thread.stop()
+  }
+
+  @Test("a listening socket that is invalidated ends its sequence")
+  func listenerEnds() async throws {
+    let thread = SocketThread()
+    let listener = try ListeningSocket(at: .loopback(port: 0))
+    try thread.loop.add(listener, forMode: .default)
+    let waiting = Task { try await listener.accept() }
+    while !listener.lock.withLock({ listener.acceptor.isTaken }) { await Task.yield() }
+    listener.invalidate()
+    #expect(try await waiting.value == nil)
+    #expect(try await listener.accept() == nil)
+    thread.stop()
+  }
+}

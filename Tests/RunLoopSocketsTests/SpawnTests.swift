@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopSystem
+import Glibc
+import RunLoopCore
+import Testing
+import TestSupport
+
+@testable import RunLoopSockets
+@testable import RunLoopSystemEvents
+
+@Suite("Programs that are started", .timeLimit(.minutes(20)))
+struct SpawnTests {
+  /// What a program writes, and how it ends.
+  private func output(
+    _ program: String, _ arguments: [String], input: String = "", _ options: SpawnedProcess.Options = .init()
+  ) -> String {
+    onSocketLoop { loop, log in
+      var options = options
+      options.standardInput = .pipe
+      options.standardOutput = .pipe
+      let spawned = try SpawnedProcess(program, arguments, options: options)
+      let left = Box(2)
+      let text = Log()
+      let finish: @Sendable () -> Void = {
+        left.value -= 1
+        if left.value == 0 { loop.stop() }
+      }
+      let source = ChildProcessSource(spawned) { _, end in
+        log.write("\(end)")
+        finish()
+      }
+      try loop.add(source, forMode: .default)
+      guard let reading = spawned.standardOutput, let writing = spawned.standardInput else {
+        return log.write("no pipe")
+      }
+      try reading.log(text, on: loop, end: finish)
+      writing.open()
+      if !input.isEmpty { log.write("\(try writing.write(Array(input.utf8)) ?? 0)") }
+      writing.close()
+      loop.runUntilStopped()
+      log.write(text.text)
+    }
+  }
+
+  private let success = "\(ChildProcessSource.End.success(.exited(code: 0)))"
+
+  @Test("a program's pipes are streams, and its end is seen")
+  func pipes() {
+    #expect(output("/bin/cat", [], input: "there and back") == "14 \(success) open [there and back] [] end")
+  }
+
+  @Test("a name is looked for in the path, words arrive as they are, and the environment and directory are its own")
+  func words() {
+    #expect(output("printf", ["%s|", "a b", "", "$x"]) == "\(success) open [a b||$x|] [] end")
+    var options = SpawnedProcess.Options()
+    options.environment = ["ONLY": "this"]
+    options.directory = "/"
+    #expect(output("/bin/sh", ["-c", "echo $ONLY $HOME $PWD"], options) == "\(success) open [this /\n] [] end")
+  }
+
+  private func output(_ program: String, _ arguments: [String], _ options: SpawnedProcess.Options) -> String {
+    output(program, arguments, input: "", options)
+  }
+
+  @Test("it inherits the descriptors that it is given, by their numbers there, and no other")
+  func descriptors() throws {
+    var ends: [Int32] = [0, 0]
+    // Not closed on exec, as a careless library leaves them.
+    try #require(pipe(&ends) == 0)
+    defer { for end in ends { close(end) } }
+    var options = SpawnedProcess.Options()
+    // Each has the number that the other gets.
+    options.descriptors = [ends[0]: ends[1], ends[1]: ends[0]]
+    options.standardError = .standardOutput
+    let script = """
+      for each in /proc/self/fd/*; do
+        number=${each##*/}
+        case $(readlink $each) in pipe:*) [ $number -gt 2 ] && printf '%s ' $number ;; esac
+      done
+      printf x >/proc/self/fd/\(ends[0])
+      """
+    let log = output("/bin/sh", ["-c", script], options)
+    // In the order of their names, written in one piece or in two.
+    let numbers = ends.map(String.init).sorted()
+    #expect(log.replacing("] [", with: "").contains("[\(numbers[0]) \(numbers[1]) ]"), "\(log)")
+    // What was written to the number of the reading end went to the writing end.
+    var byte: UInt8 = 0
+    #expect(read(ends[0], &byte, 1) == 1 && byte == UInt8(ascii: "x"))
+  }
+
+  @Test("errors go where they are sent: apart, with the output, or nowhere")
+  func standardError() {
+    let script = "echo out; echo err >&2"
+    var options = SpawnedProcess.Options()
+    options.standardError = .standardOutput
+    #expect(output("/bin/sh", ["-c", script], options).contains("err"))
+    options.standardError = .null
+    #expect(!output("/bin/sh", ["-c", script], options).contains("err"))
+    let log = onSocketLoop { loop, log in
+      var options = SpawnedProcess.Options()
+      options.standardInput = .null
+      options.standardOutput = .null
+      options.standardError = .pipe
+      let spawned = try SpawnedProcess("/bin/sh", ["-c", script], options: options)
+      log.write("\(spawned.standardInput == nil) \(spawned.standardOutput == nil)")
+      try spawned.standardError?.log(log, on: loop) { loop.stop() }
+      loop.runUntilStopped()
+      _ = reap(spawned.process)
+    }
+    #expect(log == "true true open [err\n] [] end")
+  }
+
+  @Test("it leads a group, a session, or both")
+  func leaders() {
+    let script =
+      "read -r id name state parent group session rest </proc/self/stat; echo $((id == group)) $((id == session))"
+    for (leadsGroup, leadsSession, expected) in [(true, false, "1 0"), (false, true, "1 1"), (true, true, "1 1")] {
+      var options = SpawnedProcess.Options()
+      options.leadsProcessGroup = leadsGroup
+      options.leadsSession = leadsSession
+      #expect(output("/bin/sh", ["-c", script], options) == "\(success) open [\(expected)\n] [] end")
+    }
+  }
+
+  @Test("what cannot be started is an error that names it, and nothing stays")
+  func failures() throws {
+    #expect(throws: SpawnError.notFound(program: "/no/such/program")) { try SpawnedProcess("/no/such/program") }
+    #expect(throws: SpawnError.notFound(program: "no-such-program")) { try SpawnedProcess("no-such-program") }
+    #expect(throws: SpawnError.notFound(program: "")) { try SpawnedProcess("") }
+    #expect(throws: SpawnError.zeroByte("a\0b")) { try SpawnedProcess("true", ["a\0b"]) }
+    let directory = SystemError(call: "execve", number: EACCES)
+    #expect(throws: SpawnError.system(program: "/tmp", directory)) { try SpawnedProcess("/tmp") }
+    var options = SpawnedProcess.Options()
+    options.directory = "/no/such/directory"
+    let missing = SystemError(call: "chdir", number: ENOENT)
+    let nowhere = SpawnError.directory("/no/such/directory", program: "true", missing)
+    #expect(throws: nowhere) { try SpawnedProcess("true", options: options) }
+    options = .init()
+    options.descriptors = [5: 1_000_000]
+    let closed = SystemError(call: "dup3", number: EBADF)
+    let first = SpawnError.descriptor(1_000_000, as: 5, program: "true", closed)
+    #expect(throws: first) { try SpawnedProcess("true", options: options) }
+    let null = open("/dev/null", O_RDONLY | O_CLOEXEC)
+    defer { close(null) }
+    options.descriptors = [4: null, 7: -1, 9: -2]
+    let negative = SpawnError.descriptor(-1, as: 7, program: "true", closed)
+    #expect(throws: negative) { try SpawnedProcess("true", options: options) }
+    options = .init()
+    options.standardError = .descriptor(1_000_001)
+    let standard = SpawnError.descriptor(1_000_001, as: 2, program: "true", closed)
+    #expect(throws: standard) { try SpawnedProcess("true", options: options) }
+    options.descriptors = Dictionary(uniqueKeysWithValues: (3...203).map { (Int32($0), null) })
+    #expect(throws: SpawnError.tooManyDescriptors(201, limit: 200)) { try SpawnedProcess("true", options: options) }
+    options = .init()
+    for number in [-1, 2, 65536] as [Int32] {
+      options.descriptors = [number: 0]
+      #expect(throws: SpawnError.badNumber(number)) { try SpawnedProcess("true", options: options) }
+    }
+  }
+
+  @Test("a child has no blocked signal, no handler of its parent's, and dies of a pipe that nobody reads")
+  func signals() {
+    let log = output("/bin/sh", ["-c", "cat /proc/self/status; kill -PIPE $$"])
+    for mask in ["SigBlk", "SigCgt"] { #expect(log.contains("\(mask):\t0000000000000000"), "\(log)") }
+    #expect(log.contains("\(ChildProcessSource.End.success(.signalled(signal: SIGPIPE, coreDumped: false)))"))
+  }
+
+  @Test("a group or a session of its own is led by the child")
+  func groups() throws {
+    for leadsSession in [false, true] {
+      var options = SpawnedProcess.Options()
+      options.leadsProcessGroup = !leadsSession
+      options.leadsSession = leadsSession
+      let spawned = try SpawnedProcess("sleep", ["1000"], options: options)
+      #expect(getpgid(spawned.process) == spawned.process)
+      #expect((getsid(spawned.process) == spawned.process) == leadsSession)
+      try spawned.send(signal: SIGKILL)
+      _ = reap(spawned.process)
+    }
+  }
+
+  @Test("one that ends when it is asked to is not killed, and its timer goes")
+  func asked() {
+    let log = onSocketLoop { loop, log in
+      let spawned = try SpawnedProcess("sleep", ["1000"])
+      let source = ChildProcessSource(spawned) { _, end in log.write("\(end)") }
+      try loop.add(source, forMode: .default)
+      log.write("\(try spawned.terminate(within: .seconds(3600), on: loop) { _ in log.write("killed") })")
+      // Until nothing is left: neither the source nor the timer.
+      log.write("\(loop.runUntilStopped())")
+      log.write("\(spawned.hasEnded) \(try spawned.terminate(within: .zero, on: loop))")
+    }
+    let end = ChildProcessSource.End.success(.signalled(signal: SIGTERM, coreDumped: false))
+    #expect(log == "true \(end) finished true false")
+  }
+
+  @Test("one that does not listen is killed when its time is over, and not before")
+  func killed() throws {
+    var options = SpawnedProcess.Options()
+    options.standardOutput = .pipe
+    let spawned = try SpawnedProcess("/bin/sh", ["-c", "trap '' TERM; echo ready; exec sleep 1000"], options: options)
+    let log = onVirtualSocketLoop { loop, log in
+      // When it has said so, it does not listen.
+      let begin = loop.now
+      let output = try #require(spawned.standardOutput)
+      output.open()
+      var text = ""
+      while text.isEmpty {
+        let read = output.readText()
+        if read != "nil" { text = read }
+      }
+      try spawned.terminate(within: .seconds(5), on: loop) { spawned in
+        log.write("killed @\(loop.now - begin)")
+        loop.stop()
+      }
+      log.write("\(loop.runUntilStopped())")
+    }
+    #expect(log == "killed @5.0 seconds stopped")
+    let status = try #require(reap(spawned.process))
+    #expect(status & 0x7F == SIGKILL)
+    // Its number may be another's now, which is not harmed.
+    #expect(throws: SystemError.self) { try spawned.send(signal: SIGTERM) }
+  }
+
+  @Test("its end can be waited for without reaping it, and is reported to a source that comes when it was reaped")
+  func leftStatus() throws {
+    let log = onSocketLoop { loop, log in
+      let spawned = try SpawnedProcess("/bin/sh", ["-c", "exit 7"])
+      let looking = ChildProcessSource(spawned, leavesStatus: true) { _, end in
+        log.write("\(end)")
+        loop.stop()
+      }
+      try loop.add(looking, forMode: .default)
+      loop.runUntilStopped()
+      log.write("\(reap(spawned.process).map { $0 >> 8 } ?? -1)")
+      let late = ChildProcessSource(spawned) { _, end in
+        log.write("\(end)")
+        loop.stop()
+      }
+      try loop.add(late, forMode: .default)
+      loop.runUntilStopped()
+    }
+    let end = ChildProcessSource.End.success(.exited(code: 7))
+    #expect(log == "\(end) 7 \(end)")
+  }
+
+  @Test("a storm of programs from several threads: each has its own end")
+  func storm() {
+    let count = 40
+    let threads = (0..<3).map { thread in
+      SourceRig.start {
+        let loop = RunLoop.current
+        let left = Box(count)
+        for number in 0..<count {
+          do {
+            var options = SpawnedProcess.Options()
+            options.standardInput = .null
+            options.standardOutput = .pipe
+            let code = Int32(number + thread)
+            let spawned = try SpawnedProcess("/bin/sh", ["-c", "exit \(code)"], options: options)
+            let source = ChildProcessSource(spawned) { _, end in
+              #expect(end == .success(.exited(code: code)))
+              left.value -= 1
+              if left.value == 0 { loop.stop() }
+            }
+            try loop.add(source, forMode: .default)
+          } catch { Issue.record("\(error)") }
+        }
+        loop.runUntilStopped()
+      }
+    }
+    for thread in threads { thread.join() }
+  }
+
+  #if DEBUG
+    @Test("a fault of a call while a program is started is thrown with its name")
+    func faults() throws {
+      for (call, number) in [
+        (SystemCall.pipe, EMFILE), (.descriptorFlags, EBADF), (.openFile, ENFILE), (.processSpawn, EAGAIN),
+      ] {
+        var options = SpawnedProcess.Options()
+        options.standardInput = .pipe
+        options.standardError = .null
+        let given = options
+        let plan = FaultPlan()
+        plan.plan(call, .fails(number))
+        let error = SpawnError.system(program: "true", SystemError(call: call.rawValue, number: number))
+        _ = plan.rule { #expect(throws: error) { try SpawnedProcess("true", options: given) } }
+        #expect(plan.isUsedUp)
+      }
+    }
+
+    @Test("whichever call fails while a program is started, nothing was started and no descriptor stays open")
+    func everyFault() async {
+      await #expect(processExitsWith: .success) {
+        var options = SpawnedProcess.Options()
+        (options.standardInput, options.standardOutput, options.standardError) = (.pipe, .pipe, .null)
+        let (given, before) = (options, DescriptorCensus())
+        for (call, number, count) in [
+          (SystemCall.pipe, EMFILE, 2), (.descriptorFlags, EBADF, 2), (.openFile, ENFILE, 1),
+          (.processSpawn, EAGAIN, 1),
+        ] {
+          for index in 0..<count {
+            let plan = FaultPlan()
+            for _ in 0..<index { plan.plan(call, nil) }
+            plan.plan(call, .fails(number))
+            let error = SpawnError.system(program: "true", SystemError(call: call.rawValue, number: number))
+            _ = plan.rule { #expect(throws: error) { try SpawnedProcess("true", options: given) } }
+            #expect(plan.isUsedUp && DescriptorCensus().isWithin(before), "\(call) \(index)")
+          }
+        }
+        #expect(waitpid(-1, nil, WNOHANG) == -1 && errno == ECHILD)
+      }
+    }
+
+    @Test("a child that cannot be signalled is not taken for one that was asked to end")
+    func signalFault() throws {
+      let spawned = try SpawnedProcess("sleep", ["1000"])
+      let error = SystemError(call: "pidfd_send_signal", number: EPERM)
+      SourceRig.onThread { loop in
+        let plan = FaultPlan()
+        plan.plan(.processSignal, .fails(EPERM), .fails(ESRCH))
+        plan.plan(.processKill, .fails(EPERM))
+        plan.rule {
+          #expect(throws: error) { try spawned.terminate(within: .zero, on: loop) }
+          #expect((try? spawned.terminate(within: .zero, on: loop)) == false)
+        }
+        #expect(plan.isUsedUp)
+      }
+      try spawned.send(signal: SIGKILL)
+      _ = reap(spawned.process)
+    }
+
+    @Test("where pidfd_send_signal is refused, a child gets signals by its number until it is reaped, a zombie too")
+    func signalByNumber() throws {
+      let spawned = try SpawnedProcess("sleep", ["1000"])
+      let other = try ProcessReference(process: spawned.process)
+      let plan = FaultPlan()
+      plan.plan(.processSignal, .fails(ENOSYS), .fails(EPERM), .fails(ENOSYS), .fails(ENOSYS), .fails(ENOSYS))
+      try plan.rule {
+        try spawned.send(signal: SIGKILL)
+        awaitEnd(of: spawned.process)
+        try spawned.send(signal: SIGKILL)
+        // A process whose parent is unknown is not signalled once it has ended.
+        let gone = SystemError(call: "kill", number: ESRCH)
+        #expect(throws: gone) { try other.send(signal: SIGKILL) }
+        _ = reap(spawned.process)
+        #expect(throws: gone) { try spawned.send(signal: SIGKILL) }
+        #expect(throws: gone) { try other.send(signal: SIGKILL) }
+      }
+      #expect(plan.isUsedUp)
+    }
+  #endif
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import RunLoopURLConnection
+import TestSupport
+import Testing
+
+@testable import RunLoopHTTP
+
+@Suite("What NSURLConnection asks its delegate and reports")
+struct ExchangeTests {
+  @Test("a redirect is followed, rewritten or taken as the answer, as the delegate says")
+  func redirects() async throws {
+    let server = try LyingServer { exchange in
+      switch exchange.path {
+      case "/moved": exchange.answer("moved", status: "302 Found", "Location: /there")
+      default: exchange.answer("at \(exchange.path)")
+      }
+    }
+    await apart {
+      let followed = load(server.request("/moved"))
+      #expect(followed.log.text == "redirect 302 response 200 data finish")
+      #expect(followed.text == "at /there")
+      let rewritten = load(server.request("/moved")) { recorder in
+        recorder.redirect = { request, _ in
+          var request = request
+          request.url = URL(string: "/elsewhere", relativeTo: request.url)
+          return request
+        }
+      }
+      #expect(rewritten.text == "at /elsewhere")
+      let taken = load(server.request("/moved")) { $0.redirect = { _, _ in nil } }
+      #expect(taken.log.text == "redirect 302 response 302 data finish")
+      #expect(taken.text == "moved")
+    }
+  }
+
+  @Test("redirects that do not end are an error, and one that leads to no address of http too")
+  func endlessRedirects() async throws {
+    let server = try LyingServer { exchange in
+      exchange.answer("", status: "302 Found", "Location: \(exchange.path == "/file" ? "file:///etc" : "/again")")
+    }
+    await apart {
+      let endless = load(server.request("/again"))
+      #expect(endless.log.entries.last == "fail \(URLError.Code.httpTooManyRedirects.rawValue)")
+      #expect(endless.log.count(of: "redirect 302") == 20)
+      #expect(load(server.request("/file")).failure.value?.code == .redirectToNonExistentLocation)
+    }
+  }
+
+  @Test("what is secret does not go along to another origin")
+  func secrets() async throws {
+    let other = try LyingServer { $0.answer($0.field("Authorization") ?? "none") }
+    let server = try LyingServer { exchange in
+      exchange.answer(
+        "", status: "302 Found", "Location: \(exchange.path == "/away" ? other.url() : "/here")")
+      #expect(exchange.field("Authorization") == "secret" || exchange.path == "/here")
+    }
+    await apart {
+      var request = server.request("/away")
+      request.setValue("secret", forHTTPHeaderField: "Authorization")
+      #expect(load(request).text == "none")
+    }
+  }
+
+  @Test("a challenge is answered by the delegate, later and on any thread; each wrong credential asks again")
+  func challenges() async throws {
+    let server = try LyingServer { exchange in
+      let right = "Basic " + Data("user:right".utf8).base64EncodedString()
+      if exchange.field("Authorization") == right {
+        exchange.answer("welcome")
+      } else {
+        exchange.answer("who?", status: "401 No", "WWW-Authenticate: Basic realm=\"place\"")
+      }
+    }
+    await apart {
+      let passwords = Box(["wrong", "right"])
+      let asked = load(server.request()) { recorder in
+        recorder.challenge = { challenge in
+          let (sender, space) = (challenge.sender, challenge.protectionSpace)
+          #expect(space.realm == "place" && space.authenticationMethod == NSURLAuthenticationMethodHTTPBasic)
+          let password = passwords.update { $0.removeFirst() }
+          let answered = Sent(challenge)
+          DispatchQueue.global().async {
+            answered.challenge.sender?.use(
+              URLCredential(user: "user", password: password, persistence: .none), for: answered.challenge)
+          }
+          withExtendedLifetime(sender) {}
+        }
+      }
+      #expect(asked.log.text == "challenge 0 challenge 1 response 200 data finish")
+      #expect(asked.text == "welcome")
+      let refused = load(server.request()) { $0.challenge = { $0.sender?.cancel($0) } }
+      #expect(refused.log.text == "challenge 0 fail \(URLError.Code.userCancelledAuthentication.rawValue)")
+      let plain = load(server.request()) { $0.challenge = { $0.sender?.continueWithoutCredential(for: $0) } }
+      #expect(plain.log.text == "challenge 0 response 401 data finish")
+      #expect(plain.text == "who?")
+      #expect(load(server.request()).log.text == "challenge 0 response 401 data finish")
+    }
+  }
+
+  @Test("errors are URLErrors with the address, the text and the cause, and without secrets")
+  func errors() async throws {
+    let server = try LyingServer { exchange in
+      switch exchange.path.split(separator: "?")[0] {
+      case "/cut":
+        exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhello")
+        exchange.end()
+      case "/garbage": exchange.send("garbage\r\n\r\n")
+      default: break
+      }
+    }
+    await apart {
+      for (path, code) in [("/cut?key=secret", URLError.Code.networkConnectionLost), ("/garbage", .badServerResponse)] {
+        let failed = load(server.request(path))
+        #expect(failed.log.entries.last == "fail \(code.rawValue)")
+        let info = failed.failure.value?.userInfo ?? [:]
+        let plain = String(server.url(path).split(separator: "?")[0])
+        #expect(info["NSErrorFailingURLStringKey"] as? String == plain)
+        #expect(failed.failure.value?.failingURL == URL(string: plain))
+        #expect(info[NSUnderlyingErrorKey] is HTTP.Error)
+        #expect(failed.failure.value.map { !"\($0)".contains("secret") } == true)
+      }
+      var slow = server.request("/slow")
+      slow.timeoutInterval = 0.05
+      #expect(load(slow).failure.value?.code == .timedOut)
+      let nowhere = URLRequest(url: URL(string: "http://nowhere.invalid/")!)
+      #expect(load(nowhere).failure.value?.code == .cannotFindHost)
+      let port = RefusingPort()
+      defer { withExtendedLifetime(port) {} }
+      let refused = URLRequest(url: URL(string: "http://127.0.0.1:\(port.number)/")!)
+      #expect(load(refused).failure.value?.code == .cannotConnectToHost)
+    }
+  }
+
+  @Test("every code of the client has its code of NSURLErrorDomain")
+  func codes() {
+    let codes: [HTTP.Error.Code] = [
+      .cancelled, .timedOut, .cannotFindHost, .cannotConnect, .connectionLost, .badServerResponse, .tooManyRedirects,
+      .redirectRefused, .untrusted, .tlsFailed, .clientCertificateRequired, .pinMismatch, .tooLarge, .cannotDecode,
+      .resumeMismatch, .authenticationFailed, .unsupportedURL, .invalidRequest, .proxyFailed, .stopped, .noLibrary,
+      .fileFailed,
+    ]
+    #expect(
+      codes.map(\.urlErrorCode.rawValue) == [
+        -999, -1001, -1003, -1004, -1005, -1011, -1007, -1010, -1202, -1200, -1206, -1202, -1103, -1016, -1011, -1013,
+        -1002, -1021, -1004, -2000, -2000, -3003,
+      ])
+    let error = HTTP.Error(.timedOut, url: "http://host/", "it took too long")
+    #expect(error.localizedDescription == "timedOut (http://host/): it took too long")
+    #expect(error.urlError.localizedDescription == error.localizedDescription)
+  }
+
+  @Test("cookies are those of the shared storage, unless the request does without")
+  func cookies() async throws {
+    let name = "RunLoopURLConnectionTests\(UInt32.random(in: 0 ... .max))"
+    let server = try LyingServer { exchange in
+      exchange.answer(
+        exchange.field("Cookie").map { $0.contains(name) } == true ? "known" : "unknown",
+        "Set-Cookie: \(name)=1; Path=/; Expires=Wed, 01 Jan 2098 00:00:00 GMT")
+    }
+    await apart {
+      let url = URL(string: server.url())!
+      defer {
+        for cookie in HTTPCookieStorage.shared.cookies(for: url) ?? [] where cookie.name == name {
+          HTTPCookieStorage.shared.deleteCookie(cookie)
+        }
+      }
+      var without = server.request()
+      without.httpShouldHandleCookies = false
+      #expect(load(without).text == "unknown")
+      #expect(load(server.request()).text == "unknown")
+      #expect(load(server.request()).text == "known")
+      #expect(load(without).text == "unknown")
+    }
+  }
+
+  @Test("a body of data or of a stream is sent, with or without a length, and its progress is reported")
+  func bodies() async throws {
+    let server = try LyingServer { exchange in
+      exchange.answer("\(exchange.body.count) \(exchange.field("Content-Length") ?? "chunked")")
+    }
+    await apart {
+      var data = server.request(method: "POST")
+      data.httpBody = Data(pattern(100_000))
+      let sent = load(data)
+      #expect(sent.text == "100000 100000")
+      #expect(sent.log.entries.contains("sent 100000"))
+      var stream = server.request(method: "POST")
+      stream.httpBodyStream = InputStream(data: Data(pattern(70_000)))
+      #expect(load(stream).text == "70000 chunked")
+      stream.httpBodyStream = InputStream(data: Data(pattern(70_000)))
+      stream.setValue("70000", forHTTPHeaderField: "Content-Length")
+      #expect(load(stream).text == "70000 70000")
+      stream.httpBodyStream = InputStream(fileAtPath: "/nonexistent")
+      #expect(load(stream).failure.value?.code == .requestBodyStreamExhausted)
+    }
+  }
+
+  @Test("a stream that has to be sent again is asked for")
+  func newBodyStream() async throws {
+    let server = try LyingServer { exchange in
+      if exchange.path == "/moved" {
+        exchange.answer("", status: "307 Elsewhere", "Location: /there")
+      } else {
+        exchange.answer("\(exchange.body.count)")
+      }
+    }
+    await apart {
+      var request = server.request("/moved", method: "POST")
+      request.httpBodyStream = InputStream(data: Data(pattern(1000)))
+      let again = load(request) { $0.stream = { InputStream(data: Data(pattern(2000))) } }
+      #expect(again.text == "2000")
+      #expect(again.log.entries.contains("stream"))
+      request.httpBodyStream = InputStream(data: Data(pattern(1000)))
+      #expect(load(request).failure.value?.code == .requestBodyStreamExhausted)
+    }
+  }
+
+  @Test("an answer has its fields, and a decoded one no length")
+  func heads() async throws {
+    let response = HTTP.Response(
+      status: 201, headers: HTTP.Headers([.init("X-One", "a"), .init("x-one", "b"), .init("Content-Length", "7")]),
+      url: "http://host/path")
+    let answer = try #require(response.urlResponse)
+    #expect(answer.statusCode == 201)
+    #expect(answer.value(forHTTPHeaderField: "X-One") == "a, b")
+    #expect(answer.expectedContentLength == 7)
+    let coded = HTTP.Response(
+      status: 200, headers: ["Content-Length": "7", "Content-Encoding": "gzip"], url: "http://host/path")
+    #expect(coded.urlResponse?.expectedContentLength == -1)
+  }
+}
+
+/// A challenge on its way to another thread.
+private struct Sent: @unchecked Sendable {
+  // Sendable: one thread after the other uses it.
+  let challenge: URLAuthenticationChallenge
+  init(_ challenge: URLAuthenticationChallenge) { self.challenge = challenge }
+}

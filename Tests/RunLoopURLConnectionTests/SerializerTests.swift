@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+@testable import RunLoopHTTP
+@testable import RunLoopURLConnection
+
+@Suite("AFNetworking's serializers")
+struct SerializerTests {
+  @Test("parameters are written as AFNetworking writes them")
+  func pairs() {
+    let parameters: [String: Any] = [
+      "b": ["x": 1, "a": [true, "&"]] as [String: Any], "a": "ä ö", "c": NSNull(), "d": Set([2, 1]),
+      "e/?": ":#[]@!$'()*+,;=",
+    ]
+    #expect(
+      QueryPair.text(of: parameters)
+        == "a=%C3%A4%20%C3%B6&b%5Ba%5D%5B%5D=1&b%5Ba%5D%5B%5D=%26&b%5Bx%5D=1&c=&d=1&d=2"
+        + "&e/?=%3A%23%5B%5D%40%21%24%27%28%29%2A%2B%2C%3B%3D")
+    #expect(QueryPair.text(of: [String: Any]()) == "")
+    // As NSNumber describes them.
+    let numbers: [Any] = [
+      true, false, 1, -7, UInt8(255), UInt64.max, Int64.min, 1.0, 0.1, -2.5, 1e20, 3.141592653589793, Float(0.1),
+      Float(2),
+      NSNumber(value: true), NSNumber(value: 5), NSNumber(value: 1.0), NSNumber(value: 0.5),
+    ]
+    #expect(
+      QueryPair.pairs(of: ["n": numbers]).map(\.value) == [
+        "1", "0", "1", "-7", "255", "18446744073709551615", "-9223372036854775808", "1", "0.1", "-2.5", "1e+20",
+        "3.141592653589793", "0.1", "2", "1", "5", "1", "0.5",
+      ])
+    #expect(QueryPair.text(of: ["s": Set([2.0, 1.5])]) == "s=1.5&s=2")
+  }
+
+  @Test("what an operation takes is changed at its serializer, or at the one of all operations of a manager")
+  func acceptance() async throws {
+    let server = try LyingServer { $0.answer("hello", "Content-Type: text/plain") }
+    let operation = AFHTTPRequestOperation(request: server.request())
+    operation.responseSerializer.acceptableContentTypes = ["text/html"]
+    operation.start()
+    await withCheckedContinuation { continuation in operation.whenFinished { continuation.resume() } }
+    #expect((operation.error as? NSError)?.code == URLError.cannotDecodeContentData.rawValue)
+    let manager = AFHTTPRequestOperationManager()
+    manager.responseSerializer.acceptableContentTypes?.insert("text/plain")
+    let made = manager.httpRequestOperation(with: server.request(), success: nil, failure: nil)
+    #expect(made.responseSerializer === manager.responseSerializer)
+    #expect(made.responseSerializer.acceptableContentTypes?.contains("text/plain") == true)
+  }
+
+  @Test("parameters of GET are in the address, those of POST in the body")
+  func forms() throws {
+    let serializer = AFHTTPRequestSerializer()
+    let get = try serializer.request(
+      withMethod: "GET", urlString: "http://host/path?x=1#part", parameters: ["key": "a b"])
+    #expect(get.url?.absoluteString == "http://host/path?x=1&key=a%20b#part" && get.httpBody == nil)
+    let plain = try serializer.request(withMethod: "DELETE", urlString: "http://host/", parameters: ["key": 1])
+    #expect(plain.url?.absoluteString == "http://host/?key=1")
+    let post = try serializer.request(withMethod: "POST", urlString: "http://host/", parameters: ["key": "a b"])
+    #expect(post.httpBody == Data("key=a%20b".utf8))
+    #expect(post.value(forHTTPHeaderField: "Content-Type") == "application/x-www-form-urlencoded")
+    #expect(throws: URLError.self) {
+      try serializer.request(withMethod: "GET", urlString: "no address", parameters: nil)
+    }
+    serializer.setAuthorizationHeaderFieldWithUsername("user", password: "pass")
+    let authorized = try serializer.request(withMethod: "GET", urlString: "http://host/", parameters: nil)
+    #expect(authorized.value(forHTTPHeaderField: "Authorization") == "Basic dXNlcjpwYXNz")
+    serializer.setQueryStringSerializationWithBlock { _, parameters in "own=\(parameters)" }
+    #expect(
+      try serializer.request(withMethod: "PUT", urlString: "http://host/", parameters: 7).httpBody == Data("own=7".utf8)
+    )
+  }
+
+  @Test("JSON and property lists are bodies; what is neither is an error and no trap")
+  func documents() throws {
+    let json = AFJSONRequestSerializer()
+    let request = try json.request(withMethod: "POST", urlString: "http://host/", parameters: ["key": [1]])
+    #expect(request.httpBody == Data("{\"key\":[1]}".utf8))
+    #expect(request.value(forHTTPHeaderField: "Content-Type") == "application/json")
+    #expect(
+      try json.request(withMethod: "GET", urlString: "http://host/", parameters: ["key": 1]).url?.query == "key=1")
+    #expect(throws: CocoaError.self) {
+      try json.request(withMethod: "POST", urlString: "http://host/", parameters: ["date": Date()])
+    }
+    let list = AFPropertyListRequestSerializer()
+    let written = try list.request(withMethod: "POST", urlString: "http://host/", parameters: ["key": [1]])
+    let read = try PropertyListSerialization.propertyList(from: written.httpBody ?? Data(), format: nil)
+    #expect(read as? [String: [Int]] == ["key": [1]])
+    #expect(throws: CocoaError.self) {
+      try list.request(withMethod: "POST", urlString: "http://host/", parameters: ["null": NSNull()])
+    }
+  }
+
+  private func response(_ status: Int = 200, _ type: String) throws -> HTTPURLResponse {
+    let url = try #require(URL(string: "http://host/"))
+    let response = HTTPURLResponse(
+      url: url, statusCode: status, httpVersion: "HTTP/1.1", headerFields: ["Content-Type": type])
+    return try #require(response)
+  }
+
+  @Test("answers are checked and read")
+  func answers() throws {
+    let json = AFJSONResponseSerializer()
+    let good = try response(200, "application/json; charset=utf-8")
+    #expect(try json.responseObject(for: good, data: Data("[1, 2]".utf8)) as? [Int] == [1, 2])
+    #expect(try json.responseObject(for: good, data: Data()) == nil)
+    #expect(try json.responseObject(for: good, data: Data(" ".utf8)) == nil)
+    json.removesKeysWithNullValues = true
+    let object = try json.responseObject(for: good, data: Data("{\"a\": null, \"b\": [{\"c\": null}]}".utf8))
+    #expect((object as? [String: Any])?.keys.sorted() == ["b"])
+    #expect(code { try json.responseObject(for: good, data: Data("{".utf8)) } == -1016)
+    #expect(
+      code { try json.responseObject(for: try response(500, "application/json"), data: Data("{}".utf8)) } == -1011)
+    #expect(code { try json.responseObject(for: try response(200, "text/html"), data: Data("{}".utf8)) } == -1016)
+    // There is nothing of a wrong type in it.
+    #expect(try json.responseObject(for: try response(204, "text/html"), data: Data()) == nil)
+    let list = AFPropertyListResponseSerializer()
+    let bytes = try PropertyListSerialization.data(fromPropertyList: ["key": 1], format: .binary, options: 0)
+    #expect(
+      try list.responseObject(for: try response(200, "application/x-plist"), data: bytes) as? [String: Int] == [
+        "key": 1
+      ])
+    let compound = AFCompoundResponseSerializer(compoundWith: [AFJSONResponseSerializer(), list])
+    #expect(
+      try compound.responseObject(for: try response(200, "application/x-plist"), data: bytes) as? [String: Int] == [
+        "key": 1
+      ])
+    #expect(
+      try compound.responseObject(for: try response(200, "text/plain"), data: Data("x".utf8)) as? Data == Data("x".utf8)
+    )
+    let all = AFHTTPResponseSerializer()
+    all.acceptableStatusCodes = nil
+    #expect(
+      try all.responseObject(for: try response(500, "text/html"), data: Data("x".utf8)) as? Data == Data("x".utf8))
+  }
+
+  private func code(_ body: () throws -> Any?) -> Int? {
+    do {
+      _ = try body()
+      return nil
+    } catch {
+      let error = error as NSError
+      #expect(error.domain == AFURLResponseSerializationErrorDomain)
+      #expect(error.userInfo[AFNetworkingOperationFailingURLResponseErrorKey] is HTTPURLResponse)
+      return error.code
+    }
+  }
+
+  @Test("a form of several parts is sent as it is announced, its files as they are read")
+  func multipart() async throws {
+    let path = "/tmp/RunLoopURLConnectionTests.\(UInt32.random(in: 0 ... .max)).txt"
+    let file = URL(fileURLWithPath: path)
+    try Data(pattern(100_000)).write(to: file)
+    defer { try? FileManager.default.removeItem(at: file) }
+    let bodies = Box<[[UInt8]]>([])
+    let server = try LyingServer { exchange in
+      bodies.update { $0.append(exchange.body) }
+      if exchange.path == "/moved" {
+        exchange.answer("", status: "307 Elsewhere", "Location: /there")
+      } else {
+        exchange.answer("\(exchange.body.count) \(exchange.field("Content-Length") ?? "")")
+      }
+    }
+    let serializer = AFHTTPRequestSerializer()
+    let request = try serializer.multipartFormRequest(
+      withMethod: "POST", urlString: server.url("/moved"), parameters: ["key": "value"]
+    ) { form in
+      form.appendPart(withFileData: Data("data".utf8), name: "a\"b", fileName: "c\r\nd", mimeType: "text/plain")
+      try form.appendPart(withFileURL: file, name: "file")
+      #expect(throws: (any Error).self) {
+        try form.appendPart(withFileURL: URL(fileURLWithPath: "/nonexistent"), name: "none")
+      }
+    }
+    let boundary = try #require(request.value(forHTTPHeaderField: "Content-Type")?.split(separator: "=").last)
+    let operation = AFHTTPRequestOperation(request: request)
+    operation.start()
+    await withCheckedContinuation { continuation in operation.whenFinished { continuation.resume() } }
+    let start = """
+      --\(boundary)\r\nContent-Disposition: form-data; name="key"\r\n\r\nvalue\r\n\
+      --\(boundary)\r\nContent-Disposition: form-data; name="a%22b"; filename="c%0D%0Ad"\r\n\
+      Content-Type: text/plain\r\n\r\ndata\r\n\
+      --\(boundary)\r\nContent-Disposition: form-data; name="file"; filename="\(file.lastPathComponent)"\r\n\
+      Content-Type: text/plain\r\n\r\n
+      """
+    let whole = Array(start.utf8) + pattern(100_000) + Array("\r\n--\(boundary)--\r\n".utf8)
+    // The redirect wants it again.
+    #expect(bodies.value == [whole, whole])
+    #expect(operation.responseString == "\(whole.count) \(whole.count)")
+  }
+
+  @Test("a file that has become shorter is an error, and no short form")
+  func shortFile() throws {
+    let path = "/tmp/RunLoopURLConnectionTests.\(UInt32.random(in: 0 ... .max)).txt"
+    let file = URL(fileURLWithPath: path)
+    try Data("hello".utf8).write(to: file)
+    defer { try? FileManager.default.removeItem(at: file) }
+    let stream = AFMultipartBodyStream([.data(Data("ab".utf8)), .file(file, length: 6), .data(Data())])
+    var bytes = [UInt8](repeating: 0, count: 3)
+    #expect(stream.read(&bytes, maxLength: 3) == 0)
+    stream.open()
+    #expect(stream.read(&bytes, maxLength: 3) == 3)
+    #expect(stream.read(&bytes, maxLength: 3) == 3)
+    #expect(stream.read(&bytes, maxLength: 3) == -1)
+    #expect(stream.streamStatus == .error)
+    let again = stream.fresh()
+    again.open()
+    #expect(again.read(&bytes, maxLength: 3) == 3 && String(decoding: bytes, as: UTF8.self) == "abh")
+  }
+}

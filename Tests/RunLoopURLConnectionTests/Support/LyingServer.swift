@@ -1,0 +1,1 @@
+../../RunLoopHTTPTests/Support/LyingServer.swift

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Glibc
+
+/// Starts a program.
+package func spawn(_ arguments: String...) -> pid_t {
+  var process: pid_t = -1
+  var texts: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) }
+  texts.append(nil)
+  // The threads of dispatch, on which tests run, block most signals; a program is to begin with none blocked.
+  var none = sigset_t()
+  sigemptyset(&none)
+  var attributes = posix_spawnattr_t()
+  posix_spawnattr_init(&attributes)
+  posix_spawnattr_setsigmask(&attributes, &none)
+  posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+  defer { posix_spawnattr_destroy(&attributes) }
+  let answer = posix_spawn(&process, arguments[0], nil, &attributes, texts, environ)
+  for text in texts { free(text) }
+  precondition(answer == 0, "\(arguments[0]) cannot be started (error \(answer))")
+  return process
+}
+
+/// Waits until a child has ended, and leaves it to be reaped.
+package func awaitEnd(of process: pid_t) {
+  var info = siginfo_t()
+  while waitid(P_PID, id_t(process), &info, WEXITED | WNOWAIT) != 0, errno == EINTR {}
+}
+
+/// Waits for a child as a program does that knows nothing of sources.
+package func reap(_ process: pid_t) -> Int32? {
+  var status: Int32 = 0
+  while true {
+    let answer = waitpid(process, &status, 0)
+    if answer == process { return status }
+    if errno != EINTR { return nil }
+  }
+}
