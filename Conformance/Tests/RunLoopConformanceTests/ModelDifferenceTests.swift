@@ -146,7 +146,7 @@ import Testing
       observers: [.watcher], timers: [TimerPlan(date: 5)], main: [.watch, .add(.timer(0), 0), .runDefault],
       whileAsleep: [Interruption(at: 2, [.setDate(0, 9)])])
     expectDifference(
-      .m26, program,
+      .m25, program,
       coreFoundation: "E BT BS BW AW BT BS BW AW T0 X =finished", ours: "E BT BS BW AW T0 X =finished")
   }
 
@@ -162,7 +162,7 @@ import Testing
         .watch, .add(.observer(1), 0), .add(.observer(2), 1), .add(.source(0), 0), .add(.source(1), 1), .runDefault,
       ])
     expectDifference(
-      .m27, program,
+      .m26, program,
       coreFoundation: "E BT BS BS.1 X.2 =timedOut BW asleep-for-ever AW X =stopped",
       ours: "E BT BS BS.1 X.2 =timedOut BW AW BT BS BW asleep-for-ever AW X =stopped")
   }
@@ -171,7 +171,7 @@ import Testing
   @Test("an invalid timer has no date, or its last")
   func invalidDate() {
     expectDifference(
-      .m28, Program(timers: [TimerPlan(date: 5)], main: [.invalidate(.timer(0)), .ask(.date(0))]),
+      .m27, Program(timers: [TimerPlan(date: 5)], main: [.invalidate(.timer(0)), .ask(.date(0))]),
       coreFoundation: "date(T0)=none", ours: "date(T0)=5")
   }
 
@@ -183,7 +183,7 @@ import Testing
       timers: [TimerPlan(date: 2, interval: 3, body: Body([[.setDate(0, 1)], [.ask(.date(0)), .stop]]))],
       main: [.watch, .add(.timer(0), 0), .runDefault])
     expectDifference(
-      .m31, program,
+      .m30, program,
       coreFoundation: "E BT BS BW AW T0 BT BS BW AW T0 date(T0)=5 X =stopped",
       ours: "E BT BS BW AW T0 BT BS BW AW T0 date(T0)=1 X =stopped")
   }
@@ -196,6 +196,6 @@ import Testing
       main: [.setDate(1, 700_000_000), .add(.timer(1), 0), .add(.timer(0), 0), .runDefault])
     #expect("\(ReferenceModel().run(program))" == "@504911232 1m0 T1 T0 0- =finished")
     #expect("\(ReferenceModel.ours.run(program))" == "@600000000 1m0 T0 @700000000 T1 0- =finished")
-    expectDifference(.m34, program, coreFoundation: "T1 T0 =finished", ours: "T0 T1 =finished")
+    expectDifference(.m33, program, coreFoundation: "T1 T0 =finished", ours: "T0 T1 =finished")
   }
 }

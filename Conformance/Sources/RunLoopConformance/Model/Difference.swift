@@ -22,15 +22,15 @@ package enum Difference: Int, CaseIterable, Hashable, Sendable {
   /// Nothing outlives its reason.
   case m20 = 20
   /// Moving a timer makes no pass.
-  case m26 = 26
+  case m25 = 26
   /// An unanswered wake-up belongs to the run around.
-  case m27 = 27
+  case m26 = 27
   /// An invalid timer keeps its last date.
-  case m28 = 28
+  case m27 = 28
   /// A timer keeps the date that its call-out gives it.
-  case m31 = 31
+  case m30 = 31
   /// A date is kept, however far ahead it lies.
-  case m34 = 34
+  case m33 = 34
 }
 
 extension Difference: Comparable, CustomStringConvertible {
@@ -53,11 +53,11 @@ extension Difference {
     case .m11: "The common pseudo-mode is never a mode."
     case .m19: "There is no timer descriptor, a bare wake-up takes no pass from what is due, and nothing starves."
     case .m20: "Nothing outlives its reason."
-    case .m26: "Moving a timer makes no pass."
-    case .m27: "An unanswered wake-up belongs to the run around."
-    case .m28: "An invalid timer keeps its last date."
-    case .m31: "A timer keeps the date that its call-out sets."
-    case .m34: "A date is kept, however far ahead it lies."
+    case .m25: "Moving a timer makes no pass."
+    case .m26: "An unanswered wake-up belongs to the run around."
+    case .m27: "An invalid timer keeps its last date."
+    case .m30: "A timer keeps the date that its call-out sets."
+    case .m33: "A date is kept, however far ahead it lies."
     }
   }
 }

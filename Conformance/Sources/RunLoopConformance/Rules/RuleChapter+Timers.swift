@@ -40,7 +40,7 @@ extension RuleChapter {
       Script(
         Program(timers: [.at(700_000_000)], main: .adds(.t0) + [.asks(.date(0)), .runs()]),
         coreFoundation: "date(T0)=700000000 @504911232 1m0 T0 0- =finished",
-        ours: "date(T0)=700000000 @700000000 1m0 T0 0- =finished", [.m34])),
+        ours: "date(T0)=700000000 @700000000 1m0 T0 0- =finished", [.m33])),
     Rule(
       "R96", "A timer that fires once is valid in its call-out and gone after it, whatever date it was given there.",
       Script(
@@ -81,10 +81,10 @@ extension RuleChapter {
           timers: [TimerPlan(date: 2, interval: 3, body: Body([[.setDate(0, 1)], [.asks(.date(0)), .stop]]))],
           main: .adds(.t0) + [.runs()]),
         coreFoundation: "@2 1m0 T0 @5 T0 date(T0)=5 0- =stopped",
-        ours: "@2 1m0 T0 T0 date(T0)=1 0- =stopped", [.m31]),
+        ours: "@2 1m0 T0 T0 date(T0)=1 0- =stopped", [.m30]),
       Script(
         Program(timers: [.at(5)], main: [.setDate(0, 7), .asks(.date(0)), .invalidate(.t0), .asks(.date(0))]),
-        coreFoundation: "date(T0)=7 date(T0)=none", ours: "date(T0)=7 date(T0)=7", [.m28])),
+        coreFoundation: "date(T0)=7 date(T0)=none", ours: "date(T0)=7 date(T0)=7", [.m27])),
   ]
 
   private static let firing = [
@@ -112,7 +112,7 @@ extension RuleChapter {
             .setDate(0, 9), .add(.t0, .main), .runs(),
           ]),
         coreFoundation: "@1 1m0 T0 0- =finished valid(T0)=no contains(T0,common)=no date(T0)=none =finished",
-        ours: "@1 1m0 T0 0- =finished valid(T0)=no contains(T0,common)=no date(T0)=1 =finished", [.m28])),
+        ours: "@1 1m0 T0 0- =finished valid(T0)=no contains(T0,common)=no date(T0)=1 =finished", [.m27])),
     Rule(
       "R99d", "A timer that is removed in its call-out stays valid, its date goes on, and it may be added again.",
       Script(

@@ -41,7 +41,7 @@ extension RuleChapter {
           ],
           main: .adds(.o0, .o1, .s0) + [.add(.s0, .other), .add(.observer(2), .other), .runs()]),
         coreFoundation: "1m0 BS.1 2m1 X.2 1m0 =timedOut BW asleep-for-ever~ AW 0- =stopped",
-        ours: "1m0 BS.1 2m1 X.2 1m0 =timedOut BW AW BW asleep-for-ever~ AW 0- =stopped", [.m27])),
+        ours: "1m0 BS.1 2m1 X.2 1m0 =timedOut BW AW BW asleep-for-ever~ AW 0- =stopped", [.m26])),
     Rule(
       "R48", "A wake-up before the wait keeps it from sleeping; one by a source is taken by that pass.",
       Script(
@@ -86,7 +86,7 @@ extension RuleChapter {
         Program(
           observers: [.ofWait], timers: [.at(5)], main: .adds(.o0, .t0) + [.runs()],
           whileAsleep: [Interruption(at: 2, [.setDate(0, 9)])]),
-        coreFoundation: "1m0 BW @2 AW BW @9 AW T0 0- =finished", ours: "1m0 BW @9 AW T0 0- =finished", [.m26])),
+        coreFoundation: "1m0 BW @2 AW BW @9 AW T0 0- =finished", ours: "1m0 BW @9 AW T0 0- =finished", [.m25])),
     Rule(
       "R52", "A wake-up takes the loop's lock.",
       notShown: "It takes another thread that is held up.", test: "the call-outs of a run"),
