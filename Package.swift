@@ -114,6 +114,9 @@ let package = Package(
     //
     // What the test targets have in common.
     .target(name: "TestSupport", dependencies: ["RunLoopCore"], path: "Tests/Support", swiftSettings: swiftSettings),
+    // The names of the rules, by which tests say what they show. Not in TestSupport: the programs beside the tests link
+    // that one, and are not to load the testing library.
+    .target(name: "TestRules", path: "Tests/Rules", swiftSettings: swiftSettings),
     // Uses Foundation wherever a thread that ends calls: it runs in processes of its own, which may crash.
     .executableTarget(
       name: "thread-ends", dependencies: ["RunLoopKit", "RunLoopCore", "RunLoopThreads"], path: "Tests/ThreadEnds",
@@ -177,9 +180,12 @@ let package = Package(
         "CRunLoopTools", "TestSupport", "hang-victim", "kept-victim", "named-victim", "recorded-victim", "RunLoopTool",
       ],
       swiftSettings: swiftSettings),
-    .testTarget(name: "RunLoopCoreTests", dependencies: ["RunLoopCore", "TestSupport"], swiftSettings: swiftSettings),
     .testTarget(
-      name: "RunLoopThreadsTests", dependencies: ["RunLoopThreads", "RunLoopCore", "TestSupport", "async-main"],
+      name: "RunLoopCoreTests", dependencies: ["RunLoopCore", "TestRules", "TestSupport"],
+      swiftSettings: swiftSettings),
+    .testTarget(
+      name: "RunLoopThreadsTests",
+      dependencies: ["RunLoopThreads", "RunLoopCore", "TestRules", "TestSupport", "async-main"],
       swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopTestingTests", dependencies: ["RunLoopTesting", "RunLoopCore", "RunLoopPorts", "RunLoopThreads"],
@@ -187,7 +193,8 @@ let package = Package(
     .testTarget(
       name: "RunLoopPortsTests",
       dependencies: [
-        "RunLoopPorts", "RunLoopCore", "CRunLoopSystem", "CRunLoopOpenSSL", "TestSupport", "message-stress",
+        "RunLoopPorts", "RunLoopCore", "CRunLoopSystem", "CRunLoopOpenSSL", "TestRules", "TestSupport",
+        "message-stress",
       ],
       exclude: ["MessagePortCorpus"], swiftSettings: swiftSettings),
     .testTarget(
@@ -217,8 +224,8 @@ let package = Package(
     .testTarget(
       name: "RunLoopKitTests",
       dependencies: [
-        "RunLoopCore", "RunLoopFoundation", "RunLoopInstruments", "RunLoopKit", "RunLoopThreads", "TestSupport",
-        "main-loops", "refused-calls", "thread-ends",
+        "RunLoopCore", "RunLoopFoundation", "RunLoopInstruments", "RunLoopKit", "RunLoopThreads", "TestRules",
+        "TestSupport", "main-loops", "refused-calls", "thread-ends",
       ],
       swiftSettings: swiftSettings),
     // Tests as anybody writes them, with one import.
