@@ -2,6 +2,7 @@
 
 import Glibc
 import RunLoopCore
+import TestRules
 import TestSupport
 import Testing
 
@@ -10,8 +11,7 @@ import Testing
 /// Each test forks in a process of its own, which has few threads.
 @Suite("Message ports and sources in forked children", .timeLimit(.minutes(20)), .disabled(if: isSanitizedForThreads))
 struct ForkedPortTests {
-  // M17
-  @Test("a child neither ends nor uses the ports of its parent, and removes no names")
+  @Test("a child neither ends nor uses the ports of its parent, and removes no names", .rule(.m17))
   func parents() async {
     await #expect(processExitsWith: .success) {
       let directory = try PortDirectory()
@@ -49,8 +49,7 @@ struct ForkedPortTests {
     }
   }
 
-  // M17
-  @Test("a child sends with ports of its own, to its parent too, and is noticed by it when it dies")
+  @Test("a child sends with ports of its own, to its parent too, and is noticed by it when it dies", .rule(.m17))
   func own() async {
     await #expect(processExitsWith: .success) {
       let directory = try PortDirectory()
@@ -81,8 +80,7 @@ struct ForkedPortTests {
     }
   }
 
-  // M17
-  @Test("a child that is forked in a call-out does not answer for its parent")
+  @Test("a child that is forked in a call-out does not answer for its parent", .rule(.m17))
   func callOut() async {
     await #expect(processExitsWith: .success) {
       let directory = try PortDirectory()
@@ -103,8 +101,7 @@ struct ForkedPortTests {
     }
   }
 
-  // M17
-  @Test("a child hears its own signals, and takes none of its parent's")
+  @Test("a child hears its own signals, and takes none of its parent's", .rule(.m17))
   func signals() async {
     await #expect(processExitsWith: .success) {
       SourceRig.onThread { loop in
@@ -135,8 +132,7 @@ struct ForkedPortTests {
     }
   }
 
-  // M17
-  @Test("a child takes none of the file changes that its parent waits for")
+  @Test("a child takes none of the file changes that its parent waits for", .rule(.m17))
   func files() async throws {
     await #expect(processExitsWith: .success) {
       let directory = try PortDirectory()
@@ -165,8 +161,7 @@ struct ForkedPortTests {
     }
   }
 
-  // M17
-  @Test("a child waits for children of its own, and its parent's are none of its")
+  @Test("a child waits for children of its own, and its parent's are none of its", .rule(.m17))
   func children() async {
     await #expect(processExitsWith: .success) {
       let first = spawn("/bin/sleep", "1000")

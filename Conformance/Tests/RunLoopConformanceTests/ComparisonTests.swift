@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 
 @testable import RunLoopConformance
@@ -69,8 +70,7 @@ struct ComparisonTests {
     #expect(verdict(one, two) { $0 == all || $0 == [.m9] ? two : one } == .named([.m9]))
   }
 
-  // M1, M3
-  @Test("real differences have their names")
+  @Test("real differences have their names", .rule(.m1, .m3))
   func real() {
     let blockOfBlock = Program(
       sources: [SourcePlan()], blocks: [.once(.post(1)), .once(.stop)],
