@@ -22,15 +22,15 @@ package enum Difference: Int, CaseIterable, Hashable, Sendable {
   /// Nothing outlives its reason.
   case m20 = 20
   /// Moving a timer makes no pass.
-  case m25 = 26
+  case m25 = 25
   /// An unanswered wake-up belongs to the run around.
-  case m26 = 27
+  case m26 = 26
   /// An invalid timer keeps its last date.
-  case m27 = 28
+  case m27 = 27
   /// A timer keeps the date that its call-out gives it.
-  case m30 = 31
+  case m30 = 30
   /// A date is kept, however far ahead it lies.
-  case m33 = 34
+  case m33 = 33
 }
 
 extension Difference: Comparable, CustomStringConvertible {
@@ -42,23 +42,9 @@ extension Difference: Comparable, CustomStringConvertible {
 }
 
 extension Difference {
-  /// What our loop does.
+  /// What our loop does: the title of the article's section.
   package var summary: String {
-    switch self {
-    case .m1: "A loop does not sleep on top of work that it could run."
-    case .m2: "No wake-up is lost to a nested run."
-    case .m3: "Posting a block wakes the loop."
-    case .m4: "One performed source makes the pass a handled one."
-    case .m9: "Common items do not leak."
-    case .m11: "The common pseudo-mode is never a mode."
-    case .m19: "There is no timer descriptor, a bare wake-up takes no pass from what is due, and nothing starves."
-    case .m20: "Nothing outlives its reason."
-    case .m25: "Moving a timer makes no pass."
-    case .m26: "An unanswered wake-up belongs to the run around."
-    case .m27: "An invalid timer keeps its last date."
-    case .m30: "A timer keeps the date that its call-out sets."
-    case .m33: "A date is kept, however far ahead it lies."
-    }
+    RuleChapter.differences.rules.first { $0.name == description }?.difference?.title ?? ""
   }
 }
 
