@@ -125,6 +125,9 @@ let package = Package(
     //
     // What the test targets have in common.
     .target(name: "TestSupport", dependencies: ["RunLoopCore"], path: "Tests/Support", swiftSettings: swiftSettings),
+    // The names of the rules, by which tests say what they show. Not in TestSupport: the programs beside the tests link
+    // that one, and are not to load the testing library.
+    .target(name: "TestRules", path: "Tests/Rules", swiftSettings: swiftSettings),
     // Uses Foundation wherever a thread that ends calls: it runs in processes of its own, which may crash.
     .executableTarget(
       name: "thread-ends", dependencies: ["RunLoopKit", "RunLoopCore", "RunLoopThreads"], path: "Tests/ThreadEnds",
@@ -192,27 +195,32 @@ let package = Package(
         "kept-victim", "named-victim", "recorded-victim", "RunLoopTool",
       ],
       swiftSettings: swiftSettings),
-    .testTarget(name: "RunLoopCoreTests", dependencies: ["RunLoopCore", "TestSupport"], swiftSettings: swiftSettings),
     .testTarget(
-      name: "RunLoopThreadsTests", dependencies: ["RunLoopThreads", "RunLoopCore", "TestSupport", "async-main"],
+      name: "RunLoopCoreTests", dependencies: ["RunLoopCore", "TestRules", "TestSupport"],
+      swiftSettings: swiftSettings),
+    .testTarget(
+      name: "RunLoopThreadsTests",
+      dependencies: ["RunLoopThreads", "RunLoopCore", "TestRules", "TestSupport", "async-main"],
       swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopTestingTests", dependencies: ["RunLoopTesting", "RunLoopCore", "RunLoopSockets", "RunLoopThreads"],
       swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopSystemEventsTests",
-      dependencies: ["RunLoopSystemEvents", "RunLoopCore", "CRunLoopSystem", "TestSupport"],
+      dependencies: ["RunLoopSystemEvents", "RunLoopCore", "CRunLoopSystem", "TestRules", "TestSupport"],
       swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopSocketsTests",
       dependencies: [
-        "RunLoopSockets", "RunLoopSystemEvents", "RunLoopCore", "CRunLoopSystem", "CRunLoopOpenSSL", "TestSupport",
+        "RunLoopSockets", "RunLoopSystemEvents", "RunLoopCore", "CRunLoopSystem", "CRunLoopOpenSSL", "TestRules",
+        "TestSupport",
       ],
       swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopMessagesTests",
       dependencies: [
-        "RunLoopMessages", "RunLoopSystemEvents", "RunLoopCore", "CRunLoopSystem", "TestSupport", "message-stress",
+        "RunLoopMessages", "RunLoopSystemEvents", "RunLoopCore", "CRunLoopSystem", "TestRules", "TestSupport",
+        "message-stress",
       ],
       exclude: ["MessagePortCorpus"], swiftSettings: swiftSettings),
     .testTarget(
@@ -243,7 +251,7 @@ let package = Package(
       name: "RunLoopKitTests",
       dependencies: [
         "RunLoopCore", "RunLoopFoundation", "RunLoopInstruments", "RunLoopKit", "RunLoopSockets", "RunLoopThreads",
-        "TestSupport", "main-loops", "refused-calls", "thread-ends",
+        "TestRules", "TestSupport", "main-loops", "refused-calls", "thread-ends",
       ],
       swiftSettings: swiftSettings),
     // Tests as anybody writes them, with one import.

@@ -20,8 +20,11 @@ let package = Package(
     .target(name: "CVirtualCalls", cSettings: [.define("_GNU_SOURCE")]),
     .target(name: "RunLoopConformance", dependencies: ["CVirtualCalls", "RunLoopCore"], swiftSettings: swiftSettings),
     .executableTarget(name: "conformance", dependencies: ["RunLoopConformance"], swiftSettings: swiftSettings),
+    // A link to the names that are made of this package's list of rules.
+    .target(name: "TestRules", swiftSettings: swiftSettings),
     .testTarget(
-      name: "RunLoopConformanceTests", dependencies: ["CVirtualCalls", "RunLoopConformance", "RunLoopCore"],
+      name: "RunLoopConformanceTests",
+      dependencies: ["CVirtualCalls", "RunLoopConformance", "RunLoopCore", "TestRules"],
       swiftSettings: swiftSettings),
   ],
   swiftLanguageModes: [.v6]

@@ -92,7 +92,7 @@ final class PeerProcessTests: XCTestCase {
     return process
   }
 
-  // M33
+  // M32
   func testStatusAndReasonAreKnownWhenTheWaitIsOver() throws {
     for status in [0, 1, 100] as [Int32] {
       let process = shell("exit \(status)")
@@ -109,7 +109,7 @@ final class PeerProcessTests: XCTestCase {
     XCTAssertEqual(killed.terminationStatus, SIGTERM)
   }
 
-  // M33
+  // M32
   func testATimerOfOursTerminatesTheProcessThatIsWaitedFor() throws {
     let process = shell("exec sleep 1000")
     try process.run()
@@ -119,7 +119,7 @@ final class PeerProcessTests: XCTestCase {
     XCTAssertEqual(process.terminationReason, .uncaughtSignal)
   }
 
-  // M33
+  // M32
   func testTheTerminationHandlerIsCalledAndItsBlockRunsInARunOfOurs() throws {
     let entries = Entries()
     let process = shell("exit 7")
@@ -132,7 +132,7 @@ final class PeerProcessTests: XCTestCase {
     XCTAssertEqual(entries.all, ["7 on main true"])
   }
 
-  // M33
+  // M32
   func testSeveralProcessesAreWaitedForOneAfterTheOther() throws {
     let processes = (1...3).map { shell("exit \($0)") }
     for process in processes { try process.run() }
@@ -140,7 +140,7 @@ final class PeerProcessTests: XCTestCase {
     XCTAssertEqual(processes.map(\.terminationStatus), [1, 2, 3])
   }
 
-  // M33
+  // M32
   func testAllOutputIsReadInRunsOfOurs() throws {
     let entries = Entries()
     let process = shell("echo one; echo two >&2; cat")
@@ -171,7 +171,7 @@ final class PeerHandleTests: XCTestCase {
   /// Foundation calls a readability handler once more after it was taken away, and then its handle must be there.
   private static let pipe = Pipe()
 
-  // M33
+  // M32
   func testDataThatAreWaitedForAreNotifiedInARunOfOurs() {
     let entries = Entries()
     let pipe = Pipe()
@@ -188,7 +188,7 @@ final class PeerHandleTests: XCTestCase {
     XCTAssertEqual(handle.availableData, Data("hello".utf8))
   }
 
-  // M33
+  // M32
   func testAReadabilityHandlerPostsToOurs() {
     let entries = Entries()
     let pipe = Self.pipe

@@ -13,14 +13,14 @@ private let limit: TimeInterval = 600
 
 /// Waits of XCTest for what our loop does.
 final class PlainWaitTests: XCTestCase {
-  // M33
+  // M32
   func testATimerFulfills() {
     let fired = expectation(description: "fired")
     Timer.scheduledTimer(withTimeInterval: 0.001, repeats: false) { _ in fired.fulfill() }
     wait(for: [fired], timeout: limit)
   }
 
-  // M33
+  // M32
   func testARepeatingTimerFulfillsAsOftenAsItIsWaitedFor() {
     let fired = expectation(description: "fired three times")
     fired.expectedFulfillmentCount = 3
@@ -33,21 +33,21 @@ final class PlainWaitTests: XCTestCase {
     timer.invalidate()
   }
 
-  // M33
+  // M32
   func testABlockFulfills() {
     let done = expectation(description: "done")
     RunLoop.current.perform { done.fulfill() }
     wait(for: [done], timeout: limit)
   }
 
-  // M3, M33
+  // M3, M32
   func testABlockOfAnotherThreadFulfills() {
     let done = expectation(description: "done")
     DispatchQueue.global().async { RunLoop.main.perform { done.fulfill() } }
     wait(for: [done], timeout: limit)
   }
 
-  // M33
+  // M32
   func testExpectationsAreFulfilledInOrder() {
     let first = expectation(description: "first")
     let second = expectation(description: "second")
@@ -58,7 +58,7 @@ final class PlainWaitTests: XCTestCase {
     wait(for: [first, second], timeout: limit, enforceOrder: true)
   }
 
-  // M33
+  // M32
   func testAWaitInACallOutOfOursIsServedToo() {
     let outer = expectation(description: "outer")
     let inner = expectation(description: "inner")
@@ -70,7 +70,7 @@ final class PlainWaitTests: XCTestCase {
     wait(for: [outer], timeout: limit)
   }
 
-  // M33
+  // M32
   func testAnInvertedExpectationSeesWhatItForbids() {
     let forbidden = XCTestExpectation(description: "forbidden")
     forbidden.isInverted = true
@@ -78,7 +78,7 @@ final class PlainWaitTests: XCTestCase {
     XCTAssertEqual(XCTWaiter().wait(for: [forbidden], timeout: limit), .invertedFulfillment)
   }
 
-  // M33
+  // M32
   func testAnInvertedExpectationHoldsForATimerThatIsInvalid() {
     let forbidden = XCTestExpectation(description: "forbidden")
     forbidden.isInverted = true
@@ -90,7 +90,7 @@ final class PlainWaitTests: XCTestCase {
 
 /// Expectations that look by themselves.
 final class PlainObservingTests: XCTestCase {
-  // M33
+  // M32
   func testAPredicateSeesWhatATimerDoes() {
     nonisolated(unsafe) var isDone = false
     Timer.scheduledTimer(withTimeInterval: 0.001, repeats: false) { _ in isDone = true }
@@ -98,7 +98,7 @@ final class PlainObservingTests: XCTestCase {
     wait(for: [expectation(for: predicate, evaluatedWith: NSObject())], timeout: limit)
   }
 
-  // M33
+  // M32
   func testANotificationThatATimerPosts() {
     let name = Notification.Name("PlainTests.posted")
     let posted = expectation(forNotification: name, object: nil)
@@ -108,7 +108,7 @@ final class PlainObservingTests: XCTestCase {
     wait(for: [posted], timeout: limit)
   }
 
-  // M33
+  // M32
   func testANotificationOfAQueue() {
     let name = Notification.Name("PlainTests.queued")
     let posted = expectation(forNotification: name, object: nil)
@@ -121,7 +121,7 @@ final class PlainObservingTests: XCTestCase {
 ///
 /// Sendable: it has no state. With Swift 6.2 XCTest's `fulfillment` leaves the main actor with the test.
 final class PlainAsyncTests: XCTestCase, @unchecked Sendable {
-  // M33
+  // M32
   @MainActor
   func testFulfillmentIsAwaited() async {
     let fired = expectation(description: "fired")
@@ -129,7 +129,7 @@ final class PlainAsyncTests: XCTestCase, @unchecked Sendable {
     await fulfillment(of: [fired], timeout: limit)
   }
 
-  // M33
+  // M32
   @MainActor
   func testTheMainQueueAndOursTakeTurns() async {
     let last = expectation(description: "last")
@@ -141,7 +141,7 @@ final class PlainAsyncTests: XCTestCase, @unchecked Sendable {
     await fulfillment(of: [last], timeout: limit)
   }
 
-  // M33
+  // M32
   func testAPerformOnTheMainThread() throws {
     let done = expectation(description: "done")
     DispatchQueue.global().async {
@@ -150,7 +150,7 @@ final class PlainAsyncTests: XCTestCase, @unchecked Sendable {
     wait(for: [done], timeout: limit)
   }
 
-  // M33
+  // M32
   func testAProcessIsWaitedForWhileTimersFire() throws {
     nonisolated(unsafe) var fired = 0
     let timer = Timer.scheduledTimer(withTimeInterval: 0.001, repeats: true) { _ in fired += 1 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import TestRules
 import Testing
 import TestSupport
 
@@ -8,9 +9,8 @@ import TestSupport
 
 @Suite("Bad input: durations", .timeLimit(.minutes(20)))
 struct BadDurationTests {
-  // R12
   @Test(
-    "the most negative times are one pass without a wait",
+    "the most negative times are one pass without a wait", .rule(.r12),
     arguments: [Duration.seconds(Int64.min), Duration(secondsComponent: 0, attosecondsComponent: -1)])
   func negativeDuration(timeout: Duration) {
     let log = record { _, loop, log in
@@ -20,9 +20,8 @@ struct BadDurationTests {
     #expect(log == "E BT BS X timedOut")
   }
 
-  // R12
   @Test(
-    "the most and the least negative seconds are one pass without a wait",
+    "the most and the least negative seconds are one pass without a wait", .rule(.r12),
     arguments: [-Double.greatestFiniteMagnitude, -Double.leastNonzeroMagnitude, -0.0])
   func negativeSeconds(seconds: Double) {
     let log = record { _, loop, log in
@@ -32,8 +31,9 @@ struct BadDurationTests {
     #expect(log == "E BT BS X timedOut")
   }
 
-  // R13
-  @Test("what is not a number is without end, whatever its sign and kind", arguments: [-Double.nan, .signalingNaN])
+  @Test(
+    "what is not a number is without end, whatever its sign and kind", .rule(.r13),
+    arguments: [-Double.nan, .signalingNaN])
   func notANumber(seconds: Double) {
     let log = record(observing: nil) { time, loop, log in
       loop.keepAlive()
@@ -43,8 +43,7 @@ struct BadDurationTests {
     #expect(log == "stopped")
   }
 
-  // R95, M12
-  @Test("a timer with the longest interval fires at its date, and not again")
+  @Test("a timer with the longest interval fires at its date, and not again", .rule(.r95, .m12))
   func longestInterval() {
     let log = record(observing: nil) { time, loop, log in
       loop.add(Timer(at: 5, every: .seconds(Int64.max)) { _ in time.stamp(log, "T") }, forMode: .default)
@@ -53,8 +52,7 @@ struct BadDurationTests {
     #expect(log == "T5 timedOut")
   }
 
-  // R95, M12
-  @Test("a timer with the most negative interval fires once")
+  @Test("a timer with the most negative interval fires once", .rule(.r95, .m12))
   func mostNegativeInterval() {
     let log = record(observing: nil) { time, loop, log in
       loop.add(Timer(at: 5, every: .seconds(Int64.min)) { _ in time.stamp(log, "T") }, forMode: .default)
@@ -63,9 +61,9 @@ struct BadDurationTests {
     #expect(log == "T5 finished")
   }
 
-  // M12
   @Test(
     "in Foundation's spelling the most negative intervals mean 0.0001 seconds, the least positive a microsecond",
+    .rule(.m12),
     arguments: [
       (-Double.infinity, 0.0001), (-.greatestFiniteMagnitude, 0.0001), (-0.0, 0.0001), (.leastNonzeroMagnitude, 1e-6),
     ])
@@ -73,8 +71,7 @@ struct BadDurationTests {
     #expect(Timer(timeInterval: seconds, repeats: true) { _ in }.timeInterval == interval)
   }
 
-  // M12
-  @Test("in Foundation's spelling the longest interval is never over")
+  @Test("in Foundation's spelling the longest interval is never over", .rule(.m12))
   func foundationLongest() {
     let log = record(observing: nil) { _, loop, log in
       for seconds in [Double.greatestFiniteMagnitude, 1e11] {
@@ -85,8 +82,7 @@ struct BadDurationTests {
     #expect(log == "timedOut")
   }
 
-  // M12
-  @Test("a scheduled timer whose interval is not a number is a mistake, and the message says so")
+  @Test("a scheduled timer whose interval is not a number is a mistake, and the message says so", .rule(.m12))
   func scheduledNotANumber() async throws {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       _ = Timer.scheduledTimer(withTimeInterval: .nan, repeats: true) { _ in }
@@ -97,8 +93,7 @@ struct BadDurationTests {
     #endif
   }
 
-  // R93, R95
-  @Test("a date as far in the past as can be is due at once, and its phase goes on from now")
+  @Test("a date as far in the past as can be is due at once, and its phase goes on from now", .rule(.r93, .r95))
   func distantPast() {
     let log = record(observing: nil) { time, loop, log in
       let past = Tick.distantPast.instant
@@ -110,8 +105,9 @@ struct BadDurationTests {
     #expect(log == "true T0 T10 T20 timedOut")
   }
 
-  // R99f, M8
-  @Test("a tolerance without end lets a timer wait for whatever else wakes the loop", arguments: [1e300, .infinity])
+  @Test(
+    "a tolerance without end lets a timer wait for whatever else wakes the loop", .rule(.r99f, .m8),
+    arguments: [1e300, .infinity])
   func endlessTolerance(seconds: Double) {
     let log = record(observing: nil) { time, loop, log in
       let timer = loop.after(.milliseconds(10)) { _ in time.stamp(log, "T") }
@@ -123,8 +119,9 @@ struct BadDurationTests {
     #expect(log == "T30000 timedOut")
   }
 
-  // R99f, M8
-  @Test("a tolerance as negative as can be is none", arguments: [-Double.infinity, -.greatestFiniteMagnitude])
+  @Test(
+    "a tolerance as negative as can be is none", .rule(.r99f, .m8),
+    arguments: [-Double.infinity, -.greatestFiniteMagnitude])
   func negativeTolerance(seconds: Double) {
     let log = record(observing: nil) { time, loop, log in
       let timer = loop.after(.milliseconds(10)) { _ in time.stamp(log, "T") }
@@ -137,8 +134,7 @@ struct BadDurationTests {
 
 @Suite("Bad input: modes, loops and threads", .timeLimit(.minutes(20)))
 struct BadPlaceTests {
-  // R20, R24
-  @Test("a mode may have any name, also none, and a run of its near namesake is finished")
+  @Test("a mode may have any name, also none, and a run of its near namesake is finished", .rule(.r20, .r24))
   func names() {
     let log = record(observing: nil) { _, loop, log in
       loop.signalled(mode: "") { log.write("S0") }
@@ -149,8 +145,9 @@ struct BadPlaceTests {
     #expect(log == "finished S0 timedOut finished")
   }
 
-  // R32, R100
-  @Test("what is asked of a mode that does not exist, or of the common pseudo-mode as if it were one, is nothing")
+  @Test(
+    "what is asked of a mode that does not exist, or of the common pseudo-mode as if it were one, is nothing",
+    .rule(.r32, .r100))
   func asked() throws {
     let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
@@ -166,8 +163,7 @@ struct BadPlaceTests {
     #expect(log == "false true finished false true finished true true")
   }
 
-  // R74, R81, M21
-  @Test("a descriptor source that is invalid is rejected by its error, and counted")
+  @Test("a descriptor source that is invalid is rejected by its error, and counted", .rule(.r74, .r81, .m21))
   func invalidSource() throws {
     let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
@@ -182,8 +178,7 @@ struct BadPlaceTests {
     #expect(log == "true false true false 2 true")
   }
 
-  // R117, M21
-  @Test("a loop whose thread has ended rejects a descriptor source by its error, and counts it")
+  @Test("a loop whose thread has ended rejects a descriptor source by its error, and counts it", .rule(.r117, .m21))
   func endedLoop() throws {
     let pipe = try RawPipe()
     let loop = onVirtualTime { _, loop in loop }
@@ -201,9 +196,8 @@ struct BadPlaceTests {
     #expect(isTaken)
   }
 
-  // M7, M11, M21
   @Test(
-    "each error says what is the matter",
+    "each error says what is the matter", .rule(.m7, .m11, .m21),
     arguments: [
       (RunLoopError.loopHasEnded, "the thread of the run loop has ended"),
       (.notAMode(.common), "\"kCFRunLoopCommonModes\" stands for the common modes and is not a mode itself"),
@@ -218,8 +212,7 @@ struct BadPlaceTests {
     #expect("\(error)" == text)
   }
 
-  // R18, M15
-  @Test("a run of the main loop by another thread fails with the names of both")
+  @Test("a run of the main loop by another thread fails with the names of both", .rule(.r18, .m15))
   func mainLoop() async throws {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       onNewThread {
@@ -236,8 +229,7 @@ struct BadPlaceTests {
     #expect(line.split(separator: "\"").count >= 4)
   }
 
-  // R18, M15
-  @Test("a loop cannot be run by another thread while its own runs it")
+  @Test("a loop cannot be run by another thread while its own runs it", .rule(.r18, .m15))
   func runningLoop() async throws {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       let running = RunningLoop { loop, _ in loop.keepAlive() }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -7,8 +8,9 @@ import TestSupport
 
 @Suite("The queue of blocks")
 struct BlockQueueTests {
-  // R53, R55, R57, R59
-  @Test("against plain lists: two modes' queues with own and shared blocks, taken and detached", arguments: 1...6)
+  @Test(
+    "against plain lists: two modes' queues with own and shared blocks, taken and detached",
+    .rule(.r53, .r55, .r57, .r59), arguments: 1...6)
   func model(seed: UInt64) {
     var random = SplitMix64(seed: seed)
     let ran = Recorder()
@@ -47,8 +49,9 @@ struct BlockQueueTests {
     #expect(ran.takeAll() == model.takeBatch(from: 0, ofFirst: false))
   }
 
-  // R55
-  @Test("what was posted between two sequence numbers can be taken out, and the rest keeps its order", arguments: 0...9)
+  @Test(
+    "what was posted between two sequence numbers can be taken out, and the rest keeps its order", .rule(.r55),
+    arguments: 0...9)
   func between(from: UInt64) {
     for end in from...10 {
       let ran = Recorder()
@@ -66,8 +69,7 @@ struct BlockQueueTests {
     }
   }
 
-  // R59
-  @Test("what was posted before the sequence number stays, in its order")
+  @Test("what was posted before the sequence number stays, in its order", .rule(.r59))
   func hiddenPrefix() {
     let ran = Recorder()
     var queue = BlockQueue()
@@ -89,8 +91,7 @@ struct BlockQueueTests {
     #expect(isEmpty)
   }
 
-  // R55
-  @Test("a shared block that another mode has run is none")
+  @Test("a shared block that another mode has run is none", .rule(.r55))
   func taken() {
     let ran = Recorder()
     var queue = BlockQueue()
@@ -104,8 +105,7 @@ struct BlockQueueTests {
     #expect(ran.takeAll() == [1])
   }
 
-  // R55
-  @Test("shared blocks that another mode runs do not pile up in a mode that never runs")
+  @Test("shared blocks that another mode runs do not pile up in a mode that never runs", .rule(.r55))
   func noPile() {
     let ran = Recorder()
     var queue = BlockQueue()
@@ -119,8 +119,7 @@ struct BlockQueueTests {
     #expect(count == 0)
   }
 
-  // R55
-  @Test("nor do they behind a block that waits for the mode that never runs")
+  @Test("nor do they behind a block that waits for the mode that never runs", .rule(.r55))
   func noPileBehind() {
     let ran = Recorder()
     var queue = BlockQueue()
@@ -135,8 +134,7 @@ struct BlockQueueTests {
     #expect(count <= 2)
   }
 
-  // R55
-  @Test("nor do they between such blocks")
+  @Test("nor do they between such blocks", .rule(.r55))
   func noPileBetween() {
     let ran = Recorder()
     var queue = BlockQueue()

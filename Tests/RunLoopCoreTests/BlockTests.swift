@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -7,8 +8,7 @@ import TestSupport
 
 @Suite("Blocks", .timeLimit(.minutes(20)))
 struct BlockTests {
-  // R53, R60
-  @Test("blocks run in the order in which they were posted, also those posted before the first run")
+  @Test("blocks run in the order in which they were posted, also those posted before the first run", .rule(.r53, .r60))
   func order() {
     let log = record { _, loop, log in
       for number in 1...3 { loop.perform { log.write("\(number)") } }
@@ -17,8 +17,7 @@ struct BlockTests {
     #expect(log == "E BT BS 1 2 3 BW AW X timedOut")
   }
 
-  // R53, R55
-  @Test("blocks for the mode, for the common modes and for several modes keep their order")
+  @Test("blocks for the mode, for the common modes and for several modes keep their order", .rule(.r53, .r55))
   func mixedOrder() {
     let log = record(observing: nil) { _, loop, log in
       loop.perform(inModes: [.common]) { log.write("1") }
@@ -32,8 +31,7 @@ struct BlockTests {
     #expect(log == "1 2 3 4 5 6 timedOut")
   }
 
-  // R53, R55
-  @Test("blocks for one mode keep their order, among each other and with those for several modes")
+  @Test("blocks for one mode keep their order, among each other and with those for several modes", .rule(.r53, .r55))
   func orderInOneMode() {
     let log = record(observing: nil) { _, loop, log in
       let lists: [[RunLoop.Mode]] = [["a"], ["a", "b"], ["b"], ["a"], [.default], ["a", .default], ["b"]]
@@ -49,8 +47,7 @@ struct BlockTests {
     #expect(log == "0 1 3 5 timedOut 2 6 7 timedOut 4 8 timedOut")
   }
 
-  // R55
-  @Test("what one mode has run does not stay in others that never run")
+  @Test("what one mode has run does not stay in others that never run", .rule(.r55))
   func nothingStays() {
     let left = onVirtualTime { _, loop in
       for _ in 0..<10 { loop.perform(inModes: ["b"]) {} }
@@ -68,8 +65,7 @@ struct BlockTests {
     #expect(left.dropFirst().allSatisfy { $0 == 0 }, "\(left)")
   }
 
-  // R55
-  @Test("a block for several modes runs once, in the first of them that runs")
+  @Test("a block for several modes runs once, in the first of them that runs", .rule(.r55))
   func once() {
     let log = record(observing: nil) { _, loop, log in
       loop.perform(inModes: ["a", "b", .common]) { log.write("B") }
@@ -80,8 +76,7 @@ struct BlockTests {
     #expect(log == "B timedOut finished finished")
   }
 
-  // R55
-  @Test("which modes are common is asked when the block could run")
+  @Test("which modes are common is asked when the block could run", .rule(.r55))
   func commonAtRunTime() {
     let log = record(observing: nil) { _, loop, log in
       loop.perform(inModes: [.common]) { log.write("B") }
@@ -93,8 +88,9 @@ struct BlockTests {
     #expect(log == "timedOut B timedOut")
   }
 
-  // R55, R58
-  @Test("a block that makes its mode common lets those for the common modes behind it run at once, no others")
+  @Test(
+    "a block that makes its mode common lets those for the common modes behind it run at once, no others",
+    .rule(.r55, .r58))
   func commonDuringBatch() {
     let log = record(observing: nil) { _, loop, log in
       loop.perform(inModes: [.common]) { log.write("before") }
@@ -113,8 +109,7 @@ struct BlockTests {
     #expect(log == "BT BS B behind own before posted timedOut")
   }
 
-  // R55, R25
-  @Test("a block for the common modes is content of each of them")
+  @Test("a block for the common modes is content of each of them", .rule(.r55, .r25))
   func commonIsContent() {
     let log = record(observing: "a") { _, loop, log in
       try? loop.addCommonMode("a")
@@ -124,8 +119,7 @@ struct BlockTests {
     #expect(log == "E BT BS B BW AW X timedOut")
   }
 
-  // R57
-  @Test("blocks of other modes wait in their order, before those that are posted meanwhile")
+  @Test("blocks of other modes wait in their order, before those that are posted meanwhile", .rule(.r57))
   func otherModes() {
     let log = record(observing: nil) { _, loop, log in
       loop.perform(inModes: ["a"]) { log.write("a1") }
@@ -140,8 +134,7 @@ struct BlockTests {
     #expect(log == "B timedOut a1 a2 a3 timedOut")
   }
 
-  // R58, M1
-  @Test("a block of an observer before the wait runs without a sleep")
+  @Test("a block of an observer before the wait runs without a sleep", .rule(.r58, .m1))
   func fromBeforeWaiting() {
     let log = record { time, loop, log in
       loop.keepAlive()
@@ -152,9 +145,8 @@ struct BlockTests {
     #expect(log == "E BT BS BW AW B BT BS BW AW X timedOut 1")
   }
 
-  // R58
   @Test(
-    "a block of an observer before the blocks runs in the same pass",
+    "a block of an observer before the blocks runs in the same pass", .rule(.r58),
     arguments: [RunLoop.Activity.entry, .beforeTimers, .beforeSources])
   func fromTop(activity: RunLoop.Activity) {
     let log = record { _, loop, log in
@@ -165,8 +157,7 @@ struct BlockTests {
     #expect(log == "E BT BS B BW AW X timedOut")
   }
 
-  // R58
-  @Test("a block of a source runs in the same pass, before the timers")
+  @Test("a block of a source runs in the same pass, before the timers", .rule(.r58))
   func fromSource() {
     let log = record { _, loop, log in
       loop.signalled { loop.perform { log.write("B") } }
@@ -176,8 +167,7 @@ struct BlockTests {
     #expect(log == "E BT BS B T BT BS BW AW X timedOut")
   }
 
-  // R58
-  @Test("a block of an observer after the wait runs behind the timers")
+  @Test("a block of an observer after the wait runs behind the timers", .rule(.r58))
   func fromAfterWaiting() {
     let log = record { _, loop, log in
       loop.keepAlive()
@@ -188,8 +178,7 @@ struct BlockTests {
     #expect(log == "E BT BS BW AW T B BT BS BW AW X timedOut")
   }
 
-  // R58
-  @Test("a block of a port's message runs in the same pass")
+  @Test("a block of a port's message runs in the same pass", .rule(.r58))
   func fromPort() {
     let log = record { _, loop, log in
       loop.port(messages: 1) { loop.perform { log.write("B") } }
@@ -198,8 +187,7 @@ struct BlockTests {
     #expect(log == "E BT BS BW AW B BT BS BW AW X timedOut")
   }
 
-  // R58
-  @Test("a block of a block at the end of a pass runs at the top of the next")
+  @Test("a block of a block at the end of a pass runs at the top of the next", .rule(.r58))
   func fromLastBlock() {
     let log = record { _, loop, log in
       loop.keepAlive()
@@ -214,8 +202,7 @@ struct BlockTests {
     #expect(log == "E BT BS BW AW B1 BT BS B2 BW AW X timedOut")
   }
 
-  // R58, M1
-  @Test("a block that posts itself repeatedly does not keep the timers from firing")
+  @Test("a block that posts itself repeatedly does not keep the timers from firing", .rule(.r58, .m1))
   func forever() {
     let log = record(observing: nil) { time, loop, log in
       let post = Box<(@Sendable () -> Void)?>(nil)
@@ -233,8 +220,7 @@ struct BlockTests {
     #expect(log == "T finished")
   }
 
-  // R59, R109
-  @Test("a nested run does not see the blocks behind the one that it is nested in")
+  @Test("a nested run does not see the blocks behind the one that it is nested in", .rule(.r59, .r109))
   func invisible() {
     let log = record(observing: nil) { _, loop, log in
       loop.perform {
@@ -247,8 +233,7 @@ struct BlockTests {
     #expect(log == "1 [ finished ] 2 timedOut")
   }
 
-  // R59
-  @Test("a nested run sees the blocks that were posted since")
+  @Test("a nested run sees the blocks that were posted since", .rule(.r59))
   func visible() {
     let log = record(observing: nil) { _, loop, log in
       loop.perform {
@@ -262,8 +247,7 @@ struct BlockTests {
     #expect(log == "1 [ 3 timedOut ] 2 timedOut")
   }
 
-  // R57, R59
-  @Test("a nested run of another mode does not see its blocks of the same batch")
+  @Test("a nested run of another mode does not see its blocks of the same batch", .rule(.r57, .r59))
   func invisibleInOtherMode() {
     let log = record(observing: nil) { _, loop, log in
       loop.perform(inModes: ["a"]) { log.write("a1") }
@@ -279,8 +263,7 @@ struct BlockTests {
     #expect(log == "[ finished ] [ a3 timedOut ] timedOut a1 a2 timedOut")
   }
 
-  // R59
-  @Test("a run nested in a timer sees every block")
+  @Test("a run nested in a timer sees every block", .rule(.r59))
   func visibleInTimer() {
     let log = record(observing: nil) { _, loop, log in
       loop.after(.milliseconds(5)) { _ in
@@ -292,8 +275,7 @@ struct BlockTests {
     #expect(log == "[ B timedOut ] finished")
   }
 
-  // R53, R60
-  @Test("blocks that several threads post all run, each thread's in order")
+  @Test("blocks that several threads post all run, each thread's in order", .rule(.r53, .r60))
   func threads() {
     let isOrdered = onVirtualTime { _, loop in
       let log = Log()
@@ -312,8 +294,7 @@ struct BlockTests {
     #expect(isOrdered)
   }
 
-  // R60, R115, M14
-  @Test("blocks that have not run when the thread ends are dropped and counted, each once")
+  @Test("blocks that have not run when the thread ends are dropped and counted, each once", .rule(.r60, .r115, .m14))
   func dropped() {
     let log = Log()
     let loop = onVirtualTime { _, loop in

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -20,8 +21,7 @@ struct CallOutLockTests {
     }
   }
 
-  // R19, R52, M10
-  @Test("the call-outs of a run")
+  @Test("the call-outs of a run", .rule(.r19, .r52, .m10))
   func run() {
     let log = record(observing: nil) { _, loop, log in
       let write = { @Sendable (entry: String) in
@@ -39,8 +39,7 @@ struct CallOutLockTests {
     #expect(log == "E BT BS B S0 T X handledSource E BT BS BW AW S1 X handledSource")
   }
 
-  // R19, R72, M10
-  @Test("the schedule call-outs of a source", arguments: [RunLoop.Mode.default, .common])
+  @Test("the schedule call-outs of a source", .rule(.r19, .r72, .m10), arguments: [RunLoop.Mode.default, .common])
   func schedule(mode: RunLoop.Mode) {
     let log = record(observing: nil) { _, loop, log in
       let source = Box<RunLoop.Source?>(nil)
@@ -58,8 +57,7 @@ struct CallOutLockTests {
     #expect(log == (mode == .common ? "+ +" : "+"))
   }
 
-  // R19, R73, M10
-  @Test("the cancel call-outs of a source")
+  @Test("the cancel call-outs of a source", .rule(.r19, .r73, .m10))
   func cancel() {
     let log = record(observing: nil) { _, loop, log in
       let source = Box<RunLoop.Source?>(nil)
@@ -81,8 +79,7 @@ struct CallOutLockTests {
     #expect(log == "- - -")
   }
 
-  // R19, R115, M10
-  @Test("the cancel call-out of a source whose loop ends with its thread")
+  @Test("the cancel call-out of a source whose loop ends with its thread", .rule(.r19, .r115, .m10))
   func cancelAtThreadEnd() {
     let log = Log()
     onVirtualTime { _, loop in
@@ -96,8 +93,7 @@ struct CallOutLockTests {
     #expect(log.text == "-")
   }
 
-  // R19, M10, M22
-  @Test("the release of what closures hold")
+  @Test("the release of what closures hold", .rule(.r19, .m10, .m22))
   func release() {
     let log = record(observing: nil) { _, loop, log in
       let hold = { @Sendable (name: String) -> @Sendable () -> Void in

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -10,8 +11,7 @@ import TestSupport
 /// Each test has a process of its own: a conflict of accesses ends it.
 @Suite("What the release of an item runs", .timeLimit(.minutes(20)))
 struct CallOutReleaseTests {
-  // R94, R108, M10
-  @Test("a due timer that an earlier one has removed runs the loop as it is released")
+  @Test("a due timer that an earlier one has removed runs the loop as it is released", .rule(.r94, .r108, .m10))
   func timer() async {
     await #expect(processExitsWith: .success) {
       let log = onVirtualTime { _, loop in
@@ -31,8 +31,7 @@ struct CallOutReleaseTests {
     }
   }
 
-  // R66, R108, M10
-  @Test("a signalled source that an earlier one has removed runs the loop as it is released")
+  @Test("a signalled source that an earlier one has removed runs the loop as it is released", .rule(.r66, .r108, .m10))
   func source() async {
     await #expect(processExitsWith: .success) {
       let log = onVirtualTime { _, loop in
@@ -52,8 +51,7 @@ struct CallOutReleaseTests {
     }
   }
 
-  // R108, M10
-  @Test("a port that its own message has removed runs the loop as it is released")
+  @Test("a port that its own message has removed runs the loop as it is released", .rule(.r108, .m10))
   func port() async {
     await #expect(processExitsWith: .success) {
       let log = onVirtualTime { _, loop in
@@ -78,8 +76,9 @@ struct CallOutReleaseTests {
     }
   }
 
-  // R108, M10, M19
-  @Test("a descriptor's source that its own handler has removed runs the loop as it is released, before the next one")
+  @Test(
+    "a descriptor's source that its own handler has removed runs the loop as it is released, before the next one",
+    .rule(.r108, .m10, .m19))
   func descriptor() async {
     await #expect(processExitsWith: .success) {
       let log = onVirtualTime { _, loop in

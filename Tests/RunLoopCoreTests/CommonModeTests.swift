@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -13,8 +14,7 @@ struct CommonModeTests {
     return names.filter { loop.contains(source, forMode: $0.1) }.map(\.0).joined()
   }
 
-  // R100, M11
-  @Test("the common pseudo-mode is known by its name")
+  @Test("the common pseudo-mode is known by its name", .rule(.r100, .m11))
   func byName() {
     let log = record(observing: nil) { _, loop, log in
       let common = RunLoop.Mode(["kCFRunLoop", "CommonModes"].joined())
@@ -27,8 +27,7 @@ struct CommonModeTests {
     #expect(log == "dc none:")
   }
 
-  // R101
-  @Test("a common item is in every common mode")
+  @Test("a common item is in every common mode", .rule(.r101))
   func added() {
     let log = record(observing: nil) { _, loop, log in
       try? loop.addCommonMode("a")
@@ -39,8 +38,7 @@ struct CommonModeTests {
     #expect(log == "adc")
   }
 
-  // R101
-  @Test("a common item is served in every common mode")
+  @Test("a common item is served in every common mode", .rule(.r101))
   func served() {
     let log = record(observing: nil) { _, loop, log in
       try? loop.addCommonMode("a")
@@ -54,8 +52,7 @@ struct CommonModeTests {
     #expect(log == "E S0 T timedOut E S0 T timedOut")
   }
 
-  // R102, M32
-  @Test("the common items enter a mode that becomes common, in their order")
+  @Test("the common items enter a mode that becomes common, in their order", .rule(.r102, .m31))
   func commonLater() {
     let log = record(observing: nil) { _, loop, log in
       for name in ["1", "2", "3"] {
@@ -68,8 +65,7 @@ struct CommonModeTests {
     #expect(log == "1 2 3")
   }
 
-  // R102, R103
-  @Test("a mode that is common already is not filled again")
+  @Test("a mode that is common already is not filled again", .rule(.r102, .r103))
   func commonTwice() {
     let log = record(observing: nil) { _, loop, log in
       try? loop.addCommonMode("a")
@@ -82,8 +78,7 @@ struct CommonModeTests {
     #expect(log == "dc")
   }
 
-  // R103
-  @Test("an item that leaves one common mode stays common, and comes back in later ones")
+  @Test("an item that leaves one common mode stays common, and comes back in later ones", .rule(.r103))
   func leavesOne() {
     let log = record(observing: nil) { _, loop, log in
       let source = RunLoop.Source {}
@@ -96,8 +91,7 @@ struct CommonModeTests {
     #expect(log == "c ac")
   }
 
-  // R101, R103
-  @Test("an item that is added to the common modes again enters all of them")
+  @Test("an item that is added to the common modes again enters all of them", .rule(.r101, .r103))
   func addedAgain() {
     let log = record(observing: nil) { _, loop, log in
       try? loop.addCommonMode("a")
@@ -110,8 +104,9 @@ struct CommonModeTests {
     #expect(log == "adc")
   }
 
-  // R104
-  @Test("a common item that is removed leaves every common mode, also where it was added by name, and no other")
+  @Test(
+    "a common item that is removed leaves every common mode, also where it was added by name, and no other",
+    .rule(.r104))
   func removed() {
     let log = record(observing: nil) { _, loop, log in
       try? loop.addCommonMode("a")
@@ -124,8 +119,7 @@ struct CommonModeTests {
     #expect(log == "abdc b")
   }
 
-  // R104
-  @Test("removing an item that is not common from the common modes does nothing")
+  @Test("removing an item that is not common from the common modes does nothing", .rule(.r104))
   func notCommon() {
     let log = record(observing: nil) { _, loop, log in
       let source = loop.keepAlive()
@@ -135,8 +129,7 @@ struct CommonModeTests {
     #expect(log == "d")
   }
 
-  // R105
-  @Test("an item that is invalidated, or has fired for the last time, is not common any more")
+  @Test("an item that is invalidated, or has fired for the last time, is not common any more", .rule(.r105))
   func invalidated() {
     let log = record(observing: nil) { _, loop, log in
       let source = RunLoop.Source {}
@@ -158,8 +151,7 @@ struct CommonModeTests {
     #expect(log == "S0 O T S0 O T finished - - - - - -")
   }
 
-  // R106, M9
-  @Test("an item that has left all modes one by one is let go when it is invalidated")
+  @Test("an item that has left all modes one by one is let go when it is invalidated", .rule(.r106, .m9))
   func noLeak() {
     let log = record(observing: nil) { _, loop, log in
       let observer = holdingObserver(log)
@@ -186,8 +178,9 @@ struct CommonModeTests {
     return { _ in probe.touch() }
   }
 
-  // R107, M9, M11
-  @Test("the common pseudo-mode cannot be made common", arguments: [RunLoop.Mode.common, "kCFRunLoopCommonModes"])
+  @Test(
+    "the common pseudo-mode cannot be made common", .rule(.r107, .m9, .m11),
+    arguments: [RunLoop.Mode.common, "kCFRunLoopCommonModes"])
   func pseudoMode(mode: RunLoop.Mode) {
     let log = record(observing: nil) { _, loop, log in
       do throws(RunLoopError) { try loop.addCommonMode(mode) } catch { log.write("\(error == .notAMode(.common))") }
@@ -197,8 +190,7 @@ struct CommonModeTests {
     #expect(log == "true S0 timedOut")
   }
 
-  // R102, R50
-  @Test("the common items are served by a loop that sleeps in the mode that becomes common")
+  @Test("the common items are served by a loop that sleeps in the mode that becomes common", .rule(.r102, .r50))
   func whileAsleep() {
     let log = record(observing: nil) { time, loop, log in
       loop.keepAlive("a")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -54,8 +55,9 @@ struct DeadlineHeapTests {
     #expect(model.entries.allSatisfy { $0.member.place == -1 })
   }
 
-  // R94
-  @Test("what is collected comes by tick and insertion, behind what the list holds already, and stays in the heap")
+  @Test(
+    "what is collected comes by tick and insertion, behind what the list holds already, and stays in the heap",
+    .rule(.r94))
   func collect() {
     var heap = DeadlineHeap<Member>(kind: .due, owner: owner)
     let members = (0..<20).map { Member(UInt64($0)) }
@@ -72,8 +74,9 @@ struct DeadlineHeapTests {
     heap.removeAll()
   }
 
-  // R94
-  @Test("few or many that are due come by tick and insertion", arguments: [2, 3000, 4096, 4097, 60_000], [1, 2, 100])
+  @Test(
+    "few or many that are due come by tick and insertion", .rule(.r94), arguments: [2, 3000, 4096, 4097, 60_000],
+    [1, 2, 100])
   func collectMany(count: Int, share: Int) {
     var random = SplitMix64(seed: 1)
     var heap = DeadlineHeap<Member>(kind: .due, owner: owner)

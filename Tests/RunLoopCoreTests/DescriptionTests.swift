@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -165,8 +166,7 @@ struct DescriptionTests {
       ])
   }
 
-  // R47, R48
-  @Test("before the wait wake-ups count, after it and outside every run they are ignored")
+  @Test("before the wait wake-ups count, after it and outside every run they are ignored", .rule(.r47, .r48))
   func ignoreWakeUps() {
     let log = onVirtualTime { _, loop in
       let log = Log()

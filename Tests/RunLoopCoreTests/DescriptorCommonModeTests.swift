@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -17,8 +18,7 @@ struct DescriptorCommonModeTests {
     do { try loop.addCommonMode(mode) } catch { Issue.record("\(error)") }
   }
 
-  // R101
-  @Test("a common source is in every common mode, and served in each")
+  @Test("a common source is in every common mode, and served in each", .rule(.r101))
   func early() throws {
     let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
@@ -33,8 +33,7 @@ struct DescriptorCommonModeTests {
     #expect(log == "adc D timedOut D timedOut finished")
   }
 
-  // R102
-  @Test("a common source enters a mode that becomes common")
+  @Test("a common source enters a mode that becomes common", .rule(.r102))
   func late() throws {
     let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
@@ -49,8 +48,7 @@ struct DescriptorCommonModeTests {
     #expect(log == "dc adc D timedOut")
   }
 
-  // R102
-  @Test("a loop that sleeps in the mode that becomes common serves the common source")
+  @Test("a loop that sleeps in the mode that becomes common serves the common source", .rule(.r102))
   func whileAsleep() throws {
     let pipe = try RawPipe()
     let log = record(observing: "a") { time, loop, log in
@@ -66,8 +64,7 @@ struct DescriptorCommonModeTests {
     #expect(log == "E BT BS BW AW D20 X stopped")
   }
 
-  // R103
-  @Test("a source that leaves one common mode stays common, and comes back in later ones")
+  @Test("a source that leaves one common mode stays common, and comes back in later ones", .rule(.r103))
   func leavesOne() throws {
     let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
@@ -80,8 +77,7 @@ struct DescriptorCommonModeTests {
     #expect(log == "c ac")
   }
 
-  // R104
-  @Test("a common source that is removed leaves every common mode and no other")
+  @Test("a common source that is removed leaves every common mode and no other", .rule(.r104))
   func removed() throws {
     let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
@@ -97,8 +93,7 @@ struct DescriptorCommonModeTests {
     #expect(log == "b abdc b")
   }
 
-  // R105, M9
-  @Test("a source that is invalidated leaves all modes, and is not common any more")
+  @Test("a source that is invalidated leaves all modes, and is not common any more", .rule(.r105, .m9))
   func invalidated() throws {
     let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -7,8 +8,9 @@ import TestSupport
 
 @Suite("What watching costs and releases", .timeLimit(.minutes(20)))
 struct DescriptorCostTests {
-  // R114, M7
-  @Test("the last source of a mode releases its epoll set; the loop keeps its counter as long as it lives")
+  @Test(
+    "the last source of a mode releases its epoll set; the loop keeps its counter as long as it lives",
+    .rule(.r114, .m7))
   func givesBack() throws {
     let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
@@ -30,8 +32,7 @@ struct DescriptorCostTests {
     #expect(log == "false false false false, true false true false, true false true true")
   }
 
-  // R114, M7
-  @Test("a loop whose last source leaves while it sleeps releases the set when it is awake")
+  @Test("a loop whose last source leaves while it sleeps releases the set when it is awake", .rule(.r114, .m7))
   func givesBackAsleep() throws {
     let pipe = try RawPipe()
     let log = record { time, loop, log in
@@ -44,8 +45,7 @@ struct DescriptorCostTests {
     #expect(log == "E BT BS BW AW X timedOut true")
   }
 
-  // R114, R115
-  @Test("the end of its thread releases what a loop watched with")
+  @Test("the end of its thread releases what a loop watched with", .rule(.r114, .r115))
   func threadEnds() throws {
     let pipe = try RawPipe()
     let box = onVirtualTime { _, loop in
@@ -55,8 +55,7 @@ struct DescriptorCostTests {
     #expect(try #require(box).object == nil)
   }
 
-  // R114, M7
-  @Test("100 idle loops own no descriptor, one that watches in one mode two, in three modes four")
+  @Test("100 idle loops own no descriptor, one that watches in one mode two, in three modes four", .rule(.r114, .m7))
   func count() async {
     await #expect(processExitsWith: .success) {
       let pipe = try RawPipe()
@@ -84,8 +83,7 @@ struct DescriptorCostTests {
     }
   }
 
-  // R114, R115
-  @Test("1000 loops that have watched leave no descriptor behind")
+  @Test("1000 loops that have watched leave no descriptor behind", .rule(.r114, .r115))
   func many() async {
     await #expect(processExitsWith: .success) {
       let pipe = try RawPipe()

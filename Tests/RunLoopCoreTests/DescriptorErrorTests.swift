@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import TestRules
 import Testing
 import TestSupport
 
@@ -21,8 +22,9 @@ struct DescriptorErrorTests {
     return (log, error.value)
   }
 
-  // R81, M7, M21
-  @Test("a regular file is rejected, and nothing is added", arguments: [RunLoop.Mode.default, .common])
+  @Test(
+    "a regular file is rejected, and nothing is added", .rule(.r81, .m7, .m21),
+    arguments: [RunLoop.Mode.default, .common])
   func regularFile(mode: RunLoop.Mode) throws {
     let file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC)
     try #require(file >= 0)
@@ -32,16 +34,16 @@ struct DescriptorErrorTests {
     #expect(log == "false false 1 true true finished")
   }
 
-  // R81, M7, M21
-  @Test("a number that is no descriptor is rejected, and nothing is added", arguments: [-1, .min, .max])
+  @Test(
+    "a number that is no descriptor is rejected, and nothing is added", .rule(.r81, .m7, .m21),
+    arguments: [-1, .min, .max])
   func noDescriptor(number: Int32) {
     let (log, error) = logOfAdd(number)
     #expect(error == .cannotWatch(descriptor: number, SystemError(call: "epoll_ctl", number: EBADF)))
     #expect(log == "false false 1 true true finished")
   }
 
-  // R81, M7, M21
-  @Test("a descriptor that was closed is rejected, and nothing is added")
+  @Test("a descriptor that was closed is rejected, and nothing is added", .rule(.r81, .m7, .m21))
   func closed() throws {
     let pipe = try RawPipe()
     let number = pipe.duplicateReading()
@@ -51,15 +53,13 @@ struct DescriptorErrorTests {
     #expect(log == "false false 1 true true finished")
   }
 
-  // M7
-  @Test("the error says which descriptor it was, and why")
+  @Test("the error says which descriptor it was, and why", .rule(.m7))
   func description() {
     let error = RunLoopError.cannotWatch(descriptor: -1, SystemError(call: "epoll_ctl", number: EBADF))
     #expect("\(error)" == "descriptor -1 cannot be watched: epoll_ctl: Bad file descriptor (9)")
   }
 
-  // R81, M7
-  @Test("a rejected descriptor leaves those alone that are watched")
+  @Test("a rejected descriptor leaves those alone that are watched", .rule(.r81, .m7))
   func besideOthers() throws {
     let pipe = try RawPipe()
     let log = record { _, loop, log in
@@ -72,8 +72,7 @@ struct DescriptorErrorTests {
     #expect(log == "E BT BS BW AW D[7] BT BS BW AW X timedOut")
   }
 
-  // M7
-  @Test("a mode does not become common when a common source's descriptor was closed")
+  @Test("a mode does not become common when a common source's descriptor was closed", .rule(.m7))
   func closedBeforeCommon() throws {
     let pipes = [try RawPipe(), try RawPipe()]
     let number = pipes[1].duplicateReading()
@@ -91,8 +90,7 @@ struct DescriptorErrorTests {
     #expect(log == "true false false true")
   }
 
-  // M7
-  @Test("a descriptor number that was closed and used again is watched for its new file")
+  @Test("a descriptor number that was closed and used again is watched for its new file", .rule(.m7))
   func reused() throws {
     let pipes = [try RawPipe(), try RawPipe()]
     let number = pipes[0].duplicateReading()
@@ -111,8 +109,7 @@ struct DescriptorErrorTests {
     #expect(log == "D[9] stopped")
   }
 
-  // M7
-  @Test("a source of a number that was closed, invalidated and used again is watched for its new file")
+  @Test("a source of a number that was closed, invalidated and used again is watched for its new file", .rule(.m7))
   func reusedAfterInvalidation() throws {
     let pipes = [try RawPipe(), try RawPipe()]
     let number = pipes[0].duplicateReading()
@@ -130,8 +127,7 @@ struct DescriptorErrorTests {
     #expect(log == "E BT BS BW AW D[9] BT BS BW AW X timedOut")
   }
 
-  // M7
-  @Test("a number that was closed and used again does not stand for the old file, though that lives on")
+  @Test("a number that was closed and used again does not stand for the old file, though that lives on", .rule(.m7))
   func reusedWhileOldLives() throws {
     let pipes = [try RawPipe(), try RawPipe()]
     let number = pipes[0].duplicateReading()
@@ -151,8 +147,7 @@ struct DescriptorErrorTests {
     #expect(log == "D20 [2] timedOut")
   }
 
-  // M7
-  @Test("a source whose descriptor was closed can be removed, and others are served")
+  @Test("a source whose descriptor was closed can be removed, and others are served", .rule(.m7))
   func closedBeforeRemoval() throws {
     let pipes = [try RawPipe(), try RawPipe()]
     let log = record { _, loop, log in
@@ -166,8 +161,7 @@ struct DescriptorErrorTests {
     #expect(log == "E BT BS BW AW D[7] BT BS BW AW X timedOut")
   }
 
-  // M7, M20
-  @Test("a closed descriptor whose file lives on does not make the loop spin")
+  @Test("a closed descriptor whose file lives on does not make the loop spin", .rule(.m7, .m20))
   func strayEvents() throws {
     let pipes = [try RawPipe(), try RawPipe()]
     let number = pipes[0].duplicateReading()
@@ -189,8 +183,7 @@ struct DescriptorErrorTests {
     #expect(log == "D20 timedOut true")
   }
 
-  // M7, M20
-  @Test("nor does it when another number has come to belong to a regular file")
+  @Test("nor does it when another number has come to belong to a regular file", .rule(.m7, .m20))
   func strayEventsBesideAFile() throws {
     let pipes = [try RawPipe(), try RawPipe(), try RawPipe()]
     let numbers = [pipes[0].duplicateReading(), pipes[1].duplicateReading()]

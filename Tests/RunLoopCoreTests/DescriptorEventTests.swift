@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import TestRules
 import Testing
 import TestSupport
 
@@ -8,8 +9,7 @@ import TestSupport
 
 @Suite("What descriptor sources are notified of", .timeLimit(.minutes(20)))
 struct DescriptorEventTests {
-  // M6
-  @Test("reading and writing are waited for apart")
+  @Test("reading and writing are waited for apart", .rule(.m6))
   func apart() throws {
     let socket = try RawPipe(.socket)
     let log = record(observing: nil) { _, loop, log in
@@ -27,8 +27,7 @@ struct DescriptorEventTests {
         + "W[writable] handledSource W[writable] handledSource")
   }
 
-  // M6
-  @Test("a source that waits for both is notified of both at once")
+  @Test("a source that waits for both is notified of both at once", .rule(.m6))
   func both() throws {
     let socket = try RawPipe(.socket)
     let log = record(observing: nil) { _, loop, log in
@@ -40,8 +39,7 @@ struct DescriptorEventTests {
     #expect(log == "D[writable] handledSource D[readable, writable] handledSource")
   }
 
-  // M6
-  @Test("what nobody waits for does not wake the loop")
+  @Test("what nobody waits for does not wake the loop", .rule(.m6))
   func notWaitedFor() throws {
     let socket = try RawPipe(.socket)
     let log = record { _, loop, log in
@@ -57,8 +55,8 @@ struct DescriptorEventTests {
     #expect(log == "E BT BS BW AW W[writable] BT BS BW AW X timedOut false")
   }
 
-  // R77, M6
-  @Test("the end of a pipe is a hang-up, for whatever a source waits", arguments: [Events.readable, []])
+  @Test(
+    "the end of a pipe is a hang-up, for whatever a source waits", .rule(.r77, .m6), arguments: [Events.readable, []])
   func hangUp(events: Events) throws {
     let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
@@ -73,8 +71,7 @@ struct DescriptorEventTests {
     #expect(log == "D[hangUp] D[hangUp] finished")
   }
 
-  // R77, M6
-  @Test("what was written before the end can be read with the hang-up")
+  @Test("what was written before the end can be read with the hang-up", .rule(.r77, .m6))
   func hangUpWithData() throws {
     let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
@@ -90,8 +87,7 @@ struct DescriptorEventTests {
     #expect(log == "D[readable, hangUp][1] D[readable, hangUp][2] D[hangUp][] finished")
   }
 
-  // M6
-  @Test("a pipe that nobody reads any more is an error, for whatever a source waits")
+  @Test("a pipe that nobody reads any more is an error, for whatever a source waits", .rule(.m6))
   func error() throws {
     let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
@@ -108,8 +104,8 @@ struct DescriptorEventTests {
     #expect(log == "D[writable, error] finished D[error] finished")
   }
 
-  // M6
-  @Test("an end that only writes no more is a hang-up to a source that asks, and the end of reading to others")
+  @Test(
+    "an end that only writes no more is a hang-up to a source that asks, and the end of reading to others", .rule(.m6))
   func halfClosed() throws {
     let socket = try RawPipe(.socket)
     let log = record(observing: nil) { _, loop, log in
@@ -125,8 +121,9 @@ struct DescriptorEventTests {
     #expect(log == "D[readable] finished D[hangUp] finished D[readable, hangUp] finished")
   }
 
-  // M6
-  @Test("of two sources of one descriptor, only the one that asks is notified that the other end writes no more")
+  @Test(
+    "of two sources of one descriptor, only the one that asks is notified that the other end writes no more", .rule(.m6)
+  )
   func halfClosedForOne() throws {
     let socket = try RawPipe(.socket)
     let log = record(observing: nil) { _, loop, log in
@@ -142,8 +139,7 @@ struct DescriptorEventTests {
     #expect(["A[hangUp] B[readable] finished", "B[readable] A[hangUp] finished"].contains(log), "\(log)")
   }
 
-  // M6
-  @Test("what one of two sources waited for is not reported when it has left")
+  @Test("what one of two sources waited for is not reported when it has left", .rule(.m6))
   func interestEnds() throws {
     let socket = try RawPipe(.socket)
     let log = record { _, loop, log in

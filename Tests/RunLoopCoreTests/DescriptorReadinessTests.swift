@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -27,21 +28,18 @@ struct DescriptorReadinessTests {
     }
   }
 
-  // M19
-  @Test("a source that leaves is not called for what the same wait has found", arguments: [false, true])
+  @Test("a source that leaves is not called for what the same wait has found", .rule(.m19), arguments: [false, true])
   func leaves(invalidates: Bool) throws {
     let log = try logOfTwo(invalidates: invalidates)
     #expect(log.split(separator: " ").count { $0 == "D" } == 1)
   }
 
-  // M19, M20
-  @Test("readiness that was discarded costs no pass", arguments: [false, true])
+  @Test("readiness that was discarded costs no pass", .rule(.m19, .m20), arguments: [false, true])
   func costsNoPass(invalidates: Bool) throws {
     #expect(try logOfTwo(invalidates: invalidates) == "E BT BS BW AW D BT BS BW AW X timedOut")
   }
 
-  // R79, M19
-  @Test("a source that leaves and comes back is called for what a new wait finds")
+  @Test("a source that leaves and comes back is called for what a new wait finds", .rule(.r79, .m19))
   func comesBack() throws {
     let pipes = [try RawPipe(), try RawPipe()]
     let log = record { _, loop, log in
@@ -63,8 +61,7 @@ struct DescriptorReadinessTests {
     #expect(log == "E BT BS BW AW D BT BS BW AW D BT BS BW AW X timedOut")
   }
 
-  // R3, M19
-  @Test("readiness that was discarded does not keep a pass without a wait from looking")
+  @Test("readiness that was discarded does not keep a pass without a wait from looking", .rule(.r3, .m19))
   func looksAgain() throws {
     let pipes = [try RawPipe(), try RawPipe()]
     let log = record(observing: nil) { _, loop, log in
@@ -83,8 +80,9 @@ struct DescriptorReadinessTests {
     #expect(log == "D timedOut D timedOut")
   }
 
-  // R77, M6, M19
-  @Test("what an earlier run has found ready and is not any more is not reported", arguments: [false, true])
+  @Test(
+    "what an earlier run has found ready and is not any more is not reported", .rule(.r77, .m6, .m19),
+    arguments: [false, true])
   func betweenRuns(returnsAfterSource: Bool) throws {
     let pipes = [try RawPipe(), try RawPipe()]
     let log = record { _, loop, log in
@@ -100,8 +98,7 @@ struct DescriptorReadinessTests {
     #expect(log == "\(first) E BT BS BW AW X timedOut")
   }
 
-  // M19
-  @Test("a source that leaves its descriptor to another takes its readiness with it")
+  @Test("a source that leaves its descriptor to another takes its readiness with it", .rule(.m19))
   func leavesToAnother() throws {
     let sockets = [try RawPipe(.socket), try RawPipe(.socket)]
     let log = record { _, loop, log in

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import TestRules
 import Testing
 import TestSupport
 
@@ -8,8 +9,7 @@ import TestSupport
 
 @Suite("Descriptor sources", .timeLimit(.minutes(20)))
 struct DescriptorTests {
-  // R10, R77, M6
-  @Test("a descriptor with two bytes is served twice by a handler that reads one")
+  @Test("a descriptor with two bytes is served twice by a handler that reads one", .rule(.r10, .r77, .m6))
   func levelTriggered() throws {
     let pipe = try RawPipe()
     let log = record { _, loop, log in
@@ -20,8 +20,7 @@ struct DescriptorTests {
     #expect(log == "E BT BS BW AW D[readable][1] BT BS BW AW D[readable][2] BT BS BW AW X timedOut")
   }
 
-  // R77, M6
-  @Test("what a handler leaves unread is neither touched nor forgotten")
+  @Test("what a handler leaves unread is neither touched nor forgotten", .rule(.r77, .m6))
   func payload() throws {
     let pipe = try RawPipe()
     let bytes = [UInt8](1...20)
@@ -37,8 +36,7 @@ struct DescriptorTests {
     #expect(pipe.read(100) == bytes)
   }
 
-  // R77, M6
-  @Test("the count of a counter is not touched")
+  @Test("the count of a counter is not touched", .rule(.r77, .m6))
   func counter() throws {
     let counter = try WakeDescriptor()
     for _ in 0..<3 { counter.wake() }
@@ -53,8 +51,7 @@ struct DescriptorTests {
     #expect(readBytes(counter.descriptor.number, 8) == [3, 0, 0, 0, 0, 0, 0, 0])
   }
 
-  // R25, R26, M6
-  @Test("a source keeps its mode alive, ready or not")
+  @Test("a source keeps its mode alive, ready or not", .rule(.r25, .r26, .m6))
   func keepsAlive() throws {
     let pipe = try RawPipe()
     let log = record { _, loop, log in
@@ -66,8 +63,7 @@ struct DescriptorTests {
     #expect(log == "E BT BS BW AW X timedOut finished")
   }
 
-  // R79
-  @Test("a descriptor that is ready when it is added is served, and again after it left and came back")
+  @Test("a descriptor that is ready when it is added is served, and again after it left and came back", .rule(.r79))
   func readyAtAdd() throws {
     let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
@@ -82,8 +78,7 @@ struct DescriptorTests {
     #expect(log == "D timedOut finished D timedOut")
   }
 
-  // R2, R45
-  @Test("a descriptor that becomes ready while the loop sleeps ends the sleep")
+  @Test("a descriptor that becomes ready while the loop sleeps ends the sleep", .rule(.r2, .r45))
   func readyLater() throws {
     let pipe = try RawPipe()
     let log = record { time, loop, log in
@@ -98,8 +93,7 @@ struct DescriptorTests {
     #expect(log == "E BT BS BW AW D20 X finished")
   }
 
-  // R3, R12
-  @Test("a pass that does not wait looks at the descriptors")
+  @Test("a pass that does not wait looks at the descriptors", .rule(.r3, .r12))
   func polls() throws {
     let pipe = try RawPipe()
     let log = record { _, loop, log in
@@ -110,8 +104,7 @@ struct DescriptorTests {
     #expect(log == "E BT BS D X timedOut")
   }
 
-  // R6, R8
-  @Test("a descriptor that was served ends a run that returns after a source")
+  @Test("a descriptor that was served ends a run that returns after a source", .rule(.r6, .r8))
   func handledSource() throws {
     let pipe = try RawPipe()
     let log = record { _, loop, log in
@@ -124,8 +117,7 @@ struct DescriptorTests {
     #expect(log == "E BT BS BW AW D[1] X handledSource E BT BS D[2] X handledSource E BT BS X timedOut")
   }
 
-  // R82, M6
-  @Test("a descriptor that is still ready is served in each mode of its source, and in no other")
+  @Test("a descriptor that is still ready is served in each mode of its source, and in no other", .rule(.r82, .m6))
   func perMode() throws {
     let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
@@ -143,8 +135,7 @@ struct DescriptorTests {
     #expect(log == "D timedOut D timedOut timedOut timedOut timedOut")
   }
 
-  // R71, M6
-  @Test("a source may be in two loops, and leaves both when it is invalidated")
+  @Test("a source may be in two loops, and leaves both when it is invalidated", .rule(.r71, .m6))
   func twoLoops() throws {
     let pipe = try RawPipe()
     let log = record(observing: nil) { _, first, log in
@@ -164,8 +155,7 @@ struct DescriptorTests {
     #expect(log == "D timedOut D timedOut timedOut finished finished")
   }
 
-  // R22
-  @Test("a source that is in a mode already is left as it is, and one remove takes it out")
+  @Test("a source that is in a mode already is left as it is, and one remove takes it out", .rule(.r22))
   func duplicate() throws {
     let pipe = try RawPipe()
     let log = record { _, loop, log in
@@ -180,8 +170,7 @@ struct DescriptorTests {
     #expect(log == "E BT BS BW AW D[7] BT BS BW AW X timedOut false 0 finished")
   }
 
-  // R74, M22
-  @Test("a source that is invalidated in its own call-out keeps its handler until it has returned")
+  @Test("a source that is invalidated in its own call-out keeps its handler until it has returned", .rule(.r74, .m22))
   func invalidateInside() throws {
     let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
@@ -202,8 +191,7 @@ struct DescriptorTests {
     #expect(log == "D released finished false false")
   }
 
-  // R74, M22
-  @Test("the handler of a source is released when it is invalidated")
+  @Test("the handler of a source is released when it is invalidated", .rule(.r74, .m22))
   func releasesHandler() throws {
     let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
@@ -219,8 +207,9 @@ struct DescriptorTests {
     #expect(log == "added released invalid")
   }
 
-  // R74, R108
-  @Test("a source that leaves while its handler is called lives until that has returned", arguments: [false, true])
+  @Test(
+    "a source that leaves while its handler is called lives until that has returned", .rule(.r74, .r108),
+    arguments: [false, true])
   func leavesWhileCalled(inNestedRun: Bool) throws {
     let pipes = [try RawPipe(), try RawPipe()]
     let log = record(observing: nil) { _, loop, log in
@@ -248,8 +237,7 @@ struct DescriptorTests {
     #expect(log == (inNestedRun ? "a [ b timedOut ] left released timedOut" : "a left released b timedOut"))
   }
 
-  // R115, R116
-  @Test("a source outlives the thread of its loop, and can join another")
+  @Test("a source outlives the thread of its loop, and can join another", .rule(.r115, .r116))
   func threadEnds() throws {
     let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
@@ -262,8 +250,7 @@ struct DescriptorTests {
     #expect(log == "true D timedOut")
   }
 
-  // M5
-  @Test("two sources of one descriptor are two")
+  @Test("two sources of one descriptor are two", .rule(.m5))
   func identity() throws {
     let pipe = try RawPipe()
     let sources = (0..<2).map { _ in
@@ -273,8 +260,7 @@ struct DescriptorTests {
     #expect(Set(sources).count == 2)
   }
 
-  // R68, R108, M19
-  @Test("a run nested in a handler serves what else is ready")
+  @Test("a run nested in a handler serves what else is ready", .rule(.r68, .r108, .m19))
   func nested() throws {
     let pipes = [try RawPipe(), try RawPipe()]
     let log = record { _, loop, log in

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import TestRules
 import Testing
 import TestSupport
 
@@ -8,8 +9,7 @@ import TestSupport
 
 @Suite("Turns among descriptors", .timeLimit(.minutes(20)))
 struct DescriptorTurnTests {
-  // R10, M19
-  @Test("a pass serves all descriptors that its wait has found")
+  @Test("a pass serves all descriptors that its wait has found", .rule(.r10, .m19))
   func batch() throws {
     let pipes = [try RawPipe(), try RawPipe()]
     let log = record { _, loop, log in
@@ -25,8 +25,7 @@ struct DescriptorTurnTests {
     #expect(log == "E BT BS BW AW D D BT BS BW AW X timedOut")
   }
 
-  // R9, M19
-  @Test("a run that returns after a source serves one of them, and the next run the next")
+  @Test("a run that returns after a source serves one of them, and the next run the next", .rule(.r9, .m19))
   func oneInEachRun() throws {
     let pipes = [try RawPipe(), try RawPipe(), try RawPipe()]
     let log = record(observing: nil) { _, loop, log in
@@ -39,9 +38,9 @@ struct DescriptorTurnTests {
     #expect(["a", "b", "c"].map { name in log.split(separator: " ").count { $0 == name } } == [100, 100, 100])
   }
 
-  // R9, M19
   @Test(
     "of more ready descriptors than one wait reports, runs that return after a source serve each equally often",
+    .rule(.r9, .m19),
     arguments: [65, 96, 100, 128])
   func manyInRuns(count: Int) throws {
     let counters = try (0..<count).map { _ in try WakeDescriptor() }
@@ -57,8 +56,7 @@ struct DescriptorTurnTests {
     #expect(services == Array(repeating: 10, count: count))
   }
 
-  // R39, M19
-  @Test("a stop ends a batch, and the next run begins with the rest of it")
+  @Test("a stop ends a batch, and the next run begins with the rest of it", .rule(.r39, .m19))
   func stopWithinBatch() throws {
     let pipes = [try RawPipe(), try RawPipe(), try RawPipe()]
     let log = record(observing: nil) { _, loop, log in
@@ -74,8 +72,7 @@ struct DescriptorTurnTests {
     #expect(log == "a stopped b stopped c stopped a stopped")
   }
 
-  // R108, M19
-  @Test("a run that is nested in a batch ends it, and the next wait goes on where it stopped")
+  @Test("a run that is nested in a batch ends it, and the next wait goes on where it stopped", .rule(.r108, .m19))
   func nestedWithinBatch() throws {
     let pipes = [try RawPipe(), try RawPipe(), try RawPipe()]
     let log = record(observing: nil) { _, loop, log in
@@ -93,8 +90,9 @@ struct DescriptorTurnTests {
     #expect(log == "a [ b c timedOut ] timedOut")
   }
 
-  // R79, M6, M19
-  @Test("a descriptor that a handler closes and watches anew is not called for what was found of the one before")
+  @Test(
+    "a descriptor that a handler closes and watches anew is not called for what was found of the one before",
+    .rule(.r79, .m6, .m19))
   func numberUsedAgain() throws {
     let first = try RawPipe()
     let second = try RawPipe()
@@ -118,8 +116,7 @@ struct DescriptorTurnTests {
     #expect(log == "a timedOut")
   }
 
-  // R11, R78, M6, M19
-  @Test("sources of one descriptor that wait for the same take turns")
+  @Test("sources of one descriptor that wait for the same take turns", .rule(.r11, .r78, .m6, .m19))
   func sameEvents() throws {
     let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
@@ -130,8 +127,7 @@ struct DescriptorTurnTests {
     #expect(["a b c a b c", "b c a b c a", "c a b c a b"].contains(log), "\(log)")
   }
 
-  // R78, M6, M19
-  @Test("sources of one descriptor that wait for different things take turns")
+  @Test("sources of one descriptor that wait for different things take turns", .rule(.r78, .m6, .m19))
   func differentEvents() throws {
     let socket = try RawPipe(.socket)
     let log = record(observing: nil) { _, loop, log in
@@ -144,8 +140,7 @@ struct DescriptorTurnTests {
     #expect([turn, "W[writable] R[readable] W[writable] R[readable]"].contains(log), "\(log)")
   }
 
-  // R78, M6
-  @Test("a source that leaves its descriptor leaves the others there")
+  @Test("a source that leaves its descriptor leaves the others there", .rule(.r78, .m6))
   func oneLeaves() throws {
     let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
@@ -158,8 +153,7 @@ struct DescriptorTurnTests {
     #expect(log == "b b false true")
   }
 
-  // R11, M19
-  @Test("of more ready descriptors than one wait reports, each is served before any is served again")
+  @Test("of more ready descriptors than one wait reports, each is served before any is served again", .rule(.r11, .m19))
   func many() throws {
     let counters = try (0..<70).map { _ in try WakeDescriptor() }
     let log = onVirtualTime { _, loop in
@@ -174,8 +168,9 @@ struct DescriptorTurnTests {
     #expect(Set(log.split(separator: " ")).count == 70)
   }
 
-  // R9, R11, M19
-  @Test("descriptors that are always ready take turns from run to run too", arguments: [false, true])
+  @Test(
+    "descriptors that are always ready take turns from run to run too", .rule(.r9, .r11, .m19),
+    arguments: [false, true])
   func acrossRuns(returnsAfterSource: Bool) throws {
     let pipes = [try RawPipe(), try RawPipe()]
     let log = record(observing: nil) { _, loop, log in
@@ -192,8 +187,7 @@ struct DescriptorTurnTests {
     #expect(log == (returnsAfterSource ? "a b a b" : "a b a b a b a b"))
   }
 
-  // R11, M19
-  @Test("timers that are always due, a descriptor that is always ready and a port take turns")
+  @Test("timers that are always due, a descriptor that is always ready and a port take turns", .rule(.r11, .m19))
   func classes() throws {
     let pipe = try RawPipe()
     let log = record(observing: nil) { time, loop, log in
@@ -211,8 +205,7 @@ struct DescriptorTurnTests {
     #expect(log == "T D P T D P T D P stopped")
   }
 
-  // R11, M19
-  @Test("timers that are always due do not starve a descriptor")
+  @Test("timers that are always due do not starve a descriptor", .rule(.r11, .m19))
   func timers() throws {
     let pipe = try RawPipe()
     let log = record(observing: nil) { time, loop, log in
@@ -229,8 +222,7 @@ struct DescriptorTurnTests {
     #expect(log == "T D T D T stopped")
   }
 
-  // R11, M19
-  @Test("a port that always has a message does not starve a descriptor")
+  @Test("a port that always has a message does not starve a descriptor", .rule(.r11, .m19))
   func ports() throws {
     let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
@@ -245,8 +237,7 @@ struct DescriptorTurnTests {
     #expect(log == "D P D P D P stopped")
   }
 
-  // R2, R3
-  @Test("a source that signals itself repeatedly does not starve a descriptor")
+  @Test("a source that signals itself repeatedly does not starve a descriptor", .rule(.r2, .r3))
   func signals() throws {
     let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
@@ -266,8 +257,7 @@ struct DescriptorTurnTests {
     #expect(log == "S0 D S0 D S0 D stopped")
   }
 
-  // R2, M1
-  @Test("a block that posts itself repeatedly does not starve a descriptor")
+  @Test("a block that posts itself repeatedly does not starve a descriptor", .rule(.r2, .m1))
   func blocks() throws {
     let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
@@ -288,8 +278,7 @@ struct DescriptorTurnTests {
     #expect(log == "B D B B D B stopped")
   }
 
-  // R48, M19
-  @Test("a wake-up takes no turn from a ready descriptor")
+  @Test("a wake-up takes no turn from a ready descriptor", .rule(.r48, .m19))
   func wakeUps() throws {
     let pipe = try RawPipe()
     let log = record { _, loop, log in

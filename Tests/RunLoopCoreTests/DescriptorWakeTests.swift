@@ -3,6 +3,7 @@
 import Dispatch
 import Glibc
 import Synchronization
+import TestRules
 import Testing
 import TestSupport
 
@@ -27,8 +28,8 @@ struct DescriptorWakeTests {
     }
   }
 
-  // R45, R50, M2, M3, M6
-  @Test("whatever wakes a loop wakes it out of an epoll set", arguments: Waking.allCases)
+  @Test(
+    "whatever wakes a loop wakes it out of an epoll set", .rule(.r45, .r50, .m2, .m3, .m6), arguments: Waking.allCases)
   func wakes(waking: Waking) throws {
     let idle = try RawPipe()
     let ready = try RawPipe()
@@ -79,8 +80,7 @@ struct DescriptorWakeTests {
     watched.value?.invalidate()
   }
 
-  // R50, M7
-  @Test("a loop that sleeps on a futex and is given a descriptor serves it, without a pass before")
+  @Test("a loop that sleeps on a futex and is given a descriptor serves it, without a pass before", .rule(.r50, .m7))
   func moves() throws {
     let pipe = try RawPipe()
     pipe.write()
@@ -98,8 +98,8 @@ struct DescriptorWakeTests {
     source.invalidate()
   }
 
-  // R50, M2, M7
-  @Test("a loop that moves between a futex and an epoll set loses neither descriptors nor blocks")
+  @Test(
+    "a loop that moves between a futex and an epoll set loses neither descriptors nor blocks", .rule(.r50, .m2, .m7))
   func movesUnderFire() throws {
     let rounds = 400
     let pipe = try RawPipe()
@@ -131,8 +131,9 @@ struct DescriptorWakeTests {
     #expect(loop.pollSet() == nil)
   }
 
-  // R50, M2, M7
-  @Test("a loop whose epoll set is released and made again under it loses neither descriptors nor blocks")
+  @Test(
+    "a loop whose epoll set is released and made again under it loses neither descriptors nor blocks",
+    .rule(.r50, .m2, .m7))
   func setChangesUnderFire() throws {
     let rounds = 400
     let idle = try RawPipe()
@@ -166,8 +167,7 @@ struct DescriptorWakeTests {
     #expect(running.result() == "stopped")
   }
 
-  // R50, M2, M6
-  @Test("a loop that other threads write to, post to and signal at once serves everything")
+  @Test("a loop that other threads write to, post to and signal at once serves everything", .rule(.r50, .m2, .m6))
   func storm() throws {
     let count = 500
     let pipe = try RawPipe()
@@ -196,8 +196,7 @@ struct DescriptorWakeTests {
     #expect(running.result() == "stopped")
   }
 
-  // R71, M6
-  @Test("two threads' loops share a source: every byte is read once")
+  @Test("two threads' loops share a source: every byte is read once", .rule(.r71, .m6))
   func shared() throws {
     let count = 300
     let pipe = try RawPipe()

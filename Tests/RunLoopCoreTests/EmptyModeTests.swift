@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -7,8 +8,7 @@ import TestSupport
 
 @Suite("An empty mode", .timeLimit(.minutes(20)))
 struct EmptyModeTests {
-  // R24
-  @Test("a run of an unknown mode is finished and makes nothing")
+  @Test("a run of an unknown mode is finished and makes nothing", .rule(.r24))
   func unknown() {
     let log = record(observing: nil) { _, loop, log in
       loop.run(log, mode: "unknown")
@@ -17,8 +17,7 @@ struct EmptyModeTests {
     #expect(log == "finished 1")
   }
 
-  // R24, R25
-  @Test("observers do not keep a mode alive and are not called")
+  @Test("observers do not keep a mode alive and are not called", .rule(.r24, .r25))
   func observersOnly() {
     let log = record { _, loop, log in loop.run(log) }
     #expect(log == "finished")
@@ -28,8 +27,7 @@ struct EmptyModeTests {
     case source, port, timer, block, commonBlock
   }
 
-  // R25, R26
-  @Test("whatever could still happen keeps a mode alive", arguments: Content.allCases)
+  @Test("whatever could still happen keeps a mode alive", .rule(.r25, .r26), arguments: Content.allCases)
   func alive(content: Content) {
     let log = record { _, loop, log in
       switch content {
@@ -44,8 +42,7 @@ struct EmptyModeTests {
     #expect(log == "E BT BS X timedOut")
   }
 
-  // R25
-  @Test("a block for another mode does not keep this one alive")
+  @Test("a block for another mode does not keep this one alive", .rule(.r25))
   func otherBlock() {
     let log = record { _, loop, log in
       loop.perform(inModes: ["other"]) {}
@@ -54,8 +51,7 @@ struct EmptyModeTests {
     #expect(log == "finished")
   }
 
-  // R26
-  @Test("a timer that fires for the last time still counts in a run nested in it")
+  @Test("a timer that fires for the last time still counts in a run nested in it", .rule(.r26))
   func firing() {
     let log = record(observing: nil) { time, loop, log in
       loop.after(.milliseconds(5)) { _ in loop.nest(log, for: .milliseconds(10)) }
@@ -65,8 +61,7 @@ struct EmptyModeTests {
     #expect(log == "[ timedOut ] finished 15")
   }
 
-  // R28a, M1
-  @Test("a mode with nothing but blocks that post blocks runs them, and waits once there is none")
+  @Test("a mode with nothing but blocks that post blocks runs them, and waits once there is none", .rule(.r28a, .m1))
   func blocksOnly() {
     let log = record { _, loop, log in
       loop.perform {
@@ -78,8 +73,7 @@ struct EmptyModeTests {
     #expect(log == "E BT BS B1 BW AW B2 X finished")
   }
 
-  // R28b, M1
-  @Test("a mode that an entry observer empties makes one pass, with its wait")
+  @Test("a mode that an entry observer empties makes one pass, with its wait", .rule(.r28b, .m1))
   func emptiedAtEntry() {
     let log = record { _, loop, log in
       let source = loop.keepAlive()
@@ -89,8 +83,7 @@ struct EmptyModeTests {
     #expect(log == "E BT BS BW AW X timedOut")
   }
 
-  // R28b, M1
-  @Test("a mode that a source empties is finished after that pass")
+  @Test("a mode that a source empties is finished after that pass", .rule(.r28b, .m1))
   func emptiedBySource() {
     let log = record { _, loop, log in
       let source = Box<RunLoop.Source?>(nil)
@@ -104,8 +97,7 @@ struct EmptyModeTests {
     #expect(log == "E BT BS S0 X finished")
   }
 
-  // R28, R28b
-  @Test("a mode that is emptied when the loop is about to wait is waited for all the same")
+  @Test("a mode that is emptied when the loop is about to wait is waited for all the same", .rule(.r28, .r28b))
   func emptiedBeforeWaiting() {
     let log = record { time, loop, log in
       let source = loop.keepAlive()
@@ -120,8 +112,8 @@ struct EmptyModeTests {
     case removed, removedFromCommon, invalidated
   }
 
-  // R28c, R50
-  @Test("the last source that leaves while the loop sleeps wakes nobody", arguments: Removal.allCases)
+  @Test(
+    "the last source that leaves while the loop sleeps wakes nobody", .rule(.r28c, .r50), arguments: Removal.allCases)
   func lastSource(removal: Removal) {
     let log = record { time, loop, log in
       let source = RunLoop.Source {}
@@ -140,8 +132,7 @@ struct EmptyModeTests {
     #expect(log == "E BT BS BW AW X finished 9")
   }
 
-  // R28c
-  @Test("the last timer or port that leaves while the loop sleeps wakes nobody")
+  @Test("the last timer or port that leaves while the loop sleeps wakes nobody", .rule(.r28c))
   func lastTimerAndPort() {
     let log = record { time, loop, log in
       let timer = loop.after(.seconds(9)) { _ in }
@@ -154,8 +145,7 @@ struct EmptyModeTests {
     #expect(log == "E BT BS BW AW X timedOut 20")
   }
 
-  // R28c, R35
-  @Test("a run whose mode was emptied while it slept can be stopped")
+  @Test("a run whose mode was emptied while it slept can be stopped", .rule(.r28c, .r35))
   func stopOfEmptied() {
     let log = record { time, loop, log in
       let source = loop.keepAlive()
@@ -167,8 +157,7 @@ struct EmptyModeTests {
     #expect(log == "E BT BS BW AW X stopped 9")
   }
 
-  // R28
-  @Test("the last item that leaves on the loop's own thread ends the run with that pass")
+  @Test("the last item that leaves on the loop's own thread ends the run with that pass", .rule(.r28))
   func lastOnOwnThread() {
     let log = record { time, loop, log in
       let source = loop.keepAlive()
@@ -182,8 +171,7 @@ struct EmptyModeTests {
     #expect(log == "E BT BS BW AW T X finished 5")
   }
 
-  // R50, M20
-  @Test("a source that leaves beside another costs no pass")
+  @Test("a source that leaves beside another costs no pass", .rule(.r50, .m20))
   func notTheLast() {
     let log = record { time, loop, log in
       loop.keepAlive()

@@ -2,14 +2,14 @@
 
 import Glibc
 @testable import RunLoopCore
+import TestRules
 import TestSupport
 import Testing
 
 /// A loop around runs of an empty mode, which use a whole processor.
 @Suite("Runs of an empty mode", .timeLimit(.minutes(20)))
 struct EmptyRunTests {
-  // R17
-  @Test("ten thousand in a row are reported, once, and one that has anything to run begins a new row")
+  @Test("ten thousand in a row are reported, once, and one that has anything to run begins a new row", .rule(.r17))
   func reported() async {
     await #expect(processExitsWith: .success) {
       @Sendable func runs(_ count: Int) {

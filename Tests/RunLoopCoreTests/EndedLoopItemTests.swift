@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -7,8 +8,9 @@ import TestSupport
 
 @Suite("A loop that is kept beyond its thread", .timeLimit(.minutes(20)))
 struct EndedLoopItemTests {
-  // R117, M36
-  @Test("has let its timers and observers go, which others can take", arguments: [RunLoop.Mode.default, .common])
+  @Test(
+    "has let its timers and observers go, which others can take", .rule(.r117, .m35),
+    arguments: [RunLoop.Mode.default, .common])
   func letsGo(mode: RunLoop.Mode) {
     let log = Log()
     let timer = Timer(at: 0, every: .seconds(1)) { _ in }
@@ -26,8 +28,7 @@ struct EndedLoopItemTests {
     #expect(log.text == "false false false false true true")
   }
 
-  // R115, R117, M21, M36
-  @Test("has rejected new items in the cancel call-outs of its end")
+  @Test("has rejected new items in the cancel call-outs of its end", .rule(.r115, .r117, .m21, .m35))
   func refusesInCancel() {
     let log = Log()
     let timer = Timer(at: 0, every: .seconds(1)) { _ in }

@@ -3,6 +3,7 @@
 #if DEBUG
   import Glibc
   import Synchronization
+  import TestRules
   import Testing
 
   import TestSupport
@@ -35,8 +36,7 @@
         (0...1).map { Shortage(call: .epollControl, number: number, after: $0) }
       }
 
-    // R114, M7
-    @Test("an add that fails says why, adds nothing, and succeeds later", arguments: first)
+    @Test("an add that fails says why, adds nothing, and succeeds later", .rule(.r114, .m7), arguments: first)
     func add(shortage: Shortage) throws {
       let pipe = try RawPipe()
       let log = record { _, loop, log in
@@ -67,8 +67,7 @@
       Shortage(call: .epollControl, number: ENOSPC, after: 3),
     ]
 
-    // R101, M7
-    @Test("a common source enters all common modes or none", arguments: second)
+    @Test("a common source enters all common modes or none", .rule(.r101, .m7), arguments: second)
     func addCommon(shortage: Shortage) throws {
       let pipe = try RawPipe()
       let log = record(observing: nil) { _, loop, log in
@@ -92,9 +91,8 @@
         log == "true true false false false true true finished true true true true D timedOut D timedOut")
     }
 
-    // R102, M7
     @Test(
-      "a mode becomes common with all common sources or with none",
+      "a mode becomes common with all common sources or with none", .rule(.r102, .m7),
       arguments: [
         Shortage(call: .epollCreate, number: EMFILE),
         Shortage(call: .epollControl, number: ENOMEM),
@@ -136,8 +134,7 @@
       #expect(log == "true true 0 false true finished false true 3 true true \(served)")
     }
 
-    // R102, M7
-    @Test("a source that was in a mode before stays there when the mode cannot become common")
+    @Test("a source that was in a mode before stays there when the mode cannot become common", .rule(.r102, .m7))
     func staysWhereItWas() throws {
       let pipes = [try RawPipe(), try RawPipe()]
       let log = record(observing: nil) { _, loop, log in
@@ -152,8 +149,9 @@
       #expect(log == "true true false")
     }
 
-    // R27, M7
-    @Test("a main loop whose dispatch queue has no handle is made, and serves the queue as soon as it has one")
+    @Test(
+      "a main loop whose dispatch queue has no handle is made, and serves the queue as soon as it has one",
+      .rule(.r27, .m7))
     func mainQueueWithoutHandle() throws {
       let queue = try WakeDescriptor()
       let asked = Counter()
@@ -176,8 +174,7 @@
       #expect(log == "true true timedOut true true")
     }
 
-    // R27, M7
-    @Test("a mode in which the main dispatch queue cannot be served does not become common")
+    @Test("a mode in which the main dispatch queue cannot be served does not become common", .rule(.r27, .m7))
     func mainQueue() throws {
       let queue = try WakeDescriptor()
       let log = onNewThread {
@@ -199,8 +196,7 @@
       #expect(log == "true false true true true")
     }
 
-    // R27, M7
-    @Test("a mode that did not become common does not watch the main dispatch queue")
+    @Test("a mode that did not become common does not watch the main dispatch queue", .rule(.r27, .m7))
     func mainQueueAfterFailure() throws {
       let queue = try WakeDescriptor()
       let pipe = try RawPipe()
@@ -224,9 +220,9 @@
       #expect(log == "true true true true")
     }
 
-    // M7
     @Test(
-      "a set that must be made anew and cannot be is made later", arguments: [SystemCall.epollCreate, .epollControl])
+      "a set that must be made anew and cannot be is made later", .rule(.m7),
+      arguments: [SystemCall.epollCreate, .epollControl])
     func remake(call: SystemCall) throws {
       let pipes = [try RawPipe(), try RawPipe()]
       let number = pipes[0].duplicateReading()
@@ -259,9 +255,8 @@
 
   @Suite("Waits that the kernel ends early", .timeLimit(.minutes(20)))
   struct EarlyWaitTests {
-    // R2, M20
     @Test(
-      "a wait in an epoll set that ends early costs no pass and no call-out",
+      "a wait in an epoll set that ends early costs no pass and no call-out", .rule(.r2, .m20),
       arguments: [FaultPlan.Fault.fails(EINTR), .answers(0)])
     func epoll(fault: FaultPlan.Fault) throws {
       let pipe = try RawPipe()
@@ -280,8 +275,7 @@
       #expect(log == "E BT BS BW AW D X stopped true")
     }
 
-    // R2, M20
-    @Test("a wait in an epoll set that ends early goes on until the date of a timer")
+    @Test("a wait in an epoll set that ends early goes on until the date of a timer", .rule(.r2, .m20))
     func epollWithTimer() throws {
       let pipe = try RawPipe()
       let log = onNewThread {
@@ -299,9 +293,8 @@
       #expect(log == "E BT BS BW AW T X finished")
     }
 
-    // R2, M20
     @Test(
-      "a sleep on a futex that ends early costs no pass",
+      "a sleep on a futex that ends early costs no pass", .rule(.r2, .m20),
       arguments: [FaultPlan.Fault.answers(0), .fails(EINTR), .fails(EAGAIN), .fails(ETIMEDOUT)])
     func futex(fault: FaultPlan.Fault) {
       let log = onNewThread {
@@ -322,8 +315,7 @@
       #expect(log == "E BT BS BW AW X stopped true 5")
     }
 
-    // R2, M20
-    @Test("a sleep on a futex that ends early goes on until the date of a timer")
+    @Test("a sleep on a futex that ends early goes on until the date of a timer", .rule(.r2, .m20))
     func futexWithTimer() {
       let log = onNewThread {
         let (loop, log, plan) = (RunLoop.current, Log(), FaultPlan())
@@ -336,8 +328,8 @@
       #expect(log == "E BT BS BW AW T X finished")
     }
 
-    // R44, M2
-    @Test("a write to the counter that a signal interrupts is made again, and the wake-up is not lost")
+    @Test(
+      "a write to the counter that a signal interrupts is made again, and the wake-up is not lost", .rule(.r44, .m2))
     func eventWrite() throws {
       let pipe = try RawPipe()
       let running = RunningLoop { loop, _ in loop.watch(pipe.reading) }
@@ -352,8 +344,9 @@
 
   @Suite("Kernels without a wait by the nanosecond", .timeLimit(.minutes(20)))
   struct MillisecondWaitTests {
-    // R2, R14
-    @Test("where the kernel knows no wait by the nanosecond, or a filter forbids it, the loop counts milliseconds")
+    @Test(
+      "where the kernel knows no wait by the nanosecond, or a filter forbids it, the loop counts milliseconds",
+      .rule(.r2, .r14))
     func fallsBack() async {
       await #expect(processExitsWith: .success) {
         for number in [ENOSYS, EPERM] {
@@ -382,8 +375,7 @@
       }
     }
 
-    // R2, R14
-    @Test("milliseconds are rounded up, so that a wait for part of one does not spin")
+    @Test("milliseconds are rounded up, so that a wait for part of one does not spin", .rule(.r2, .r14))
     func roundsUp() async {
       await #expect(processExitsWith: .success) {
         PollSet.countsMilliseconds.store(true, ordering: .relaxed)
@@ -401,8 +393,7 @@
       }
     }
 
-    // R2, R45
-    @Test("a wait without end has none in milliseconds either, and is woken")
+    @Test("a wait without end has none in milliseconds either, and is woken", .rule(.r2, .r45))
     func endless() async {
       await #expect(processExitsWith: .success) {
         PollSet.countsMilliseconds.store(true, ordering: .relaxed)

@@ -3,6 +3,7 @@
 import CRunLoopSystem
 import Glibc
 import Synchronization
+import TestRules
 import Testing
 import TestSupport
 
@@ -13,8 +14,7 @@ import TestSupport
 /// The thread sanitizer's own locks and threads do not survive a fork.
 @Suite("Forked children", .timeLimit(.minutes(20)), .disabled(if: isSanitizedForThreads))
 struct ForkTests {
-  // R113, M17
-  @Test("a child has a loop of its own, which is its main loop, and which runs")
+  @Test("a child has a loop of its own, which is its main loop, and which runs", .rule(.r113, .m17))
   func ownLoop() async {
     await #expect(processExitsWith: .success) {
       let pipe = try RawPipe()
@@ -42,8 +42,7 @@ struct ForkTests {
     }
   }
 
-  // R113
-  @Test("what a child causes is not taken for what its parent's thread does")
+  @Test("what a child causes is not taken for what its parent's thread does", .rule(.r113))
   func cause() async {
     await #expect(processExitsWith: .success) {
       let end = onVirtualTime { _, _ in
@@ -54,8 +53,7 @@ struct ForkTests {
     }
   }
 
-  // R113, M17
-  @Test("the child of a child has a loop of its own again")
+  @Test("the child of a child has a loop of its own again", .rule(.r113, .m17))
   func grandchild() async {
     await #expect(processExitsWith: .success) {
       let end = onVirtualTime { _, parent in
@@ -75,8 +73,7 @@ struct ForkTests {
     }
   }
 
-  // R61, M21
-  @Test("a main loop whose thread has ended rejects everything")
+  @Test("a main loop whose thread has ended rejects everything", .rule(.r61, .m21))
   func mainThreadEnds() async {
     await #expect(processExitsWith: .success) {
       let end = onVirtualTime { _, _ in
@@ -98,8 +95,7 @@ struct ForkTests {
     }
   }
 
-  // M17
-  @Test("a child that uses a loop of its parent is stopped with a message")
+  @Test("a child that uses a loop of its parent is stopped with a message", .rule(.m17))
   func parentsLoop() async throws {
     let uses = 12
     let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
@@ -131,8 +127,7 @@ struct ForkTests {
     #endif
   }
 
-  // R18, M17
-  @Test("a child cannot run a loop of its parent")
+  @Test("a child cannot run a loop of its parent", .rule(.r18, .m17))
   func runsParentsLoop() async {
     await #expect(processExitsWith: .success) {
       let end = onVirtualTime { _, loop in
@@ -146,8 +141,7 @@ struct ForkTests {
     }
   }
 
-  // M17, M29
-  @Test("a child cannot service a guest of its parent, which goes on in the parent")
+  @Test("a child cannot service a guest of its parent, which goes on in the parent", .rule(.m17, .m28))
   func parentsGuest() async {
     await #expect(processExitsWith: .success) {
       let log = host { _, loop, guest, log in
@@ -164,8 +158,7 @@ struct ForkTests {
     }
   }
 
-  // M17
-  @Test("a child that returns into its parent's run is stopped before it calls anything out")
+  @Test("a child that returns into its parent's run is stopped before it calls anything out", .rule(.m17))
   func goesOn() async {
     await #expect(processExitsWith: .success) {
       let child = Box<pid_t?>(nil)
@@ -186,8 +179,7 @@ struct ForkTests {
     }
   }
 
-  // M17
-  @Test("a loop goes on after a fork, whatever the child does with what both have open")
+  @Test("a loop goes on after a fork, whatever the child does with what both have open", .rule(.m17))
   func parentGoesOn() async {
     await #expect(processExitsWith: .success) {
       let pipe = try RawPipe()
@@ -216,8 +208,7 @@ struct ForkTests {
     }
   }
 
-  // M17
-  @Test("a loop that sleeps in another thread while its process forks is woken as ever")
+  @Test("a loop that sleeps in another thread while its process forks is woken as ever", .rule(.m17))
   func sleeperGoesOn() async {
     await #expect(processExitsWith: .success) {
       let pipe = try RawPipe()
@@ -240,8 +231,7 @@ struct ForkTests {
     }
   }
 
-  // M17
-  @Test("a child can make its loop though threads of its parent were making theirs when it was forked")
+  @Test("a child can make its loop though threads of its parent were making theirs when it was forked", .rule(.m17))
   func underFire() async {
     await #expect(processExitsWith: .success) {
       @Sendable func runBlock() -> Int32 {
@@ -264,8 +254,7 @@ struct ForkTests {
     }
   }
 
-  // R110, M17
-  @Test("the main loop of a child does not wait for the main dispatch queue")
+  @Test("the main loop of a child does not wait for the main dispatch queue", .rule(.r110, .m17))
   func mainQueue() async {
     await #expect(processExitsWith: .success) {
       _ = RunLoop.main

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -24,8 +25,7 @@ struct FreeCommonItemTests {
     return item
   }
 
-  // R99g, R106, M9
-  @Test("are not among the loop's common items for those who ask", arguments: Kind.allCases)
+  @Test("are not among the loop's common items for those who ask", .rule(.r99g, .r106, .m9), arguments: Kind.allCases)
   func contains(kind: Kind) {
     let log = record(observing: nil) { _, loop, log in
       let item = freed(kind, loop, log)
@@ -34,8 +34,7 @@ struct FreeCommonItemTests {
     #expect(log == "false false")
   }
 
-  // R87, R99b
-  @Test("can join another loop, which takes them out of the common items", arguments: Kind.allCases)
+  @Test("can join another loop, which takes them out of the common items", .rule(.r87, .r99b), arguments: Kind.allCases)
   func joinsAnother(kind: Kind) {
     let log = record(observing: nil) { _, loop, log in
       let item = freed(kind, loop, log)
@@ -55,8 +54,7 @@ struct FreeCommonItemTests {
     #expect(log == "true 0 false true false \(kind == .timer ? "T" : "O") timedOut timedOut")
   }
 
-  // R87, R99b, R101
-  @Test("can become another loop's common items", arguments: Kind.allCases)
+  @Test("can become another loop's common items", .rule(.r87, .r99b, .r101), arguments: Kind.allCases)
   func joinsCommonItems(kind: Kind) {
     let log = record(observing: nil) { _, loop, log in
       let item = freed(kind, loop, log)
@@ -71,8 +69,7 @@ struct FreeCommonItemTests {
     #expect(log == "true 0 1 false true 0")
   }
 
-  // R103
-  @Test("enter a mode that becomes common, and are common again", arguments: Kind.allCases)
+  @Test("enter a mode that becomes common, and are common again", .rule(.r103), arguments: Kind.allCases)
   func comeBack(kind: Kind) {
     let log = record(observing: nil) { _, loop, log in
       let item = freed(kind, loop, log)
@@ -82,8 +79,9 @@ struct FreeCommonItemTests {
     #expect(log == "true true false")
   }
 
-  // R103, R104
-  @Test("that are added to a mode again are still common, until they are removed", arguments: Kind.allCases)
+  @Test(
+    "that are added to a mode again are still common, until they are removed", .rule(.r103, .r104),
+    arguments: Kind.allCases)
   func addedAgain(kind: Kind) {
     let log = record(observing: nil) { _, loop, log in
       let item = freed(kind, loop, log)
@@ -95,8 +93,7 @@ struct FreeCommonItemTests {
     #expect(log == "true false true")
   }
 
-  // R106, M9
-  @Test("leave the common items when they are invalidated", arguments: Kind.allCases)
+  @Test("leave the common items when they are invalidated", .rule(.r106, .m9), arguments: Kind.allCases)
   func invalidated(kind: Kind) {
     let log = record(observing: nil) { _, loop, log in
       let item = freed(kind, loop, log)
@@ -106,8 +103,7 @@ struct FreeCommonItemTests {
     #expect(log == "0")
   }
 
-  // R94
-  @Test("do not fire: an earlier timer of the same wake-up has taken a common one out of its only mode")
+  @Test("do not fire: an earlier timer of the same wake-up has taken a common one out of its only mode", .rule(.r94))
   func doesNotFire() {
     let log = record(observing: nil) { time, loop, log in
       let second = Timer(at: 10) { _ in log.write("second") }
@@ -118,8 +114,7 @@ struct FreeCommonItemTests {
     #expect(log == "finished")
   }
 
-  // R87, R99b
-  @Test("can join another loop when their own is gone", arguments: Kind.allCases)
+  @Test("can join another loop when their own is gone", .rule(.r87, .r99b), arguments: Kind.allCases)
   func loopIsGone(kind: Kind) {
     let log = Log()
     let item = onVirtualTime { _, loop in freed(kind, loop, log) }
@@ -130,8 +125,7 @@ struct FreeCommonItemTests {
     #expect(log.text == "true true")
   }
 
-  // R87, R99b
-  @Test("join one of two loops that both add them, and stay with it", arguments: Kind.allCases)
+  @Test("join one of two loops that both add them, and stay with it", .rule(.r87, .r99b), arguments: Kind.allCases)
   func race(kind: Kind) {
     let outcomes = onVirtualTime { _, loop in
       (0..<200).map { _ in

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import TestRules
 import TestSupport
 import Testing
 
@@ -8,8 +9,7 @@ import Testing
 
 @Suite("The bell of a loop that another one sleeps for", .timeLimit(.minutes(20)))
 struct GuestBellTests {
-  // M2, M29
-  @Test("a wake-up between the last look for work and the look at descriptors is not lost")
+  @Test("a wake-up between the last look for work and the look at descriptors is not lost", .rule(.m2, .m28))
   func racingWakeUp() throws {
     let pipe = try RawPipe()
     let opened = onNewThread { () -> Int? in
@@ -29,8 +29,7 @@ struct GuestBellTests {
     #expect(opened == 2)
   }
 
-  // M29
-  @Test("a guest whose loop was woken in a set of its own before is quiet when it has nothing to do")
+  @Test("a guest whose loop was woken in a set of its own before is quiet when it has nothing to do", .rule(.m28))
   func staleCount() throws {
     let pipe = try RawPipe()
     let isReadable = onNewThread { () -> Bool? in

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import TestRules
 import Testing
 import TestSupport
 
@@ -8,8 +9,7 @@ import TestSupport
 
 @Suite("The end of a guest", .timeLimit(.minutes(20)))
 struct GuestEndTests {
-  // R115, M29
-  @Test("a guest ends with its thread, without a call-out, whoever keeps it")
+  @Test("a guest ends with its thread, without a call-out, whoever keeps it", .rule(.r115, .m28))
   func threadEnds() {
     let kept = Box<RunLoop.Guest?>(nil)
     let log = record { _, loop, log in
@@ -30,8 +30,7 @@ struct GuestEndTests {
     #expect(kept.value?.loop.perform {} == false)
   }
 
-  // R22, M22, M29
-  @Test("the loop holds its guest until it is invalid, and nothing holds it then")
+  @Test("the loop holds its guest until it is invalid, and nothing holds it then", .rule(.r22, .m22, .m28))
   func held() {
     let isReleased = onVirtualTime { _, loop in
       do {
@@ -55,8 +54,7 @@ struct GuestEndTests {
     #expect(kept.value != nil && kept.value?.object == nil)
   }
 
-  // R114, M29
-  @Test("no descriptor is left open, whichever way guests end")
+  @Test("no descriptor is left open, whichever way guests end", .rule(.r114, .m28))
   func descriptors() async {
     await #expect(processExitsWith: .success) {
       func live() {
@@ -87,9 +85,8 @@ struct GuestEndTests {
   }
 
   #if DEBUG
-    // R114, M7, M29
     @Test(
-      "a guest that cannot have its descriptors is not made",
+      "a guest that cannot have its descriptors is not made", .rule(.r114, .m7, .m28),
       arguments: [
         (SystemCall.epollCreate, 0), (.eventCreate, 0), (.timerCreate, 0), (.epollControl, 0), (.epollControl, 1),
       ])
@@ -109,9 +106,8 @@ struct GuestEndTests {
       #expect(log == "true true true E BT BS B BW AW X timedOut")
     }
 
-    // M7, M29
     @Test(
-      "descriptors and dates that a guest cannot watch are asked for in every turn",
+      "descriptors and dates that a guest cannot watch are asked for in every turn", .rule(.m7, .m28),
       arguments: [SystemCall.epollControl, .timerSet])
     func watchFault(call: SystemCall) throws {
       let pipe = try RawPipe()
@@ -134,8 +130,7 @@ struct GuestEndTests {
     }
   #endif
 
-  // R18, M15, M29
-  @Test("another thread cannot service a guest")
+  @Test("another thread cannot service a guest", .rule(.r18, .m15, .m28))
   func otherThread() async throws {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       onVirtualTime { _, _ in

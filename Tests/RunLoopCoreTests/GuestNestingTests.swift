@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import TestRules
 import Testing
 import TestSupport
 
@@ -8,8 +9,7 @@ import TestSupport
 
 @Suite("A guest, runs and other guests", .timeLimit(.minutes(20)))
 struct GuestNestingTests {
-  // R108, M2, M29
-  @Test("the host's call-outs may run the loop; what they leave has its turn")
+  @Test("the host's call-outs may run the loop; what they leave has its turn", .rule(.r108, .m2, .m28))
   func runByHost() {
     let log = host { time, loop, guest, log in
       loop.keepAlive()
@@ -31,8 +31,9 @@ struct GuestNestingTests {
         + "[ timedOut ] readable | AW BT BS BW timedOut X")
   }
 
-  // R49, M2, M27, M29
-  @Test("a wake-up before or in a run by the host belongs to the guest, if the run has not answered it")
+  @Test(
+    "a wake-up before or in a run by the host belongs to the guest, if the run has not answered it",
+    .rule(.r49, .m2, .m26, .m28))
   func wakeUpsAroundRun() {
     let log = host { _, loop, guest, log in
       loop.keepAlive()
@@ -52,8 +53,7 @@ struct GuestNestingTests {
         + "[ E BT BS X timedOut ] readable | AW BT BS BW timedOut quiet X")
   }
 
-  // R35, R36, M29
-  @Test("a stop of a run by the host stops that run only")
+  @Test("a stop of a run by the host stops that run only", .rule(.r35, .r36, .m28))
   func stopInRun() {
     let log = host { _, loop, guest, log in
       loop.keepAlive()
@@ -66,8 +66,9 @@ struct GuestNestingTests {
     #expect(log == "| E BT BS BW timedOut [ E BT BS BW AW X stopped ] quiet | timedOut X")
   }
 
-  // R86, R99a, R108, R109, M29
-  @Test("a host that is run by a call-out of the loop, and services it, makes a nested run that polls")
+  @Test(
+    "a host that is run by a call-out of the loop, and services it, makes a nested run that polls",
+    .rule(.r86, .r99a, .r108, .r109, .m28))
   func reentrant() {
     let log = host { time, loop, guest, log in
       loop.after(.milliseconds(1)) { _ in
@@ -86,8 +87,7 @@ struct GuestNestingTests {
         + "BW timedOut X")
   }
 
-  // M29
-  @Test("while the host runs the loop, the guest's descriptor is quiet, and servicing it is a nested run")
+  @Test("while the host runs the loop, the guest's descriptor is quiet, and servicing it is a nested run", .rule(.m28))
   func serviceInRun() throws {
     let pipe = try RawPipe()
     let log = host { _, loop, guest, log in
@@ -111,8 +111,7 @@ struct GuestNestingTests {
         + "| AW BT BS D[7] BW handledSource X")
   }
 
-  // R31, R108, M29
-  @Test("a guest in a call-out is to the guest around it what a nested run is to a run")
+  @Test("a guest in a call-out is to the guest around it what a nested run is to a run", .rule(.r31, .r108, .m28))
   func nestedGuest() {
     let log = host { time, loop, outer, log in
       loop.after(.milliseconds(1)) { _ in
@@ -142,8 +141,7 @@ struct GuestNestingTests {
         + "] true -1 BW timedOut quiet X")
   }
 
-  // R108, M29
-  @Test("a guest in a call-out of the host suspends the one around it, which then sleeps on")
+  @Test("a guest in a call-out of the host suspends the one around it, which then sleeps on", .rule(.r108, .m28))
   func nestedInHost() {
     let log = host { time, loop, outer, log in
       loop.after(.milliseconds(5)) { _ in log.write("T") }
@@ -167,8 +165,7 @@ struct GuestNestingTests {
         + "| AW BT BS T BW finished X")
   }
 
-  // M29
-  @Test("a guest that ends in a call-out of the loop ends when the call-outs are over")
+  @Test("a guest that ends in a call-out of the loop ends when the call-outs are over", .rule(.m28))
   func invalidatedInCallOut() {
     let log = record { _, loop, log in
       do {
@@ -191,8 +188,9 @@ struct GuestNestingTests {
     #expect(log == "| E BT BS B true | finished X finished false -1 true | finished E BT BS C BW AW X timedOut")
   }
 
-  // M29
-  @Test("a guest that ends before its wait does not sleep, and one that ends in a run by the host ends after it")
+  @Test(
+    "a guest that ends before its wait does not sleep, and one that ends in a run by the host ends after it",
+    .rule(.m28))
   func invalidatedElsewhere() {
     let log = record { _, loop, log in
       do {
@@ -219,8 +217,7 @@ struct GuestNestingTests {
       log == "| E BT BS BW X finished false false | E BT BS BW finished [ E BT BS true X X timedOut ] false true false")
   }
 
-  // M29
-  @Test("a guest that is left in a call-out stops the process with a message")
+  @Test("a guest that is left in a call-out stops the process with a message", .rule(.m28))
   func left() async throws {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       onVirtualTime { _, loop in

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import TestRules
 import Testing
 import TestSupport
 
@@ -9,8 +10,7 @@ import TestSupport
 /// The host of these tests is a test: it looks at the descriptor, lets the virtual time pass, and calls the guest.
 @Suite("A guest of another loop", .timeLimit(.minutes(20)))
 struct GuestTests {
-  // R2, R3, R83, M29
-  @Test("a guest is a run that is cut open where it would sleep")
+  @Test("a guest is a run that is cut open where it would sleep", .rule(.r2, .r3, .r83, .m28))
   func stages() {
     let log = host { time, loop, guest, log in
       loop.after(.milliseconds(20)) { _ in log.write("T") }
@@ -22,8 +22,7 @@ struct GuestTests {
     #expect(log == "| E BT BS BW timedOut | AW BT BS T BW finished | AW BT BS B BW finished X")
   }
 
-  // M29
-  @Test("the mode is the current one between the turns, and the loop waits then, but not before the first")
+  @Test("the mode is the current one between the turns, and the loop waits then, but not before the first", .rule(.m28))
   func state() {
     let log = host { _, loop, guest, log in
       loop.perform { log.write("\(loop.isWaiting)") }
@@ -36,8 +35,7 @@ struct GuestTests {
     #expect(log == "false | E BT BS false BW finished true true X false true")
   }
 
-  // R8, R9, M29
-  @Test("a turn performs one source, and leaves the others and the host their turns")
+  @Test("a turn performs one source, and leaves the others and the host their turns", .rule(.r8, .r9, .m28))
   func oneSource() {
     let log = host { _, loop, guest, log in
       loop.signalled { log.write("a") }
@@ -50,8 +48,7 @@ struct GuestTests {
     #expect(log == "| E BT BS a handledSource readable | BT BS b BW handledSource quiet X")
   }
 
-  // R8, M29
-  @Test("a message counts as a source, a timer and a block do not")
+  @Test("a message counts as a source, a timer and a block do not", .rule(.r8, .m28))
   func results() {
     let log = host { time, loop, guest, log in
       loop.port(messages: 2) { log.write("S1") }
@@ -65,8 +62,7 @@ struct GuestTests {
       log == "| E BT BS S1 BW handledSource | AW BT BS S1 BW handledSource | timedOut | AW BT BS T BW timedOut X")
   }
 
-  // R34, R41, R43, M16, M25, M29
-  @Test("a stop is answered by the next turn, and the guest goes on")
+  @Test("a stop is answered by the next turn, and the guest goes on", .rule(.r34, .r41, .r43, .m16, .m24, .m28))
   func stop() {
     let log = host { _, loop, guest, log in
       loop.keepAlive()
@@ -85,8 +81,7 @@ struct GuestTests {
       log == "| E BT BS BW stopped | AW BT BS BW stopped | AW BT BS BW stopped | AW BT BS BW stopped quiet X")
   }
 
-  // R39, M29
-  @Test("a stop by an observer before the wait is answered by the turn that follows at once")
+  @Test("a stop by an observer before the wait is answered by the turn that follows at once", .rule(.r39, .m28))
   func stopBeforeWait() {
     let log = host { _, loop, guest, log in
       loop.keepAlive()
@@ -98,8 +93,7 @@ struct GuestTests {
     #expect(log == "| E BT BS BW timedOut readable | AW BT BS BW stopped X")
   }
 
-  // M25, M29
-  @Test("on the loop of a stopping thread a turn makes no pass, and the host is notified once")
+  @Test("on the loop of a stopping thread a turn makes no pass, and the host is notified once", .rule(.m24, .m28))
   func stopping() {
     let log = host { _, loop, guest, log in
       loop.keepAlive()
@@ -115,8 +109,7 @@ struct GuestTests {
     #expect(log == "| E BT BS BW timedOut readable | stopped quiet | stopped X")
   }
 
-  // R25, M29
-  @Test("an empty mode is finished, and is served again when something is added to it")
+  @Test("an empty mode is finished, and is served again when something is added to it", .rule(.r25, .m28))
   func empty() {
     let log = host { time, loop, guest, log in
       guest.turn(log)
@@ -133,8 +126,7 @@ struct GuestTests {
       log == "| E BT BS BW finished true | timedOut | finished | timedOut | AW BT BS T BW finished X")
   }
 
-  // R48, M2, M20, M29
-  @Test("a wake-up is one pass: before the wait, after it, and by an observer")
+  @Test("a wake-up is one pass: before the wait, after it, and by an observer", .rule(.r48, .m2, .m20, .m28))
   func wakeUps() {
     let log = host { _, loop, guest, log in
       loop.keepAlive()
@@ -157,8 +149,7 @@ struct GuestTests {
         + "| BT BS BW timedOut readable | AW BT BS BW timedOut quiet X")
   }
 
-  // M2, M29
-  @Test("what is posted by an observer before the wait has its turn at once")
+  @Test("what is posted by an observer before the wait has its turn at once", .rule(.m2, .m28))
   func postedBeforeWait() {
     let log = host { _, loop, guest, log in
       loop.once(.beforeWaiting) { loop.perform { log.write("B") } }
@@ -169,8 +160,7 @@ struct GuestTests {
     #expect(log == "| E BT BS BW finished readable | AW BT BS B BW finished X")
   }
 
-  // M26, M29
-  @Test("a moved date, work for another mode and a call for nothing make no pass")
+  @Test("a moved date, work for another mode and a call for nothing make no pass", .rule(.m25, .m28))
   func noReason() {
     let log = host { time, loop, guest, log in
       let timer = loop.after(.milliseconds(50)) { timer in time.stamp(log, "T") }
@@ -195,8 +185,7 @@ struct GuestTests {
         + "| AW BT BS T40 BW finished X")
   }
 
-  // M29
-  @Test("the time that is left is rounded up to milliseconds")
+  @Test("the time that is left is rounded up to milliseconds", .rule(.m28))
   func timeouts() {
     let log = host { time, loop, guest, log in
       log.write("\(guest.timeoutMilliseconds)")
@@ -219,8 +208,7 @@ struct GuestTests {
     #expect(log == "0 E BT BS BW -1 1 true 7 true true 0 X -1 true")
   }
 
-  // R84, M29
-  @Test("the common pseudo-mode is no mode of a guest, and a dead loop has none")
+  @Test("the common pseudo-mode is no mode of a guest, and a dead loop has none", .rule(.r84, .m28))
   func refused() {
     #expect(failure { () throws(RunLoopError) in _ = try RunLoop.Guest(mode: .common) } == .notAMode(.common))
     let isRefused = onNewThread {

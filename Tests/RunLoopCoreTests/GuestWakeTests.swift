@@ -2,6 +2,7 @@
 
 import CRunLoopSystem
 import Glibc
+import TestRules
 import Testing
 import TestSupport
 
@@ -68,12 +69,10 @@ struct GuestWakeTests {
     },
   ]
 
-  // R45, R50, R70, M2, M3, M26, M29
-  @Test("from another thread, and once", arguments: reasons)
+  @Test("from another thread, and once", .rule(.r45, .r50, .r70, .m2, .m3, .m25, .m28), arguments: reasons)
   func fromAnotherThread(reason: Reason) { #expect(turns(reason, onOwnThread: false) == reason.log) }
 
-  // R45, R50, R70, M2, M3, M26, M29
-  @Test("from the host's own call-outs, and once", arguments: reasons)
+  @Test("from the host's own call-outs, and once", .rule(.r45, .r50, .r70, .m2, .m3, .m25, .m28), arguments: reasons)
   func fromOwnThread(reason: Reason) { #expect(turns(reason, onOwnThread: true) == reason.log) }
 
   /// What the turn logs that follows a reason, in which the descriptor was readable; and it is not before and after.
@@ -97,8 +96,7 @@ struct GuestWakeTests {
     return log.hasSuffix(" X") ? String(log.dropLast(2)) : log
   }
 
-  // R77, M6, M29
-  @Test("a descriptor of the mode that is ready, as long as it is")
+  @Test("a descriptor of the mode that is ready, as long as it is", .rule(.r77, .m6, .m28))
   func descriptor() throws {
     let pipe = try RawPipe()
     let log = host { _, loop, guest, log in
@@ -124,8 +122,7 @@ struct GuestWakeTests {
         + "| AW BT BS D[2] BW handledSource quiet | finished quiet | AW BT BS E[3] BW handledSource X")
   }
 
-  // M29
-  @Test("a host that watches by the edge, in a set of its own, is notified of each reason")
+  @Test("a host that watches by the edge, in a set of its own, is notified of each reason", .rule(.m28))
   func byTheEdge() throws {
     let pipe = try RawPipe()
     let log = host { _, loop, guest, log in
@@ -146,8 +143,7 @@ struct GuestWakeTests {
     #expect(log == "true false | E BT BS BW timedOut" + turn + turn + " X")
   }
 
-  // R14, M29
-  @Test("a deadline, if the guest signals deadlines, and none that was taken back")
+  @Test("a deadline, if the guest signals deadlines, and none that was taken back", .rule(.r14, .m28))
   func deadline() {
     let log = Log()
     onNewThread {
@@ -179,8 +175,9 @@ struct GuestWakeTests {
     #expect(log.text == "T quiet | timedOut armed | timedOut idle quiet")
   }
 
-  // R120, M2, M29
-  @Test("under fire from four threads nothing is lost and nothing is called twice", arguments: [false, true])
+  @Test(
+    "under fire from four threads nothing is lost and nothing is called twice", .rule(.r120, .m2, .m28),
+    arguments: [false, true])
   func underFire(signalsDeadlines: Bool) {
     let perThread = 1000
     let counts = Counter()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -7,8 +8,7 @@ import TestSupport
 
 @Suite("Work that is handed over")
 struct HandOffTests {
-  // M35
-  @Test("all that was handed over before is performed by one source, in step 5")
+  @Test("all that was handed over before is performed by one source, in step 5", .rule(.m34))
   func oneSource() {
     let log = record { _, loop, log in
       for name in ["1", "2", "3"] { loop.handOff(name, log) }
@@ -17,8 +17,7 @@ struct HandOffTests {
     #expect(log == "E BT BS 1 2 3 BT BS BW AW X timedOut")
   }
 
-  // M35, R8
-  @Test("what was handed over counts as a handled source: one run does all of it")
+  @Test("what was handed over counts as a handled source: one run does all of it", .rule(.m34, .r8))
   func handled() {
     let log = record(observing: nil) { _, loop, log in
       for name in ["1", "2", "3"] { loop.handOff(name, log) }
@@ -30,8 +29,7 @@ struct HandOffTests {
     #expect(log == "1 2 3 handledSource timedOut")
   }
 
-  // M35, R25, R28
-  @Test("the first hand-off leaves a source in its mode, which is not empty from then on")
+  @Test("the first hand-off leaves a source in its mode, which is not empty from then on", .rule(.m34, .r25, .r28))
   func keepsAlive() {
     let log = record(observing: nil) { time, loop, log in
       loop.run(log)
@@ -46,8 +44,7 @@ struct HandOffTests {
     #expect(log == "finished 1 timedOut timedOut 2000 0 finished 2 timedOut")
   }
 
-  // M35, R101, R102
-  @Test("work for the common modes keeps every mode alive that is or becomes common")
+  @Test("work for the common modes keeps every mode alive that is or becomes common", .rule(.m34, .r101, .r102))
   func common() throws {
     let log = record(observing: nil) { _, loop, log in
       loop.handOff("1", log, inModes: [.common])
@@ -60,8 +57,7 @@ struct HandOffTests {
     #expect(log == "1 timedOut 2 timedOut finished")
   }
 
-  // M35
-  @Test("work for several modes is performed once, in the first of them that runs")
+  @Test("work for several modes is performed once, in the first of them that runs", .rule(.m34))
   func once() {
     let log = record(observing: nil) { _, loop, log in
       loop.handOff("1", log, inModes: ["a", "b", .common])
@@ -74,8 +70,8 @@ struct HandOffTests {
     #expect(log == "1 2 timedOut timedOut 3 timedOut")
   }
 
-  // M35, R64, R65
-  @Test("what is handed over meanwhile signals the source again: it is performed by the next pass")
+  @Test(
+    "what is handed over meanwhile signals the source again: it is performed by the next pass", .rule(.m34, .r64, .r65))
   func meanwhile() {
     let log = record { _, loop, log in
       _ = loop.handOff(inModes: [.default]) {
@@ -87,8 +83,7 @@ struct HandOffTests {
     #expect(log == "E BT BS 1 BT BS 2 BT BS BW AW X timedOut")
   }
 
-  // M35, R67
-  @Test("a run that is nested in a piece of the work performs the rest")
+  @Test("a run that is nested in a piece of the work performs the rest", .rule(.m34, .r67))
   func nested() {
     let log = record(observing: nil) { _, loop, log in
       _ = loop.handOff(inModes: [.default]) {
@@ -102,8 +97,7 @@ struct HandOffTests {
     #expect(log == "1 [ 2 3 timedOut ] timedOut")
   }
 
-  // M35, R39
-  @Test("a stop between two pieces is answered after the call-out")
+  @Test("a stop between two pieces is answered after the call-out", .rule(.m34, .r39))
   func stop() {
     let log = record { _, loop, log in
       _ = loop.handOff(inModes: [.default]) {
@@ -116,8 +110,7 @@ struct HandOffTests {
     #expect(log == "E BT BS 1 2 X stopped")
   }
 
-  // M35, R62
-  @Test("the source stands among the others by its order, and then by its first signal")
+  @Test("the source stands among the others by its order, and then by its first signal", .rule(.m34, .r62))
   func order() {
     let log = record(observing: nil) { _, loop, log in
       loop.signalled(order: 1) { log.write("later") }
@@ -131,8 +124,7 @@ struct HandOffTests {
     #expect(log == "first before 1 2 behind later timedOut")
   }
 
-  // M35, R9
-  @Test("a run that returns after a source performs the hand-offs or another source, in their order")
+  @Test("a run that returns after a source performs the hand-offs or another source, in their order", .rule(.m34, .r9))
   func oneSourceInEachRun() {
     let log = record(observing: nil) { _, loop, log in
       loop.handOff("1", log)
@@ -146,8 +138,7 @@ struct HandOffTests {
     #expect(log == "1 2 handledSource S0 handledSource timedOut")
   }
 
-  // M35, R6
-  @Test("blocks and jobs come before the work that was handed over, whichever was posted first")
+  @Test("blocks and jobs come before the work that was handed over, whichever was posted first", .rule(.m34, .r6))
   func notInOrderWithBlocks() {
     let log = record(observing: nil) { _, loop, log in
       loop.handOff("1", log)
@@ -157,8 +148,7 @@ struct HandOffTests {
     #expect(log == "B 1 timedOut")
   }
 
-  // M35, R54, M3
-  @Test("a hand-off wakes a sleeping loop, and makes no descriptor")
+  @Test("a hand-off wakes a sleeping loop, and makes no descriptor", .rule(.m34, .r54, .m3))
   func wakes() {
     let running = RunningLoop { loop, log in
       loop.observe(log)
@@ -172,8 +162,7 @@ struct HandOffTests {
     #expect(running.result() == "E BT BS BW AW BT BS 1 X stopped")
   }
 
-  // M14, M35
-  @Test("work that is left at the thread's end is dropped and counted, and rejected from then on")
+  @Test("work that is left at the thread's end is dropped and counted, and rejected from then on", .rule(.m14, .m34))
   func dropped() {
     let log = Log()
     let loop = onVirtualTime { _, loop in
@@ -188,8 +177,7 @@ struct HandOffTests {
     #expect(log.text == "")
   }
 
-  // M35
-  @Test("work that waits for another mode is none for this one")
+  @Test("work that waits for another mode is none for this one", .rule(.m34))
   func otherMode() {
     let passes = onVirtualTime { _, loop in
       for _ in 0..<100_000 { _ = loop.handOff(inModes: ["other"]) {} }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -20,9 +21,8 @@ struct HandOverOrderTests {
     }
   }
 
-  // M1, M19
   @Test(
-    "a block or a job comes before what became ready after it, in the same pass",
+    "a block or a job comes before what became ready after it, in the same pass", .rule(.m1, .m19),
     arguments: [
       ("BP", "E BT BS BW AW B P BT BS BW AW X timedOut"),
       ("BD", "E BT BS BW AW B D BT BS BW AW X timedOut"),
@@ -36,9 +36,8 @@ struct HandOverOrderTests {
     #expect(trace(of: actions) == expected)
   }
 
-  // M19, M35
   @Test(
-    "a source or a hand-off comes before what became ready after it, which waits for the next pass",
+    "a source or a hand-off comes before what became ready after it, which waits for the next pass", .rule(.m19, .m34),
     arguments: [
       ("SP", "E BT BS BW AW BT BS S P BT BS BW AW X timedOut"),
       ("SD", "E BT BS BW AW BT BS S D BT BS BW AW X timedOut"),
@@ -51,9 +50,8 @@ struct HandOverOrderTests {
     #expect(trace(of: actions) == expected)
   }
 
-  // M1, M19, M35
   @Test(
-    "an event comes before what was posted after it",
+    "an event comes before what was posted after it", .rule(.m1, .m19, .m34),
     arguments: [
       ("PB", "E BT BS BW AW P B BT BS BW AW X timedOut"),
       ("DB", "E BT BS BW AW D B BT BS BW AW X timedOut"),
@@ -69,9 +67,8 @@ struct HandOverOrderTests {
     #expect(trace(of: actions) == expected)
   }
 
-  // M19
   @Test(
-    "a run that returns after a source makes one more round of observers for what has woken it",
+    "a run that returns after a source makes one more round of observers for what has woken it", .rule(.m19),
     arguments: [
       ("SP", "E BT BS BW AW BT BS S P X handledSource"), ("SD", "E BT BS BW AW BT BS S D X handledSource"),
       ("HP", "E BT BS BW AW BT BS H P X handledSource"), ("HD", "E BT BS BW AW BT BS H D X handledSource"),
@@ -82,14 +79,12 @@ struct HandOverOrderTests {
     #expect(trace(of: actions, returnAfterSourceHandled: true) == expected)
   }
 
-  // M19
-  @Test("the same for a loop that watches no descriptor", arguments: ["BP", "SP", "HP", "BT", "PB", "PH"])
+  @Test("the same for a loop that watches no descriptor", .rule(.m19), arguments: ["BP", "SP", "HP", "BT", "PB", "PH"])
   func withoutSet(actions: String) {
     #expect(trace(of: actions, isWatching: false) == trace(of: actions))
   }
 
-  // M19
-  @Test("a bare wake-up, and a post for another mode, leave the order as it is")
+  @Test("a bare wake-up, and a post for another mode, leave the order as it is", .rule(.m19))
   func unknownCause() {
     #expect(trace(of: "WD") == "E BT BS BW AW D BT BS BW AW X timedOut")
     #expect(trace(of: "WP") == "E BT BS BW AW P BT BS BW AW X timedOut")
@@ -105,8 +100,9 @@ struct HandOverOrderTests {
     #expect(elsewhere == "E BT BS BW AW P B BT BS BW AW X timedOut")
   }
 
-  // M19
-  @Test("serving is put off once for a signal that is gone when its turn comes, and not again in the pass after")
+  @Test(
+    "serving is put off once for a signal that is gone when its turn comes, and not again in the pass after",
+    .rule(.m19))
   func neverTwice() {
     let log = record { time, loop, log in
       let port = loop.port(messages: 0) { log.write("P") }
@@ -130,8 +126,7 @@ struct HandOverOrderTests {
     #expect(log == "E BT BS BW AW BT BS BW AW P BT BS S BT BS BW AW X timedOut")
   }
 
-  // M19
-  @Test("what has woken an outer run is forgotten when an observer of it runs the loop")
+  @Test("what has woken an outer run is forgotten when an observer of it runs the loop", .rule(.m19))
   func nestedInObserver() {
     let log = record { time, loop, log in
       guard let scene = try? Scene(loop, log, isWatching: true) else { return log.write("no pipe") }

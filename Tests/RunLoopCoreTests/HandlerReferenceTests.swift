@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Synchronization
+import TestRules
 import Testing
 
 @testable import RunLoopCore
 
 @Suite("The reference")
 struct HandlerReferenceTests {
-  // M22
-  @Test("nobody inside: who closes it releases, and nobody enters any more")
+  @Test("nobody inside: who closes it releases, and nobody enters any more", .rule(.m22))
   func closedEmpty() {
     let reference = Shared()
     #expect(reference.isOpen)
@@ -18,8 +18,7 @@ struct HandlerReferenceTests {
     #expect(reference.close() == .already)
   }
 
-  // M22
-  @Test("somebody inside: who leaves last releases")
+  @Test("somebody inside: who leaves last releases", .rule(.m22))
   func closedWithin() {
     let reference = Shared()
     #expect(reference.enter())
@@ -33,8 +32,7 @@ struct HandlerReferenceTests {
     #expect(reference.close() == .already)
   }
 
-  // M22
-  @Test("entered and left before, it is as new")
+  @Test("entered and left before, it is as new", .rule(.m22))
   func leftBefore() {
     let reference = Shared()
     for _ in 0..<3 {
@@ -45,8 +43,7 @@ struct HandlerReferenceTests {
     #expect(reference.close() == .release)
   }
 
-  // M22
-  @Test("of many threads one is to release, when nobody is inside", .timeLimit(.minutes(20)))
+  @Test("of many threads one is to release, when nobody is inside", .rule(.m22), .timeLimit(.minutes(20)))
   func threads() {
     for _ in 0..<100 {
       let shared = Shared()

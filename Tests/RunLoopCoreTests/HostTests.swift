@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import TestRules
 import TestSupport
 import Testing
 
@@ -87,8 +88,7 @@ struct HostTests {
   }
 
   #if DEBUG
-    // R114, M7
-    @Test("a host that needs descriptors is not made without them, and is made when there are some")
+    @Test("a host that needs descriptors is not made without them, and is made when there are some", .rule(.r114, .m7))
     func descriptorsForHost() {
       let log = onNewThread {
         let (log, plan, loop) = (Log(), FaultPlan(), RunLoop.current)
@@ -111,8 +111,9 @@ struct HostTests {
     }
   #endif
 
-  // R28, R29
-  @Test("the last item that leaves in a call-out of the host ends the run, as it would at the end of a pass")
+  @Test(
+    "the last item that leaves in a call-out of the host ends the run, as it would at the end of a pass",
+    .rule(.r28, .r29))
   func lastItemGoesDuringTheWait() {
     let log = hosted { loop, host, log in
       let source = loop.keepAlive()
@@ -126,8 +127,7 @@ struct HostTests {
     #expect(log == "timedOut finished woken finished")
   }
 
-  // R5, M3
-  @Test("what is kept alive by the host alone sleeps until its end")
+  @Test("what is kept alive by the host alone sleeps until its end", .rule(.r5, .m3))
   func keptAliveByHost() {
     let log = hosted { loop, host, log in
       host.isAlive = true
@@ -138,8 +138,7 @@ struct HostTests {
     #expect(log == "asleep stopped finished")
   }
 
-  // R5, M3
-  @Test("an item that is added and leaves while the host is asked changes nothing")
+  @Test("an item that is added and leaves while the host is asked changes nothing", .rule(.r5, .m3))
   func itemComesAndGoesWhileAsked() {
     let log = hosted { loop, host, log in
       host.isAlive = true
@@ -149,8 +148,9 @@ struct HostTests {
     #expect(log == "asleep stopped")
   }
 
-  // R5, R9, M3
-  @Test("what wakes the loop at its last look before it sleeps is not lost", arguments: ["wake", "stop"])
+  @Test(
+    "what wakes the loop at its last look before it sleeps is not lost", .rule(.r5, .r9, .m3),
+    arguments: ["wake", "stop"])
   func wokenAtLastLook(by means: String) {
     let log = hosted { loop, host, log in
       loop.keepAlive()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -27,8 +28,7 @@ struct InboxTests {
     }
   }
 
-  // M21
-  @Test("a closed inbox takes nothing more, and gives what it has")
+  @Test("a closed inbox takes nothing more, and gives what it has", .rule(.m21))
   func closed() {
     let inbox = Inbox()
     let reader = Reader()
@@ -40,8 +40,7 @@ struct InboxTests {
     inbox.checkInvariants()
   }
 
-  // M21
-  @Test("a block that is rejected is released at once")
+  @Test("a block that is rejected is released at once", .rule(.m21))
   func refused() {
     let log = Log()
     let inbox = Inbox()
@@ -51,8 +50,7 @@ struct InboxTests {
     #expect(log.text == "released")
   }
 
-  // R53, M3
-  @Test("of four producers nothing is lost, and each one's order is kept")
+  @Test("of four producers nothing is lost, and each one's order is kept", .rule(.r53, .m3))
   func producers() {
     let inbox = Inbox()
     let reader = Reader()
@@ -79,8 +77,7 @@ struct InboxTests {
     inbox.checkInvariants()
   }
 
-  // M14, M21
-  @Test("what races with the closing is either taken or rejected, never neither")
+  @Test("what races with the closing is either taken or rejected, never neither", .rule(.m14, .m21))
   func racingClose() {
     for _ in 0..<20 {
       let inbox = Inbox()

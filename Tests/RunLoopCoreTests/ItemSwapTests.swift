@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -11,8 +12,8 @@ struct ItemSwapTests {
     case removed, removedFromCommon, invalidated
   }
 
-  // R28c, R50
-  @Test("a run keeps going when its only timer leaves and another comes", arguments: Leaving.allCases)
+  @Test(
+    "a run keeps going when its only timer leaves and another comes", .rule(.r28c, .r50), arguments: Leaving.allCases)
   func timer(leaving: Leaving) {
     let log = record { time, loop, log in
       let mode: RunLoop.Mode = leaving == .removedFromCommon ? .common : .default
@@ -30,8 +31,7 @@ struct ItemSwapTests {
     #expect(log == "E BT BS BW true AW T30 X finished")
   }
 
-  // R28c, R50
-  @Test("a run keeps going when its only descriptor source leaves and another comes")
+  @Test("a run keeps going when its only descriptor source leaves and another comes", .rule(.r28c, .r50))
   func descriptor() throws {
     let pipes = (old: try RawPipe(), new: try RawPipe())
     let running = RunningLoop { loop, log in
@@ -50,8 +50,7 @@ struct ItemSwapTests {
     #expect(running.result() == "E BT BS BW AW D X stopped")
   }
 
-  // R28c, R50
-  @Test("a worker whose only timer is replaced repeatedly keeps its run", arguments: [false, true])
+  @Test("a worker whose only timer is replaced repeatedly keeps its run", .rule(.r28c, .r50), arguments: [false, true])
   func worker(invalidates: Bool) {
     let rounds = 200
     let result = onNewThread {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Synchronization
+import TestRules
 import Testing
 import TestSupport
 
@@ -42,8 +43,7 @@ struct LookingTests {
     return (loop.value.unsafelyUnwrapped, thread)
   }
 
-  // R33, R44, R45, M2
-  @Test("two loops that post to each other and look lose nothing")
+  @Test("two loops that post to each other and look lose nothing", .rule(.r33, .r44, .r45, .m2))
   func roundTrips() {
     let (here, hereThread) = LookingTests.startEagerLoop()
     let (there, thereThread) = LookingTests.startEagerLoop()
@@ -66,8 +66,7 @@ struct LookingTests {
     #expect(thereThread.result() > 0)
   }
 
-  // R44, R45, R46, M2
-  @Test("wake-ups, timers that are moved, signals and stops reach a loop that looks")
+  @Test("wake-ups, timers that are moved, signals and stops reach a loop that looks", .rule(.r44, .r45, .r46, .m2))
   func everything() {
     let (loop, thread) = LookingTests.startEagerLoop()
     let performed = Counter()
@@ -87,8 +86,7 @@ struct LookingTests {
     #expect(thread.result() > 0)
   }
 
-  // R33
-  @Test("a loop that looks is waiting, and one that has looked in vain sleeps")
+  @Test("a loop that looks is waiting, and one that has looked in vain sleeps", .rule(.r33))
   func isWaiting() {
     let (loop, thread) = LookingTests.startEagerLoop()
     waitUntil { loop.isWaiting && loop.statistics.looks > 0 }
@@ -98,8 +96,7 @@ struct LookingTests {
     #expect(thread.result() > 0)
   }
 
-  // M6
-  @Test("a descriptor that becomes ready reaches a loop that looks, and one that sleeps behind its look")
+  @Test("a descriptor that becomes ready reaches a loop that looks, and one that sleeps behind its look", .rule(.m6))
   func descriptors() throws {
     let pipe = try RawPipe()
     let reads = Counter()

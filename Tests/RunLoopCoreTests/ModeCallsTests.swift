@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 
 @testable import RunLoopCore
@@ -25,9 +26,8 @@ struct ModeCallsTests {
     return (log, calls)
   }
 
-  // R72, R73
   @Test(
-    "a history begins these calls",
+    "a history begins these calls", .rule(.r72, .r73),
     arguments: [
       // Entering and leaving, each told in time.
       ("eb", "s"), ("ebrb", "s-"), ("ebrlb", "sc"), ("ebrlbrb", "sc-"), ("ebrlbreb", "scs"),
@@ -42,8 +42,9 @@ struct ModeCallsTests {
     ])
   func table(history: String, begun: String) { #expect(play(history).log == begun) }
 
-  // R72, R73
-  @Test("every history of nine events has its calls in turn, and in the end as many cancels as schedules")
+  @Test(
+    "every history of nine events has its calls in turn, and in the end as many cancels as schedules", .rule(.r72, .r73)
+  )
   func everyHistory() {
     var histories = 0
     extend(ModeCalls(), isIn: false, begun: [], left: 9) { calls, isIn, begun in

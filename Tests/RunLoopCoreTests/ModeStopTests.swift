@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -7,8 +8,7 @@ import TestSupport
 
 @Suite("A stop of a mode", .timeLimit(.minutes(20)))
 struct ModeStopTests {
-  // R42, M16
-  @Test("a stop of a mode before the run ends it before its first pass, once")
+  @Test("a stop of a mode before the run ends it before its first pass, once", .rule(.r42, .m16))
   func beforeRun() {
     let log = record { _, loop, log in
       loop.keepAlive()
@@ -19,8 +19,7 @@ struct ModeStopTests {
     #expect(log == "E X stopped E BT BS BW AW X timedOut")
   }
 
-  // R42
-  @Test("a stop of the mode at the entry ends the run before its first pass")
+  @Test("a stop of the mode at the entry ends the run before its first pass", .rule(.r42))
   func atEntry() {
     let log = record { _, loop, log in
       loop.keepAlive()
@@ -30,8 +29,7 @@ struct ModeStopTests {
     #expect(log == "E X stopped")
   }
 
-  // R42
-  @Test("a stop of the mode ends the sleep and the run")
+  @Test("a stop of the mode ends the sleep and the run", .rule(.r42))
   func asleep() {
     let log = record { time, loop, log in
       loop.keepAlive()
@@ -42,8 +40,7 @@ struct ModeStopTests {
     #expect(log == "E BT BS BW AW X stopped 5")
   }
 
-  // R42
-  @Test("a stop of the mode before the wait lets the pass end without a sleep")
+  @Test("a stop of the mode before the wait lets the pass end without a sleep", .rule(.r42))
   func beforeWaiting() {
     let log = record { time, loop, log in
       loop.keepAlive()
@@ -54,8 +51,7 @@ struct ModeStopTests {
     #expect(log == "E BT BS BW AW X stopped 0")
   }
 
-  // R42
-  @Test("a stop of a mode waits for a run that consumes it")
+  @Test("a stop of a mode waits for a run that consumes it", .rule(.r42))
   func kept() {
     let log = record(observing: nil) { _, loop, log in
       loop.keepAlive()
@@ -69,8 +65,7 @@ struct ModeStopTests {
     #expect(log == "timedOut timedOut stopped timedOut")
   }
 
-  // R42, M20
-  @Test("a stop of another mode costs no pass")
+  @Test("a stop of another mode costs no pass", .rule(.r42, .m20))
   func otherMode() {
     let log = record { time, loop, log in
       loop.keepAlive()
@@ -80,8 +75,7 @@ struct ModeStopTests {
     #expect(log == "E BT BS BW AW X timedOut")
   }
 
-  // R42
-  @Test("a stop of the outer mode passes the nested run by")
+  @Test("a stop of the outer mode passes the nested run by", .rule(.r42))
   func outerMode() {
     let log = record { time, loop, log in
       loop.keepAlive("inner")
@@ -92,8 +86,7 @@ struct ModeStopTests {
     #expect(log == "E BT BS [ timedOut ] X stopped")
   }
 
-  // R42
-  @Test("a stop of a mode that runs twice ends the inner run")
+  @Test("a stop of a mode that runs twice ends the inner run", .rule(.r42))
   func sameModeTwice() {
     let log = record(observing: nil) { time, loop, log in
       time.at(.milliseconds(5)) { loop.stop(mode: .default) }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Synchronization
+import TestRules
 import Testing
 import TestSupport
 
@@ -8,8 +9,9 @@ import TestSupport
 
 @Suite("The table of modes", .timeLimit(.minutes(20)))
 struct ModeTableTests {
-  // R21, R22, R23, R83, R101, R102, R103, R104, R105, M9
-  @Test("against plain lists: items come, go and are invalidated, modes become common", arguments: 1...8)
+  @Test(
+    "against plain lists: items come, go and are invalidated, modes become common",
+    .rule(.r21, .r22, .r23, .r83, .r101, .r102, .r103, .r104, .r105, .m9), arguments: 1...8)
   func model(seed: UInt64) {
     onVirtualTime { _, loop in
       var random = SplitMix64(seed: seed)
@@ -44,8 +46,8 @@ struct ModeTableTests {
     }
   }
 
-  // R101, R102, R120
-  @Test("while one thread makes items common and one modes, every item enters every mode once")
+  @Test(
+    "while one thread makes items common and one modes, every item enters every mode once", .rule(.r101, .r102, .r120))
   func racingCommonModes() {
     let items = (0..<200).map { AnyItem($0) }
     let modes = (0..<100).map { RunLoop.Mode("mode \($0)") }
@@ -61,8 +63,9 @@ struct ModeTableTests {
     }
   }
 
-  // R99b, R104, R105, R120, M8
-  @Test("of two threads' random changes each finds its own items where it has put them", arguments: 1...3)
+  @Test(
+    "of two threads' random changes each finds its own items where it has put them",
+    .rule(.r99b, .r104, .r105, .r120, .m8), arguments: 1...3)
   func twoThreads(seed: UInt64) {
     let modes: [RunLoop.Mode] = [.default, "A", "B"]
     onVirtualTime { _, loop in

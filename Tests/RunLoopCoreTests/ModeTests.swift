@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -7,8 +8,7 @@ import TestSupport
 
 @Suite("Modes", .timeLimit(.minutes(20)))
 struct ModeTests {
-  // R20
-  @Test("modes are the same when their names are")
+  @Test("modes are the same when their names are", .rule(.r20))
   func names() {
     let log = record(observing: nil) { _, loop, log in
       loop.signalled(mode: RunLoop.Mode("a")) { log.write("S0") }
@@ -17,8 +17,7 @@ struct ModeTests {
     #expect(log == "S0 timedOut")
   }
 
-  // R20
-  @Test("a run serves what is in its mode, and nothing else")
+  @Test("a run serves what is in its mode, and nothing else", .rule(.r20))
   func separate() {
     let log = record { _, loop, log in
       loop.signalled { log.write("default") }
@@ -30,8 +29,7 @@ struct ModeTests {
     #expect(log == "a timedOut")
   }
 
-  // R21
-  @Test("a new loop has the default mode, and only that is common")
+  @Test("a new loop has the default mode, and only that is common", .rule(.r21))
   func new() {
     let log = record(observing: nil) { _, loop, log in
       log.write("\(loop.modes)")
@@ -42,8 +40,7 @@ struct ModeTests {
     #expect(log == "[kCFRunLoopDefaultMode] kCFRunLoopDefaultMode 1")
   }
 
-  // R22, R30
-  @Test("items, blocks and stops make the modes that they name")
+  @Test("items, blocks and stops make the modes that they name", .rule(.r22, .r30))
   func made() {
     let modes = onVirtualTime { _, loop in
       loop.keepAlive("source")
@@ -57,8 +54,7 @@ struct ModeTests {
     #expect(modes == [.default, "source", "timer", "observer", "port", "block 1", "block 2", "stop"])
   }
 
-  // R22
-  @Test("asking, removing, running and making common make no mode")
+  @Test("asking, removing, running and making common make no mode", .rule(.r22))
   func notMade() {
     let modes = onVirtualTime { _, loop in
       let source = RunLoop.Source {}
@@ -72,8 +68,7 @@ struct ModeTests {
     #expect(modes == [.default])
   }
 
-  // R22, R101
-  @Test("a common mode is made by the first common item")
+  @Test("a common mode is made by the first common item", .rule(.r22, .r101))
   func madeByCommonItem() {
     let modes = onVirtualTime { _, loop in
       try? loop.addCommonMode("a")
@@ -83,9 +78,8 @@ struct ModeTests {
     #expect(modes == [.default, "a"])
   }
 
-  // R30, R100, M11
   @Test(
-    "the common pseudo-mode is never a mode, whatever names it",
+    "the common pseudo-mode is never a mode, whatever names it", .rule(.r30, .r100, .m11),
     arguments: [RunLoop.Mode.common, "kCFRunLoopCommonModes"])
   func pseudoMode(mode: RunLoop.Mode) {
     let log = record(observing: nil) { _, loop, log in
@@ -99,8 +93,7 @@ struct ModeTests {
     #expect(log == "a kCFRunLoopDefaultMode B1 B2 S0 timedOut")
   }
 
-  // R23
-  @Test("a mode stays when it is empty")
+  @Test("a mode stays when it is empty", .rule(.r23))
   func stays() {
     let modes = onVirtualTime { _, loop in
       let source = loop.keepAlive("a")
@@ -110,8 +103,7 @@ struct ModeTests {
     #expect(modes == [.default, "a"])
   }
 
-  // R31
-  @Test("the current mode is the innermost one, restored afterwards, and can be read from any thread")
+  @Test("the current mode is the innermost one, restored afterwards, and can be read from any thread", .rule(.r31))
   func current() {
     let log = record(observing: nil) { _, loop, log in
       let write = { @Sendable in log.write(onNewThread { loop.currentMode?.rawValue ?? "none" }) }
@@ -130,8 +122,7 @@ struct ModeTests {
     #expect(log == "none outer inner inner outer none")
   }
 
-  // R32
-  @Test("the next deadline of a mode is that of its first timer")
+  @Test("the next deadline of a mode is that of its first timer", .rule(.r32))
   func nextDeadline() {
     let log = record(observing: nil) { _, loop, log in
       log.write(loop.deadline(.default))
@@ -143,8 +134,7 @@ struct ModeTests {
     #expect(log == "none 1000 1 none none")
   }
 
-  // R32
-  @Test("a timer that is being called still counts for the next deadline")
+  @Test("a timer that is being called still counts for the next deadline", .rule(.r32))
   func nextDeadlineWhileFiring() {
     let log = record(observing: nil) { _, loop, log in
       loop.after(.seconds(9)) { _ in }
@@ -155,8 +145,7 @@ struct ModeTests {
     #expect(log == "5 timedOut 9000")
   }
 
-  // R32, R93
-  @Test("the next deadline is the date as it was set, also in the past")
+  @Test("the next deadline is the date as it was set, also in the past", .rule(.r32, .r93))
   func nextDeadlineInThePast() {
     let log = record(observing: nil) { time, loop, log in
       time.advance(by: .seconds(10))
@@ -167,8 +156,7 @@ struct ModeTests {
     #expect(log == "9000 9000 finished")
   }
 
-  // R33
-  @Test("a loop is waiting only between the observers before and after the wait")
+  @Test("a loop is waiting only between the observers before and after the wait", .rule(.r33))
   func isWaiting() {
     let log = record(observing: nil) { time, loop, log in
       let write = { @Sendable (entry: String) in log.write("\(entry):\(onNewThread { loop.isWaiting })") }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -7,8 +8,7 @@ import TestSupport
 
 @Suite("Nested runs", .timeLimit(.minutes(20)))
 struct NestedRunTests {
-  // R35
-  @Test("a stop ends the innermost run only")
+  @Test("a stop ends the innermost run only", .rule(.r35))
   func stop() {
     let log = record { time, loop, log in
       loop.keepAlive("inner")
@@ -19,8 +19,7 @@ struct NestedRunTests {
     #expect(log == "E BT BS [ stopped ] BT BS BW AW X timedOut")
   }
 
-  // R36
-  @Test("a stop of the outer run passes a later nested run by, and is kept")
+  @Test("a stop of the outer run passes a later nested run by, and is kept", .rule(.r36))
   func stopOuter() {
     let log = record { _, loop, log in
       loop.keepAlive("inner")
@@ -33,8 +32,7 @@ struct NestedRunTests {
     #expect(log == "E BT BS [ timedOut ] X stopped")
   }
 
-  // R38, R35
-  @Test("a stop at the exit of a nested run reaches no other run")
+  @Test("a stop at the exit of a nested run reaches no other run", .rule(.r38, .r35))
   func stopAtExit() {
     let log = record { _, loop, log in
       loop.keepAlive("inner")
@@ -45,8 +43,7 @@ struct NestedRunTests {
     #expect(log == "E BT BS [ timedOut ] BT BS BW AW X timedOut")
   }
 
-  // R91
-  @Test("a nested run of the same mode has its own entry and exit")
+  @Test("a nested run of the same mode has its own entry and exit", .rule(.r91))
   func sameMode() {
     let log = record(observing: nil) { _, loop, log in
       loop.observe(log, [.entry, .exit])
@@ -56,8 +53,7 @@ struct NestedRunTests {
     #expect(log == "E E X X")
   }
 
-  // R108
-  @Test("the timeout of a nested run is its own, and the outer run is late for it")
+  @Test("the timeout of a nested run is its own, and the outer run is late for it", .rule(.r108))
   func timeouts() {
     let log = record { time, loop, log in
       loop.keepAlive("inner")
@@ -68,8 +64,7 @@ struct NestedRunTests {
     #expect(log == "E BT BS BW AW [ timedOut ] X timedOut 55")
   }
 
-  // R108
-  @Test("the results of nested runs are independent")
+  @Test("the results of nested runs are independent", .rule(.r108))
   func results() {
     let log = record { _, loop, log in
       loop.signalled(mode: "inner") { log.write("S0") }
@@ -91,8 +86,7 @@ struct NestedRunTests {
     case source, block, timer, port
   }
 
-  // R108
-  @Test("a run may be nested in any call-out, in another mode", arguments: CallOut.allCases)
+  @Test("a run may be nested in any call-out, in another mode", .rule(.r108), arguments: CallOut.allCases)
   func anyCallOut(callOut: CallOut) {
     let log = record(observing: nil) { _, loop, log in
       let nest = { @Sendable in loop.nest(log, mode: "inner") }
@@ -116,8 +110,7 @@ struct NestedRunTests {
     #expect(log == "[ timedOut ] timedOut none")
   }
 
-  // R108
-  @Test("runs nest as deep as they like")
+  @Test("runs nest as deep as they like", .rule(.r108))
   func deep() {
     let log = record(observing: nil) { _, loop, log in
       let source = Box<RunLoop.Source?>(nil)
@@ -136,8 +129,7 @@ struct NestedRunTests {
     #expect(log == "handledSource 100 none")
   }
 
-  // R109
-  @Test("a timer is skipped by runs nested in it; another one fires there and not again")
+  @Test("a timer is skipped by runs nested in it; another one fires there and not again", .rule(.r109))
   func timers() {
     let log = record(observing: nil) { time, loop, log in
       loop.every(.milliseconds(5)) { timer in
@@ -151,8 +143,7 @@ struct NestedRunTests {
     #expect(log == "a [ b timedOut ] a finished 20")
   }
 
-  // R3, R108
-  @Test("a nested run does not change how the outer one goes on")
+  @Test("a nested run does not change how the outer one goes on", .rule(.r3, .r108))
   func outerKeepsItsKind() {
     let log = record { _, loop, log in
       loop.keepAlive("inner")
@@ -164,8 +155,7 @@ struct NestedRunTests {
     #expect(log == "E BT BS [ timedOut ] a X handledSource")
   }
 
-  // R47, R108, M20
-  @Test("a wake-up for a run nested after the wait costs the outer loop no pass")
+  @Test("a wake-up for a run nested after the wait costs the outer loop no pass", .rule(.r47, .r108, .m20))
   func wakeUp() {
     let log = record { time, loop, log in
       loop.keepAlive("inner")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -24,8 +25,9 @@ struct ObserverTableTests {
     }
   }
 
-  // R83
-  @Test("are listed by their order, and those of one order as they came, also when they have left and come again")
+  @Test(
+    "are listed by their order, and those of one order as they came, also when they have left and come again",
+    .rule(.r83))
   func order() {
     var table = ObserverTable<Member>()
     let looks = Counter()
@@ -43,8 +45,9 @@ struct ObserverTableTests {
     #expect(table.isEmpty)
   }
 
-  // R83
-  @Test("come and go with a number of looks at others that does not grow with their number", arguments: [1000, 20_000])
+  @Test(
+    "come and go with a number of looks at others that does not grow with their number", .rule(.r83),
+    arguments: [1000, 20_000])
   func cost(count: Int) {
     var table = ObserverTable<Member>()
     let looks = Counter()
@@ -59,8 +62,7 @@ struct ObserverTableTests {
     #expect(looks.value - inserted < 12 * count)
   }
 
-  // R85
-  @Test("a stage calls those that stood in the mode when it began, and the next stage the others")
+  @Test("a stage calls those that stood in the mode when it began, and the next stage the others", .rule(.r85))
   func snapshot() {
     let log = record(observing: nil) { _, loop, log in
       loop.keepAlive()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -7,8 +8,7 @@ import TestSupport
 
 @Suite("Observers", .timeLimit(.minutes(20)))
 struct ObserverTests {
-  // R83
-  @Test("observers are called by order, and among equals as they were added")
+  @Test("observers are called by order, and among equals as they were added", .rule(.r83))
   func order() {
     let log = record(observing: nil) { _, loop, log in
       loop.keepAlive()
@@ -20,8 +20,7 @@ struct ObserverTests {
     #expect(log == "a b c d e")
   }
 
-  // R83
-  @Test("an observer is called at the stages that it asked for", arguments: RunLoop.Activity.stages)
+  @Test("an observer is called at the stages that it asked for", .rule(.r83), arguments: RunLoop.Activity.stages)
   func stages(activity: RunLoop.Activity) {
     let log = record(observing: nil) { _, loop, log in
       loop.keepAlive()
@@ -31,14 +30,13 @@ struct ObserverTests {
     #expect(log == activity.letter)
   }
 
-  // R83
-  @Test("the stages have Core Foundation's numbers")
+  @Test("the stages have Core Foundation's numbers", .rule(.r83))
   func numbers() {
     #expect(RunLoop.Activity.stages.map(\.rawValue) == [1, 2, 4, 32, 64, 128])
   }
 
-  // R84
-  @Test("an observer that does not repeat is called once, at the first of its stages, and is valid meanwhile")
+  @Test(
+    "an observer that does not repeat is called once, at the first of its stages, and is valid meanwhile", .rule(.r84))
   func once() {
     let log = record(observing: nil) { _, loop, log in
       loop.keepAlive()
@@ -52,8 +50,7 @@ struct ObserverTests {
     #expect(log == "E:true:true timedOut false:false")
   }
 
-  // R85
-  @Test("an observer that an earlier one removes is still called at this stage, and then no more")
+  @Test("an observer that an earlier one removes is still called at this stage, and then no more", .rule(.r85))
   func removed() {
     let log = record(observing: nil) { _, loop, log in
       loop.keepAlive()
@@ -65,8 +62,7 @@ struct ObserverTests {
     #expect(log == "E BT timedOut")
   }
 
-  // R85
-  @Test("an observer that an earlier one invalidates is not called any more")
+  @Test("an observer that an earlier one invalidates is not called any more", .rule(.r85))
   func invalidated() {
     let log = record(observing: nil) { _, loop, log in
       loop.keepAlive()
@@ -78,8 +74,7 @@ struct ObserverTests {
     #expect(log == "E timedOut")
   }
 
-  // R85
-  @Test("an observer that is added at a stage is called from the next one on")
+  @Test("an observer that is added at a stage is called from the next one on", .rule(.r85))
   func added() {
     let log = record(observing: nil) { _, loop, log in
       loop.keepAlive()
@@ -89,8 +84,7 @@ struct ObserverTests {
     #expect(log == "BS BW AW X timedOut")
   }
 
-  // R86, R91, R109
-  @Test("runs nested in an observer skip it at every stage, and call the others")
+  @Test("runs nested in an observer skip it at every stage, and call the others", .rule(.r86, .r91, .r109))
   func firing() {
     let log = record(observing: nil) { _, loop, log in
       loop.keepAlive()
@@ -107,8 +101,7 @@ struct ObserverTests {
     #expect(log == "E E2 BT [ E2 BT2 BS2 X2 timedOut ] BT2 BS BS2 X X2 timedOut")
   }
 
-  // R87
-  @Test("an observer may be in several modes of one loop")
+  @Test("an observer may be in several modes of one loop", .rule(.r87))
   func severalModes() {
     let log = record(observing: nil) { _, loop, log in
       let observer = RunLoop.Observer(activities: .entry) { _, _ in log.write(loop.currentMode?.rawValue ?? "none") }
@@ -125,8 +118,7 @@ struct ObserverTests {
     #expect(log == "true true true a b b")
   }
 
-  // R87
-  @Test("an observer is free for another loop when it has left its last mode")
+  @Test("an observer is free for another loop when it has left its last mode", .rule(.r87))
   func free() {
     let log = record(observing: nil) { _, loop, log in
       let observer = loop.observe(log, mode: "a", .entry)
@@ -143,8 +135,7 @@ struct ObserverTests {
     #expect(log == "false true E timedOut")
   }
 
-  // R88
-  @Test("an observer of no stage is never called")
+  @Test("an observer of no stage is never called", .rule(.r88))
   func noStage() {
     let log = record(observing: nil) { _, loop, log in
       loop.keepAlive()
@@ -154,8 +145,7 @@ struct ObserverTests {
     #expect(log == "timedOut")
   }
 
-  // R88, M24
-  @Test("the stages that a mode looks for shrink with its observers")
+  @Test("the stages that a mode looks for shrink with its observers", .rule(.r88, .m23))
   func exactStages() {
     let log = record(observing: nil) { _, loop, log in
       let mode = loop.table.withLock { $0.mode(.default) }
@@ -174,8 +164,7 @@ struct ObserverTests {
     #expect(log == "[E X] [E] []")
   }
 
-  // R90
-  @Test("an observer may remove and add itself in its call-out")
+  @Test("an observer may remove and add itself in its call-out", .rule(.r90))
   func addsItselfAgain() {
     let log = record(observing: nil) { _, loop, log in
       loop.keepAlive()
@@ -190,8 +179,7 @@ struct ObserverTests {
     #expect(log == "E BT BS BW AW X timedOut")
   }
 
-  // R83, R90
-  @Test("an observer that was removed and added again stands behind its equals")
+  @Test("an observer that was removed and added again stands behind its equals", .rule(.r83, .r90))
   func placeAfterReturn() {
     let log = record(observing: nil) { _, loop, log in
       loop.keepAlive()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -7,8 +8,7 @@ import TestSupport
 
 @Suite("A port that becomes invalid", .timeLimit(.minutes(20)))
 struct PortInvalidationTests {
-  // M14
-  @Test("a sender that waits for room gets an error when the port ends")
+  @Test("a sender that waits for room gets an error when the port ends", .rule(.m14))
   func invalidatedUnderSender() {
     let port = Port(queueLimit: 1) { _, _ in }
     port.post(1)
@@ -17,8 +17,9 @@ struct PortInvalidationTests {
     #expect(sender.result() == "invalid")
   }
 
-  // R74, R28c, M21, M22
-  @Test("invalidate takes a port out of its modes, drops its messages, releases its handler and wakes nobody")
+  @Test(
+    "invalidate takes a port out of its modes, drops its messages, releases its handler and wakes nobody",
+    .rule(.r74, .r28c, .m21, .m22))
   func invalidate() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -36,8 +37,9 @@ struct PortInvalidationTests {
     #expect(log == "released timedOut at10 false false false false false invalid")
   }
 
-  // M22
-  @Test("a port that is invalidated by its own message keeps its handler until it has returned, and drops the rest")
+  @Test(
+    "a port that is invalidated by its own message keeps its handler until it has returned, and drops the rest",
+    .rule(.m22))
   func invalidateInside() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -59,8 +61,7 @@ struct PortInvalidationTests {
     #expect(log == "P1 end released finished")
   }
 
-  // M14
-  @Test("every sender that waits for room gets an error when the port ends")
+  @Test("every sender that waits for room gets an error when the port ends", .rule(.m14))
   func manyUnderSenders() {
     let port = Port(queueLimit: 1) { _, _ in }
     port.post(1)
@@ -69,8 +70,8 @@ struct PortInvalidationTests {
     #expect(senders.map { $0.result() } == Array(repeating: "invalid", count: 4))
   }
 
-  // M10, M14
-  @Test("messages that wait are dropped, counted and released under no lock, before anybody is notified")
+  @Test(
+    "messages that wait are dropped, counted and released under no lock, before anybody is notified", .rule(.m10, .m14))
   func dropped() {
     let log = Log()
     let port = TellingPort(log)
@@ -83,8 +84,9 @@ struct PortInvalidationTests {
     #expect(log.text == "released 2 told")
   }
 
-  // M10
-  @Test("a subclass is notified once, on the invalidating thread, outside every mode and lock, and then the observers")
+  @Test(
+    "a subclass is notified once, on the invalidating thread, outside every mode and lock, and then the observers",
+    .rule(.m10))
   func told() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -112,8 +114,7 @@ struct PortInvalidationTests {
     #expect(log.text == "told")
   }
 
-  // M22
-  @Test("an observer is released when it was notified, when it is cancelled, and with the port")
+  @Test("an observer is released when it was notified, when it is cancelled, and with the port", .rule(.m22))
   func observersReleased() {
     let log = Log()
     func observer(_ name: String, of port: Port) -> Port.InvalidationObserver {
@@ -152,8 +153,7 @@ struct PortInvalidationTests {
     #expect(log.text == "first third")
   }
 
-  // M2, M14
-  @Test("of a race between senders, observers and the end, everybody hears")
+  @Test("of a race between senders, observers and the end, everybody hears", .rule(.m2, .m14))
   func race() {
     for _ in 0..<50 {
       let told = Log()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -7,8 +8,7 @@ import TestSupport
 
 @Suite("The messages of a port", .timeLimit(.minutes(20)))
 struct PortMessageTests {
-  // M6
-  @Test("a message carries its number and its parts, and waits for a loop")
+  @Test("a message carries its number and its parts, and waits for a loop", .rule(.m6))
   func content() {
     let log = received(Port.Message(id: 7, components: [[1, 2], [], [3]]))
     #expect(log == "7 [1, 2] [] [3] no reply port")
@@ -88,8 +88,7 @@ struct PortMessageTests {
     #expect((1...3).allSatisfy { log.count(of: "answered\($0 * 2)") == 1 })
   }
 
-  // M14
-  @Test("an answer to a reply port that has become invalid is rejected")
+  @Test("an answer to a reply port that has become invalid is rejected", .rule(.m14))
   func replyPortInvalid() {
     let log = onVirtualTime { _, loop in
       let log = Log()

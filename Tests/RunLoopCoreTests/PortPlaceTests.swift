@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -7,8 +8,7 @@ import TestSupport
 
 @Suite("Where a port is", .timeLimit(.minutes(20)))
 struct PortPlaceTests {
-  // R82, M6
-  @Test("in several modes, a message is received once, by the mode that gets to it")
+  @Test("in several modes, a message is received once, by the mode that gets to it", .rule(.r82, .m6))
   func manyModes() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -25,8 +25,7 @@ struct PortPlaceTests {
     #expect(log == "A1 B2")
   }
 
-  // R101, R104
-  @Test("a port in the common modes is in each of them, until it is removed from them")
+  @Test("a port in the common modes is in each of them, until it is removed from them", .rule(.r101, .r104))
   func commonModes() throws {
     let log = try onVirtualTime { _, loop in
       Result {
@@ -45,8 +44,7 @@ struct PortPlaceTests {
     #expect(log == "A1 false false finished")
   }
 
-  // R71, M6
-  @Test("in two loops, each message is received once, by whichever gets to it")
+  @Test("in two loops, each message is received once, by whichever gets to it", .rule(.r71, .m6))
   func twoLoops() {
     let received = onNewThread {
       let received = Received(200)
@@ -71,8 +69,7 @@ struct PortPlaceTests {
     #expect(received == Array(repeating: 1, count: 200))
   }
 
-  // R71, M20
-  @Test("the first loop to look takes the message; the other sleeps on without a pass")
+  @Test("the first loop to look takes the message; the other sleeps on without a pass", .rule(.r71, .m20))
   func sleepsOn() {
     let log = onVirtualTime { time, loop in
       let other = RunLoop(threadID: 0, waiter: time)

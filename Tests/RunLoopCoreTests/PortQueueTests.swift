@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -90,8 +91,7 @@ struct PortQueueTests {
     #expect(log == "sent sent sent sent sent 2 waiting 3 dropped P4 P5 0 waiting 3 dropped")
   }
 
-  // M10
-  @Test("what a dropped message carried is released by its successor's sender, under no lock")
+  @Test("what a dropped message carried is released by its successor's sender, under no lock", .rule(.m10))
   func droppedPayload() {
     let log = Log()
     let port = Port(queueLimit: 1, whenFull: .dropOldest)

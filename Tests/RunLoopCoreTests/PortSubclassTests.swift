@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -36,8 +37,8 @@ struct PortSubclassTests {
       log == "schedule:kCFRunLoopDefaultMode true true performed timedOut remove:kCFRunLoopDefaultMode finished")
   }
 
-  // R72, R73
-  @Test("a port is scheduled once in each mode that it is added to, and removed only where it was added")
+  @Test(
+    "a port is scheduled once in each mode that it is added to, and removed only where it was added", .rule(.r72, .r73))
   func scheduledOnce() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -72,8 +73,8 @@ struct PortSubclassTests {
     #expect(log == "true false false true")
   }
 
-  // R76
-  @Test("a loop holds a port that brings its own source until it is removed, invalidated, or the thread ends")
+  @Test(
+    "a loop holds a port that brings its own source until it is removed, invalidated, or the thread ends", .rule(.r76))
   func held() {
     let ports = onVirtualTime { _, loop in
       func added() -> WeakBox<SourcePort> {
@@ -94,8 +95,7 @@ struct PortSubclassTests {
     #expect(ports.object == nil)
   }
 
-  // R76
-  @Test("a loop holds a port of its own kind as long as it is in a mode")
+  @Test("a loop holds a port of its own kind as long as it is in a mode", .rule(.r76))
   func heldPlain() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -126,8 +126,7 @@ struct PortSubclassTests {
     #expect(log == "schedule:kCFRunLoopDefaultMode false false true")
   }
 
-  // R117, M21
-  @Test("the loop of a thread that has ended rejects a port and does not hold it")
+  @Test("the loop of a thread that has ended rejects a port and does not hold it", .rule(.r117, .m21))
   func endedLoop() {
     let log = Log()
     let loop = onVirtualTime { _, loop in loop }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -7,8 +8,7 @@ import TestSupport
 
 @Suite("Ports", .timeLimit(.minutes(20)))
 struct PortTests {
-  // R25
-  @Test("a port keeps a loop alive, message or none")
+  @Test("a port keeps a loop alive, message or none", .rule(.r25))
   func keepsAlive() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -20,8 +20,9 @@ struct PortTests {
     #expect(log == "timedOut at10")
   }
 
-  // R2, R50
-  @Test("a message wakes the loop by itself, and is received after the wait, before the blocks that it posts")
+  @Test(
+    "a message wakes the loop by itself, and is received after the wait, before the blocks that it posts",
+    .rule(.r2, .r50))
   func wakes() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -38,8 +39,7 @@ struct PortTests {
     #expect(log == "E BT BS BW AW P1@5 B BT BS BW AW X")
   }
 
-  // R8
-  @Test("a message received ends a run that returns after a source")
+  @Test("a message received ends a run that returns after a source", .rule(.r8))
   func handledSource() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -56,8 +56,7 @@ struct PortTests {
     #expect(log == "P1 handledSource P2 handledSource timedOut at10")
   }
 
-  // R11, M19
-  @Test("a timer that is always due and a port that always has a message do not starve each other")
+  @Test("a timer that is always due and a port that always has a message do not starve each other", .rule(.r11, .m19))
   func noStarving() {
     let log = onVirtualTime { time, loop in
       let log = Log()

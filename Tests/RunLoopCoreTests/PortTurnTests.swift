@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -7,8 +8,9 @@ import TestSupport
 
 @Suite("Turns of ports", .timeLimit(.minutes(20)))
 struct PortTurnTests {
-  // R10, M19
-  @Test("a pass receives the messages that the port had when its turn began, and not those that come meanwhile")
+  @Test(
+    "a pass receives the messages that the port had when its turn began, and not those that come meanwhile",
+    .rule(.r10, .m19))
   func batch() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -25,8 +27,7 @@ struct PortTurnTests {
     #expect(log == "E BT BS BW AW P1 P2 P3 BT BS BW AW P4 BT BS BW AW X")
   }
 
-  // R10, M19
-  @Test("a run that returns after a source receives one message")
+  @Test("a run that returns after a source receives one message", .rule(.r10, .m19))
   func one() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -39,8 +40,7 @@ struct PortTurnTests {
     #expect(log == "P1 handledSource P2 handledSource timedOut")
   }
 
-  // R11, M19
-  @Test("a turn has a limit, and ports with more messages take turns")
+  @Test("a turn has a limit, and ports with more messages take turns", .rule(.r11, .m19))
   func limit() {
     let turns = onVirtualTime { _, loop in
       let turns = Box<[String]>([])
@@ -58,8 +58,7 @@ struct PortTurnTests {
     #expect(turns == ["A1", "A64", "B1", "B64", "A100", "B100"])
   }
 
-  // M19
-  @Test("a stop ends a turn, and what is left is received by the next run")
+  @Test("a stop ends a turn, and what is left is received by the next run", .rule(.m19))
   func stop() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -75,8 +74,7 @@ struct PortTurnTests {
     #expect(log == "P1 P2 stopped P3 P4 timedOut")
   }
 
-  // M19
-  @Test("a port that leaves the mode in its turn is not called again there, and keeps its messages")
+  @Test("a port that leaves the mode in its turn is not called again there, and keeps its messages", .rule(.m19))
   func removal() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -96,8 +94,7 @@ struct PortTurnTests {
     #expect(log == "P1 2 P2 P3")
   }
 
-  // M19
-  @Test("a port that is invalidated in its turn is not called again")
+  @Test("a port that is invalidated in its turn is not called again", .rule(.m19))
   func invalidation() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -114,8 +111,7 @@ struct PortTurnTests {
     #expect(log == "P1 2")
   }
 
-  // R68, M6, M19
-  @Test("a run nested in the handler receives the next message, and ends the turn")
+  @Test("a run nested in the handler receives the next message, and ends the turn", .rule(.r68, .m6, .m19))
   func nested() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -135,8 +131,7 @@ struct PortTurnTests {
     #expect(log == "BT P1( BT P2( ) handledSource ) BT P3( ) P4( ) BT")
   }
 
-  // M19
-  @Test("of a port in two loops each message is received once, also within turns")
+  @Test("of a port in two loops each message is received once, also within turns", .rule(.m19))
   func twoLoops() {
     let count = 5000
     let received = Box<[Int]>([])

@@ -2,6 +2,7 @@
 
 #if DEBUG
   import Glibc
+  import TestRules
   import Testing
 
   import TestSupport
@@ -17,8 +18,7 @@
       return [plan.counts[.futexWake] ?? 0, plan.counts[.eventWrite] ?? 0]
     }
 
-    // M3
-    @Test("a message to a loop that sleeps makes one wake call, however many follow")
+    @Test("a message to a loop that sleeps makes one wake call, however many follow", .rule(.m3))
     func asleep() throws {
       let pipe = try RawPipe()
       for watches in [false, true] {
@@ -47,8 +47,7 @@
       }
     }
 
-    // M3
-    @Test("a message to the sender's own loop makes no wake call")
+    @Test("a message to the sender's own loop makes no wake call", .rule(.m3))
     func own() {
       let calls = onVirtualTime { _, loop in
         let port = Port { _, _ in }
@@ -59,8 +58,7 @@
       #expect(calls == [0, 0])
     }
 
-    // M3
-    @Test("a receiver calls nobody when no sender waits for room")
+    @Test("a receiver calls nobody when no sender waits for room", .rule(.m3))
     func receiver() {
       let calls = onVirtualTime { _, loop in
         let port = Port { _, _ in }

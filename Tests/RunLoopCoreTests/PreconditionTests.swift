@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import TestRules
 import Testing
 import TestSupport
 
@@ -8,8 +9,7 @@ import TestSupport
 
 @Suite("Who may run a loop", .timeLimit(.minutes(20)))
 struct PreconditionTests {
-  // R18, M15
-  @Test("a run by another thread fails with both threads' names")
+  @Test("a run by another thread fails with both threads' names", .rule(.r18, .m15))
   func run() async throws {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       asStranger { $0.run(mode: .default, for: Duration.zero) }
@@ -18,34 +18,29 @@ struct PreconditionTests {
     #expect(message.contains("\"the owner\"") && message.contains("\"a stranger\""))
   }
 
-  // R18, M15
-  @Test("a run in seconds by another thread fails")
+  @Test("a run in seconds by another thread fails", .rule(.r18, .m15))
   func runSeconds() async {
     await #expect(processExitsWith: .failure) { asStranger { $0.run(mode: .default, for: 0.0) } }
   }
 
-  // R18, M15
-  @Test("a run until stopped by another thread fails")
+  @Test("a run until stopped by another thread fails", .rule(.r18, .m15))
   func runUntilStopped() async {
     await #expect(processExitsWith: .failure) { asStranger { $0.runUntilStopped() } }
   }
 
-  // R18, M15
-  @Test("a run of the main loop by another thread fails")
+  @Test("a run of the main loop by another thread fails", .rule(.r18, .m15))
   func mainLoop() async {
     await #expect(processExitsWith: .failure) {
       onNewThread { _ = RunLoop.main.run(mode: .default, for: Duration.zero) }
     }
   }
 
-  // R18, M15
-  @Test("a run in the common pseudo-mode by another thread fails too")
+  @Test("a run in the common pseudo-mode by another thread fails too", .rule(.r18, .m15))
   func commonMode() async {
     await #expect(processExitsWith: .failure) { asStranger { $0.run(mode: .common, for: Duration.zero) } }
   }
 
-  // R18, M15
-  @Test("a run, by another thread, of a loop whose thread has ended fails")
+  @Test("a run, by another thread, of a loop whose thread has ended fails", .rule(.r18, .m15))
   func ended() async {
     await #expect(processExitsWith: .failure) {
       let loop = onVirtualTime { _, loop in loop }
@@ -53,8 +48,9 @@ struct PreconditionTests {
     }
   }
 
-  // R18, M15
-  @Test("Foundation's run by another thread does nothing, is counted, and is reported with both threads' names")
+  @Test(
+    "Foundation's run by another thread does nothing, is counted, and is reported with both threads' names",
+    .rule(.r18, .m15))
   func foundationRun() async throws {
     let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
       for _ in 0..<3 {
@@ -72,8 +68,7 @@ struct PreconditionTests {
     }
   }
 
-  // R17
-  @Test("a run on a loop that has ended is finished")
+  @Test("a run on a loop that has ended is finished", .rule(.r17))
   func endedOnItsThread() async {
     await #expect(processExitsWith: .success) {
       let result = onVirtualTime { _, loop in
@@ -88,8 +83,9 @@ struct PreconditionTests {
 
 @Suite("Mistakes are reported", .timeLimit(.minutes(20)))
 struct DiagnosticTests {
-  // R16
-  @Test("runs in the common pseudo-mode: the first eight, then those whose number is a power of two, with the number")
+  @Test(
+    "runs in the common pseudo-mode: the first eight, then those whose number is a power of two, with the number",
+    .rule(.r16))
   func commonRun() async throws {
     let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
       onVirtualTime { _, loop in
@@ -105,9 +101,9 @@ struct DiagnosticTests {
     }
   }
 
-  // R56, R87, R99b, R117, M21
   @Test(
-    "blocks for no mode, items of another loop, and work for a loop that has ended: with the item, the loop and the thread"
+    "blocks for no mode, items of another loop, and work for a loop that has ended: with the item, the loop and the thread",
+    .rule(.r56, .r87, .r99b, .r117, .m21)
   )
   func refusals() async throws {
     let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
@@ -136,15 +132,13 @@ struct DiagnosticTests {
     #expect(bound.allSatisfy { $0.contains("\"first\" and was") && $0.contains("\"second\": remove it") })
   }
 
-  // M21
-  @Test("the loop of a thread that has not been started is not one that has ended")
+  @Test("the loop of a thread that has not been started is not one that has ended", .rule(.m21))
   func notStarted() {
     let promise = LoopPromise()
     #expect(promise.loop?.threadDescription == "a thread that has not been started")
   }
 
-  // R34, R46, R74, M20
-  @Test("what is no mistake is not reported")
+  @Test("what is no mistake is not reported", .rule(.r34, .r46, .r74, .m20))
   func quiet() async throws {
     let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
       onVirtualTime { _, loop in

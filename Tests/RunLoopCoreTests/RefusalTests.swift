@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -7,8 +8,7 @@ import TestSupport
 
 @Suite("What a loop rejects")
 struct RefusalTests {
-  // R56, M21
-  @Test("a block for no mode is rejected, counted and released")
+  @Test("a block for no mode is rejected, counted and released", .rule(.r56, .m21))
   func noMode() {
     let log = record(observing: nil) { _, loop, log in
       func refuse() -> Bool {
@@ -21,8 +21,7 @@ struct RefusalTests {
     #expect(log == "released false 1 finished")
   }
 
-  // R87, R99b, M21
-  @Test("an observer or a timer of another loop is rejected and counted")
+  @Test("an observer or a timer of another loop is rejected and counted", .rule(.r87, .r99b, .m21))
   func bound() {
     let log = record { _, loop, log in
       let observer = loop.observe(log)
@@ -40,8 +39,7 @@ struct RefusalTests {
     #expect(log == "false false false false 2 finished true true 0 E E BT BT BS BS T X X timedOut")
   }
 
-  // R87, R99b
-  @Test("what is in a mode already is not rejected, and not added twice")
+  @Test("what is in a mode already is not rejected, and not added twice", .rule(.r87, .r99b))
   func duplicates() {
     let log = record { _, loop, log in
       let source = RunLoop.Source { log.write("S0") }
@@ -56,8 +54,7 @@ struct RefusalTests {
     #expect(log == "true true true true E BT BS S0 T X timedOut 0")
   }
 
-  // R74, R99c, M21
-  @Test("an invalid item is rejected")
+  @Test("an invalid item is rejected", .rule(.r74, .r99c, .m21))
   func invalid() {
     let log = record(observing: nil) { _, loop, log in
       let source = RunLoop.Source {}
@@ -75,8 +72,7 @@ struct RefusalTests {
     #expect(log == "false false false false finished")
   }
 
-  // R116, R117, M21
-  @Test("a loop whose thread has ended rejects everything, and counts it")
+  @Test("a loop whose thread has ended rejects everything, and counts it", .rule(.r116, .r117, .m21))
   func ended() {
     let loop = onVirtualTime { _, loop in loop }
     #expect(loop.hasEnded)
@@ -91,8 +87,7 @@ struct RefusalTests {
     #expect(throws: RunLoopError.loopHasEnded) { try loop.addCommonMode("a") }
   }
 
-  // R116, R117
-  @Test("waking, stopping and asking a loop whose thread has ended is harmless")
+  @Test("waking, stopping and asking a loop whose thread has ended is harmless", .rule(.r116, .r117))
   func endedIsHarmless() {
     let loop = onVirtualTime { _, loop in
       loop.keepAlive("a")
@@ -106,8 +101,7 @@ struct RefusalTests {
     #expect(loop.nextDeadline(forMode: .default) == nil)
   }
 
-  // M14, M21
-  @Test("a rejected block is not a dropped one")
+  @Test("a rejected block is not a dropped one", .rule(.m14, .m21))
   func refusedIsNotDropped() {
     let loop = onVirtualTime { _, loop in
       loop.perform(inModes: []) {}
@@ -119,8 +113,7 @@ struct RefusalTests {
         == RunLoop.Statistics(savedWakeUps: 0, droppedBlocks: 1, droppedNotifications: 0, refusals: 1, looks: 0))
   }
 
-  // R99c, M21
-  @Test("a timer that is ended while another thread is adding it is rejected, and not kept forever")
+  @Test("a timer that is ended while another thread is adding it is rejected, and not kept forever", .rule(.r99c, .m21))
   func endedMeanwhile() {
     onVirtualTime { _, loop in
       let timer = Timer(deadline: loop.waiter.now.instant) { _ in }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -7,8 +8,7 @@ import TestSupport
 
 @Suite("When closures are released", .timeLimit(.minutes(20)))
 struct ReleaseTests {
-  // R53
-  @Test("a block is released right after it ran, before the next one runs")
+  @Test("a block is released right after it ran, before the next one runs", .rule(.r53))
   func block() {
     let log = record(observing: nil) { _, loop, log in
       loop.perform(holding(log) { log.write("1") })
@@ -18,8 +18,7 @@ struct ReleaseTests {
     #expect(log == "1 released 2 timedOut")
   }
 
-  // R53, R55
-  @Test("a block for several modes is released right after it ran")
+  @Test("a block for several modes is released right after it ran", .rule(.r53, .r55))
   func sharedBlock() {
     let log = record(observing: nil) { _, loop, log in
       loop.perform(inModes: ["a", .default], block: holding(log) { log.write("1") })
@@ -29,8 +28,7 @@ struct ReleaseTests {
     #expect(log == "1 released 2 timedOut")
   }
 
-  // R74, M22
-  @Test("a source's closures are released when it is invalidated")
+  @Test("a source's closures are released when it is invalidated", .rule(.r74, .m22))
   func source() {
     let log = record(observing: nil) { _, loop, log in
       let source = RunLoop.Source(perform: holding(log) {})
@@ -41,8 +39,7 @@ struct ReleaseTests {
     #expect(log == "released invalidated")
   }
 
-  // R74, M22
-  @Test("a source's closures are released when the call-out that invalidates it has returned")
+  @Test("a source's closures are released when the call-out that invalidates it has returned", .rule(.r74, .m22))
   func sourceInCallOut() {
     let log = record(observing: nil) { _, loop, log in
       let source = Box<RunLoop.Source?>(nil)
@@ -57,8 +54,9 @@ struct ReleaseTests {
     #expect(log == "returned released B finished")
   }
 
-  // R74, M22
-  @Test("a source that another thread invalidates during its call-out is released when that has returned")
+  @Test(
+    "a source that another thread invalidates during its call-out is released when that has returned", .rule(.r74, .m22)
+  )
   func sourceFromAnotherThread() {
     let log = record(observing: nil) { _, loop, log in
       let source = Box<RunLoop.Source?>(nil)
@@ -72,8 +70,7 @@ struct ReleaseTests {
     #expect(log == "returned released finished")
   }
 
-  // R73, R74, M22
-  @Test("a source's closures outlive its cancel call-outs")
+  @Test("a source's closures outlive its cancel call-outs", .rule(.r73, .r74, .m22))
   func cancel() {
     let log = record(observing: nil) { _, loop, log in
       let held = Box<RunLoop.Source?>(nil)
@@ -93,8 +90,7 @@ struct ReleaseTests {
       }, perform: {})
   }
 
-  // R89, M22
-  @Test("an observer's handler is released when it is invalidated")
+  @Test("an observer's handler is released when it is invalidated", .rule(.r89, .m22))
   func observer() {
     let log = record(observing: nil) { _, loop, log in
       let observer = holdingObserver(log) { _ in }
@@ -105,8 +101,7 @@ struct ReleaseTests {
     #expect(log == "released invalidated")
   }
 
-  // R84, R89, M22
-  @Test("the handler of an observer that does not repeat is released when it has returned")
+  @Test("the handler of an observer that does not repeat is released when it has returned", .rule(.r84, .r89, .m22))
   func observerOnce() {
     let log = record(observing: nil) { _, loop, log in
       loop.keepAlive()
@@ -117,8 +112,7 @@ struct ReleaseTests {
     #expect(log == "returned released timedOut")
   }
 
-  // R89, M22
-  @Test("the handler of an observer that invalidates itself is released when it has returned")
+  @Test("the handler of an observer that invalidates itself is released when it has returned", .rule(.r89, .m22))
   func observerInCallOut() {
     let log = record(observing: nil) { _, loop, log in
       loop.keepAlive()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -17,8 +18,7 @@ extension RunLoop: Posting {}
 
 @Suite("Calls that return nothing, or a Bool where one is expected", .timeLimit(.minutes(20)))
 struct ResultTests {
-  // M21
-  @Test("a loop that has ended rejects and counts a call without a result as it does one with a result")
+  @Test("a loop that has ended rejects and counts a call without a result as it does one with a result", .rule(.m21))
   func rejects() {
     let loop = onNewThread { RunLoop.current }
     let (timer, port) = (Timer(timeInterval: 1, repeats: true) { _ in }, Port { _, _ in })

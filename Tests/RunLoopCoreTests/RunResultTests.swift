@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -12,8 +13,7 @@ struct RunResultTests {
     case source, port, timer, block, observer, wakeUp
   }
 
-  // R8
-  @Test("only a source or a port ends a run that returns after a source", arguments: Cause.allCases)
+  @Test("only a source or a port ends a run that returns after a source", .rule(.r8), arguments: Cause.allCases)
   func returnAfterSource(cause: Cause) {
     let result = onVirtualTime { time, loop in
       loop.keepAlive()
@@ -30,8 +30,7 @@ struct RunResultTests {
     #expect(result == (cause == .source || cause == .port ? .handledSource : .timedOut))
   }
 
-  // R6
-  @Test("a handled source counts before the timeout, a stop and an empty mode")
+  @Test("a handled source counts before the timeout, a stop and an empty mode", .rule(.r6))
   func handledSourceFirst() {
     let log = record { time, loop, log in
       let source = Box<RunLoop.Source?>(nil)
@@ -48,8 +47,7 @@ struct RunResultTests {
     #expect(log == "E BT BS S0 X handledSource")
   }
 
-  // R6
-  @Test("the timeout counts before a stop and an empty mode")
+  @Test("the timeout counts before a stop and an empty mode", .rule(.r6))
   func timeoutSecond() {
     let log = record { time, loop, log in
       loop.after(.milliseconds(5)) { _ in
@@ -62,8 +60,7 @@ struct RunResultTests {
     #expect(log == "E BT BS BW AW T X timedOut")
   }
 
-  // R6
-  @Test("a stop counts before an empty mode")
+  @Test("a stop counts before an empty mode", .rule(.r6))
   func stopThird() {
     let log = record { _, loop, log in
       loop.after(.milliseconds(5)) { _ in loop.stop() }
@@ -72,8 +69,7 @@ struct RunResultTests {
     #expect(log == "E BT BS BW AW X stopped")
   }
 
-  // R6, R42
-  @Test("a stop of the mode counts before an empty mode")
+  @Test("a stop of the mode counts before an empty mode", .rule(.r6, .r42))
   func modeStopFourth() {
     let log = record { _, loop, log in
       loop.after(.milliseconds(5)) { _ in loop.stop(mode: .default) }
@@ -82,8 +78,7 @@ struct RunResultTests {
     #expect(log == "E BT BS BW AW X stopped")
   }
 
-  // R6, R42
-  @Test("a stop of the run counts before a stop of the mode, which stays for the next run")
+  @Test("a stop of the run counts before a stop of the mode, which stays for the next run", .rule(.r6, .r42))
   func stopBeforeModeStop() {
     let log = record(observing: nil) { _, loop, log in
       loop.keepAlive()
@@ -96,8 +91,7 @@ struct RunResultTests {
     #expect(log == "stopped stopped timedOut")
   }
 
-  // R7
-  @Test("a stop that loses to the timeout is lost")
+  @Test("a stop that loses to the timeout is lost", .rule(.r7))
   func lostToTimeout() {
     let log = record { _, loop, log in
       loop.keepAlive()
@@ -108,8 +102,7 @@ struct RunResultTests {
     #expect(log == "E BT BS BW AW X timedOut E BT BS BW AW X timedOut")
   }
 
-  // R7
-  @Test("a stop that loses to a handled source is lost")
+  @Test("a stop that loses to a handled source is lost", .rule(.r7))
   func lostToSource() {
     let log = record { _, loop, log in
       loop.signalled { loop.stop() }
@@ -119,8 +112,7 @@ struct RunResultTests {
     #expect(log == "E BT BS X handledSource E BT BS BW AW X timedOut")
   }
 
-  // R29
-  @Test("the pass that fires the last timer finishes the run")
+  @Test("the pass that fires the last timer finishes the run", .rule(.r29))
   func lastTimer() {
     let log = record { _, loop, log in
       loop.after(.milliseconds(5)) { _ in log.write("T") }
@@ -129,8 +121,7 @@ struct RunResultTests {
     #expect(log == "E BT BS BW AW T X finished")
   }
 
-  // R6
-  @Test("the results have Core Foundation's numbers")
+  @Test("the results have Core Foundation's numbers", .rule(.r6))
   func numbers() {
     let results: [RunLoop.RunResult] = [.finished, .stopped, .timedOut, .handledSource]
     #expect(results.map(\.rawValue) == [1, 2, 3, 4])

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -7,8 +8,7 @@ import TestSupport
 
 @Suite("A run", .timeLimit(.minutes(20)))
 struct RunTests {
-  // R1, R31
-  @Test("a run has its mode from the entry observers to the exit observers")
+  @Test("a run has its mode from the entry observers to the exit observers", .rule(.r1, .r31))
   func shape() {
     let log = record(observing: nil) { _, loop, log in
       let mode = { @Sendable in loop.currentMode?.rawValue ?? "none" }
@@ -22,8 +22,7 @@ struct RunTests {
     #expect(log == "none E:a BT:a BS:a BW:a AW:a X:a timedOut none")
   }
 
-  // R2, R6, R29
-  @Test("the blocks of what was served run before the run decides to return")
+  @Test("the blocks of what was served run before the run decides to return", .rule(.r2, .r6, .r29))
   func blocksBeforeReturn() {
     let log = record { _, loop, log in
       loop.after(.milliseconds(5)) { _ in
@@ -35,8 +34,7 @@ struct RunTests {
     #expect(log == "E BT BS BW AW T B X finished")
   }
 
-  // R2
-  @Test("blocks run a second time at the top of a pass only after a source has performed")
+  @Test("blocks run a second time at the top of a pass only after a source has performed", .rule(.r2))
   func secondBlocks() {
     let log = record { _, loop, log in
       loop.signalled {
@@ -49,8 +47,7 @@ struct RunTests {
     #expect(log == "E BT BS B1 S0 B2 BT BS BW AW X timedOut")
   }
 
-  // R3
-  @Test("a pass that handled a source does not wait, and still fires timers")
+  @Test("a pass that handled a source does not wait, and still fires timers", .rule(.r3))
   func pollFiresTimers() {
     let log = record { _, loop, log in
       loop.signalled { log.write("S0") }
@@ -60,8 +57,7 @@ struct RunTests {
     #expect(log == "E BT BS S0 T BT BS BW AW X timedOut")
   }
 
-  // R3
-  @Test("a pass that handled a source does not wait, and still receives from a port")
+  @Test("a pass that handled a source does not wait, and still receives from a port", .rule(.r3))
   func pollReceives() {
     let log = record { _, loop, log in
       loop.signalled { log.write("S0") }
@@ -71,8 +67,7 @@ struct RunTests {
     #expect(log == "E BT BS S0 S1 BT BS BW AW X timedOut")
   }
 
-  // R5
-  @Test("a timer that is due when the run begins fires after the wait")
+  @Test("a timer that is due when the run begins fires after the wait", .rule(.r5))
   func dueAtEntry() {
     let log = record { _, loop, log in
       loop.keepAlive()
@@ -82,8 +77,7 @@ struct RunTests {
     #expect(log == "E BT BS BW AW T BT BS BW AW X timedOut")
   }
 
-  // R9
-  @Test("all signalled sources perform in one pass")
+  @Test("all signalled sources perform in one pass", .rule(.r9))
   func allSources() {
     let log = record { _, loop, log in
       loop.signalled { log.write("a") }
@@ -93,8 +87,7 @@ struct RunTests {
     #expect(log == "E BT BS a b X timedOut")
   }
 
-  // R8, R9
-  @Test("a run that returns after a source performs one and leaves the others signalled")
+  @Test("a run that returns after a source performs one and leaves the others signalled", .rule(.r8, .r9))
   func oneSourcePerRun() {
     let log = record { _, loop, log in
       loop.signalled { log.write("a") }
@@ -105,8 +98,7 @@ struct RunTests {
     #expect(log == "E BT BS a X handledSource E BT BS b X handledSource")
   }
 
-  // R10
-  @Test("the messages that a port has cost one pass with its stages, without a sleep")
+  @Test("the messages that a port has cost one pass with its stages, without a sleep", .rule(.r10))
   func messagesInOnePass() {
     let log = record { time, loop, log in
       loop.port(messages: 2) { log.write("S1") }
@@ -116,8 +108,7 @@ struct RunTests {
     #expect(log == "E BT BS BW AW S1 S1 BT BS BW AW X timedOut 1")
   }
 
-  // R10, R11, M19
-  @Test("ports that are ready together take turns, each with the messages that it has")
+  @Test("ports that are ready together take turns, each with the messages that it has", .rule(.r10, .r11, .m19))
   func portsTakeTurns() {
     let log = record(observing: nil) { _, loop, log in
       loop.port(messages: 2) { log.write("a") }
@@ -127,8 +118,7 @@ struct RunTests {
     #expect(log == "a a b b timedOut")
   }
 
-  // R2, R11, M19
-  @Test("timers that are always due and a port that is always ready take turns")
+  @Test("timers that are always due and a port that is always ready take turns", .rule(.r2, .r11, .m19))
   func classesTakeTurns() {
     let log = record(observing: nil) { time, loop, log in
       loop.add(
@@ -143,8 +133,7 @@ struct RunTests {
     #expect(log == "T S1 T S1 T S1 stopped")
   }
 
-  // R15
-  @Test("a run until stopped ends with a stop, however late")
+  @Test("a run until stopped ends with a stop, however late", .rule(.r15))
   func untilStopped() {
     let log = record { time, loop, log in
       loop.keepAlive()
@@ -154,8 +143,7 @@ struct RunTests {
     #expect(log == "E BT BS BW AW X stopped")
   }
 
-  // R15, R29
-  @Test("a run until stopped ends with the last timer")
+  @Test("a run until stopped ends with the last timer", .rule(.r15, .r29))
   func untilFinished() {
     let log = record { _, loop, log in
       loop.after(.seconds(1)) { _ in log.write("T") }
@@ -164,8 +152,7 @@ struct RunTests {
     #expect(log == "E BT BS BW AW T X finished")
   }
 
-  // R15, R28a, M1
-  @Test("a run until stopped with nothing but a block waits for its stop")
+  @Test("a run until stopped with nothing but a block waits for its stop", .rule(.r15, .r28a, .m1))
   func untilFinishedWithBlock() {
     let log = record { time, loop, log in
       loop.perform { log.write("B") }
@@ -175,9 +162,8 @@ struct RunTests {
     #expect(log == "E BT BS B BW AW X stopped 5")
   }
 
-  // R16, R100, M11
   @Test(
-    "a run in the common pseudo-mode is finished at once",
+    "a run in the common pseudo-mode is finished at once", .rule(.r16, .r100, .m11),
     arguments: [RunLoop.Mode.common, "kCFRunLoopCommonModes"])
   func commonMode(mode: RunLoop.Mode) {
     let log = record { _, loop, log in
@@ -188,8 +174,7 @@ struct RunTests {
     #expect(log == "finished")
   }
 
-  // R18
-  @Test("call-outs find their loop to be the current one")
+  @Test("call-outs find their loop to be the current one", .rule(.r18))
   func current() {
     let isCurrent = onVirtualTime { _, loop in
       let found = Box<RunLoop?>(nil)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -26,8 +27,7 @@ struct SleeplessTests {
     String(decoding: error, as: UTF8.self).split(separator: "\n").count { $0.contains("the loop never sleeps") }
   }
 
-  // M1
-  @Test("an observer that posts work before each of 10,000 waits is reported, once for each run")
+  @Test("an observer that posts work before each of 10,000 waits is reported, once for each run", .rule(.m1))
   func reported() async throws {
     let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
       #expect(SleeplessTests.passes(posting: 10_000) == 10_001)
@@ -36,8 +36,7 @@ struct SleeplessTests {
     #expect(SleeplessTests.reports(try #require(result).standardErrorContent) == 2)
   }
 
-  // M1
-  @Test("one that stops in time is not")
+  @Test("one that stops in time is not", .rule(.m1))
   func notReported() async throws {
     let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
       #expect(SleeplessTests.passes(posting: 9_999) == 10_000)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -27,8 +28,9 @@ struct SourceBalanceTests {
     return made
   }
 
-  // R72, R73
-  @Test("a source that is invalidated in its schedule is cancelled after it, and only where it was scheduled")
+  @Test(
+    "a source that is invalidated in its schedule is cancelled after it, and only where it was scheduled",
+    .rule(.r72, .r73))
   func invalidatedInSchedule() {
     let log = record(observing: nil) { _, loop, log in
       try? loop.addCommonMode("a")
@@ -39,8 +41,9 @@ struct SourceBalanceTests {
     #expect(log == "+default( ) -default false")
   }
 
-  // R72, R73
-  @Test("a source that is removed in its schedule is cancelled after it, and only where it was scheduled")
+  @Test(
+    "a source that is removed in its schedule is cancelled after it, and only where it was scheduled", .rule(.r72, .r73)
+  )
   func removedInSchedule() {
     let log = record(observing: nil) { _, loop, log in
       try? loop.addCommonMode("a")
@@ -52,8 +55,8 @@ struct SourceBalanceTests {
     #expect(log == "+default( ) -default false")
   }
 
-  // R72, R73
-  @Test("a source that is removed and added again in its schedule is cancelled and scheduled after it")
+  @Test(
+    "a source that is removed and added again in its schedule is cancelled and scheduled after it", .rule(.r72, .r73))
   func addedAgainInSchedule() {
     let log = record(observing: nil) { _, loop, log in
       let isFirst = Box(true)
@@ -70,8 +73,7 @@ struct SourceBalanceTests {
     #expect(log == "+a( ) -a +a( ) end -a")
   }
 
-  // R72, R73
-  @Test("a source that is added again in its cancel is scheduled after it")
+  @Test("a source that is added again in its cancel is scheduled after it", .rule(.r72, .r73))
   func addedInCancel() {
     let log = record(observing: nil) { _, loop, log in
       let isFirst = Box(true)
@@ -92,8 +94,8 @@ struct SourceBalanceTests {
     #expect(log == "+a( ) -a added +a( ) end -a")
   }
 
-  // R102, R72, R73
-  @Test("a source that is removed while a mode becomes common is cancelled after its schedule")
+  @Test(
+    "a source that is removed while a mode becomes common is cancelled after its schedule", .rule(.r102, .r72, .r73))
   func removedWhileModeBecomesCommon() {
     let log = record(observing: nil) { _, loop, log in
       let source = source(log) { source, loop, mode in
@@ -111,9 +113,9 @@ struct SourceBalanceTests {
     case removed, invalidated, threadEnds
   }
 
-  // R72, R73, R115
   @Test(
     "who takes a source out during its schedule on another thread leaves the cancel to that thread",
+    .rule(.r72, .r73, .r115),
     arguments: Leaving.allCases)
   func leavesDuringSchedule(leaving: Leaving) {
     let log = Log()
@@ -148,8 +150,8 @@ struct SourceBalanceTests {
     #expect(log.text == "+a( left ) -a added true")
   }
 
-  // R74, M22
-  @Test("the closures of a source that is invalidated during its schedule are released after its cancel")
+  @Test(
+    "the closures of a source that is invalidated during its schedule are released after its cancel", .rule(.r74, .m22))
   func released() {
     let log = Log()
     let (isScheduling, hasLeft) = (Latch(), Latch())
@@ -178,8 +180,8 @@ struct SourceBalanceTests {
     #expect(log.text == "+ invalid - released")
   }
 
-  // R72, R73
-  @Test("threads that add, remove and invalidate at once leave as many cancels as schedules, in turn")
+  @Test(
+    "threads that add, remove and invalidate at once leave as many cancels as schedules, in turn", .rule(.r72, .r73))
   func race() {
     for _ in 0..<50 {
       let depth = Box(0)

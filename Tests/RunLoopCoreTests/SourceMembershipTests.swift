@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -12,8 +13,7 @@ struct SourceMembershipTests {
       schedule: { _, mode in log.write("+\(mode)") }, cancel: { _, mode in log.write("-\(mode)") }, perform: {})
   }
 
-  // R72
-  @Test("a source is scheduled once in each mode that it enters")
+  @Test("a source is scheduled once in each mode that it enters", .rule(.r72))
   func schedule() {
     let log = record(observing: nil) { _, loop, log in
       let source = source(log)
@@ -22,8 +22,7 @@ struct SourceMembershipTests {
     #expect(log == "+a true +b true true")
   }
 
-  // R72
-  @Test("a common source is scheduled in each common mode, by its name")
+  @Test("a common source is scheduled in each common mode, by its name", .rule(.r72))
   func scheduleCommon() {
     let log = record(observing: nil) { _, loop, log in
       try? loop.addCommonMode("a")
@@ -36,8 +35,7 @@ struct SourceMembershipTests {
     #expect(log == "+kCFRunLoopDefaultMode +a -kCFRunLoopDefaultMode -a")
   }
 
-  // R72, R102
-  @Test("a common source is scheduled in a mode that becomes common")
+  @Test("a common source is scheduled in a mode that becomes common", .rule(.r72, .r102))
   func scheduleNewCommonMode() {
     let log = record(observing: nil) { _, loop, log in
       let source = source(log)
@@ -49,8 +47,7 @@ struct SourceMembershipTests {
     #expect(log == "+kCFRunLoopDefaultMode +a -kCFRunLoopDefaultMode -a")
   }
 
-  // R72, R73
-  @Test("schedule and cancel receive the loop, and find the source already in or out")
+  @Test("schedule and cancel receive the loop, and find the source already in or out", .rule(.r72, .r73))
   func arguments() {
     let log = record(observing: nil) { _, loop, log in
       let source = Box<RunLoop.Source?>(nil)
@@ -66,8 +63,7 @@ struct SourceMembershipTests {
     #expect(log == "+true:true -true:false")
   }
 
-  // R73
-  @Test("a source is cancelled in the mode that it leaves, if it was there")
+  @Test("a source is cancelled in the mode that it leaves, if it was there", .rule(.r73))
   func cancel() {
     let log = record(observing: nil) { _, loop, log in
       let source = source(log)
@@ -80,8 +76,7 @@ struct SourceMembershipTests {
     #expect(log == "+a -a")
   }
 
-  // R73, R74
-  @Test("a source that is invalidated is cancelled in each mode of each loop, once")
+  @Test("a source that is invalidated is cancelled in each mode of each loop, once", .rule(.r73, .r74))
   func invalidate() {
     let log = record(observing: nil) { _, loop, log in
       let source = source(log)
@@ -97,8 +92,7 @@ struct SourceMembershipTests {
     #expect(log == "+a +b -a -b false false false")
   }
 
-  // R73, R115
-  @Test("a source is cancelled in each mode when the loop's thread ends, and stays valid")
+  @Test("a source is cancelled in each mode when the loop's thread ends, and stays valid", .rule(.r73, .r115))
   func threadEnds() {
     let log = Log()
     let source = source(log)
@@ -110,8 +104,7 @@ struct SourceMembershipTests {
     #expect(source.isValid)
   }
 
-  // R74
-  @Test("an invalid source is in no mode, not common, and is not added again")
+  @Test("an invalid source is in no mode, not common, and is not added again", .rule(.r74))
   func invalid() {
     let log = record(observing: nil) { _, loop, log in
       let source = source(log)
@@ -124,8 +117,7 @@ struct SourceMembershipTests {
     #expect(log == "+kCFRunLoopDefaultMode -kCFRunLoopDefaultMode false false false")
   }
 
-  // R76
-  @Test("a source does not keep a loop whose thread has ended")
+  @Test("a source does not keep a loop whose thread has ended", .rule(.r76))
   func loopIsReleased() {
     struct WeakLoop: Sendable {
       weak let loop: RunLoop?
@@ -140,8 +132,7 @@ struct SourceMembershipTests {
     #expect(reference.loop == nil)
   }
 
-  // R75, M5
-  @Test("two sources that do the same are two")
+  @Test("two sources that do the same are two", .rule(.r75, .m5))
   func identity() {
     let log = record(observing: nil) { _, loop, log in
       let perform = { @Sendable in log.write("S0") }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Synchronization
+import TestRules
 import Testing
 import TestSupport
 
@@ -20,32 +21,27 @@ struct SourceOrderTests {
     }
   }
 
-  // R62
-  @Test("the smaller order first")
+  @Test("the smaller order first", .rule(.r62))
   func byOrder() {
     #expect(pass([("b", 1), ("c", .max), ("a", .min)], signals: ["b", "c", "a"]) == "a b c")
   }
 
-  // R62
-  @Test("among equal orders, the one that was signalled first")
+  @Test("among equal orders, the one that was signalled first", .rule(.r62))
   func bySignal() {
     #expect(pass([("a", 0), ("b", 0), ("c", 0)], signals: ["c", "a", "b"]) == "c a b")
   }
 
-  // R62, R63
-  @Test("a second signal does not change the place")
+  @Test("a second signal does not change the place", .rule(.r62, .r63))
   func byFirstSignal() {
     #expect(pass([("a", 0), ("b", 0)], signals: ["a", "b", "a"]) == "a b")
   }
 
-  // R62
-  @Test("order counts before the time of the signal")
+  @Test("order counts before the time of the signal", .rule(.r62))
   func orderBeforeSignal() {
     #expect(pass([("a", 1), ("b", 0), ("c", 1), ("d", 0)], signals: ["c", "d", "a", "b"]) == "d b c a")
   }
 
-  // R62, R70
-  @Test("the time of the signal counts also for a source that was in no mode then")
+  @Test("the time of the signal counts also for a source that was in no mode then", .rule(.r62, .r70))
   func signalledBefore() {
     let log = record(observing: nil) { _, loop, log in
       let first = RunLoop.Source { log.write("a") }
@@ -57,8 +53,7 @@ struct SourceOrderTests {
     #expect(log == "a b")
   }
 
-  // R9, R62
-  @Test("runs that return after a source take them in their order, also what was signalled between")
+  @Test("runs that return after a source take them in their order, also what was signalled between", .rule(.r9, .r62))
   func onePerRun() {
     let log = record(observing: nil) { _, loop, log in
       loop.signalled(order: 1) { log.write("b") }
@@ -71,8 +66,8 @@ struct SourceOrderTests {
     #expect(log == "b handledSource a handledSource c handledSource")
   }
 
-  // R9, M19
-  @Test("in runs that return after a source, each other source passes over one that waits at most once")
+  @Test(
+    "in runs that return after a source, each other source passes over one that waits at most once", .rule(.r9, .m19))
   func passedOverOnce() {
     let log = record(observing: nil) { _, loop, log in
       for (order, name) in [(-2, "a"), (-1, "b")] {
@@ -89,8 +84,7 @@ struct SourceOrderTests {
     #expect(log == "a b late a b a")
   }
 
-  // R9, M19
-  @Test("a source whose signal got its number before its last turn was noted still has its turn")
+  @Test("a source whose signal got its number before its last turn was noted still has its turn", .rule(.r9, .m19))
   func lateNumber() {
     let log = record(observing: nil) { _, loop, log in
       for name in ["a", "b"] {
@@ -102,8 +96,9 @@ struct SourceOrderTests {
     #expect(log == "a b")
   }
 
-  // R9, M19, M35
-  @Test("in runs that return after a source, one of a smaller order does not keep hand-offs waiting")
+  @Test(
+    "in runs that return after a source, one of a smaller order does not keep hand-offs waiting", .rule(.r9, .m19, .m34)
+  )
   func handOffsTurn() {
     let log = record(observing: nil) { _, loop, log in
       let source = RunLoop.Source(order: -1) { source in
@@ -118,8 +113,7 @@ struct SourceOrderTests {
     #expect(log == "a h a a")
   }
 
-  // R62, R64
-  @Test("a source that signals itself stands behind those that were signalled before")
+  @Test("a source that signals itself stands behind those that were signalled before", .rule(.r62, .r64))
   func behindTheOthers() {
     let log = record(observing: nil) { _, loop, log in
       let first = Box<RunLoop.Source?>(nil)
@@ -136,8 +130,7 @@ struct SourceOrderTests {
     #expect(log == "a b a b timedOut")
   }
 
-  // R76
-  @Test("the order of a source is what it was made with")
+  @Test("the order of a source is what it was made with", .rule(.r76))
   func immutable() {
     #expect(RunLoop.Source(order: -3) {}.order == -3)
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -7,8 +8,7 @@ import TestSupport
 
 @Suite("Sources", .timeLimit(.minutes(20)))
 struct SourceTests {
-  // R63
-  @Test("a source that is signalled again before it ran performs once")
+  @Test("a source that is signalled again before it ran performs once", .rule(.r63))
   func coalesced() {
     let log = record { _, loop, log in
       let source = loop.signalled { log.write("S0") }
@@ -18,8 +18,7 @@ struct SourceTests {
     #expect(log == "E BT BS S0 BT BS BW AW X timedOut")
   }
 
-  // R64
-  @Test("a source that signals itself performs in the next pass, which comes without a sleep")
+  @Test("a source that signals itself performs in the next pass, which comes without a sleep", .rule(.r64))
   func signalsItself() {
     let log = record { time, loop, log in
       let source = Box<RunLoop.Source?>(nil)
@@ -34,8 +33,7 @@ struct SourceTests {
     #expect(log == "E BT BS S0:false BT BS S0:false BT BS BW AW X timedOut 1")
   }
 
-  // R65
-  @Test("a source that another one signals performs in the next pass", arguments: [-1, 0, 1])
+  @Test("a source that another one signals performs in the next pass", .rule(.r65), arguments: [-1, 0, 1])
   func signalledInPass(order: Int) {
     let log = record { _, loop, log in
       let second = RunLoop.Source(order: order) { log.write("b") }
@@ -49,8 +47,7 @@ struct SourceTests {
     #expect(log == "E BT BS a BT BS b BT BS BW AW X timedOut")
   }
 
-  // R66
-  @Test("a source that an earlier one removes from the mode still performs")
+  @Test("a source that an earlier one removes from the mode still performs", .rule(.r66))
   func removedInPass() {
     let log = record { _, loop, log in
       let second = RunLoop.Source(order: 1) { log.write("b") }
@@ -65,8 +62,7 @@ struct SourceTests {
     #expect(log == "E BT BS a b BT BS BW AW X timedOut")
   }
 
-  // R66
-  @Test("a source that an earlier one invalidates does not perform")
+  @Test("a source that an earlier one invalidates does not perform", .rule(.r66))
   func invalidatedInPass() {
     let log = record { _, loop, log in
       let second = RunLoop.Source(order: 1) { log.write("b") }
@@ -81,8 +77,7 @@ struct SourceTests {
     #expect(log == "E BT BS a BT BS BW AW X timedOut")
   }
 
-  // R69, M4
-  @Test("a pass has handled a source even if the last of them did not perform")
+  @Test("a pass has handled a source even if the last of them did not perform", .rule(.r69, .m4))
   func handled() {
     let log = record { _, loop, log in
       let second = RunLoop.Source(order: 1) { log.write("b") }
@@ -98,8 +93,7 @@ struct SourceTests {
     #expect(log == "E BT BS a B X handledSource")
   }
 
-  // R67
-  @Test("a source that a nested run has performed is not performed again")
+  @Test("a source that a nested run has performed is not performed again", .rule(.r67))
   func performedByNestedRun() {
     let log = record(observing: nil) { _, loop, log in
       loop.signalled {
@@ -112,8 +106,7 @@ struct SourceTests {
     #expect(log == "a [ b timedOut ] timedOut")
   }
 
-  // R68
-  @Test("a source that is signalled in its call-out performs again in a run nested there")
+  @Test("a source that is signalled in its call-out performs again in a run nested there", .rule(.r68))
   func reenters() {
     let log = record(observing: nil) { _, loop, log in
       let source = Box<RunLoop.Source?>(nil)
@@ -129,8 +122,7 @@ struct SourceTests {
     #expect(log == "S0 [ S0 timedOut ] timedOut")
   }
 
-  // R70
-  @Test("a source that is signalled before it is in a mode performs when it is")
+  @Test("a source that is signalled before it is in a mode performs when it is", .rule(.r70))
   func signalledBefore() {
     let log = record { _, loop, log in
       let source = RunLoop.Source { log.write("S0") }
@@ -141,8 +133,7 @@ struct SourceTests {
     #expect(log == "E BT BS S0 X timedOut")
   }
 
-  // R66, R70
-  @Test("a signalled source that is removed before the pass does not perform, and keeps its signal")
+  @Test("a signalled source that is removed before the pass does not perform, and keeps its signal", .rule(.r66, .r70))
   func removedBefore() {
     let log = record(observing: nil) { _, loop, log in
       loop.keepAlive()
@@ -156,8 +147,7 @@ struct SourceTests {
     #expect(log == "timedOut true S0 timedOut")
   }
 
-  // R70, R74
-  @Test("an invalid source ignores signals")
+  @Test("an invalid source ignores signals", .rule(.r70, .r74))
   func signalledInvalid() {
     let source = RunLoop.Source {}
     source.signal()
@@ -167,8 +157,7 @@ struct SourceTests {
     #expect(!source.isSignalled)
   }
 
-  // R71
-  @Test("a source in several modes performs once, in the first that runs")
+  @Test("a source in several modes performs once, in the first that runs", .rule(.r71))
   func severalModes() {
     let log = record(observing: nil) { _, loop, log in
       let source = RunLoop.Source { log.write("S0") }
@@ -179,8 +168,7 @@ struct SourceTests {
     #expect(log == "S0 timedOut timedOut timedOut")
   }
 
-  // R71
-  @Test("a source in two loops performs once, in the one that gets it")
+  @Test("a source in two loops performs once, in the one that gets it", .rule(.r71))
   func twoLoops() {
     let log = record(observing: nil) { _, loop, log in
       let source = loop.signalled { log.write(RunLoop.current == loop ? "first" : "second") }
@@ -196,8 +184,9 @@ struct SourceTests {
     #expect(log == "true second timedOut timedOut first timedOut")
   }
 
-  // R64, R89
-  @Test("a source whose closure gets the source can signal and end it, and is released without being invalidated")
+  @Test(
+    "a source whose closure gets the source can signal and end it, and is released without being invalidated",
+    .rule(.r64, .r89))
   func performing() {
     let log = record(observing: nil) { _, loop, log in
       let count = Counter()

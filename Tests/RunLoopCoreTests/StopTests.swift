@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -7,8 +8,7 @@ import TestSupport
 
 @Suite("A stop", .timeLimit(.minutes(20)))
 struct StopTests {
-  // R34, M16
-  @Test("a stop before the run is forgotten")
+  @Test("a stop before the run is forgotten", .rule(.r34, .m16))
   func beforeRun() {
     let log = record { _, loop, log in
       loop.keepAlive()
@@ -20,8 +20,7 @@ struct StopTests {
     #expect(log == "E BT BS BW AW X timedOut E BT BS BW AW X timedOut")
   }
 
-  // R35
-  @Test("a stop ends the sleep and the run")
+  @Test("a stop ends the sleep and the run", .rule(.r35))
   func asleep() {
     let log = record { time, loop, log in
       loop.keepAlive()
@@ -32,8 +31,7 @@ struct StopTests {
     #expect(log == "E BT BS BW AW X stopped 5")
   }
 
-  // R37, M20
-  @Test("a stop at the entry ends the run before its first pass, and costs the next run no pass")
+  @Test("a stop at the entry ends the run before its first pass, and costs the next run no pass", .rule(.r37, .m20))
   func atEntry() {
     let log = record { time, loop, log in
       loop.keepAlive()
@@ -45,8 +43,7 @@ struct StopTests {
     #expect(log == "E X stopped E BT BS BW AW X timedOut 1")
   }
 
-  // R38, M20
-  @Test("a stop at the exit is discarded")
+  @Test("a stop at the exit is discarded", .rule(.r38, .m20))
   func atExit() {
     let log = record { time, loop, log in
       loop.keepAlive()
@@ -58,9 +55,8 @@ struct StopTests {
     #expect(log == "E BT BS X timedOut E BT BS BW AW X timedOut 1")
   }
 
-  // R39
   @Test(
-    "a stop by an observer before the wait lets the pass end without a sleep",
+    "a stop by an observer before the wait lets the pass end without a sleep", .rule(.r39),
     arguments: [RunLoop.Activity.beforeTimers, .beforeSources, .beforeWaiting])
   func byObserver(activity: RunLoop.Activity) {
     let log = record { time, loop, log in
@@ -72,8 +68,7 @@ struct StopTests {
     #expect(log == "E BT BS BW AW X stopped 0")
   }
 
-  // R39
-  @Test("a stop by a block lets the pass end without a sleep")
+  @Test("a stop by a block lets the pass end without a sleep", .rule(.r39))
   func byBlock() {
     let log = record { time, loop, log in
       loop.keepAlive()
@@ -87,8 +82,7 @@ struct StopTests {
     #expect(log == "E BT BS B BW AW X stopped 0")
   }
 
-  // R39
-  @Test("a stop by a source ends its pass, which does not wait")
+  @Test("a stop by a source ends its pass, which does not wait", .rule(.r39))
   func bySource() {
     let log = record { _, loop, log in
       loop.signalled {
@@ -100,8 +94,7 @@ struct StopTests {
     #expect(log == "E BT BS S0 X stopped")
   }
 
-  // R39
-  @Test("what comes later in the pass of a stop still happens")
+  @Test("what comes later in the pass of a stop still happens", .rule(.r39))
   func restOfPass() {
     let log = record { _, loop, log in
       loop.once(.beforeTimers) { loop.stop() }
@@ -113,8 +106,7 @@ struct StopTests {
     #expect(log == "E BT BS B S0 T X stopped")
   }
 
-  // R39
-  @Test("a stop after the wait ends the run with the pass")
+  @Test("a stop after the wait ends the run with the pass", .rule(.r39))
   func afterWait() {
     let log = record { _, loop, log in
       loop.after(.milliseconds(5)) { _ in log.write("T") }
@@ -125,8 +117,7 @@ struct StopTests {
     #expect(log == "E BT BS BW AW T X stopped")
   }
 
-  // R40
-  @Test("a stop from another thread during a call-out ends the run with the pass")
+  @Test("a stop from another thread during a call-out ends the run with the pass", .rule(.r40))
   func fromAnotherThread() {
     let log = record { _, loop, log in
       loop.signalled { onNewThread { loop.stop() } }
@@ -136,8 +127,7 @@ struct StopTests {
     #expect(log == "E BT BS T X stopped")
   }
 
-  // R35, R40
-  @Test("a stop from another thread ends an endless run")
+  @Test("a stop from another thread ends an endless run", .rule(.r35, .r40))
   func endlessRun() {
     let log = record { _, loop, log in
       let thread = Box<StartedThread<Void>?>(nil)
@@ -149,8 +139,7 @@ struct StopTests {
     #expect(log == "E BT BS BW AW X stopped")
   }
 
-  // R41
-  @Test("a stop ends one run")
+  @Test("a stop ends one run", .rule(.r41))
   func once() {
     let log = record { time, loop, log in
       loop.keepAlive()
@@ -161,8 +150,7 @@ struct StopTests {
     #expect(log == "E BT BS BW AW X stopped E BT BS BW AW X timedOut")
   }
 
-  // R43, M25
-  @Test("a stop ends one turn of the indefinite run, and the next begins")
+  @Test("a stop ends one turn of the indefinite run, and the next begins", .rule(.r43, .m24))
   func runWithoutEnd() {
     let log = record { time, loop, log in
       let source = loop.keepAlive()
@@ -177,8 +165,7 @@ struct StopTests {
     #expect(log == "E BT BS BW AW X E BT BS BW AW X 10")
   }
 
-  // M16, M25
-  @Test("the loop of a stopping thread ends its run, and makes no pass any more")
+  @Test("the loop of a stopping thread ends its run, and makes no pass any more", .rule(.m16, .m24))
   func stoppingThread() {
     let log = record { time, loop, log in
       loop.keepAlive()
@@ -191,8 +178,7 @@ struct StopTests {
     #expect(log == "E BT BS BW AW X stopped stopped stopped")
   }
 
-  // M16, M25
-  @Test("the loop of a stopping thread ends the indefinite run")
+  @Test("the loop of a stopping thread ends the indefinite run", .rule(.m16, .m24))
   func stoppingThreadEndsRunWithoutEnd() {
     let log = record { time, loop, _ in
       loop.keepAlive()
@@ -202,8 +188,7 @@ struct StopTests {
     #expect(log == "E BT BS BW AW X")
   }
 
-  // M16, M25
-  @Test("the loop of a stopping thread ends every run, from the innermost on")
+  @Test("the loop of a stopping thread ends every run, from the innermost on", .rule(.m16, .m24))
   func stoppingThreadEndsNestedRuns() {
     let log = record(observing: nil) { time, loop, log in
       loop.keepAlive("inner")
@@ -214,8 +199,7 @@ struct StopTests {
     #expect(log == "[ stopped ] stopped")
   }
 
-  // M16, M25
-  @Test("the stop of a thread is kept for runs that are yet to begin, also of an empty mode")
+  @Test("the stop of a thread is kept for runs that are yet to begin, also of an empty mode", .rule(.m16, .m24))
   func stoppingThreadBeforeRun() {
     let log = record { _, loop, log in
       loop.stopForGood()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Synchronization
+import TestRules
 import Testing
 import TestSupport
 
@@ -11,8 +12,8 @@ import TestSupport
 
 @Suite("Stress", .timeLimit(.minutes(20)))
 struct StressTests {
-  // R53, R54, R120, M3
-  @Test("of blocks that four threads post, each runs once, and each thread's in its order")
+  @Test(
+    "of blocks that four threads post, each runs once, and each thread's in its order", .rule(.r53, .r54, .r120, .m3))
   func blocks() {
     let count = 1500
     let modes: [[RunLoop.Mode]] = [[.default], [.common], [.default, "A"], ["A", "B", .common]]
@@ -25,8 +26,7 @@ struct StressTests {
     #expect(tally.isInOrder)
   }
 
-  // R63, R70, R120, M2
-  @Test("of signals that four threads give, the last of each is performed")
+  @Test("of signals that four threads give, the last of each is performed", .rule(.r63, .r70, .r120, .m2))
   func signals() {
     let count = 1500
     let tally = onNewThread {
@@ -57,8 +57,7 @@ struct StressTests {
     #expect(tally.counts.allSatisfy { (1...count).contains($0) })
   }
 
-  // R50, R51, R99, R120, M8
-  @Test("timers that four threads move fire after their last move")
+  @Test("timers that four threads move fire after their last move", .rule(.r50, .r51, .r99, .r120, .m8))
   func timers() {
     let tally = onNewThread {
       let loop = RunLoop.current
@@ -89,8 +88,7 @@ struct StressTests {
     #expect(tally.latest == [1, 1, 1, 1])
   }
 
-  // R72, R73, R99c, R120
-  @Test("items that four threads add, remove and invalidate leave nothing behind")
+  @Test("items that four threads add, remove and invalidate leave nothing behind", .rule(.r72, .r73, .r99c, .r120))
   func items() {
     let (scheduled, cancelled) = (Counter(), Counter())
     let leftOver = onNewThread {
@@ -143,8 +141,9 @@ struct StressTests {
     #expect(scheduled.value > 0)
   }
 
-  // R50, R73, R120, M19
-  @Test("descriptors that four threads take away while the loop serves them are called before, and not kept after")
+  @Test(
+    "descriptors that four threads take away while the loop serves them are called before, and not kept after",
+    .rule(.r50, .r73, .r120, .m19))
   func descriptors() throws {
     let pipe = try RawPipe()
     pipe.write()
@@ -177,8 +176,7 @@ struct StressTests {
     #expect(!isLeft)
   }
 
-  // R120
-  @Test("messages of four threads through a narrow port arrive once, and each thread's in its order")
+  @Test("messages of four threads through a narrow port arrive once, and each thread's in its order", .rule(.r120))
   func messages() {
     let count = 300
     let tally = onNewThread {
@@ -208,8 +206,9 @@ struct StressTests {
     case block, signal, message, addedTimer, movedTimer, addedReadyPort
   }
 
-  // R45, R50, R51, M2, M3
-  @Test("a loop that falls asleep between any two of them hears every call", arguments: Cause.allCases)
+  @Test(
+    "a loop that falls asleep between any two of them hears every call", .rule(.r45, .r50, .r51, .m2, .m3),
+    arguments: Cause.allCases)
   func everyCall(cause: Cause) {
     let rounds = 300
     let answered = onNewThread {
@@ -251,8 +250,9 @@ struct StressTests {
     #expect(answered == rounds)
   }
 
-  // R28c, R42, M16
-  @Test("a loop whose last item goes while it begins to run or sleeps is ended by a stop of its mode, every time")
+  @Test(
+    "a loop whose last item goes while it begins to run or sleeps is ended by a stop of its mode, every time",
+    .rule(.r28c, .r42, .m16))
   func lastItem() {
     let results = onNewThread {
       let loop = RunLoop.current
@@ -276,8 +276,7 @@ struct StressTests {
     #expect(results.count == 200 && results.allSatisfy { $0 == .finished || $0 == .stopped })
   }
 
-  // R113, M3
-  @Test("two loops that post to each other hand a ball over and back")
+  @Test("two loops that post to each other hand a ball over and back", .rule(.r113, .m3))
   func pingPong() {
     let hops = onNewThread {
       let first = RunLoop.current
@@ -312,8 +311,7 @@ struct StressTests {
     }
   }
 
-  // R120
-  @Test("what can be asked of a loop can be asked by any thread while it runs")
+  @Test("what can be asked of a loop can be asked by any thread while it runs", .rule(.r120))
   func asking() {
     let tally = hammer { loop, tally, thread in
       let timer = Timer(timeInterval: 0.0001, repeats: true) { _ in }

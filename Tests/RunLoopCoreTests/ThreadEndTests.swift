@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -7,8 +8,8 @@ import TestSupport
 
 @Suite("The end of a thread and its loop", .timeLimit(.minutes(20)))
 struct ThreadEndTests {
-  // R73, R115
-  @Test("its sources leave with a cancel call-out for each mode, on the thread, whose loop it still is")
+  @Test(
+    "its sources leave with a cancel call-out for each mode, on the thread, whose loop it still is", .rule(.r73, .r115))
   func cancels() {
     let log = Log()
     let (source, loop) = onNewThread {
@@ -27,8 +28,9 @@ struct ThreadEndTests {
     for mode in [.default, "A", .common] as [RunLoop.Mode] { #expect(!loop.contains(source, forMode: mode)) }
   }
 
-  // R115, M14, M21
-  @Test("a loop has not ended before it rejects blocks too: until then they are taken, and dropped")
+  @Test(
+    "a loop has not ended before it rejects blocks too: until then they are taken, and dropped",
+    .rule(.r115, .m14, .m21))
   func endOfBlocks() {
     let log = Log()
     let loop = onNewThread {
@@ -44,8 +46,7 @@ struct ThreadEndTests {
     #expect(log.text == "false true false true false 1")
   }
 
-  // R116
-  @Test("a source stays valid and signalled, and another loop may perform it")
+  @Test("a source stays valid and signalled, and another loop may perform it", .rule(.r116))
   func freeSource() {
     let log = Log()
     let source = onNewThread { RunLoop.current.signalled { log.write("S0") } }
@@ -58,8 +59,7 @@ struct ThreadEndTests {
     #expect(result == .timedOut)
   }
 
-  // R116
-  @Test("timers and observers are not called and stay valid, and another loop may have them")
+  @Test("timers and observers are not called and stay valid, and another loop may have them", .rule(.r116))
   func freeTimersAndObservers() {
     let log = Log()
     let (timer, observer) = onVirtualTime { time, loop in
@@ -81,8 +81,7 @@ struct ThreadEndTests {
     #expect(log.text == "true true E BT BS BW AW T BT BS BW AW X")
   }
 
-  // R116
-  @Test("a port keeps its messages for another loop")
+  @Test("a port keeps its messages for another loop", .rule(.r116))
   func freePort() {
     let log = Log()
     let port = onNewThread {
@@ -100,8 +99,7 @@ struct ThreadEndTests {
     #expect(port.isValid)
   }
 
-  // R115, R117, M36
-  @Test("a loop keeps none of its items after its end")
+  @Test("a loop keeps none of its items after its end", .rule(.r115, .r117, .m35))
   func releasesItems() {
     let items = onNewThread {
       let loop = RunLoop.current
@@ -120,8 +118,9 @@ struct ThreadEndTests {
     #expect(items.3.object == nil)
   }
 
-  // R76, R115
-  @Test("a loop that ends with signalled sources, waiting messages and due timers is released, and so are they")
+  @Test(
+    "a loop that ends with signalled sources, waiting messages and due timers is released, and so are they",
+    .rule(.r76, .r115))
   func releasesReadyItems() {
     let ended = onNewThread {
       let loop = RunLoop.current
@@ -139,8 +138,7 @@ struct ThreadEndTests {
     #expect(ended.3.object == nil, "the timer")
   }
 
-  // R73, R76
-  @Test("a source or port that leaves while it is signalled is not kept by the loop")
+  @Test("a source or port that leaves while it is signalled is not kept by the loop", .rule(.r73, .r76))
   func releasesRemoved() {
     let kept = onVirtualTime { _, loop in
       let source = { WeakBox(loop.signalled {}) }()
@@ -157,8 +155,7 @@ struct ThreadEndTests {
     #expect(kept == [false, false])
   }
 
-  // R60, R115, M14
-  @Test("blocks that have not run are dropped, released and counted, each once")
+  @Test("blocks that have not run are dropped, released and counted, each once", .rule(.r60, .r115, .m14))
   func drops() {
     let log = Log()
     let loop = onNewThread {
@@ -180,8 +177,8 @@ struct ThreadEndTests {
     #expect(loop.statistics.droppedBlocks == 4)
   }
 
-  // R115, M14, M21, M36
-  @Test("what a cancel call-out posts is dropped and counted, and what it adds is rejected")
+  @Test(
+    "what a cancel call-out posts is dropped and counted, and what it adds is rejected", .rule(.r115, .m14, .m21, .m35))
   func posted() {
     let log = Log()
     let loop = onNewThread {
@@ -197,8 +194,9 @@ struct ThreadEndTests {
     #expect(loop.statistics.refusals == 1)
   }
 
-  // R117, M21, M36
-  @Test("a loop that is kept after its thread rejects all work, counts it, and is otherwise harmless")
+  @Test(
+    "a loop that is kept after its thread rejects all work, counts it, and is otherwise harmless",
+    .rule(.r117, .m21, .m35))
   func survives() {
     let log = Log()
     let loop = onNewThread {
@@ -232,8 +230,7 @@ struct ThreadEndTests {
     #expect(isTaken)
   }
 
-  // R115
-  @Test("it ends the loop also while others keep its items in their loops")
+  @Test("it ends the loop also while others keep its items in their loops", .rule(.r115))
   func sharedItems() {
     let isLeft = onNewThread {
       let loop = RunLoop.current
@@ -248,8 +245,7 @@ struct ThreadEndTests {
     #expect(isLeft)
   }
 
-  // M14, M21
-  @Test("of blocks that others post while it ends, each ran, was dropped or was rejected")
+  @Test("of blocks that others post while it ends, each ran, was dropped or was rejected", .rule(.m14, .m21))
   func race() {
     for _ in 0..<20 {
       let threads = Box<[StartedThread<Int>]>([])
@@ -269,8 +265,7 @@ struct ThreadEndTests {
     }
   }
 
-  // R99e, R120
-  @Test("items may be invalidated by others while it ends")
+  @Test("items may be invalidated by others while it ends", .rule(.r99e, .r120))
   func invalidationRace() {
     for _ in 0..<50 {
       let cancels = Counter()

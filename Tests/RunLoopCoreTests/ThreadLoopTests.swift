@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import TestRules
 import Testing
 import TestSupport
 
@@ -11,8 +12,7 @@ private let canRunInLastRound = dlsym(nil, "__tsan_init") == nil
 
 @Suite("Threads and their loops", .timeLimit(.minutes(20)))
 struct ThreadLoopTests {
-  // R113
-  @Test("a thread has no loop before it asks for one, and then the same one always")
+  @Test("a thread has no loop before it asks for one, and then the same one always", .rule(.r113))
   func firstRequest() {
     let log = onNewThread {
       let log = Log()
@@ -25,8 +25,8 @@ struct ThreadLoopTests {
     #expect(log == "true true true false true")
   }
 
-  // R22, R113
-  @Test("asking about the main loop makes none for the asking thread, and running without one makes it")
+  @Test(
+    "asking about the main loop makes none for the asking thread, and running without one makes it", .rule(.r22, .r113))
   func lazily() {
     let log = onNewThread {
       let log = Log()
@@ -41,8 +41,7 @@ struct ThreadLoopTests {
     #expect(log == "true true")
   }
 
-  // R113
-  @Test("two threads have two loops")
+  @Test("two threads have two loops", .rule(.r113))
   func twoThreads() {
     let (first, second) = onNewThread { (RunLoop.current, onNewThread { RunLoop.current }) }
     #expect(first !== second)
@@ -50,16 +49,14 @@ struct ThreadLoopTests {
     #expect(first.threadID != second.threadID)
   }
 
-  // R21
-  @Test("a new loop has the default mode and nothing in it")
+  @Test("a new loop has the default mode and nothing in it", .rule(.r21))
   func new() {
     let (modes, result) = onNewThread { (RunLoop.current.modes, RunLoop.current.run(mode: .default, for: 100)) }
     #expect(modes == [.default])
     #expect(result == .finished)
   }
 
-  // R113
-  @Test("the main loop is the same from every thread, also before the main thread has asked for it")
+  @Test("the main loop is the same from every thread, also before the main thread has asked for it", .rule(.r113))
   func main() {
     let loops = (0..<4).map { _ in startThread { (RunLoop.main, RunLoop.current) } }.map { $0.result() }
     for (main, current) in loops {
@@ -71,8 +68,7 @@ struct ThreadLoopTests {
     #expect(!RunLoop.main.hasEnded || RunLoop.mainThreadHasLeft)
   }
 
-  // R113, R115
-  @Test("a loop is registered from its first request to the end of its thread, and ends with it")
+  @Test("a loop is registered from its first request to the end of its thread, and ends with it", .rule(.r113, .r115))
   func registry() {
     let (loop, wasRegistered) = onNewThread {
       let loop = RunLoop.current
@@ -83,15 +79,13 @@ struct ThreadLoopTests {
     #expect(loop.hasEnded)
   }
 
-  // R115
-  @Test("a loop that nobody keeps is released at the end of its thread")
+  @Test("a loop that nobody keeps is released at the end of its thread", .rule(.r115))
   func released() {
     let loop = onNewThread { WeakBox(RunLoop.current) }
     #expect(loop.object == nil)
   }
 
-  // R118
-  @Test("threads that follow each other, and so have the same ids, have loops of their own")
+  @Test("threads that follow each other, and so have the same ids, have loops of their own", .rule(.r118))
   func reusedIDs() {
     var loops: Set<RunLoop> = []
     var weakLoops: [WeakBox<RunLoop>] = []
@@ -112,8 +106,9 @@ struct ThreadLoopTests {
     #expect(weakLoops.count { $0.object != nil } == 30)
   }
 
-  // R115, M37
-  @Test("a destructor still finds the loop in the first round, and it takes work; in the second the loop has ended")
+  @Test(
+    "a destructor still finds the loop in the first round, and it takes work; in the second the loop has ended",
+    .rule(.r115, .m36))
   func destructor() throws {
     // The key of the loops is older, so that the loop ends before this is called in the second round.
     let log = try withDestructor(rounds: 2) { witness in
@@ -126,8 +121,9 @@ struct ThreadLoopTests {
     #expect(log == "true false true false true false")
   }
 
-  // R115, M21, M37
-  @Test("a destructor finds a loop that has ended from the second round on", .enabled(if: canRunInLastRound))
+  @Test(
+    "a destructor finds a loop that has ended from the second round on", .rule(.r115, .m21, .m36),
+    .enabled(if: canRunInLastRound))
   func lateDestructor() throws {
     let log = try withDestructor(rounds: 4) { witness in
       let loop = RunLoop.current
@@ -141,8 +137,9 @@ struct ThreadLoopTests {
     #expect(log == "2 false true true false 3 false true true false 4 false true true false")
   }
 
-  // R113, R115
-  @Test("a loop that is first asked for by a destructor ends with the thread too", .enabled(if: canRunInLastRound))
+  @Test(
+    "a loop that is first asked for by a destructor ends with the thread too", .rule(.r113, .r115),
+    .enabled(if: canRunInLastRound))
   func firstInDestructor() throws {
     let kept = Box<RunLoop?>(nil)
     let log = try withDestructor(rounds: 1) { witness in
@@ -158,8 +155,9 @@ struct ThreadLoopTests {
     #expect(!RunLoopRegistry.shared.contains(loop))
   }
 
-  // R115, M37
-  @Test("a loop ends once, with one cancel call-out, though each round of destructors asks for it and for others'")
+  @Test(
+    "a loop ends once, with one cancel call-out, though each round of destructors asks for it and for others'",
+    .rule(.r115, .m36))
   func oneEnd() throws {
     let cancels = Counter()
     let log = try withDestructor(rounds: 3) { witness in

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -7,8 +8,7 @@ import TestSupport
 
 @Suite("The timeout of a run", .timeLimit(.minutes(20)))
 struct TimeoutTests {
-  // R3, R12
-  @Test("no time, or less, is one pass without a wait", arguments: [0, -5, -Double.infinity])
+  @Test("no time, or less, is one pass without a wait", .rule(.r3, .r12), arguments: [0, -5, -Double.infinity])
   func noTime(seconds: Double) {
     let log = record { _, loop, log in
       loop.keepAlive()
@@ -17,8 +17,8 @@ struct TimeoutTests {
     #expect(log == "E BT BS X timedOut")
   }
 
-  // R3, R12
-  @Test("no duration, or less, is one pass without a wait", arguments: [Duration.zero, .nanoseconds(-1)])
+  @Test(
+    "no duration, or less, is one pass without a wait", .rule(.r3, .r12), arguments: [Duration.zero, .nanoseconds(-1)])
   func noDuration(timeout: Duration) {
     let log = record { _, loop, log in
       loop.keepAlive()
@@ -27,8 +27,7 @@ struct TimeoutTests {
     #expect(log == "E BT BS X timedOut")
   }
 
-  // R3
-  @Test("the shortest time is a wait")
+  @Test("the shortest time is a wait", .rule(.r3))
   func shortestTime() {
     let log = record { _, loop, log in
       loop.keepAlive()
@@ -38,8 +37,7 @@ struct TimeoutTests {
     #expect(log == "E BT BS BW AW X timedOut E BT BS BW AW X timedOut")
   }
 
-  // R3
-  @Test("one pass without a wait fires what is due")
+  @Test("one pass without a wait fires what is due", .rule(.r3))
   func noTimeFires() {
     let log = record { _, loop, log in
       loop.keepAlive()
@@ -49,8 +47,7 @@ struct TimeoutTests {
     #expect(log == "E BT BS T X timedOut")
   }
 
-  // R12
-  @Test("one pass without a wait handles a source, or is timed out")
+  @Test("one pass without a wait handles a source, or is timed out", .rule(.r12))
   func noTimeHandles() {
     let log = record(observing: nil) { _, loop, log in
       loop.signalled { log.write("a") }
@@ -61,8 +58,7 @@ struct TimeoutTests {
     #expect(log == "a timedOut b handledSource")
   }
 
-  // R12
-  @Test("one pass without a wait is timed out even if it was stopped and nothing is left")
+  @Test("one pass without a wait is timed out even if it was stopped and nothing is left", .rule(.r12))
   func noTimeStopped() {
     let log = record { _, loop, log in
       loop.after(.zero) { _ in
@@ -74,15 +70,13 @@ struct TimeoutTests {
     #expect(log == "E BT BS T X timedOut")
   }
 
-  // R12, R24
-  @Test("a mode that is empty before is finished, whatever the timeout")
+  @Test("a mode that is empty before is finished, whatever the timeout", .rule(.r12, .r24))
   func noTimeEmpty() {
     let log = record { _, loop, log in loop.run(log, for: .zero) }
     #expect(log == "finished")
   }
 
-  // R12, R37
-  @Test("a stop at the entry counts before no time at all")
+  @Test("a stop at the entry counts before no time at all", .rule(.r12, .r37))
   func noTimeStoppedAtEntry() {
     let log = record { _, loop, log in
       loop.keepAlive()
@@ -92,9 +86,8 @@ struct TimeoutTests {
     #expect(log == "E X stopped")
   }
 
-  // R13
   @Test(
-    "more than sixteen years of seconds, and what is not a number, is without end",
+    "more than sixteen years of seconds, and what is not a number, is without end", .rule(.r13),
     arguments: [.infinity, .nan, 504_911_232.5, 504_911_233, 1e10, .greatestFiniteMagnitude])
   func endless(seconds: Double) {
     let result = onVirtualTime { time, loop in
@@ -105,9 +98,8 @@ struct TimeoutTests {
     #expect(result == .stopped)
   }
 
-  // R13
   @Test(
-    "more than sixteen years is without end",
+    "more than sixteen years is without end", .rule(.r13),
     arguments: [.seconds(504_911_233), .milliseconds(504_911_232_001), Duration.seconds(Int64.max)])
   func endlessDuration(timeout: Duration) {
     let result = onVirtualTime { time, loop in
@@ -118,8 +110,7 @@ struct TimeoutTests {
     #expect(result == .stopped)
   }
 
-  // R13, R14
-  @Test("sixteen years are counted")
+  @Test("sixteen years are counted", .rule(.r13, .r14))
   func longest() {
     let log = record(observing: nil) { time, loop, log in
       loop.keepAlive()
@@ -128,8 +119,7 @@ struct TimeoutTests {
     #expect(log == "timedOut 504911232000")
   }
 
-  // R14
-  @Test("the time counts from the entry of the run")
+  @Test("the time counts from the entry of the run", .rule(.r14))
   func countsFromEntry() {
     let log = record { time, loop, log in
       loop.keepAlive()
@@ -141,8 +131,7 @@ struct TimeoutTests {
     #expect(log == "E BT BS BW AW BT BS BW AW X timedOut 10")
   }
 
-  // R14
-  @Test("a long call-out overruns the timeout, and the pass is completed")
+  @Test("a long call-out overruns the timeout, and the pass is completed", .rule(.r14))
   func overrun() {
     let log = record { time, loop, log in
       loop.keepAlive()

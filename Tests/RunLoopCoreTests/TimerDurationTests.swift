@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -7,8 +8,7 @@ import TestSupport
 
 @Suite("Timers and durations", .timeLimit(.minutes(20)))
 struct TimerDurationTests {
-  // R99
-  @Test("a timer that is set back fires when the duration has passed since then")
+  @Test("a timer that is set back fires when the duration has passed since then", .rule(.r99))
   func move() {
     let log = record(observing: nil) { time, loop, log in
       let timer = loop.after(.milliseconds(10)) { _ in time.stamp(log, "T") }
@@ -18,8 +18,7 @@ struct TimerDurationTests {
     #expect(log == "T25 finished")
   }
 
-  // R99
-  @Test("a repeating timer that is set back has its phase from the new date")
+  @Test("a repeating timer that is set back has its phase from the new date", .rule(.r99))
   func moveRepeating() {
     let log = record(observing: nil) { time, loop, log in
       let timer = loop.every(.milliseconds(10)) { _ in time.stamp(log, "T") }
@@ -29,8 +28,7 @@ struct TimerDurationTests {
     #expect(log == "T10 T23 T33 timedOut")
   }
 
-  // R50, R99
-  @Test("a parked timer does not fire, keeps its loop alive, and fires when it is moved")
+  @Test("a parked timer does not fire, keeps its loop alive, and fires when it is moved", .rule(.r50, .r99))
   func park() {
     let log = record { time, loop, log in
       let timer = loop.after(.milliseconds(10)) { _ in time.stamp(log, "T") }
@@ -42,8 +40,7 @@ struct TimerDurationTests {
     #expect(log == "true true E BT BS BW AW T9003 X finished")
   }
 
-  // R99, M31
-  @Test("a repeating timer can park itself and set itself back in its own call-out")
+  @Test("a repeating timer can park itself and set itself back in its own call-out", .rule(.r99, .m30))
   func ownCallOut() {
     let log = record(observing: nil) { time, loop, log in
       let count = Counter()
@@ -57,8 +54,9 @@ struct TimerDurationTests {
     #expect(log == "T10 T13 T60 timedOut")
   }
 
-  // R92, R99b
-  @Test("a timer that is made with a duration is in the default mode of its loop, and counts by its clock")
+  @Test(
+    "a timer that is made with a duration is in the default mode of its loop, and counts by its clock",
+    .rule(.r92, .r99b))
   func after() {
     let log = record(observing: nil) { time, loop, log in
       time.advance(by: .milliseconds(7))
@@ -77,8 +75,7 @@ struct TimerDurationTests {
     #expect(log == "true R10 0.001 T12 finished")
   }
 
-  // R117, M21
-  @Test("a timer that is made for a loop that has ended is invalid, and its block released")
+  @Test("a timer that is made for a loop that has ended is invalid, and its block released", .rule(.r117, .m21))
   func ended() {
     let log = Log()
     let loop = onVirtualTime { _, loop in loop }
@@ -93,8 +90,7 @@ struct TimerDurationTests {
     Duration(attoseconds: .max), Duration(attoseconds: .min),
   ]
 
-  // R13, R95
-  @Test("durations that no clock can count are as long as it can", arguments: extremes)
+  @Test("durations that no clock can count are as long as it can", .rule(.r13, .r95), arguments: extremes)
   func saturating(duration: Duration) {
     let isPast = duration < .zero
     let log = record(observing: nil) { time, loop, log in

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -7,8 +8,7 @@ import TestSupport
 
 @Suite("Timers that are fired by hand", .timeLimit(.minutes(20)))
 struct TimerFireTests {
-  // R96
-  @Test("a timer that fires once, and that two threads fire at once, calls its block once")
+  @Test("a timer that fires once, and that two threads fire at once, calls its block once", .rule(.r96))
   func twoThreads() {
     let log = Log()
     let hold = Hold()
@@ -27,8 +27,7 @@ struct TimerFireTests {
     #expect(log.text == "T second true false")
   }
 
-  // R96
-  @Test("a timer that fires once calls its block once if a thread fires it while its loop does")
+  @Test("a timer that fires once calls its block once if a thread fires it while its loop does", .rule(.r96))
   func duringItsCall() {
     let log = record(observing: nil) { _, loop, log in
       let timer = loop.after(.milliseconds(5)) { timer in
@@ -43,8 +42,7 @@ struct TimerFireTests {
     #expect(log == "T true finished false")
   }
 
-  // R96
-  @Test("a loop does not call a timer that fires once while a thread fires it, and lets it go")
+  @Test("a loop does not call a timer that fires once while a thread fires it, and lets it go", .rule(.r96))
   func loopComesSecond() {
     let log = record(observing: nil) { _, loop, log in
       let hold = Hold()
@@ -62,8 +60,7 @@ struct TimerFireTests {
     #expect(log == "T finished false")
   }
 
-  // R99a
-  @Test("a repeating timer calls its block each time it is fired")
+  @Test("a repeating timer calls its block each time it is fired", .rule(.r99a))
   func repeating() {
     let log = record(observing: nil) { _, loop, log in
       let timer = loop.every(.seconds(1)) { _ in log.write("T") }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -7,8 +8,7 @@ import TestSupport
 
 @Suite("Timers: giving them a date", .timeLimit(.minutes(20)))
 struct TimerMoveTests {
-  // R99
-  @Test("a date that is set in the call-out is kept, and the phase goes on from it")
+  @Test("a date that is set in the call-out is kept, and the phase goes on from it", .rule(.r99))
   func inside() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -22,8 +22,7 @@ struct TimerMoveTests {
     #expect(log == "T10 T25 T35 T45")
   }
 
-  // R99
-  @Test("a past date that is set in the call-out means once more, in the next pass")
+  @Test("a past date that is set in the call-out means once more, in the next pass", .rule(.r99))
   func pastInside() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -42,8 +41,7 @@ struct TimerMoveTests {
     #expect(log == "BT AW T10 reads1 BT AW T10 BT AW T20 BT AW")
   }
 
-  // R99
-  @Test("of a timer that is in no mode it is just noted; of an invalid one it is not")
+  @Test("of a timer that is in no mode it is just noted; of an invalid one it is not", .rule(.r99))
   func unscheduled() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -60,8 +58,7 @@ struct TimerMoveTests {
     #expect(log == "30 T30 true")
   }
 
-  // R50, R51, R99, M26
-  @Test("an earlier date takes effect on a sleeping loop, without a pass before it")
+  @Test("an earlier date takes effect on a sleeping loop, without a pass before it", .rule(.r50, .r51, .r99, .m25))
   func earlier() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -74,8 +71,7 @@ struct TimerMoveTests {
     #expect(log == "E BT BS BW AW T8 X")
   }
 
-  // R50, R99
-  @Test("a past date fires on a sleeping loop at once")
+  @Test("a past date fires on a sleeping loop at once", .rule(.r50, .r99))
   func past() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -88,8 +84,7 @@ struct TimerMoveTests {
     #expect(log == "E BT BS BW AW T5 X")
   }
 
-  // R99, M20
-  @Test("a later date on a sleeping loop leaves no pass at the old one")
+  @Test("a later date on a sleeping loop leaves no pass at the old one", .rule(.r99, .m20))
   func later() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -102,8 +97,9 @@ struct TimerMoveTests {
     #expect(log == "E BT BS BW AW T20 X")
   }
 
-  // R99e, M20
-  @Test("a timer that ends or leaves during the sleep leaves no pass at its date", arguments: [false, true])
+  @Test(
+    "a timer that ends or leaves during the sleep leaves no pass at its date", .rule(.r99e, .m20),
+    arguments: [false, true])
   func gone(invalidates: Bool) {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -120,8 +116,7 @@ struct TimerMoveTests {
     #expect(log == "E BT BS BW AW X at30")
   }
 
-  // R99
-  @Test("a date without end silences a timer until it gets another")
+  @Test("a date without end silences a timer until it gets another", .rule(.r99))
   func never() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -135,8 +130,7 @@ struct TimerMoveTests {
     #expect(log == "timedOut T50 finished")
   }
 
-  // R99, R99b
-  @Test("a timer in several modes moves in all of them")
+  @Test("a timer in several modes moves in all of them", .rule(.r99, .r99b))
   func allModes() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -156,8 +150,7 @@ struct TimerMoveTests {
     #expect(log == "20 20 T20 120 120")
   }
 
-  // R99b
-  @Test("two loops that both want a timer, repeatedly, never both have it")
+  @Test("two loops that both want a timer, repeatedly, never both have it", .rule(.r99b))
   func wanted() {
     let timer = Timer(deadline: SuspendingClock.now.advanced(by: .seconds(3600))) { _ in }
     let threads = (0..<2).map { _ in

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -7,8 +8,7 @@ import TestSupport
 
 @Suite("Timers: which fire, and in which order", .timeLimit(.minutes(20)))
 struct TimerOrderTests {
-  // R93
-  @Test("timers fire by date and, among equals, as they were added")
+  @Test("timers fire by date and, among equals, as they were added", .rule(.r93))
   func order() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -22,8 +22,7 @@ struct TimerOrderTests {
     #expect(log == "B D A C")
   }
 
-  // R93
-  @Test("a date in the past counts from when it was set, but reads back as it is")
+  @Test("a date in the past counts from when it was set, but reads back as it is", .rule(.r93))
   func pastDate() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -40,8 +39,7 @@ struct TimerOrderTests {
     #expect(log == "2 1 equal early late")
   }
 
-  // R93
-  @Test("a timer that is given a date, be it the same, stands behind all that have it")
+  @Test("a timer that is given a date, be it the same, stands behind all that have it", .rule(.r93))
   func movedBehind() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -54,8 +52,9 @@ struct TimerOrderTests {
     #expect(log == "B A")
   }
 
-  // R93, R99
-  @Test("a timer that is given a date in its own call-out stands before those that are given it afterwards")
+  @Test(
+    "a timer that is given a date in its own call-out stands before those that are given it afterwards",
+    .rule(.r93, .r99))
   func turnOfOneBeingCalled() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -73,8 +72,7 @@ struct TimerOrderTests {
     #expect(log == "A5 A20 B20")
   }
 
-  // R32
-  @Test("of several timers that are being called, the first by date and turn gives the mode's next date")
+  @Test("of several timers that are being called, the first by date and turn gives the mode's next date", .rule(.r32))
   func nextDateOfSeveralBeingCalled() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -93,8 +91,7 @@ struct TimerOrderTests {
     #expect(log == "3 3 3")
   }
 
-  // R93, R97
-  @Test("repeating timers of one phase keep their order")
+  @Test("repeating timers of one phase keep their order", .rule(.r93, .r97))
   func samePhase() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -105,8 +102,7 @@ struct TimerOrderTests {
     #expect(log == "A B C A B C")
   }
 
-  // R94
-  @Test("a timer that becomes due during the pass fires in the next")
+  @Test("a timer that becomes due during the pass fires in the next", .rule(.r94))
   func addedDuringPass() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -124,8 +120,7 @@ struct TimerOrderTests {
     #expect(log == "E BT BS BW AW A B BT BS BW AW added moved X")
   }
 
-  // R94
-  @Test("of the due timers, one that an earlier one invalidates or removes does not fire")
+  @Test("of the due timers, one that an earlier one invalidates or removes does not fire", .rule(.r94))
   func removedByEarlier() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -147,8 +142,7 @@ struct TimerOrderTests {
     #expect(log == "A finished")
   }
 
-  // R94
-  @Test("of the due timers, one that an earlier one removes from this mode only still fires")
+  @Test("of the due timers, one that an earlier one removes from this mode only still fires", .rule(.r94))
   func removedFromOneMode() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -165,8 +159,7 @@ struct TimerOrderTests {
     #expect(log == "A B finished")
   }
 
-  // R94
-  @Test("of the due timers, one that an earlier one gives a later date fires then")
+  @Test("of the due timers, one that an earlier one gives a later date fires then", .rule(.r94))
   func movedByEarlier() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -182,8 +175,7 @@ struct TimerOrderTests {
     #expect(log == "A5 B20")
   }
 
-  // R94
-  @Test("of the due timers, one that an earlier one gives a date that comes during its call still fires")
+  @Test("of the due timers, one that an earlier one gives a date that comes during its call still fires", .rule(.r94))
   func movedAndDueByThen() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -201,8 +193,7 @@ struct TimerOrderTests {
     #expect(log == "E BT BS BW AW A5 B20 X")
   }
 
-  // R94
-  @Test("what is due is settled before the first call-out: time that a call-out takes makes nothing due")
+  @Test("what is due is settled before the first call-out: time that a call-out takes makes nothing due", .rule(.r94))
   func settledBefore() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -218,8 +209,8 @@ struct TimerOrderTests {
     #expect(log == "E BT BS BW AW A BT BS BW AW B X")
   }
 
-  // R99a
-  @Test("a nested run skips the timer that is being called, fires the others, and the outer pass skips those")
+  @Test(
+    "a nested run skips the timer that is being called, fires the others, and the outer pass skips those", .rule(.r99a))
   func nested() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -234,8 +225,7 @@ struct TimerOrderTests {
     #expect(log == "T10 U10 U20 U30 timedOut")
   }
 
-  // R99a
-  @Test("a due timer that fires once does so in a nested run, and not again in the pass around it")
+  @Test("a due timer that fires once does so in a nested run, and not again in the pass around it", .rule(.r99a))
   func nestedOneShot() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -251,8 +241,7 @@ struct TimerOrderTests {
     #expect(log == "T( U )T finished")
   }
 
-  // R26, R99a
-  @Test("a timer that is being called keeps a nested run alive, without firing in it")
+  @Test("a timer that is being called keeps a nested run alive, without firing in it", .rule(.r26, .r99a))
   func firingCounts() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -268,8 +257,7 @@ struct TimerOrderTests {
     #expect(log == "T10 timedOut at15 finished")
   }
 
-  // R93, R97, R99
-  @Test("random timers that move and end fire as a plain list of them does", arguments: 1...10)
+  @Test("random timers that move and end fire as a plain list of them does", .rule(.r93, .r97, .r99), arguments: 1...10)
   func model(seed: Int) {
     let (seen, expected) = onVirtualTime { time, loop in
       var random = SplitMix64(seed: UInt64(seed))

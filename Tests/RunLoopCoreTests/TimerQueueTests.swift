@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Synchronization
+import TestRules
 import Testing
 import TestSupport
 
@@ -8,8 +9,9 @@ import TestSupport
 
 @Suite("The queue of timers")
 struct TimerQueueTests {
-  // R93, R99f, M8
-  @Test("against plain lists: random timers come, go, move, fire and change their tolerance", arguments: 1...6)
+  @Test(
+    "against plain lists: random timers come, go, move, fire and change their tolerance", .rule(.r93, .r99f, .m8),
+    arguments: 1...6)
   func model(seed: UInt64) {
     var random = SplitMix64(seed: seed)
     let mode = ModeState("model")
@@ -101,8 +103,7 @@ struct TimerQueueTests {
     mode.timers.moveLatest(timer)
   }
 
-  // R99b
-  @Test("a loop's timers in several modes keep every heap in order, whatever comes", arguments: 1...6)
+  @Test("a loop's timers in several modes keep every heap in order, whatever comes", .rule(.r99b), arguments: 1...6)
   func loop(seed: UInt64) {
     onVirtualTime { time, loop in
       var random = SplitMix64(seed: seed)
@@ -131,8 +132,9 @@ struct TimerQueueTests {
     }
   }
 
-  // R99b, R120
-  @Test("of two threads that move their timers while the loop fires them, every heap keeps its order", arguments: 1...3)
+  @Test(
+    "of two threads that move their timers while the loop fires them, every heap keeps its order", .rule(.r99b, .r120),
+    arguments: 1...3)
   func twoProducers(seed: UInt64) {
     let modes: [RunLoop.Mode] = [.default, "A", "B"]
     onVirtualTime { time, loop in
@@ -171,8 +173,7 @@ struct TimerQueueTests {
     }
   }
 
-  // R104, R120
-  @Test("a timer that another thread ends while its call ends is not kept, nor is its loop")
+  @Test("a timer that another thread ends while its call ends is not kept, nor is its loop", .rule(.r104, .r120))
   func endedFromAfar() {
     let ending = Box<StartedThread<Void>?>(nil)
     let (timer, loop) = onVirtualTime { _, loop in

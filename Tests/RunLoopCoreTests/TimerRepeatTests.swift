@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -7,8 +8,7 @@ import TestSupport
 
 @Suite("Timers: repeating", .timeLimit(.minutes(20)))
 struct TimerRepeatTests {
-  // R97
-  @Test("a repeating timer fires at every date of its phase")
+  @Test("a repeating timer fires at every date of its phase", .rule(.r97))
   func phase() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -19,8 +19,7 @@ struct TimerRepeatTests {
     #expect(log == "T10 T20 T30")
   }
 
-  // R97
-  @Test("a missed date is skipped, not made up, and the phase is kept")
+  @Test("a missed date is skipped, not made up, and the phase is kept", .rule(.r97))
   func missed() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -32,8 +31,7 @@ struct TimerRepeatTests {
     #expect(log == "T70 T80 T100")
   }
 
-  // R97
-  @Test("dates that pass during the call-out are skipped")
+  @Test("dates that pass during the call-out are skipped", .rule(.r97))
   func longCallOut() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -47,8 +45,7 @@ struct TimerRepeatTests {
     #expect(log == "T20 T80 T100")
   }
 
-  // R97
-  @Test("a loop that was idle for ten periods fires the timer once")
+  @Test("a loop that was idle for ten periods fires the timer once", .rule(.r97))
   func idle() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -62,8 +59,7 @@ struct TimerRepeatTests {
     #expect(log == "T105 next110")
   }
 
-  // R97
-  @Test("a timer that is called at one of its dates goes on to the one after")
+  @Test("a timer that is called at one of its dates goes on to the one after", .rule(.r97))
   func onTheDate() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -76,8 +72,7 @@ struct TimerRepeatTests {
     #expect(log == "T80 next100")
   }
 
-  // M12
-  @Test("a microsecond timer that has slept for a year catches up in one step")
+  @Test("a microsecond timer that has slept for a year catches up in one step", .rule(.m12))
   func catchingUp() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -91,8 +86,7 @@ struct TimerRepeatTests {
     #expect(log == "T 1000")
   }
 
-  // R98
-  @Test("in the call-out the date is the one for which it fires; after it, the next")
+  @Test("in the call-out the date is the one for which it fires; after it, the next", .rule(.r98))
   func dateInside() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -105,8 +99,7 @@ struct TimerRepeatTests {
     #expect(log == "in20 after80")
   }
 
-  // R32, R98
-  @Test("the mode's next date is that of a timer that is being called, as long as it is")
+  @Test("the mode's next date is that of a timer that is being called, as long as it is", .rule(.r32, .r98))
   func nextDeadlineInside() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -122,8 +115,7 @@ struct TimerRepeatTests {
     #expect(log == "20 in 20 after 40")
   }
 
-  // R97
-  @Test("the next date of a phase")
+  @Test("the next date of a phase", .rule(.r97))
   func nextOfPhase() {
     func next(_ tick: Int64, _ now: Int64, _ interval: Int64) -> Int64 {
       Tick(nanoseconds: tick).next(after: Tick(nanoseconds: now), every: interval).nanoseconds

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -7,8 +8,7 @@ import TestSupport
 
 @Suite("The modes and places of a timer")
 struct TimerSlotsTests {
-  // R99b
-  @Test("against a dictionary: random modes come and go, and have their places", arguments: 1...6)
+  @Test("against a dictionary: random modes come and go, and have their places", .rule(.r99b), arguments: 1...6)
   func model(seed: UInt64) {
     var random = SplitMix64(seed: seed)
     // A slot does not hold its mode: that lives as long as its loop, which the timer holds.

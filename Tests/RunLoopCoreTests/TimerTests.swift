@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -7,8 +8,7 @@ import TestSupport
 
 @Suite("Timers: their life", .timeLimit(.minutes(20)))
 struct TimerTests {
-  // R99c, M28
-  @Test("an invalid timer keeps its last date")
+  @Test("an invalid timer keeps its last date", .rule(.r99c, .m27))
   func keepsDate() {
     let (before, after) = onVirtualTime { time, loop in
       let timer = loop.after(.seconds(5)) { _ in }
@@ -20,8 +20,7 @@ struct TimerTests {
     #expect(before == after)
   }
 
-  // M28
-  @Test("a repeating timer that is ended in its call-out keeps the date for which it fired")
+  @Test("a repeating timer that is ended in its call-out keeps the date for which it fired", .rule(.m27))
   func keepsDateOfLastCall() {
     let milliseconds = onVirtualTime { _, loop in
       let timer = loop.every(.milliseconds(10)) { $0.invalidate() }
@@ -31,8 +30,7 @@ struct TimerTests {
     #expect(milliseconds == 10)
   }
 
-  // R96
-  @Test("a timer that fires once is valid and contained in its call-out, and neither after it")
+  @Test("a timer that fires once is valid and contained in its call-out, and neither after it", .rule(.r96))
   func oneShotLife() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -49,8 +47,7 @@ struct TimerTests {
     #expect(log == "true true true | false false false")
   }
 
-  // R96
-  @Test("a timer that fires once ends, though its call-out gives it a new date")
+  @Test("a timer that fires once ends, though its call-out gives it a new date", .rule(.r96))
   func oneShotMoved() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -66,8 +63,7 @@ struct TimerTests {
     #expect(log == "T5 false")
   }
 
-  // R29, R96
-  @Test("a run is finished by the pass in which its last timer fires")
+  @Test("a run is finished by the pass in which its last timer fires", .rule(.r29, .r96))
   func lastTimer() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -79,8 +75,9 @@ struct TimerTests {
     #expect(log == "E BT BS BW AW T X finished")
   }
 
-  // R95, M12
-  @Test("without an interval, or with one that is not positive, a timer fires once", arguments: [nil, 0, -1, -10_000])
+  @Test(
+    "without an interval, or with one that is not positive, a timer fires once", .rule(.r95, .m12),
+    arguments: [nil, 0, -1, -10_000])
   func notRepeating(seconds: Int?) {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -94,8 +91,7 @@ struct TimerTests {
     #expect(log == "0.0 T5")
   }
 
-  // M12
-  @Test("an interval between zero and a microsecond becomes one microsecond")
+  @Test("an interval between zero and a microsecond becomes one microsecond", .rule(.m12))
   func tinyInterval() {
     func interval(_ duration: Duration) -> Double { Timer(at: 0, every: duration) { _ in }.timeInterval }
     #expect(interval(.nanoseconds(1)) == 1e-6)
@@ -106,8 +102,8 @@ struct TimerTests {
     #expect(Timer(timeInterval: 1e-12, repeats: true) { _ in }.timeInterval == 1e-6)
   }
 
-  // M12
-  @Test("in Foundation's spelling an interval that is not positive means 0.0001 seconds", arguments: [0.0, -3])
+  @Test(
+    "in Foundation's spelling an interval that is not positive means 0.0001 seconds", .rule(.m12), arguments: [0.0, -3])
   func foundationInterval(seconds: Double) {
     let log = onVirtualTime { time, _ in
       let repeating = Timer(timeInterval: seconds, repeats: true) { _ in }
@@ -118,16 +114,14 @@ struct TimerTests {
     #expect(log == "0.0001 0.0 [100.0, 100.0]")
   }
 
-  // M12
-  @Test("an interval that is not a number is a mistake of the program")
+  @Test("an interval that is not a number is a mistake of the program", .rule(.m12))
   func notANumber() async {
     await #expect(processExitsWith: .failure) {
       _ = Timer(timeInterval: .nan, repeats: false) { _ in }
     }
   }
 
-  // M12
-  @Test("an interval and a date without end are never due")
+  @Test("an interval and a date without end are never due", .rule(.m12))
   func endless() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -140,8 +134,7 @@ struct TimerTests {
     #expect(log == "timedOut 1000000000000000")
   }
 
-  // M18
-  @Test("a timer by interval fires first after its interval")
+  @Test("a timer by interval fires first after its interval", .rule(.m18))
   func firstFire() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -157,8 +150,7 @@ struct TimerTests {
     #expect(log == "true A20 B30 B60 finished")
   }
 
-  // R99c, M22
-  @Test("invalidate takes a timer out of all modes, once and for all, and releases its block")
+  @Test("invalidate takes a timer out of all modes, once and for all, and releases its block", .rule(.r99c, .m22))
   func invalidate() {
     let text = onVirtualTime { _, loop in
       let modes: [RunLoop.Mode] = [.default, .common, "A"]
@@ -176,8 +168,9 @@ struct TimerTests {
     #expect(text == "true true true released false false false false false finished")
   }
 
-  // R99c, M22
-  @Test("a timer that is invalidated in its own call-out keeps its block until the call-out has returned")
+  @Test(
+    "a timer that is invalidated in its own call-out keeps its block until the call-out has returned",
+    .rule(.r99c, .m22))
   func invalidateInside() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -196,8 +189,8 @@ struct TimerTests {
     #expect(log == "T end released finished")
   }
 
-  // M22
-  @Test("the block of a timer that fired once is released after its call-out, though somebody keeps the timer")
+  @Test(
+    "the block of a timer that fired once is released after its call-out, though somebody keeps the timer", .rule(.m22))
   func releasedAfterFiring() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -211,8 +204,7 @@ struct TimerTests {
     #expect(log == "AW released kept false")
   }
 
-  // R99b
-  @Test("in several modes, a timer fires in whichever runs, once for each date")
+  @Test("in several modes, a timer fires in whichever runs, once for each date", .rule(.r99b))
   func manyModes() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -230,8 +222,7 @@ struct TimerTests {
     #expect(log == "A10 B20 A30")
   }
 
-  // R99b
-  @Test("a second add to a mode changes nothing, and one remove undoes both")
+  @Test("a second add to a mode changes nothing, and one remove undoes both", .rule(.r99b))
   func duplicate() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -248,8 +239,9 @@ struct TimerTests {
     #expect(log == "T false")
   }
 
-  // R99b, R99g, M21
-  @Test("a timer is of one loop until it has left its last mode there; another loop rejects it and counts it")
+  @Test(
+    "a timer is of one loop until it has left its last mode there; another loop rejects it and counts it",
+    .rule(.r99b, .r99g, .m21))
   func oneLoop() {
     let log = onVirtualTime { time, loop in
       let other = RunLoop(threadID: 0, waiter: time)
@@ -271,8 +263,7 @@ struct TimerTests {
     #expect(log == "false false false false false | true false true false | 3 1")
   }
 
-  // R99d
-  @Test("removed in its own call-out, a timer stays valid, its date goes on, and it can be added again")
+  @Test("removed in its own call-out, a timer stays valid, its date goes on, and it can be added again", .rule(.r99d))
   func removeInside() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -290,8 +281,7 @@ struct TimerTests {
     #expect(log == "T10 finished true 20 T35 T40 T50")
   }
 
-  // R99d
-  @Test("removed and added again in its own call-out, a timer goes on repeating")
+  @Test("removed and added again in its own call-out, a timer goes on repeating", .rule(.r99d))
   func readdInside() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -306,8 +296,7 @@ struct TimerTests {
     #expect(log == "T10 T20 T30")
   }
 
-  // R99d
-  @Test("a timer may change to another loop in its own call-out")
+  @Test("a timer may change to another loop in its own call-out", .rule(.r99d))
   func changeLoopInside() {
     let log = onVirtualTime { time, loop in
       let other = RunLoop(threadID: 0, waiter: time)
@@ -325,8 +314,9 @@ struct TimerTests {
     #expect(log == "T10 true finished 20")
   }
 
-  // R28c, R99e
-  @Test("a timer that another thread removes or ends during the sleep does not fire", arguments: [false, true])
+  @Test(
+    "a timer that another thread removes or ends during the sleep does not fire", .rule(.r28c, .r99e),
+    arguments: [false, true])
   func removedDuringSleep(invalidates: Bool) {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -342,8 +332,7 @@ struct TimerTests {
     #expect(log == "E BT BS BW AW X timedOut at30")
   }
 
-  // R50, R92
-  @Test("a timer that is added during the sleep fires at its date, without a pass before it")
+  @Test("a timer that is added during the sleep fires at its date, without a pass before it", .rule(.r50, .r92))
   func addedDuringSleep() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -356,8 +345,9 @@ struct TimerTests {
     #expect(log == "E BT BS BW AW T8 BT BS BW AW X")
   }
 
-  // R99c
-  @Test("fire calls the block at once: a repeating timer keeps its date, the other kind ends, an invalid one is silent")
+  @Test(
+    "fire calls the block at once: a repeating timer keeps its date, the other kind ends, an invalid one is silent",
+    .rule(.r99c))
   func fireByHand() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -376,8 +366,7 @@ struct TimerTests {
     #expect(log == "R0 10 O0 false false R10")
   }
 
-  // R92
-  @Test("a timer that is in no mode never fires")
+  @Test("a timer that is in no mode never fires", .rule(.r92))
   func notAdded() {
     let log = onVirtualTime { _, loop in
       let log = Log()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -7,8 +8,7 @@ import TestSupport
 
 @Suite("Timers: tolerance", .timeLimit(.minutes(20)))
 struct ToleranceTests {
-  // R99f, M8
-  @Test("timers whose ranges overlap share one wake-up, and the saving is counted")
+  @Test("timers whose ranges overlap share one wake-up, and the saving is counted", .rule(.r99f, .m8))
   func shared() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -20,8 +20,7 @@ struct ToleranceTests {
     #expect(log == "A15 B15 sleeps 1 saved 1")
   }
 
-  // R99f, M8
-  @Test("three repeating timers of near phases wake the loop once a period")
+  @Test("three repeating timers of near phases wake the loop once a period", .rule(.r99f, .m8))
   func repeating() {
     func run(_ tolerance: Duration) -> String {
       onVirtualTime { time, loop in
@@ -38,8 +37,7 @@ struct ToleranceTests {
     #expect(run(.zero) == "A10 B12 C14 A20 B22 C24 sleeps 7 saved 0")
   }
 
-  // R99f, M8
-  @Test("the phase is kept, however late the tolerance lets a timer fire")
+  @Test("the phase is kept, however late the tolerance lets a timer fire", .rule(.r99f, .m8))
   func phase() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -52,8 +50,7 @@ struct ToleranceTests {
     #expect(log == "10@13 20@23 30@33")
   }
 
-  // R99f, M8
-  @Test("of a repeating timer at most half the interval is used")
+  @Test("of a repeating timer at most half the interval is used", .rule(.r99f, .m8))
   func halfTheInterval() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -64,8 +61,7 @@ struct ToleranceTests {
     #expect(log == "T15 T25 T35")
   }
 
-  // R99f, M8
-  @Test("of a timer that fires once all of it is used, and a negative one is none")
+  @Test("of a timer that fires once all of it is used, and a negative one is none", .rule(.r99f, .m8))
   func oneShot() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -77,8 +73,9 @@ struct ToleranceTests {
     #expect(log == "A10 B50")
   }
 
-  // R99f, M8
-  @Test("the tolerance reads back as it is used: of a repeating timer at most half its interval, never negative once")
+  @Test(
+    "the tolerance reads back as it is used: of a repeating timer at most half its interval, never negative once",
+    .rule(.r99f, .m8))
   func readsBack() {
     let once = Timer(at: 0) { _ in }
     once.tolerance = 3
@@ -94,8 +91,7 @@ struct ToleranceTests {
     #expect(repeating.tolerance == 2)
   }
 
-  // R99f, M8
-  @Test("what else wakes the loop within the range fires the timer too")
+  @Test("what else wakes the loop within the range fires the timer too", .rule(.r99f, .m8))
   func wokenWithin() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -109,8 +105,7 @@ struct ToleranceTests {
     #expect(log == "BW AW BW AW T12")
   }
 
-  // R99f, M8
-  @Test("timers of one wake-up fire by date, not by the end of their range")
+  @Test("timers of one wake-up fire by date, not by the end of their range", .rule(.r99f, .m8))
   func byDate() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -122,8 +117,7 @@ struct ToleranceTests {
     #expect(log == "A13 B13")
   }
 
-  // R99f, M8
-  @Test("a timer that is not due yet does not fire with the others")
+  @Test("a timer that is not due yet does not fire with the others", .rule(.r99f, .m8))
   func notDue() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -135,8 +129,7 @@ struct ToleranceTests {
     #expect(log == "A12 B24 saved 0")
   }
 
-  // R99f, M8
-  @Test("a tolerance that is taken away during the sleep takes effect at once")
+  @Test("a tolerance that is taken away during the sleep takes effect at once", .rule(.r99f, .m8))
   func takenAway() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -149,8 +142,7 @@ struct ToleranceTests {
     #expect(log == "T11")
   }
 
-  // R99f, M8
-  @Test("a tolerance that is set before the run is used, and can be taken away again")
+  @Test("a tolerance that is set before the run is used, and can be taken away again", .rule(.r99f, .m8))
   func set() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -165,8 +157,7 @@ struct ToleranceTests {
     #expect(log == "A15 B30")
   }
 
-  // R14, R99f, M8
-  @Test("a run does not outlast its time for the sake of a tolerance")
+  @Test("a run does not outlast its time for the sake of a tolerance", .rule(.r14, .r99f, .m8))
   func timeout() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -177,8 +168,7 @@ struct ToleranceTests {
     #expect(log == "T12 timedOut")
   }
 
-  // M8
-  @Test("dates that passed while the loop was busy count as no saving")
+  @Test("dates that passed while the loop was busy count as no saving", .rule(.m8))
   func busy() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -193,8 +183,7 @@ struct ToleranceTests {
     #expect(log == "T50 T50 T50 saved 0")
   }
 
-  // M8
-  @Test("a sleep that is interrupted without a pass counts as one: what it saved is counted")
+  @Test("a sleep that is interrupted without a pass counts as one: what it saved is counted", .rule(.m8))
   func interrupted() {
     let log = onVirtualTime { time, loop in
       let log = Log()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -7,8 +8,7 @@ import TestSupport
 
 @Suite("The trace hook")
 struct TraceTests {
-  // R2, R3
-  @Test("it gets everything that a run does, in its order")
+  @Test("it gets everything that a run does, in its order", .rule(.r2, .r3))
   func everything() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -31,8 +31,7 @@ struct TraceTests {
         """)
   }
 
-  // R3
-  @Test("an activity comes before its observers, and there without any")
+  @Test("an activity comes before its observers, and there without any", .rule(.r3))
   func observers() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -46,8 +45,7 @@ struct TraceTests {
     #expect(log == "E <E> BT BS X <X>")
   }
 
-  // R108
-  @Test("it knows the mode, the depth of nesting and the time")
+  @Test("it knows the mode, the depth of nesting and the time", .rule(.r108))
   func modeDepthAndTime() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -102,8 +100,7 @@ struct TraceTests {
     #expect(log == "BW sleep1 AW | X")
   }
 
-  // M3
-  @Test("what the hook posts when the loop falls asleep is not slept over")
+  @Test("what the hook posts when the loop falls asleep is not slept over", .rule(.m3))
   func postAtSleep() {
     let log = onVirtualTime { time, loop in
       let log = Log()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -7,8 +8,7 @@ import TestSupport
 
 @Suite("A wake-up", .timeLimit(.minutes(20)))
 struct WakeUpTests {
-  // R45
-  @Test("a wake-up of a sleeping loop is one more pass, and no reason to return")
+  @Test("a wake-up of a sleeping loop is one more pass, and no reason to return", .rule(.r45))
   func asleep() {
     let log = record { time, loop, log in
       loop.keepAlive()
@@ -19,8 +19,7 @@ struct WakeUpTests {
     #expect(log == "E BT BS BW AW BT BS BW AW X timedOut 1000")
   }
 
-  // R44
-  @Test("many wake-ups are one")
+  @Test("many wake-ups are one", .rule(.r44))
   func coalesced() {
     let log = record { time, loop, log in
       loop.keepAlive()
@@ -30,8 +29,7 @@ struct WakeUpTests {
     #expect(log == "E BT BS BW AW BT BS BW AW X timedOut")
   }
 
-  // R46, M20
-  @Test("a wake-up outside every run is dropped")
+  @Test("a wake-up outside every run is dropped", .rule(.r46, .m20))
   func outside() {
     let log = record { time, loop, log in
       loop.keepAlive()
@@ -44,8 +42,7 @@ struct WakeUpTests {
     #expect(log == "E BT BS BW AW X timedOut E BT BS BW AW X timedOut 2")
   }
 
-  // R46
-  @Test("work that came before the run needs no wake-up")
+  @Test("work that came before the run needs no wake-up", .rule(.r46))
   func workBeforeRun() {
     let log = record { _, loop, log in
       onNewThread {
@@ -57,8 +54,7 @@ struct WakeUpTests {
     #expect(log == "E BT BS B S0 X timedOut")
   }
 
-  // R47
-  @Test("a wake-up after the wait is answered by the pass that follows anyway")
+  @Test("a wake-up after the wait is answered by the pass that follows anyway", .rule(.r47))
   func afterWait() {
     let log = record { time, loop, log in
       loop.keepAlive()
@@ -77,8 +73,7 @@ struct WakeUpTests {
     #expect(log == "E BT BS BW AW T B BT BS BW AW X timedOut 2")
   }
 
-  // R47
-  @Test("a wake-up by a port is answered by the pass that follows anyway")
+  @Test("a wake-up by a port is answered by the pass that follows anyway", .rule(.r47))
   func byPort() {
     let log = record { time, loop, log in
       loop.port(messages: 1) {
@@ -91,8 +86,7 @@ struct WakeUpTests {
     #expect(log == "E BT BS BW AW S1 BT BS BW AW X timedOut 1")
   }
 
-  // R47, M20
-  @Test("a wake-up in the last pass or at the exit does not reach the next run")
+  @Test("a wake-up in the last pass or at the exit does not reach the next run", .rule(.r47, .m20))
   func lastPass() {
     let log = record { time, loop, log in
       loop.keepAlive()
@@ -105,9 +99,8 @@ struct WakeUpTests {
     #expect(log == "E BT BS BW AW X timedOut E BT BS BW AW X timedOut 2")
   }
 
-  // R48
   @Test(
-    "a wake-up by an observer before the wait keeps the loop from sleeping once",
+    "a wake-up by an observer before the wait keeps the loop from sleeping once", .rule(.r48),
     arguments: [RunLoop.Activity.entry, .beforeTimers, .beforeSources, .beforeWaiting])
   func byObserver(activity: RunLoop.Activity) {
     let log = record { time, loop, log in
@@ -119,8 +112,7 @@ struct WakeUpTests {
     #expect(log == "E BT BS BW AW BT BS BW AW X timedOut 1")
   }
 
-  // R48
-  @Test("a wake-up by a block before the wait keeps the loop from sleeping once")
+  @Test("a wake-up by a block before the wait keeps the loop from sleeping once", .rule(.r48))
   func byBlock() {
     let log = record { time, loop, log in
       loop.keepAlive()
@@ -131,8 +123,7 @@ struct WakeUpTests {
     #expect(log == "E BT BS BW AW BT BS BW AW X timedOut 1")
   }
 
-  // R48
-  @Test("a wake-up by a source is answered by its pass, which does not wait")
+  @Test("a wake-up by a source is answered by its pass, which does not wait", .rule(.r48))
   func bySource() {
     let log = record { time, loop, log in
       loop.signalled {
@@ -145,8 +136,7 @@ struct WakeUpTests {
     #expect(log == "E BT BS S0 BT BS BW AW X timedOut 1")
   }
 
-  // R49, M2
-  @Test("a wake-up before a run nested in an observer before the wait is kept for the outer loop")
+  @Test("a wake-up before a run nested in an observer before the wait is kept for the outer loop", .rule(.r49, .m2))
   func keptForOuter() {
     let log = record { time, loop, log in
       loop.keepAlive()
@@ -161,8 +151,9 @@ struct WakeUpTests {
     #expect(log == "E BT BS BW [ timedOut ] AW BT BS BW AW X timedOut 2")
   }
 
-  // R49, M1, M2
-  @Test("a source that is signalled while a run nested before the wait answers its wake-up is performed at once")
+  @Test(
+    "a source that is signalled while a run nested before the wait answers its wake-up is performed at once",
+    .rule(.r49, .m1, .m2))
   func workForOuter() {
     let log = record { time, loop, log in
       let source = RunLoop.Source { log.write("S0") }
@@ -180,8 +171,8 @@ struct WakeUpTests {
     #expect(log == "E BT BS BW [ timedOut ] AW BT BS S0 BT BS BW AW X timedOut 3")
   }
 
-  // R49, M1, M2
-  @Test("a block that is posted for the outer mode during a run nested before the wait runs at once")
+  @Test(
+    "a block that is posted for the outer mode during a run nested before the wait runs at once", .rule(.r49, .m1, .m2))
   func blockForOuter() {
     let log = record { time, loop, log in
       loop.keepAlive()
@@ -193,8 +184,7 @@ struct WakeUpTests {
     #expect(log == "E BT BS BW [ timedOut ] AW B BT BS BW AW X timedOut")
   }
 
-  // R49, M2, M27
-  @Test("a wake-up that a nested run leaves unanswered reaches the outer loop")
+  @Test("a wake-up that a nested run leaves unanswered reaches the outer loop", .rule(.r49, .m2, .m26))
   func unanswered() {
     let log = record { time, loop, log in
       loop.keepAlive()
@@ -207,8 +197,7 @@ struct WakeUpTests {
     #expect(log == "E BT BS BW [ timedOut ] AW BT BS BW AW X timedOut 1")
   }
 
-  // R50
-  @Test("a timer that is added while the loop sleeps fires in time, without a pass before")
+  @Test("a timer that is added while the loop sleeps fires in time, without a pass before", .rule(.r50))
   func timerAdded() {
     let log = record { time, loop, log in
       loop.keepAlive()
@@ -223,8 +212,7 @@ struct WakeUpTests {
     #expect(log == "E BT BS BW AW T 10 BT BS BW AW X timedOut")
   }
 
-  // R50, R101
-  @Test("a timer that is added to the common modes while the loop sleeps fires in time")
+  @Test("a timer that is added to the common modes while the loop sleeps fires in time", .rule(.r50, .r101))
   func commonTimerAdded() {
     let log = record { time, loop, log in
       loop.keepAlive()
@@ -234,8 +222,7 @@ struct WakeUpTests {
     #expect(log == "E BT BS BW AW T BT BS BW AW X timedOut")
   }
 
-  // R50
-  @Test("a timer whose date is moved forward while the loop sleeps fires in time, without a pass before")
+  @Test("a timer whose date is moved forward while the loop sleeps fires in time, without a pass before", .rule(.r50))
   func timerMoved() {
     let log = record { time, loop, log in
       let timer = loop.after(.seconds(9)) { _ in log.write("T \(time.milliseconds)") }
@@ -245,8 +232,7 @@ struct WakeUpTests {
     #expect(log == "E BT BS BW AW T 7 X finished")
   }
 
-  // R50
-  @Test("a port in which a message waits is received from when it is added while the loop sleeps")
+  @Test("a port in which a message waits is received from when it is added while the loop sleeps", .rule(.r50))
   func portAdded() {
     let log = record { time, loop, log in
       loop.keepAlive()
@@ -256,8 +242,7 @@ struct WakeUpTests {
     #expect(log == "E BT BS BW AW S1 5 BT BS BW AW X timedOut")
   }
 
-  // R50, R70
-  @Test("a source that is signalled while the loop sleeps needs a wake-up")
+  @Test("a source that is signalled while the loop sleeps needs a wake-up", .rule(.r50, .r70))
   func signalAlone() {
     let log = record { time, loop, log in
       let source = RunLoop.Source { log.write("S0") }
@@ -269,8 +254,7 @@ struct WakeUpTests {
     #expect(log == "E BT BS BW AW X timedOut true")
   }
 
-  // R45, R70
-  @Test("a source that is signalled while the loop sleeps performs with the wake-up")
+  @Test("a source that is signalled while the loop sleeps performs with the wake-up", .rule(.r45, .r70))
   func signalAndWakeUp() {
     let log = record { time, loop, log in
       let source = RunLoop.Source { log.write("S0") }
@@ -284,8 +268,7 @@ struct WakeUpTests {
     #expect(log == "E BT BS BW AW BT BS S0 BT BS BW AW X timedOut")
   }
 
-  // R48, M1
-  @Test("a source that is signalled when the loop is about to wait is performed without a sleep")
+  @Test("a source that is signalled when the loop is about to wait is performed without a sleep", .rule(.r48, .m1))
   func signalBeforeWaiting() {
     let log = record { time, loop, log in
       let source = RunLoop.Source { log.write("S0") }
@@ -297,8 +280,7 @@ struct WakeUpTests {
     #expect(log == "E BT BS BW AW BT BS S0 BT BS BW AW X timedOut 1")
   }
 
-  // R70, M1, M20
-  @Test("a signal that the mode cannot perform does not keep the loop from sleeping")
+  @Test("a signal that the mode cannot perform does not keep the loop from sleeping", .rule(.r70, .m1, .m20))
   func signalOfNothing() {
     let log = record { time, loop, log in
       loop.keepAlive()
@@ -318,8 +300,7 @@ struct WakeUpTests {
     #expect(log == "E BT BS BW AW X timedOut 1")
   }
 
-  // R50, R54, M3
-  @Test("a block that is posted while the loop sleeps runs at once")
+  @Test("a block that is posted while the loop sleeps runs at once", .rule(.r50, .r54, .m3))
   func blockPosted() {
     let log = record { time, loop, log in
       loop.keepAlive()
@@ -329,8 +310,7 @@ struct WakeUpTests {
     #expect(log == "E BT BS BW AW B 5 BT BS BW AW X timedOut")
   }
 
-  // R54, M3
-  @Test("a block that another thread posts ends an endless sleep")
+  @Test("a block that another thread posts ends an endless sleep", .rule(.r54, .m3))
   func blockFromAnotherThread() {
     let log = record { _, loop, log in
       let thread = Box<StartedThread<Void>?>(nil)
@@ -349,8 +329,7 @@ struct WakeUpTests {
     #expect(log == "E BT BS BW AW B X stopped")
   }
 
-  // R54, M3, M20
-  @Test("a block that is posted for another mode costs no pass")
+  @Test("a block that is posted for another mode costs no pass", .rule(.r54, .m3, .m20))
   func blockForOtherMode() {
     let log = record { time, loop, log in
       loop.keepAlive()
@@ -360,8 +339,7 @@ struct WakeUpTests {
     #expect(log == "E BT BS BW AW X timedOut")
   }
 
-  // R45, M2
-  @Test("no wake-up from another thread is lost: each signal is performed")
+  @Test("no wake-up from another thread is lost: each signal is performed", .rule(.r45, .m2))
   func handshake() {
     let log = record(observing: nil) { _, loop, log in
       let performed = Box<Int?>(nil)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -7,8 +8,9 @@ import TestSupport
 
 @Suite("The wake word: at random", .timeLimit(.minutes(20)))
 struct WakeWordModelTests {
-  // R46, R47, R48, M2, M27
-  @Test("against plain values: random runs, passes, sleeps, posts and wake-ups", arguments: 1...8)
+  @Test(
+    "against plain values: random runs, passes, sleeps, posts and wake-ups", .rule(.r46, .r47, .r48, .m2, .m26),
+    arguments: 1...8)
   func model(seed: UInt64) {
     var random = SplitMix64(seed: seed)
     let word = WakeWord()
@@ -40,9 +42,9 @@ struct WakeWordModelTests {
     }
   }
 
-  // R44, R45, M2, M3
   @Test(
-    "two producers and a sleeper on the futex: nothing that was posted lies while it sleeps", arguments: [1, 3, 100])
+    "two producers and a sleeper on the futex: nothing that was posted lies while it sleeps",
+    .rule(.r44, .r45, .m2, .m3), arguments: [1, 3, 100])
   func twoProducers(burst: Int) {
     let count = 2000
     let shared = Shared()

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 
 @testable import RunLoopCore
 
 @Suite("The wake word")
 struct WakeWordTests {
-  // R46, R47, R48, M2
-  @Test("what each event makes of each state that it may meet")
+  @Test("what each event makes of each state that it may meet", .rule(.r46, .r47, .r48, .m2))
   func table() {
     for row in transitions {
       let (state, woken) = row.before.applying(row.event)
@@ -54,8 +54,7 @@ struct WakeWordTests {
     return found
   }
 
-  // R44, R45
-  @Test("of many wake-ups and posts, one makes the call that wakes the sleeper")
+  @Test("of many wake-ups and posts, one makes the call that wakes the sleeper", .rule(.r44, .r45))
   func oneCall() {
     for sleeper in [WakeState.Sleeper.futex, .virtual, .hosted] {
       let asleep = listening.applying(.announceSleep(sleeper)).state
@@ -69,8 +68,7 @@ struct WakeWordTests {
     }
   }
 
-  // R49, M2
-  @Test("a wake-up that a nested run leaves unanswered goes to the run around it")
+  @Test("a wake-up that a nested run leaves unanswered goes to the run around it", .rule(.r49, .m2))
   func nestedRun() {
     let nested = listening.applying(.beginRun).state.applying(.wakeUp(.unknown)).state
     #expect(nested.applying(.endRun(before: listening)).state.isWoken)
@@ -82,9 +80,8 @@ struct WakeWordTests {
     #expect(late.applying(.endRun(before: idle)).state == idle)
   }
 
-  // M19
   @Test(
-    "the poster that wakes the loop leaves its cause, and those after it do not",
+    "the poster that wakes the loop leaves its cause, and those after it do not", .rule(.m19),
     arguments: [WakeState.Sleeper.futex, .virtual, .epoll, .hosted, .looking], WakeState.Cause.allCases)
   func cause(sleeper: WakeState.Sleeper, cause: WakeState.Cause) {
     let asleep = listening.applying(.announceSleep(sleeper)).state
@@ -103,8 +100,7 @@ struct WakeWordTests {
     }
   }
 
-  // M19
-  @Test("a poster that finds nobody asleep leaves no cause", arguments: WakeState.Cause.allCases)
+  @Test("a poster that finds nobody asleep leaves no cause", .rule(.m19), arguments: WakeState.Cause.allCases)
   func noCause(cause: WakeState.Cause) {
     for state in Set(transitions.map(\.before)) where state.sleeper == .nobody {
       #expect(state.applying(.post(cause)).state == state)
@@ -143,8 +139,9 @@ struct WakeInterleavingTests {
     [.post], [.wakeUp], [.post, .post], [.post, .wakeUp], [.wakeUp, .post], [.wakeUp, .wakeUp],
   ]
 
-  // R44, R45, M2, M3, M20
-  @Test("of a loop and two posters, none loses a wake-up or has a pass without a reason", arguments: scripts, scripts)
+  @Test(
+    "of a loop and two posters, none loses a wake-up or has a pass without a reason", .rule(.r44, .r45, .m2, .m3, .m20),
+    arguments: scripts, scripts)
   func correct(first: [InterleavingChecker.Operation], second: [InterleavingChecker.Operation]) {
     let verdict = InterleavingChecker(variant: .correct, posters: [first, second]).run()
     #expect(verdict.lost == nil)
@@ -154,8 +151,8 @@ struct WakeInterleavingTests {
     #expect(verdict.states > 100)
   }
 
-  // R44, R45, M2, M3, M20
-  @Test("the same for a loop that sleeps in an epoll set", arguments: scripts, scripts)
+  @Test(
+    "the same for a loop that sleeps in an epoll set", .rule(.r44, .r45, .m2, .m3, .m20), arguments: scripts, scripts)
   func correctInEpoll(first: [InterleavingChecker.Operation], second: [InterleavingChecker.Operation]) {
     let verdict = InterleavingChecker(variant: .correct, sleeper: .epoll, posters: [first, second]).run()
     #expect(verdict.lost == nil)
@@ -163,8 +160,8 @@ struct WakeInterleavingTests {
     #expect(verdict.ends > 0)
   }
 
-  // R44, R45, M2, M3, M20
-  @Test("the same for a loop that another one waits for", arguments: scripts, scripts)
+  @Test(
+    "the same for a loop that another one waits for", .rule(.r44, .r45, .m2, .m3, .m20), arguments: scripts, scripts)
   func correctHosted(first: [InterleavingChecker.Operation], second: [InterleavingChecker.Operation]) {
     let verdict = InterleavingChecker(variant: .correct, sleeper: .hosted, posters: [first, second]).run()
     #expect(verdict.lost == nil)
@@ -173,8 +170,9 @@ struct WakeInterleavingTests {
     #expect(verdict.states > 100)
   }
 
-  // R33, R44, R45, M2, M3, M20
-  @Test("the same for a loop that looks before it sleeps", arguments: scripts, [WakeState.Sleeper.futex, .epoll])
+  @Test(
+    "the same for a loop that looks before it sleeps", .rule(.r33, .r44, .r45, .m2, .m3, .m20), arguments: scripts,
+    [WakeState.Sleeper.futex, .epoll])
   func correctLooking(script: [InterleavingChecker.Operation], sleeper: WakeState.Sleeper) {
     for second in WakeInterleavingTests.scripts {
       let verdict = InterleavingChecker(variant: .correct, sleeper: sleeper, looks: true, posters: [script, second])
@@ -186,8 +184,7 @@ struct WakeInterleavingTests {
     }
   }
 
-  // M2
-  @Test("a loop that has looked and sleeps without asking the word loses a wake-up")
+  @Test("a loop that has looked and sleeps without asking the word loses a wake-up", .rule(.m2))
   func brokenLooking() throws {
     for sleeper in [WakeState.Sleeper.futex, .epoll] {
       let verdict = InterleavingChecker(
@@ -197,17 +194,15 @@ struct WakeInterleavingTests {
     }
   }
 
-  // M2
   @Test(
-    "the checker finds what a hosted loop loses by a protocol that is wrong",
+    "the checker finds what a hosted loop loses by a protocol that is wrong", .rule(.m2),
     arguments: InterleavingChecker.Variant.ofHosted)
   func brokenHosted(variant: InterleavingChecker.Variant) throws {
     let verdict = InterleavingChecker(variant: variant, sleeper: .hosted, posters: [[.post]]).run()
     #expect(try #require(verdict.lost).last?.isEmpty == false)
   }
 
-  // R46, M2
-  @Test("a gate that did not stay open would lose what comes before the host waits")
+  @Test("a gate that did not stay open would lose what comes before the host waits", .rule(.r46, .m2))
   func unlatched() throws {
     let verdict = InterleavingChecker(variant: .openUnlatched, sleeper: .hosted, posters: [[.wakeUp]]).run()
     #expect(
@@ -216,17 +211,15 @@ struct WakeInterleavingTests {
       ])
   }
 
-  // M2
-  @Test("of a loop and three posters, none loses a wake-up")
+  @Test("of a loop and three posters, none loses a wake-up", .rule(.m2))
   func three() {
     let verdict = InterleavingChecker(variant: .correct, posters: [[.post], [.post, .wakeUp], [.wakeUp]]).run()
     #expect(verdict.lost == nil)
     #expect(verdict.needless == nil)
   }
 
-  // M2
   @Test(
-    "an epoll set that is named without a last look at the word loses one",
+    "an epoll set that is named without a last look at the word loses one", .rule(.m2),
     arguments: [
       [InterleavingChecker.Operation.post], [.wakeUp],
     ])

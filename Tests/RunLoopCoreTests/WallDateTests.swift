@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
+import TestRules
 import Testing
 import TestSupport
 
@@ -12,8 +13,7 @@ struct WallDateTests {
   /// The wall clock of 2026 and a system that has run for a month.
   private static let offset: Int64 = 800_000_000 * billion + 123_456_789 - 2_592_000 * billion
 
-  // R92
-  @Test("a date is a tick, to the nanosecond that the date can tell")
+  @Test("a date is a tick, to the nanosecond that the date can tell", .rule(.r92))
   func tick() {
     func nanoseconds(_ date: Double, offset: Int64 = 0) -> Int64 { Tick(wallDate: date, offset: offset).nanoseconds }
     #expect(nanoseconds(0) == 0)
@@ -25,8 +25,7 @@ struct WallDateTests {
     #expect(nanoseconds(9_000_000_000) == 9_000_000_000 * Self.billion)
   }
 
-  // R92
-  @Test("every nanosecond of the first second is its own date and back again")
+  @Test("every nanosecond of the first second is its own date and back again", .rule(.r92))
   func exact() {
     for nanoseconds in stride(from: Int64(0), through: Self.billion, by: 999_983) {
       let date = Tick(nanoseconds: nanoseconds).wallDate(offset: 0)
@@ -35,8 +34,7 @@ struct WallDateTests {
     }
   }
 
-  // R92
-  @Test("a tick's date is the nearest that there is, and the date's tick no further away")
+  @Test("a tick's date is the nearest that there is, and the date's tick no further away", .rule(.r92))
   func roundTrip() {
     var random = SplitMix64(seed: 7)
     for _ in 0..<10_000 {
@@ -47,8 +45,7 @@ struct WallDateTests {
     }
   }
 
-  // M12, M30
-  @Test("what the clock cannot count to saturates, and what is not a number does not come")
+  @Test("what the clock cannot count to saturates, and what is not a number does not come", .rule(.m12, .m29))
   func saturates() {
     for offset in [0, Self.offset, -Self.offset, .max, .min] {
       for date in [63_113_904_000, 1e19, Double.greatestFiniteMagnitude, .infinity, .nan] {
@@ -66,8 +63,7 @@ struct WallDateTests {
     #expect(Tick(nanoseconds: .min + 1).wallDate(offset: -2) == -63_114_076_800)
   }
 
-  // R92
-  @Test("what the system's wall clock says is between what the offset says before and after")
+  @Test("what the system's wall clock says is between what the offset says before and after", .rule(.r92))
   func system() {
     for _ in 0..<100 {
       let waiter = SystemWaiter.shared

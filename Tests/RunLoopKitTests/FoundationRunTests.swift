@@ -3,13 +3,13 @@
 import Foundation
 import RunLoopCore
 import RunLoopKit
+import TestRules
 import Testing
 import TestSupport
 
 @Suite("Foundation's runs", .timeLimit(.minutes(20)))
 struct FoundationRunTests {
-  // R121
-  @Test("a run before a date is false if nothing is there to run, and nothing is called or made")
+  @Test("a run before a date is false if nothing is there to run, and nothing is called or made", .rule(.r121))
   func empty() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -23,8 +23,7 @@ struct FoundationRunTests {
     #expect(log == "false false false false false false false false 0 1")
   }
 
-  // R121
-  @Test("a run before a date is true at the date, after a source, after a stop, and after its last timer")
+  @Test("a run before a date is true at the date, after a source, after a stop, and after its last timer", .rule(.r121))
   func trueWhateverEndsIt() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -48,8 +47,7 @@ struct FoundationRunTests {
     #expect(log == "last timer true @5 S source true @10 stop true @20 mode's stop true @30 date true @100")
   }
 
-  // R121
-  @Test("timers, blocks and wake-ups do not end a run before a date")
+  @Test("timers, blocks and wake-ups do not end a run before a date", .rule(.r121))
   func goesOn() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -64,9 +62,8 @@ struct FoundationRunTests {
     #expect(log == "T5 B10 true @20")
   }
 
-  // R12, R121
   @Test(
-    "a date that has passed is one pass without a wait",
+    "a date that has passed is one pass without a wait", .rule(.r12, .r121),
     arguments: [-63_114_076_800, 0, 0.007, -Double.infinity])
   func past(seconds: Double) {
     let log = onVirtualTime { time, loop in
@@ -87,8 +84,9 @@ struct FoundationRunTests {
     #expect(log == "BT T7 true BT @7")
   }
 
-  // R13, R121, R122
-  @Test("dates that do not come are without end", arguments: [63_113_904_000, Double.infinity, .nan])
+  @Test(
+    "dates that do not come are without end", .rule(.r13, .r121, .r122),
+    arguments: [63_113_904_000, Double.infinity, .nan])
   func endless(seconds: Double) {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -107,8 +105,7 @@ struct FoundationRunTests {
     #expect(log == "true 600000000000 1300000000000")
   }
 
-  // R122
-  @Test("a run until a date returns at once if nothing is there to run")
+  @Test("a run until a date returns at once if nothing is there to run", .rule(.r122))
   func untilEmpty() {
     let ended = onVirtualTime { time, loop in
       loop.run(until: .distantFuture)
@@ -119,8 +116,8 @@ struct FoundationRunTests {
     #expect(ended == 0)
   }
 
-  // R122
-  @Test("a run until a date is in the default mode, serves source after source, and ends with the last item")
+  @Test(
+    "a run until a date is in the default mode, serves source after source, and ends with the last item", .rule(.r122))
   func until() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -148,8 +145,7 @@ struct FoundationRunTests {
     #expect(log == "S10 S11 S12 kCFRunLoopDefaultMode @20 @30")
   }
 
-  // R43, R122
-  @Test("a stop does not end a run until a date")
+  @Test("a stop does not end a run until a date", .rule(.r43, .r122))
   func stopped() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -163,9 +159,8 @@ struct FoundationRunTests {
     #expect(log == "@20")
   }
 
-  // R14, M30
   @Test(
-    "setting the wall clock makes a run neither longer nor shorter",
+    "setting the wall clock makes a run neither longer nor shorter", .rule(.r14, .m29),
     arguments: [Duration.seconds(3600), .seconds(-3600)])
   func wallClock(change: Duration) {
     let log = onVirtualTime { time, loop in
@@ -180,8 +175,7 @@ struct FoundationRunTests {
     #expect(log == "@20")
   }
 
-  // M25
-  @Test("on the loop of a stopping thread no run makes a pass, and the usual loop around one ends")
+  @Test("on the loop of a stopping thread no run makes a pass, and the usual loop around one ends", .rule(.m24))
   func stopping() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -201,8 +195,7 @@ struct FoundationRunTests {
     #expect(log == "1 turns @5 none false")
   }
 
-  // M25
-  @Test("a thread that begins to stop ends a run until a date and an indefinite run")
+  @Test("a thread that begins to stop ends a run until a date and an indefinite run", .rule(.m24))
   func beginsToStop() {
     for run in [{ $0.run() }, { $0.run(until: .distantFuture) }] as [@Sendable (RunLoop) -> Void] {
       let ended = onVirtualTime { time, loop in
@@ -215,8 +208,7 @@ struct FoundationRunTests {
     }
   }
 
-  // R16, M11
-  @Test("the common modes are no mode to run")
+  @Test("the common modes are no mode to run", .rule(.r16, .m11))
   func commonModes() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -231,8 +223,7 @@ struct FoundationRunTests {
     #expect(log == "false none none 0")
   }
 
-  // R108, R121
-  @Test("a run before a date may be nested in a call-out, and ends by itself")
+  @Test("a run before a date may be nested in a call-out, and ends by itself", .rule(.r108, .r121))
   func nested() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -251,8 +242,9 @@ struct FoundationRunTests {
     #expect(log == "[ I8 true ] true @8")
   }
 
-  // R18, R121, R123, M15
-  @Test("on a thread that is not the loop's no run is made: false, nil or nothing, and each is reported")
+  @Test(
+    "on a thread that is not the loop's no run is made: false, nil or nothing, and each is reported",
+    .rule(.r18, .r121, .r123, .m15))
   func otherThread() async throws {
     let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
       onVirtualTime { _, loop in
@@ -282,8 +274,9 @@ struct FoundationRunTests {
     #expect(lines.count == 9)
   }
 
-  // R17, M15
-  @Test("in the last destructors of a thread, when its loop has ended, a run is false, and this is no mistake")
+  @Test(
+    "in the last destructors of a thread, when its loop has ended, a run is false, and this is no mistake",
+    .rule(.r17, .m15))
   func ended() async throws {
     let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
       onVirtualTime { _, loop in

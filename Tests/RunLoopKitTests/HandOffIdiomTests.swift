@@ -2,13 +2,15 @@
 
 import Foundation
 import RunLoopKit
+import TestRules
 import Testing
 import TestSupport
 
 @Suite("The loop of the articles, and what is handed to its thread")
 struct HandOffIdiomTests {
-  // M35, R8, R121
-  @Test("a hand-off ends a run that returns after a source, so that a loop that looks at a flag ends")
+  @Test(
+    "a hand-off ends a run that returns after a source, so that a loop that looks at a flag ends",
+    .rule(.m34, .r8, .r121))
   func flag() throws {
     let isDone = Box(false)
     let turns = Counter()
@@ -22,8 +24,9 @@ struct HandOffIdiomTests {
     #expect(isDone.value && turns.value == 1)
   }
 
-  // M35, R25
-  @Test("work that is handed over before the run keeps its mode alive, and so does its source afterwards")
+  @Test(
+    "work that is handed over before the run keeps its mode alive, and so does its source afterwards", .rule(.m34, .r25)
+  )
   func beforeTheRun() throws {
     let log = Log()
     let mayRun = Latch()
@@ -39,8 +42,7 @@ struct HandOffIdiomTests {
     #expect(log.text == "1 2 3 true true")
   }
 
-  // M1, R28a
-  @Test("a thread that is started by a block waits for its stop")
+  @Test("a thread that is started by a block waits for its stop", .rule(.m1, .r28a))
   func startedByBlock() throws {
     let log = Log()
     let thread = Thread {

@@ -3,13 +3,13 @@
 import Foundation
 import RunLoopCore
 import RunLoopKit
+import TestRules
 import Testing
 import TestSupport
 
 @Suite("Foundation's questions to a loop", .timeLimit(.minutes(20)))
 struct LimitDateTests {
-  // R123
-  @Test("the limit date is nil without items, that of the first timer, or the distant future")
+  @Test("the limit date is nil without items, that of the first timer, or the distant future", .rule(.r123))
   func limitDate() {
     let text = onVirtualTime { time, loop in
       var dates: [Date?] = [loop.limitDate(forMode: .default), loop.limitDate(forMode: "unknown")]
@@ -31,8 +31,7 @@ struct LimitDateTests {
     #expect(text == "nil nil future 10 nil 20 future nil 0 1")
   }
 
-  // R9, R123
-  @Test("asking for it makes one pass: what is due fires, and at most one source is performed")
+  @Test("asking for it makes one pass: what is due fires, and at most one source is performed", .rule(.r9, .r123))
   func limitDatePasses() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -48,8 +47,7 @@ struct LimitDateTests {
     #expect(log == "B S1 T0 | 10 | S2 | 10 |")
   }
 
-  // R123
-  @Test("asking for it when the last timer is due fires it, and then there is nothing left")
+  @Test("asking for it when the last timer is due fires it, and then there is nothing left", .rule(.r123))
   func limitDateFiresLast() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -60,8 +58,7 @@ struct LimitDateTests {
     #expect(log == "T nil")
   }
 
-  // R32
-  @Test("the next fire date makes no pass, may be asked by any thread, and may lie in the past")
+  @Test("the next fire date makes no pass, may be asked by any thread, and may lie in the past", .rule(.r32))
   func nextFireDate() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -88,8 +85,7 @@ struct LimitDateTests {
     #expect(log == "nil nil 10 10 [10 10] 20 future nil")
   }
 
-  // R123
-  @Test("accepting input is one run, which ends after a source or at the date")
+  @Test("accepting input is one run, which ends after a source or at the date", .rule(.r123))
   func acceptInput() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -110,8 +106,7 @@ struct LimitDateTests {
     #expect(log == "empty@0 T5 S10 @10 @30 S @30")
   }
 
-  // R123
-  @Test("the mode may be spelt as Apple's Foundation has it, as Linux's has it, or as a literal")
+  @Test("the mode may be spelt as Apple's Foundation has it, as Linux's has it, or as a literal", .rule(.r123))
   func acceptInputSpellings() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -135,8 +130,9 @@ struct LimitDateTests {
     #expect(log == "name name name name name")
   }
 
-  // R124
-  @Test("a block without modes is one for the default mode; with modes it runs once, in the first of them that runs")
+  @Test(
+    "a block without modes is one for the default mode; with modes it runs once, in the first of them that runs",
+    .rule(.r124))
   func perform() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -154,8 +150,7 @@ struct LimitDateTests {
     #expect(log == "A or B | default common |")
   }
 
-  // R124, M3
-  @Test("a block that another thread posts wakes a loop that sleeps in Foundation's run")
+  @Test("a block that another thread posts wakes a loop that sleeps in Foundation's run", .rule(.r124, .m3))
   func performWakes() {
     let log = onVirtualTime { time, loop in
       let log = Log()

@@ -7,6 +7,7 @@ import RunLoopInstruments
 import RunLoopKit
 import RunLoopSockets
 import RunLoopThreads
+import TestRules
 import Testing
 
 @Suite("Errors beside Foundation", .timeLimit(.minutes(20)))
@@ -23,16 +24,14 @@ struct LocalizedErrorTests {
     StreamSecurityError.unsupportedLevel("kCFStreamSocketSecurityLevelSSLv3"),
   ]
 
-  // M21
-  @Test("the localized description of each error is its text", arguments: errors.indices)
+  @Test("the localized description of each error is its text", .rule(.m21), arguments: errors.indices)
   func text(index: Int) {
     let error = Self.errors[index]
     #expect(error.localizedDescription == "\(error)")
     #expect(!error.localizedDescription.contains("couldn’t be completed"))
   }
 
-  // M21
-  @Test("a system call's error names the call and the reason")
+  @Test("a system call's error names the call and the reason", .rule(.m21))
   func systemError() throws {
     let source = RunLoop.DescriptorSource(descriptor: -1, events: .readable) { _, _ in }
     let error = #expect(throws: RunLoopError.self) { try RunLoop.current.add(source, forMode: .default) }
@@ -40,8 +39,7 @@ struct LocalizedErrorTests {
     #expect(text == "descriptor -1 cannot be watched: epoll_ctl: Bad file descriptor (9)")
   }
 
-  // M21
-  @Test("the list has a value of every public error type that the umbrella links")
+  @Test("the list has a value of every public error type that the umbrella links", .rule(.m21))
   func complete() throws {
     let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../Sources")
     var declared: Set<String> = []

@@ -3,14 +3,14 @@
 import Foundation
 import RunLoopCore
 import RunLoopKit
+import TestRules
 import TestSupport
 import Testing
 
 @Suite("Notification queues: modes", .timeLimit(.minutes(20)))
 struct NotificationQueueModeTests {
   // L17
-  // M18
-  @Test("what is queued for a mode that is not common is posted there, and only there")
+  @Test("what is queued for a mode that is not common is posted there, and only there", .rule(.m18))
   func customMode() {
     let text = journal { rig in
       rig.keepAlive()

@@ -3,14 +3,14 @@
 import Foundation
 import RunLoopCore
 import RunLoopKit
+import TestRules
 import Testing
 import TestSupport
 
 @Suite("Notification queues: re-entrancy", .timeLimit(.minutes(20)))
 struct NotificationQueueReentrancyTests {
   // L16
-  // M18
-  @Test("an observer may queue what is posted soon: it follows in the next pass, without a wait between")
+  @Test("an observer may queue what is posted soon: it follows in the next pass, without a wait between", .rule(.m18))
   func enqueueInHandler() {
     let text = journal { rig in
       rig.keepAlive()

@@ -3,6 +3,7 @@
 import Foundation
 import RunLoopCore
 import RunLoopKit
+import TestRules
 import Testing
 import TestSupport
 
@@ -26,9 +27,8 @@ struct NotificationQueueTests {
   }
 
   // L14
-  // M18
   @Test(
-    "notifications are posted in the order in which they were queued",
+    "notifications are posted in the order in which they were queued", .rule(.m18),
     arguments: [
       NotificationQueue.PostingStyle.asap, .whenIdle,
     ])
@@ -42,8 +42,7 @@ struct NotificationQueueTests {
   }
 
   // L15
-  // M18
-  @Test("before the loop waits, what is to be posted soon comes before what waits for an idle loop")
+  @Test("before the loop waits, what is to be posted soon comes before what waits for an idle loop", .rule(.m18))
   func styles() {
     let text = journal { rig in
       rig.keepAlive()

@@ -4,6 +4,7 @@ import Foundation
 import Glibc
 import RunLoopCore
 import RunLoopKit
+import TestRules
 import Testing
 import TestSupport
 
@@ -112,8 +113,8 @@ struct NotificationQueueThreadTests {
     #expect(journal.text == "a")
   }
 
-  // M21
-  @Test("what another thread asks of a queue is rejected and counted: nothing is queued, posted or taken out")
+  @Test(
+    "what another thread asks of a queue is rejected and counted: nothing is queued, posted or taken out", .rule(.m21))
   func foreignThread() {
     let text = journal { rig in
       rig.keepAlive()

@@ -3,6 +3,7 @@
 import Foundation
 import RunLoopCore
 import RunLoopKit
+import TestRules
 import Testing
 import TestSupport
 
@@ -14,8 +15,8 @@ struct PortNotificationTests {
     #expect(Port.didBecomeInvalidNotification.rawValue == "NSPortDidBecomeInvalidNotification")
   }
 
-  // R74
-  @Test("it is posted once, with the port, on the thread that invalidates it, when the loops have let it go")
+  @Test(
+    "it is posted once, with the port, on the thread that invalidates it, when the loops have let it go", .rule(.r74))
   func posted() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -51,8 +52,8 @@ struct PortNotificationTests {
     #expect(heard.value == ports)
   }
 
-  // R76
-  @Test("a loop lets go of a port that becomes invalid in a way of its own and posts the notification itself")
+  @Test(
+    "a loop lets go of a port that becomes invalid in a way of its own and posts the notification itself", .rule(.r76))
   func own() {
     let log = onVirtualTime { _, loop in
       let log = Log()

@@ -3,6 +3,7 @@
 import Foundation
 import RunLoopCore
 import RunLoopKit
+import TestRules
 import Testing
 import TestSupport
 
@@ -185,8 +186,7 @@ struct PortSpellingTests {
     #expect(log == "3 [[1], [2, 3]] 0 [[4]] 2 3 text true")
   }
 
-  // M21
-  @Test("a message that cannot be sent gives false")
+  @Test("a message that cannot be sent gives false", .rule(.m21))
   func refused() {
     func sends(_ port: Port, _ date: Date, _ parts: NSMutableArray? = nil) -> Bool {
       port.send(before: date, components: parts, from: nil, reserved: 0)

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import TestSupport
 import Testing
 
 @Suite("Foundation at the end of a thread", .timeLimit(.minutes(20)), .disabled(if: isSanitizedForThreads))
 struct ThreadEndUseTests {
-  // R115, M37
-  @Test("whatever a thread calls or releases at its end may use Foundation, on every kind of thread")
+  @Test(
+    "whatever a thread calls or releases at its end may use Foundation, on every kind of thread", .rule(.r115, .m36))
   func everywhere() throws {
     let list = try runProgram("thread-ends", ["list"]).output.split(separator: "\n")
     let cases = list.map { $0.split(separator: "\t").map(String.init) }

@@ -3,6 +3,7 @@
 import Foundation
 import RunLoopCore
 import RunLoopKit
+import TestRules
 import Testing
 import TestSupport
 
@@ -15,8 +16,7 @@ struct TimerDateTests {
     Date.distantFuture.timeIntervalSinceReferenceDate, Date.distantPast.timeIntervalSinceReferenceDate,
   ]
 
-  // R92, M30
-  @Test("a date reads back equal to what the timer was made with or was given", arguments: dates)
+  @Test("a date reads back equal to what the timer was made with or was given", .rule(.r92, .m29), arguments: dates)
   func readsBack(seconds: Double) {
     let date = Date(timeIntervalSinceReferenceDate: seconds)
     let timer = Timer(fire: date, interval: 1, repeats: true) { _ in }
@@ -33,8 +33,7 @@ struct TimerDateTests {
     #expect(timer.fireDate == date)
   }
 
-  // M12, M30
-  @Test("a date that is not a number reads back, bit by bit, and never comes")
+  @Test("a date that is not a number reads back, bit by bit, and never comes", .rule(.m12, .m29))
   func notANumber() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -52,8 +51,9 @@ struct TimerDateTests {
     #expect(log == "true timedOut true timedOut")
   }
 
-  // R95, M12
-  @Test("dates that the clock cannot count to never come", arguments: [63_113_904_000, 1e10, 1e300, .infinity])
+  @Test(
+    "dates that the clock cannot count to never come", .rule(.r95, .m12),
+    arguments: [63_113_904_000, 1e10, 1e300, .infinity])
   func tooFar(seconds: Double) {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -65,8 +65,7 @@ struct TimerDateTests {
     #expect(log == "timedOut")
   }
 
-  // R95, M30
-  @Test("a date after 2129 comes when it comes")
+  @Test("a date after 2129 comes when it comes", .rule(.r95, .m29))
   func afterTwentyOneTwentyNine() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -79,9 +78,8 @@ struct TimerDateTests {
     #expect(log == "4039289857000000000 finished")
   }
 
-  // R93, R97
   @Test(
-    "a date in the past is due at once, and the phase begins there",
+    "a date in the past is due at once, and the phase begins there", .rule(.r93, .r97),
     arguments: [-63_114_076_800, -0.05, -Double.infinity])
   func past(seconds: Double) {
     let log = onVirtualTime { time, loop in
@@ -99,8 +97,9 @@ struct TimerDateTests {
     #expect(log == "T3 set T13 13 T23 23")
   }
 
-  // R97, R98
-  @Test("in the call-out it is still the old date; afterwards the next of the phase, as the wall clock has it")
+  @Test(
+    "in the call-out it is still the old date; afterwards the next of the phase, as the wall clock has it",
+    .rule(.r97, .r98))
   func afterFiring() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -119,8 +118,9 @@ struct TimerDateTests {
     #expect(log == "T20 20 | 40 T40 40 | 100 T100 100 | 120 T120 120 | 140")
   }
 
-  // R92, M30
-  @Test("two reads are equal, though the wall clock is set between them; the next date is that of the set clock")
+  @Test(
+    "two reads are equal, though the wall clock is set between them; the next date is that of the set clock",
+    .rule(.r92, .m29))
   func twoReads() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -140,8 +140,7 @@ struct TimerDateTests {
     #expect(log == "20 20 T20 540 540 T40 -440")
   }
 
-  // R92
-  @Test("setting the wall clock moves no timer", arguments: [Duration.seconds(3600), .seconds(-3600)])
+  @Test("setting the wall clock moves no timer", .rule(.r92), arguments: [Duration.seconds(3600), .seconds(-3600)])
   func wallClock(change: Duration) {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -154,8 +153,7 @@ struct TimerDateTests {
     #expect(log == "T20 finished 20")
   }
 
-  // R92
-  @Test("a date that is set later is one of the wall clock as it stands then")
+  @Test("a date that is set later is one of the wall clock as it stands then", .rule(.r92))
   func afterWallClock() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -170,8 +168,7 @@ struct TimerDateTests {
     #expect(log == "0.01 seconds T10 finished")
   }
 
-  // R51, R99
-  @Test("the deadline and the date are two views of one: each replaces the other")
+  @Test("the deadline and the date are two views of one: each replaces the other", .rule(.r51, .r99))
   func deadline() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -192,8 +189,9 @@ struct TimerDateTests {
     #expect(log == "0.02 seconds 30 0.04 seconds 7 T7")
   }
 
-  // M12
-  @Test("a deadline that does not come reads as the distant future, one that has always been as the distant past")
+  @Test(
+    "a deadline that does not come reads as the distant future, one that has always been as the distant past",
+    .rule(.m12))
   func endlessDeadline() {
     let text = onVirtualTime { _, loop in
       let timer = Timer(timeInterval: .infinity, repeats: true) { _ in }
@@ -204,8 +202,7 @@ struct TimerDateTests {
     #expect(text == "future past")
   }
 
-  // R50, R99
-  @Test("a date that another thread sets takes effect on a sleeping loop")
+  @Test("a date that another thread sets takes effect on a sleeping loop", .rule(.r50, .r99))
   func whileAsleep() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -223,8 +220,7 @@ struct TimerDateTests {
     #expect(log == "T8 T18 T38 finished")
   }
 
-  // R99
-  @Test("a timer pauses and goes on by its date, set in its call-out")
+  @Test("a timer pauses and goes on by its date, set in its call-out", .rule(.r99))
   func pause() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -241,8 +237,7 @@ struct TimerDateTests {
     #expect(log == "T5 past T5 future timedOut true future")
   }
 
-  // R99c, M28
-  @Test("an invalid timer keeps its last date")
+  @Test("an invalid timer keeps its last date", .rule(.r99c, .m27))
   func invalid() {
     let timer = Timer(fire: .distantFuture, interval: 1, repeats: true) { _ in }
     timer.invalidate()
@@ -250,8 +245,7 @@ struct TimerDateTests {
     #expect(timer.fireDate == .distantFuture)
   }
 
-  // R96
-  @Test("a timer that fires once keeps the date for which it fired, or that its call-out gave it")
+  @Test("a timer that fires once keeps the date for which it fired, or that its call-out gave it", .rule(.r96))
   func oneShot() {
     let text = onVirtualTime { _, loop in
       let kept = Timer(fire: .virtual(5), interval: 0, repeats: false) { _ in }
@@ -264,8 +258,7 @@ struct TimerDateTests {
     #expect(text == "5 false 99 false")
   }
 
-  // R92
-  @Test("by the system's clocks a timer never fires before its date, and two reads are equal")
+  @Test("by the system's clocks a timer never fires before its date, and two reads are equal", .rule(.r92))
   func systemClock() {
     let log = onNewThread {
       let log = Log()

@@ -3,14 +3,14 @@
 import Foundation
 import RunLoopCore
 import RunLoopKit
+import TestRules
 import Testing
 import TestSupport
 
 @Suite("The interval of a timer, in Foundation's spelling", .timeLimit(.minutes(20)))
 struct TimerIntervalTests {
   // L2: in Foundation on Linux such a timer fires at once.
-  // M18
-  @Test("a timer by interval fires first after its interval", arguments: [false, true])
+  @Test("a timer by interval fires first after its interval", .rule(.m18), arguments: [false, true])
   func firstFire(repeats: Bool) {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -25,8 +25,7 @@ struct TimerIntervalTests {
   }
 
   // L2: in Foundation on Linux such a timer fires at once.
-  // M18
-  @Test("a scheduled timer fires first after its interval, on the loop of the thread that made it")
+  @Test("a scheduled timer fires first after its interval, on the loop of the thread that made it", .rule(.m18))
   func scheduled() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -39,9 +38,8 @@ struct TimerIntervalTests {
   }
 
   // L3: in Foundation on Linux such a timer fires once.
-  // M12, M18
   @Test(
-    "of a repeating timer, an interval that is not positive means 0.0001 seconds",
+    "of a repeating timer, an interval that is not positive means 0.0001 seconds", .rule(.m12, .m18),
     arguments: [0, -0.0, -3, -Double.infinity])
   func notPositive(interval: Double) {
     let log = onVirtualTime { time, loop in
@@ -62,8 +60,8 @@ struct TimerIntervalTests {
     #expect(log == "[0.0001, 0.0001, 0.0001, 0.0001] A1000000 A1100000 A1200000 true")
   }
 
-  // M12
-  @Test("of a timer that fires once, the interval means nothing", arguments: [0, 5, -1, Double.infinity, .nan])
+  @Test(
+    "of a timer that fires once, the interval means nothing", .rule(.m12), arguments: [0, 5, -1, Double.infinity, .nan])
   func once(interval: Double) {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -76,8 +74,9 @@ struct TimerIntervalTests {
     #expect(log == "0.0 T7")
   }
 
-  // M12
-  @Test("an interval reads back equal to what was given", arguments: [1.0 / 3, 1.0 / 60, 0.1, 1e-6, 1e12, .infinity])
+  @Test(
+    "an interval reads back equal to what was given", .rule(.m12),
+    arguments: [1.0 / 3, 1.0 / 60, 0.1, 1e-6, 1e12, .infinity])
   func readsBack(interval: Double) {
     let timers = [
       Timer(timeInterval: interval, repeats: true) { _ in },
@@ -86,23 +85,21 @@ struct TimerIntervalTests {
     #expect(timers.map(\.timeInterval) == [interval, interval])
   }
 
-  // M12
-  @Test("an interval below a microsecond is one, and reads back as one", arguments: [1e-300, 1e-9, 9.9e-7])
+  @Test(
+    "an interval below a microsecond is one, and reads back as one", .rule(.m12), arguments: [1e-300, 1e-9, 9.9e-7])
   func tiny(interval: Double) {
     #expect(Timer(timeInterval: interval, repeats: true) { _ in }.timeInterval == 1e-6)
     #expect(Timer(fire: .distantPast, interval: interval, repeats: true) { _ in }.timeInterval == 1e-6)
   }
 
-  // M12
-  @Test("an interval that is not a number, of a repeating timer, is a mistake of the program")
+  @Test("an interval that is not a number, of a repeating timer, is a mistake of the program", .rule(.m12))
   func notANumber() async {
     await #expect(processExitsWith: .failure) {
       _ = Timer(fire: Date(), interval: .nan, repeats: true) { _ in }
     }
   }
 
-  // R97
-  @Test("a timer that was made by date keeps the phase of its date")
+  @Test("a timer that was made by date keeps the phase of its date", .rule(.r97))
   func phase() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -117,8 +114,7 @@ struct TimerIntervalTests {
     #expect(log == "T5 T25 T105 T125")
   }
 
-  // R99c
-  @Test("fire calls the block at once; a repeating timer keeps its schedule, the other kind has ended")
+  @Test("fire calls the block at once; a repeating timer keeps its schedule, the other kind has ended", .rule(.r99c))
   func fire() {
     let log = onVirtualTime { time, loop in
       let log = Log()

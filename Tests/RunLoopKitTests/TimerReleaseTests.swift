@@ -3,6 +3,7 @@
 import Foundation
 import RunLoopCore
 import RunLoopKit
+import TestRules
 import Testing
 import TestSupport
 
@@ -14,8 +15,9 @@ enum TimerEnd: CaseIterable {
 @Suite("What a timer keeps alive", .timeLimit(.minutes(20)))
 struct TimerReleaseTests {
   // L4: Foundation on Linux keeps every timer, and what its block has captured, for ever.
-  // M18, M22
-  @Test("a timer that has ended keeps nothing alive, though somebody keeps it", arguments: TimerEnd.allCases)
+  @Test(
+    "a timer that has ended keeps nothing alive, though somebody keeps it", .rule(.m18, .m22),
+    arguments: TimerEnd.allCases)
   func captured(end: TimerEnd) {
     let released = onVirtualTime { _, loop in
       let (captured, carried, timer) = { () -> (WeakBox<Token>, WeakBox<Token>, Timer?) in
@@ -41,8 +43,7 @@ struct TimerReleaseTests {
   }
 
   // L4: Foundation on Linux keeps every timer, and what its block has captured, for ever.
-  // M18
-  @Test("a timer goes when it has ended and nobody keeps it", arguments: [false, true])
+  @Test("a timer goes when it has ended and nobody keeps it", .rule(.m18), arguments: [false, true])
   func timer(repeats: Bool) {
     let (before, after) = onVirtualTime { _, loop in
       let timer = {
@@ -58,8 +59,7 @@ struct TimerReleaseTests {
     #expect(before && after)
   }
 
-  // M22
-  @Test("what is released by the end of a timer may use the timer and the loop: no lock is held")
+  @Test("what is released by the end of a timer may use the timer and the loop: no lock is held", .rule(.m22))
   func releaseReenters() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -82,8 +82,8 @@ struct TimerReleaseTests {
     #expect(log == "false 5 none true true")
   }
 
-  // M22
-  @Test("a timer carries what it was given, until it ends; the timers that were given nothing carry nothing")
+  @Test(
+    "a timer carries what it was given, until it ends; the timers that were given nothing carry nothing", .rule(.m22))
   func userInfo() {
     let text = onVirtualTime { _, loop in
       let timers = [
@@ -102,8 +102,7 @@ struct TimerReleaseTests {
     #expect(text == "true true")
   }
 
-  // M22
-  @Test("a call-out finds what its timer carries, and any thread may ask")
+  @Test("a call-out finds what its timer carries, and any thread may ask", .rule(.m22))
   func userInfoInside() {
     let log = onVirtualTime { time, loop in
       let log = Log()

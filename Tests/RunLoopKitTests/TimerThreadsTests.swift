@@ -3,13 +3,13 @@
 import Foundation
 import RunLoopCore
 import RunLoopKit
+import TestRules
 import Testing
 import TestSupport
 
 @Suite("A timer's date and what it carries, from many threads", .timeLimit(.minutes(20)))
 struct TimerThreadsTests {
-  // R120
-  @Test("threads set and read the date and ask for what the timer carries, while it fires and ends")
+  @Test("threads set and read the date and ask for what the timer carries, while it fires and ends", .rule(.r120))
   func many() {
     let log = onNewThread {
       let log = Log()

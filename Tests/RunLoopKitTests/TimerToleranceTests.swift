@@ -3,14 +3,14 @@
 import Foundation
 import RunLoopCore
 import RunLoopKit
+import TestRules
 import Testing
 import TestSupport
 
 @Suite("The tolerance of a timer, in Foundation's spelling", .timeLimit(.minutes(20)))
 struct TimerToleranceTests {
   // L5: in Foundation on Linux the tolerance is zero, whatever one sets.
-  // M8
-  @Test("a tolerance reads back")
+  @Test("a tolerance reads back", .rule(.m8))
   func readsBack() {
     let timer = Timer(fire: .distantFuture, interval: 1, repeats: true) { _ in }
     #expect(timer.tolerance == 0)
@@ -23,8 +23,8 @@ struct TimerToleranceTests {
   }
 
   // L5: in Foundation on Linux each of these timers has a wake-up of its own.
-  // M8
-  @Test("timers within their tolerances share a wake-up, and none fires before its date or after its tolerance")
+  @Test(
+    "timers within their tolerances share a wake-up, and none fires before its date or after its tolerance", .rule(.m8))
   func shared() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -42,8 +42,7 @@ struct TimerToleranceTests {
   }
 
   // L5: in Foundation on Linux each of these timers has a wake-up of its own.
-  // M8
-  @Test("a late fire moves neither the date nor the phase")
+  @Test("a late fire moves neither the date nor the phase", .rule(.m8))
   func phase() {
     let log = onVirtualTime { time, loop in
       let log = Log()

@@ -2,6 +2,7 @@
 
 import Glibc
 import RunLoopCore
+import TestRules
 import TestSupport
 import Testing
 
@@ -11,8 +12,7 @@ import Testing
 /// Each test forks in a process of its own, which has few threads.
 @Suite("Message ports in forked children", .timeLimit(.minutes(20)), .disabled(if: isSanitizedForThreads))
 struct ForkedPortTests {
-  // M17
-  @Test("a child neither ends nor uses the ports of its parent, and removes no names")
+  @Test("a child neither ends nor uses the ports of its parent, and removes no names", .rule(.m17))
   func parents() async {
     await #expect(processExitsWith: .success) {
       let directory = try PortDirectory()
@@ -50,8 +50,7 @@ struct ForkedPortTests {
     }
   }
 
-  // M17
-  @Test("a child sends with ports of its own, to its parent too, and is noticed by it when it dies")
+  @Test("a child sends with ports of its own, to its parent too, and is noticed by it when it dies", .rule(.m17))
   func own() async {
     await #expect(processExitsWith: .success) {
       let directory = try PortDirectory()
@@ -82,8 +81,7 @@ struct ForkedPortTests {
     }
   }
 
-  // M17
-  @Test("a child that is forked in a call-out does not answer for its parent")
+  @Test("a child that is forked in a call-out does not answer for its parent", .rule(.m17))
   func callOut() async {
     await #expect(processExitsWith: .success) {
       let directory = try PortDirectory()

@@ -2,6 +2,7 @@
 
 import Glibc
 import RunLoopCore
+import TestRules
 import TestSupport
 import Testing
 
@@ -10,8 +11,7 @@ import Testing
 /// Each test forks in a process of its own, which has few threads.
 @Suite("Sockets in forked children", .timeLimit(.minutes(20)), .disabled(if: isSanitizedForThreads))
 struct ForkedSocketTests {
-  // M17
-  @Test("a child looks hosts up though all threads that do so are busy in its parent")
+  @Test("a child looks hosts up though all threads that do so are busy in its parent", .rule(.m17))
   func hosts() async {
     await #expect(processExitsWith: .success) {
       let (arrived, isOver) = (Notes<Int>(), Notes<Int>())
@@ -45,8 +45,7 @@ struct ForkedSocketTests {
     }
   }
 
-  // M17
-  @Test("the sockets of the parent are invalid in a child, which lets go of them and disturbs nothing")
+  @Test("the sockets of the parent are invalid in a child, which lets go of them and disturbs nothing", .rule(.m17))
   func parents() async {
     await #expect(processExitsWith: .success) {
       let path = socketPath()
@@ -101,8 +100,8 @@ struct ForkedSocketTests {
     }
   }
 
-  // M17
-  @Test("the datagram sockets of the parent are invalid in a child, which has its own and disturbs nothing")
+  @Test(
+    "the datagram sockets of the parent are invalid in a child, which has its own and disturbs nothing", .rule(.m17))
   func datagrams() async {
     await #expect(processExitsWith: .success) {
       let path = socketPath()
@@ -159,8 +158,7 @@ struct ForkedSocketTests {
     }
   }
 
-  // M17
-  @Test("a child has sockets of its own, though its parent was receiving when it was made")
+  @Test("a child has sockets of its own, though its parent was receiving when it was made", .rule(.m17))
   func own() async {
     await #expect(processExitsWith: .success) {
       let code = onNewThread { () -> ForkedEnd in

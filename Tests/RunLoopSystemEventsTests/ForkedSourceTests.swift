@@ -2,6 +2,7 @@
 
 import Glibc
 import RunLoopCore
+import TestRules
 import TestSupport
 import Testing
 
@@ -10,8 +11,7 @@ import Testing
 /// Each test forks in a process of its own, which has few threads.
 @Suite("Sources in forked children", .timeLimit(.minutes(20)), .disabled(if: isSanitizedForThreads))
 struct ForkedSourceTests {
-  // M17
-  @Test("a child hears its own signals, and takes none of its parent's")
+  @Test("a child hears its own signals, and takes none of its parent's", .rule(.m17))
   func signals() async {
     await #expect(processExitsWith: .success) {
       SourceRig.onThread { loop in
@@ -42,8 +42,7 @@ struct ForkedSourceTests {
     }
   }
 
-  // M17
-  @Test("a child takes none of the file changes that its parent waits for")
+  @Test("a child takes none of the file changes that its parent waits for", .rule(.m17))
   func files() async throws {
     await #expect(processExitsWith: .success) {
       let scratch = Scratch()
@@ -72,8 +71,7 @@ struct ForkedSourceTests {
     }
   }
 
-  // M17
-  @Test("a child waits for children of its own, and its parent's are none of its")
+  @Test("a child waits for children of its own, and its parent's are none of its", .rule(.m17))
   func children() async {
     await #expect(processExitsWith: .success) {
       let first = spawn("/bin/sleep", "1000")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 import TestSupport
 
@@ -20,8 +21,7 @@ struct PerformTests {
     try thread.stopLoop()
   }
 
-  // R60
-  @Test("a thread that was started and does not run its loop yet keeps the work")
+  @Test("a thread that was started and does not run its loop yet keeps the work", .rule(.r60))
   func queues() throws {
     let log = Log()
     let hold = Hold()

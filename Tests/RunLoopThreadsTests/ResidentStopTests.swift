@@ -6,7 +6,7 @@ import TestSupport
 @testable import RunLoopCore
 @testable import RunLoopThreads
 
-// T2, M25
+// T2, M24
 @Suite("Stopping a resident thread", .timeLimit(.minutes(20)))
 struct ResidentStopTests {
   /// A thread that is held in work, with work that waits: in the common modes, in a mode that never runs, delayed and

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import TestRules
 import Testing
 import TestSupport
 
@@ -97,8 +98,9 @@ struct ThreadCurrentTests {
     #expect(onNewThread { Thread.main.isMainThread && Thread.current !== Thread.main } == true)
   }
 
-  // R115, M37
-  @Test("a thread of the system's has its object in the first round of destructors, and one that has finished later")
+  @Test(
+    "a thread of the system's has its object in the first round of destructors, and one that has finished later",
+    .rule(.r115, .m36))
   func foreignDestructors() {
     let late = Late()
     onNewThread {
@@ -108,8 +110,7 @@ struct ThreadCurrentTests {
     #expect(late.seen.value == ["executing", "finished", "finished"])
   }
 
-  // R115, M37
-  @Test("a thread ends its object and its loop before any destructor", arguments: [false, true])
+  @Test("a thread ends its object and its loop before any destructor", .rule(.r115, .m36), arguments: [false, true])
   func ownDestructors(exits: Bool) throws {
     let late = Late()
     let thread = Thread {
@@ -124,8 +125,8 @@ struct ThreadCurrentTests {
     #expect(late.seen.value == ["cancel", "finished", "finished", "finished"])
   }
 
-  // R115, M37
-  @Test("a thread that leaves by a bare pthread_exit has its object in the first round of destructors")
+  @Test(
+    "a thread that leaves by a bare pthread_exit has its object in the first round of destructors", .rule(.r115, .m36))
   func bareExit() throws {
     let late = Late()
     let thread = Thread {
@@ -140,8 +141,7 @@ struct ThreadCurrentTests {
     #expect(late.seen.value == ["executing", "cancel", "finished", "finished"])
   }
 
-  // R115, M21
-  @Test("a thread whose loop has ended is given no object that would never end")
+  @Test("a thread whose loop has ended is given no object that would never end", .rule(.r115, .m21))
   func objectAfterLoop() {
     let late = Late()
     onNewThread {

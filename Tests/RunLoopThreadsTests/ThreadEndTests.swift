@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import TestRules
 import TestSupport
 import Testing
 
@@ -9,8 +10,7 @@ import Testing
 
 @Suite("What the end of a thread brings with it", .timeLimit(.minutes(20)))
 struct ThreadEndTests {
-  // R115
-  @Test("whoever awaits the end goes on after the cancel call-outs and the releases, as a join does")
+  @Test("whoever awaits the end goes on after the cancel call-outs and the releases, as a join does", .rule(.r115))
   func finished() async throws {
     for _ in 0..<20 {
       let log = Log()
@@ -36,8 +36,8 @@ struct ThreadEndTests {
     }
   }
 
-  // R115
-  @Test("a thread may leave by exit in what is called at its end, and the rest of the end comes all the same")
+  @Test(
+    "a thread may leave by exit in what is called at its end, and the rest of the end comes all the same", .rule(.r115))
   func exitAtEnd() throws {
     let log = Log()
     let thread = Thread {
@@ -64,8 +64,7 @@ struct ThreadEndTests {
     #expect(log.text == "cancel cancel attachment stop" && resident.state == .finished)
   }
 
-  // R115, M14
-  @Test("the loop of a thread that is never started ends with the thread's object")
+  @Test("the loop of a thread that is never started ends with the thread's object", .rule(.r115, .m14))
   func neverStarted() throws {
     let log = Log()
     var thread: Thread? = Thread {}
@@ -83,8 +82,7 @@ struct ThreadEndTests {
     #expect(source.object == nil && timer.object == nil && cancelling.isValid)
   }
 
-  // R115
-  @Test("of many threads that are never started nothing is left")
+  @Test("of many threads that are never started nothing is left", .rule(.r115))
   func manyNeverStarted() {
     let releases = Counter()
     for _ in 0..<1000 {
@@ -98,8 +96,7 @@ struct ThreadEndTests {
     #expect(releases.value == 1000)
   }
 
-  // R113, M17
-  @Test("a forked child has thread objects of its own", .disabled(if: isSanitizedForThreads))
+  @Test("a forked child has thread objects of its own", .rule(.r113, .m17), .disabled(if: isSanitizedForThreads))
   func forked() async {
     await #expect(processExitsWith: .success) {
       let ends = onNewThread {
@@ -150,8 +147,9 @@ struct ThreadEndTests {
     }
   }
 
-  // R113, M17
-  @Test("a forked child that waits for a thread of its parent is stopped", .disabled(if: isSanitizedForThreads))
+  @Test(
+    "a forked child that waits for a thread of its parent is stopped", .rule(.r113, .m17),
+    .disabled(if: isSanitizedForThreads))
   func waitInForkedChild() async {
     await #expect(processExitsWith: .success) {
       let ends = onNewThread {
@@ -169,8 +167,9 @@ struct ThreadEndTests {
     }
   }
 
-  // R113, M17
-  @Test("a forked child may release the handles of its parent's threads", .disabled(if: isSanitizedForThreads))
+  @Test(
+    "a forked child may release the handles of its parent's threads", .rule(.r113, .m17),
+    .disabled(if: isSanitizedForThreads))
   func releaseInForkedChild() async {
     await #expect(processExitsWith: .success) {
       let ends = onNewThread {
@@ -207,23 +206,20 @@ struct AsyncMainTests {
 
     """
 
-  // M14, M21
-  @Test("loop and object of the main thread reject what they are given once it has left")
+  @Test("loop and object of the main thread reject what they are given once it has left", .rule(.m14, .m21))
   func late() throws {
     let (status, output) = try runProgram("async-main", ["late"])
     #expect(status == 0 && output == Self.answers, "\(status) \(output)")
   }
 
-  // R115, M14
-  @Test("a main loop that was used before ends on its thread, which is leaving")
+  @Test("a main loop that was used before ends on its thread, which is leaving", .rule(.r115, .m14))
   func early() throws {
     let (status, output) = try runProgram("async-main", ["early"])
     let begin = "object: true\ncancel on main: true\nloop: true, dropped 1\n"
     #expect(status == 0 && output == begin + Self.answers, "\(status) \(output)")
   }
 
-  // M14
-  @Test("nobody waits for a main thread that has left")
+  @Test("nobody waits for a main thread that has left", .rule(.m14))
   func waiting() throws {
     let (status, output) = try runProgram("async-main", ["waiting"])
     // The work may have been accepted before.

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopConformance
+import TestRules
 import Testing
 
 /// The smallest programs that have shown that a loop did not do what it should, as `conformance` printed them.
 @Suite("Programs that have found a mistake")
 struct FoundTests {
-  // R94
-  @Test("a due timer that was moved to a date which has come since fires in the same pass")
+  @Test("a due timer that was moved to a date which has come since fires in the same pass", .rule(.r94))
   func movedAndDueByThen() {
     let program = Program(
       timers: [
@@ -21,8 +21,7 @@ struct FoundTests {
     expectLogs(of: program, "1m0 T0 @1 T2 T1 @2 T0 0- =stopped")
   }
 
-  // R99c, M28
-  @Test("a repeating timer that is ended in its call keeps the date for which it was called")
+  @Test("a repeating timer that is ended in its call keeps the date for which it was called", .rule(.r99c, .m27))
   func dateOfEnded() {
     let program = Program(
       timers: [TimerPlan(date: 0, interval: 1, body: Body([[.invalidate(.timer(0))]]))],
@@ -33,8 +32,7 @@ struct FoundTests {
       ours: "1m0 T0 0- =timedOut date(T0)=0")
   }
 
-  // R93, R99
-  @Test("a timer takes its turn when it is given a date, also in its own call")
+  @Test("a timer takes its turn when it is given a date, also in its own call", .rule(.r93, .r99))
   func turnOfOneBeingCalled() {
     let program = Program(
       timers: [TimerPlan(date: 0, interval: 1, body: Body([[.setDate(0, 5), .setDate(1, 5)]])), TimerPlan(date: 7)],
@@ -45,8 +43,7 @@ struct FoundTests {
     expectLogs(of: program, "1m0 T0 0- =timedOut @5 1m0 T0 T1 0- =timedOut")
   }
 
-  // R32
-  @Test("of several timers that are being called, the first in turn gives the next date")
+  @Test("of several timers that are being called, the first in turn gives the next date", .rule(.r32))
   func nextDateOfSeveralBeingCalled() {
     let nested = Body([[.run(.mode(0), .poll, returnAfterSource: false), .ask(.nextDate(.mode(0)))]])
     let program = Program(
@@ -64,8 +61,7 @@ struct FoundTests {
       """)
   }
 
-  // R55, R58
-  @Test("a block that lets its mode become common lets common blocks behind it run at once")
+  @Test("a block that lets its mode become common lets common blocks behind it run at once", .rule(.r55, .r58))
   func commonDuringBlocks() {
     let program = Program(
       observers: [

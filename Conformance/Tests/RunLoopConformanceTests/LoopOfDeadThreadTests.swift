@@ -2,6 +2,7 @@
 
 import CoreFoundation
 import Foundation
+import TestRules
 import Testing
 
 @testable import RunLoopConformance
@@ -25,8 +26,9 @@ struct LoopOfDeadThreadTests {
     return key
   }()
 
-  // R113, R118
-  @Test("a program has a new loop, though Core Foundation keeps loops of threads that had the ids of its own")
+  @Test(
+    "a program has a new loop, though Core Foundation keeps loops of threads that had the ids of its own",
+    .rule(.r113, .r118))
   func fresh() {
     let program = Program(timers: [TimerPlan(date: 2)], main: [.add(.timer(0), .mode(0)), .runUntilStopped])
     for _ in 0..<50 {

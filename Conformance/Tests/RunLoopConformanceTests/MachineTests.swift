@@ -2,6 +2,7 @@
 
 import Dispatch
 import RunLoopCore
+import TestRules
 import Testing
 
 @testable import RunLoopConformance
@@ -14,8 +15,7 @@ struct MachineTests {
     #expect(RunLoopMachine().run(program).description == log, sourceLocation: sourceLocation)
   }
 
-  // R5
-  @Test("time passes while the loop sleeps, to the tick, and costs nothing")
+  @Test("time passes while the loop sleeps, to the tick, and costs nothing", .rule(.r5))
   func timers() {
     expectLog(
       Program(
@@ -24,8 +24,7 @@ struct MachineTests {
       "1m0 E BT BS BW @100 AW T0 BT BS BW @3000000 AW T1 X 0- =stopped")
   }
 
-  // R33, R45
-  @Test("another thread comes while the loop waits, and the loop is waiting then")
+  @Test("another thread comes while the loop waits, and the loop is waiting then", .rule(.r33, .r45))
   func interruption() {
     expectLog(
       Program(
@@ -46,8 +45,7 @@ struct MachineTests {
       "@1 1m0 T0 @6 valid(T0)=no~ date(T1)=9~ @9 T1 0- =stopped")
   }
 
-  // R72, R73, R115
-  @Test("a source logs the modes that it enters and leaves, at last at the end of the thread")
+  @Test("a source logs the modes that it enters and leaves, at last at the end of the thread", .rule(.r72, .r73, .r115))
   func modes() {
     expectLog(
       Program(

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopConformance
+import TestRules
 import Testing
 
 @Suite("The model: blocks") struct ModelBlockTests {
-  // R53, R60
-  @Test("blocks run in the order in which they were posted, also before the run")
+  @Test("blocks run in the order in which they were posted, also before the run", .rule(.r53, .r60))
   func order() {
     expectRule(
       Program(
@@ -14,8 +14,7 @@ import Testing
       coreFoundation: "B2 B0 B1 B0 =timedOut", ours: "B2 B0 B1 B0 =timedOut")
   }
 
-  // R55
-  @Test("a block for several modes runs once, in the first that runs")
+  @Test("a block for several modes runs once, in the first that runs", .rule(.r55))
   func once() {
     expectRule(
       Program(
@@ -26,8 +25,7 @@ import Testing
       gives: "B0 =timedOut =timedOut")
   }
 
-  // R55
-  @Test("which modes are common is asked when a block could run")
+  @Test("which modes are common is asked when a block could run", .rule(.r55))
   func commonLater() {
     expectRule(
       Program(
@@ -36,8 +34,7 @@ import Testing
       gives: "=timedOut B0 =timedOut")
   }
 
-  // R57
-  @Test("a block that does not match stays in front of those that came meanwhile")
+  @Test("a block that does not match stays in front of those that came meanwhile", .rule(.r57))
   func nonMatching() {
     let program = Program(
       sources: [SourcePlan()], blocks: [.once(.perform(2, [.mode(1)])), Body(), Body()],
@@ -45,8 +42,9 @@ import Testing
     expectRule(program, gives: "B0 =timedOut B1 B2 =timedOut")
   }
 
-  // R58
-  @Test("a block by a timer or an observer after the wait runs in the same pass, one by such a block in the next")
+  @Test(
+    "a block by a timer or an observer after the wait runs in the same pass, one by such a block in the next",
+    .rule(.r58))
   func blocksOfBlocks() {
     let program = Program(
       observers: [.watcher], timers: [TimerPlan(date: 1, interval: 1, body: Body([[.post(0)], [.stop]]))],
@@ -54,8 +52,8 @@ import Testing
     expectRule(program, gives: "E BT BS BW AW T0 B0 BT BS B1 BW AW T0 X =stopped")
   }
 
-  // R59
-  @Test("a nested run does not see the blocks that the pass around it has taken, not even to be kept alive")
+  @Test(
+    "a nested run does not see the blocks that the pass around it has taken, not even to be kept alive", .rule(.r59))
   func nested() {
     let program = Program(
       sources: [SourcePlan()], blocks: [.once(.pollDefault, .run(1)), Body(), Body()],
@@ -63,8 +61,9 @@ import Testing
     expectRule(program, gives: "B0 =timedOut =finished B1 =timedOut B2 =timedOut")
   }
 
-  // R54, M1, M3
-  @Test("a block by another thread before the wait waits for a wake-up, or keeps the loop from sleeping")
+  @Test(
+    "a block by another thread before the wait waits for a wake-up, or keeps the loop from sleeping",
+    .rule(.r54, .m1, .m3))
   func elsewhere() {
     let program = Program(
       sources: [SourcePlan()],

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopConformance
+import TestRules
 import Testing
 
 @Suite("The model: common modes") struct ModelCommonModeTests {
   private func contains(_ item: Item, _ modes: ModeName...) -> [Action] { modes.map { .ask(.contains(item, $0)) } }
 
-  // R101, R102
-  @Test("a common item is in every common mode, also in one that becomes so later, but not anew")
+  @Test("a common item is in every common mode, also in one that becomes so later, but not anew", .rule(.r101, .r102))
   func everyCommonMode() {
     let source = Item.source(0)
     expectRule(
@@ -19,8 +19,7 @@ import Testing
         + "contains(S0,m1)=no contains(S0,m2)=yes")
   }
 
-  // R103
-  @Test("an item that was removed from one mode stays common")
+  @Test("an item that was removed from one mode stays common", .rule(.r103))
   func staysCommon() {
     let source = Item.source(0)
     expectRule(
@@ -31,8 +30,7 @@ import Testing
       gives: "contains(S0,common)=yes contains(S0,m0)=no contains(S0,m1)=yes")
   }
 
-  // R104
-  @Test("a common item is removed from every common mode, one that is not common from none")
+  @Test("a common item is removed from every common mode, one that is not common from none", .rule(.r104))
   func removal() {
     expectRule(
       Program(
@@ -44,8 +42,7 @@ import Testing
       gives: "contains(S0,common)=no contains(S0,m0)=no contains(S0,m1)=yes contains(S1,m0)=yes")
   }
 
-  // R96, R105
-  @Test("an item that ends is not common any more")
+  @Test("an item that ends is not common any more", .rule(.r96, .r105))
   func ended() {
     expectRule(
       Program(
@@ -55,8 +52,9 @@ import Testing
       gives: "T0 =finished contains(T0,common)=no contains(S0,common)=no")
   }
 
-  // R99g, R106, M9
-  @Test("an observer that leaves its modes one by one is not contained, and enters later common modes")
+  @Test(
+    "an observer that leaves its modes one by one is not contained, and enters later common modes",
+    .rule(.r99g, .r106, .m9))
   func observerLeaves() {
     expectRule(
       Program(

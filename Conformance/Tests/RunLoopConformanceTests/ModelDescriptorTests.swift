@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import Testing
 
 @testable import RunLoopConformance
 
 /// What the model takes the kernel to do.
 @Suite("The model: descriptors") struct ModelDescriptorTests {
-  // R11
-  @Test("the descriptor that became ready first is reported first, and each once")
+  @Test("the descriptor that became ready first is reported first, and each once", .rule(.r11))
   func order() {
     var set = DescriptorSet()
     set.setTimer(to: 3, now: 0)

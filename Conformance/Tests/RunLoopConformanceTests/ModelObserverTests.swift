@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopConformance
+import TestRules
 import Testing
 
 @Suite("The model: observers") struct ModelObserverTests {
@@ -10,8 +11,7 @@ import Testing
       main: [.add(.source(0), 0)] + added.map { .add(.observer($0), 0) } + Array(repeating: .pollDefault, count: polls))
   }
 
-  // R83
-  @Test("observers are called by order and then as they were added")
+  @Test("observers are called by order and then as they were added", .rule(.r83))
   func order() {
     expectRule(
       polled(
@@ -23,8 +23,7 @@ import Testing
       gives: "E.3 E.2 E E.1 =timedOut")
   }
 
-  // R84
-  @Test("an observer that does not repeat is valid in its call and invalid after it")
+  @Test("an observer that does not repeat is valid in its call and invalid after it", .rule(.r84))
   func notRepeating() {
     let ask = Action.ask(.isValid(.observer(0)))
     let program = Program(
@@ -33,8 +32,9 @@ import Testing
     expectRule(program, gives: "E valid(O0)=yes =timedOut valid(O0)=no contains(O0,m0)=no")
   }
 
-  // R85
-  @Test("of a stage's observers one that is removed is still called, one that is invalid is not, a new one is not yet")
+  @Test(
+    "of a stage's observers one that is removed is still called, one that is invalid is not, a new one is not yet",
+    .rule(.r85))
   func changedMeanwhile() {
     let change = Body.once(.remove(.observer(1), 0), .invalidate(.observer(2)), .add(.observer(3), 0))
     let program = polled(
@@ -44,8 +44,7 @@ import Testing
     expectRule(program, gives: "BT BT.1 BS.3 =timedOut")
   }
 
-  // R86, R91
-  @Test("a run nested in an observer calls the others, at all stages")
+  @Test("a run nested in an observer calls the others, at all stages", .rule(.r86, .r91))
   func nested() {
     expectRule(
       polled(
@@ -53,8 +52,7 @@ import Testing
       gives: "E E.1 BT E.1 X.1 =timedOut BS X X.1 =timedOut")
   }
 
-  // R90
-  @Test("an observer may remove and add itself in its call")
+  @Test("an observer may remove and add itself in its call", .rule(.r90))
   func readded() {
     expectRule(
       polled(

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopConformance
+import TestRules
 import Testing
 
 /// Runs, their passes and results.
 @Suite("The model: runs") struct ModelRunTests {
-  // R1, R2, R5, R29
-  @Test("a timer fires after the wait, and the pass that fires the last one finishes the run")
+  @Test(
+    "a timer fires after the wait, and the pass that fires the last one finishes the run", .rule(.r1, .r2, .r5, .r29))
   func oneTimer() {
     expectRule(
       Program(observers: [.watcher], timers: [TimerPlan(date: 3)], main: [.watch, .add(.timer(0), 0), .runDefault]),
       gives: "E BT BS BW AW T0 X =finished")
   }
 
-  // R2, R5, R58
-  @Test("a pass has its steps in one order")
+  @Test("a pass has its steps in one order", .rule(.r2, .r5, .r58))
   func steps() {
     let program = Program(
       sources: [SourcePlan(body: .once(.post(1)))], observers: [.watcher],
@@ -24,8 +24,7 @@ import Testing
     expectRule(program, gives: "E BT BS B0 S0 B1 T0 B2 X =stopped")
   }
 
-  // R3, R12
-  @Test("a run without time makes one pass that does not wait, and times out")
+  @Test("a run without time makes one pass that does not wait, and times out", .rule(.r3, .r12))
   func poll() {
     expectRule(
       Program(
@@ -34,8 +33,7 @@ import Testing
       gives: "E BT BS T0 X =timedOut")
   }
 
-  // R6, R8, R9
-  @Test("a run that returns after a source performs one and leaves the others signalled")
+  @Test("a run that returns after a source performs one and leaves the others signalled", .rule(.r6, .r8, .r9))
   func returnsAfterSource() {
     let program = Program(
       sources: [SourcePlan(), SourcePlan()], observers: [.watcher],
@@ -47,8 +45,7 @@ import Testing
       program, gives: "E BT BS S1 X =handledSource signalled(S0)=yes E BT BS S0 X =handledSource")
   }
 
-  // R6, R7
-  @Test("a handled source counts before a stop, which is lost")
+  @Test("a handled source counts before a stop, which is lost", .rule(.r6, .r7))
   func stopLoses() {
     let program = Program(
       sources: [SourcePlan(body: .once(.stop))], observers: [.watcher],
@@ -59,16 +56,14 @@ import Testing
     expectRule(program, gives: "E BT BS S0 X =handledSource E BT BS BW AW T0 X =stopped")
   }
 
-  // R6, R12
-  @Test("a run without time is timed out before it is stopped or finished")
+  @Test("a run without time is timed out before it is stopped or finished", .rule(.r6, .r12))
   func timedOutFirst() {
     expectRule(
       Program(observers: [.watcher], blocks: [.once(.stop)], main: [.watch, .post(0), .pollDefault]),
       gives: "E BT BS B0 X =timedOut")
   }
 
-  // R8
-  @Test("a timer, a block and a wake-up do not end a run that returns after a source")
+  @Test("a timer, a block and a wake-up do not end a run that returns after a source", .rule(.r8))
   func notHandled() {
     let program = Program(
       sources: [SourcePlan()], observers: [.watcher],
@@ -79,8 +74,9 @@ import Testing
       program, gives: "E BT BS B0 BW AW BT BS BW AW T0 BT BS BW AW T1 BT BS S0 X =handledSource")
   }
 
-  // R16, R24
-  @Test("the common pseudo-mode, an unknown mode and an empty one are finished at once, and no mode is made")
+  @Test(
+    "the common pseudo-mode, an unknown mode and an empty one are finished at once, and no mode is made",
+    .rule(.r16, .r24))
   func notEntered() {
     expectRule(
       Program(
@@ -91,8 +87,8 @@ import Testing
       gives: "=finished =finished =finished modes=m0")
   }
 
-  // R21, R22, R23
-  @Test("items, blocks and stops make modes; asking, removing and running make none; modes stay")
+  @Test(
+    "items, blocks and stops make modes; asking, removing and running make none; modes stay", .rule(.r21, .r22, .r23))
   func modes() {
     let program = Program(
       sources: [SourcePlan()], blocks: [Body()],
@@ -107,8 +103,7 @@ import Testing
       gives: "contains(S0,m1)=no =finished next(m5)=none modes=m0 modes=m0+m6+m7+m8+m9")
   }
 
-  // R25, R26
-  @Test("a timer that is being called for the last time still counts in a nested run")
+  @Test("a timer that is being called for the last time still counts in a nested run", .rule(.r25, .r26))
   func firingCounts() {
     expectRule(
       Program(
@@ -117,16 +112,14 @@ import Testing
       gives: "E BT BS BW AW T0 E BT BS X =timedOut X =finished")
   }
 
-  // R28a
-  @Test("a mode with nothing but a block runs it, and sleeps")
+  @Test("a mode with nothing but a block runs it, and sleeps", .rule(.r28a))
   func blockOnly() {
     expectRule(
       Program(observers: [.watcher], blocks: [Body()], main: [.watch, .post(0), .runDefault]),
       gives: "E BT BS B0 BW asleep-for-ever AW X =stopped")
   }
 
-  // R28b
-  @Test("a mode that an entry observer empties makes one pass, sleep and all")
+  @Test("a mode that an entry observer empties makes one pass, sleep and all", .rule(.r28b))
   func emptiedAtEntry() {
     expectRule(
       Program(
@@ -136,8 +129,7 @@ import Testing
       gives: "E E.1 BT BS BW asleep-for-ever AW X =stopped")
   }
 
-  // R31, R33
-  @Test("the mode is that of the innermost run, and the loop waits only in its sleep")
+  @Test("the mode is that of the innermost run, and the loop waits only in its sleep", .rule(.r31, .r33))
   func state() {
     let program = Program(
       sources: [SourcePlan(body: .once(.poll(1)))], observers: [.watcher],
@@ -149,8 +141,7 @@ import Testing
     expectRule(program, gives: "S0 E BT BS X =timedOut signalled(S0)=no =stopped")
   }
 
-  // R32
-  @Test("the next date is that of the first timer, also of one that is being called, as it was set")
+  @Test("the next date is that of the first timer, also of one that is being called, as it was set", .rule(.r32))
   func nextDate() {
     let ask = Action.ask(.nextDate(.mode(0)))
     expectRule(
@@ -160,8 +151,7 @@ import Testing
       gives: "next(m0)=none next(m0)=4 next(m0)=-3 next(common)=none T1 next(m0)=-3 T0 =finished next(m0)=none")
   }
 
-  // R108
-  @Test("a run nested as deep as can be is not begun")
+  @Test("a run nested as deep as can be is not begun", .rule(.r108))
   func deepest() {
     let program = Program(
       sources: [SourcePlan(body: .always(.signal(0), .pollDefault))],

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopConformance
+import TestRules
 import Testing
 
 @Suite("The model: sources") struct ModelSourceTests {
@@ -10,8 +11,7 @@ import Testing
       main: sources.indices.map { .add(.source($0), 0) } + actions + Array(repeating: .pollDefault, count: polls))
   }
 
-  // R62, R63
-  @Test("sources perform by order and then by their first signal, once")
+  @Test("sources perform by order and then by their first signal, once", .rule(.r62, .r63))
   func order() {
     expectRule(
       polled(
@@ -20,16 +20,14 @@ import Testing
       gives: "S3 S2 S0 S1 =timedOut")
   }
 
-  // R64, R65
-  @Test("a source that is signalled while the pass performs waits for the next pass")
+  @Test("a source that is signalled while the pass performs waits for the next pass", .rule(.r64, .r65))
   func signalledMeanwhile() {
     expectRule(
       polled([SourcePlan(body: .once(.signal(0), .signal(1))), SourcePlan()], .signal(0), polls: 2),
       gives: "S0 =timedOut S0 S1 =timedOut")
   }
 
-  // R66
-  @Test("a source that an earlier one removes still performs, one that it invalidates does not")
+  @Test("a source that an earlier one removes still performs, one that it invalidates does not", .rule(.r66))
   func removedMeanwhile() {
     expectRule(
       polled(
@@ -41,8 +39,9 @@ import Testing
       gives: "S0 S1 S3 =timedOut")
   }
 
-  // R67, R68
-  @Test("a nested run performs later sources of the pass, which then skips them, and a source within itself")
+  @Test(
+    "a nested run performs later sources of the pass, which then skips them, and a source within itself",
+    .rule(.r67, .r68))
   func nested() {
     expectRule(
       polled(
@@ -51,8 +50,9 @@ import Testing
       gives: "S0 S1 S0 S2 =timedOut =timedOut")
   }
 
-  // R70, R74
-  @Test("the signal of a source that is in no mode is kept; one that is invalid takes none and is not added")
+  @Test(
+    "the signal of a source that is in no mode is kept; one that is invalid takes none and is not added",
+    .rule(.r70, .r74))
   func signalsKept() {
     let program = Program(
       sources: [SourcePlan(), SourcePlan(), SourcePlan()],
@@ -63,8 +63,7 @@ import Testing
     expectRule(program, gives: "signalled(S1)=no valid(S1)=no modes=m0 S0 =timedOut")
   }
 
-  // R71
-  @Test("a source in several modes performs once for each signal")
+  @Test("a source in several modes performs once for each signal", .rule(.r71))
   func severalModes() {
     let program = Program(
       sources: [SourcePlan()], main: [.add(.source(0), 0), .add(.source(0), 1), .signal(0), .poll(1), .pollDefault])

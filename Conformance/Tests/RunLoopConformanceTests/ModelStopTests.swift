@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopConformance
+import TestRules
 import Testing
 
 @Suite("The model: stops") struct ModelStopTests {
-  // R34
-  @Test("a stop outside every run is forgotten")
+  @Test("a stop outside every run is forgotten", .rule(.r34))
   func outside() {
     expectRule(
       Program(
@@ -13,8 +13,7 @@ import Testing
       gives: "E BT BS BW AW T0 X =finished")
   }
 
-  // R35, R36
-  @Test("a stop is for the innermost run; the run around it is stopped by its own")
+  @Test("a stop is for the innermost run; the run around it is stopped by its own", .rule(.r35, .r36))
   func innermost() {
     let program = Program(
       sources: [SourcePlan(body: .once(.stop, .run(1))), SourcePlan(body: .once(.stop))], observers: [.watcher],
@@ -22,8 +21,7 @@ import Testing
     expectRule(program, gives: "E BT BS S0 S1 =stopped X =stopped")
   }
 
-  // R37
-  @Test("a stop in an entry observer ends the run without a pass")
+  @Test("a stop in an entry observer ends the run without a pass", .rule(.r37))
   func atEntry() {
     expectRule(
       Program(
@@ -32,8 +30,7 @@ import Testing
       gives: "E E.1 X =stopped")
   }
 
-  // R38
-  @Test("a stop in an exit observer is forgotten")
+  @Test("a stop in an exit observer is forgotten", .rule(.r38))
   func atExit() {
     let program = Program(
       sources: [SourcePlan()], observers: [.watcher, .at(Stages.exit, .once(.stop))],
@@ -42,8 +39,7 @@ import Testing
     expectRule(program, gives: "E BT BS X X.1 =timedOut E BT BS BW AW T0 X X.1 =stopped")
   }
 
-  // R39
-  @Test("a stop before the wait ends the wait, and the pass is made to its end")
+  @Test("a stop before the wait ends the wait, and the pass is made to its end", .rule(.r39))
   func beforeWaiting() {
     let program = Program(
       sources: [SourcePlan()], observers: [.watcher, .at(Stages.beforeTimers, .once(.stop))], blocks: [Body()],
@@ -51,8 +47,7 @@ import Testing
     expectRule(program, gives: "E BT BT.1 BS B0 BW AW X =stopped")
   }
 
-  // R39, R40
-  @Test("a stop by another thread while a source performs ends the run with that pass")
+  @Test("a stop by another thread while a source performs ends the run with that pass", .rule(.r39, .r40))
   func whilePerforming() {
     let program = Program(
       sources: [SourcePlan(body: .once(.elsewhere([.stop])))], observers: [.watcher],
@@ -60,8 +55,7 @@ import Testing
     expectRule(program, gives: "E BT BS S0 X =stopped")
   }
 
-  // R39, R45
-  @Test("a stop ends the sleep")
+  @Test("a stop ends the sleep", .rule(.r39, .r45))
   func asleep() {
     expectRule(
       Program(
@@ -70,8 +64,7 @@ import Testing
       gives: "E BT BS BW AW X =stopped")
   }
 
-  // R41
-  @Test("a stop is answered once")
+  @Test("a stop is answered once", .rule(.r41))
   func once() {
     let program = Program(
       sources: [SourcePlan(body: Body([[.stop, .stop]]))], observers: [.watcher],
@@ -80,8 +73,7 @@ import Testing
     expectRule(program, gives: "E BT BS S0 X =stopped E BT BS BW AW T0 X =stopped")
   }
 
-  // R42
-  @Test("the stop of a mode waits for a run of that mode")
+  @Test("the stop of a mode waits for a run of that mode", .rule(.r42))
   func ofMode() {
     let program = Program(
       sources: [SourcePlan()], observers: [.watcher],
@@ -89,8 +81,7 @@ import Testing
     expectRule(program, gives: "=timedOut E X =stopped E BT BS X =timedOut")
   }
 
-  // R42
-  @Test("the stop of a mode is for it though a run of another mode is innermost")
+  @Test("the stop of a mode is for it though a run of another mode is innermost", .rule(.r42))
   func ofOuterMode() {
     let program = Program(
       sources: [SourcePlan(body: .once(.poll(1))), SourcePlan(body: .once(.stopMode(0)))], observers: [.watcher],
@@ -98,8 +89,7 @@ import Testing
     expectRule(program, gives: "E BT BS S0 S1 =timedOut X =stopped")
   }
 
-  // R6, R42
-  @Test("the stop of the run is answered before that of the mode, which waits")
+  @Test("the stop of the run is answered before that of the mode, which waits", .rule(.r6, .r42))
   func bothStops() {
     let program = Program(
       sources: [SourcePlan(body: .once(.stop, .stopMode(0)))], observers: [.watcher],

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopConformance
+import TestRules
 import Testing
 
 @Suite("The model: wake-ups") struct ModelWakeUpTests {
@@ -13,8 +14,7 @@ import Testing
         + [.runDefault])
   }
 
-  // R44, R45
-  @Test("a wake-up makes one more pass, and many at once make one")
+  @Test("a wake-up makes one more pass, and many at once make one", .rule(.r44, .r45))
   func oneMorePass() {
     let program = Program(
       sources: [SourcePlan()], observers: [.watcher], main: [.watch, .add(.source(0), 0), .runDefault],
@@ -22,16 +22,14 @@ import Testing
     expectRule(program, gives: "E BT BS BW AW BT BS BW AW X =stopped")
   }
 
-  // R46
-  @Test("a wake-up outside every run is forgotten")
+  @Test("a wake-up outside every run is forgotten", .rule(.r46))
   func outside() {
     let program = Program(
       observers: [.watcher], timers: [TimerPlan(date: 1)], main: [.watch, .add(.timer(0), 0), .wakeUp, .runDefault])
     expectRule(program, gives: "E BT BS BW AW T0 X =finished")
   }
 
-  // R47
-  @Test("a wake-up after the wait is answered by the pass that follows anyway")
+  @Test("a wake-up after the wait is answered by the pass that follows anyway", .rule(.r47))
   func afterWait() {
     expectRule(
       program(
@@ -40,9 +38,8 @@ import Testing
       gives: "E BT BS BW AW AW.1 T0 BT BS BW AW AW.1 T1 X =stopped")
   }
 
-  // R48
   @Test(
-    "a wake-up before the wait ends the wait",
+    "a wake-up before the wait ends the wait", .rule(.r48),
     arguments: [
       (Stages.entry, "E E.1 BT BS BW AW BT BS BW AW T0 X =stopped"),
       (Stages.beforeTimers, "E BT BT.1 BS BW AW BT BT.1 BS BW AW T0 X =stopped"),
@@ -53,8 +50,7 @@ import Testing
     expectRule(program(.at(activity, .once(.wakeUp))), gives: letters)
   }
 
-  // R48
-  @Test("a wake-up by a source is taken by the look of the same pass")
+  @Test("a wake-up by a source is taken by the look of the same pass", .rule(.r48))
   func bySource() {
     let program = Program(
       sources: [SourcePlan(body: .once(.wakeUp))], observers: [.watcher],
@@ -63,8 +59,7 @@ import Testing
     expectRule(program, gives: "E BT BS S0 BT BS BW AW T0 X =stopped")
   }
 
-  // R50
-  @Test("a timer that is added or moved takes effect on a sleeping loop")
+  @Test("a timer that is added or moved takes effect on a sleeping loop", .rule(.r50))
   func timersWhileAsleep() {
     let program = Program(
       sources: [SourcePlan()], observers: [.watcher],
@@ -74,8 +69,7 @@ import Testing
     expectRule(program, gives: "E BT BS BW AW T0 BT BS BW AW T1 X =stopped")
   }
 
-  // R50, R54
-  @Test("neither a signal nor a removal wakes a loop that still has something")
+  @Test("neither a signal nor a removal wakes a loop that still has something", .rule(.r50, .r54))
   func signalWhileAsleep() {
     let program = Program(
       sources: [SourcePlan(), SourcePlan()], observers: [.watcher], timers: [TimerPlan(date: 4, body: .once(.stop))],
@@ -84,8 +78,7 @@ import Testing
     expectRule(program, gives: "E BT BS BW AW T0 X =stopped")
   }
 
-  // R49, M2
-  @Test("the run nested before the wait does not see the wake-up of the run around it")
+  @Test("the run nested before the wait does not see the wake-up of the run around it", .rule(.r49, .m2))
   func nestedSeesNone() {
     let program = Program(
       sources: [SourcePlan()],
@@ -100,8 +93,7 @@ import Testing
       ours: "BW.1 E BT BS BW AW T0 X =stopped T1 =stopped")
   }
 
-  // R11, M19
-  @Test("of a wake-up and a timer that are ready, the first to become so is served first")
+  @Test("of a wake-up and a timer that are ready, the first to become so is served first", .rule(.r11, .m19))
   func kernelOrder() {
     let late = Action.elsewhere([.work(2), .wakeUp])
     let early = Action.elsewhere([.wakeUp, .work(2)])

@@ -29,40 +29,56 @@ struct RuleTests {
     }
   }
 
-  @Test("the catalogue has the rules of the documentation, in their order, up to Foundation's own")
-  func names() throws {
-    let list = try String(contentsOf: Self.project.appending(path: "Documentation/rules.txt"), encoding: .utf8)
-    let names = list.split(separator: "\n").compactMap { $0.wholeMatch(of: /(R[0-9]+[a-g]?) \| .*/)?.output.1 }
-    #expect(Self.sorted(Self.rules.map(\.name)) == Self.sorted(names.prefix { $0 != "R121" }.map(String.init)))
+  @Test("every rule is there once, in the order of the numbers, of which none is missing")
+  func names() {
+    let names = Self.rules.map(\.name)
+    #expect(names == names.sorted(by: Self.isBefore))
+    #expect(Set(names).count == names.count)
+    for (letter, count) in [("R", 124), ("M", 36)] {
+      let numbers = Self.rules.filter { $0.name.hasPrefix(letter) }.map(\.number)
+      #expect(Set(numbers) == Set(1...count))
+    }
+    #expect(names.prefix { $0.hasPrefix("R") }.count == 134)
   }
 
-  @Test("a rule that no program shows has a test of our loop, or none can be")
-  func tests() throws {
-    let folder = Self.project.appending(path: "Tests")
-    var titles: Set<String> = []
-    for path in FileManager.default.enumerator(atPath: folder.path)?.compactMap({ $0 as? String }) ?? [] {
-      guard path.hasSuffix(".swift") else { continue }
-      let text = try String(contentsOf: folder.appending(path: path), encoding: .utf8)
-      titles.formUnion(text.matches(of: /@Test\(\s*"([^"]*)"/).map { String($0.output.1) })
-      titles.formUnion(text.matches(of: /func (test\w+)\(/).map { String($0.output.1) })
-    }
-    var without: [String] = []
+  @Test("a rule whose logs differ says what holds here, and names the differences; one without that has equal logs")
+  func here() {
+    let differences = Set(Self.rules.filter { $0.difference != nil }.map(\.name))
     for rule in Self.rules {
-      guard case .none(let reason, let test) = rule.evidence else { continue }
-      #expect(reason.hasSuffix("."), "\(rule.name)")
-      if let test { #expect(titles.contains(test), "\(rule.name)") } else { without.append(rule.name) }
+      let parts = rule.scripts.reduce(into: Set()) { $0.formUnion($1.differences.map { "\($0)" }) }
+      #expect(parts.isSubset(of: rule.namedDifferences), "\(rule.name)")
+      #expect(differences.isSuperset(of: rule.namedDifferences), "\(rule.name)")
+      #expect(rule.here == nil || !rule.namedDifferences.isEmpty, "\(rule.name)")
+      for text in [rule.statement, rule.here, rule.reason].compactMap({ $0 }) {
+        #expect(text.hasSuffix("."), "\(rule.name)")
+      }
     }
-    #expect(without == ["R80", "R119"])
+  }
+
+  @Test("what is made of the list is current, and something shows every rule")
+  func documents() throws {
+    let documents = try RuleDocuments(project: Self.project.path)
+    #expect(documents.mistakes == [])
+    for (path, text) in documents.documents {
+      #expect(try String(contentsOf: Self.project.appending(path: path), encoding: .utf8) == text, "\(path)")
+    }
   }
 
   @Test("each difference that a program can show has a part in a rule")
   func everyDifference() {
     let shown = Self.rules.flatMap(\.scripts).reduce(into: Set()) { $0.formUnion($1.differences) }
     #expect(Set(Difference.allCases).subtracting(shown) == [])
+    let listed = Self.rules.filter { rule in
+      if case .programsOfRules = rule.evidence { true } else { false }
+    }
+    #expect(listed.map(\.name) == Difference.allCases.map { "\($0)" })
+    #expect(Difference.allCases.allSatisfy { $0.summary != "" })
   }
 
-  private static func sorted(_ names: [String]) -> [String] {
-    names.sorted { $0.compare($1, options: .numeric) == .orderedAscending }
+  /// Whether one name is before another: R28, R28a, R29, M1.
+  private static func isBefore(_ left: String, _ right: String) -> Bool {
+    guard left.prefix(1) == right.prefix(1) else { return left.hasPrefix("R") }
+    return left.compare(right, options: .numeric) == .orderedAscending
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopConformance
+import TestRules
 import Testing
 
 @Suite("Another thread, at every point of a pass", .timeLimit(.minutes(20)))
@@ -20,8 +21,9 @@ struct TwoThreadTests {
     }
   }
 
-  // R39, R40, R45, R48
-  @Test("the point is reached in every setting that has it", arguments: TwoThreads.Point.allCases)
+  @Test(
+    "the point is reached in every setting that has it", .rule(.r39, .r40, .r45, .r48),
+    arguments: TwoThreads.Point.allCases)
   func reached(_ point: TwoThreads.Point) {
     for setting in TwoThreads.Setting.allCases {
       // What a poll leaves out comes in the run after it.

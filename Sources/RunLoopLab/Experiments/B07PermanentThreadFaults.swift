@@ -26,7 +26,7 @@ struct PermanentThreadFaults: Experiment {
     only. The code of the articles does the rest.
     """
   let difference = Difference.numbered(
-    ["M14", "M21", "M25"],
+    ["M14", "M21", "M24"],
     """
     A ResidentThread takes its stop at any time, from anybody and any number of times: from then on no run of \
     its loop goes on, and work is run or rejected.

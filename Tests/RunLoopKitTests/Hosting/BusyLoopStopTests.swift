@@ -40,12 +40,12 @@ final class BusyLoopStopTests: XCTestCase {
     return result == .stopped && !isLost.value
   }
 
-  // R35, M33
+  // R35, M32
   func testATimerOfFoundationsStopsABusyRun() {
     XCTAssert(isStopped { stop in foundationTimer(after: 0.001) { _ in stop() } })
   }
 
-  // R35, M33
+  // R35, M32
   func testASignalledSourceOfCoreFoundationsStopsABusyRun() {
     let sources = Box<[CFSource]>([])
     XCTAssert(
@@ -58,7 +58,7 @@ final class BusyLoopStopTests: XCTestCase {
     for source in sources.value { source.invalidate() }
   }
 
-  // R35, M33
+  // R35, M32
   func testADescriptorOfCoreFoundationsStopsABusyRun() throws {
     let pipe = try RawPipe()
     let sources = Box<[CFSource]>([])
@@ -72,18 +72,18 @@ final class BusyLoopStopTests: XCTestCase {
     for source in sources.value { source.invalidate() }
   }
 
-  // R35, R110, M33
+  // R35, R110, M32
   func testABlockOfTheMainQueueStopsABusyRun() {
     XCTAssert(isStopped { stop in DispatchQueue.main.async { stop() } })
   }
 
-  // R35, M33
+  // R35, M32
   func testABlockOfCoreFoundationsStopsABusyRun() {
     XCTAssert(
       isStopped { stop in CFRunLoopPerformBlock(CFRunLoopGetMain(), kCFRunLoopDefaultMode) { stop() } })
   }
 
-  // R35, R121, M33
+  // R35, R121, M32
   func testARunThatEndsAfterASourceIsStoppedByASourceOfCoreFoundations() {
     let source = CFSource(BusyLoopStopTests.stop)
     CFRunLoopAddSource(CFRunLoopGetMain(), source.source, kCFRunLoopDefaultMode)
@@ -94,7 +94,7 @@ final class BusyLoopStopTests: XCTestCase {
     source.invalidate()
   }
 
-  // R35, M20, M33
+  // R35, M20, M32
   func testAStopOfABusyRunEndsNoOtherRun() {
     for _ in 0..<20 {
       XCTAssert(
@@ -109,7 +109,7 @@ final class BusyLoopStopTests: XCTestCase {
     }
   }
 
-  // R35, R108, M33
+  // R35, R108, M32
   func testAStopBeforeANestedRunStopsTheRunAround() {
     // Core Foundation's stop and work of ours come in one turn, and the work runs a nested run.
     for mode in [RunLoop.Mode.default, RunLoop.Mode("BusyLoopStopTests.nested")] {
@@ -140,7 +140,7 @@ final class BusyLoopStopTests: XCTestCase {
     }
   }
 
-  // R35, R108, M33
+  // R35, R108, M32
   func testAStopBeforeAnothersRunStopsTheRunAround() {
     let log = Log()
     let source = CFSource {
@@ -161,7 +161,7 @@ final class BusyLoopStopTests: XCTestCase {
     XCTAssertEqual(log.text, "timedOut stopped")
   }
 
-  // M33
+  // M32
   func testOursIsServedInAnothersRunOfAModeThatIsNewToIt() {
     let mode = RunLoop.Mode("BusyLoopStopTests.new")
     let log = Log()

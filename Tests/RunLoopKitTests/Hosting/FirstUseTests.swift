@@ -2,6 +2,7 @@
 
 import Dispatch
 import Foundation
+import TestRules
 import TestSupport
 import Testing
 
@@ -13,8 +14,7 @@ import Testing
 struct FirstUseTests {
   static let isComplete = ProcessInfo.processInfo.environment["RUNLOOP_FIRST_USES"] == "all"
 
-  // M33
-  @Test("whatever the main thread uses first, each item is served by each way of running")
+  @Test("whatever the main thread uses first, each item is served by each way of running", .rule(.m32))
   func oneThread() throws {
     let table = try FirstUseTable()
     table.fill(pairs: table.pairs(all: Self.isComplete, factor: 5), delays: [nil])
@@ -22,9 +22,9 @@ struct FirstUseTests {
     #expect(table.failures == [])
   }
 
-  // M33
   @Test(
-    "a second thread that uses the main loop for the first time, up to 2 ms later, neither crashes nor loses an item")
+    "a second thread that uses the main loop for the first time, up to 2 ms later, neither crashes nor loses an item",
+    .rule(.m32))
   func twoThreads() throws {
     let table = try FirstUseTable()
     table.fill(

@@ -5,13 +5,13 @@ import Foundation
 import Glibc
 import RunLoopCore
 import RunLoopKit
+import TestRules
 import Testing
 import TestSupport
 
 @Suite("The beginning and the end of serving Core Foundation", .timeLimit(.minutes(20)))
 struct HostedEndTests {
-  // M33
-  @Test("a loop serves it from the call on, once, and until it is asked not to")
+  @Test("a loop serves it from the call on, once, and until it is asked not to", .rule(.m32))
   func beginsAndEnds() {
     let log = onNewThread {
       let loop = RunLoop.current
@@ -26,8 +26,7 @@ struct HostedEndTests {
     #expect(log == "false true true true true false true")
   }
 
-  // M33
-  @Test("a loop that serves it no more waits by itself, with what Core Foundation has left where it is")
+  @Test("a loop that serves it no more waits by itself, with what Core Foundation has left where it is", .rule(.m32))
   func waitsByItself() {
     let log = hosted { rig in
       let source = CFSource { rig.write("S0") }
@@ -44,8 +43,7 @@ struct HostedEndTests {
     #expect(log == "finished T finished S0 handledSource")
   }
 
-  // M2, M33
-  @Test("it may end in a call-out of either loop, while the loop waits")
+  @Test("it may end in a call-out of either loop, while the loop waits", .rule(.m2, .m32))
   func endsInCallOut() {
     let log = hosted { rig in
       rig.keepAlive()
@@ -72,8 +70,7 @@ struct HostedEndTests {
     #expect(log == "F B stopped stopped")
   }
 
-  // M2, M33
-  @Test("it may end in a run within a wait, and begin again there")
+  @Test("it may end in a run within a wait, and begin again there", .rule(.m2, .m32))
   func endsInNestedRun() {
     let log = hosted { rig in
       rig.keepAlive()
@@ -94,8 +91,9 @@ struct HostedEndTests {
     #expect(log == "stopped F stopped")
   }
 
-  // M7, M33
-  @Test("a guest, a loop on virtual time and one whose thread has ended are rejected; a loop that serves is no guest")
+  @Test(
+    "a guest, a loop on virtual time and one whose thread has ended are rejected; a loop that serves is no guest",
+    .rule(.m7, .m32))
   func refused() {
     let errors = onNewThread {
       let loop = RunLoop.current
@@ -117,8 +115,9 @@ struct HostedEndTests {
     #expect(!onVirtualTime { _, loop in loop.isServingCoreFoundation })
   }
 
-  // R18, M15, M33
-  @Test("another thread cannot make a loop serve it, or be served by it: an error with both threads")
+  @Test(
+    "another thread cannot make a loop serve it, or be served by it: an error with both threads",
+    .rule(.r18, .m15, .m32))
   func otherThread() {
     let errors = onNewThread {
       let loop = RunLoop.current
@@ -134,8 +133,7 @@ struct HostedEndTests {
     #expect(errors == [true, true])
   }
 
-  // R115, R117, M33
-  @Test("it ends with the thread, whether Foundation's loop of the thread is kept or not")
+  @Test("it ends with the thread, whether Foundation's loop of the thread is kept or not", .rule(.r115, .r117, .m32))
   func threadEnds() {
     let kept = Box<HostedRig?>(nil)
     for _ in 0..<20 {
@@ -154,8 +152,7 @@ struct HostedEndTests {
     }
   }
 
-  // R115, M33
-  @Test("a destructor of the thread's data may still run our loop")
+  @Test("a destructor of the thread's data may still run our loop", .rule(.r115, .m32))
   func lateRun() {
     let log = Log()
     onNewThread {
@@ -173,8 +170,7 @@ struct HostedEndTests {
     #expect(log.text == "F finished")
   }
 
-  // R114, M33
-  @Test("no descriptor is left open")
+  @Test("no descriptor is left open", .rule(.r114, .m32))
   func descriptors() async {
     await #expect(processExitsWith: .success) {
       func live() {
@@ -200,8 +196,7 @@ struct HostedEndTests {
     }
   }
 
-  // M17, M33
-  @Test("a forked child's loop does not serve it, and runs by itself")
+  @Test("a forked child's loop does not serve it, and runs by itself", .rule(.m17, .m32))
   func fork() async {
     await #expect(processExitsWith: .success) {
       let log = hosted { rig in

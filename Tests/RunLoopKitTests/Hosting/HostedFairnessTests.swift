@@ -12,7 +12,7 @@ import XCTest
 ///
 /// The items of Core Foundation's are one class among ours. On the real main thread, where the main dispatch queue is.
 final class HostedFairnessTests: XCTestCase {
-  // M19, M33
+  // M19, M32
   func testEachClassIsServedWithinFourTimesAsManyPassesAsThereAreReadyClasses() {
     for way in Way.allCases {
       for bits in 1..<(1 << Kind.allCases.count) {

@@ -6,14 +6,14 @@ import FoundationNetworking
 import Glibc
 import RunLoopCore
 import RunLoopKit
+import TestRules
 import Testing
 import TestSupport
 
 /// What Foundation schedules on the thread's run loop, served while ours runs.
 @Suite("Foundation's objects on a loop that serves Core Foundation", .timeLimit(.minutes(20)))
 struct HostedFoundationTests {
-  // M33
-  @Test("a process that ends is reported by its handler, and can be waited for in a call-out")
+  @Test("a process that ends is reported by its handler, and can be waited for in a call-out", .rule(.m32))
   func process() {
     let log = hosted { rig in
       rig.keepAlive()
@@ -46,8 +46,9 @@ struct HostedFoundationTests {
     #expect(log == "terminated 0 stopped exit 3 stopped")
   }
 
-  // M33
-  @Test("a process can be waited for in a call-out of Core Foundation's, and posts meanwhile have their turn after it")
+  @Test(
+    "a process can be waited for in a call-out of Core Foundation's, and posts meanwhile have their turn after it",
+    .rule(.m32))
   func processInTheirs() {
     let log = hosted { rig in
       rig.keepAlive()
@@ -71,8 +72,7 @@ struct HostedFoundationTests {
     #expect(log == "exit 0 B stopped")
   }
 
-  // M33
-  @Test("a socket of Core Foundation's calls its client, and keeps a run alive until it is invalid")
+  @Test("a socket of Core Foundation's calls its client, and keeps a run alive until it is invalid", .rule(.m32))
   func socketSource() throws {
     let pair = try SocketPair()
     let log = hosted { rig in
@@ -89,8 +89,7 @@ struct HostedFoundationTests {
     #expect(log == "hello end returned")
   }
 
-  // M33
-  @Test("the delegate of a URL session on the loop's operations hears of a response")
+  @Test("the delegate of a URL session on the loop's operations hears of a response", .rule(.m32))
   func urlSession() {
     let log = hosted { rig in
       let server = try LoopbackServer { _ in

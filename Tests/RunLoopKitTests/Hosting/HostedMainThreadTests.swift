@@ -11,7 +11,7 @@ import TestSupport
 
 /// On the real main thread, where the main dispatch queue is.
 final class HostedMainThreadTests: XCTestCase {
-  // R110, R111, R112, M33
+  // R110, R111, R112, M32
   func testMainQueueIsDrainedOnceAndInOrder() {
     let order = Order()
     let log = hostedHere { rig in
@@ -26,7 +26,7 @@ final class HostedMainThreadTests: XCTestCase {
     XCTAssert(order.wasMain)
   }
 
-  // R8, R25, R27, M33
+  // R8, R25, R27, M32
   func testMainQueueIsASourceAndKeepsAModeAlive() {
     let log = hostedHere { rig in
       rig.run(for: .milliseconds(1))
@@ -38,7 +38,7 @@ final class HostedMainThreadTests: XCTestCase {
     XCTAssertEqual(log, "timedOut Q handledSource R handledSource")
   }
 
-  // R109, R110, M33
+  // R109, R110, M32
   func testRunsInABlockOfTheMainQueueLeaveItAlone() {
     // A test that has performed on the main thread has left the source of that in the mode.
     let isEmpty = RunLoop.main.itemCount(of: .default) == 0
@@ -61,7 +61,7 @@ final class HostedMainThreadTests: XCTestCase {
     XCTAssertEqual(log, "[ \(end) F \(end) ] Q stopped")
   }
 
-  // R110, R112, M33
+  // R110, R112, M32
   func testServingMayBeginAndEndInABlockOfTheMainQueue() {
     let rig = Log()
     let loop = RunLoop.current
@@ -89,7 +89,7 @@ final class HostedMainThreadTests: XCTestCase {
     XCTAssertEqual(rig.text, "begun served F ended ours")
   }
 
-  // R110, M33
+  // R110, M32
   func testWhatIsQueuedBetweenIsNotLostWhenServingBeginsAndEnds() {
     let order = Order()
     let loop = RunLoop.current
@@ -109,7 +109,7 @@ final class HostedMainThreadTests: XCTestCase {
     serveWithoutACallAgain()
   }
 
-  // R112, M33
+  // R112, M32
   func testMainActorRunsHere() {
     let log = hostedHere { rig in
       rig.detach {
@@ -126,7 +126,7 @@ final class HostedMainThreadTests: XCTestCase {
     XCTAssertEqual(log, "A true stopped")
   }
 
-  // M33
+  // M32
   func testAFileHandleThatReadsInTheBackgroundTellsSo() throws {
     let pipe = Foundation.Pipe()
     try pipe.fileHandleForWriting.write(contentsOf: Data("hello".utf8))
@@ -143,7 +143,7 @@ final class HostedMainThreadTests: XCTestCase {
     XCTAssertEqual(log, "hello true stopped")
   }
 
-  // M33
+  // M32
   func testAFileHandleThatWaitsForDataTellsSo() throws {
     let pipe = Foundation.Pipe()
     let log = hostedHere { rig in
@@ -160,7 +160,7 @@ final class HostedMainThreadTests: XCTestCase {
     XCTAssertEqual(log, "available true stopped")
   }
 
-  // M29, R110
+  // M28, R110
   func testAGuestOnTheMainThreadDrainsTheMainQueueOnce() throws {
     let order = Order()
     let loop = RunLoop.current

@@ -4,12 +4,12 @@ import CoreFoundation
 import Foundation
 import RunLoopCore
 import RunLoopKit
+import TestRules
 import Testing
 
 @Suite("Modes of a loop that waits in Core Foundation's", .timeLimit(.minutes(20)))
 struct HostedModeTests {
-  // R24, R25, M33
-  @Test("a mode that is empty in both loops is finished at once, and none is made")
+  @Test("a mode that is empty in both loops is finished at once, and none is made", .rule(.r24, .r25, .m32))
   func empty() {
     let log = hosted { rig in
       rig.observe("observed")
@@ -22,8 +22,9 @@ struct HostedModeTests {
     #expect(log == "finished finished finished true finished")
   }
 
-  // R25, R29, M33
-  @Test("a run lasts as long as Foundation has something in the mode, and ends with the last of it")
+  @Test(
+    "a run lasts as long as Foundation has something in the mode, and ends with the last of it", .rule(.r25, .r29, .m32)
+  )
   func lasts() {
     let log = hosted { rig in
       foundationTimer(after: 0.001) { _ in rig.write("F") }
@@ -38,8 +39,7 @@ struct HostedModeTests {
     #expect(log == "F finished F G returned")
   }
 
-  // R25, M33
-  @Test("the last thing of Core Foundation's may leave in a call-out that is no source")
+  @Test("the last thing of Core Foundation's may leave in a call-out that is no source", .rule(.r25, .m32))
   func lastLeaves() {
     let log = hosted { rig in
       let source = CFSource { rig.write("never") }
@@ -63,8 +63,7 @@ struct HostedModeTests {
     #expect(log == "F CB finished G finished")
   }
 
-  // R25, M33
-  @Test("ours may go and come while Core Foundation's loop waits for its own")
+  @Test("ours may go and come while Core Foundation's loop waits for its own", .rule(.r25, .m32))
   func oursComes() {
     let log = hosted { rig in
       let timer = foundationTimer(after: 0.001) { _ in
@@ -76,8 +75,7 @@ struct HostedModeTests {
     #expect(log == "T finished false")
   }
 
-  // R22, R24, M33
-  @Test("a mode that only Core Foundation's loop has is run, and is made in ours")
+  @Test("a mode that only Core Foundation's loop has is run, and is made in ours", .rule(.r22, .r24, .m32))
   func theirMode() {
     let log = hosted { rig in
       foundationTimer(after: 0.001, mode: .init("theirs")) { _ in rig.write("F \(rig.loop.currentMode == "theirs")") }
@@ -88,8 +86,7 @@ struct HostedModeTests {
     #expect(log == "F true finished true finished")
   }
 
-  // R20, R108, M33
-  @Test("a run in one mode serves that mode of Core Foundation's loop only")
+  @Test("a run in one mode serves that mode of Core Foundation's loop only", .rule(.r20, .r108, .m32))
   func oneMode() {
     let log = hosted { rig in
       let source = CFSource { rig.write("default") }
@@ -107,8 +104,9 @@ struct HostedModeTests {
     #expect(log == "other stopped default timedOut")
   }
 
-  // R101, R102, M33
-  @Test("a mode that is common in ours is common in Core Foundation's loop, from its next wait on")
+  @Test(
+    "a mode that is common in ours is common in Core Foundation's loop, from its next wait on",
+    .rule(.r101, .r102, .m32))
   func commonModes() {
     let log = hosted { rig in
       rig.keepAlive("early")

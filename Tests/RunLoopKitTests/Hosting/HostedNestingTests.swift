@@ -4,13 +4,13 @@ import CoreFoundation
 import Foundation
 import RunLoopCore
 import RunLoopKit
+import TestRules
 import Testing
 import TestSupport
 
 @Suite("Runs in the call-outs of both loops", .timeLimit(.minutes(20)))
 struct HostedNestingTests {
-  // R108, M33
-  @Test("a call-out of Core Foundation's may run our loop, and what it leaves has its turn")
+  @Test("a call-out of Core Foundation's may run our loop, and what it leaves has its turn", .rule(.r108, .m32))
   func oursInTheirs() {
     let log = hosted { rig in
       rig.keepAlive()
@@ -32,8 +32,9 @@ struct HostedNestingTests {
     #expect(log == "[ F stopped ] B stopped")
   }
 
-  // R35, R36, M2, M33
-  @Test("what comes for our loop while a call-out of Core Foundation's runs it in another mode is not lost")
+  @Test(
+    "what comes for our loop while a call-out of Core Foundation's runs it in another mode is not lost",
+    .rule(.r35, .r36, .m2, .m32))
   func otherMode() throws {
     let pipe = try RawPipe()
     let log = hosted { rig in
@@ -57,8 +58,7 @@ struct HostedNestingTests {
     #expect(log == "stopped B D1 stopped")
   }
 
-  // R109, M33
-  @Test("a call-out of ours may run our loop again, and both are served there")
+  @Test("a call-out of ours may run our loop again, and both are served there", .rule(.r109, .m32))
   func oursInOurs() {
     let log = hosted { rig in
       rig.keepAlive()
@@ -75,8 +75,8 @@ struct HostedNestingTests {
     #expect(log == "F stopped stopped")
   }
 
-  // M2, M33
-  @Test("a call-out of ours may run Core Foundation's loop by itself, and our loop is served after it")
+  @Test(
+    "a call-out of ours may run Core Foundation's loop by itself, and our loop is served after it", .rule(.m2, .m32))
   func theirsInOurs() throws {
     let pipe = try RawPipe()
     let log = hosted { rig in
@@ -103,8 +103,9 @@ struct HostedNestingTests {
     #expect(log == "timedOut F | D1 B stopped")
   }
 
-  // M2, M33
-  @Test("what is posted while a call-out of Core Foundation's runs that loop by itself is not lost, and does not spin")
+  @Test(
+    "what is posted while a call-out of Core Foundation's runs that loop by itself is not lost, and does not spin",
+    .rule(.m2, .m32))
   func theirsInTheirs() {
     let log = hosted { rig in
       rig.keepAlive()
@@ -132,8 +133,9 @@ struct HostedNestingTests {
     #expect(log == "F | B stopped few")
   }
 
-  // R49, M2, M33
-  @Test("the same for an observer of Core Foundation's that runs the loop before it waits, or as it enters")
+  @Test(
+    "the same for an observer of Core Foundation's that runs the loop before it waits, or as it enters",
+    .rule(.r49, .m2, .m32))
   func byObservers() {
     for activity in [CFRunLoopActivity.entry, .beforeTimers, .beforeWaiting] {
       let log = hosted { rig in

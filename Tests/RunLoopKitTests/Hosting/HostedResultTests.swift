@@ -4,13 +4,13 @@ import CoreFoundation
 import Foundation
 import RunLoopCore
 import RunLoopKit
+import TestRules
 import Testing
 import TestSupport
 
 @Suite("What Core Foundation's loop has handled, and our results", .timeLimit(.minutes(20)))
 struct HostedResultTests {
-  // R6, R8, M33
-  @Test("a source of version 0 is a handled source")
+  @Test("a source of version 0 is a handled source", .rule(.r6, .r8, .m32))
   func source0() {
     let log = hosted { rig in
       let source = CFSource { rig.write("S0") }
@@ -25,8 +25,7 @@ struct HostedResultTests {
     #expect(log == "S0 handledSource S0 handledSource")
   }
 
-  // R6, R8, M33
-  @Test("a source of version 1 is a handled source")
+  @Test("a source of version 1 is a handled source", .rule(.r6, .r8, .m32))
   func source1() throws {
     let pipe = try RawPipe()
     let log = hosted { rig in
@@ -41,8 +40,7 @@ struct HostedResultTests {
     #expect(log == "S1 handledSource S1 handledSource")
   }
 
-  // R8, M33
-  @Test("timers, blocks and wake-ups of Core Foundation's are none, and make no pass of ours")
+  @Test("timers, blocks and wake-ups of Core Foundation's are none, and make no pass of ours", .rule(.r8, .m32))
   func noSources() {
     let log = hosted { rig in
       rig.keepAlive()
@@ -63,8 +61,7 @@ struct HostedResultTests {
     #expect(log == "E BT BS BW F CB AW X stopped")
   }
 
-  // R8, M20, M33
-  @Test("a source that posts to our loop in the same pass is a handled source all the same")
+  @Test("a source that posts to our loop in the same pass is a handled source all the same", .rule(.r8, .m20, .m32))
   func shared() {
     let log = hosted { rig in
       // The gate opens while the source is performed: Core Foundation serves it in the pass of the source.
@@ -80,8 +77,9 @@ struct HostedResultTests {
     #expect(log == "S0 B handledSource")
   }
 
-  // R8, M20, M33
-  @Test("posts, dates and descriptors of ours are none, however often they end Core Foundation's wait")
+  @Test(
+    "posts, dates and descriptors of ours are none, however often they end Core Foundation's wait",
+    .rule(.r8, .m20, .m32))
   func notShared() {
     let log = hosted { rig in
       rig.keepAlive()
@@ -98,8 +96,7 @@ struct HostedResultTests {
     #expect(log == "T B stopped")
   }
 
-  // R9, R12, M33
-  @Test("a run that polls serves what is ready there, one source of each loop")
+  @Test("a run that polls serves what is ready there, one source of each loop", .rule(.r9, .r12, .m32))
   func polling() {
     let log = hosted { rig in
       let sources = ["a", "b"].map { name in CFSource { rig.write(name) } }
@@ -121,8 +118,7 @@ struct HostedResultTests {
     #expect(log == "CB a handledSource b handledSource timedOut c a timedOut")
   }
 
-  // R3, R11, M1, M33
-  @Test("a loop that always has work of its own serves Core Foundation's too")
+  @Test("a loop that always has work of its own serves Core Foundation's too", .rule(.r3, .r11, .m1, .m32))
   func busy() {
     let log = hosted { rig in
       let ours = Box<RunLoop.Source?>(nil)
@@ -144,8 +140,7 @@ struct HostedResultTests {
     #expect(log == "S0 stopped")
   }
 
-  // R35, M33
-  @Test("a stop of Core Foundation's loop stops the innermost run of ours")
+  @Test("a stop of Core Foundation's loop stops the innermost run of ours", .rule(.r35, .m32))
   func stop() {
     let log = hosted { rig in
       rig.keepAlive()
@@ -164,8 +159,9 @@ struct HostedResultTests {
     #expect(log == "stopped stopped B stopped")
   }
 
-  // R34, R43, M25, M33
-  @Test("the loop of a stopping thread returns from Core Foundation's wait, and runs no more")
+  @Test(
+    "the loop of a stopping thread returns from Core Foundation's wait, and runs no more", .rule(.r34, .r43, .m24, .m32)
+  )
   func stopping() {
     let log = hosted { rig in
       rig.keepAlive()

@@ -4,13 +4,13 @@ import CoreFoundation
 import Foundation
 import RunLoopCore
 import RunLoopKit
+import TestRules
 import Testing
 import TestSupport
 
 @Suite("A loop that waits in Core Foundation's", .timeLimit(.minutes(20)))
 struct HostedWaitTests {
-  // M33
-  @Test("timers of both are fired while ours runs")
+  @Test("timers of both are fired while ours runs", .rule(.m32))
   func timers() {
     let log = hosted { rig in
       let ours = Timer(timeInterval: 1000, repeats: false) { _ in rig.write("T") }
@@ -25,8 +25,9 @@ struct HostedWaitTests {
     #expect(log == "F T finished")
   }
 
-  // R50, R70, M2, M3, M33
-  @Test("a post, a timer, a message, a signal with a wake-up, and a stop from another thread end the wait")
+  @Test(
+    "a post, a timer, a message, a signal with a wake-up, and a stop from another thread end the wait",
+    .rule(.r50, .r70, .m2, .m3, .m32))
   func fromAnotherThread() {
     let log = hosted { rig in
       let source = RunLoop.Source { rig.write("S0") }
@@ -53,8 +54,9 @@ struct HostedWaitTests {
     #expect(log == "B T S1 S0 stopped")
   }
 
-  // R45, M20, M33
-  @Test("a wake-up of ours is one pass and no handled source; one of Core Foundation's is no pass of ours")
+  @Test(
+    "a wake-up of ours is one pass and no handled source; one of Core Foundation's is no pass of ours",
+    .rule(.r45, .m20, .m32))
   func wakeUps() {
     let log = hosted { rig in
       rig.observe()
@@ -76,8 +78,7 @@ struct HostedWaitTests {
     #expect(log == "E BT BS BW AW BT BS BW AW B BT BS BW AW X stopped")
   }
 
-  // R14, R13, M33
-  @Test("the run's time ends the wait, and so does a timer's date that was moved there")
+  @Test("the run's time ends the wait, and so does a timer's date that was moved there", .rule(.r14, .r13, .m32))
   func deadlines() {
     let log = hosted { rig in
       rig.keepAlive()
@@ -93,8 +94,7 @@ struct HostedWaitTests {
     #expect(log == "timedOut T stopped")
   }
 
-  // R77, R10, M6, M33
-  @Test("our descriptors are level-triggered here too")
+  @Test("our descriptors are level-triggered here too", .rule(.r77, .r10, .m6, .m32))
   func descriptors() throws {
     let pipe = try RawPipe()
     let log = hosted { rig in
@@ -113,8 +113,9 @@ struct HostedWaitTests {
     #expect(log == "D1 handledSource D2 handledSource D3 timedOut D4 finished")
   }
 
-  // M3, M33
-  @Test("the first descriptor of a loop that waits is watched; the last that leaves elsewhere wakes nobody")
+  @Test(
+    "the first descriptor of a loop that waits is watched; the last that leaves elsewhere wakes nobody",
+    .rule(.m3, .m32))
   func descriptorWhileAsleep() throws {
     let pipe = try RawPipe()
     let log = hosted { rig in
@@ -137,8 +138,7 @@ struct HostedWaitTests {
     #expect(log == "D5 waits stopped")
   }
 
-  // R120, M2, M33
-  @Test("under fire from four threads nothing is lost and nothing is called twice")
+  @Test("under fire from four threads nothing is lost and nothing is called twice", .rule(.r120, .m2, .m32))
   func underFire() {
     let perThread = 1000
     let log = hosted { rig in

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRules
 import TestSupport
 import Testing
 
@@ -12,8 +13,7 @@ struct MainLoopProcessTests {
     return output.split(separator: "\n").map(String.init)
   }
 
-  // M33
-  @Test("a loop on virtual time neither serves Core Foundation's nor is served by it")
+  @Test("a loop on virtual time neither serves Core Foundation's nor is served by it", .rule(.m32))
   func virtualTime() throws {
     #expect(
       try lines("virtual") == [
@@ -22,14 +22,14 @@ struct MainLoopProcessTests {
       ])
   }
 
-  // M17, M33
-  @Test("a forked child has a main loop of its own, which serves nobody and wakes nobody of its parent's")
+  @Test(
+    "a forked child has a main loop of its own, which serves nobody and wakes nobody of its parent's", .rule(.m17, .m32)
+  )
   func fork() throws {
     #expect(try lines("forked") == ["served true", "parent stopped: E BT BS BW AW exited(0) X"])
   }
 
-  // M33
-  @Test("a Core Foundation main loop that no other code uses has three descriptors, no thread and no run")
+  @Test("a Core Foundation main loop that no other code uses has three descriptors, no thread and no run", .rule(.m32))
   func alone() throws {
     #expect(
       try lines("alone") == [
@@ -37,15 +37,14 @@ struct MainLoopProcessTests {
       ])
   }
 
-  // M33
-  @Test("a timer that another thread adds to Core Foundation's main loop ends a sleep of the main loop")
+  @Test("a timer that another thread adds to Core Foundation's main loop ends a sleep of the main loop", .rule(.m32))
   func elsewhere() throws {
     #expect(
       try lines("elsewhere") == ["stopped: E BT BS BW AW BT BS BW T AW X"])
   }
 
-  // M33
-  @Test("without descriptors for Core Foundation's main loop this is reported, and the next item tries again")
+  @Test(
+    "without descriptors for Core Foundation's main loop this is reported, and the next item tries again", .rule(.m32))
   func lacking() throws {
     #expect(try lines("lacking") == ["reported 1", "1 2"])
   }

@@ -22,14 +22,14 @@ final class MainLoopStopTests: XCTestCase {
     XCTAssertEqual(RunLoop.main.runUntilStopped(), .stopped, line: line)
   }
 
-  // R35, R40, M33
+  // R35, R40, M32
   func testATimerOfFoundationsStopsARunOfOurs() {
     for stop in [Self.stopMain, Self.stopInnermost] {
       assertStopped(stop) { stop in foundationTimer(after: 0.001) { _ in stop() } }
     }
   }
 
-  // R35, M33
+  // R35, M32
   func testASourceOfCoreFoundationsStopsARunOfOurs() throws {
     for stop in [Self.stopMain, Self.stopInnermost] {
       let source = CFSource(stop)
@@ -49,14 +49,14 @@ final class MainLoopStopTests: XCTestCase {
     }
   }
 
-  // R35, R110, M33
+  // R35, R110, M32
   func testABlockOfTheMainQueueStopsARunOfOurs() {
     for stop in [Self.stopMain, Self.stopInnermost] {
       assertStopped(stop) { stop in DispatchQueue.main.async { stop() } }
     }
   }
 
-  // R35, M33
+  // R35, M32
   func testAStopThatComesWithWorkForOursIsNotLost() {
     for _ in 0..<20 {
       let source = CFSource {
@@ -74,7 +74,7 @@ final class MainLoopStopTests: XCTestCase {
     }
   }
 
-  // R35, M20, M33
+  // R35, M20, M32
   func testAStopThatComesWithWorkForOursEndsNoOtherRun() {
     for _ in 0..<20 {
       let source = CFSource {
@@ -90,7 +90,7 @@ final class MainLoopStopTests: XCTestCase {
     }
   }
 
-  // R35, M33
+  // R35, M32
   func testAnotherThreadStopsARunOfOurs() {
     for stop in [Self.stopMain, Self.stopInnermost] {
       assertStopped(stop) { stop in
@@ -102,7 +102,7 @@ final class MainLoopStopTests: XCTestCase {
     }
   }
 
-  // R35, M33
+  // R35, M32
   func testCallOutsOfOursStopARunOfOurs() {
     assertStopped(Self.stopInnermost) { stop in
       Timer.scheduledTimer(withTimeInterval: 0.001, repeats: false) { _ in stop() }
@@ -110,7 +110,7 @@ final class MainLoopStopTests: XCTestCase {
     assertStopped(Self.stopInnermost) { stop in RunLoop.main.perform { stop() } }
   }
 
-  // R35, M33
+  // R35, M32
   func testOnlyTheInnermostRunIsStopped() {
     let log = Log()
     Timer.scheduledTimer(withTimeInterval: 0.001, repeats: false) { _ in

@@ -10,7 +10,7 @@ import XCTest
 
 /// Our main loop and Core Foundation's serve each other, without a call.
 final class MainLoopsTests: XCTestCase {
-  // R31, R33, R34, M33
+  // R31, R33, R34, M32
   func testOutsideEveryRunNothingStands() {
     let loop = RunLoop.main
     let modes = Box<[RunLoop.Mode?]>([])
@@ -26,7 +26,7 @@ final class MainLoopsTests: XCTestCase {
     XCTAssertEqual(loop.run(mode: .default, for: .zero), .timedOut)
   }
 
-  // R121, M33
+  // R121, M32
   func testWhatIsNoSourceOfOursEndsNoRunOfFoundations() {
     let fired = Counter()
     let timer = Timer.scheduledTimer(withTimeInterval: 0.001, repeats: true) { _ in
@@ -41,7 +41,7 @@ final class MainLoopsTests: XCTestCase {
     timer.invalidate()
   }
 
-  // R8, R121, M33
+  // R8, R121, M32
   func testASourceOfOursEndsARunOfFoundations() throws {
     let performed = Counter()
     let source = RunLoop.Source { performed.add() }
@@ -64,7 +64,7 @@ final class MainLoopsTests: XCTestCase {
     XCTAssertEqual(performed.value, 2)
   }
 
-  // R8, M33
+  // R8, M32
   func testOneSourceEndsOneRun() {
     let log = Log()
     let sources = (0..<3).map { number in RunLoop.Source { log.write("\(number)") } }
@@ -81,7 +81,7 @@ final class MainLoopsTests: XCTestCase {
     XCTAssertEqual(log.text, "0 | 1 | 2 |")
   }
 
-  // R108, M33
+  // R108, M32
   func testRunsOfEitherNestInTheOthers() {
     let log = Log()
     let outer = Timer.scheduledTimer(withTimeInterval: 0.001, repeats: false) { _ in
@@ -105,7 +105,7 @@ final class MainLoopsTests: XCTestCase {
     XCTAssertEqual(log.text, "[ ( T stopped ) stopped ]")
   }
 
-  // M19, M33
+  // M19, M32
   func testWhatIsAlwaysReadyStarvesNoTimerOfTheOther() {
     let log = Log()
     let isOver = Box(false)
@@ -140,7 +140,7 @@ final class MainLoopsTests: XCTestCase {
     XCTAssertEqual(log.text, "F F T T")
   }
 
-  // R110, R111, M33
+  // R110, R111, M32
   func testTheMainQueueIsDrainedOnceAndInOrderInRunsOfBoth() {
     let numbers = Box<[Int]>([])
     for round in 0..<10 {
@@ -161,7 +161,7 @@ final class MainLoopsTests: XCTestCase {
     XCTAssertEqual(numbers.value, Array(0..<500))
   }
 
-  // M33
+  // M32
   func testACustomModeIsServedWhereOursHasAnItem() {
     let mode = RunLoop.Mode("MainLoopsTests.custom")
     let foundationMode = Foundation.RunLoop.Mode(mode.rawValue)
@@ -175,7 +175,7 @@ final class MainLoopsTests: XCTestCase {
     XCTAssertFalse(timer.isValid)
   }
 
-  // M33
+  // M32
   func testAnItemOfOursThatIsGoneKeepsNoRunOfFoundationsAlive() {
     let mode = RunLoop.Mode("MainLoopsTests.gone")
     let timer = Timer(timeInterval: 3600, repeats: false) { _ in }
@@ -184,7 +184,7 @@ final class MainLoopsTests: XCTestCase {
     while Foundation.RunLoop.main.run(mode: Foundation.RunLoop.Mode(mode.rawValue), before: .distantFuture) {}
   }
 
-  // M33
+  // M32
   func testServingCanBeEnded() throws {
     let fired = Counter()
     let timer = Timer.scheduledTimer(withTimeInterval: 0.001, repeats: true) { _ in fired.add() }

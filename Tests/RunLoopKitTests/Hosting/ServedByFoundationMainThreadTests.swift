@@ -9,7 +9,7 @@ import TestSupport
 
 /// On the real main thread, whose loop of Foundation's the waits of XCTest run.
 final class ServedByFoundationMainThreadTests: XCTestCase {
-  // M29
+  // M28
   func testATimerOfOursFiresWhileExpectationsAreWaitedFor() throws {
     let fired = expectation(description: "The timer of ours has fired.")
     let posted = expectation(description: "What was posted to our loop has run.")
@@ -22,7 +22,7 @@ final class ServedByFoundationMainThreadTests: XCTestCase {
     XCTAssertFalse(timer.isValid)
   }
 
-  // M29, R111
+  // M28, R111
   func testTheMainQueueIsDrainedOnceAndInOrder() throws {
     let numbers = Box<[Int]>([])
     let isDone = Box(false)

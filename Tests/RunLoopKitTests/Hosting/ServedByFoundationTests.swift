@@ -5,14 +5,15 @@ import Foundation
 import Glibc
 import RunLoopCore
 import RunLoopKit
+import TestRules
 import Testing
 import TestSupport
 
 /// Our loop inside Foundation's, whoever runs that.
 @Suite("A loop that Core Foundation's serves", .timeLimit(.minutes(20)))
 struct ServedByFoundationTests {
-  // M29
-  @Test("timers, blocks, signalled sources, messages and descriptors are served in runs of Foundation's loop")
+  @Test(
+    "timers, blocks, signalled sources, messages and descriptors are served in runs of Foundation's loop", .rule(.m28))
   func everything() throws {
     let pipe = try RawPipe()
     let log = served { log, loop in
@@ -52,8 +53,7 @@ struct ServedByFoundationTests {
     #expect(log == "B | B T | T S | S M7 | M7 D5 | D5")
   }
 
-  // M29
-  @Test("our timers fire while a process is waited for", arguments: [false, true])
+  @Test("our timers fire while a process is waited for", .rule(.m28), arguments: [false, true])
   func process(inCallOut: Bool) {
     let log = onNewThread {
       let log = Log()
@@ -98,8 +98,7 @@ struct ServedByFoundationTests {
     #expect(log == "T T T exit 0")
   }
 
-  // M29, R108
-  @Test("our loop may be run in a call-out of Foundation's, and Foundation's in one of ours")
+  @Test("our loop may be run in a call-out of Foundation's, and Foundation's in one of ours", .rule(.m28, .r108))
   func nested() {
     let log = served { log, loop in
       foundationTimer(after: 0.001) { _ in
@@ -123,8 +122,7 @@ struct ServedByFoundationTests {
     #expect(log == "F[ T[ G ] ]")
   }
 
-  // M29
-  @Test("a mode is served in runs of the mode of the same name")
+  @Test("a mode is served in runs of the mode of the same name", .rule(.m28))
   func modes() {
     let log = onNewThread {
       let log = Log()
@@ -147,8 +145,9 @@ struct ServedByFoundationTests {
     #expect(log == "| mine")
   }
 
-  // M29
-  @Test("a timer of Foundation's that is added to our loop there is in Foundation's, which is not served later")
+  @Test(
+    "a timer of Foundation's that is added to our loop there is in Foundation's, which is not served later", .rule(.m28)
+  )
   func foundationItems() {
     let log = served { log, loop in
       let timer = Foundation.Timer(fire: .distantPast, interval: 0, repeats: false) { _ in
@@ -162,8 +161,7 @@ struct ServedByFoundationTests {
     #expect(log == "true F false")
   }
 
-  // M29
-  @Test("what a call-out of Foundation's queues is posted in the same run", arguments: [true, false])
+  @Test("what a call-out of Foundation's queues is posted in the same run", .rule(.m28), arguments: [true, false])
   func notificationQueue(isAsap: Bool) {
     let log = served { log, loop in
       postFromFoundationTimer(isAsap ? .asap : .whenIdle, log) { CFRunLoopStop(CFRunLoopGetCurrent()) }
@@ -172,8 +170,9 @@ struct ServedByFoundationTests {
     #expect(log == "F N")
   }
 
-  // M33
-  @Test("what a call-out of Foundation's queues is posted in a wait in which it is served", arguments: [true, false])
+  @Test(
+    "what a call-out of Foundation's queues is posted in a wait in which it is served", .rule(.m32),
+    arguments: [true, false])
   func notificationQueueOfHost(isAsap: Bool) {
     let log = hosted { rig in
       rig.keepAlive()
@@ -185,8 +184,7 @@ struct ServedByFoundationTests {
     #expect(log == "stopped F N")
   }
 
-  // M29
-  @Test("when the body has returned or thrown, each loop is by itself again")
+  @Test("when the body has returned or thrown, each loop is by itself again", .rule(.m28))
   func end() {
     struct Failure: Error {}
     let log = onNewThread {
@@ -209,8 +207,7 @@ struct ServedByFoundationTests {
     #expect(log == "Failure() | B")
   }
 
-  // M29, M33
-  @Test("a loop that serves Core Foundation's is not served by it, nor is the common pseudo-mode")
+  @Test("a loop that serves Core Foundation's is not served by it, nor is the common pseudo-mode", .rule(.m28, .m32))
   func refused() {
     let log = hosted { rig in
       do {

@@ -4,14 +4,14 @@ import CoreFoundation
 import Foundation
 import RunLoopCore
 @testable import RunLoopKit
+import TestRules
 import TestSupport
 import Testing
 
 /// Core Foundation's loop of another thread than the main one, which is served without a call.
 @Suite("Foundation's loop of a thread, without a call", .timeLimit(.minutes(20)))
 struct ThreadServiceTests {
-  // M33
-  @Test("a thread whose only item is a timer of Foundation's runs until it has fired")
+  @Test("a thread whose only item is a timer of Foundation's runs until it has fired", .rule(.m32))
   func onlyATimer() {
     let log = Log()
     onNewThread {
@@ -21,8 +21,7 @@ struct ThreadServiceTests {
     #expect(log.text == "T finished")
   }
 
-  // M33
-  @Test("so does run(), in a mode that has a repeating timer of Foundation's until that is invalidated")
+  @Test("so does run(), in a mode that has a repeating timer of Foundation's until that is invalidated", .rule(.m32))
   func runWithoutALimit() {
     let fired = Counter()
     onNewThread {
@@ -35,8 +34,7 @@ struct ThreadServiceTests {
     #expect(fired.value == 3)
   }
 
-  // M33
-  @Test("run(mode:before:) and run(until:) serve it")
+  @Test("run(mode:before:) and run(until:) serve it", .rule(.m32))
   func foundationsSpellings() {
     let fired = Counter()
     onNewThread {
@@ -51,8 +49,7 @@ struct ThreadServiceTests {
     #expect(fired.value == 2)
   }
 
-  // M33
-  @Test("in a run with a time limit a source of Core Foundation's keeps the mode alive")
+  @Test("in a run with a time limit a source of Core Foundation's keeps the mode alive", .rule(.m32))
   func sourceWithALimit() {
     let log = Log()
     onNewThread {
@@ -75,8 +72,7 @@ struct ThreadServiceTests {
     #expect(log.text == "S stopped")
   }
 
-  // M33
-  @Test("in a run without a limit it does not, which is reported, until serveCoreFoundation() was called")
+  @Test("in a run without a limit it does not, which is reported, until serveCoreFoundation() was called", .rule(.m32))
   func sourceWithoutALimit() async throws {
     let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
       onNewThread {
@@ -101,8 +97,7 @@ struct ThreadServiceTests {
     #expect(text.contains("call RunLoop.current.serveCoreFoundation()"), "\(text)")
   }
 
-  // M33
-  @Test("items that only a run of Foundation's could have served are reported when their thread ends")
+  @Test("items that only a run of Foundation's could have served are reported when their thread ends", .rule(.m32))
   func reverse() async throws {
     let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
       // A thread that has not used Foundation's loop.
@@ -132,8 +127,9 @@ struct ThreadServiceTests {
     #expect(text.contains("its run loop was never run, with 0 items and 1 blocks"), "\(text)")
   }
 
-  // M33
-  @Test("a timer that another thread adds to Core Foundation's loop ends a sleep that began before it had items")
+  @Test(
+    "a timer that another thread adds to Core Foundation's loop ends a sleep that began before it had items",
+    .rule(.m32))
   func addedWhileAsleep() {
     let log = Log()
     onNewThread {
@@ -155,8 +151,7 @@ struct ThreadServiceTests {
     #expect(log.text == "T stopped")
   }
 
-  // M33
-  @Test("after stopServingCoreFoundation() nothing of it is served, nor keeps a run alive")
+  @Test("after stopServingCoreFoundation() nothing of it is served, nor keeps a run alive", .rule(.m32))
   func optOut() {
     let log = Log()
     onNewThread {
@@ -169,8 +164,7 @@ struct ThreadServiceTests {
     #expect(log.text == "finished false")
   }
 
-  // M33
-  @Test("a thread that has no loop of Core Foundation's gets none, and its loop no service")
+  @Test("a thread that has no loop of Core Foundation's gets none, and its loop no service", .rule(.m32))
   func none() {
     onNewThread {
       let loop = RunLoop.current
@@ -181,8 +175,7 @@ struct ThreadServiceTests {
     }
   }
 
-  // M33
-  @Test("a nested run and a run that only looks serve it as well")
+  @Test("a nested run and a run that only looks serve it as well", .rule(.m32))
   func nestedAndLooking() {
     let log = Log()
     onNewThread {

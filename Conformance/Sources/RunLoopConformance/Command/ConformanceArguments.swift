@@ -9,8 +9,10 @@ struct ConformanceArguments: Equatable {
     case show(Int)
     /// A program from a file, with its logs.
     case read(String)
-    /// The page of the rules, written to a file or compared with it.
+    /// The page of the rules' logs, written to a file or compared with it.
     case page(String, check: Bool)
+    /// The other pages and the names of the rules, written into the project in a folder or compared with what is there.
+    case rules(String, check: Bool)
   }
 
   var task = Task.series
@@ -36,13 +38,17 @@ struct ConformanceArguments: Equatable {
       case "--program": task = .show(try Self.number(rest.popFirst(), of: option))
       case "--file": task = .read(try Self.value(rest.popFirst(), of: option))
       case "--page": task = .page(try Self.value(rest.popFirst(), of: option), check: false)
+      case "--rules": task = .rules(try Self.value(rest.popFirst(), of: option), check: false)
       case "--check": checks = true
       default: throw Failure(message: "unknown argument \(option)")
       }
     }
     guard checks else { return }
-    guard case .page(let path, _) = task else { throw Failure(message: "--check wants a page") }
-    task = .page(path, check: true)
+    switch task {
+    case .page(let path, _): task = .page(path, check: true)
+    case .rules(let path, _): task = .rules(path, check: true)
+    default: throw Failure(message: "--check wants a page or the rules")
+    }
   }
 
   private static func value(_ text: String?, of option: String) throws(Failure) -> String {

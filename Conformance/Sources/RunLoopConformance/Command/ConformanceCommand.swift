@@ -10,6 +10,7 @@ package struct ConformanceCommand {
            conformance --seed N --program N
            conformance --file PATH
            conformance --page PATH [--check]
+           conformance --rules PATH [--check]
 
     Runs random programs on Core Foundation's run loop, on this project's, and on a model of both, and compares the logs.
     The last line is "equal N, named difference N, different N"; the status is 1 if any program is different.
@@ -19,8 +20,10 @@ package struct ConformanceCommand {
       --jobs N       how many programs at once; as many as there are processors if it is not given
       --program N    shows one program of the series and its logs
       --file PATH    reads a program, spelt as --program shows it, and shows its logs
-      --page PATH    writes the documentation's page of the rules: runs a program for each on both loops
-      --check        compares the page that is there and writes nothing; the status is 1 if it is not current
+      --page PATH    writes the documentation's page of logs: runs the programs of every rule on both loops
+      --rules PATH   writes the pages of rules and differences and the names of the rules in the project at a path, from the
+                     list of rules and the tests there; the status is 1 if nothing shows a rule
+      --check        compares what is there and writes nothing; the status is 1 if it is not current
     """
 
   let print: (String) -> Void
@@ -61,7 +64,8 @@ package struct ConformanceCommand {
       case .show(let number): return show(series.program(number), "program \(number) of seed \(seed)", comparison)
       case .read(let path):
         return show(try program(in: try contents(of: path), path), "program of \(path)", comparison)
-      case .page(let path, let check): return try page(path, check: check)
+      case .page(let path, let check): return try document(LogPage().text(), to: path, check, by: "conformance")
+      case .rules(let path, let check): return try rules(path, check)
       }
     } catch {
       complain("conformance: \(error.message)")
@@ -80,12 +84,27 @@ package struct ConformanceCommand {
     }
   }
 
-  /// Writes the page of the rules, or sees whether it is current.
-  private func page(_ path: String, check: Bool) throws(ConformanceArguments.Failure) -> Int32 {
-    let text = RulePage().text()
+  /// Writes what is made of the list of rules, or checks whether it is current.
+  private func rules(_ project: String, _ check: Bool) throws(ConformanceArguments.Failure) -> Int32 {
+    let documents = try RuleDocuments(project: project)
+    // Written even if something is wrong: a new rule needs its name before a test can refer to it.
+    var status: Int32 = 0
+    for (path, text) in documents.documents where try document(text, to: "\(project)/\(path)", check, by: "rules") != 0
+    {
+      status = 1
+    }
+    for mistake in documents.mistakes { complain(mistake) }
+    print(documents.summary)
+    return documents.mistakes.isEmpty ? status : 1
+  }
+
+  /// Writes a page, or checks whether it is current.
+  private func document(
+    _ text: String, to path: String, _ check: Bool, by script: String
+  ) throws(ConformanceArguments.Failure) -> Int32 {
     if check {
       guard try contents(of: path) == text else {
-        print("\(path) is not current: run Documentation/conformance")
+        print("\(path) is not current: run Documentation/\(script)")
         return 1
       }
       print("\(path) is current")

@@ -2,35 +2,23 @@
 
 /// Where our loop does not do what Core Foundation's does, as far as a program can show it.
 ///
-/// The numbers are those of the article on the differences. One that is missing here cannot be shown: it is about
-/// locks, descriptors, tolerances, closures, threads or processes, of which the language of programs knows nothing.
+/// The numbers are those of the list of rules, which says what each is about. One that is missing here cannot be shown:
+/// it is about locks, descriptors, tolerances, closures, threads or processes, of which the language of programs knows
+/// nothing.
 package enum Difference: Int, CaseIterable, Hashable, Sendable {
-  /// A loop does not sleep on top of work that it could run.
   case m1 = 1
-  /// No wake-up is lost to a nested run.
   case m2 = 2
-  /// Posting a block wakes the loop.
   case m3 = 3
-  /// One performed source makes the pass a handled one.
   case m4 = 4
-  /// Common items do not leak.
   case m9 = 9
-  /// The common pseudo-mode is never a mode.
   case m11 = 11
-  /// There is no timer descriptor, a bare wake-up takes no pass from what is due, and nothing starves.
   case m19 = 19
-  /// Nothing outlives its reason.
   case m20 = 20
-  /// Moving a timer makes no pass.
+  case m25 = 25
   case m26 = 26
-  /// An unanswered wake-up belongs to the run around.
   case m27 = 27
-  /// An invalid timer keeps its last date.
-  case m28 = 28
-  /// A timer keeps the date that its call-out gives it.
-  case m31 = 31
-  /// A date is kept, however far ahead it lies.
-  case m34 = 34
+  case m30 = 30
+  case m33 = 33
 }
 
 extension Difference: Comparable, CustomStringConvertible {
@@ -42,23 +30,9 @@ extension Difference: Comparable, CustomStringConvertible {
 }
 
 extension Difference {
-  /// What our loop does.
+  /// What our loop does: the title of the article's section.
   package var summary: String {
-    switch self {
-    case .m1: "A loop does not sleep on top of work that it could run."
-    case .m2: "No wake-up is lost to a nested run."
-    case .m3: "Posting a block wakes the loop."
-    case .m4: "One performed source makes the pass a handled one."
-    case .m9: "Common items do not leak."
-    case .m11: "The common pseudo-mode is never a mode."
-    case .m19: "There is no timer descriptor, a bare wake-up takes no pass from what is due, and nothing starves."
-    case .m20: "Nothing outlives its reason."
-    case .m26: "Moving a timer makes no pass."
-    case .m27: "An unanswered wake-up belongs to the run around."
-    case .m28: "An invalid timer keeps its last date."
-    case .m31: "A timer keeps the date that its call-out sets."
-    case .m34: "A date is kept, however far ahead it lies."
-    }
+    RuleChapter.differences.rules.first { $0.name == description }?.difference?.title ?? ""
   }
 }
 

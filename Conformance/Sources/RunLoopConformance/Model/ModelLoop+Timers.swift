@@ -27,8 +27,8 @@ extension ModelLoop {
     if program.timers[timer].interval <= 0 { invalidate(.timer(timer)) }
     timers[timer].isFiring = false
     guard timers[timer].isValid else { return true }
-    // R99. M31: any date that was set counts. In Core Foundation only a later one does.
-    if differs(.m31) ? timers[timer].wasMoved : timers[timer].tick > firedTick {
+    // R99. M30: any date that was set counts. In Core Foundation only a later one does.
+    if differs(.m30) ? timers[timer].wasMoved : timers[timer].tick > firedTick {
       arm(mode)
       if differs(.m20) { for other in modesOf(timer) { arm(other) } }
     } else {
@@ -45,14 +45,14 @@ extension ModelLoop {
     guard timers[timer].isValid else { return }
     timers[timer].wasMoved = true
     move(timer, date: date, tick: Self.tick(of: date, now: now, switches))
-    // R51. M26: the loop sleeps until the new date, and that is all.
-    if isElsewhere, isBound(.timer(timer)), !differs(.m26) { wakeUp() }
+    // R51. M25: the loop sleeps until the new date, and that is all.
+    if isElsewhere, isBound(.timer(timer)), !differs(.m25) { wakeUp() }
   }
 
   /// R93: when a timer is due that is given a date; one in the past counts as now.
   static func tick(of date: Int, now: Int, _ switches: Switches) -> Int {
-    // M34: in Core Foundation a date further ahead than sixteen years counts as that far (R95).
-    max(now, switches.contains(.m34) ? date : min(date, now + 504_911_232))
+    // M33: in Core Foundation a date further ahead than sixteen years counts as that far (R95).
+    max(now, switches.contains(.m33) ? date : min(date, now + 504_911_232))
   }
 
   private mutating func move(_ timer: Int, date: Int, tick: Int) {
@@ -110,7 +110,7 @@ extension ModelLoop {
   }
 
   func date(_ timer: Int) -> Int? {
-    // R99c. M28.
-    timers[timer].isValid || differs(.m28) ? timers[timer].date : nil
+    // R99c. M27.
+    timers[timer].isValid || differs(.m27) ? timers[timer].date : nil
   }
 }

@@ -22,8 +22,8 @@ extension ModelLoop {
       wakeUpIsReadable = false
       isUnanswered = true
     }
-    // M27: a wake-up that was not answered is for the run around it. In Core Foundation it is forgotten (R47).
-    if differs(.m27), isUnanswered { wakeUp() }
+    // M26: a wake-up that was not answered is for the run around it. In Core Foundation it is forgotten (R47).
+    if differs(.m26), isUnanswered { wakeUp() }
     if ended.keepsWakeUp { write() }
   }
 

@@ -113,7 +113,7 @@ struct RunState {
   var listens = true
   /// M2: a wake-up that came before this run began, for the run around it.
   var keepsWakeUp = false
-  /// M27: a wake-up that came when this run listened no more.
+  /// M26: a wake-up that came when this run listened no more.
   var hasLateWakeUp = false
   /// M19: what had the poster that ended the last wait.
   var wakeCause = WakeCause.unknown

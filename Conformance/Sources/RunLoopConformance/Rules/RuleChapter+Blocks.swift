@@ -5,21 +5,25 @@ extension RuleChapter {
 
   private static let posting = [
     Rule(
-      "R53", "The blocks of a mode run in the order in which they were posted.",
+      "R53",
+      "The blocks of a mode run in the order in which they were posted, and each is released after its call.",
       Script(
         Program(
           sources: [.idle], blocks: [Body(), Body(), Body()],
           main: .adds(.s0) + [.posts(2), .posts(0, .common), .perform(1, [.other, .main]), .posts(0), .polls()]),
         "1m0 B2 B0 B1 B0 0- =timedOut")),
     Rule(
-      "R54", "Posting wakes nobody.",
+      "R54",
+      "Posting a block does not wake the loop.",
+      here: "Posting a block wakes a sleeping loop (M3).",
       Script(
         Program(
           sources: [.idle], observers: [.ofWait], timers: [.at(5, .stop)], blocks: [Body()],
           main: .adds(.o0, .s0, .t0) + [.runs()], whileAsleep: [Interruption(at: 2, [.posts(0)])]),
         coreFoundation: "1m0 BW @5 AW T0 B0 0- =stopped", ours: "1m0 BW @2 AW B0 BW @5 AW T0 0- =stopped", [.m3])),
     Rule(
-      "R55", "A block for several modes runs once, in the first of them that runs; which are common is asked then.",
+      "R55",
+      "A block for several modes runs once, in the first of them that runs; which modes are common is asked then.",
       Script(
         Program(
           sources: [.idle], blocks: [Body()],
@@ -34,7 +38,9 @@ extension RuleChapter {
           ]),
         "=timedOut 1m1 B0 B1 B1 0- =timedOut")),
     Rule(
-      "R56", "A block for no mode never runs.",
+      "R56",
+      "A block for no mode never runs and is kept.",
+      here: "A block for no mode is rejected (M21).",
       Script(
         Program(sources: [.idle], blocks: [Body()], main: .adds(.s0) + [.perform(0, []), .polls(), .asks(.modes)]),
         """
@@ -42,7 +48,8 @@ extension RuleChapter {
         """)
     ),
     Rule(
-      "R57", "Blocks of other modes keep their places before those that come meanwhile.",
+      "R57",
+      "Blocks of other modes keep their places before those that are posted later.",
       Script(
         Program(
           sources: [.idle], blocks: [.once(.posts(2, .other)), Body(), Body()],
@@ -52,7 +59,11 @@ extension RuleChapter {
 
   private static let queueing = [
     Rule(
-      "R58", "Blocks that come meanwhile wait for the next time that blocks are run, be there a sleep before it.",
+      "R58",
+      "A phase calls the blocks that were there when it began; those posted meanwhile wait for the next phase that "
+        + "calls blocks, even if a sleep comes before it.",
+      here: "A phase calls the blocks that were there when it began; those posted meanwhile run in the next phase "
+        + "that calls blocks, and no sleep comes before it (M1).",
       Script(
         Program(
           sources: [.does(.posts(1))], observers: [.ofAll], timers: [.at(1, .posts(2))],
@@ -65,21 +76,24 @@ extension RuleChapter {
           main: .adds(.o0, .s0, .t0) + [.posts(0), .runs()]),
         coreFoundation: "1m0 B0 BW @3 AW T0 B1 0- =stopped", ours: "1m0 B0 BW AW B1 0- =stopped", [.m1])),
     Rule(
-      "R59", "A nested run does not see the blocks of the batch around it, not even to be kept alive.",
+      "R59",
+      "A nested run does not see the blocks of the batch that it is nested in, and they do not keep it alive.",
       Script(
         Program(
           sources: [.idle], blocks: [.once(.polls(), .polls(.other)), Body(), Body()],
           main: .adds(.s0) + [.posts(0), .posts(1), .posts(2, .other), .polls(), .polls(.other)]),
         "1m0 B0 =timedOut =finished B1 0- =timedOut 1m1 B2 0- =timedOut")),
     Rule(
-      "R60", "Blocks may be posted before the first run; those that are left at the end of the thread are dropped.",
+      "R60",
+      "Blocks may be posted before the first run; those that are left when the thread ends are dropped.",
       Script(
         Program(
           sources: [.idle], blocks: [Body(), Body()], main: [.posts(0)] + .adds(.s0) + [.polls(), .posts(1)]),
         "1m0 B0 0- =timedOut")),
     Rule(
-      "R61", "The main loop does nothing more when its thread has ended.",
-      notShown: "Programs do not run on the main thread.",
-      test: "a main loop whose thread has ended rejects everything"),
+      "R61",
+      "A main loop whose thread has ended reports once that it is used, and does nothing.",
+      here: "A main loop whose thread has ended rejects everything (M21).",
+      notShown: "Programs do not run on the main thread."),
   ]
 }

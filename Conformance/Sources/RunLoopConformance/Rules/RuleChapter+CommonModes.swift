@@ -5,18 +5,21 @@ extension RuleChapter {
     title: "Common modes",
     rules: [
       Rule(
-        "R100", "The common pseudo-mode is recognised by the pointer of its name.",
-        notShown: "Programs name it by its constant; ours recognises the name (M11).",
-        test: "the common pseudo-mode is known by its name"),
+        "R100",
+        "The common pseudo-mode is recognised by the pointer of its name.",
+        here: "The common pseudo-mode is recognised by its name (M11).",
+        notShown: "Programs name it by its constant."),
       Rule(
-        "R101", "An item that is added to the common modes is recorded, and enters each of them.",
+        "R101",
+        "An item added to the common pseudo-mode is a common item and enters every common mode.",
         Script(
           Program(
             sources: [.idle],
             main: [.addCommonMode(1), .add(.s0, .common)] + contains(.s0, .common, .main, .other, .mode(2))),
           "contains(S0,common)=yes contains(S0,m0)=yes contains(S0,m1)=yes contains(S0,m2)=no")),
       Rule(
-        "R102", "A mode that becomes common is entered by the common items; making it so again changes nothing.",
+        "R102",
+        "A mode that is made common is entered by all common items; making it common again changes nothing.",
         Script(
           Program(
             sources: [.idle],
@@ -24,7 +27,11 @@ extension RuleChapter {
               + [.remove(.s0, .other), .addCommonMode(1)] + contains(.s0, .other)),
           "contains(S0,m1)=yes contains(S0,m1)=no")),
       Rule(
-        "R103", "An item that is removed from one mode stays common, and enters later common modes.",
+        "R103",
+        "An item that is removed from one concrete mode enters later common modes, even if it has joined another "
+          + "loop.",
+        here: "An item that is removed from one concrete mode enters later common modes, unless it has joined "
+          + "another loop (M9).",
         Script(
           Program(
             sources: [.idle],
@@ -37,7 +44,9 @@ extension RuleChapter {
               + contains(.t0, .common, .main, .other)),
           "contains(T0,common)=no contains(T0,common)=yes contains(T0,m0)=no contains(T0,m1)=yes")),
       Rule(
-        "R104", "Removing from the common modes takes a common item out of each, also where it was added by name.",
+        "R104",
+        "Removing from the common pseudo-mode takes a common item out of every common mode, also where it was added "
+          + "by name; other modes keep it.",
         Script(
           Program(
             sources: [.idle, .idle],
@@ -46,7 +55,8 @@ extension RuleChapter {
             ] + contains(.s0, .common, .main, .other) + contains(.s1, .main)),
           "contains(S0,common)=no contains(S0,m0)=no contains(S0,m1)=yes contains(S1,m0)=yes")),
       Rule(
-        "R105", "What is invalidated, or fires for the last time, is common no more.",
+        "R105",
+        "An item that was invalidated, or has fired for the last time, is no longer common.",
         Script(
           Program(
             sources: [.idle], timers: [.at(1)],
@@ -54,7 +64,9 @@ extension RuleChapter {
               + contains(.s0, .common)),
           "@1 1m0 T0 0- =finished contains(T0,common)=no contains(S0,common)=no")),
       Rule(
-        "R106", "An item that was removed from its modes one by one and is then invalidated stays common permanently.",
+        "R106",
+        "An item that was removed from its modes one by one and is then invalidated stays common permanently.",
+        here: "An item that was removed from its modes one by one and is then invalidated is no longer common (M9).",
         Script(
           Program(
             observers: [.ofRuns],
@@ -63,9 +75,10 @@ extension RuleChapter {
           coreFoundation: "contains(O0,common)=yes contains(O0,common)=yes",
           ours: "contains(O0,common)=no contains(O0,common)=no", [.m9])),
       Rule(
-        "R107", "Making the pseudo-mode itself common overflows the stack.",
-        notShown: "Core Foundation's process does not survive it.",
-        test: "the common pseudo-mode cannot be made common"),
+        "R107",
+        "Making the common pseudo-mode common overflows the stack.",
+        here: "The common pseudo-mode cannot be made common (M9).",
+        notShown: "Core Foundation's process does not survive it."),
     ])
 
   private static func contains(_ item: Item, _ modes: ModeName...) -> [Action] {

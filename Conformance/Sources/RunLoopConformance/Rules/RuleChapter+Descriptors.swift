@@ -2,27 +2,35 @@
 
 extension RuleChapter {
   static let descriptors = RuleChapter(
-    title: "Port sources",
+    title: "Descriptor sources",
     rules: [
       Rule(
-        "R77", "A port is a descriptor, watched for its edges; the loop reads eight bytes of it before the call-out.",
-        notShown: descriptorReason, test: "a descriptor with two bytes is served twice by a handler that reads one"),
+        "R77",
+        "A port is a descriptor that is watched for its edges; the loop reads eight bytes of it before the call-out.",
+        here: "A ready descriptor calls the handler of its source; the loop does not touch the payload (M6).",
+        notShown: descriptorReason),
       Rule(
-        "R78", "Of two sources of one descriptor in a mode, the second replaces the first.",
-        notShown: descriptorReason, test: "sources of one descriptor that wait for the same take turns"),
+        "R78",
+        "Of two sources of one descriptor in a mode, the second replaces the first.",
+        here: "Several sources may watch one descriptor; removing one leaves the others (M6).",
+        notShown: descriptorReason),
       Rule(
-        "R79", "A descriptor that is ready when it is added is reported, and again when it is removed and added.",
-        notShown: descriptorReason,
-        test: "a descriptor that is ready when it is added is served, and again after it left and came back"),
+        "R79",
+        "A descriptor that is ready when it is added is reported, and reported again when it is removed and added.",
+        notShown: descriptorReason),
       Rule(
-        "R80", "Signalling a port source by hand does nothing.",
-        notShown: "Ours has no such call."),
+        "R80",
+        "A descriptor source cannot be signalled by hand.",
+        notTested: "There is no call to make."),
       Rule(
-        "R81", "A descriptor that cannot be watched is accepted, and counts as an item.",
-        notShown: descriptorReason, test: "a descriptor that was closed is rejected, and nothing is added"),
+        "R81",
+        "A descriptor that cannot be watched is accepted, and counts as an item.",
+        here: "A descriptor that cannot be watched is rejected with an error (M7).",
+        notShown: descriptorReason),
       Rule(
-        "R82", "What was reported in one mode is not reported in another.",
-        notShown: descriptorReason,
-        test: "a descriptor that is still ready is served in each mode of its source, and in no other"),
+        "R82",
+        "A descriptor that was reported in one mode is not reported in another.",
+        here: "A descriptor that stays ready is reported in every mode that watches it (M6).",
+        notShown: descriptorReason),
     ])
 }

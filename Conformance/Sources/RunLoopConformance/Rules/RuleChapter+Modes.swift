@@ -5,7 +5,8 @@ extension RuleChapter {
 
   private static let making = [
     Rule(
-      "R20", "Modes are equal when their names are.",
+      "R20",
+      "Modes are equal when their names are.",
       Script(
         Program(
           // The names of modes from 8 on are made anew each time.
@@ -16,12 +17,15 @@ extension RuleChapter {
           ]),
         "contains(S0,m8)=yes 1m8 S0 0- =timedOut contains(S0,m8)=no modes=m0+m8")),
     Rule(
-      "R21", "A new loop has the default mode, and it is common.",
+      "R21",
+      "A new loop has one mode, the default one, and it is common.",
       Script(
         Program(sources: [.idle], main: [.asks(.modes), .add(.s0, .common), .asks(.contains(.s0, .main))]),
         "modes=m0 contains(S0,m0)=yes")),
     Rule(
-      "R22", "Adding, posting and stopping make modes; running, asking, removing and making common do not.",
+      "R22",
+      "A mode is made by adding an item, posting a block or stopping the mode; not by running, asking, removing, or "
+        + "making it common without common items.",
       Script(
         Program(
           sources: [.idle], blocks: [Body()],
@@ -32,14 +36,16 @@ extension RuleChapter {
           ]),
         "contains(S0,m1)=no =finished next(m5)=none modes=m0 modes=m0+m6+m7+m8+m9")),
     Rule(
-      "R23", "A mode is never removed.",
+      "R23",
+      "A mode is never removed.",
       Script(
         Program(sources: [.idle], main: [.add(.s0, .other), .invalidate(.s0), .runs(.other), .asks(.modes)]),
         """
         =finished modes=m0+m1
         """)),
     Rule(
-      "R24", "A run of an unknown or empty mode is finished at once, calls no observer and makes nothing.",
+      "R24",
+      "A run of an unknown or empty mode is finished at once, calls no observer and makes no mode.",
       Script(
         Program(observers: [.ofRuns], main: [.add(.o0, .main), .runs(), .runs(.other), .asks(.modes)]),
         """
@@ -50,7 +56,8 @@ extension RuleChapter {
   private static let emptiness = [
     Rule(
       "R25",
-      "Sources, timers and blocks that the mode can run keep it alive; observers and other modes' blocks do not.",
+      "Sources, descriptor sources, ports, timers, and blocks that the mode can run keep it alive; observers and "
+        + "blocks of other modes do not.",
       Script(
         Program(
           sources: [.idle], observers: [.ofRuns], timers: [.at(9)], blocks: [Body()],
@@ -60,16 +67,18 @@ extension RuleChapter {
           ]),
         "=finished 1m0 E X 0- =timedOut 1m0 E X 0- =timedOut =finished 1m0 E B0 X 0- =timedOut =finished")),
     Rule(
-      "R26", "What is not signalled or not due keeps a mode alive, and so does a timer in its last call-out.",
+      "R26",
+      "What is not signalled or not due keeps a mode alive too, and so does a timer that is being called.",
       Script(
         Program(timers: [.at(1, .polls(), .asks(.isValid(.t0)))], main: .adds(.t0) + [.polls(), .runs(), .polls()]),
         "=timedOut @1 1m0 T0 =timedOut valid(T0)=yes 0- =finished =finished")),
     Rule(
-      "R27", "On the main loop the main queue keeps the common modes alive.",
-      notShown: "Programs do not run on the main thread.",
-      test: "testTheMainQueueKeepsTheMainLoopAlive"),
+      "R27",
+      "On the main loop the main queue keeps every common mode alive, except in runs nested in its own work.",
+      notShown: "Programs do not run on the main thread."),
     Rule(
-      "R28", "Whether a mode is empty is asked before a run and after each pass, never before a sleep.",
+      "R28",
+      "Whether a mode is empty is asked before a run and after each pass, never before a sleep.",
       Script(
         Program(
           sources: [.does(.invalidate(.s0))], observers: [.ofAll],
@@ -82,26 +91,30 @@ extension RuleChapter {
           main: .adds(.o0, .o1, .s0) + [.runs()]),
         "1m0 E BT BT.1 BS BW asleep-for-ever~ AW X 0- =stopped")),
     Rule(
-      "R28a", "A mode that holds only a block runs it, and then sleeps.",
+      "R28a",
+      "A mode that holds only a block runs it and then sleeps, until its time is over or it is stopped or woken.",
       Script(
         Program(observers: [.ofAll], blocks: [Body()], main: .adds(.o0) + [.posts(0), .runs()]),
         "1m0 E BT BS B0 BW asleep-for-ever~ AW X 0- =stopped")),
     Rule(
-      "R28b", "A mode that an entry observer empties makes a whole pass, sleep and all.",
+      "R28b",
+      "A run whose mode is emptied by an entry observer makes one whole pass, with its sleep.",
       Script(
         Program(
           sources: [.idle], observers: [.ofAll, .at(Stages.entry, .once(.invalidate(.s0)))],
           main: .adds(.o0, .o1, .s0) + [.runs()]),
         "1m0 E E.1 BT BS BW asleep-for-ever~ AW X 0- =stopped")),
     Rule(
-      "R28c", "A sleeping loop does not notice that its mode has lost the last item.",
+      "R28c",
+      "A sleeping loop that loses the last item of its mode is not woken, and is finished at its next wake-up.",
       Script(
         Program(
           sources: [.idle], observers: [.ofWait], main: .adds(.o0, .s0) + [.runs()],
           whileAsleep: [Interruption(at: 2, [.remove(.s0, .main)]), Interruption(at: 5, [.wakeUp])]),
         "1m0 BW @5 AW 0- =finished")),
     Rule(
-      "R29", "The pass in which the last timer fires finishes the run.",
+      "R29",
+      "A run is finished by the pass in which its last timer fires.",
       Script(
         Program(observers: [.ofAll], timers: [.at(3)], main: .adds(.o0, .t0) + [.runs()]),
         """
@@ -111,12 +124,15 @@ extension RuleChapter {
 
   private static let questions = [
     Rule(
-      "R30", "The modes of a loop are those that were made; posting for the common modes makes one of that name.",
+      "R30",
+      "The modes of a loop are those that were made; posting a block for the common modes makes one of that name.",
+      here: "The modes of a loop are those that were made; the common pseudo-mode is never one of them (M11).",
       Script(
         Program(blocks: [Body()], main: [.perform(0, [.common]), .asks(.modes)]),
         coreFoundation: "modes=common+m0", ours: "modes=m0", [.m11])),
     Rule(
-      "R31", "The current mode is that of the innermost run, in every call-out, and none outside.",
+      "R31",
+      "The current mode is that of the innermost run, in every call-out; there is none outside.",
       Script(
         Program(
           sources: [.does(.runs(.other), .asks(.isValid(.s0)))], observers: [.ofRuns], timers: [.at(1)],
@@ -125,7 +141,9 @@ extension RuleChapter {
           ]),
         "1m0 E S0 2m1 E @1 T0 X 1m0 =finished valid(S0)=yes X 0- =timedOut valid(S0)=yes")),
     Rule(
-      "R32", "The next date is that of the mode's first timer, also of one in its call-out; none for the pseudo-mode.",
+      "R32",
+      "The next date of a mode is that of its first timer, also of one that is being called; there is none without "
+        + "a timer, nor for the common pseudo-mode.",
       Script(
         Program(
           timers: [.at(4), .at(-3, .asks(.nextDate(.main)))],
@@ -137,7 +155,8 @@ extension RuleChapter {
         next(m0)=none next(m0)=4 next(m0)=-3 next(common)=none 1m0 T1 next(m0)=-3 @4 T0 0- =finished next(m0)=none
         """)),
     Rule(
-      "R33", "The loop is waiting between the observers before and after the wait only.",
+      "R33",
+      "A loop is waiting only between the observers before and after its wait, and during the look of a polling pass.",
       Script(
         Program(
           sources: [.idle], observers: [.ofAll], main: .adds(.o0, .s0) + [.runs()],

@@ -5,7 +5,8 @@ extension RuleChapter {
     title: "Nested runs",
     rules: [
       Rule(
-        "R108", "Runs nest in any call-out, in the same mode or another, each with its own stop and result.",
+        "R108",
+        "Runs nest to any depth, in the same mode or another, each with its own time, stop and result.",
         Script(
           Program(
             sources: [.does(.polls())], observers: [.at(Stages.exit, .once(.polls(.other)))],
@@ -18,7 +19,8 @@ extension RuleChapter {
           """)),
       Rule(
         "R109",
-        "A nested run skips the timer in its call-out and the blocks around it, and the observer as R86 has it.",
+        "A nested run skips the timer and observer that are being called, the blocks of the batch around it, and, "
+          + "inside the main queue's work, the main queue.",
         Script(
           Program(
             sources: [.idle], observers: [.at(Stages.beforeTimers, Body([[.posts(0)]])), .at(Stages.beforeTimers)],
@@ -35,14 +37,17 @@ extension RuleChapter {
     title: "Main queue",
     rules: [
       Rule(
-        "R110", "The main queue is served by the main loop, in common modes, and not inside its own work.",
-        notShown: mainReason, test: "testTheMainQueueIsNotServedInsideOneOfItsBlocks"),
+        "R110",
+        "The main queue is served only by the main loop, in common modes, and not inside its own work.",
+        notShown: mainReason),
       Rule(
-        "R111", "One call-out drains what was queued before it, and counts as a source.",
-        notShown: mainReason, test: "testOneCallOutDrainsWhatWasQueuedBeforeIt"),
+        "R111",
+        "One call runs all that was queued before it, and counts as a source.",
+        notShown: mainReason),
       Rule(
-        "R112", "Work of the main actor runs in any run of the main loop in a common mode.",
-        notShown: mainReason, test: "testBlocksAndTasksOfTheMainQueueRunOnTheMainThread"),
+        "R112",
+        "Work of the main actor and of the main queue runs in any run of the main loop in a common mode.",
+        notShown: mainReason),
     ])
 
   private static let mainReason = "Programs do not run on the main thread."

@@ -5,7 +5,9 @@ extension RuleChapter {
 
   private static let order = [
     Rule(
-      "R83", "Observers are called by ascending order, and those of one order as they were added.",
+      "R83",
+      "Observers of a stage are called by ascending order, and those of one order as they were added; the list is "
+        + "that of the stage's beginning.",
       Script(
         Program(
           sources: [.idle],
@@ -13,7 +15,9 @@ extension RuleChapter {
           main: .adds(.s0, .observer(2), .o1, .o0, .observer(3)) + [.polls()]),
         "1m0 E.3 E.2 E E.1 X.2 X 0- =timedOut")),
     Rule(
-      "R84", "One that does not repeat is valid in its call and invalid after it, however many activities it asks for.",
+      "R84",
+      "An observer that does not repeat is invalidated after its first call, however many stages it asks for, and "
+        + "valid in it.",
       Script(
         Program(
           sources: [.idle], observers: [.at(Stages.all, repeats: false, .once(.asks(.isValid(.o0))))],
@@ -21,7 +25,8 @@ extension RuleChapter {
         "1m0 E valid(O0)=yes 0- =timedOut valid(O0)=no contains(O0,m0)=no")),
     Rule(
       "R85",
-      "Of a stage's observers one that is removed is still called, one that is invalid is not, a new one not yet.",
+      "Of a stage's list, an observer that was removed is still called, one that was invalidated is not; one added "
+        + "meanwhile is called from the next stage on.",
       Script(
         Program(
           sources: [.idle],
@@ -31,7 +36,8 @@ extension RuleChapter {
           main: .adds(.s0, .o0, .o1, .observer(2)) + [.polls()]),
         "1m0 BT BT.1 BS.3 0- =timedOut")),
     Rule(
-      "R86", "An observer in its call-out is skipped by nested runs at every stage; the others are called.",
+      "R86",
+      "An observer that is being called is skipped by nested runs at every stage; the others are called.",
       Script(
         Program(
           sources: [.idle], observers: [.at(Stages.all, Body([[], [.polls()]])), .ofRuns],
@@ -41,7 +47,8 @@ extension RuleChapter {
 
   private static let belonging = [
     Rule(
-      "R87", "An observer may be in several modes of a loop, and be added again when it has left.",
+      "R87",
+      "An observer is of one loop at a time, in any number of its modes, and free when it has left the last.",
       Script(
         Program(
           sources: [.idle], observers: [.ofRuns],
@@ -51,14 +58,17 @@ extension RuleChapter {
           ]),
         "1m0 E X 0- =timedOut 1m1 E X 0- =timedOut =timedOut 1m0 E X 0- =timedOut")),
     Rule(
-      "R88", "An observer without activities is never called.",
+      "R88",
+      "An observer's activities do not change; one without any is never called.",
       Script(Program(sources: [.idle], observers: [.at(0)], main: .adds(.s0, .o0) + [.polls()]), "=timedOut")),
     Rule(
-      "R89", "An observer's context is released when it is invalidated.",
-      notShown: "It is about memory; ours releases the block when no call-out runs (M22).",
-      test: "an observer's handler is released when it is invalidated"),
+      "R89",
+      "An observer's context is released when it is invalidated, even during its call-out.",
+      here: "An observer's handler is released when it is invalid and no call-out runs (M22).",
+      notShown: "Programs hold no objects."),
     Rule(
-      "R90", "An observer may remove and add itself in its own call-out.",
+      "R90",
+      "An observer may remove and add itself in its own call-out.",
       Script(
         Program(
           sources: [.idle],
@@ -66,7 +76,8 @@ extension RuleChapter {
           main: .adds(.s0, .o0, .o1) + [.polls(), .polls()]),
         "1m0 E E.1 0- =timedOut 1m0 E.1 E 0- =timedOut")),
     Rule(
-      "R91", "A nested run in the same mode calls the observers of its own entry and exit.",
+      "R91",
+      "A nested run calls the observers of its own entry and exit, except those being called.",
       Script(
         Program(
           sources: [.does(.polls())], observers: [.ofRuns], main: .adds(.s0, .o0) + [.signal(0), .polls()]),

@@ -6,7 +6,8 @@ extension RuleChapter {
   private static let shape = [
     Rule(
       "R1",
-      "A run sets its mode, calls the entry observers, makes its passes, calls the exit observers, and returns.",
+      "A run sets its mode, calls the entry observers, makes passes, calls the exit observers, and restores the "
+        + "mode and the state of the run around it.",
       Script(
         Program(
           sources: [.does(.runs(.other))], observers: [.ofRuns], timers: [.at(1, .stop), .at(2)],
@@ -14,8 +15,8 @@ extension RuleChapter {
         "1m0 E S0 2m1 E @1 T0 X 1m0 =stopped @2 T1 asleep-for-ever~ X 0- =stopped")),
     Rule(
       "R2",
-      "A pass: before timers, before sources, blocks, sources, blocks after a source, the wait, one class of what is ready, "
-        + "blocks, the result.",
+      "The phases of a pass come in one order: before timers, before sources, blocks, sources, blocks if a source "
+        + "performed, main queue, before waiting, wait, after waiting, one class of ready things, blocks, result.",
       Script(
         Program(
           sources: [.does(.posts(1))], observers: [.ofAll], timers: [.at(-1, .posts(2)), .at(1)],
@@ -24,18 +25,20 @@ extension RuleChapter {
         "1m0 E BT BS B0 S0 B1 T0 B2 BT BS BW @1 AW T1 BT BS BW asleep-for-ever~ AW X 0- =stopped")),
     Rule(
       "R3",
-      "A pass after a performed source, and a run without time, call no observers around the wait, and still look.",
+      "A pass that has performed a source, or whose run has no time, polls: it calls no observers around its wait "
+        + "and still serves what is ready.",
       Script(
         Program(
           sources: [.idle], observers: [.ofAll], timers: [.at(0), .at(1)],
           main: .adds(.o0, .s0, .t0) + [.signal(0), .runsForSource, .add(.t1, .main), .work(1), .polls()]),
         "1m0 E BT BS S0 T0 X 0- =handledSource @1 1m0 E BT BS T1 X 0- =timedOut")),
     Rule(
-      "R4", "The main queue is asked before the wait, but not in a run's first pass nor after it was served.",
-      notShown: "Only the main loop serves the main queue, and programs run on other threads.",
-      test: "testTheMainQueueIsAskedBeforeTheWaitButNotInTheFirstPass"),
+      "R4",
+      "The main queue is not asked before the wait in the first pass of a run, nor in the pass after it was served.",
+      notShown: "Only the main loop serves the main queue, and programs run on other threads."),
     Rule(
-      "R5", "Timers fire only after the wait, and what they post runs behind them.",
+      "R5",
+      "Timers fire only after the wait, and the blocks that they post run after them in the same pass.",
       Script(
         Program(
           observers: [.ofAll], timers: [.at(-1, .posts(0))], blocks: [Body()], main: .adds(.o0, .t0) + [.runs()]),
@@ -44,7 +47,8 @@ extension RuleChapter {
 
   private static let results = [
     Rule(
-      "R6", "Of the results that hold, the first counts: handled source, timed out, stopped, stopped mode, finished.",
+      "R6",
+      "The result is the first that holds: handled source, timed out, stopped, finished.",
       Script(
         Program(
           sources: [.does(.stop), .does(.stop, .stopMode(0), .invalidate(.s1))], blocks: [.once(.stop)],
@@ -52,14 +56,17 @@ extension RuleChapter {
             + [.posts(0), .polls(), .invalidate(.s0), .add(.s1, .main), .signal(1), .runs(), .posts(0), .runs()]),
         "1m0 S0 0- =handledSource 1m0 B0 0- =timedOut 1m0 S1 0- =stopped =stopped")),
     Rule(
-      "R7", "A stop that loses to another result is forgotten.",
+      "R7",
+      "A stop that loses to another result is forgotten.",
       Script(
         Program(
           sources: [.does(.stop)], timers: [.at(2)],
           main: .adds(.s0, .t0) + [.signal(0), .runsForSource, .invalidate(.s0), .runs()]),
         "1m0 S0 0- =handledSource @2 1m0 T0 0- =finished")),
     Rule(
-      "R8", "Of sources a run can return; of timers, blocks, observers and wake-ups it does not.",
+      "R8",
+      "A run that returns after a source returns for sources, descriptor sources, ports and the main queue, not for "
+        + "timers, blocks, observers or wake-ups.",
       Script(
         Program(
           sources: [.idle], observers: [.at(Stages.afterWaiting)], timers: [.at(1, .wakeUp), .at(2, .signal(0))],
@@ -67,7 +74,8 @@ extension RuleChapter {
           main: .adds(.s0, .o0, .t0, .t1) + [.posts(0), .runsForSource]),
         "1m0 B0 AW @1 AW T0 @2 AW T1 S0 0- =handledSource")),
     Rule(
-      "R9", "A run that returns after a source performs one; the others stay signalled.",
+      "R9",
+      "A run that returns after a source performs at most one source; the others stay signalled.",
       Script(
         Program(
           sources: [.idle, .idle],
@@ -76,10 +84,17 @@ extension RuleChapter {
           ]),
         "1m0 S1 0- =handledSource signalled(S0)=yes signalled(S1)=no 1m0 S0 0- =handledSource")),
     Rule(
-      "R10", "A pass serves one port source, and each costs a whole round of observers.",
-      notShown: descriptorReason, test: "a pass serves all descriptors that its wait has found"),
+      "R10",
+      "A pass serves one ready port, and each costs a whole round of observers.",
+      here: "A pass serves one class of ready things, of descriptors all that its wait has found; a run that "
+        + "returns after a source serves one descriptor source or one message (M19).",
+      notShown: descriptorReason),
     Rule(
-      "R11", "Which of the ready ports is served is the kernel's business: the first to become ready.",
+      "R11",
+      "The port that became ready first is served first, whatever the order of its source; a wake-up and a date of "
+        + "timers are such ports.",
+      here: "Classes of ready things take turns, whatever the order of their sources; a wake-up takes no pass from "
+        + "them, and timers do not starve (M19).",
       Script(
         Program(
           observers: [.ofWait, .at(Stages.beforeTimers, repeats: false, .once(.elsewhere([.wakeUp, .work(2)])))],
@@ -94,7 +109,9 @@ extension RuleChapter {
 
   private static let limits = [
     Rule(
-      "R12", "A run without time, or with a negative one, makes one pass; it is never stopped or finished after it.",
+      "R12",
+      "A run whose time is zero or less makes one pass, which polls, and is timed out or has handled a source; it "
+        + "is neither stopped nor finished after the pass.",
       Script(
         Program(
           sources: [.idle], observers: [.ofAll], blocks: [.once(.stop, .invalidate(.s0))],
@@ -107,7 +124,8 @@ extension RuleChapter {
         0- =timedOut =finished
         """)),
     Rule(
-      "R13", "A time of more than sixteen years, and one that is not a number, never times out.",
+      "R13",
+      "A time of more than 504 911 232 s, an infinite one and one that is not a number never time out.",
       Script(
         Program(
           timers: [
@@ -121,37 +139,42 @@ extension RuleChapter {
         @700000000 1m0 T0 0- =finished
         """)),
     Rule(
-      "R14", "A finite time ends by a dispatch timer that wakes the loop, and is looked at when a pass ends.",
-      notShown: "A dispatch timer counts real time, and the programs' time is virtual.",
-      test: "a long call-out overruns the timeout, and the pass is completed"),
+      "R14",
+      "A run's time counts from its entry on the monotonic clock and is checked when a pass ends: a long call-out "
+        + "overruns it.",
+      notShown: "A dispatch timer counts real time, and the programs' time is virtual."),
     Rule(
-      "R15", "CFRunLoopRun runs the default mode indefinitely, run after run, until it is stopped or finished.",
+      "R15",
+      "`runUntilStopped()`, like `CFRunLoopRun`, runs the default mode indefinitely, until it is stopped or finished.",
       Script(
         Program(
           sources: [.idle, .idle], observers: [.ofRuns], timers: [.at(1, .stop)],
           main: .adds(.o0, .s0, .t0) + [.signal(0), .runUntilStopped, .invalidate(.s0), .runUntilStopped]),
         "1m0 E S0 @1 T0 X 0- =returned =returned")),
     Rule(
-      "R16", "A run of the common pseudo-mode is finished at once.",
+      "R16",
+      "A run of the common pseudo-mode is finished at once and reported.",
       Script(
         Program(
           sources: [.idle], observers: [.ofRuns],
           main: .adds(.o0, .s0) + [.add(.s0, .common), .run(.common, .forever, returnAfterSource: false)]),
         "=finished")),
     Rule(
-      "R17", "A run of a loop that is being deallocated is finished.",
-      notShown: "A program is at its end when its loop's thread is.", test: "a run on a loop that has ended is finished"
+      "R17",
+      "A run of a loop whose thread has ended is finished.",
+      notShown: "A program is at its end when its loop's thread is."
     ),
     Rule(
-      "R18", "Runs are of the calling thread's loop; only a private function runs another's.",
-      notShown: "It takes a run by another thread.",
-      test: "a loop cannot be run by another thread while its own runs it"),
+      "R18",
+      "Runs are of the calling thread's loop; only a private function runs the loop of another thread.",
+      here: "Only the loop's own thread can run it (M15).",
+      notShown: "It takes a run by another thread."),
     Rule(
-      "R19", "Call-outs run under no lock, but for some of sources and of contexts.",
-      notShown: "It takes another thread that is held up.", test: "the call-outs of a run"),
+      "R19",
+      "Call-outs run under no lock, except some of sources and of contexts.",
+      here: "No call-out is made under a lock of the loop, a mode or an item (M10).",
+      notShown: "It takes another thread that is held up."),
   ]
 
-  static let descriptorReason =
-    "Programs have no descriptors: where Core Foundation reads eight bytes of one at its edges, ours is level-triggered and "
-    + "reads none (M6, M7)."
+  static let descriptorReason = "Programs have no descriptors."
 }

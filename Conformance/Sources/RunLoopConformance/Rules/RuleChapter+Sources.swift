@@ -5,56 +5,65 @@ extension RuleChapter {
 
   private static let performing = [
     Rule(
-      "R62", "Signalled sources perform by ascending order, and those of one order by their first signals.",
+      "R62",
+      "Signalled sources perform by ascending order, and those of one order by their first signals.",
       Script(
         Program(
           sources: [.idle, SourcePlan(order: 1), .idle, SourcePlan(order: -1)],
           main: .adds(.s0, .s1, .source(2), .source(3)) + [.signal(2), .signal(1), .signal(0), .signal(3), .polls()]),
         "1m0 S3 S2 S0 S1 0- =timedOut")),
     Rule(
-      "R63", "A source that is signalled again before it performs keeps its place, and performs once.",
+      "R63",
+      "A source that is signalled again before it performs keeps its place and performs once.",
       Script(
         Program(
           sources: [.idle, .idle], main: .adds(.s0, .s1) + [.signal(0), .signal(1), .signal(0), .polls(), .polls()]),
         "1m0 S0 S1 0- =timedOut =timedOut")),
     Rule(
       "R64",
-      "The signal is taken before the source performs: one that signals itself performs in the next pass, at once.",
+      "The signal is taken before the source performs: one that signals itself performs again in the next pass, "
+        + "without a sleep before it.",
       Script(
         Program(
           sources: [SourcePlan(body: Body([[.asks(.isSignalled(0)), .signal(0)], [.stop]]))], observers: [.ofAll],
           main: .adds(.o0, .s0) + [.signal(0), .runs()]),
         "1m0 E BT BS S0 signalled(S0)=no BT BS S0 X 0- =stopped")),
     Rule(
-      "R65", "A source that is signalled by another of the same pass performs in the next.",
+      "R65",
+      "A source that is signalled by an earlier one of the pass performs in the next pass.",
       Script(
         Program(
           sources: [.does(.signal(1)), SourcePlan(order: 1, body: .once(.stop))], observers: [.ofAll],
           main: .adds(.o0, .s0, .s1) + [.signal(0), .runs()]),
         "1m0 E BT BS S0 BT BS S1 X 0- =stopped")),
     Rule(
-      "R66", "A source that an earlier one removes still performs in this pass; one that it invalidates does not.",
+      "R66",
+      "A source that an earlier one removes still performs in this pass; one that it invalidates does not.",
       Script(
         Program(
           sources: [.does(.remove(.s1, .main), .invalidate(.source(2))), .idle, .idle, SourcePlan(order: 1)],
           main: .adds(.s0, .s1, .source(2), .source(3)) + [.signal(0), .signal(1), .signal(2), .signal(3), .polls()]),
         "1m0 S0 S1 S3 0- =timedOut")),
     Rule(
-      "R67", "A source that a nested run has performed is passed over by the pass around it.",
+      "R67",
+      "A source that a nested run has performed is passed over by the pass around it.",
       Script(
         Program(
           sources: [.does(.polls()), .idle, .idle],
           main: .adds(.s0, .s1, .source(2)) + [.signal(0), .signal(1), .signal(2), .polls(), .polls()]),
         "1m0 S0 2m0 S1 S2 1m0 =timedOut 0- =timedOut =timedOut")),
     Rule(
-      "R68", "A source that is signalled again may perform within its own call-out, in a nested run.",
+      "R68",
+      "A source that is signalled again may perform within its own call-out, in a nested run.",
       Script(
         Program(sources: [.does(.signal(0), .polls())], main: .adds(.s0) + [.signal(0), .polls()]),
         """
         1m0 S0 2m0 S0 1m0 =timedOut 0- =timedOut
         """)),
     Rule(
-      "R69", "Whether a pass has handled a source is what became of the last one.",
+      "R69",
+      "The last source of a pass alone decides whether the pass has handled one.",
+      here: "A pass has handled a source if any source performed, whatever became of the last one (M4).",
       Script(
         Program(
           sources: [.does(.invalidate(.s1)), SourcePlan(order: 1)], observers: [.ofAll], timers: [.at(2, .stop)],
@@ -65,7 +74,8 @@ extension RuleChapter {
 
   private static let signalling = [
     Rule(
-      "R70", "A signal wakes nobody, is kept while the source is in no mode, and means nothing to an invalid source.",
+      "R70",
+      "A signal wakes no loop, is kept while the source is in no mode, and means nothing to an invalid source.",
       Script(
         Program(
           sources: [.idle, .idle], timers: [.at(3)],
@@ -76,24 +86,19 @@ extension RuleChapter {
           whileAsleep: [Interruption(at: 1, [.signal(0), .invalidate(.s0)])]),
         "signalled(S0)=yes signalled(S1)=no 1m0 S0 0- =timedOut @3 1m0 T0 0- =finished")),
     Rule(
-      "R71", "A source may be in many modes; one signal is performed once.",
+      "R71",
+      "A source may be in many modes of many loops; one signal is performed once.",
       Script(
         Program(
           sources: [.idle],
           main: .adds(.s0) + [.add(.s0, .other), .signal(0), .polls(.other), .polls(), .polls(.other)]),
         "1m1 S0 0- =timedOut =timedOut =timedOut")),
-    Rule(
-      "R75", "Two sources with equal contexts are equal: a mode takes one of them.",
-      notShown: "The sources of a program are all different; ours are equal to themselves only (M5).",
-      test: "two sources that do the same are two"),
-    Rule(
-      "R76", "A source keeps its loops alive until it leaves them.",
-      notShown: "It is about the loop's memory.", test: "a source does not keep a loop whose thread has ended"),
   ]
 
   private static let places = [
     Rule(
-      "R72", "A source is notified once of each concrete mode that it enters, and not when it is there already.",
+      "R72",
+      "`schedule` is called once for each concrete mode that a source enters, unless it has left before the call.",
       Script(
         Program(
           sources: [SourcePlan(tellsModes: true)],
@@ -105,7 +110,9 @@ extension RuleChapter {
         S0+m0 S0-m0
         """)),
     Rule(
-      "R73", "A source is notified of each mode that it leaves: removed, invalidated, or at its thread's end.",
+      "R73",
+      "`cancel` is called once for each `schedule` when the source leaves the mode: removed, invalidated, or at its "
+        + "loop's end; after the `schedule` has returned, by the thread that ran it if it was still running.",
       Script(
         Program(
           sources: [SourcePlan(tellsModes: true), SourcePlan(tellsModes: true), SourcePlan(tellsModes: true)],
@@ -114,7 +121,8 @@ extension RuleChapter {
           ]),
         "S0+m0 S1+m0 S2+m0 S0-m0 S1-m0 S2-m0")),
     Rule(
-      "R74", "Invalidating a source is final, takes its signal, and takes it out of everything.",
+      "R74",
+      "Invalidating a source is final, takes its signal, and takes it out of everything.",
       Script(
         Program(
           sources: [.idle],
@@ -127,5 +135,14 @@ extension RuleChapter {
         valid(S0)=no signalled(S0)=no contains(S0,m0)=no contains(S0,common)=no contains(S0,m0)=no =finished \
         =finished
         """)),
+    Rule(
+      "R75",
+      "Two sources with equal contexts are equal: a mode takes one of them.",
+      here: "A source is equal to itself only (M5).",
+      notShown: "The sources of a program are all different."),
+    Rule(
+      "R76",
+      "A source keeps its loops alive until it leaves them.",
+      notShown: "It is about the loop's memory."),
   ]
 }

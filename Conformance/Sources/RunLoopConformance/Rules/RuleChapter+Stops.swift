@@ -5,14 +5,16 @@ extension RuleChapter {
     title: "Stop",
     rules: [
       Rule(
-        "R34", "A stop outside every run is forgotten.",
+        "R34",
+        "A stop outside every run is forgotten.",
         Script(
           Program(observers: [.ofRuns], timers: [.at(1)], main: .adds(.o0, .t0) + [.stop, .runs()]),
           """
           1m0 E @1 T0 X 0- =finished
           """)),
       Rule(
-        "R35", "A stop is for the innermost run only, and wakes it.",
+        "R35",
+        "A stop ends the innermost run only, and wakes it.",
         Script(
           Program(
             sources: [.does(.runs(.other)), .idle], timers: [.at(1, .stop)],
@@ -20,14 +22,17 @@ extension RuleChapter {
             whileAsleep: [Interruption(at: 3, [.stop])]),
           "1m0 S0 @1 2m1 T0 1m0 =stopped @3 0- =stopped")),
       Rule(
-        "R36", "A run that was stopped before a nested run began ends after it; the nested run is not stopped.",
+        "R36",
+        "A run that was stopped before a nested run began ends after it; the nested run is not stopped.",
         Script(
           Program(
             sources: [.does(.stop, .runs(.other)), .idle], observers: [.ofRuns], timers: [.at(1)],
             main: .adds(.s0, .s1, .o0) + [.add(.o0, .other), .add(.t0, .other), .signal(0), .runs()]),
           "1m0 E S0 2m1 E @1 T0 X 1m0 =finished X 0- =stopped")),
       Rule(
-        "R37", "A stop in an entry observer ends the run before its first pass, and wakes the next run.",
+        "R37",
+        "A stop by an entry observer ends the run before its first pass, and its wake-up costs the next run a pass.",
+        here: "A stop by an entry observer ends the run before its first pass, and costs the next run nothing (M20).",
         Script(
           Program(
             sources: [.idle], observers: [.ofAll, .at(Stages.entry, repeats: false, .once(.stop))], timers: [.at(2)],
@@ -35,7 +40,8 @@ extension RuleChapter {
           coreFoundation: "1m0 E E.1 X 0- =stopped 1m0 E BT BS BW AW BT BS BW @2 AW T0 X 0- =finished",
           ours: "1m0 E E.1 X 0- =stopped 1m0 E BT BS BW @2 AW T0 X 0- =finished", [.m20])),
       Rule(
-        "R38", "A stop in an exit observer is forgotten.",
+        "R38",
+        "A stop by an exit observer is forgotten.",
         Script(
           Program(
             observers: [.ofRuns, .at(Stages.exit, .once(.stop))], timers: [.at(2)],
@@ -43,7 +49,8 @@ extension RuleChapter {
           "1m0 E X X.1 0- =timedOut 1m0 E @2 T0 X X.1 0- =finished")),
       Rule(
         "R39",
-        "A stop before the wait lets the pass be made to its end, without a sleep; after a source there is no wait.",
+        "A stop before the wait of a pass lets the pass end, without a sleep; a pass that has performed a source "
+          + "does not wait.",
         Script(
           Program(
             sources: [.does(.stop)], observers: [.ofAll, .at(Stages.beforeTimers, repeats: false, .once(.stop))],
@@ -51,14 +58,16 @@ extension RuleChapter {
             main: .adds(.o0, .o1, .s0) + [.posts(0), .runs(), .signal(0), .runs()]),
           "1m0 E BT BT.1 BS B0 BW AW X 0- =stopped 1m0 E BT BS S0 X 0- =stopped")),
       Rule(
-        "R40", "A stop by another thread during a call-out ends the run after that pass.",
+        "R40",
+        "A stop by another thread during a call-out ends the run after that pass.",
         Script(
           Program(
             sources: [.idle], observers: [.ofAll], timers: [.at(1, .elsewhere([.stop]), .posts(0))], blocks: [Body()],
             main: .adds(.o0, .s0, .t0) + [.runs()]),
           "1m0 E BT BS BW @1 AW T0 B0 X 0- =stopped")),
       Rule(
-        "R41", "A stop is answered once, and dies with its run.",
+        "R41",
+        "A stop is answered once and dies with its run.",
         Script(
           Program(
             sources: [.does(.stop, .stop)], timers: [.at(1)],
@@ -66,7 +75,8 @@ extension RuleChapter {
           "1m0 S0 0- =stopped @1 1m0 T0 0- =finished")),
       Rule(
         "R42",
-        "The stop of a mode is kept until a run of that mode answers it, whichever is innermost; it makes the mode.",
+        "A stop of a mode is kept until a run of that mode answers it, whichever mode is innermost, and makes the "
+          + "mode.",
         Script(
           Program(
             sources: [.does(.polls(.other)), .does(.stopMode(0))], observers: [.ofRuns],
@@ -75,8 +85,8 @@ extension RuleChapter {
             ]),
           "modes=m0+m2 =stopped 1m0 E S0 2m1 S1 1m0 =timedOut X 0- =stopped")),
       Rule(
-        "R43", "Foundation's runs are not ended by a stop.",
-        notShown: "It is of Foundation's layer.",
-        test: "a stop ends one turn of the indefinite run, and the next begins"),
+        "R43",
+        "`run()` goes on after a stop.",
+        notShown: foundationReason),
     ])
 }

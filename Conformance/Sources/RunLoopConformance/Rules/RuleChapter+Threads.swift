@@ -5,36 +5,45 @@ extension RuleChapter {
     title: "Threads",
     rules: [
       Rule(
-        "R113", "A thread's loop is made at its first request and stays the same; any thread gets the main loop.",
-        notShown: otherThreadReason, test: "a thread has no loop before it asks for one, and then the same one always"),
+        "R113",
+        "A thread's loop is made at the first request and is the same until the thread ends; the main loop is "
+          + "available from any thread.",
+        notShown: otherThreadReason),
       Rule(
-        "R114", "A loop costs three descriptors, each further mode two; the process dies for want of them.",
-        notShown: "Programs do not count descriptors; ours opens none until it watches one (M7).",
-        test: "the last source of a mode releases its epoll set; the loop keeps its counter as long as it lives"),
+        "R114",
+        "A loop costs three descriptors and each further mode two; the process ends when there are none.",
+        here: "A loop owns no descriptor until it watches one (M7).",
+        notShown: "Programs do not count descriptors."),
       Rule(
-        "R115", "At the end of a thread its loop's sources leave, with cancel call-outs; its blocks are dropped.",
+        "R115",
+        "When a thread ends, its loop's sources leave with `cancel` call-outs, and its blocks are dropped.",
+        here: "When a thread ends, its loop's sources leave with `cancel` call-outs, its timers and observers leave "
+          + "(M35), and its blocks are dropped and counted (M14).",
         Script(
           Program(
             sources: [SourcePlan(tellsModes: true), .idle], observers: [.ofRuns], timers: [.at(5)], blocks: [Body()],
             main: .adds(.s0, .s1, .o0, .t0) + [.polls(), .signal(1), .posts(0)]),
           "S0+m0 1m0 E X 0- =timedOut S0-m0")),
       Rule(
-        "R116", "The end of a thread invalidates nothing; the items may join another loop.",
-        notShown: otherThreadReason,
-        test: "timers and observers are not called and stay valid, and another loop may have them"),
+        "R116",
+        "Items are not invalidated by the end of a thread and may join another loop.",
+        notShown: otherThreadReason),
       Rule(
-        "R117", "A loop that is kept beyond its thread does no harm.",
-        notShown: "A program is at its end when its loop's thread is.",
-        test: "a loop that is kept after its thread rejects all work, counts it, and is otherwise harmless"),
+        "R117",
+        "A loop that is kept beyond its thread keeps its timers and observers, takes new items, and does no harm.",
+        here: "A loop that is kept beyond its thread rejects everything and does no harm (M35).",
+        notShown: "A program is at its end when its loop's thread is."),
       Rule(
-        "R118", "The ids of threads are used again.",
-        notShown: otherThreadReason,
-        test: "threads that follow each other, and so have the same ids, have loops of their own"),
+        "R118",
+        "A new thread never gets the loop of one that has ended, also if the system uses its id again.",
+        notShown: otherThreadReason),
       Rule(
-        "R119", "Releasing a loop too often traps.",
-        notShown: "Programs count no references, and ours are counted by the compiler."),
+        "R119",
+        "A loop cannot be released too often, and the main loop is never released.",
+        notTested: "References are counted by the compiler; there is no call to make."),
       Rule(
-        "R120", "Everything but running may be called from any thread.",
+        "R120",
+        "Everything but running may be called from any thread at any time.",
         Script(
           Program(
             sources: [.idle, .does(.stop)], observers: [.ofWait], timers: [.at(9), .at(2)], blocks: [Body()],

@@ -5,18 +5,22 @@ extension RuleChapter {
 
   private static let dates = [
     Rule(
-      "R92", "Dates of the wall clock are turned into ticks of the monotonic clock when they are set.",
-      notShown: "The virtual clocks do not move apart.",
-      test: "a date is a tick, to the nanosecond that the date can tell"),
+      "R92",
+      "Dates are of the monotonic clock; one of the wall clock is turned into one when it is set.",
+      notShown: "The virtual clocks do not move apart."),
     Rule(
-      "R93", "Timers fire by their dates, those of one date as they were added or moved; a past date counts as now.",
+      "R93",
+      "Timers fire by their dates, those of one date as they were added or moved; a past date counts as the time at "
+        + "which it was set and reads back as it was set.",
       Script(
         Program(
           timers: [.at(2), .at(-1), .at(0), .at(-5), .at(2)],
           main: .adds(.t0, .t1, .timer(2), .timer(3), .timer(4)) + [.setDate(0, 2), .asks(.date(3)), .runs()]),
         "date(T3)=-5 1m0 T1 T2 T3 @2 T4 T0 0- =finished")),
     Rule(
-      "R94", "What is due is settled once; each is looked at again before its call.",
+      "R94",
+      "What is due is settled once; each is checked again before its call: not if it is invalid, moved to a later "
+        + "date, fired by a nested run, or in no mode of the loop.",
       Script(
         Program(
           timers: [
@@ -31,7 +35,9 @@ extension RuleChapter {
           main: .adds(.o0, .t0, .t1, .timer(2)) + [.add(.t1, .other), .runs()]),
         "1m0 BW @1 AW T0 T1 BW AW T2 0- =finished")),
     Rule(
-      "R95", "An interval of zero or less is none; a date further ahead than sixteen years counts as that far.",
+      "R95",
+      "An interval of zero or less is none; a date further ahead than 504 911 232 s counts as that far.",
+      here: "An interval of zero or less is none; a date counts however far ahead it lies (M33).",
       Script(
         Program(
           timers: [TimerPlan(date: 1, interval: -1), TimerPlan(date: 1, interval: 0)],
@@ -40,23 +46,26 @@ extension RuleChapter {
       Script(
         Program(timers: [.at(700_000_000)], main: .adds(.t0) + [.asks(.date(0)), .runs()]),
         coreFoundation: "date(T0)=700000000 @504911232 1m0 T0 0- =finished",
-        ours: "date(T0)=700000000 @700000000 1m0 T0 0- =finished", [.m34])),
+        ours: "date(T0)=700000000 @700000000 1m0 T0 0- =finished", [.m33])),
     Rule(
-      "R96", "A timer that fires once is valid in its call-out and gone after it, whatever date it was given there.",
+      "R96",
+      "A timer that fires once is valid in its call-out and invalid after it, also if the call-out set a date.",
       Script(
         Program(
           timers: [.at(1, .asks(.isValid(.t0)), .asks(.contains(.t0, .main)), .setDate(0, 5))],
           main: .adds(.t0) + [.runs(), .asks(.isValid(.t0)), .asks(.contains(.t0, .main))]),
         "@1 1m0 T0 valid(T0)=yes contains(T0,m0)=yes 0- =finished valid(T0)=no contains(T0,m0)=no")),
     Rule(
-      "R97", "A repeating timer keeps its phase; what it missed is skipped.",
+      "R97",
+      "A repeating timer keeps its phase; missed dates are skipped.",
       Script(
         Program(
           timers: [TimerPlan(date: 1, interval: 2, body: Body([[.work(5)], [], [.stop]]))],
           main: .adds(.t0) + [.runs(), .asks(.date(0))]),
         "@1 1m0 T0 @7 T0 @9 T0 0- =stopped date(T0)=11")),
     Rule(
-      "R98", "In its call-out a timer still has the date for which it fires.",
+      "R98",
+      "In its call-out a timer still has the date for which it fires.",
       Script(
         Program(
           timers: [TimerPlan(date: 1, interval: 2, body: .always(.asks(.date(0)), .stop))],
@@ -64,7 +73,11 @@ extension RuleChapter {
         "@1 1m0 T0 date(T0)=1 0- =stopped date(T0)=3")),
     Rule(
       "R99",
-      "A later date that is set in the call-out counts and sets a new phase; a past one fires again in the next pass.",
+      "A date that is set in the call-out stands and sets a new phase if it is later than the one for which the "
+        + "timer fires, and a past one counts as the time at which it was set; another means nothing. An invalid "
+        + "timer has no date.",
+      here: "A date that is set in the call-out stands and sets a new phase; a past one fires again in the next "
+        + "pass (M30). An invalid timer keeps its date (M27).",
       Script(
         Program(
           timers: [TimerPlan(date: 1, interval: 2, body: Body([[.setDate(0, 4)], [], [.stop]]))],
@@ -81,29 +94,34 @@ extension RuleChapter {
           timers: [TimerPlan(date: 2, interval: 3, body: Body([[.setDate(0, 1)], [.asks(.date(0)), .stop]]))],
           main: .adds(.t0) + [.runs()]),
         coreFoundation: "@2 1m0 T0 @5 T0 date(T0)=5 0- =stopped",
-        ours: "@2 1m0 T0 T0 date(T0)=1 0- =stopped", [.m31]),
+        ours: "@2 1m0 T0 T0 date(T0)=1 0- =stopped", [.m30]),
       Script(
         Program(timers: [.at(5)], main: [.setDate(0, 7), .asks(.date(0)), .invalidate(.t0), .asks(.date(0))]),
-        coreFoundation: "date(T0)=7 date(T0)=none", ours: "date(T0)=7 date(T0)=7", [.m28])),
+        coreFoundation: "date(T0)=7 date(T0)=none", ours: "date(T0)=7 date(T0)=7", [.m27])),
   ]
 
   private static let firing = [
     Rule(
-      "R99a", "A timer does not fire within its own call-out; others fire in nested runs, and then not again.",
+      "R99a",
+      "A timer does not fire within its own call-out; others fire in nested runs, once.",
       Script(
         Program(
           timers: [TimerPlan(date: 1, interval: 1, body: Body([[.work(3), .polls()], [.stop]])), .at(1), .at(2)],
           main: .adds(.t0, .t1, .timer(2)) + [.runs()]),
         "@1 1m0 T0 @4 2m0 T1 T2 1m0 =timedOut @5 T0 0- =stopped")),
     Rule(
-      "R99b", "A timer may be in several modes, once in each, and fires once for each date.",
+      "R99b",
+      "A timer is of one loop at a time, in any number of its modes, once in each, and fires once for each date.",
       Script(
         Program(
           timers: [TimerPlan(date: 1, interval: 2, body: .always(.stop))],
           main: .adds(.t0, .t0) + [.add(.t0, .other), .runs(), .runs(.other), .asks(.date(0))]),
         "@1 1m0 T0 0- =stopped @3 1m1 T0 0- =stopped date(T0)=5")),
     Rule(
-      "R99c", "Invalidating a timer is final, takes it out of everything, and takes its date.",
+      "R99c",
+      "Invalidating a timer is final, takes it out of everything, and takes its date.",
+      here: "Invalidating a timer is final, takes it out of everything, leaves its date (M27), and releases its "
+        + "block when no call-out runs (M22).",
       Script(
         Program(
           timers: [TimerPlan(date: 1, interval: 1, body: .once(.invalidate(.t0)))],
@@ -112,16 +130,19 @@ extension RuleChapter {
             .setDate(0, 9), .add(.t0, .main), .runs(),
           ]),
         coreFoundation: "@1 1m0 T0 0- =finished valid(T0)=no contains(T0,common)=no date(T0)=none =finished",
-        ours: "@1 1m0 T0 0- =finished valid(T0)=no contains(T0,common)=no date(T0)=1 =finished", [.m28])),
+        ours: "@1 1m0 T0 0- =finished valid(T0)=no contains(T0,common)=no date(T0)=1 =finished", [.m27])),
     Rule(
-      "R99d", "A timer that is removed in its call-out stays valid, its date goes on, and it may be added again.",
+      "R99d",
+      "A timer that is removed in its own call-out stays valid, its date goes on, and it may be added again, here "
+        + "or elsewhere.",
       Script(
         Program(
           timers: [TimerPlan(date: 1, interval: 2, body: Body([[.remove(.t0, .main)], [.stop]]))],
           main: .adds(.t0) + [.runs(), .asks(.isValid(.t0)), .asks(.date(0)), .add(.t0, .other), .runs(.other)]),
         "@1 1m0 T0 0- =finished valid(T0)=yes date(T0)=3 @3 1m1 T0 0- =stopped")),
     Rule(
-      "R99e", "A timer that is removed or invalidated during the sleep does not fire.",
+      "R99e",
+      "A timer that is removed or invalidated during the sleep does not fire.",
       Script(
         Program(
           sources: [.idle], timers: [.at(2), .at(3), .at(4, .stop)],
@@ -132,11 +153,16 @@ extension RuleChapter {
 
   private static let belongings = [
     Rule(
-      "R99f", "A tolerance means nothing on Linux.",
-      notShown: "Core Foundation's has no effect here, and programs have none; ours lets timers share wake-ups (M8).",
-      test: "timers whose ranges overlap share one wake-up, and the saving is counted"),
+      "R99f",
+      "A tolerance means nothing on Linux.",
+      here: "The loop sleeps until the first timer cannot wait any longer, and then fires all that are due; at most "
+        + "half the interval of a repeating timer is used, and the phase stays (M8).",
+      notShown: "Programs have no tolerances."),
     Rule(
-      "R99g", "A loop contains a timer only if the timer is its own, also among the common items.",
+      "R99g",
+      "A loop contains a timer only if it is in one of the loop's modes, also among the common items.",
+      here: "A loop contains a timer or an observer only if it is in one of its modes, also among the common items "
+        + "(M9).",
       Script(
         Program(
           timers: [.at(5)],

@@ -5,28 +5,35 @@ extension RuleChapter {
 
   private static let ofWakeUps = [
     Rule(
-      "R44", "Many wake-ups before the loop answers are one.",
+      "R44",
+      "Many wake-ups before the loop answers are one.",
       Script(
         Program(
           sources: [.idle], observers: [.ofWait], main: .adds(.o0, .s0) + [.runs()],
           whileAsleep: [Interruption(at: 1, [.wakeUp, .wakeUp, .wakeUp])]),
         "1m0 BW @1 AW BW asleep-for-ever~ AW 0- =stopped")),
     Rule(
-      "R45", "A wake-up of a sleeping loop makes one more pass, and does not end the run.",
+      "R45",
+      "A wake-up of a sleeping loop makes one more pass and ends no run.",
       Script(
         Program(
           sources: [.idle], observers: [.ofAll], timers: [.at(5, .stop)], main: .adds(.o0, .s0, .t0) + [.runs()],
           whileAsleep: [Interruption(at: 1, [.wakeUp])]),
         "1m0 E BT BS BW @1 AW BT BS BW @5 AW T0 X 0- =stopped")),
     Rule(
-      "R46", "A wake-up outside every run is forgotten.",
+      "R46",
+      "A wake-up outside every run is forgotten.",
       Script(
         Program(observers: [.ofWait], timers: [.at(1)], main: .adds(.o0, .t0) + [.wakeUp, .runs()]),
         """
         1m0 BW @1 AW T0 0- =finished
         """)),
     Rule(
-      "R47", "A wake-up after the wait is forgotten, as the next pass follows anyway.",
+      "R47",
+      "A wake-up after the wait of a pass is forgotten, as the next pass follows anyway; so is one after the last "
+        + "wait of a nested run.",
+      here: "A wake-up after the wait of a pass is forgotten, as the next pass follows anyway; one after the last "
+        + "wait of a nested run belongs to the run around it (M26).",
       Script(
         Program(
           observers: [.ofWait, .at(Stages.afterWaiting | Stages.exit, .always(.wakeUp))],
@@ -41,9 +48,10 @@ extension RuleChapter {
           ],
           main: .adds(.o0, .o1, .s0) + [.add(.s0, .other), .add(.observer(2), .other), .runs()]),
         coreFoundation: "1m0 BS.1 2m1 X.2 1m0 =timedOut BW asleep-for-ever~ AW 0- =stopped",
-        ours: "1m0 BS.1 2m1 X.2 1m0 =timedOut BW AW BW asleep-for-ever~ AW 0- =stopped", [.m27])),
+        ours: "1m0 BS.1 2m1 X.2 1m0 =timedOut BW AW BW asleep-for-ever~ AW 0- =stopped", [.m26])),
     Rule(
-      "R48", "A wake-up before the wait keeps it from sleeping; one by a source is taken by that pass.",
+      "R48",
+      "A wake-up during a pass, before its wait, keeps that wait from sleeping; a pass that polls takes it.",
       Script(
         Program(
           observers: [.ofWait, .at(Stages.beforeTimers, repeats: false, .once(.wakeUp))], timers: [.at(2)],
@@ -55,7 +63,9 @@ extension RuleChapter {
           main: .adds(.o0, .s0, .t0) + [.signal(0), .runs()]),
         "1m0 S0 BW @2 AW T0 0- =stopped")),
     Rule(
-      "R49", "A run nested in an observer before the wait takes the wake-up of the run around it.",
+      "R49",
+      "A run nested in an observer before the wait takes the wake-up of the run around it.",
+      here: "A run nested in an observer before the wait takes nothing from the run around it (M2).",
       Script(
         Program(
           sources: [.idle],
@@ -69,7 +79,9 @@ extension RuleChapter {
 
   private static let ofChanges = [
     Rule(
-      "R50", "A timer that is added or moved takes effect on a sleeping loop; a signal does not.",
+      "R50",
+      "Adding a timer, a descriptor source or a waiting port and moving a timer take effect on a sleeping loop; a "
+        + "signal and removing an item need a wake-up.",
       Script(
         Program(
           sources: [.idle], observers: [.ofWait], timers: [.at(3), .at(4, .stop)], main: .adds(.o0, .s0) + [.runs()],
@@ -81,14 +93,18 @@ extension RuleChapter {
           whileAsleep: [Interruption(at: 1, [.signal(0)])]),
         "1m0 BW @4 AW T0 S0 0- =handledSource")),
     Rule(
-      "R51", "Moving a timer from another thread wakes the loop, besides.",
+      "R51",
+      "Setting a timer's date from another thread takes effect on a sleeping loop, which makes a pass for it.",
+      here: "Setting a timer's date from another thread takes effect on a sleeping loop, without a pass (M25).",
       Script(
         Program(
           observers: [.ofWait], timers: [.at(5)], main: .adds(.o0, .t0) + [.runs()],
           whileAsleep: [Interruption(at: 2, [.setDate(0, 9)])]),
-        coreFoundation: "1m0 BW @2 AW BW @9 AW T0 0- =finished", ours: "1m0 BW @9 AW T0 0- =finished", [.m26])),
+        coreFoundation: "1m0 BW @2 AW BW @9 AW T0 0- =finished", ours: "1m0 BW @9 AW T0 0- =finished", [.m25])),
     Rule(
-      "R52", "A wake-up takes the loop's lock.",
-      notShown: "It takes another thread that is held up.", test: "the call-outs of a run"),
+      "R52",
+      "A wake-up takes the loop's lock, and waits for a call-out that runs under it.",
+      here: "No call-out holds up a wake-up by another thread (M10).",
+      notShown: "It takes another thread that is held up."),
   ]
 }

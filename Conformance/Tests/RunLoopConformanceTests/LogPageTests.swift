@@ -5,8 +5,8 @@ import Testing
 
 @testable import RunLoopConformance
 
-@Suite("The page of the rules", .timeLimit(.minutes(20)))
-struct RulePageTests {
+@Suite("The page of logs", .timeLimit(.minutes(20)))
+struct LogPageTests {
   /// Logs the result that it is told, whatever the program.
   private struct Teller: Machine {
     var outcome: RunOutcome?
@@ -23,13 +23,12 @@ struct RulePageTests {
       Rule(
         "R1", "One.", Script(Program(main: [.stop]), "what is written down is not what the page says"),
         Script(Program(main: [.wakeUp]), coreFoundation: "?", ours: "?", [.m20, .m2])),
-      Rule("R2", "Two.", notShown: "No.", test: "testTwoIsTwo"),
-      Rule("R3", "Three.", notShown: "No.", test: "a title"),
-      Rule("R4", "Four.", notShown: "No."),
+      Rule("R2", "Two.", here: "Two and a half (M3).", notShown: "No."),
+      Rule("R3", "Three.", notTested: "No."),
     ])
 
   private func sections(_ coreFoundation: RunOutcome?, _ ours: RunOutcome?) -> [String] {
-    let page = RulePage(coreFoundation: Teller(outcome: coreFoundation), ours: Teller(outcome: ours))
+    let page = LogPage(coreFoundation: Teller(outcome: coreFoundation), ours: Teller(outcome: ours))
     return page.text(of: [chapter]).split(separator: "\n### ").map { String($0.drop { $0 == "\n" }) }
   }
 
@@ -67,13 +66,12 @@ struct RulePageTests {
     #expect(!sections(.finished, .finished)[1].contains("M20"))
   }
 
-  @Test("what no program shows has its reason, and the test of our loop if there is one")
+  @Test("what holds here follows, and what no program shows has its reason")
   func notShown() {
     #expect(
       sections(nil, nil)[2...] == [
-        "R2\n\nTwo.\n\nNo program shows it. No. A test of our loop: *two is two*.\n",
-        "R3\n\nThree.\n\nNo program shows it. No. A test of our loop: *a title*.\n",
-        "R4\n\nFour.\n\nNo program shows it. No.\n",
+        "R2\n\nTwo. *Here:* Two and a half (M3).\n\nNo program shows it. No.\n",
+        "R3\n\nThree.\n\nNo program shows it. No.\n",
       ])
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The documentation's page of the rules: what both loops log when they are run.
-package struct RulePage {
+/// The documentation's page of logs: what both loops log for every rule when they are run.
+package struct LogPage {
   private let coreFoundation: any Machine
   private let ours: any Machine
 
@@ -14,7 +14,7 @@ package struct RulePage {
   }
 
   /// The page of some chapters, made by running their programs.
-  package func text(of chapters: [RuleChapter] = RuleChapter.all) -> String {
+  package func text(of chapters: [RuleChapter] = RuleChapter.ofCoreFoundation) -> String {
     var sections = [Self.head(chapters.flatMap(\.rules))]
     for chapter in chapters {
       sections.append("## \(chapter.title)")
@@ -33,7 +33,7 @@ package struct RulePage {
 
       ## Overview
 
-      Of \(rules.count) rules of Core Foundation's loop, programs of one thread show \(shown.count): in \
+      Of \(rules.count) rules of Core Foundation's loop and Foundation's runs, programs of one thread show \(shown.count): in \
       \(shown.count - different) both loops log the same, in \(different) a difference of <doc:Differences> has a part. Of \
       the others it is said why no program shows them. <doc:Rules> names the tests of every rule.
 
@@ -49,13 +49,12 @@ package struct RulePage {
   }
 
   private func section(_ rule: Rule) -> String {
-    let title = "### \(rule.name)\n\n\(rule.statement)"
-    switch rule.evidence {
-    case .programs(let scripts): return ([title] + scripts.map(section)).joined(separator: "\n\n")
-    case .none(let reason, let test):
-      return title + "\n\nNo program shows it. \(reason)"
-        + (test.map { " A test of our loop: *\(Self.words($0))*." } ?? "")
+    let here = rule.here.map { " *Here:* \($0)" } ?? ""
+    let title = "### \(rule.name)\n\n\(rule.statement)\(here)"
+    guard let reason = rule.reason else {
+      return ([title] + rule.scripts.map(section)).joined(separator: "\n\n")
     }
+    return title + "\n\nNo program shows it. \(reason)"
   }
 
   private func section(_ script: Script) -> String {
@@ -63,17 +62,9 @@ package struct RulePage {
     let coreFoundation = coreFoundation.run(script.program).description
     let ours = ours.run(script.program).description
     if coreFoundation == ours { return program + "\n\n- Both: " + Self.code(ours) }
-    let differences = script.differences.sorted().map { "\n- \($0): \($0.summary)" }.joined()
+    let differences = script.differences.sorted().map { "\n- \($0): \($0.summary)." }.joined()
     return program + "\n\n- Core Foundation: \(Self.code(coreFoundation))\n- Ours: \(Self.code(ours))" + differences
   }
 
   private static func code(_ log: String) -> String { log.isEmpty ? "nothing." : "`\(log)`" }
-
-  /// The title of a test; a method's name, as XCTest has it, is taken apart.
-  private static func words(_ test: String) -> String {
-    guard test.hasPrefix("test"), !test.contains(" ") else { return test }
-    var words = ""
-    for letter in test.dropFirst("test".count) { words += letter.isUppercase ? " " + letter.lowercased() : "\(letter)" }
-    return String(words.drop { $0 == " " })
-  }
 }
