@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Whose a file is, and which users have no number of their own. As in the main header: no logic, a negative errno for a failure.
+// Whose a file is, and which users have no number of their own. As in the main header: no logic, a negative errno for a
+// failure.
 #pragma once
 
 #include <stdint.h>
