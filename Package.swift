@@ -80,9 +80,8 @@ let package = Package(
       name: "RunLoopLab",
       dependencies: [
         "RunLoopLibC", "CRunLoopSystem", "CRunLoopTools", "RunLoopCore", "RunLoopDisplay", "RunLoopInstruments",
-        "RunLoopNetworking", "RunLoopPorts", "RunLoopSymbols", "RunLoopThreads", "RunLoopTransactions",
+        "RunLoopNetworking", "RunLoopPorts", "RunLoopThreads", "RunLoopToolKit", "RunLoopTransactions",
         "RunLoopCatalog",
-        "RunLoopTimeline",
       ],
       swiftSettings: swiftSettings),
     // The socket of the agent, which C opens when the first loop is made, if the environment says so.
@@ -90,26 +89,18 @@ let package = Package(
     .target(
       name: "RunLoopInstruments", dependencies: ["RunLoopLibC", "RunLoopCore", "CRunLoopSystem", "CRunLoopAgent"],
       swiftSettings: swiftSettings),
-    // What only the tool links: it reads what other processes leave, and names their code.
+    // What only the tool links, in two targets, as C and Swift cannot be in one: the C code reads what other processes
+    // leave, and names their code.
     .target(name: "CRunLoopTools", dependencies: ["CRunLoopSystem"], cSettings: [.define("_GNU_SOURCE")]),
     .target(
-      name: "RunLoopTimeline", dependencies: ["RunLoopLibC", "CRunLoopSystem", "CRunLoopTools"],
-      swiftSettings: swiftSettings),
-    .target(
-      name: "RunLoopSymbols",
+      name: "RunLoopToolKit",
       dependencies: [
-        "RunLoopLibC", "RunLoopCore", "RunLoopInstruments", "RunLoopTimeline", "CRunLoopSystem", "CRunLoopTools",
-      ],
-      swiftSettings: swiftSettings),
-    .target(
-      name: "RunLoopCommands",
-      dependencies: [
-        "RunLoopLibC", "RunLoopCore", "RunLoopThreads", "RunLoopDisplay", "RunLoopLab", "RunLoopInstruments",
-        "RunLoopTimeline", "RunLoopSymbols", "CRunLoopAgent", "CRunLoopSystem", "CRunLoopTools",
+        "RunLoopLibC", "RunLoopCore", "RunLoopThreads", "RunLoopDisplay", "RunLoopInstruments", "CRunLoopAgent",
+        "CRunLoopSystem", "CRunLoopTools",
       ],
       swiftSettings: swiftSettings),
     .executableTarget(
-      name: "RunLoopTool", dependencies: ["RunLoopLibC", "RunLoopLab", "RunLoopCommands"], swiftSettings: swiftSettings),
+      name: "RunLoopTool", dependencies: ["RunLoopLibC", "RunLoopLab", "RunLoopToolKit"], swiftSettings: swiftSettings),
     // What follows is in no product: who depends on this package neither builds it nor meets its names.
     //
     // What the test targets have in common.
@@ -172,9 +163,9 @@ let package = Package(
     .testTarget(
       name: "RunLoopInstrumentsTests",
       dependencies: [
-        "RunLoopInstruments", "RunLoopCore", "RunLoopCommands", "RunLoopDisplay", "RunLoopDisplayTesting", "RunLoopLab",
-        "RunLoopPorts", "RunLoopSymbols", "RunLoopThreads", "RunLoopTimeline", "CRunLoopAgent", "CRunLoopSystem",
-        "CRunLoopTools", "TestSupport", "hang-victim", "kept-victim", "named-victim", "recorded-victim", "RunLoopTool",
+        "RunLoopInstruments", "RunLoopCore", "RunLoopDisplay", "RunLoopDisplayTesting", "RunLoopPorts",
+        "RunLoopThreads", "RunLoopToolKit", "CRunLoopAgent", "CRunLoopSystem", "CRunLoopTools", "TestSupport",
+        "hang-victim", "kept-victim", "named-victim", "recorded-victim", "RunLoopTool",
       ],
       swiftSettings: swiftSettings),
     .testTarget(name: "RunLoopCoreTests", dependencies: ["RunLoopCore", "TestSupport"], swiftSettings: swiftSettings),
@@ -225,7 +216,10 @@ let package = Package(
     .testTarget(name: "PlainTests", dependencies: ["RunLoopKit", "RunLoopTesting"], swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopLabTests",
-      dependencies: ["RunLoopLab", "RunLoopCore", "RunLoopThreads", "RunLoopTool", "CRunLoopSystem", "CRunLoopTools"],
+      dependencies: [
+        "RunLoopLab", "RunLoopCore", "RunLoopThreads", "RunLoopTool", "RunLoopToolKit", "CRunLoopSystem",
+        "CRunLoopTools",
+      ],
       swiftSettings: swiftSettings),
   ],
   swiftLanguageModes: [.v6]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import RunLoopLibC
-import RunLoopCommands
 import RunLoopLab
+import RunLoopLibC
+import RunLoopToolKit
 
-exit(RunLoopCommand.status(of: Array(CommandLine.arguments.dropFirst()), others: ObservingCommands.all))
+exit(RunLoopCommand.status(of: Array(CommandLine.arguments.dropFirst()), commands: ObservingCommands.all + [.lab]))

@@ -3,7 +3,7 @@
 import Foundation
 import Testing
 
-@testable import RunLoopTimeline
+@testable import RunLoopToolKit
 
 @Suite("runloop trace", .ownThread) struct TraceTests {
   private static let python = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopCore
+import RunLoopToolKit
 import Testing
 
 @testable import RunLoopLab
@@ -24,24 +25,7 @@ struct CommandTests {
   }
 
   private static func runloop(_ arguments: String...) -> Session {
-    capture { RunLoopCommand.run(arguments, output: $0) }
-  }
-
-  @Test("without arguments and for help, the tool prints its usage", arguments: [[], ["--help"], ["-h"], ["help"]])
-  func usage(_ arguments: [String]) {
-    let session = Self.capture { RunLoopCommand.run(arguments, output: $0) }
-    #expect(session.status == .success)
-    #expect(session.printed.hasPrefix("usage: runloop <command>"))
-    #expect(session.complaints.isEmpty)
-  }
-
-  @Test("an unknown command is a usage error that suggests the nearest")
-  func unknownCommand() {
-    let session = Self.runloop("lap")
-    #expect(session.status == .usageError)
-    #expect(session.printed.isEmpty)
-    #expect(session.complaints.hasPrefix("runloop: unknown command lap; did you mean lab?"))
-    #expect(Self.runloop("--hepl").complaints.hasPrefix("runloop: unknown option --hepl; did you mean --help?"))
+    capture { CommandStatus(rawValue: RunLoopCommand.status(of: arguments, commands: [.lab], output: $0)) ?? .failure }
   }
 
   @Test("the laboratory prints its own usage, and runs nothing")
@@ -131,25 +115,6 @@ struct CommandTests {
 
 @Suite("Words")
 struct WordTests {
-  @Test(
-    "the edit distance counts letters added, removed and replaced",
-    arguments: [
-      ("", "", 0), ("", "abc", 3), ("abc", "", 3), ("D1", "D1", 0), ("D19", "D1", 1), ("kitten", "sitting", 3),
-    ])
-  func distance(_ first: String, _ second: String, _ distance: Int) {
-    #expect(editDistance(first, second) == distance)
-    #expect(editDistance(second, first) == distance)
-  }
-
-  @Test("the nearest names are those of the least distance, by number, and none that has nothing in common")
-  func nearest() {
-    #expect(nearestNames(to: "D8", among: ["D1", "D7", "D9", "E1"]) == ["D7", "D9", "D1"])
-    #expect(nearestNames(to: "D77", among: ["D7", "D1"]) == ["D7"])
-    #expect(nearestNames(to: "xyz", among: ["D7", "D1"]).isEmpty)
-    #expect(nearestNames(to: "", among: ["D7", "D1"]).isEmpty)
-    #expect(nearestNames(to: "D7", among: []).isEmpty)
-  }
-
   @Test("a paragraph is broken at its spaces, and what follows is indented")
   func wrapping() {
     #expect(wrapped("one two three four", width: 9) == ["one two", "  three", "  four"])

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import RunLoopToolKit
 import Testing
 
 @testable import RunLoopLab
@@ -12,8 +13,8 @@ struct JSONTests {
     await #expect(processExitsWith: .success) {
       let printed = Record()
       let complaints = Record()
-      _ = RunLoopCommand.run(
-        ["lab", "--json", "--verbose", "D2"],
+      _ = RunLoopCommand.status(
+        of: ["lab", "--json", "--verbose", "D2"], commands: [.lab],
         output: Output(print: { printed.write($0) }, complain: { complaints.write($0) }))
       let parsed = try JSONSerialization.jsonObject(with: Data(printed.lines.joined(separator: "\n").utf8))
       #expect((parsed as? [Any])?.count == 1)

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import RunLoopLibC
 import RunLoopInstruments
-import RunLoopSymbols
-import RunLoopTimeline
+import RunLoopLibC
+import RunLoopToolKit
 import Synchronization
 
 /// Names places in this process's code.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import RunLoopToolKit
+
 /// What `runloop lab` was asked for.
 struct LabArguments: Sendable, Hashable {
   /// The ids of experiments, each once, in the order given; none: all.

@@ -1,6 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopCore
+package import RunLoopToolKit
+
+extension Subcommand {
+  /// The laboratory, as a command of the tool.
+  package static let lab = Subcommand(
+    name: "lab", abstract: "puts the claims of five articles to the test on the real run loop"
+  ) {
+    LabCommand(output: $1).run($0).rawValue
+  }
+}
 
 /// `runloop lab`: runs the experiments and reports.
 struct LabCommand: Sendable {

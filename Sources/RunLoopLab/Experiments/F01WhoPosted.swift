@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopSystem
-import RunLoopLibC
 import RunLoopCore
+import RunLoopLibC
 import RunLoopThreads
-import RunLoopTimeline
+import RunLoopToolKit
 
 /// F1: what has caused what a loop calls now.
 struct WhoPosted: Experiment {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import RunLoopLab
-
 /// The arguments of a command that looks at processes.
 struct Arguments: Sendable {
   /// What a command takes.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a command leaves behind.
+/// The exit status of a command.
 package enum CommandStatus: Int32, Sendable {
-  /// The command did what it was asked to, and every experiment that ran holds.
+  /// The command did what was asked of it.
   case success = 0
-  /// An experiment that ran does not hold.
+  /// The command could not do it, and has said why.
   case failure = 1
   /// The arguments make no sense, and nothing was done.
   case usageError = 2

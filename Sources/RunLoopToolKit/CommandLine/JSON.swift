@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import RunLoopTimeline
-
 /// A document for programs.
 indirect enum JSON: Sendable {
   case null

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A command of the tool beside the laboratory.
+/// A command of the tool.
 package struct Subcommand: Sendable {
-  /// What stands behind `runloop`.
+  /// The argument that selects it: `runloop NAME`.
   package let name: String
   /// What it does, in the list of commands.
   package let abstract: String
@@ -20,41 +20,37 @@ package struct Subcommand: Sendable {
 
 /// The command-line tool `runloop`.
 package enum RunLoopCommand {
-  static func usage(_ others: [Subcommand]) -> String {
+  static func usage(_ commands: [Subcommand]) -> String {
     var lines = ["usage: runloop <command> [arguments]", ""]
-    let lab = ("lab", "puts the claims of five articles to the test on the real run loop")
-    for (name, abstract) in others.map({ ($0.name, $0.abstract) }) + [lab] {
-      lines.append("  \(name)\(String(repeating: " ", count: max(1, 12 - name.count)))\(abstract)")
+    for command in commands {
+      let space = String(repeating: " ", count: max(1, 12 - command.name.count))
+      lines.append("  \(command.name)\(space)\(command.abstract)")
     }
     return (lines + ["", "\"runloop <command> --help\" says more."]).joined(separator: "\n")
-  }
-
-  /// Runs the tool with no command but the laboratory.
-  package static func run(_ arguments: [String], output: Output = .standard) -> CommandStatus {
-    CommandStatus(rawValue: status(of: arguments, others: [], output: output)) ?? .failure
   }
 
   /// Runs the tool.
   ///
   /// - Parameters:
   ///   - arguments: What follows the tool's name.
-  ///   - others: The commands beside the laboratory.
+  ///   - commands: The commands that there are.
   ///   - output: Where to write.
   /// - Returns: The status to exit with.
-  package static func status(of arguments: [String], others: [Subcommand], output: Output = .standard) -> Int32 {
-    let usage = usage(others)
+  package static func status(
+    of arguments: [String], commands: [Subcommand] = ObservingCommands.all, output: Output = .standard
+  ) -> Int32 {
     switch arguments.first {
     case nil, "--help", "-h", "help":
-      output.print(usage)
+      output.print(usage(commands))
       return CommandStatus.success.rawValue
-    case "lab":
-      return LabCommand(output: output).run(Array(arguments.dropFirst())).rawValue
     case let name?:
-      if let other = others.first(where: { $0.name == name }) { return other.run(Array(arguments.dropFirst()), output) }
+      if let command = commands.first(where: { $0.name == name }) {
+        return command.run(Array(arguments.dropFirst()), output)
+      }
       let kind = name.hasPrefix("-") ? "option" : "command"
-      let known = others.map(\.name) + ["lab", "--help"]
+      let known = commands.map(\.name) + ["--help"]
       output.complain("runloop: unknown \(kind) \(name)\(suggestion(for: name, among: known))")
-      output.complain(usage)
+      output.complain(usage(commands))
       return CommandStatus.usageError.rawValue
     }
   }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import RunLoopTimeline
-
 /// Text for people.
 enum Text {
   /// A span of time in the unit that suits it.

@@ -5,7 +5,6 @@ import CRunLoopSystem
 import RunLoopCore
 import RunLoopLibC
 import RunLoopInstruments
-import RunLoopTimeline
 
 /// Asks a process what only it knows: what its loops hold.
 final class AgentConnection {

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import RunLoopLab
-import RunLoopSymbols
-import RunLoopTimeline
-
 /// `runloop dump`: everything that is in the run loops of a process, as Core Foundation describes its own.
 struct DumpCommand: ObservingCommand {
   static let name = "dump"

@@ -2,7 +2,6 @@
 
 import CRunLoopSystem
 import RunLoopInstruments
-import RunLoopTimeline
 
 /// What the loops of another process show, in its records.
 final class FileFaces: LoopFaces {

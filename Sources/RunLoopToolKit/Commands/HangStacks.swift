@@ -2,8 +2,6 @@
 
 import CRunLoopSystem
 import RunLoopInstruments
-import RunLoopSymbols
-import RunLoopTimeline
 
 /// Sees where the threads of a process stand that hang, while their records are read.
 final class HangStacks {

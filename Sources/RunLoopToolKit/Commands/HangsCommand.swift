@@ -4,9 +4,6 @@ import CRunLoopSystem
 import CRunLoopTools
 import RunLoopLibC
 import RunLoopInstruments
-import RunLoopLab
-import RunLoopSymbols
-import RunLoopTimeline
 
 /// `runloop hangs`: waits for call-outs that last too long, and says where they hang.
 struct HangsCommand: ObservingCommand {

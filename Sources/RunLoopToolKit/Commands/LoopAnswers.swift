@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopInstruments
-import RunLoopTimeline
 
 /// What a process has answered about one of its loops.
 struct LoopAnswer {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopSystem
-import RunLoopTimeline
 
 /// What `runloop top` shows of one loop: a value that is fed with records.
 struct LoopMeter {

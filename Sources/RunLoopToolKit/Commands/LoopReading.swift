@@ -3,8 +3,6 @@
 import CRunLoopSystem
 import RunLoopLibC
 import RunLoopInstruments
-import RunLoopSymbols
-import RunLoopTimeline
 
 /// What a loop of a living process is doing.
 struct LoopStatus {

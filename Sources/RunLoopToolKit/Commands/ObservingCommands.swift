@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import RunLoopLab
-import RunLoopSymbols
-import RunLoopTimeline
-
 /// The commands that look at processes, alive or dead.
 package enum ObservingCommands {
   package static var all: [Subcommand] {

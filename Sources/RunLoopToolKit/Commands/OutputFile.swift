@@ -3,7 +3,6 @@
 import CRunLoopSystem
 import RunLoopCore
 import RunLoopLibC
-import RunLoopTimeline
 
 /// A file that is written whole, or not at all: what was there stays until then.
 ///

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopSystem
-import RunLoopLab
-import RunLoopSymbols
-import RunLoopTimeline
 
 /// `runloop postmortem`: what the loops of a process called before it ended.
 struct PostmortemCommand: ObservingCommand {

@@ -2,9 +2,6 @@
 
 import CRunLoopSystem
 import RunLoopLibC
-import RunLoopLab
-import RunLoopSymbols
-import RunLoopTimeline
 
 /// `runloop ps`: the loops of processes, and what they are doing.
 struct PsCommand: ObservingCommand {

@@ -4,8 +4,6 @@ import CRunLoopSystem
 import CRunLoopTools
 import RunLoopCore
 import RunLoopLibC
-import RunLoopLab
-import RunLoopTimeline
 
 /// `runloop record`: runs a program whose loops record.
 struct RecordCommand: ObservingCommand {

@@ -3,7 +3,6 @@
 import CRunLoopSystem
 import RunLoopCore
 import RunLoopLibC
-import RunLoopTimeline
 
 /// Keeps a record beyond the memory that it is in.
 enum RecordCopy {

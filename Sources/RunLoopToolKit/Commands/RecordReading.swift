@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopSystem
-import RunLoopSymbols
-import RunLoopTimeline
 
 /// Names what stands in records.
 final class RecordNames {

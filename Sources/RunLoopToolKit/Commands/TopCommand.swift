@@ -4,9 +4,7 @@ import CRunLoopSystem
 import RunLoopLibC
 import RunLoopCore
 package import RunLoopDisplay
-import RunLoopLab
 import RunLoopThreads
-package import RunLoopTimeline
 
 /// `runloop top`: the loops of a process, live.
 struct TopCommand: ObservingCommand {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopSystem
-import RunLoopSymbols
-import RunLoopTimeline
 
 /// Looks at a process repeatedly, for `runloop top`.
 @MainActor

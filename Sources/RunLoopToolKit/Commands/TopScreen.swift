@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopDisplay
-import RunLoopTimeline
 
 /// The screen of `runloop top`: the loops, and below them what the selected one has called.
 @MainActor

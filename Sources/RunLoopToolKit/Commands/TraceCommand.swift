@@ -2,9 +2,6 @@
 
 import CRunLoopSystem
 import RunLoopLibC
-import RunLoopLab
-import RunLoopSymbols
-import RunLoopTimeline
 
 /// `runloop trace`: what the loops of a process do for a time, as a trace for Perfetto or as a page for a browser.
 struct TraceCommand: ObservingCommand {

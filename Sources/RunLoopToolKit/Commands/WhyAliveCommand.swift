@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import RunLoopLab
-import RunLoopSymbols
-import RunLoopTimeline
-
 /// `runloop why-alive`: what keeps the run loops of a process from ending.
 struct WhyAliveCommand: ObservingCommand {
   static let name = "why-alive"

@@ -4,7 +4,6 @@ import CRunLoopSystem
 import CRunLoopTools
 import RunLoopLibC
 import RunLoopCore
-import RunLoopTimeline
 
 /// Asks the toolchain's `llvm-symbolizer`, or another that is in the path.
 ///

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import RunLoopInstruments
-import RunLoopTimeline
 
 /// A hang whose code has names.
 package struct SymbolicatedHang: Sendable {

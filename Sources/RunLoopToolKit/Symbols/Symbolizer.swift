@@ -3,7 +3,6 @@
 import CRunLoopSystem
 import CRunLoopTools
 import RunLoopLibC
-package import RunLoopTimeline
 
 /// A function of the user's, and where in its file.
 package struct CodePlace: Sendable, Hashable {
