@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
 import RunLoopLibC
 
 /// What the linker has noted in a program, so that two builds can be distinguished.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
 import RunLoopLibC
 
 /// What a program says about a file that has its debugging information.
