@@ -72,18 +72,6 @@ let package = Package(
       name: "RunLoopNetworkingFoundation",
       dependencies: ["RunLoopCore", "RunLoopFoundation", "RunLoopKit", "RunLoopNetworking", "RunLoopThreads"],
       swiftSettings: swiftSettings),
-    // The example of this name without its main function: the laboratory shows what it has in the main loop.
-    .target(
-      name: "RunLoopCatalog", dependencies: ["RunLoopCore", "RunLoopDisplay", "RunLoopTransactions"],
-      path: "Examples/Sources/ui-catalog", exclude: ["Program.swift"], swiftSettings: swiftSettings),
-    .target(
-      name: "RunLoopLab",
-      dependencies: [
-        "RunLoopLibC", "CRunLoopSystem", "CRunLoopTools", "RunLoopCore", "RunLoopDisplay", "RunLoopInstruments",
-        "RunLoopNetworking", "RunLoopPorts", "RunLoopThreads", "RunLoopToolKit", "RunLoopTransactions",
-        "RunLoopCatalog",
-      ],
-      swiftSettings: swiftSettings),
     // The socket of the agent, which C opens when the first loop is made, if the environment says so.
     .target(name: "CRunLoopAgent", dependencies: ["CRunLoopSystem"], cSettings: [.define("_GNU_SOURCE")]),
     .target(
@@ -100,7 +88,7 @@ let package = Package(
       ],
       swiftSettings: swiftSettings),
     .executableTarget(
-      name: "RunLoopTool", dependencies: ["RunLoopLibC", "RunLoopLab", "RunLoopToolKit"], swiftSettings: swiftSettings),
+      name: "RunLoopTool", dependencies: ["RunLoopLibC", "RunLoopToolKit"], swiftSettings: swiftSettings),
     // What follows is in no product: who depends on this package neither builds it nor meets its names.
     //
     // What the test targets have in common.
@@ -214,13 +202,6 @@ let package = Package(
       swiftSettings: swiftSettings),
     // Tests as anybody writes them, with one import.
     .testTarget(name: "PlainTests", dependencies: ["RunLoopKit", "RunLoopTesting"], swiftSettings: swiftSettings),
-    .testTarget(
-      name: "RunLoopLabTests",
-      dependencies: [
-        "RunLoopLab", "RunLoopCore", "RunLoopThreads", "RunLoopTool", "RunLoopToolKit", "CRunLoopSystem",
-        "CRunLoopTools",
-      ],
-      swiftSettings: swiftSettings),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import RunLoopLab
 import RunLoopLibC
 import RunLoopToolKit
 
-exit(RunLoopCommand.status(of: Array(CommandLine.arguments.dropFirst()), commands: ObservingCommands.all + [.lab]))
+exit(RunLoopCommand.status(of: Array(CommandLine.arguments.dropFirst())))

@@ -5,8 +5,9 @@
 // The stack is unwound by the tables that the compiler writes for exceptions. Frame pointers lead into code that does
 // not keep them, as the C library's first function of a thread, and what is read there may be anything.
 
-#include "CRunLoopTools.h"
+#include "CLaboratory.h"
 
+#include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -15,6 +16,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <unwind.h>
 
@@ -35,7 +37,7 @@ static _Unwind_Reason_Code note_frame(struct _Unwind_Context *context, void *arg
   return _URC_NO_REASON;
 }
 
-__attribute__((noinline)) int crlt_stack(uintptr_t *addresses, int capacity) {
+__attribute__((noinline)) int lab_stack(uintptr_t *addresses, int capacity) {
   walk walk = {
     .addresses = addresses, .first = (uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)),
     .capacity = capacity};
@@ -43,7 +45,7 @@ __attribute__((noinline)) int crlt_stack(uintptr_t *addresses, int capacity) {
   return walk.count;
 }
 
-struct crlt_symbols {
+struct lab_symbols {
   ElfW(Sym) *symbols;
   size_t count;
   char *names;
@@ -86,7 +88,7 @@ static int read_base(int file, uint64_t size_of_file, const ElfW(Ehdr) *header, 
 
 // The table of a kind: SHT_SYMTAB has all functions, SHT_DYNSYM those that are exported.
 static int read_table(
-  int file, uint64_t size_of_file, const ElfW(Shdr) *sections, size_t count, uint32_t kind, crlt_symbols *symbols) {
+  int file, uint64_t size_of_file, const ElfW(Shdr) *sections, size_t count, uint32_t kind, lab_symbols *symbols) {
   for (size_t index = 0; index < count; index++) {
     const ElfW(Shdr) *table = &sections[index];
     if (table->sh_type != kind || table->sh_entsize != sizeof(ElfW(Sym)) || table->sh_link >= count) continue;
@@ -105,12 +107,12 @@ static int read_table(
   return 0;
 }
 
-crlt_symbols *crlt_symbols_read(const char *path) {
+lab_symbols *lab_symbols_read(const char *path) {
   int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (file < 0) return NULL;
   struct stat status;
   ElfW(Shdr) *sections = NULL;
-  crlt_symbols *symbols = calloc(1, sizeof *symbols);
+  lab_symbols *symbols = calloc(1, sizeof *symbols);
   ElfW(Ehdr) header;
   int is_read = 0;
   if (symbols && fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size >= (off_t)sizeof header &&
@@ -127,18 +129,18 @@ crlt_symbols *crlt_symbols_read(const char *path) {
   free(sections);
   close(file);
   if (is_read) return symbols;
-  crlt_symbols_free(symbols);
+  lab_symbols_free(symbols);
   return NULL;
 }
 
-void crlt_symbols_free(crlt_symbols *symbols) {
+void lab_symbols_free(lab_symbols *symbols) {
   if (!symbols) return;
   free(symbols->symbols);
   free(symbols->names);
   free(symbols);
 }
 
-const char *crlt_symbols_find(const crlt_symbols *symbols, uint64_t distance) {
+const char *lab_symbols_find(const lab_symbols *symbols, uint64_t distance) {
   uint64_t address = symbols->base + distance;
   for (size_t index = 0; index < symbols->count; index++) {
     const ElfW(Sym) *symbol = &symbols->symbols[index];
@@ -150,4 +152,28 @@ const char *crlt_symbols_find(const crlt_symbols *symbols, uint64_t distance) {
   return NULL;
 }
 
-uint64_t crlt_program_address(void) { return getauxval(AT_PHDR); }
+int lab_image_find(uint64_t address, lab_image *image) {
+  Dl_info found, program;
+  if (!dladdr((void *)(uintptr_t)address, &found) || !found.dli_fname) return 0;
+  image->base = (uint64_t)(uintptr_t)found.dli_fbase;
+  image->symbol = found.dli_sname;
+  // The path that the program was started by may be relative to a directory that was another one then.
+  int is_program = dladdr((void *)getauxval(AT_PHDR), &program) && program.dli_fbase == found.dli_fbase;
+  image->path = is_program ? "/proc/self/exe" : found.dli_fname;
+  return 1;
+}
+
+// Both are exported by Swift's standard library and declared in no header; the first gives the short names that
+// backtraces have.
+extern char *_swift_backtrace_demangle(const char *name, size_t length, char *buffer, size_t *size)
+    __attribute__((weak));
+extern char *swift_demangle(const char *name, size_t length, char *buffer, size_t *size, uint32_t flags)
+    __attribute__((weak));
+
+char *lab_demangle(const char *name) {
+  size_t length = strlen(name);
+  char *text = _swift_backtrace_demangle ? _swift_backtrace_demangle(name, length, NULL, NULL) : NULL;
+  return text || !swift_demangle ? text : swift_demangle(name, length, NULL, NULL, 0);
+}
+
+int32_t lab_thread_number(void) { return (int32_t)syscall(SYS_gettid); }

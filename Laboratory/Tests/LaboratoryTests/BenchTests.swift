@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CRunLoopSystem
-import CRunLoopTools
+import CLaboratory
 import Glibc
 import RunLoopCore
 import Testing
@@ -12,7 +11,7 @@ import struct Foundation.URL
 import class RunLoopCore.RunLoop
 import class RunLoopCore.Timer
 
-@testable import RunLoopLab
+@testable import LaboratoryKit
 
 @Suite("The bench")
 struct BenchTests {
@@ -51,21 +50,36 @@ struct BenchTests {
     #expect(empty.items(of: .default) == "sources0 (null), sources1 (null), observers (null), timers (null)")
   }
 
-  @Test("the call-out that is being made is the innermost, and none outside a run")
+  @Test("the call-out that is being made is the innermost run's, and none outside a run or in an observer's")
   func innermostCallOut() {
     let seen = Record()
     Bench().onLoop { rig in
       let timer = Timer(deadline: rig.now) { _ in
-        rig.loop.perform { seen.write(rig.trace.callOut) }
+        let observer = rig.observe(.entry) { _, _ in seen.write(currentCallOut()) }
+        rig.loop.perform { seen.write(currentCallOut()) }
         rig.loop.run(mode: .default, for: .zero)
-        seen.write(rig.trace.callOut)
+        observer.invalidate()
+        seen.write(currentCallOut())
       }
       rig.loop.add(timer, forMode: .default)
-      seen.write(rig.trace.callOut)
+      seen.write(currentCallOut())
       rig.loop.run(mode: .default, for: .seconds(1))
-      seen.write(rig.trace.callOut)
+      seen.write(currentCallOut())
     }
-    #expect(seen.text == "none block timer none")
+    #expect(seen.text == "none none block timer none")
+  }
+
+  @Test("a sleep takes time, and a wait that finds something ready is none")
+  func sleeps() {
+    let count = Bench().onLoop { rig in
+      let sleeps = rig.countSleeps()
+      rig.loop.add(Timer(deadline: rig.now) { _ in }, forMode: .default)
+      rig.loop.add(Timer(deadline: rig.now.advanced(by: .seconds(1))) { _ in }, forMode: .default)
+      rig.keepAlive()
+      rig.loop.run(mode: .default, for: .seconds(2))
+      return sleeps.count
+    }
+    #expect(count == 2)
   }
 
   @Test("a pipe gives what was written to it, and nothing before")
@@ -82,40 +96,40 @@ struct BenchTests {
 struct FunctionNameTests {
   /// What a file's table names at the place of a function of this process; nil if it cannot be read.
   private func name(of address: UInt64, in path: String) -> String? {
-    var code = crl_code()
-    guard crl_code_find(address, &code) != 0, let symbols = crlt_symbols_read(path) else { return nil }
-    defer { crlt_symbols_free(symbols) }
-    return crlt_symbols_find(symbols, address - code.base).map { String(cString: $0) }
+    var image = lab_image()
+    guard lab_image_find(address, &image) != 0, let symbols = lab_symbols_read(path) else { return nil }
+    defer { lab_symbols_free(symbols) }
+    return lab_symbols_find(symbols, address - image.base).map { String(cString: $0) }
   }
 
   @Test("a function of the C library is found in its file, and what is no file of a program has no symbols")
   func files() throws {
     let open = UInt64(UInt(bitPattern: try #require(dlsym(nil, "getenv"))))
-    var code = crl_code()
-    try #require(crl_code_find(open, &code) != 0)
-    #expect(name(of: open, in: String(cString: code.path)) == "getenv")
+    var image = lab_image()
+    try #require(lab_image_find(open, &image) != 0)
+    #expect(name(of: open, in: String(cString: image.path)) == "getenv")
     for path in ["/dev/null", "/", "/etc/passwd", "/nothing", ""] {
       #expect(name(of: open, in: path) == nil, "\(path)")
     }
     // Between functions, and behind the last.
-    let symbols = try #require(crlt_symbols_read(String(cString: code.path)))
-    defer { crlt_symbols_free(symbols) }
-    #expect(crlt_symbols_find(symbols, 0) == nil)
-    #expect(crlt_symbols_find(symbols, .max) == nil)
+    let symbols = try #require(lab_symbols_read(String(cString: image.path)))
+    defer { lab_symbols_free(symbols) }
+    #expect(lab_symbols_find(symbols, 0) == nil)
+    #expect(lab_symbols_find(symbols, .max) == nil)
   }
 
   @Test(
     "a file that is cut, or has anything in its head, is no program or has other names, and nothing is read beside it")
   func garbage() throws {
-    var code = crl_code()
+    var image = lab_image()
     let address = UInt64(UInt(bitPattern: try #require(dlsym(nil, "getenv"))))
-    try #require(crl_code_find(address, &code) != 0)
-    let whole = [UInt8](try Data(contentsOf: URL(fileURLWithPath: String(cString: code.path))))
+    try #require(lab_image_find(address, &image) != 0)
+    let whole = [UInt8](try Data(contentsOf: URL(fileURLWithPath: String(cString: image.path))))
     let path = NSTemporaryDirectory() + "/runloop-symbols-\(getpid())"
     defer { unlink(path) }
     for count in [0, 3, 16, 63, 64, 200, whole.count / 2, whole.count - 1] {
       try Data(whole.prefix(count)).write(to: URL(fileURLWithPath: path))
-      if count < whole.count / 2 { #expect(crlt_symbols_read(path) == nil, "\(count)") }
+      if count < whole.count / 2 { #expect(lab_symbols_read(path) == nil, "\(count)") }
       _ = name(of: address, in: path)
     }
     // Every number of the head and of the sections' list, as large as it can be.

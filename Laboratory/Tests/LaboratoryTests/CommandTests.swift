@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import RunLoopCore
-import RunLoopToolKit
 import Testing
 
-@testable import RunLoopLab
+@testable import LaboratoryKit
 
 @Suite("The command line")
 struct CommandTests {
@@ -24,13 +22,13 @@ struct CommandTests {
       complaints: complaints.lines.joined(separator: "\n"))
   }
 
-  private static func runloop(_ arguments: String...) -> Session {
-    capture { CommandStatus(rawValue: RunLoopCommand.status(of: arguments, commands: [.lab], output: $0)) ?? .failure }
+  private static func laboratory(_ arguments: String...) -> Session {
+    capture { LabCommand(output: $0).run(arguments) }
   }
 
   @Test("the laboratory prints its own usage, and runs nothing")
   func labUsage() {
-    let session = Self.runloop("lab", "D2", "--help")
+    let session = Self.laboratory("D2", "--help")
     #expect(session.status == .success)
     #expect(session.printed == LabCommand.usage)
   }
@@ -38,7 +36,7 @@ struct CommandTests {
   @Test("the experiments that are named run in the order given, each once, in either case")
   func some() async {
     await #expect(processExitsWith: .success) {
-      let session = CommandTests.runloop("lab", "D9", "d4", "D9")
+      let session = CommandTests.laboratory("D9", "d4", "D9")
       #expect(session.status == .success)
       let heads = session.printed.split(separator: "\n").filter { $0.hasPrefix("D") }.map { String($0.prefix(2)) }
       #expect(heads == ["D9", "D4"])
@@ -53,29 +51,29 @@ struct CommandTests {
 
   @Test("the list names every experiment and runs none")
   func list() {
-    let session = Self.runloop("lab", "--list")
+    let session = Self.laboratory("--list")
     #expect(session.status == .success)
     let lines = session.printed.split(separator: "\n")
     #expect(lines.map { String($0.prefix { $0 != " " }) } == Catalog.ids)
     #expect(lines.first == "A1   A one-shot thread in a local variable (Xiong, Yongzhen)")
-    #expect(Self.runloop("lab", "--list", "d16").printed == "D16  A timer that is not added (Xilankong)")
+    #expect(Self.laboratory("--list", "d16").printed == "D16  A timer that is not added (Xilankong)")
   }
 
   @Test("the log is printed on request only")
   func verbose() async {
     await #expect(processExitsWith: .success) {
       let line = "00:01:00.000  observer call-out -> name = afterWaiting"
-      #expect(CommandTests.runloop("lab", "D15", "--verbose").printed.contains(line))
-      #expect(!CommandTests.runloop("lab", "D15").printed.contains(line))
+      #expect(CommandTests.laboratory("D15", "--verbose").printed.contains(line))
+      #expect(!CommandTests.laboratory("D15").printed.contains(line))
       #expect(
-        CommandTests.runloop("lab", "--verbose", "D1").printed.contains(
+        CommandTests.laboratory("--verbose", "D1").printed.contains(
           "/// 8. The observers are told: the wait is over."))
     }
   }
 
   @Test("the letter of a group names all of its experiments, each once")
   func group() {
-    let session = Self.runloop("lab", "--list", "c", "C2", "D9")
+    let session = Self.laboratory("--list", "c", "C2", "D9")
     #expect(session.status == .success)
     let ids = session.printed.split(separator: "\n").map { String($0.prefix { $0 != " " }) }
     #expect(ids == Catalog.ids.filter { $0.hasPrefix("C") } + ["D9"])
@@ -83,33 +81,33 @@ struct CommandTests {
 
   @Test("an unknown id names the nearest, and nothing runs")
   func unknownIDs() {
-    let session = Self.runloop("lab", "D4", "D19", "Q", "nothing")
+    let session = Self.laboratory("D4", "D19", "Q", "nothing")
     #expect(session.status == .usageError)
     #expect(session.printed.isEmpty)
     #expect(
       session.complaints.hasPrefix(
         """
-        runloop lab: no experiment "D19"; did you mean D18 or D17 or D16?
-        runloop lab: no experiment "Q"
-        runloop lab: no experiment "nothing"
-        "runloop lab --list" names the experiments
+        laboratory: no experiment "D19"; did you mean D18 or D17 or D16?
+        laboratory: no experiment "Q"
+        laboratory: no experiment "nothing"
+        "laboratory --list" names the experiments
         """))
   }
 
   @Test("an unknown option names the nearest, and nothing runs")
   func unknownOption() {
-    let session = Self.runloop("lab", "D4", "--verbos", "-x")
+    let session = Self.laboratory("D4", "--verbos", "-x")
     #expect(session.status == .usageError)
     #expect(session.printed.isEmpty)
-    #expect(session.complaints.hasPrefix("runloop lab: unknown option --verbos; did you mean --verbose?\n"))
+    #expect(session.complaints.hasPrefix("laboratory: unknown option --verbos; did you mean --verbose?\n"))
     #expect(session.complaints.contains("unknown option -x"))
   }
 
   @Test("options that contradict each other are a usage error", arguments: ["--json", "--verbose"])
   func contradiction(_ option: String) {
-    let session = Self.runloop("lab", "--list", option)
+    let session = Self.laboratory("--list", option)
     #expect(session.status == .usageError)
-    #expect(session.complaints.hasPrefix("runloop lab: --list goes with neither --json nor --verbose"))
+    #expect(session.complaints.hasPrefix("laboratory: --list goes with neither --json nor --verbose"))
   }
 }
 

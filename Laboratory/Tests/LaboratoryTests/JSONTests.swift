@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import RunLoopToolKit
 import Testing
 
-@testable import RunLoopLab
+@testable import LaboratoryKit
 
 @Suite("JSON reports")
 struct JSONTests {
@@ -13,9 +12,8 @@ struct JSONTests {
     await #expect(processExitsWith: .success) {
       let printed = Record()
       let complaints = Record()
-      _ = RunLoopCommand.status(
-        of: ["lab", "--json", "--verbose", "D2"], commands: [.lab],
-        output: Output(print: { printed.write($0) }, complain: { complaints.write($0) }))
+      let output = Output(print: { printed.write($0) }, complain: { complaints.write($0) })
+      _ = LabCommand(output: output).run(["--json", "--verbose", "D2"])
       let parsed = try JSONSerialization.jsonObject(with: Data(printed.lines.joined(separator: "\n").utf8))
       #expect((parsed as? [Any])?.count == 1)
       #expect(complaints.lines.dropFirst().first == "D2  00:00:01.000  kCFRunLoopRun… = 1 // finished")

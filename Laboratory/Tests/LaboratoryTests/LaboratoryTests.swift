@@ -4,7 +4,7 @@ import Foundation
 import RunLoopCore
 import Testing
 
-@testable import RunLoopLab
+@testable import LaboratoryKit
 
 /// The whole laboratory, and the experiments that need the main thread or leave records, in processes of their own.
 @Suite("The laboratory", .timeLimit(.minutes(20)))

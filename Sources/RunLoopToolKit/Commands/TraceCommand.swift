@@ -19,7 +19,9 @@ struct TraceCommand: ObservingCommand {
       --from FILE     reads a record that was kept, instead of a process: see "runloop record --help"
       --output FILE   .pftrace: for ui.perfetto.dev; .html: one page that needs nothing else
       --thread NAME   only the loop of the thread of that name
-      --json          prints {"file", "records", "loops", "edges", "hangs", "lost", "torn"}
+      --json          prints {"file", "records", "loops", "edges", "hangs", "lost", "torn", "causes":
+                      [{"from": {"tid", "thread", "kind"}, "to": {"tid", "thread", "kind"}, "count"}]}:
+                      what has caused which call-outs, and what was waited for; without a kind, a thread
 
     Exit status: 0, 1 if there is nothing to be read or the file cannot be written, 2 for arguments that make
     no sense.
@@ -121,7 +123,7 @@ struct TraceCommand: ObservingCommand {
       let document = JSON.object([
         ("file", .text(path)), ("records", .int(timeline.itemCount)), ("loops", .int(timeline.lanes.count)),
         ("edges", .int(timeline.edges.count)), ("hangs", .int(hangs)), ("lost", .int(timeline.lost)),
-        ("torn", .int(timeline.torn)),
+        ("torn", .int(timeline.torn)), ("causes", .list(timeline.causes.map(TraceCommand.json))),
       ])
       return output.print(document.line)
     }
@@ -137,6 +139,18 @@ struct TraceCommand: ObservingCommand {
     if timeline.lostCauses > 0 {
       output.print("\(timeline.lostCauses) causes are not known, as their records were overwritten")
     }
+  }
+}
+
+extension TraceCommand {
+  private static func json(_ cause: Timeline.CauseCount) -> JSON {
+    .object([("from", json(cause.from)), ("to", json(cause.to)), ("count", .int(cause.count))])
+  }
+
+  private static func json(_ doer: Timeline.Doer) -> JSON {
+    .object([
+      ("tid", .int(Int(doer.thread))), ("thread", .text(doer.name)), ("kind", .optional(doer.kind.map(KindName.of))),
+    ])
   }
 }
 

@@ -2,6 +2,7 @@
 
 import RunLoopCore
 import RunLoopDisplay
+import RunLoopTesting
 import RunLoopThreads
 
 /// An application on a pseudo-terminal, whose main loop is on virtual time, with the instruments around it.
@@ -12,7 +13,7 @@ final class ApplicationRig: ApplicationTrace {
   let application: Application
   let window: Window
   /// The loop's call-outs of sources, and the steps of the application, in order.
-  let steps = Record()
+  let steps: StepLog
   /// Whether the stages of the loop are among the steps.
   var writesStages = true
   /// A source that an experiment signals repeatedly.
@@ -21,6 +22,7 @@ final class ApplicationRig: ApplicationTrace {
   fileprivate init(_ rig: Rig, _ window: Window) {
     self.rig = rig
     self.window = window
+    steps = StepLog(rig.time.log)
     terminal = PseudoTerminal(width: 80, height: 24)
     application = Application(
       device: Terminal(input: terminal.application, output: terminal.application, name: "xterm-256color"),
@@ -51,7 +53,7 @@ final class ApplicationRig: ApplicationTrace {
 
   /// Writes a step of the experiment's own, with the kind of call-out in which it is made.
   func write(_ step: String) {
-    let word = "\(step):\(rig.trace.callOut)"
+    let word = "\(step):\(currentCallOut())"
     rig.note(word)
     steps.write(word)
   }
@@ -63,7 +65,7 @@ final class ApplicationRig: ApplicationTrace {
   func steps(mode: RunLoop.Mode = .default, after event: @escaping @MainActor @Sendable () -> Void) -> String {
     rig.loop.run(mode: mode, for: .milliseconds(100))
     terminal.read()
-    rig.time.at(.nanoseconds(rig.time.now.nanoseconds) + .milliseconds(10)) { [steps] in
+    rig.time.at(rig.time.elapsed + .milliseconds(10)) { [steps] in
       _ = steps.take()
       MainActor.assumeIsolated { event() }
     }
@@ -73,28 +75,43 @@ final class ApplicationRig: ApplicationTrace {
   }
 }
 
+/// The steps of an application among the call-outs of sources, as the log of its loop's time has them.
+struct StepLog: Sendable {
+  private let log: VirtualTimeLog
+
+  fileprivate init(_ log: VirtualTimeLog) { self.log = log }
+
+  func write(_ step: String) { log.write(step) }
+
+  /// The words of the steps, in order; other call-outs are not among them.
+  var lines: [String] {
+    log.callOuts.split(separator: " ").compactMap { word in
+      switch word {
+      case "S0": "source0"
+      case "S1": "source1"
+      case "B", "T", "M": nil
+      default: String(word)
+      }
+    }
+  }
+
+  /// The steps so far, or `none`; the log begins anew.
+  func take() -> String {
+    let lines = lines
+    log.clear()
+    return lines.isEmpty ? "none" : lines.joined(separator: " ")
+  }
+}
+
 extension Bench {
   /// Runs `body` with an application on a terminal, whose loop is the main loop meanwhile.
   ///
-  /// On the main thread.
+  /// The body is called by the application's loop, which it runs itself. On the main thread.
   @MainActor
   func onApplication(_ window: Window = Window(), _ body: (ApplicationRig) -> String) -> String {
     onMainStandIn { rig in
       let stage = ApplicationRig(rig, window)
-      rig.loop.setTraceHook { [steps = stage.steps] event in
-        rig.follow(event)
-        switch event.kind {
-        case .callOut(let kind) where kind == .source0 || kind == .source1: steps.write(kind.rawValue)
-        default: break
-        }
-      }
-      do {
-        try stage.application.start()
-      } catch {
-        return "\(error)"
-      }
-      defer { stage.application.finish() }
-      return body(stage)
+      return stage.application.run(on: rig.loop) { body(stage) }
     }
   }
 
@@ -103,21 +120,29 @@ extension Bench {
   /// On the main thread.
   @MainActor
   func onMainStandIn<Result>(_ body: (Rig) -> Result) -> Result {
-    let time = SteppedTime()
-    let loop = time.makeStandIn()
-    return Thread.withStandIn(loop, asMain: true) {
-      log.write("An application on a new terminal:")
-      let rig = Rig(time: time, loop: loop, trace: Trace(), log: log)
-      loop.setTraceHook { rig.follow($0) }
-      defer { loop.setTraceHook(nil) }
-      return body(rig)
-    }
+    log.write("An application on a new terminal:")
+    return onVirtualTime(body)
   }
 }
 
-extension Rig {
-  /// Notes what the loop did, and ends a run that stands still.
-  fileprivate func follow(_ event: RunLoop.TraceEvent) {
-    if trace.write(event) == .standsStill { time.advance(by: Rig.longerThanAnyRun) }
+extension Application {
+  /// Runs the application on a loop that has just been made, and `body` in its first call-out; what that returns, or
+  /// why there is no application.
+  func run(on loop: RunLoop, _ body: () -> String) -> String {
+    withoutActuallyEscaping(body) { body in
+      // The main thread's alone.
+      nonisolated(unsafe) var result = ""
+      nonisolated(unsafe) let body = body
+      loop.perform {
+        result = body()
+        MainActor.assumeIsolated { self.terminate() }
+      }
+      do {
+        try run()
+      } catch {
+        return "\(error)"
+      }
+      return result
+    }
   }
 }

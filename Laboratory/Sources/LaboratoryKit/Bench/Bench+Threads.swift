@@ -33,7 +33,7 @@ final class ThreadCount: Sendable {
   private let ids = Mutex<Set<Int32>>([])
 
   /// Notes the calling thread.
-  func note() { ids.withLock { _ = $0.insert(RunLoop.callingThreadID) } }
+  func note() { ids.withLock { _ = $0.insert(callingThread) } }
 
   var count: Int { ids.withLock { $0.count } }
 }

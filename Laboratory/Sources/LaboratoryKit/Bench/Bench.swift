@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopCore
+import RunLoopTesting
 
 /// Where experiments get their loops: real ones, on virtual time, each on a thread of its own; or the main loop; or
 /// threads that make theirs themselves, on real time.
@@ -12,15 +13,27 @@ struct Bench: Sendable {
 
   /// Runs `body` on a new thread with a new loop, and waits until both have ended.
   func onLoop<Result: Sendable>(_ body: @escaping @Sendable (Rig) -> Result) -> Result {
-    onVirtualTime { [log] time, loop in
+    onNewThread { [self] in
       log.write("A new loop:")
-      let trace = Trace()
-      loop.setTraceHook { event in
-        if trace.write(event) == .standsStill { time.advance(by: Rig.longerThanAnyRun) }
-      }
-      defer { loop.setTraceHook(nil) }
-      return body(Rig(time: time, loop: loop, trace: trace, log: log))
+      return onVirtualTime(body)
     }
+  }
+
+  /// Runs `body` on the calling thread, whose loop is another one meanwhile, on virtual time; on the main thread, it is
+  /// the main loop too.
+  func onVirtualTime<Result>(_ body: (Rig) -> Result) -> Result {
+    var result: Result?
+    do {
+      // A loop that makes passes indefinitely, or that nobody wakes, is stopped. What is seen then is not what the
+      // experiment requires.
+      try VirtualTime.onThisThread(realTimeLimit: meeting.patience) { time in
+        result = body(Rig(time: time, loop: .current, log: log))
+      }
+    } catch {
+      log.write("\(error)")
+    }
+    guard let result else { fatalError("the virtual time has not begun") }
+    return result
   }
 
   /// Whether the calling thread is the main thread, which ``onMainLoop(_:)`` needs.

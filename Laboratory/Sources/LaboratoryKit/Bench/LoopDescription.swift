@@ -46,6 +46,9 @@ struct LoopDescription: Sendable {
     return "\(count) (\(members.joined(separator: ", ")))"
   }
 
+  /// How many members a mode's set has.
+  func count(_ title: String, of mode: RunLoop.Mode) -> Int { Int(set(title, of: mode).prefix(while: \.isNumber)) ?? 0 }
+
   /// The sources, observers and timers of a mode.
   func items(of mode: RunLoop.Mode) -> String {
     ["sources0", "sources1", "observers", "timers"].map { "\($0) \(set($0, of: mode))" }.joined(separator: ", ")

@@ -15,6 +15,8 @@ final class LoopbackServer: Sendable {
   private let thread: ResidentThread
   private let listener: ListeningSocket
   private let connections = Found<[Socket]>([])
+  /// The connection on which `/parts` was asked for last.
+  private let waiting = Found<Socket?>(nil)
   /// The paths that were asked for, with the range if there is one.
   let requests = Record()
   /// How many connections the other side has ended.
@@ -23,7 +25,8 @@ final class LoopbackServer: Sendable {
   init(_ meeting: Meeting) throws {
     thread = try ResidentThread(name: "LoopbackServer")
     listener = try ListeningSocket(at: .loopback(port: 0))
-    let (loop, connections, requests, ended) = (thread.runLoop, connections, requests, ended)
+    let (loop, connections, waiting) = (thread.runLoop, connections, waiting)
+    let (requests, ended) = (requests, ended)
     listener.handler = { _, event in
       guard case .accepted(let socket) = event else { return }
       let input = Found("")
@@ -34,7 +37,7 @@ final class LoopbackServer: Sendable {
           while let end = input.value.firstRange(of: "\r\n\r\n") {
             let head = String(input.value[..<end.lowerBound])
             input.value = String(input.value[end.upperBound...])
-            Self.answer(head, socket, requests)
+            if Self.answer(head, socket, requests) == "/parts" { waiting.value = socket }
           }
           meeting.announce()
         case .ended:
@@ -50,13 +53,14 @@ final class LoopbackServer: Sendable {
     try loop.add(listener, forMode: .default)
   }
 
-  /// Sends what is missing of `/parts`, on the connection that was made last.
+  /// Sends what is missing of `/parts`, where it was asked for last.
   func sendRest() {
-    guard let socket = connections.value.last else { return }
+    guard let socket = waiting.value else { return }
     Self.send(String(Self.body.dropFirst(Self.body.count / 2)), socket)
   }
 
-  private static func answer(_ head: String, _ socket: Socket, _ requests: Record) {
+  /// Answers a request, and returns its path.
+  private static func answer(_ head: String, _ socket: Socket, _ requests: Record) -> String {
     let path = String(head.split(separator: " ").dropFirst().first ?? "")
     let range = head.split(separator: "\r\n").first { $0.lowercased().hasPrefix("range: bytes=") }
       .flatMap { Int($0.dropFirst("range: bytes=".count).dropLast()) }
@@ -77,17 +81,19 @@ final class LoopbackServer: Sendable {
     default:
       send("HTTP/1.1 200 OK\r\nSet-Cookie: lab=1\r\nContent-Length: \(body.count)\r\n\r\n\(body)", socket)
     }
+    return path
   }
 
   private static func send(_ text: String, _ socket: Socket) { _ = try? socket.write(text) }
 
-  func request(_ path: String) -> HTTP.Request {
-    HTTP.Request("http://127.0.0.1:\(listener.address.port ?? 0)\(path)")
-  }
+  func address(_ path: String) -> String { "http://127.0.0.1:\(listener.address.port ?? 0)\(path)" }
+
+  func request(_ path: String) -> HTTP.Request { HTTP.Request(address(path)) }
 
   func stop() {
     listener.invalidate()
     for socket in connections.value { socket.invalidate() }
+    waiting.value = nil
     thread.stop()
   }
 }

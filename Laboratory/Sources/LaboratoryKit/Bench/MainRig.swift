@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import RunLoopLibC
+import Glibc
 import RunLoopCore
 
 /// The main loop with the instruments around it, on real time.
@@ -8,10 +8,10 @@ import RunLoopCore
 /// Any thread; the loop is run on the main thread. It outlives every experiment: nothing is to be left in it.
 struct MainRig: Sendable {
   let loop: RunLoop
-  /// All that the loop did.
-  let trace = Trace()
   /// What the experiment says.
   let log: Record
+  /// How many times the loop has begun to look for what to serve, in the runs of this rig.
+  let passes = Tally()
   private let mainThread = pthread_self()
 
   /// How long a run may take before it is given up.
@@ -33,11 +33,11 @@ struct MainRig: Sendable {
   /// - Parameter isIdle: Called when the loop is about to sleep.
   @discardableResult
   func runOnce(isIdle: @escaping @Sendable () -> Void = {}) -> RunLoop.RunResult {
-    loop.setTraceHook { [trace] event in
-      _ = trace.write(event)
-      if event.kind == .activity(.beforeWaiting) { isIdle() }
+    let observer = RunLoop.Observer(activities: [.beforeTimers, .beforeWaiting], order: .max) { [passes] _, activity in
+      if activity == .beforeTimers { passes.add() } else { isIdle() }
     }
-    defer { loop.setTraceHook(nil) }
+    loop.add(observer, forMode: .default)
+    defer { observer.invalidate() }
     let result = loop.run(mode: .default, for: Self.patience, returnAfterSourceHandled: true)
     log.write("run(mode: .default) = \(result)")
     return result

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import RunLoopCore
+import RunLoopInstruments
 import RunLoopNetworking
 import RunLoopThreads
 
@@ -28,9 +30,13 @@ final class NetworkRig: Sendable {
     }
   }
 
+  /// What is asked here is on this machine, whatever proxy the environment names for the connections.
+  private static let isLocal = setenv("no_proxy", "127.0.0.1", 1) == 0
+
   private init(_ bench: Bench) throws {
+    _ = Self.isLocal
     self.bench = bench
-    loader = WatchedLoop(bench.meeting)
+    loader = WatchedLoop()
     server = try LoopbackServer(bench.meeting)
     var configuration = HTTP.Configuration()
     configuration.interceptors = [
@@ -62,6 +68,8 @@ final class NetworkRig: Sendable {
   func end() {
     client.stop(.immediately)
     server.stop()
+    // Foundation keeps the cookies of connections in a file of the user's.
+    Connections.forgetCookies(server.address("/"))
   }
 }
 
@@ -86,121 +94,36 @@ extension Outcome {
   }
 }
 
-/// A loop whose thread and call-outs are noted.
+/// A thread with a loop that is known by its number, and what it notes of itself.
 ///
 /// Any thread, but for ``watch()`` and ``note()``, which are the loop's own.
 final class WatchedLoop: Sendable {
   private let id = Found<Int32>(0)
   private let found = Found<RunLoop?>(nil)
-  private let kinds = Record()
-  private let open = Found<[String]>([])
-  private let sleeping = Found(false)
   /// In which call-outs the thread came by a place that notes it.
   let visits = Record()
-  private let meeting: Meeting
-
-  init(_ meeting: Meeting) { self.meeting = meeting }
 
   /// Watches the calling thread's loop from now on.
   func watch() {
     guard found.value == nil else { return }
-    id.value = RunLoop.callingThreadID
+    id.value = callingThread
     found.value = RunLoop.current
-    RunLoop.current.setTraceHook { [open, kinds, meeting, sleeping] event in
-      switch event.kind {
-      case .callOut(let callOut):
-        open.append(callOut.rawValue)
-        if kinds.lines.last != callOut.rawValue { kinds.write(callOut.rawValue) }
-      case .callOutEnded:
-        open.value = open.value.dropLast()
-        meeting.announce()
-      case .sleep:
-        sleeping.value = true
-        meeting.announce()
-      case .activity(.afterWaiting): sleeping.value = false
-      case .activity: break
-      }
-    }
   }
 
   /// Watches no more.
-  func unwatch() {
-    found.value?.setTraceHook(nil)
-    found.value = nil
-  }
+  func unwatch() { found.value = nil }
 
   /// Notes in which call-out the calling thread is.
-  func note() { visits.write(callOut) }
-
-  /// The innermost call-out that is being made, or `none`.
-  var callOut: String { open.value.last ?? "none" }
+  func note() { visits.write(currentCallOut()) }
 
   /// Whether the calling thread is the loop's.
-  var isHere: Bool { id.value == RunLoop.callingThreadID }
+  var isHere: Bool { id.value == callingThread }
 
   var threadID: Int32 { id.value }
   var description: String { found.value?.debugDescription ?? "" }
 
   /// Whether the loop waits.
-  var isAsleep: Bool { sleeping.value }
+  var isAsleep: Bool { LaboratoryKit.isAsleep(threadID) }
 
-  /// Whether call-outs of a kind have been made since ``forget()`` or ``forgetKinds()``.
-  func hasCalled(_ kind: String) -> Bool { kinds.lines.contains(kind) }
-
-  func forgetKinds() { _ = kinds.take() }
-
-  func forget() {
-    forgetKinds()
-    _ = visits.take()
-  }
-}
-
-/// A delegate of a connection that notes on which thread and in which kind of call-out it is called.
-final class WatchedDelegate: ConnectionDelegate {
-  let steps = Record()
-  private let place: @Sendable () -> String
-  private let meeting: Meeting
-  private let body = Found("")
-  let ends = Tally()
-  /// Called on the loop when the answer begins.
-  let onResponse: @Sendable () -> Void
-  let onEnd: @Sendable () -> Void
-
-  init(
-    _ meeting: Meeting, onResponse: @escaping @Sendable () -> Void = {}, onEnd: @escaping @Sendable () -> Void = {},
-    _ place: @escaping @Sendable () -> String
-  ) {
-    self.meeting = meeting
-    self.onResponse = onResponse
-    self.onEnd = onEnd
-    self.place = place
-  }
-
-  var received: String { body.value }
-
-  private func note(_ step: String) {
-    steps.write("\(step): \(place())")
-    meeting.announce()
-  }
-
-  func connection(storeCookiesOf response: HTTP.Response) { note("cookies") }
-
-  func connection(didReceive response: HTTP.Response) {
-    body.value = ""
-    note("response")
-    onResponse()
-  }
-
-  func connection(didReceive bytes: [UInt8]) {
-    body.value += String(decoding: bytes, as: UTF8.self)
-    // The body may come in parts.
-    if body.value == LoopbackServer.body { note("body") }
-    meeting.announce()
-  }
-
-  func connectionDidEnd(_ error: HTTP.Error?) {
-    ends.add()
-    note(error.map { $0.code.name } ?? "end")
-    onEnd()
-  }
+  func forget() { _ = visits.take() }
 }

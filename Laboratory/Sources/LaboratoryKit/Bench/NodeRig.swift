@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import RunLoopLibC
+import Glibc
 import RunLoopCore
 import RunLoopDisplay
 import RunLoopTransactions
@@ -44,11 +44,11 @@ final class NodeRig {
 
   /// Runs the loop until something is true, for which workers may be needed.
   func run(until isTrue: () -> Bool) {
-    let deadline = Tick.after(meeting.patience)
+    let deadline = ContinuousClock.now + meeting.patience
     repeat {
       runOnce()
       sched_yield()
-    } while !isTrue() && Tick.monotonicNow < deadline
+    } while !isTrue() && ContinuousClock.now < deadline
   }
 
   /// Adds observers that are called on the main actor with their orders.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import RunLoopLibC
+import Glibc
 
 /// Two connected descriptors, closed when they go: what is written to one is read from the other.
 ///
@@ -28,13 +28,13 @@ final class Pipe: Sendable {
 
   /// Writes one byte.
   func write() {
-    _ = RunLoopLibC.write(writing, [UInt8(7)], 1)
+    _ = Glibc.write(writing, [UInt8(7)], 1)
   }
 
   /// Reads the bytes that are there, at most sixteen, and says how many they were.
   @discardableResult
   func read() -> Int {
     var bytes = [UInt8](repeating: 0, count: 16)
-    return max(0, RunLoopLibC.read(reading, &bytes, bytes.count))
+    return max(0, Glibc.read(reading, &bytes, bytes.count))
   }
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CRunLoopSystem
-import RunLoopLibC
+import Glibc
 
 /// A terminal of the kernel's that an experiment opens: it types there, and reads what the application shows.
 ///
@@ -36,7 +35,7 @@ final class PseudoTerminal: Sendable {
   /// Types, and waits until the kernel has brought what was typed to the application's side.
   func type(_ bytes: String) {
     var bytes = bytes
-    let count = bytes.withUTF8 { RunLoopLibC.write(user, $0.baseAddress, $0.count) }
+    let count = bytes.withUTF8 { Glibc.write(user, $0.baseAddress, $0.count) }
     precondition(count == bytes.utf8.count, "the pseudo-terminal takes no input (error \(errno))")
     var arrival = pollfd(fd: application, events: Int16(POLLIN), revents: 0)
     while poll(&arrival, 1, -1) < 0, errno == EINTR {}
@@ -48,7 +47,7 @@ final class PseudoTerminal: Sendable {
     var bytes = [UInt8](repeating: 0, count: 65_536)
     var total = 0
     while true {
-      let count = RunLoopLibC.read(user, &bytes, bytes.count)
+      let count = Glibc.read(user, &bytes, bytes.count)
       guard count > 0 else { return total }
       total += count
     }

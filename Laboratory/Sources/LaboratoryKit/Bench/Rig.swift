@@ -1,37 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopCore
+import RunLoopTesting
 
 /// A loop under test with the instruments around it.
 ///
 /// To be used on the loop's own thread.
 struct Rig: Sendable {
   /// The loop's clock, which moves only when the loop sleeps or something takes its time.
-  let time: SteppedTime
+  ///
+  /// Its log has what the loop does.
+  let time: VirtualTime
   let loop: RunLoop
-  /// All that the loop did.
-  let trace: Trace
   /// What the experiment says.
   let log: Record
-
-  /// By how much the clock is moved to end a run that makes passes without end at one moment.
-  static let longerThanAnyRun = Duration.seconds(1_000_000)
 }
 
 // The clock.
 extension Rig {
   /// The whole seconds since the loop was made.
-  var seconds: Int { Int(time.now.nanoseconds / 1_000_000_000) }
+  var seconds: Int { Int(time.elapsed.components.seconds) }
 
   /// The moment of the loop's clock.
-  var now: SuspendingClock.Instant { time.now.instant }
+  var now: SuspendingClock.Instant { time.now }
 
   /// Writes a line of the experiment's log, with the virtual time before it.
   func note(_ line: String) {
-    let milliseconds = time.now.nanoseconds / 1_000_000
-    let clock = [milliseconds / 3_600_000, milliseconds / 60_000 % 60, milliseconds / 1000 % 60]
+    let (seconds, attoseconds) = time.elapsed.components
+    let clock = [seconds / 3600, seconds / 60 % 60, seconds % 60]
     let text = clock.map { padded($0, to: 2) }.joined(separator: ":")
-    log.write("\(text).\(padded(milliseconds % 1000, to: 3))  \(line)")
+    log.write("\(text).\(padded(attoseconds / 1_000_000_000_000_000, to: 3))  \(line)")
+  }
+
+  /// Calls a closure whenever the loop has slept until a later time, from now on and in the default mode.
+  ///
+  /// A wait that finds something ready takes no time, and is none. The closure is called after the stage of
+  /// afterWaiting has been written into the time's log.
+  func whenSlept(_ body: @escaping @Sendable () -> Void) {
+    let began = Found(Duration.zero)
+    observe(.beforeWaiting, order: .max) { [time] _, _ in began.value = time.elapsed }
+    observe(.afterWaiting, order: .min) { [time] _, _ in if time.elapsed > began.value { body() } }
+  }
+
+  /// Counts the sleeps of the loop from now on.
+  func countSleeps() -> Tally {
+    let sleeps = Tally()
+    whenSlept { sleeps.add() }
+    return sleeps
   }
 }
 

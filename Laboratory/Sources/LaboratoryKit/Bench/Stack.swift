@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CRunLoopSystem
-import CRunLoopTools
+import CLaboratory
+import Glibc
 import RunLoopCore
-import RunLoopLibC
 import Synchronization
 
 /// The functions on the calling thread's stack, innermost first, by the names in the program's symbol tables.
@@ -13,7 +12,7 @@ import Synchronization
 @inline(never)
 func stack() -> [String] {
   var addresses = [UInt](repeating: 0, count: deepestStack)
-  let count = crlt_stack(&addresses, Int32(deepestStack))
+  let count = lab_stack(&addresses, Int32(deepestStack))
   return addresses.prefix(Int(count)).compactMap { FunctionNames.shared.name(UInt64($0)) }
 }
 
@@ -22,12 +21,35 @@ private let deepestStack = 256
 
 /// The call-out functions among the functions of a stack, without their parameters, or `none`.
 func callOuts(in stack: [String]) -> String {
-  let names = stack.compactMap { function -> Substring? in
-    let name = function.prefix { $0 != "(" }.split(separator: " ").last ?? ""
-    return name.hasPrefix("runLoopIs") ? name : nil
-  }
+  let names = stack.compactMap(callOut)
   return names.isEmpty ? "none" : names.joined(separator: " < ")
 }
+
+/// The name of a function without its parameters, if it is one that a loop calls out by.
+private func callOut(_ function: String) -> Substring? {
+  let name = function.prefix { $0 != "(" }.split(separator: " ").last ?? ""
+  return name.hasPrefix("runLoopIs") ? name : nil
+}
+
+/// The kind of the call-out that the innermost run of the calling thread's loop is making, or `none`.
+///
+/// Observers' call-outs are not among them.
+@inline(never)
+func currentCallOut() -> String { kindOfCallOut(in: stack()) }
+
+/// The kind of the call-out that the innermost run of a stack is making, or `none`.
+func kindOfCallOut(in stack: [String]) -> String {
+  let functions = stack.prefix { !$0.contains("RunLoop.run(") }.compactMap(callOut).map(String.init)
+  // Work that is handed to a thread is a block of its own source.
+  if functions.contains("runLoopIsPerformingHandOffs") { return "source0" }
+  return functions.lazy.compactMap { kindsOfCallOuts[$0] }.first ?? "none"
+}
+
+private let kindsOfCallOuts = [
+  "runLoopIsCallingOutToABlock": "block", "runLoopIsCallingOutToAnExecutorJob": "block",
+  "runLoopIsCallingOutToASource0": "source0", "runLoopIsCallingOutToASource1": "source1",
+  "runLoopIsCallingOutToATimer": "timer", "runLoopIsServicingTheMainDispatchQueue": "mainQueue",
+]
 
 /// The part of a stack that is the loop's own: from the innermost call-out to the outermost run.
 func loopPart(of stack: [String]) -> ArraySlice<String> {
@@ -49,7 +71,7 @@ struct Caller: Sendable {
 @inline(never)
 func callers() -> [Caller] {
   var addresses = [UInt](repeating: 0, count: deepestStack)
-  let count = crlt_stack(&addresses, Int32(deepestStack))
+  let count = lab_stack(&addresses, Int32(deepestStack))
   // The first is this function, and the second the one that has called it.
   return addresses.prefix(Int(count)).dropFirst(2).map { address in
     let name = callOuts(in: [FunctionNames.shared.name(UInt64(address)) ?? ""])
@@ -69,13 +91,13 @@ final class FunctionNames: Sendable {
     private let symbols: OpaquePointer
 
     init?(_ path: String) {
-      guard let symbols = crlt_symbols_read(path) else { return nil }
+      guard let symbols = lab_symbols_read(path) else { return nil }
       self.symbols = symbols
     }
 
-    func name(at distance: UInt64) -> String? { crlt_symbols_find(symbols, distance).map { String(cString: $0) } }
+    func name(at distance: UInt64) -> String? { lab_symbols_find(symbols, distance).map { String(cString: $0) } }
 
-    deinit { crlt_symbols_free(symbols) }
+    deinit { lab_symbols_free(symbols) }
   }
 
   private struct State {
@@ -98,22 +120,15 @@ final class FunctionNames: Sendable {
   }
 
   private static func symbol(at address: UInt64, _ tables: inout [UInt64: Table?]) -> String? {
-    var code = crl_code()
-    guard crl_code_find(address, &code) != 0 else { return nil }
-    if tables[code.base] == nil { tables[code.base] = .some(Table(path(code))) }
-    if let table = tables[code.base] ?? nil { return table.name(at: address &- code.base) }
-    return code.symbol.map { String(cString: $0) }
-  }
-
-  /// The path of the program itself may be relative to a directory that was another when it was started.
-  private static func path(_ code: crl_code) -> String {
-    var program = crl_code()
-    let isProgram = crl_code_find(crlt_program_address(), &program) != 0 && program.base == code.base
-    return isProgram ? "/proc/self/exe" : String(cString: code.path)
+    var image = lab_image()
+    guard lab_image_find(address, &image) != 0 else { return nil }
+    if tables[image.base] == nil { tables[image.base] = .some(Table(String(cString: image.path))) }
+    if let table = tables[image.base] ?? nil { return table.name(at: address &- image.base) }
+    return image.symbol.map { String(cString: $0) }
   }
 
   private static func demangled(_ symbol: String) -> String {
-    guard let text = crlt_demangle(symbol, 0) else { return symbol }
+    guard let text = lab_demangle(symbol) else { return symbol }
     defer { free(text) }
     return String(cString: text)
   }

@@ -43,8 +43,12 @@ final class WatchedThread: Thread, @unchecked Sendable {
   }
 
   /// Ends a thread that would live forever.
+  ///
+  /// Where work was handed to the thread, its loop has a source for it that cannot be taken out, so that `run()`
+  /// continues. Such a thread exits in the middle of it: what its frames hold is not released.
   func end() {
     watch.cut()
+    if watch.rest() == .asleep { performSelector { Thread.exit() } }
     try? join(timeout: watch.bench.meeting.patience)
   }
 }
@@ -66,12 +70,13 @@ final class Watch: Sendable {
   private struct State {
     weak var loop: RunLoop?
     var threadID: Int32 = 0
-    var sleeps = 0
-    /// How often the loop had slept when it came to the last block.
-    var sleepsBefore: Int?
+    /// Whether the block that comes last has run.
+    var isThrough = false
     var hasReturned = false
     var isReleased = false
     var eventsTold = 0
+    /// Takes out of the loop what keeps it.
+    var cuts: [@Sendable () -> Void] = []
   }
 
   let bench: Bench
@@ -92,7 +97,7 @@ final class Watch: Sendable {
 // On the thread.
 extension Watch {
   fileprivate func run(_ body: (Watch) -> Void) {
-    state.withLock { $0.threadID = RunLoop.callingThreadID }
+    state.withLock { $0.threadID = callingThread }
     body(self)
     change { $0.hasReturned = true }
   }
@@ -100,13 +105,26 @@ extension Watch {
   /// The loop of the thread, made and watched from the first request on.
   var loop: RunLoop {
     let loop = RunLoop.current
-    guard state.withLock({ $0.loop }) == nil else { return loop }
     state.withLock { $0.loop = loop }
-    loop.setTraceHook { [self] event in
-      if event.word == "sleep" { change { $0.sleeps += 1 } }
-    }
     return loop
   }
+
+  /// A port that keeps the loop that it is added to, until the bench ends the thread.
+  func port() -> Port {
+    let port = Port()
+    whenCut { port.invalidate() }
+    return port
+  }
+
+  /// A source that keeps the loop that it is added to, until the bench ends the thread.
+  func source() -> RunLoop.Source {
+    let source = RunLoop.Source {}
+    whenCut { source.invalidate() }
+    return source
+  }
+
+  /// Calls a closure when the bench ends the thread: it takes out of the loop what keeps that.
+  func whenCut(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.cuts.append(body) } }
 
   /// Whether the bench ends the thread, as its own code does not.
   var isCut: Bool { isCutOff.load(ordering: .relaxed) }
@@ -116,7 +134,7 @@ extension Watch {
 extension Watch {
   /// Whether the calling thread is the one that is watched.
   var thread: String {
-    state.withLock { $0.threadID } == RunLoop.callingThreadID ? "its own thread" : "another thread"
+    state.withLock { $0.threadID } == callingThread ? "its own thread" : "another thread"
   }
 
   /// The thread's loop, as long as it is there.
@@ -134,16 +152,20 @@ extension Watch {
     return rest()
   }
 
-  private func rest() -> Rest {
-    bench.meeting.wait { state.withLock { $0.hasReturned || $0.sleeps > 0 } }
+  fileprivate func rest() -> Rest {
+    // Nobody announces that a loop sleeps.
+    bench.meeting.look { hasReturned || isAsleep }
     guard !hasReturned, let loop = state.withLock({ $0.loop }) else { return hasReturned ? .returned : .restless }
     // A block that comes after all else; when it has run and the loop sleeps, nothing is left.
-    state.withLock { $0.sleepsBefore = nil }
-    loop.perform(inModes: [.common]) { [self] in change { $0.sleepsBefore = $0.sleeps } }
-    let isAtRest = bench.meeting.wait {
-      state.withLock { $0.hasReturned || $0.sleeps > $0.sleepsBefore ?? .max }
-    }
+    state.withLock { $0.isThrough = false }
+    loop.perform(inModes: [.common]) { [self] in change { $0.isThrough = true } }
+    let isAtRest = bench.meeting.look { hasReturned || (state.withLock { $0.isThrough } && isAsleep) }
     return hasReturned ? .returned : isAtRest ? .asleep : .restless
+  }
+
+  private var isAsleep: Bool {
+    let (loop, thread) = state.withLock { ($0.loop, $0.threadID) }
+    return loop != nil && LaboratoryKit.isAsleep(thread)
   }
 
   /// Waits until the thread's object has gone; false if it does not go.
@@ -153,10 +175,15 @@ extension Watch {
     return bench.meeting.wait { state.withLock { $0.isReleased } }
   }
 
-  /// Lets the thread come to its end: its loop is not run any more, and its body should look at ``isCut``.
+  /// Lets the thread come to its end: what keeps its loop is taken out, and its body should look at ``isCut``.
   func cut() {
     isCutOff.store(true, ordering: .relaxed)
-    state.withLock { $0.loop }?.stopForGood()
+    let (loop, cuts) = state.withLock { state in
+      defer { state.cuts = [] }
+      return (state.loop, state.cuts)
+    }
+    for cut in cuts { cut() }
+    loop?.stop()
   }
 
   /// Stops the thread's loop, on the calling thread.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import RunLoopToolKit
-
-/// What `runloop lab` was asked for.
+/// What the laboratory was asked for.
 struct LabArguments: Sendable, Hashable {
   /// The ids of experiments, each once, in the order given; none: all.
   var ids: [String] = []
@@ -23,7 +21,7 @@ struct UsageError: Error, Hashable {
 extension LabArguments {
   private static let options = ["--list", "--verbose", "--json", "--help"]
 
-  /// Reads the arguments that follow `lab`.
+  /// Reads the arguments of the program.
   ///
   /// - Parameters:
   ///   - arguments: Options, ids of experiments, and letters of groups, in upper or lower case.

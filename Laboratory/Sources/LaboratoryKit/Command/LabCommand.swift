@@ -1,27 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopCore
-package import RunLoopToolKit
 
-extension Subcommand {
-  /// The laboratory, as a command of the tool.
-  package static let lab = Subcommand(
-    name: "lab", abstract: "puts the claims of five articles to the test on the real run loop"
-  ) {
-    LabCommand(output: $1).run($0).rawValue
-  }
-}
-
-/// `runloop lab`: runs the experiments and reports.
-struct LabCommand: Sendable {
+/// The program `laboratory`: runs the experiments and reports.
+package struct LabCommand: Sendable {
   let output: Output
 
+  /// Makes the command; where it writes is the standard output and error unless said otherwise.
+  package init(output: Output = .standard) { self.output = output }
+
   static let usage = """
-    usage: runloop lab [--list] [--verbose | --json] [experiment or group ...]
+    usage: laboratory [--list] [--verbose | --json] [experiment or group ...]
 
     Runs experiments that put the claims of five articles to the test on real run loops and
-    threads, many on virtual time: all of them, or the ones named, as in "runloop lab B7 D9", or
-    whole groups, as in "runloop lab E", which also prints the main loop of an application beside
+    threads, many on virtual time: all of them, or the ones named, as in "laboratory B7 D9", or
+    whole groups, as in "laboratory E", which also prints the main loop of an application beside
     one that an article prints.
 
       --list      names the experiments and runs none
@@ -37,14 +30,14 @@ struct LabCommand: Sendable {
     one does not, 2 for arguments that make no sense.
     """
 
-  /// Runs the command with the arguments that follow `lab`.
-  func run(_ arguments: [String]) -> CommandStatus {
+  /// Runs the program with its arguments.
+  package func run(_ arguments: [String]) -> CommandStatus {
     let request: LabArguments
     do {
       request = try LabArguments(arguments, known: Catalog.ids)
     } catch {
-      for message in error.messages { output.complain("runloop lab: \(message)") }
-      output.complain("\"runloop lab --list\" names the experiments, \"runloop lab --help\" the options.")
+      for message in error.messages { output.complain("laboratory: \(message)") }
+      output.complain("\"laboratory --list\" names the experiments, \"laboratory --help\" the options.")
       return .usageError
     }
     if request.wantsHelp {

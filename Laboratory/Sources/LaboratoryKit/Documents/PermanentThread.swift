@@ -37,7 +37,7 @@ final class PermanentThread: Sendable {
     let parts = Parts(reached)
     let thread = WatchedThread(on: bench, name: "innerThread") { watch in
       watch.events.write("begin")
-      watch.loop.add(RunLoop.Source {}, forMode: .default)
+      watch.loop.add(watch.source(), forMode: .default)
       reached(.beforeRun)
       switch variant {
       case .flag:

@@ -49,7 +49,7 @@ struct ResidentByPort: Experiment {
     let thread = WatchedThread(on: bench, name: "AFNetworking") { watch in
       watch.events.write("networkRequestThreadEntryPoint")
       let runLoop = watch.loop
-      runLoop.add(Port(), forMode: .default)
+      runLoop.add(watch.port(), forMode: .default)
       runLoop.run()
       watch.events.write("the-line-after-run")
     }

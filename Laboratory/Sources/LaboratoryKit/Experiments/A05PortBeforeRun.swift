@@ -27,12 +27,12 @@ struct PortBeforeRun: Experiment {
         life(bench) { watch in
           watch.loop.run()
           watch.events.write("run-returned")
-          watch.loop.add(Port(), forMode: .default)
+          watch.loop.add(watch.port(), forMode: .default)
         }, requires: "run-returned; returned; a task is refused, as thread \"MyThread\" has finished")
       outcome.observe(
         "the port is added before the run",
         life(bench) { watch in
-          watch.loop.add(Port(), forMode: .default)
+          watch.loop.add(watch.port(), forMode: .default)
           watch.loop.run()
           if !watch.isCut { watch.events.write("run-returned") }
         }, requires: "none; asleep; a task is accepted")

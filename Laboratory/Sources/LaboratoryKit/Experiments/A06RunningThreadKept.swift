@@ -32,7 +32,7 @@ struct RunningThreadKept: Experiment {
   private func viewDidLoad(_ bench: Bench) -> Watch {
     let thread = WatchedThread(on: bench) { watch in
       watch.events.write("doInitThread")
-      watch.loop.add(Port(), forMode: .default)
+      watch.loop.add(watch.port(), forMode: .default)
       watch.loop.run()
       watch.events.write("end-of-run")
     }

@@ -34,7 +34,7 @@ struct OneThreadOnly: Experiment {
           watch.events.write("run")
         }
         watch.loop.add(observer, forMode: .default)
-        watch.loop.add(Port(), forMode: .default)
+        watch.loop.add(watch.port(), forMode: .default)
         watch.loop.run()
       }
       thread.start()

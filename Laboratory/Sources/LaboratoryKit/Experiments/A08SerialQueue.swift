@@ -35,14 +35,14 @@ struct SerialQueue: Experiment {
       bench.log.write("myQueue: \(ran.text)")
       outcome.observe("ten blocks of the queue, in order", ran.take(), requires: "1 2 3 4 5 6 7 8 9 10")
 
-      let caller = RunLoop.callingThreadID
-      let isCallers = queue.sync { RunLoop.callingThreadID == caller }
+      let caller = callingThread
+      let isCallers = queue.sync { callingThread == caller }
       outcome.observe(
         "a block of the queue that is waited for runs on", isCallers ? "the caller's thread" : "another thread",
         requires: "the caller's thread")
 
       let thread = WatchedThread(on: bench) { watch in
-        watch.loop.add(Port(), forMode: .default)
+        watch.loop.add(watch.port(), forMode: .default)
         watch.loop.run()
       }
       thread.start()

@@ -30,7 +30,7 @@ struct TurnPerEvent: Experiment {
       }
       let thread = WatchedThread(on: bench, events: events) { watch in
         let runLoop = watch.loop
-        runLoop.add(Port(), forMode: .default)
+        runLoop.add(watch.port(), forMode: .default)
         while !isOver.isSet, !watch.isCut,
           runLoop.run(mode: .default, for: .infinity, returnAfterSourceHandled: true) != .finished
         {

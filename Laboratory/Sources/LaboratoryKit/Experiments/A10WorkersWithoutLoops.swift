@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import Glibc
 import RunLoopCore
 import RunLoopThreads
 
@@ -33,24 +34,24 @@ struct WorkersWithoutLoops: Experiment {
         "ten blocks of a serial queue find", loops(DispatchQueue(label: "myQueue"), bench),
         requires: "a loop: 0, none: 10")
       outcome.observe(
-        "a block that asks for the loop of its thread gets one", onWorker(.global()) { ask(bench) },
+        "a block that asks for the loop of its thread gets one", onWorker(.global(), keepsIt: true) { ask(bench) },
         requires: "timers: 0, sources: 0, and a run of it is finished, observers called: no")
       return outcome
     }
   }
 
   private func loops(_ queue: DispatchQueue, _ bench: Bench) -> String {
-    let found = (1...10).map { _ in onWorker(queue) { RunLoop.currentIfMade != nil } }
+    let found = (1...10).map { _ in onWorker(queue) { hasLoop } }
     for hasLoop in found { bench.log.write("\(queue.label): \(hasLoop ? "a thread with a loop" : "a thread without")") }
     return "a loop: \(found.count { $0 }), none: \(found.count { !$0 })"
   }
 
   private func ask(_ bench: Bench) -> String {
-    // The worker is lent: it is returned without a loop.
-    defer { RunLoop.giveUpCurrent() }
     let loop = RunLoop.current
     let calls = Record()
-    let (timers, sources) = loop.itemCounts
+    let items = LoopDescription(of: loop, names: [])
+    let timers = items.count("timers", of: .default)
+    let sources = items.count("sources0", of: .default) + items.count("sources1", of: .default)
     loop.add(RunLoop.Observer(activities: .all) { _, activity in calls.write(activity.name) }, forMode: .default)
     let result = loop.run(mode: .default, for: bench.meeting.patience)
     return """
@@ -60,11 +61,20 @@ struct WorkersWithoutLoops: Experiment {
   }
 
   /// Runs a block on a thread of a queue, while the calling thread waits.
-  private func onWorker<Result: Sendable>(_ queue: DispatchQueue, _ body: @escaping @Sendable () -> Result) -> Result {
-    let group = DispatchGroup()
+  ///
+  /// - Parameter keepsIt: Whether the thread runs nothing else afterwards. It has a loop then, which blocks of other
+  ///   experiments would find.
+  private func onWorker<Result: Sendable>(
+    _ queue: DispatchQueue, keepsIt: Bool = false, _ body: @escaping @Sendable () -> Result
+  ) -> Result {
     let result = Found<Result?>(nil)
-    queue.async(group: group) { result.value = body() }
-    group.wait()
+    let hasRun = DispatchSemaphore(value: 0)
+    queue.async {
+      result.value = body()
+      hasRun.signal()
+      if keepsIt { while true { pause() } }
+    }
+    hasRun.wait()
     guard let value = result.value else { preconditionFailure("the block has not run") }
     return value
   }

@@ -49,7 +49,7 @@ struct RunCannotBeStopped: Experiment {
       watch.events.write("begin")
       let observer = RunLoop.Observer(activities: .entry) { _, _ in watch.events.write("turn") }
       watch.loop.add(observer, forMode: .default)
-      watch.loop.add(Port(), forMode: .default)
+      watch.loop.add(watch.port(), forMode: .default)
       run(watch.loop)
       if !watch.isCut { watch.events.write("end") }
     }

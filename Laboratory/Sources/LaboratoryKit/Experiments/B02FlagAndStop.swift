@@ -63,7 +63,7 @@ struct FlagAndStop: Experiment {
   private func start(_ bench: Bench, _ stopped: Flag) -> WatchedThread {
     let thread = WatchedThread(on: bench, name: "MJThread") { watch in
       watch.events.write("begin")
-      watch.loop.add(Port(), forMode: .default)
+      watch.loop.add(watch.port(), forMode: .default)
       while !stopped.isSet, !watch.isCut {
         watch.loop.run(mode: .default, for: .infinity, returnAfterSourceHandled: true)
       }

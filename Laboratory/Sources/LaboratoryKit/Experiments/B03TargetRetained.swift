@@ -72,7 +72,7 @@ private final class ViewController: Sendable {
     start(
       WatchedThread(on: bench, name: "MJThread") { [weak self] watch in
         watch.events.write(self == nil ? "begin-without-owner" : "begin")
-        watch.loop.add(Port(), forMode: .default)
+        watch.loop.add(watch.port(), forMode: .default)
         watch.loop.run()
       })
   }
@@ -85,7 +85,7 @@ private final class ViewController: Sendable {
 
   private func run(_ watch: Watch) {
     watch.events.write("begin")
-    watch.loop.add(Port(), forMode: .default)
+    watch.loop.add(watch.port(), forMode: .default)
     watch.loop.run()
   }
 }

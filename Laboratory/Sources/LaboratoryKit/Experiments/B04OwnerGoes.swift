@@ -48,8 +48,7 @@ struct OwnerGoes: Experiment {
     let rest = watch.settle()
     if rest == .returned { watch.waitForRelease() }
     let description = "\(watch.events.text); \(rest.rawValue); thread \(weakThread.state)"
-    watch.cut()
-    watch.waitForRelease()
+    weakThread.object?.end()
     return description
   }
 }
@@ -64,7 +63,7 @@ private final class Owner: Sendable {
     let stopped = bench.flag()
     thread = WatchedThread(on: bench, name: "XWThread") { watch in
       watch.events.write("begin")
-      watch.loop.add(Port(), forMode: .default)
+      watch.loop.add(watch.port(), forMode: .default)
       if inRun {
         watch.loop.run()
       } else {

@@ -234,7 +234,7 @@ private final class Controller: Sendable {
     stopped = bench.flag()
     thread = WatchedThread(on: bench, name: "MJThread") { watch in
       watch.events.write("begin")
-      watch.loop.add(Port(), forMode: .default)
+      watch.loop.add(watch.port(), forMode: .default)
       // A message to nil answers NO.
       while !watch.isCut, !(weakSelf.object?.stopped.isSet ?? false) {
         watch.events.write("turn")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopCore
+import RunLoopTesting
 
 /// B8: whether a run ends when its items are gone.
 struct LastItemGoes: Experiment {

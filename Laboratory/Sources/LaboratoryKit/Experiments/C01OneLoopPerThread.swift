@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopCore
+import RunLoopInstruments
 import RunLoopThreads
 
 /// C1: a thread and its loop.
@@ -63,7 +64,7 @@ private final class Subject: Sendable {
     let hasAsked = bench.flag()
     let findings = Found(Findings())
     thread = WatchedThread(on: bench) { watch in
-      let hadLoop = RunLoop.currentIfMade != nil
+      let hadLoop = hasLoop
       findings.value = Findings(hadLoop: hadLoop, loops: [RunLoop.current, RunLoop.current])
       watch.events.write("asked")
       hasAsked.set()
@@ -81,7 +82,9 @@ private final class Subject: Sendable {
 
   var again: RunLoop? { findings.value.loops.last }
 
-  var isListed: String { loop.map(RunLoopRegistry.shared.contains) == true ? "yes" : "no" }
+  var isListed: String {
+    Instruments.loops.contains { $0.thread == thread.watch.threadNumber } ? "yes" : "no"
+  }
 
   func isSame(_ first: RunLoop?, _ second: RunLoop?) -> String { first != nil && first === second ? "yes" : "no" }
 

@@ -27,7 +27,7 @@ struct OwnLoopOnly: Experiment {
       let loops = Found<[RunLoop]>([])
       let thread = WatchedThread(on: bench) { watch in
         loops.value = [watch.loop, RunLoop.main]
-        watch.loop.add(Port(), forMode: .default)
+        watch.loop.add(watch.port(), forMode: .default)
         watch.loop.run()
       }
       thread.start()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopCore
+import RunLoopTesting
 
 /// D1: the ten steps, as the loop's own trace has them.
 struct TenSteps: Experiment {
@@ -87,27 +88,44 @@ struct TenSteps: Experiment {
   }
 
   private func runAndTell(_ rig: Rig) -> String {
+    rig.whenSlept { rig.time.log.write("sleep") }
     let result = rig.loop.run(mode: .default, for: .seconds(10))
-    for event in rig.trace.events { if let comment = comment(on: event.kind) { rig.log.write(comment) } }
+    let steps = Step.all(in: rig.time.log.text)
+    for step in steps { rig.log.write(step.comment) }
     rig.note("The run has ended: \(result).")
-    return "\(rig.trace.text): \(result)"
+    return "\(steps.map(\.rawValue).joined(separator: " ")): \(result)"
+  }
+}
+
+/// What a pass does, by the names that Core Foundation has for it.
+private enum Step: String {
+  case entry, beforeTimers, beforeSources, block, source0, beforeWaiting, sleep, afterWaiting, timer, source1, exit
+
+  /// The steps of a time's log, in which the loop's sleeps stand behind the stages that follow them.
+  static func all(in log: String) -> [Step] {
+    let letters: [Substring: Step] = [
+      "E": .entry, "BT": .beforeTimers, "BS": .beforeSources, "B": .block, "S0": .source0, "BW": .beforeWaiting,
+      "sleep": .sleep, "AW": .afterWaiting, "T": .timer, "S1": .source1, "X": .exit,
+    ]
+    var steps = log.split(separator: " ").compactMap { letters[$0] }
+    for index in steps.indices where steps[index] == .sleep && index > 0 { steps.swapAt(index - 1, index) }
+    return steps
   }
 
-  /// What the articles write beside each step, as far as it is right, and the phase that our article and code call so.
-  private func comment(on kind: RunLoop.TraceEvent.Kind) -> String? {
-    switch kind {
-    case .activity(.entry): "/// 1. The observers are told: the run begins."
-    case .activity(.beforeTimers): "/// 2. The observers are told: before timers. No timer runs yet. (Phase 2.)"
-    case .activity(.beforeSources): "/// 3. The observers are told: before sources. (Phase 3.)"
-    case .callOut(.block): "///    A block runs. (Phase 4, 6 or 12.)"
-    case .callOut(.source0): "/// 4. A source0 is performed. (Phase 5.)"
-    case .activity(.beforeWaiting): "/// 6. The observers are told: about to wait. (Phase 8.)"
+  /// What the articles write beside the step, as far as it is right, and the phase that our article and code call so.
+  var comment: String {
+    switch self {
+    case .entry: "/// 1. The observers are told: the run begins."
+    case .beforeTimers: "/// 2. The observers are told: before timers. No timer runs yet. (Phase 2.)"
+    case .beforeSources: "/// 3. The observers are told: before sources. (Phase 3.)"
+    case .block: "///    A block runs. (Phase 4, 6 or 12.)"
+    case .source0: "/// 4. A source0 is performed. (Phase 5.)"
+    case .beforeWaiting: "/// 6. The observers are told: about to wait. (Phase 8.)"
     case .sleep: "/// 7. The thread sleeps. (Phase 9.)"
-    case .activity(.afterWaiting): "/// 8. The observers are told: the wait is over. (Phase 10.)"
-    case .callOut(.timer): "/// 9. A timer is due and fires. (Phase 11.)"
-    case .callOut(.source1): "/// 9. A source1 has a message, which is received. (Phase 11.)"
-    case .activity(.exit): "/// 10. The observers are told: the run ends."
-    default: nil
+    case .afterWaiting: "/// 8. The observers are told: the wait is over. (Phase 10.)"
+    case .timer: "/// 9. A timer is due and fires. (Phase 11.)"
+    case .source1: "/// 9. A source1 has a message, which is received. (Phase 11.)"
+    case .exit: "/// 10. The observers are told: the run ends."
     }
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopCore
+import RunLoopTesting
 
 /// D2: the four ways in which a run ends.
 struct RunResults: Experiment {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopCore
+import RunLoopTesting
 
 /// D8: who wakes the loop.
 struct SignalAndWake: Experiment {
@@ -94,7 +95,7 @@ struct SignalAndWake: Experiment {
 
   /// The kind of the call-out that is being made, and when.
   private func callOut(_ rig: Rig) -> String {
-    let callOut = rig.trace.callOut
+    let callOut = currentCallOut()
     rig.note("call-out: \(callOut)")
     return "\(callOut) at \(rig.seconds) s"
   }

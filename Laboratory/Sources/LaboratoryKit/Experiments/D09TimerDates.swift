@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopCore
+import RunLoopTesting
 
 /// D9: what becomes of the dates that a busy loop misses, and what a tolerance is good for.
 struct TimerDates: Experiment {
@@ -59,7 +60,7 @@ struct TimerDates: Experiment {
       rig.time.at(.seconds(start * 60)) {
         rig.loop.perform {
           rig.note("a long task begins")
-          rig.time.advance(by: .seconds((end - start) * 60))
+          rig.time.spend(.seconds((end - start) * 60))
           rig.note("the long task has ended")
         }
       }
@@ -72,6 +73,7 @@ struct TimerDates: Experiment {
   private func wakeUps(_ bench: Bench, tolerance: Double) -> String {
     bench.onLoop { rig in
       let lateness = Record()
+      let sleeps = rig.countSleeps()
       for offset in [10, 20, 30] {
         let first = rig.now.advanced(by: .seconds(offset))
         let timer = Timer(deadline: first, interval: .seconds(60)) { timer in
@@ -86,7 +88,7 @@ struct TimerDates: Experiment {
       let latest = lateness.lines.compactMap { Int($0) }.max() ?? -1
       // The last sleep is ended by the run's own deadline.
       return """
-        \(lateness.count) fires at \(rig.time.sleepCount - 1) wake-ups, \
+        \(lateness.count) fires at \(sleeps.count - 1) wake-ups, \
         \(rig.loop.statistics.savedWakeUps) saved, up to \(latest) s late
         """
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopCore
+import RunLoopTesting
 
 /// D10: what observers see, in which order, and that they can be removed at any time.
 struct ObserverOrder: Experiment {

@@ -51,7 +51,7 @@ struct CallOutNames: Experiment {
         rig.loop.add(timer, forMode: .default)
       }, requires: "runLoopIsCallingOutToAnObserver < runLoopIsCallingOutToATimer")
     outcome.observe(
-      "outside every call-out, on the same thread", bench.onLoop { _ in RunLoopLab.callOuts(in: stack()) },
+      "outside every call-out, on the same thread", bench.onLoop { _ in LaboratoryKit.callOuts(in: stack()) },
       requires: "none")
     return outcome
   }
@@ -64,7 +64,7 @@ struct CallOutNames: Experiment {
       let found = Record()
       prepare(rig) {
         let stack = stack()
-        found.write(RunLoopLab.callOuts(in: stack))
+        found.write(LaboratoryKit.callOuts(in: stack))
         rig.note("the stack of the loop:")
         for function in loopPart(of: stack) { rig.log.write("  \(function)") }
       }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopCore
+import RunLoopTesting
 import Synchronization
 
 /// D12: what a loop says of itself.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
-import RunLoopLibC
+import Glibc
 import RunLoopCore
+import RunLoopTesting
 import RunLoopThreads
 
 /// D14: what is behind performing later, and performing on another thread.
@@ -90,7 +91,7 @@ struct DelayedAndPosted: Experiment {
     bench.onLoop { rig in
       let ran = Record()
       _ = Timer.scheduledTimer(withTimeInterval: 2, repeats: false) { _ in ran.write(callOut(rig)) }
-      rig.time.advance(by: .seconds(seconds))
+      rig.time.spend(.seconds(seconds))
       let before = ran.take()
       rig.note("the loop runs")
       rig.loop.run(mode: .default, for: .seconds(10))
@@ -125,7 +126,7 @@ struct DelayedAndPosted: Experiment {
     let (loop, token) = bench.onLoop { rig in
       let object = Thread.current
       let token = onNewThread { try? object.perform { ran.write(callOut(rig)) } }
-      rig.time.advance(by: .seconds(10))
+      rig.time.spend(.seconds(10))
       rig.note("the thread ends")
       return (rig.loop, token)
     }
@@ -135,7 +136,7 @@ struct DelayedAndPosted: Experiment {
 
   /// The kind of the call-out that is being made, and when.
   private func callOut(_ rig: Rig) -> String {
-    let callOut = rig.trace.callOut
+    let callOut = currentCallOut()
     rig.note("call-out: \(callOut)")
     return "at \(rig.seconds) s in \(callOut)"
   }

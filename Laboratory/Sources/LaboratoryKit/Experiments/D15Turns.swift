@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopCore
+import RunLoopTesting
 
 /// D15: the experiment of Xilankong, which watches the loop go to sleep and wake.
 struct Turns: Experiment {
@@ -62,6 +63,7 @@ struct Turns: Experiment {
   ) -> String {
     bench.onLoop { rig in
       let stages = Record()
+      let sleeps = rig.countSleeps()
       for activity in [RunLoop.Activity.beforeWaiting, .afterWaiting] {
         rig.observe(activity, mode: .common) { _, activity in
           rig.note("observer call-out -> name = \(activity.name)")
@@ -72,7 +74,7 @@ struct Turns: Experiment {
       rig.loop.run(mode: .default, for: duration)
       let lines = stages.lines
       let turns = zip(lines, lines.dropFirst()).count { $0 == "afterWaiting" && $1 == "beforeWaiting" }
-      return "turns: \(turns), sleeps: \(rig.time.sleepCount)"
+      return "turns: \(turns), sleeps: \(sleeps.count)"
     }
   }
 }

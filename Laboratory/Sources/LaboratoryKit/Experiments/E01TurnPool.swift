@@ -70,7 +70,7 @@ struct AutoreleasePool: Experiment {
       TurnPool.install(in: rig.loop)
       for order in [-2_147_483_648, -2_147_483_646, 2_147_483_647] {
         rig.observe(.entry, order: order) { observer, _ in
-          let count = TurnPool.counts(of: rig.loop).open
+          let count = TurnPool.current == nil ? 0 : 1
           rig.note("entry, order = \(observer.order): \(count) open")
           open.write("\(count)")
         }
@@ -122,9 +122,16 @@ struct AutoreleasePool: Experiment {
 
   private func counts(_ bench: Bench) -> String {
     bench.onLoop { rig in
+      let (opened, closed) = (Tally(), Tally())
+      // Each pool is given one object, by whatever is called first when it has been opened.
+      for (stage, order) in [(RunLoop.Activity.entry, 0), (.beforeWaiting, 2_147_483_648)] {
+        rig.observe(stage, order: order) { _, _ in
+          opened.add()
+          TurnPool.current?.keep(Left("", { _ in closed.add() }))
+        }
+      }
       nest(rig, Record())
-      let counts = TurnPool.counts(of: rig.loop)
-      return "\(counts.pushes) opened, \(counts.pops) closed"
+      return "\(opened.count) opened, \(closed.count) closed"
     }
   }
 

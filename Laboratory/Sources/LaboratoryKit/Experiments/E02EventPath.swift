@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import RunLoopLibC
+import Glibc
 import RunLoopCore
 import RunLoopDisplay
 

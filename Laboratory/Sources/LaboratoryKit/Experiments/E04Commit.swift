@@ -2,6 +2,7 @@
 
 import RunLoopCore
 import RunLoopDisplay
+import RunLoopTesting
 import RunLoopTransactions
 
 /// E4: what is changed in a turn is laid out, drawn and shown once, before the loop waits.
@@ -102,7 +103,7 @@ struct InterfaceCommit: Experiment {
       var found: [String] = []
       views[0].whenCalled = { name in
         guard name == function else { return }
-        let functions = RunLoopLab.stack()
+        let functions = LaboratoryKit.stack()
         found = functions
       }
       _ = stage.steps { views[0].show("changed") }
@@ -155,7 +156,7 @@ struct InterfaceCommit: Experiment {
         MainActor.assumeIsolated {
           passes.write("pass")
           views[0].show("\(passes.count)")
-          stage.rig.time.advance(by: .milliseconds(1))
+          stage.rig.time.spend(.milliseconds(1))
           stage.terminal.read()
           stage.storm?.signal()
         }

@@ -2,6 +2,7 @@
 
 import RunLoopCore
 import RunLoopDisplay
+import RunLoopTesting
 import RunLoopTransactions
 
 /// E5: nodes are laid out and drawn by workers, and applied to their views in one go.
@@ -64,14 +65,14 @@ struct AsyncDisplay: Experiment {
     bench.onNodes { stage in
       let layouts = Found<[Bool]>([])
       let drawings = Found<[Bool]>([])
-      let main = RunLoop.callingThreadID
-      let subnodes = (0..<2).map { _ in stage.node(PaintedContent { drawings.append(RunLoop.callingThreadID == main) })
+      let main = callingThread
+      let subnodes = (0..<2).map { _ in stage.node(PaintedContent { drawings.append(callingThread == main) })
       }
       let root = stage.node(
         PlacingContent(subnodes) {
-          layouts.append(RunLoop.callingThreadID == main)
+          layouts.append(callingThread == main)
         } draw: {
-          drawings.append(RunLoop.callingThreadID == main)
+          drawings.append(callingThread == main)
         })
       root.frame.size.height = 2
       for subnode in subnodes { root.addSubnode(subnode) }
@@ -175,16 +176,16 @@ struct AsyncDisplay: Experiment {
   @MainActor
   private func releases(_ bench: Bench) -> String {
     bench.onNodes { stage in
-      let (rig, main) = (stage.rig, RunLoop.callingThreadID)
+      let (rig, main) = (stage.rig, callingThread)
       let threads = Found<[Bool]>([])
       let nodes = Found<[DisplayNode]>([])
       for _ in 0..<40 {
         let node = stage.node(EmptyContent())
         node.view.addSubview(
           DyingView {
-            threads.append(RunLoop.callingThreadID == main)
+            threads.append(callingThread == main)
             // A turn has time for some of them only.
-            if RunLoop.callingThreadID == main { rig.time.advance(by: .milliseconds(1)) }
+            if callingThread == main { rig.time.spend(.milliseconds(1)) }
           })
         nodes.append(node)
       }
@@ -202,13 +203,13 @@ struct AsyncDisplay: Experiment {
   @MainActor
   private func budget(_ bench: Bench) -> String {
     bench.onNodes { stage in
-      let (rig, main) = (stage.rig, RunLoop.callingThreadID)
+      let (rig, main) = (stage.rig, callingThread)
       let threads = Found<[Bool]>([])
       let nodes = (0..<6).map { row in
         let node = DisplayNode(
           PaintedContent {
-            threads.append(RunLoop.callingThreadID == main)
-            if RunLoop.callingThreadID == main { rig.time.advance(by: .milliseconds(1)) }
+            threads.append(callingThread == main)
+            if callingThread == main { rig.time.spend(.milliseconds(1)) }
           }, frame: Rect(x: 0, y: row, width: 8, height: 1), group: stage.group)
         stage.show(node)
         return node

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopCore
+import RunLoopInstruments
 import RunLoopNetworking
+import RunLoopNetworkingFoundation
 
 /// E6: the threads and sources of a request, from its start to its delegate.
 struct ConnectionPath: Experiment {
@@ -36,10 +38,10 @@ struct ConnectionPath: Experiment {
     ("by what the loader's thread serves the socket", "source1"),
     ("the loader's source 1s while an answer is on its way: a port keeps the thread", "sockets 1, ports 1"),
     (
-      "where cookies and the delegate are called",
+      "when cookies are kept, and where the delegate is called",
       """
-      cookies: the caller, by a source0; response: the caller, by a source0; body: the caller, by a source0; \
-      end: the caller, by a source0
+      cookies: before the answer, not before the caller's loop runs; response: the caller, by a source0; \
+      body: the caller, by a source0; end: the caller, by a source0
       """
     ),
     ("threads of these steps: the caller, the loader, and further ones", "1, 1, 0"),
@@ -62,23 +64,21 @@ struct ConnectionPath: Experiment {
   }
 
   private func observe(_ rig: NetworkRig) -> [String] {
-    let caller = WatchedLoop(rig.bench.meeting)
+    let caller = WatchedLoop()
     caller.watch()
     defer { caller.unwatch() }
     let steps = request(rig, caller)
+    let loads = load(rig)
     return [
-      steps.sources, steps.others, steps.taken, steps.sockets, steps.loaderSources, steps.delegate, steps.threads,
+      steps.sources, steps.others, loads.taken, loads.sockets, loads.sources, steps.delegate, steps.threads,
       modes(rig, caller), async(rig),
     ]
   }
 
-  /// What was seen of a request.
+  /// What was seen of a connection, from its caller.
   private struct Steps {
     var sources = ""
     var others = ""
-    var taken = ""
-    var sockets = ""
-    var loaderSources = ""
     var delegate = ""
     var threads = ""
   }
@@ -88,15 +88,11 @@ struct ConnectionPath: Experiment {
     let loop = RunLoop.current
     let place = place(rig, caller)
     let strangers = Tally()
-    let loaderSources = Found("none")
+    let address = rig.server.address("/parts")
+    Connections.forgetCookies(address)
+    let cookies = Found("cookies: not kept before the answer")
     let delegate = WatchedDelegate(rig.bench.meeting) {
-      // The rest of the answer is sent when the loader has done all there was to do, and waits.
-      rig.bench.meeting.wait { rig.loader.isAsleep }
-      let (description, mode) = (rig.loader.description, RunLoop.Mode.default)
-      let sockets = sourceLines(of: description, "<RunLoop.DescriptorSource ", in: mode).count
-      let ports = sourceLines(of: description, "<ResidentKeepAlive ", in: mode).count
-      loaderSources.value = "sockets \(sockets), ports \(ports)"
-      rig.loader.forgetKinds()
+      if Connections.hasCookie(address) { cookies.value = "cookies: before the answer" }
       rig.server.sendRest()
     } onEnd: {
       RunLoop.current.stop()
@@ -105,29 +101,53 @@ struct ConnectionPath: Experiment {
       return place()
     }
     let before = networkSources(of: .default)
-    let connection = HTTP.Connection(rig.client, rig.server.request("/parts"), delegate: delegate)
+    guard let connection = Connections.make(address, delegate) else { return steps }
     connection.start()
     let during = networkSources(of: .default)
     steps.others = otherSources()
+    rig.bench.meeting.look { rig.server.requests.lines.last == "/parts" && Loaders.areAsleep }
+    let isEarly = Connections.hasCookie(address)
     runDefaultMode(of: loop, rig.bench, until: { delegate.ends.count > 0 })
     steps.sources = "\(before), \(during), \(networkSources(of: .default))"
-    steps.taken = rig.loader.visits.lines.first.map { "the loader, by a \($0)" } ?? "nobody"
-    steps.sockets = rig.loader.hasCalled("source1") ? "source1" : "nothing"
-    steps.loaderSources = loaderSources.value
-    steps.delegate = delegate.steps.lines.joined(separator: "; ")
-    for step in delegate.steps.lines { rig.bench.log.write(step) }
+    let lines = [cookies.value + (isEarly ? "" : ", not before the caller's loop runs")] + delegate.steps.lines
+    steps.delegate = lines.joined(separator: "; ")
+    for line in lines { rig.bench.log.write(line) }
     let isApart = rig.loader.threadID != caller.threadID
     steps.threads = "1, \(isApart ? 1 : 0), \(strangers.count)"
     return steps
+  }
+
+  /// What was seen of a loader, by a request of which it says what it does.
+  private func load(_ rig: NetworkRig) -> (taken: String, sockets: String, sources: String) {
+    let operation = rig.client.operation(
+      rig.server.request("/parts"), output: .discard, on: .current, inModes: [.default])
+    let (callOut, hasEnded) = (Found("nothing"), rig.bench.flag())
+    operation.onCompletionByLoader { _ in
+      callOut.value = currentCallOut()
+      hasEnded.set()
+    }
+    rig.loader.forget()
+    let before = rig.server.requests.count
+    operation.start()
+    // The rest of the answer is sent when the loader has done all there was to do, and waits.
+    rig.bench.meeting.look { rig.server.requests.count > before && operation.response != nil && rig.loader.isAsleep }
+    let (description, mode) = (rig.loader.description, RunLoop.Mode.default)
+    let sockets = sourceLines(of: description, "<RunLoop.DescriptorSource ", in: mode).count
+    let ports = sourceLines(of: description, "<ResidentKeepAlive ", in: mode).count
+    rig.server.sendRest()
+    hasEnded.wait()
+    let taken = rig.loader.visits.lines.first.map { "the loader, by a \($0)" } ?? "nobody"
+    return (taken, callOut.value, "sockets \(sockets), ports \(ports)")
   }
 
   private func modes(_ rig: NetworkRig, _ caller: WatchedLoop) -> String {
     let loop = RunLoop.current
     let names = Record()
     let delegate = WatchedDelegate(rig.bench.meeting, onEnd: { RunLoop.current.stop() }) { "" }
-    let connection = HTTP.Connection(rig.client, rig.server.request("/"), delegate: delegate)
+    guard let connection = Connections.make(rig.server.address("/"), delegate) else { return "no connection" }
+    let before = rig.server.requests.count
     connection.start()
-    rig.bench.meeting.wait { connection.hasReceivedEnd }
+    rig.bench.meeting.look { rig.server.requests.count > before && Loaders.areAsleep }
     let source = RunLoop.Source { [loop] in loop.stop() }
     loop.add(source, forMode: .tracking)
     source.signal()
@@ -135,7 +155,7 @@ struct ConnectionPath: Experiment {
     source.invalidate()
     let tracking = delegate.steps.text
     runDefaultMode(of: loop, rig.bench, until: { delegate.ends.count > 0 })
-    for step in delegate.steps.lines where !step.hasPrefix("cookies") { names.write(String(step.prefix { $0 != ":" })) }
+    for step in delegate.steps.lines { names.write(String(step.prefix { $0 != ":" })) }
     return "\(tracking), then \(names.text)"
   }
 
@@ -155,16 +175,22 @@ struct ConnectionPath: Experiment {
   /// Where something is called: on which of the two threads, and by which kind of call-out.
   private func place(_ rig: NetworkRig, _ caller: WatchedLoop) -> @Sendable () -> String {
     { [loader = rig.loader] in
-      if caller.isHere { return "the caller, by a \(caller.callOut)" }
-      return loader.isHere ? "the loader, by a \(loader.callOut)" : "another thread"
+      if caller.isHere { return "the caller, by a \(currentCallOut())" }
+      return loader.isHere ? "the loader, by a \(currentCallOut())" : "another thread"
     }
   }
 }
 
+/// The loaders of all clients.
+private enum Loaders {
+  /// Whether all of them have done what there was to do.
+  static var areAsleep: Bool { Instruments.loops.allSatisfy { $0.name != "HTTP.Loader" || $0.isWaiting } }
+}
+
 /// Runs a loop in the default mode until something is so, or the bench's time for it is over.
 private func runDefaultMode(of loop: RunLoop, _ bench: Bench, until isTrue: () -> Bool) {
-  let deadline = Tick.after(bench.meeting.patience)
-  while !isTrue(), Tick.monotonicNow < deadline {
+  let deadline = ContinuousClock.now + bench.meeting.patience
+  while !isTrue(), ContinuousClock.now < deadline {
     loop.run(mode: .default, for: .milliseconds(100), returnAfterSourceHandled: true)
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopCore
-import RunLoopNetworking
+import RunLoopNetworkingFoundation
 import RunLoopThreads
 
 /// E7: what AFNetworking's operations do on their own thread.
@@ -28,7 +28,7 @@ struct OperationHops: Experiment {
   /// What is looked at, and what has to be seen.
   private static let rows: [Outcome.Row] = [
     ("who starts an operation that another thread starts", "AFNetworking, by a source0"),
-    ("where its delegate is called", "cookies response body end, all on AFNetworking by a source0"),
+    ("where its delegate is called", "response body end, all on AFNetworking by a source0"),
     ("the threads of the caller, of AFNetworking and of the loader", "three different ones"),
     (
       "the start of an operation that was cancelled before",
@@ -47,17 +47,14 @@ struct OperationHops: Experiment {
 
   func run(on bench: Bench) -> Outcome {
     bench.onThreads {
-      do {
-        let thread = try ResidentThread(name: "AFNetworking")
-        defer { thread.stop() }
-        switch NetworkRig.make(on: bench) {
-        case .failure(let error): return Outcome(of: Self.rows, reason: error.reason)
-        case .success(let rig):
-          defer { rig.end() }
-          return Outcome(of: Self.rows, observed: observe(HopRig(rig, thread)))
-        }
-      } catch {
-        return Outcome(of: Self.rows, reason: "the thread cannot start: \(error)")
+      guard let thread = AFURLConnectionOperation.networkRequestThread else {
+        return Outcome(of: Self.rows, reason: "the thread cannot start")
+      }
+      switch NetworkRig.make(on: bench) {
+      case .failure(let error): return Outcome(of: Self.rows, reason: error.reason)
+      case .success(let rig):
+        defer { rig.end() }
+        return Outcome(of: Self.rows, observed: observe(HopRig(rig, thread)))
       }
     }
   }
@@ -66,9 +63,9 @@ struct OperationHops: Experiment {
     rig.prepare()
     defer { rig.finish() }
     let started = start(rig)
-    for step in rig.delegateSteps.value { rig.network.bench.log.write(step) }
+    for step in rig.delegateSteps { rig.network.bench.log.write(step) }
     return [
-      started, rig.delegateSteps.text, rig.threads, cancelledBefore(rig), cancelledInFlight(rig), paused(rig),
+      started, places(of: rig.delegateSteps), rig.threads, cancelledBefore(rig), cancelledInFlight(rig), paused(rig),
       cancelledPaused(rig),
     ]
   }
@@ -77,7 +74,7 @@ struct OperationHops: Experiment {
     let operation = rig.operation("/")
     operation.start()
     rig.wait { operation.ends.count > 0 }
-    rig.delegateSteps.value = operation.delegate.steps.lines
+    rig.delegateSteps = operation.steps.lines
     return operation.connects.text
   }
 
@@ -108,14 +105,14 @@ struct OperationHops: Experiment {
     let server = rig.network.server
     let before = server.requests.count
     operation.start()
-    rig.wait { operation.delegate.received == "01234" }
+    rig.wait { operation.received == "01234" }
     operation.pause()
     operation.resume()
     rig.settle { operation.ends.count > 0 }
     let asked = server.requests.lines.dropFirst(before).joined(separator: ", ")
-    let responses = operation.delegate.steps.lines.count { $0.hasPrefix("response") }
+    let responses = operation.steps.lines.count { $0.hasPrefix("response") }
     return
-      "asked for \(asked); the body \(operation.delegate.received); responses \(responses), ends \(operation.ends.count)"
+      "asked for \(asked); the body \(operation.received); responses \(responses), ends \(operation.ends.count)"
   }
 
   private func cancelledPaused(_ rig: HopRig) -> String {
@@ -130,34 +127,30 @@ struct OperationHops: Experiment {
   }
 }
 
+/// What a delegate was called with, and where, if it is everywhere the same.
+private func places(of steps: [String]) -> String {
+  let parts = steps.map { $0.split(separator: ":", maxSplits: 1) }
+  let places = Set(parts.map { String($0.last ?? "") })
+  return parts.map { String($0[0]) }.joined(separator: " ") + ", all on" + places.sorted().joined(separator: ",")
+}
+
 /// The thread named AFNetworking, and the operations on it.
 private final class HopRig: Sendable {
   let network: NetworkRig
-  let thread: ResidentThread
-  let watched: WatchedLoop
-  let delegateSteps = Steps()
-  private let caller = RunLoop.callingThreadID
+  let thread: Thread
+  let watched = WatchedLoop()
+  private let steps = Found<[String]>([])
+  private let caller = callingThread
 
-  /// What a delegate was called with: where, if it is everywhere the same.
-  final class Steps: Sendable {
-    private let lines = Found<[String]>([])
-
-    var value: [String] {
-      get { lines.value }
-      set { lines.value = newValue }
-    }
-
-    var text: String {
-      let parts = value.map { $0.split(separator: ":", maxSplits: 1) }
-      let places = Set(parts.map { String($0.last ?? "") })
-      return parts.map { String($0[0]) }.joined(separator: " ") + ", all on" + places.sorted().joined(separator: ",")
-    }
+  /// What the delegate of the first operation was called with.
+  var delegateSteps: [String] {
+    get { steps.value }
+    set { steps.value = newValue }
   }
 
-  init(_ network: NetworkRig, _ thread: ResidentThread) {
+  init(_ network: NetworkRig, _ thread: Thread) {
     self.network = network
     self.thread = thread
-    watched = WatchedLoop(network.bench.meeting)
   }
 
   func prepare() {
@@ -188,56 +181,9 @@ private final class HopRig: Sendable {
     Set([caller, watched.threadID, network.loader.threadID]).count == 3 ? "three different ones" : "the same ones"
   }
 
-  func operation(_ path: String) -> HopOperation { HopOperation(self, path) }
-}
-
-/// An operation that notes where it is started and ended.
-private final class HopOperation: Sendable {
-  let connects = Record()
-  let cancels = Record()
-  let ends = Tally()
-  let delegate: WatchedDelegate
-  private let operation: HTTP.ConnectionOperation
-
-  init(_ rig: HopRig, _ path: String) {
-    let (watched, meeting) = (rig.watched, rig.network.bench.meeting)
-    let (connects, cancels, ends) = (connects, cancels, ends)
-    let owner = Found<HTTP.ConnectionOperation?>(nil)
-    let delegate = WatchedDelegate(meeting) {
-    } onEnd: {
-      owner.value?.connectionHasEnded()
-      owner.value?.apply(.end)
-      owner.value = nil
-      ends.add()
-    } _: {
-      "\(watched.isHere ? "AFNetworking" : "another thread") by a \(watched.callOut)"
+  func operation(_ path: String) -> HopOperation {
+    HopOperation(network.server.address(path), network.bench.meeting) { [watched] in
+      watched.isHere ? Thread.current.name ?? "a thread without a name" : "another thread"
     }
-    self.delegate = delegate
-    let (client, request) = (rig.network.client, rig.network.server.request(path))
-    operation = HTTP.ConnectionOperation(
-      on: rig.thread,
-      .init {
-        let name = Thread.current.name ?? "a thread without a name"
-        connects.write("\(watched.isHere ? name : "another thread"), by a \(watched.callOut)")
-        return HTTP.Connection(client, request, delegate: delegate)
-      } cancelled: {
-        cancels.write("cancelled on \(watched.isHere ? "AFNetworking" : "another thread") by a \(watched.callOut)")
-        owner.value?.apply(.end)
-        owner.value = nil
-        ends.add()
-        meeting.announce()
-      })
-    owner.value = operation
-  }
-
-  func start() { operation.apply(.start) }
-  func pause() { operation.apply(.pause) }
-  func resume() { operation.apply(.resume) }
-  func cancel() { operation.apply(.cancel) }
-
-  /// How it ended.
-  var text: String {
-    let how = cancels.count == 0 ? "not cancelled" : cancels.lines.joined(separator: " ")
-    return "\(how), connections \(connects.count), ends \(ends.count)"
   }
 }

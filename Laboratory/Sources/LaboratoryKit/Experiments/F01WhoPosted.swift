@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CRunLoopSystem
 import RunLoopCore
-import RunLoopLibC
+import RunLoopInstruments
 import RunLoopThreads
-import RunLoopToolKit
 
 /// F1: what has caused what a loop calls now.
 struct WhoPosted: Experiment {
@@ -27,19 +25,22 @@ struct WhoPosted: Experiment {
   // Swift's own threads must not have been used for anything that still goes on.
   let needsFreshWorkers = true
 
-  func run(on bench: Bench) -> Outcome {
-    bench.onThreads {
-      crl_level_hold(CRL_RECORD.rawValue)
-      defer { crl_level_release(CRL_RECORD.rawValue) }
-      let pair = Pair(bench)
-      var outcome = Outcome()
-      func observe(_ subject: String, requires required: String, _ body: @escaping @Sendable (Pair, Flag) -> Void) {
-        outcome.observe(subject, pair.causes(body), requires: required)
-      }
-      observe("a block, which a block of the first loop posts", requires: "block -> block") { pair, done in
+  /// One thing that a block of a loop causes another loop to call.
+  private struct Case {
+    /// What the threads are called, beside "first" and "second".
+    let name: String
+    let subject: String
+    let required: String
+    let body: @Sendable (Pair, Flag) -> Void
+  }
+
+  private static func cases(_ bench: Bench) -> [Case] {
+    [
+      Case(name: "block", subject: "a block, which a block of the first loop posts", required: "block -> block") {
+        pair, done in
         pair.loop.perform { done.set() }
-      }
-      observe("a source, which it signals", requires: "block -> source0") { pair, done in
+      },
+      Case(name: "source", subject: "a source, which it signals", required: "block -> source0") { pair, done in
         let source = RunLoop.Source(performing: { source in
           source.invalidate()
           done.set()
@@ -47,28 +48,86 @@ struct WhoPosted: Experiment {
         pair.loop.add(source, forMode: .default)
         source.signal()
         pair.loop.wakeUp()
-      }
-      observe("a message, which it sends", requires: "block -> source1") { pair, done in
+      },
+      Case(name: "port", subject: "a message, which it sends", required: "block -> source1") { pair, done in
         let port = Port { port, _ in
           port.invalidate()
           done.set()
         }
         pair.loop.add(port, forMode: .default)
         try? port.send(Port.Message(id: 1))
-      }
-      observe("a timer, which it adds", requires: "block -> timer") { pair, done in
+      },
+      Case(name: "timer", subject: "a timer, which it adds", required: "block -> timer") { pair, done in
         Timer(after: .zero, on: pair.loop) { _ in done.set() }
-      }
-      observe(
-        "work that it waits for, and its way back", requires: "block -> perform, perform -> block"
+      },
+      Case(
+        name: "wait", subject: "work that it waits for, and its way back",
+        required: "block -> perform, perform -> block"
       ) { pair, done in
         try? pair.second.performAndWait(timeout: bench.meeting.patience) {}
         done.set()
+      },
+    ]
+  }
+
+  func run(on bench: Bench) -> Outcome {
+    bench.onThreads {
+      let level = Instruments.hold(.record)
+      defer { level.release() }
+      let cases = Self.cases(bench)
+      let pairs = cases.map { each in
+        let pair = Pair(bench, each.name)
+        pair.cause(each.body)
+        return pair
       }
-      pair.end()
+      var causes: [Cause] = []
+      var problem: String?
+      do {
+        causes = try recordedCauses()
+      } catch {
+        problem = "\(error)"
+      }
+      for pair in pairs { pair.end() }
+      var outcome = Outcome()
+      for each in cases {
+        outcome.observe(each.subject, problem ?? text(causes, each.name), requires: each.required)
+      }
       return outcome
     }
   }
+
+  /// What the call-outs of a pair's first loop have caused on its second.
+  private func text(_ causes: [Cause], _ name: String) -> String {
+    let (first, second) = (Pair.first(name), Pair.second(name))
+    let found = causes.filter { Set([$0.from.thread, $0.to.thread]) == [first, second] }
+      .map { "\($0.from.kind ?? "a thread") -> \($0.to.kind ?? "a thread")" }
+    return found.isEmpty ? "none" : found.joined(separator: ", ")
+  }
+
+  /// What has caused what of late, as "runloop trace" reads it from this process's own record.
+  private func recordedCauses() throws -> [Cause] {
+    let directory = try TemporaryDirectory()
+    defer { directory.remove() }
+    let record = directory.path + "/record"
+    try Instruments.writeRecord(to: record, last: .seconds(3600))
+    let answer: TraceAnswer = try Tool.ask("trace", "--from", record, "--output", directory.path + "/trace.pftrace")
+    return answer.causes
+  }
+}
+
+/// The answer of `runloop trace --json`.
+private struct TraceAnswer: Decodable {
+  let causes: [Cause]
+}
+
+private struct Cause: Decodable {
+  struct Doer: Decodable {
+    let thread: String
+    let kind: String?
+  }
+
+  let from: Doer
+  let to: Doer
 }
 
 /// Two loops that record, of which the first causes what the second calls.
@@ -77,46 +136,34 @@ private final class Pair: Sendable {
   let second: WatchedThread
   private let bench: Bench
 
-  init(_ bench: Bench) {
+  static func first(_ name: String) -> String { "first \(name)" }
+  static func second(_ name: String) -> String { "second \(name)" }
+
+  init(_ bench: Bench, _ name: String) {
     self.bench = bench
     func thread(_ name: String) -> WatchedThread {
       let thread = WatchedThread(on: bench, name: name) { watch in
-        watch.loop.add(Port(), forMode: .default)
+        watch.loop.add(watch.port(), forMode: .default)
         watch.loop.run(mode: .default, for: bench.meeting.patience)
       }
       thread.start()
       thread.watch.settle()
       return thread
     }
-    first = thread("first")
-    second = thread("second")
+    first = thread(Self.first(name))
+    second = thread(Self.second(name))
   }
 
   /// The second's loop.
   var loop: RunLoop { second.runLoop ?? .current }
 
-  /// Lets a block of the first loop do something, and says what the first's call-outs have caused on the second.
-  func causes(_ body: @escaping @Sendable (Pair, Flag) -> Void) -> String {
-    let begin = crl_monotonic_nanoseconds()
+  /// Lets a block of the first loop do something, and waits until both loops have dealt with it.
+  func cause(_ body: @escaping @Sendable (Pair, Flag) -> Void) {
     let done = bench.flag()
     first.runLoop?.perform { [self] in body(self, done) }
-    bench.meeting.wait { done.isSet }
+    done.wait()
     first.watch.settle()
     second.watch.settle()
-    guard let process = try? TargetProcess(getpid()), let file = try? process.openRecords() else { return "no records" }
-    let reader = TimelineReader(file, of: process)
-    try? reader.read()
-    let timeline = reader.finish()
-    var found: [String] = []
-    for edge in timeline.edges where edge.kind != .wake && edge.time >= begin {
-      guard timeline.lanes[edge.to.lane].name == "second", case .item(let from) = edge.from,
-        timeline.lanes[from.lane].name == "first"
-      else { continue }
-      let cause = Timeline.kindName(timeline.lanes[from.lane].items[from.index].kind)
-      let effect = Timeline.kindName(timeline.lanes[edge.to.lane].items[edge.to.index].kind)
-      found.append(edge.kind == .back ? "\(effect) -> \(cause)" : "\(cause) -> \(effect)")
-    }
-    return found.isEmpty ? "none" : found.joined(separator: ", ")
   }
 
   func end() {

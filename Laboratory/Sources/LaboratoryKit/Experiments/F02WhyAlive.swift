@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import RunLoopCore
 import RunLoopInstruments
 import RunLoopThreads
@@ -29,13 +30,16 @@ struct WhyAlive: Experiment {
     bench.onThreads {
       let level = Instruments.hold(.watch)
       defer { level.release() }
+      // The tool asks.
+      do { try Instruments.listen() } catch { bench.log.write("\(error)") }
       var outcome = Outcome()
       let items = Items()
       let thread = WatchedThread(on: bench) { watch in
         let loop = watch.loop
+        watch.whenCut { items.removeAll() }
         items.addPort(loop)
         items.addTimer(loop)
-        loop.run()
+        loop.runUntilStopped()
       }
       thread.start()
       let watch = thread.watch
@@ -68,25 +72,49 @@ struct WhyAlive: Experiment {
   private func kinds(_ watch: Watch) -> String { joined(list(watch).map(\.kind.rawValue)) }
 
   private func reasons(_ watch: Watch) -> String {
-    joined(
-      list(watch).map { reason in
-        let function = UserPlaces.caller(reason.addedAt)
-        return "\(reason.kind.rawValue) by \(function.split(separator: ".").last ?? "nobody")"
-      })
+    do {
+      let answer: WhyAliveAnswer = try Tool.ask("why-alive", "\(getpid())")
+      let loop = answer.loops.first { $0.tid == watch.threadNumber }
+      return joined(
+        (loop?.reasons ?? []).map { reason in
+          "\(reason.kind) by \(reason.added?.function.split(separator: ".").last ?? "nobody")"
+        })
+    } catch {
+      return "\(error)"
+    }
   }
 
   private func joined(_ words: [String]) -> String { words.isEmpty ? "nothing" : words.joined(separator: ", ") }
 }
 
+/// The answer of `runloop why-alive --json`.
+private struct WhyAliveAnswer: Decodable {
+  struct Loop: Decodable {
+    let tid: Int32
+    let reasons: [Reason]
+  }
+
+  struct Reason: Decodable {
+    let kind: String
+    let added: Place?
+  }
+
+  struct Place: Decodable {
+    let function: String
+  }
+
+  let loops: [Loop]
+}
+
 /// Adds what keeps a thread.
 private final class Items: Sendable {
+  private let port = Port()
   private let timer = Timer(timeInterval: 3600, repeats: true) { _ in }
 
   @inline(never)
   func addPort(_ loop: RunLoop) {
-    let port = Port()
     loop.add(port, forMode: .default)
-    withExtendedLifetime(port) {}
+    withExtendedLifetime(self) {}
   }
 
   @inline(never)
@@ -96,4 +124,9 @@ private final class Items: Sendable {
   }
 
   func removeTimer() { timer.invalidate() }
+
+  func removeAll() {
+    port.invalidate()
+    timer.invalidate()
+  }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import RunLoopLibC
+import Glibc
 import RunLoopCore
 import RunLoopThreads
 
@@ -29,7 +29,7 @@ struct SeenFromOutside: Experiment {
       let threads = [false, true].map { hasTimer in
         WatchedThread(on: bench, name: hasTimer ? "ticking" : "idle") { watch in
           let loop = watch.loop
-          loop.add(Port(), forMode: .default)
+          loop.add(watch.port(), forMode: .default)
           if hasTimer { loop.add(Timer(timeInterval: 1, repeats: true) { _ in }, forMode: .default) }
           loop.runUntilStopped()
         }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CRunLoopSystem
-import RunLoopLibC
+import Glibc
 import RunLoopCore
 import RunLoopInstruments
 import Synchronization

@@ -2,7 +2,7 @@
 
 import RunLoopCore
 import RunLoopDisplay
-import RunLoopCatalog
+import UICatalog
 
 /// The main loop of a running application beside the one that Xilankong prints, row by row.
 struct WholeLoop {
@@ -17,19 +17,17 @@ struct WholeLoop {
       bench.onMainStandIn { rig in
         let terminal = PseudoTerminal(width: 100, height: 30)
         let device = Terminal(input: terminal.application, output: terminal.application, name: "xterm-256color")
-        let catalog = RunLoopCatalog.Catalog(device: device, isStill: false, trace: nil)
+        let catalog = UICatalog.Catalog(device: device, isStill: false, trace: nil)
         catalog.prepare()
-        do {
-          try catalog.application.start()
-        } catch {
-          return "\(error)"
+        return catalog.application.run(on: rig.loop) {
+          MainActor.assumeIsolated {
+            rig.loop.run(mode: .default, for: .milliseconds(50))
+            // A frame is due.
+            catalog.application.window.setNeedsDisplay()
+            catalog.application.window.setNeedsLayout()
+            return rig.loop.debugDescription
+          }
         }
-        defer { catalog.application.finish() }
-        rig.loop.run(mode: .default, for: .milliseconds(50))
-        // A frame is due.
-        catalog.application.window.setNeedsDisplay()
-        catalog.application.window.setNeedsLayout()
-        return rig.loop.debugDescription
       }
     }
     found = Self.items(in: description)

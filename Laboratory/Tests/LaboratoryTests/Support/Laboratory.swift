@@ -4,17 +4,17 @@ import Foundation
 
 /// Runs the laboratory as its users do, in a process of its own: an experiment that crashes takes no test with it.
 ///
-/// - Parameter arguments: What follows `runloop lab`.
+/// - Parameter arguments: What follows `laboratory`.
 /// - Returns: The status, the signal that has ended it as a negative number, and what was printed.
 func laboratory(_ arguments: [String]) async throws -> (status: Int32, printed: String) {
   let process = Foundation.Process()
   let output = Foundation.Pipe()
   // They stand beside the tests' program.
   let directories = [Bundle.main.bundleURL, URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()]
-  process.executableURL = directories.map { $0.appendingPathComponent("runloop") }.first {
+  process.executableURL = directories.map { $0.appendingPathComponent("laboratory") }.first {
     FileManager.default.isExecutableFile(atPath: $0.path)
   }
-  process.arguments = ["lab"] + arguments
+  process.arguments = arguments
   process.environment = ProcessInfo.processInfo.environment.merging(["SWIFT_BACKTRACE": "enable=no"]) { $1 }
   process.standardOutput = output
   process.standardError = FileHandle.nullDevice
