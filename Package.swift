@@ -83,44 +83,23 @@ let package = Package(
       name: "RunLoopURLConnection",
       dependencies: ["RunLoopCore", "RunLoopFoundation", "RunLoopKit", "RunLoopHTTP", "RunLoopThreads"],
       swiftSettings: swiftSettings),
-    // The example of this name without its main function: the laboratory shows what it has in the main loop.
-    .target(
-      name: "RunLoopCatalog", dependencies: ["RunLoopCore", "RunLoopDisplay", "RunLoopTransactions"],
-      path: "Examples/Sources/ui-catalog", exclude: ["Program.swift"], swiftSettings: swiftSettings),
-    .target(
-      name: "RunLoopLab",
-      dependencies: [
-        "RunLoopLibC", "CRunLoopSystem", "CRunLoopTools", "RunLoopCore", "RunLoopDisplay", "RunLoopInstruments",
-        "RunLoopHTTP", "RunLoopSockets", "RunLoopSymbols", "RunLoopThreads", "RunLoopTransactions",
-        "RunLoopCatalog",
-        "RunLoopTimeline",
-      ],
-      swiftSettings: swiftSettings),
     // The socket of the agent, which C opens when the first loop is made, if the environment says so.
     .target(name: "CRunLoopAgent", dependencies: ["CRunLoopSystem"], cSettings: [.define("_GNU_SOURCE")]),
     .target(
       name: "RunLoopInstruments", dependencies: ["RunLoopLibC", "RunLoopCore", "CRunLoopSystem", "CRunLoopAgent"],
       swiftSettings: swiftSettings),
-    // What only the tool links: it reads what other processes leave, and names their code.
+    // What only the tool links, in two targets, as C and Swift cannot be in one: the C code reads what other processes
+    // leave, and names their code.
     .target(name: "CRunLoopTools", dependencies: ["CRunLoopSystem"], cSettings: [.define("_GNU_SOURCE")]),
     .target(
-      name: "RunLoopTimeline", dependencies: ["RunLoopLibC", "CRunLoopSystem", "CRunLoopTools"],
-      swiftSettings: swiftSettings),
-    .target(
-      name: "RunLoopSymbols",
+      name: "RunLoopToolKit",
       dependencies: [
-        "RunLoopLibC", "RunLoopCore", "RunLoopInstruments", "RunLoopTimeline", "CRunLoopSystem", "CRunLoopTools",
-      ],
-      swiftSettings: swiftSettings),
-    .target(
-      name: "RunLoopCommands",
-      dependencies: [
-        "RunLoopLibC", "RunLoopCore", "RunLoopThreads", "RunLoopDisplay", "RunLoopLab", "RunLoopInstruments",
-        "RunLoopTimeline", "RunLoopSymbols", "CRunLoopAgent", "CRunLoopSystem", "CRunLoopTools",
+        "RunLoopLibC", "RunLoopCore", "RunLoopThreads", "RunLoopDisplay", "RunLoopInstruments", "CRunLoopAgent",
+        "CRunLoopSystem", "CRunLoopTools",
       ],
       swiftSettings: swiftSettings),
     .executableTarget(
-      name: "RunLoopTool", dependencies: ["RunLoopLibC", "RunLoopLab", "RunLoopCommands"], swiftSettings: swiftSettings),
+      name: "RunLoopTool", dependencies: ["RunLoopLibC", "RunLoopToolKit"], swiftSettings: swiftSettings),
     // What follows is in no product: who depends on this package neither builds it nor meets its names.
     //
     // What the test targets have in common.
@@ -189,10 +168,9 @@ let package = Package(
     .testTarget(
       name: "RunLoopInstrumentsTests",
       dependencies: [
-        "RunLoopInstruments", "RunLoopCore", "RunLoopCommands", "RunLoopDisplay", "RunLoopDisplayTesting", "RunLoopLab",
-        "RunLoopMessages", "RunLoopSockets", "RunLoopSymbols", "RunLoopSystemEvents", "RunLoopThreads",
-        "RunLoopTimeline", "CRunLoopAgent", "CRunLoopSystem", "CRunLoopTools", "TestSupport", "hang-victim",
-        "kept-victim", "named-victim", "recorded-victim", "RunLoopTool",
+        "RunLoopInstruments", "RunLoopCore", "RunLoopDisplay", "RunLoopDisplayTesting", "RunLoopMessages",
+        "RunLoopSockets", "RunLoopSystemEvents", "RunLoopThreads", "RunLoopToolKit", "CRunLoopAgent", "CRunLoopSystem",
+        "CRunLoopTools", "TestSupport", "hang-victim", "kept-victim", "named-victim", "recorded-victim", "RunLoopTool",
       ],
       swiftSettings: swiftSettings),
     .testTarget(
@@ -256,10 +234,6 @@ let package = Package(
       swiftSettings: swiftSettings),
     // Tests as anybody writes them, with one import.
     .testTarget(name: "PlainTests", dependencies: ["RunLoopKit", "RunLoopTesting"], swiftSettings: swiftSettings),
-    .testTarget(
-      name: "RunLoopLabTests",
-      dependencies: ["RunLoopLab", "RunLoopCore", "RunLoopThreads", "RunLoopTool", "CRunLoopSystem", "CRunLoopTools"],
-      swiftSettings: swiftSettings),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -3,10 +3,8 @@
 import Foundation
 import Glibc
 import RunLoopInstruments
-import RunLoopSymbols
-import RunLoopTimeline
 
-@testable import RunLoopCommands
+@testable import RunLoopToolKit
 
 /// What libFuzzer calls with bytes of its own.
 ///

@@ -5,10 +5,8 @@ import Foundation
 import Glibc
 import RunLoopCore
 import RunLoopInstruments
-import RunLoopLab
-import RunLoopTimeline
 
-@testable import RunLoopCommands
+@testable import RunLoopToolKit
 
 /// What libFuzzer calls with bytes of its own.
 ///
@@ -37,7 +35,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
 
 private func run(_ arguments: String...) {
   let output = Output(print: { _ in }, complain: { precondition(!$0.isEmpty && $0.count < 2000) })
-  let status = RunLoopCommand.status(of: arguments, others: ObservingCommands.all, output: output)
+  let status = RunLoopCommand.status(of: arguments, output: output)
   precondition(status == 0 || status == 1, "\(arguments) ends with \(status)")
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopLibC
-import RunLoopCommands
-import RunLoopLab
+import RunLoopToolKit
 
-exit(RunLoopCommand.status(of: Array(CommandLine.arguments.dropFirst()), others: ObservingCommands.all))
+exit(RunLoopCommand.status(of: Array(CommandLine.arguments.dropFirst())))

@@ -9,7 +9,7 @@ with the condition `MUTANT`, which is true in a process that runs under the muta
 from dataclasses import dataclass
 
 CORE = "Sources/RunLoopCore/"
-LAB = "Sources/RunLoopLab/"
+LAB = "Laboratory/Sources/LaboratoryKit/"
 
 
 @dataclass(frozen=True)
@@ -214,7 +214,7 @@ MUTANTS = (
 
 # What the laboratory prints where something does not hold: the mutant, the arguments, and texts of the output.
 REPORTS = (
-    ("stopIgnored", "lab D2 D4", (
+    ("stopIgnored", "D2 D4", (
         "-> timedOut 3, after 10 s\n",
         "required: stopped 2, after 2 s\n",
         "holds     no: the verdict is not supported by what was observed",
@@ -222,5 +222,5 @@ REPORTS = (
         "The articles' claims about Apple's loop: 1 confirmed, 0 corrected",
     )),
     # The main loop of an application, beside the article's.
-    ("commonItemsNotCopied", "lab E", ("(it is not so)",)),
+    ("commonItemsNotCopied", "E", ("(it is not so)",)),
 )

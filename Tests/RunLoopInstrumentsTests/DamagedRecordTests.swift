@@ -2,7 +2,7 @@
 
 import CRunLoopSystem
 import Foundation
-import RunLoopTimeline
+import RunLoopToolKit
 import Testing
 
 @Suite("Records that are damaged, or that somebody has made up", .ownThread) struct DamagedRecordTests {

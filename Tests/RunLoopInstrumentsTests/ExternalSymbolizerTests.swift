@@ -2,7 +2,7 @@
 
 import Foundation
 import Glibc
-import RunLoopSymbols
+import RunLoopToolKit
 import Testing
 
 @Suite("The symbolizer") struct ExternalSymbolizerTests {

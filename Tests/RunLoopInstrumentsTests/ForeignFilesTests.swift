@@ -4,8 +4,7 @@ import Foundation
 import Glibc
 import RunLoopCore
 import RunLoopInstruments
-import RunLoopSymbols
-import RunLoopTimeline
+import RunLoopToolKit
 import Testing
 
 @Suite("What belongs to another user", .ownThread) struct ForeignFilesTests {

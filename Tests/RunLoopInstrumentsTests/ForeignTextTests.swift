@@ -2,7 +2,7 @@
 
 import Foundation
 import RunLoopCore
-import RunLoopTimeline
+import RunLoopToolKit
 import Testing
 
 import class RunLoopThreads.ResidentThread

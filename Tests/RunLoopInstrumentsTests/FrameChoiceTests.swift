@@ -2,7 +2,7 @@
 
 import CRunLoopTools
 import Glibc
-import RunLoopSymbols
+import RunLoopToolKit
 import Testing
 
 @Suite("The choice of a frame") struct FrameChoiceTests {

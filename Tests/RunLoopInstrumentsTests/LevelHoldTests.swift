@@ -2,7 +2,7 @@
 
 import CRunLoopSystem
 import Foundation
-import RunLoopTimeline
+import RunLoopToolKit
 import Testing
 
 /// The tool, in a process of its own.

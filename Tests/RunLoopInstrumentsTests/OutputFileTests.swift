@@ -6,9 +6,9 @@ import Testing
 import enum RunLoopInstruments.Instruments
 import enum RunLoopInstruments.InstrumentsError
 import class RunLoopThreads.ResidentThread
-import struct RunLoopTimeline.RecordError
+import struct RunLoopToolKit.RecordError
 
-@testable import RunLoopCommands
+@testable import RunLoopToolKit
 
 /// What the tool and the instruments write, where others can make files.
 @Suite("Files that are written", .ownThread) struct OutputFileTests {

@@ -2,7 +2,7 @@
 
 import CRunLoopSystem
 import Foundation
-import RunLoopTimeline
+import RunLoopToolKit
 import TestSupport
 import Testing
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import RunLoopTimeline
+import RunLoopToolKit
 import Testing
 
 @Suite("Where records are") struct RecordDirectoryTests {

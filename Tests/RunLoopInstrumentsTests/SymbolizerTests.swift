@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import RunLoopSymbols
-import RunLoopTimeline
+import RunLoopToolKit
 import Testing
 
 /// Says which addresses of which file it was asked for.

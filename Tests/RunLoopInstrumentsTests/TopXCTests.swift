@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import RunLoopCommands
 import RunLoopCore
 import RunLoopDisplay
 import RunLoopDisplayTesting
-import RunLoopTimeline
+import RunLoopToolKit
 import XCTest
 
 import class RunLoopCore.RunLoop

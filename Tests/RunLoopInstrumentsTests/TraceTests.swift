@@ -3,7 +3,7 @@
 import Foundation
 import Testing
 
-@testable import RunLoopTimeline
+@testable import RunLoopToolKit
 
 @Suite("runloop trace", .ownThread) struct TraceTests {
   private static let python = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
@@ -80,6 +80,14 @@ import Testing
     }
     // A wait leads there and back.
     #expect(found.contains("second: Causes.waits() -> first: has waited"))
+    let causes = try #require(try session.json()["causes"] as? [[String: Any]])
+    for (from, to) in [("first", "second"), ("second", "first")] {
+      let isThere = causes.contains { cause in
+        (cause["from"] as? [String: Any])?["thread"] as? String == from
+          && (cause["to"] as? [String: Any])?["thread"] as? String == to && (cause["count"] as? Int ?? 0) > 0
+      }
+      #expect(isThere, "\(from) -> \(to) is not in \(causes)")
+    }
     // Whoever wakes a sleeping loop ends its sleep; on a busy machine the loop may be awake when one of the steps
     // comes.
     #expect(found.contains { $0.hasPrefix("first: Causes.") && $0.hasSuffix(" -> second: sleep") })
@@ -290,6 +298,29 @@ import Testing
     let stale = timeline([[effect], [block(7, 100, 200)]], slots: [0, 3])
     #expect(stale.edges.isEmpty)
     #expect(stale.lostCauses == 1)
+  }
+
+  @Test("causes are counted by the kinds of call-outs and their threads, and what was waited for leads back")
+  func causes() {
+    var (first, second) = (block(1, 500, 600), block(2, 700, 800))
+    (first.posted, first.cause) = (450, 3 << 48 | 7)
+    (second.posted, second.cause) = (455, 3 << 48 | 7)
+    second.isAwaited = true
+    let timeline = timeline([[first, second], [block(7, 400, 900)]], slots: [0, 3])
+    let cause = Timeline.Doer(thread: 101, name: "loop 1", kind: 1)
+    let effect = Timeline.Doer(thread: 100, name: "loop 0", kind: 1)
+    #expect(
+      timeline.causes == [
+        Timeline.CauseCount(from: cause, to: effect, count: 2), Timeline.CauseCount(from: effect, to: cause, count: 1),
+      ])
+  }
+
+  @Test("a cause that is no call-out is its thread")
+  func causeOfThread() {
+    var effect = block(1, 500, 600)
+    (effect.posted, effect.cause) = (450, 1 << 63 | 77)
+    let causes = timeline([[effect]], slots: [0]).causes
+    #expect(causes.map(\.from) == [Timeline.Doer(thread: 77, name: "77", kind: nil)])
   }
 
   @Test("an end that was lost is no later than the begin of what follows outside")

@@ -2,7 +2,7 @@
 
 import Foundation
 import RunLoopInstruments
-import RunLoopSymbols
+import RunLoopToolKit
 import Testing
 
 @Suite("What is not known of a hang") struct UnknownKindTests {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import RunLoopCommands
-import RunLoopLab
+import RunLoopToolKit
 import Testing
 
 /// A process that is looked at from outside, with a directory of records of its own.
@@ -156,7 +155,7 @@ func runloop(_ arguments: [String]) -> Session {
   }
   let lines = Lines()
   let status = RunLoopCommand.status(
-    of: arguments, others: ObservingCommands.all,
+    of: arguments,
     output: Output(print: { lines.printed.append($0) }, complain: { lines.complaints.append($0) }))
   return Session(status: status, output: lines.printed.joined(separator: "\n"), complaints: lines.complaints)
 }

@@ -83,18 +83,3 @@ int crlt_end_restricted(int process, int milliseconds);
 //
 // What may have a long text is the work of a child with limits.
 char *crlt_demangle(const char *name, int is_qualified);
-
-// The calling thread's stack: the addresses that its calls return to, the innermost first, which is in the caller of
-// this function. Returns how many there are, at most `capacity`.
-int crlt_stack(uintptr_t *addresses, int capacity);
-
-// The functions of a program or library by name, from the symbol table of its file.
-typedef struct crlt_symbols crlt_symbols;
-// Reads a file's; null if it is not an executable file of this machine's kind, or has no symbols. To be freed.
-crlt_symbols *crlt_symbols_read(const char *path);
-void crlt_symbols_free(crlt_symbols *symbols);
-// The function at a distance from the beginning of the file in memory; null if there is none. The name belongs to the
-// table.
-const char *crlt_symbols_find(const crlt_symbols *symbols, uint64_t distance);
-// An address in the program itself, which is in none of its libraries.
-uint64_t crlt_program_address(void);

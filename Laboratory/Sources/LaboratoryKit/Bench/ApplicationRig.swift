@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopCore
+import RunLoopDisplay
+import RunLoopTesting
+import RunLoopThreads
+
+/// An application on a pseudo-terminal, whose main loop is on virtual time, with the instruments around it.
+@MainActor
+final class ApplicationRig: ApplicationTrace {
+  let rig: Rig
+  let terminal: PseudoTerminal
+  let application: Application
+  let window: Window
+  /// The loop's call-outs of sources, and the steps of the application, in order.
+  let steps: StepLog
+  /// Whether the stages of the loop are among the steps.
+  var writesStages = true
+  /// A source that an experiment signals repeatedly.
+  var storm: RunLoop.Source?
+
+  fileprivate init(_ rig: Rig, _ window: Window) {
+    self.rig = rig
+    self.window = window
+    steps = StepLog(rig.time.log)
+    terminal = PseudoTerminal(width: 80, height: 24)
+    application = Application(
+      device: Terminal(input: terminal.application, output: terminal.application, name: "xterm-256color"),
+      window: window)
+    application.trace = self
+  }
+
+  func applicationDid(_ step: ApplicationStep) {
+    guard let word = word(of: step) else { return }
+    rig.note(word)
+    steps.write(word)
+  }
+
+  private func word(of step: ApplicationStep) -> String? {
+    switch step {
+    case .stage(let activity, _): writesStages && activity == .beforeWaiting ? "| beforeWaiting" : nil
+    case .source1: nil
+    case .source0(let events): "events:\(events)"
+    case .touches(let phase, let view): "\(phase)(\(view))"
+    case .gesture(let state): "gesture:\(state)"
+    case .action(let name, let state): "action:\(name):\(state)"
+    case .resize(let size): "resize:\(size.width)x\(size.height)"
+    case .layout: "layout"
+    case .draw: "draw"
+    case .commit(let bytes): bytes > 0 ? "commit" : "commit:0"
+    }
+  }
+
+  /// Writes a step of the experiment's own, with the kind of call-out in which it is made.
+  func write(_ step: String) {
+    let word = "\(step):\(currentCallOut())"
+    rig.note(word)
+    steps.write(word)
+  }
+
+  /// Lets something happen while the loop sleeps, and runs the loop until it has been dealt with; the steps that were
+  /// made.
+  ///
+  /// - Parameter mode: The mode that the loop runs in.
+  func steps(mode: RunLoop.Mode = .default, after event: @escaping @MainActor @Sendable () -> Void) -> String {
+    rig.loop.run(mode: mode, for: .milliseconds(100))
+    terminal.read()
+    rig.time.at(rig.time.elapsed + .milliseconds(10)) { [steps] in
+      _ = steps.take()
+      MainActor.assumeIsolated { event() }
+    }
+    rig.loop.run(mode: mode, for: .milliseconds(100))
+    terminal.read()
+    return steps.take()
+  }
+}
+
+/// The steps of an application among the call-outs of sources, as the log of its loop's time has them.
+struct StepLog: Sendable {
+  private let log: VirtualTimeLog
+
+  fileprivate init(_ log: VirtualTimeLog) { self.log = log }
+
+  func write(_ step: String) { log.write(step) }
+
+  /// The words of the steps, in order; other call-outs are not among them.
+  var lines: [String] {
+    log.callOuts.split(separator: " ").compactMap { word in
+      switch word {
+      case "S0": "source0"
+      case "S1": "source1"
+      case "B", "T", "M": nil
+      default: String(word)
+      }
+    }
+  }
+
+  /// The steps so far, or `none`; the log begins anew.
+  func take() -> String {
+    let lines = lines
+    log.clear()
+    return lines.isEmpty ? "none" : lines.joined(separator: " ")
+  }
+}
+
+extension Bench {
+  /// Runs `body` with an application on a terminal, whose loop is the main loop meanwhile.
+  ///
+  /// The body is called by the application's loop, which it runs itself. On the main thread.
+  @MainActor
+  func onApplication(_ window: Window = Window(), _ body: (ApplicationRig) -> String) -> String {
+    onMainStandIn { rig in
+      let stage = ApplicationRig(rig, window)
+      return stage.application.run(on: rig.loop) { body(stage) }
+    }
+  }
+
+  /// Runs `body` with a loop on virtual time that is the main loop meanwhile.
+  ///
+  /// On the main thread.
+  @MainActor
+  func onMainStandIn<Result>(_ body: (Rig) -> Result) -> Result {
+    log.write("An application on a new terminal:")
+    return onVirtualTime(body)
+  }
+}
+
+extension Application {
+  /// Runs the application on a loop that has just been made, and `body` in its first call-out; what that returns, or
+  /// why there is no application.
+  func run(on loop: RunLoop, _ body: () -> String) -> String {
+    withoutActuallyEscaping(body) { body in
+      // The main thread's alone.
+      nonisolated(unsafe) var result = ""
+      nonisolated(unsafe) let body = body
+      loop.perform {
+        result = body()
+        MainActor.assumeIsolated { self.terminate() }
+      }
+      do {
+        try run()
+      } catch {
+        return "\(error)"
+      }
+      return result
+    }
+  }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopCore
+import RunLoopHTTP
+import RunLoopSockets
+import RunLoopThreads
+
+/// A web server on the loopback interface, for the experiments that need one: on a thread and a loop of its own.
+///
+/// It answers `/` with a cookie and a short body. Of `/half` it sends the first half, and then nothing; who asks for
+/// the rest of it gets that. Of `/parts` it sends the rest when it is told to. On `/silent` it says nothing.
+final class LoopbackServer: Sendable {
+  static let body = "0123456789"
+
+  private let thread: ResidentThread
+  private let listener: ListeningSocket
+  private let connections = Found<[Socket]>([])
+  /// The connection on which `/parts` was asked for last.
+  private let waiting = Found<Socket?>(nil)
+  /// The paths that were asked for, with the range if there is one.
+  let requests = Record()
+  /// How many connections the other side has ended.
+  let ended = Tally()
+
+  init(_ meeting: Meeting) throws {
+    thread = try ResidentThread(name: "LoopbackServer")
+    listener = try ListeningSocket(at: .loopback(port: 0))
+    let (loop, connections, waiting) = (thread.runLoop, connections, waiting)
+    let (requests, ended) = (requests, ended)
+    listener.handler = { _, event in
+      guard case .accepted(let socket) = event else { return }
+      let input = Found("")
+      socket.handler = { socket, event in
+        switch event {
+        case .received(let bytes):
+          input.value += String(decoding: bytes.withUnsafeBytes { Array($0) }, as: UTF8.self)
+          while let end = input.value.firstRange(of: "\r\n\r\n") {
+            let head = String(input.value[..<end.lowerBound])
+            input.value = String(input.value[end.upperBound...])
+            if Self.answer(head, socket, requests) == "/parts" { waiting.value = socket }
+          }
+          meeting.announce()
+        case .ended:
+          ended.add()
+          socket.shutDown(.write)
+          meeting.announce()
+        case .closed, .connected, .readable, .writable: break
+        }
+      }
+      connections.append(socket)
+      try? loop.add(socket, forMode: .default)
+    }
+    try loop.add(listener, forMode: .default)
+  }
+
+  /// Sends what is missing of `/parts`, where it was asked for last.
+  func sendRest() {
+    guard let socket = waiting.value else { return }
+    Self.send(String(Self.body.dropFirst(Self.body.count / 2)), socket)
+  }
+
+  /// Answers a request, and returns its path.
+  private static func answer(_ head: String, _ socket: Socket, _ requests: Record) -> String {
+    let path = String(head.split(separator: " ").dropFirst().first ?? "")
+    let range = head.split(separator: "\r\n").first { $0.lowercased().hasPrefix("range: bytes=") }
+      .flatMap { Int($0.dropFirst("range: bytes=".count).dropLast()) }
+    requests.write(range.map { "\(path) from \($0)" } ?? path)
+    let tag = "ETag: \"1\"\r\n"
+    switch (path, range) {
+    case ("/half", let first?) where first < body.count:
+      send(
+        "HTTP/1.1 206 Partial Content\r\n\(tag)Content-Range: bytes \(first)-\(body.count - 1)/\(body.count)\r\n"
+          + "Content-Length: \(body.count - first)\r\n\r\n\(body.dropFirst(first))", socket)
+    case ("/half", _):
+      send("HTTP/1.1 200 OK\r\n\(tag)Content-Length: \(body.count)\r\n\r\n\(body.prefix(body.count / 2))", socket)
+    case ("/parts", _):
+      send(
+        "HTTP/1.1 200 OK\r\nSet-Cookie: lab=1\r\nContent-Length: \(body.count)\r\n\r\n\(body.prefix(body.count / 2))",
+        socket)
+    case ("/silent", _): break
+    default:
+      send("HTTP/1.1 200 OK\r\nSet-Cookie: lab=1\r\nContent-Length: \(body.count)\r\n\r\n\(body)", socket)
+    }
+    return path
+  }
+
+  private static func send(_ text: String, _ socket: Socket) { _ = try? socket.write(text) }
+
+  func address(_ path: String) -> String { "http://127.0.0.1:\(listener.address.port ?? 0)\(path)" }
+
+  func request(_ path: String) -> HTTP.Request { HTTP.Request(address(path)) }
+
+  func stop() {
+    listener.invalidate()
+    for socket in connections.value { socket.invalidate() }
+    waiting.value = nil
+    thread.stop()
+  }
+}

@@ -1,0 +1,1 @@
+../../../../Sources/RunLoopToolKit/CommandLine/Nearest.swift

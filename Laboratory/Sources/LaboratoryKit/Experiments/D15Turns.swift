@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopCore
+import RunLoopTesting
+
+/// D15: the experiment of Xilankong, which watches the loop go to sleep and wake.
+struct Turns: Experiment {
+  let id = "D15"
+  let title = "How often an idle loop turns"
+  let articles: [Article] = [.xilankong]
+  let claim = """
+    Observers of beforeWaiting and afterWaiting show that the loop turns once a minute if nobody touches the device, and \
+    that an event makes it turn once, from waking to sleeping again. A timer of 1 ms keeps it from sleeping.
+    """
+  let verdict = Verdict.corrected(
+    """
+    The minute is not the loop's own: something that is due every minute makes it turn every minute, and with nothing due \
+    it does not turn at all. One event is one turn, as claimed. A timer of 1 ms does not keep the loop awake: it sleeps \
+    between any two fires.
+    """)
+  let evidence = """
+    R45 and R50 of Core Foundation: a wake-up is one pass, and without one, a timer or a source the loop sleeps \
+    on.
+    """
+
+  func run(on bench: Bench) -> Outcome {
+    var outcome = Outcome()
+    outcome.observe(
+      "in ten minutes and a half with a timer of a minute",
+      turns(bench, for: .seconds(630)) { rig in
+        rig.loop.add(Timer(timeInterval: 60, repeats: true) { _ in }, forMode: .default)
+      }, requires: "turns: 10, sleeps: 11")
+    outcome.observe(
+      "in the same time with nothing due", turns(bench, for: .seconds(630)) { rig in rig.keepAlive() },
+      requires: "turns: 0, sleeps: 1")
+    outcome.observe(
+      "with one event, a block from outside",
+      turns(bench, for: .seconds(630)) { rig in
+        rig.keepAlive()
+        rig.time.at(.seconds(100)) { rig.loop.perform { rig.note("actionTwo") } }
+      }, requires: "turns: 1, sleeps: 2")
+    outcome.observe(
+      "with one event, a source that is signalled",
+      turns(bench, for: .seconds(630)) { rig in
+        let source = RunLoop.Source { rig.note("actionFour") }
+        rig.loop.add(source, forMode: .default)
+        rig.time.at(.seconds(100)) {
+          source.signal()
+          rig.loop.wakeUp()
+        }
+      }, requires: "turns: 1, sleeps: 2")
+    outcome.observe(
+      "in 10.5 ms with a timer of 1 ms",
+      turns(bench, for: .microseconds(10_500)) { rig in
+        rig.loop.add(Timer(timeInterval: 0.001, repeats: true) { _ in }, forMode: .default)
+      }, requires: "turns: 10, sleeps: 11")
+    return outcome
+  }
+
+  /// How often the loop goes from afterWaiting to beforeWaiting again, and how often it sleeps.
+  private func turns(
+    _ bench: Bench, for duration: Duration, _ prepare: @escaping @Sendable (Rig) -> Void
+  ) -> String {
+    bench.onLoop { rig in
+      let stages = Record()
+      let sleeps = rig.countSleeps()
+      for activity in [RunLoop.Activity.beforeWaiting, .afterWaiting] {
+        rig.observe(activity, mode: .common) { _, activity in
+          rig.note("observer call-out -> name = \(activity.name)")
+          stages.write(activity.name)
+        }
+      }
+      prepare(rig)
+      rig.loop.run(mode: .default, for: duration)
+      let lines = stages.lines
+      let turns = zip(lines, lines.dropFirst()).count { $0 == "afterWaiting" && $1 == "beforeWaiting" }
+      return "turns: \(turns), sleeps: \(sleeps.count)"
+    }
+  }
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The arguments of a command that looks at processes.
+struct Arguments: Sendable {
+  /// What a command takes.
+  struct Options: Sendable {
+    /// Options with a value, by name.
+    var values: [String] = []
+    /// Options without one.
+    var flags: [String] = []
+  }
+
+  /// What is wrong with the arguments, one sentence for each mistake.
+  struct Mistakes: Error {
+    let messages: [String]
+  }
+
+  private(set) var values: [String: String] = [:]
+  private(set) var flags: Set<String> = []
+  /// What stands by itself.
+  private(set) var words: [String] = []
+  /// What follows `--`; nil without it.
+  private(set) var rest: [String]?
+
+  init(_ arguments: [String], _ options: Options) throws(Mistakes) {
+    var mistakes: [String] = []
+    var index = 0
+    while index < arguments.count {
+      let argument = arguments[index]
+      index += 1
+      if argument == "--" {
+        rest = Array(arguments[index...])
+        break
+      } else if options.values.contains(argument) {
+        if index < arguments.count {
+          values[argument] = arguments[index]
+          index += 1
+        } else {
+          mistakes.append("\(argument) needs a value")
+        }
+      } else if options.flags.contains(argument) || argument == "--json" || argument == "--help" || argument == "-h" {
+        flags.insert(argument == "-h" ? "--help" : argument)
+      } else if argument.hasPrefix("-") {
+        let known = options.values + options.flags + ["--json", "--help"]
+        mistakes.append("unknown option \(argument)\(suggestion(for: argument, among: known))")
+      } else {
+        words.append(argument)
+      }
+    }
+    if !mistakes.isEmpty { throw Mistakes(messages: mistakes) }
+  }
+
+  var isJSON: Bool { flags.contains("--json") }
+  var wantsHelp: Bool { flags.contains("--help") }
+}

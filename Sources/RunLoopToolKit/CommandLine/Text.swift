@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Text for people.
+enum Text {
+  /// A span of time in the unit that suits it.
+  static func duration(_ nanoseconds: Int64) -> String {
+    let value = Double(nanoseconds)
+    switch nanoseconds {
+    case ..<1000: return "\(max(0, nanoseconds)) ns"
+    case ..<1_000_000: return "\(tenths(value / 1e3)) µs"
+    case ..<1_000_000_000: return "\(tenths(value / 1e6)) ms"
+    default: return "\(tenths(value / 1e9)) s"
+    }
+  }
+
+  private static func tenths(_ value: Double) -> String {
+    let scaled = Int((value * 10).rounded())
+    return "\(scaled / 10).\(scaled % 10)"
+  }
+
+  /// Rows whose columns are aligned.
+  static func table(_ rows: [[String]], rightAligned: Set<Int> = []) -> [String] {
+    // Before they are measured.
+    let rows = rows.map { $0.map(ForeignText.shown) }
+    let columns = rows.map(\.count).max() ?? 0
+    let widths = (0..<columns).map { column in rows.map { column < $0.count ? $0[column].count : 0 }.max() ?? 0 }
+    return rows.map { row in
+      var line = ""
+      for (column, cell) in row.enumerated() {
+        let space = String(repeating: " ", count: widths[column] - cell.count)
+        line += rightAligned.contains(column) ? space + cell : cell + space
+        line += "  "
+      }
+      while line.last == " " { line.removeLast() }
+      return line
+    }
+  }
+}
+
+extension Text {
+  /// A span of time that is still growing, without what changes too fast to be read.
+  static func coarse(_ nanoseconds: Int64) -> String {
+    let seconds = nanoseconds / 1_000_000_000
+    switch seconds {
+    case ..<1: return "\(nanoseconds / 100_000_000 * 100) ms"
+    case ..<120: return "\(seconds) s"
+    case ..<7200: return "\(seconds / 60) min"
+    default: return "\(seconds / 3600) h"
+    }
+  }
+
+  /// A number with its thousands apart.
+  static func grouped(_ number: Int) -> String {
+    var text = ""
+    for (place, digit) in "\(number)".reversed().enumerated() {
+      if place > 0, place % 3 == 0, digit != "-" { text.append(",") }
+      text.append(digit)
+    }
+    return String(text.reversed())
+  }
+}

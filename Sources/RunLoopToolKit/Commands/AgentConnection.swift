@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopAgent
+import CRunLoopSystem
+import RunLoopCore
+import RunLoopLibC
+import RunLoopInstruments
+
+/// Asks a process what only it knows: what its loops hold.
+final class AgentConnection {
+  private let socket: Int32
+  private let target: TargetProcess
+
+  /// How many seconds an answer may take of a process that runs, and how many bytes it may have.
+  static let patience = 30
+  static let most = 32 << 20
+
+  /// Connects; throws one sentence if nobody answers.
+  init(_ target: TargetProcess) throws(RecordError) {
+    self.target = target
+    // Whoever has no loop, or another layout, is distinguished by the records.
+    _ = try target.openRecords()
+    var reason: RecordError?
+    for directory in target.directories {
+      do throws(RecordError) {
+        let socket = try target.rights.openingFiles { () throws(RecordError) -> Int32? in
+          try AgentConnection.connect(directory, target)
+        }
+        if let socket {
+          self.socket = socket
+          return
+        }
+      } catch {
+        // As with the records: the process may have taken another.
+        reason = reason ?? error
+      }
+    }
+    throw reason
+      ?? RecordError(
+        "process \(target.number) has no agent to answer: build it with RunLoopInstruments or RunLoopKit and start it with "
+          + "RUNLOOP_INSTRUMENTS=watch, or let it call Instruments.listen(), as no other process can ask for it, whatever "
+          + "/proc/sys/kernel/yama/ptrace_scope allows")
+  }
+
+  /// Takes over a socket that is connected, for the fuzzer.
+  init(socket: Int32, to target: TargetProcess) {
+    self.socket = socket
+    self.target = target
+  }
+
+  deinit { close(socket) }
+
+  /// Asks a process to let its memory be read, where the kernel allows that for children only.
+  ///
+  /// It does as long as what is given lasts. Nil: that need not be, or nobody answers.
+  static func permission(of target: TargetProcess) -> AgentConnection? {
+    guard geteuid() != 0, readWhole("/proc/sys/kernel/yama/ptrace_scope")?.hasPrefix("1") ?? false,
+      let agent = try? AgentConnection(target),
+      // The process permits it to a tool that holds a level, and as long as that does.
+      (try? agent.ask(["request": .text("hold"), "level": .int(1)])) != nil,
+      (try? agent.ask(["request": .text("permit")])) != nil
+    else { return nil }
+    return agent
+  }
+
+  /// Connects to the socket in a directory's directory; nil if nobody listens there.
+  ///
+  /// No link is followed.
+  private static func connect(_ directory: String, _ target: TargetProcess) throws(RecordError) -> Int32? {
+    let parent = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+    guard parent >= 0 else { return nil }
+    defer { close(parent) }
+    let place = openat(parent, "\(target.number).\(target.start)", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+    guard place >= 0 else { return nil }
+    defer { close(place) }
+    for descriptor in [parent, place] {
+      var status = stat()
+      guard fstat(descriptor, &status) == 0, status.st_uid == target.user, status.st_mode & 0o022 == 0 else {
+        throw RecordError(
+          "\(directory) is not trusted, as it is not the user's own (\(target.user)), or others may write to it")
+      }
+    }
+    let socket = RunLoopLibC.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+    guard socket >= 0 else { throw failure("socket") }
+    var limit = timeval(tv_sec: 1, tv_usec: 0)
+    setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+    setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    let path = Array("/proc/self/fd/\(place)/agent".utf8)
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path) }
+    let answer = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        RunLoopLibC.connect(socket, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+      }
+    }
+    if answer == 0, isListener(socket, target) { return socket }
+    let reason = errno
+    close(socket)
+    // What is left of another program in the process, or of nobody.
+    if answer == 0 || [ENOENT, ECONNREFUSED, ENOTSOCK].contains(reason) { return nil }
+    if reason == EAGAIN { throw AgentConnection.silence(target) }
+    throw RecordError("process \(target.number) cannot be asked: \(String(cString: strerror(reason)))")
+  }
+
+  /// Whether it is the process, or what root has given it, that listens.
+  private static func isListener(_ socket: Int32, _ target: TargetProcess) -> Bool {
+    var (process, user, group): (Int32, UInt32, UInt32) = (0, 0, 0)
+    guard crl_socket_peer_credentials(socket, &process, &user, &group) >= 0 else { return false }
+    return (user == target.user || user == 0) && (process == target.number || process == 0)
+  }
+
+  private static func failure(_ call: String) -> RecordError {
+    RecordError("\(call) has failed: \(String(cString: strerror(errno)))")
+  }
+
+  /// Why nothing comes.
+  private static func silence(_ target: TargetProcess) -> RecordError {
+    let reason = target.isStopped ? "it is stopped, by a signal or a debugger" : "it has not within \(patience) s"
+    return RecordError("process \(target.number) does not answer: \(reason)")
+  }
+
+  /// Sends a request and returns the frames of the answer; a process that ends meanwhile gives what came.
+  func ask(_ request: [String: AgentDocument]) throws(RecordError) -> [AgentDocument] {
+    // A process that sends a little at a time is waited for no longer than one that sends nothing.
+    let deadline = crl_monotonic_nanoseconds() + Int64(AgentConnection.patience) * 1_000_000_000
+    guard send(AgentDocument.object(request).bytes, by: deadline) else { throw ended() }
+    var frames: [AgentDocument] = []
+    var size = 0
+    while true {
+      guard let bytes = try receiveFrame(by: deadline) else {
+        if !target.isAlive { return frames }
+        throw ended()
+      }
+      size += bytes.count
+      guard size <= AgentConnection.most else {
+        throw RecordError("process \(target.number) answers with more than \(AgentConnection.most >> 20) MiB")
+      }
+      guard let frame = AgentDocument(bytes: bytes) else {
+        throw RecordError("process \(target.number) answers something that this tool does not understand")
+      }
+      if let reason = frame["error"]?.text { throw RecordError("process \(target.number) says: \(reason)") }
+      if frame["end"]?.bool ?? false { return frames }
+      frames.append(frame)
+    }
+  }
+
+  private func ended() -> RecordError { RecordError("process \(target.number) has ended the conversation") }
+
+  private func send(_ bytes: [UInt8], by deadline: Int64) -> Bool {
+    let length = UInt32(bytes.count)
+    let frame = (0..<4).map { UInt8(truncatingIfNeeded: length >> (8 * $0)) } + bytes
+    var sent = 0
+    while sent < frame.count {
+      let count = frame.withUnsafeBytes {
+        RunLoopLibC.send(socket, $0.baseAddress.map { $0 + sent }, frame.count - sent, Int32(MSG_NOSIGNAL))
+      }
+      if count < 0, errno == EINTR, crl_monotonic_nanoseconds() < deadline { continue }
+      guard count > 0 else { return false }
+      sent += count
+    }
+    return true
+  }
+
+  private func receiveFrame(by deadline: Int64) throws(RecordError) -> [UInt8]? {
+    guard let head = try receive(4, by: deadline) else { return nil }
+    let length = head.enumerated().reduce(0) { $0 | Int($1.element) << (8 * $1.offset) }
+    guard length > 0, length <= Int(CRLA_FRAME_LIMIT) else {
+      throw RecordError("process \(target.number) answers with a frame of \(length) bytes, which is none")
+    }
+    return try receive(length, by: deadline)
+  }
+
+  private func receive(_ count: Int, by deadline: Int64) throws(RecordError) -> [UInt8]? {
+    var bytes = [UInt8](repeating: 0, count: count)
+    var received = 0
+    while received < count {
+      // A call waits for a second.
+      guard crl_monotonic_nanoseconds() < deadline else { throw AgentConnection.silence(target) }
+      let number = bytes.withUnsafeMutableBytes {
+        recv(socket, $0.baseAddress.map { $0 + received }, count - received, 0)
+      }
+      if number < 0, errno == EINTR { continue }
+      if number < 0, errno == EAGAIN {
+        if target.isStopped { throw AgentConnection.silence(target) }
+        continue
+      }
+      guard number > 0 else { return nil }
+      received += number
+    }
+    return bytes
+  }
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopSystem
+import RunLoopInstruments
+
+/// Sees where the threads of a process stand that hang, while their records are read.
+final class HangStacks {
+  private let faces: FileFaces
+  private let scout: HangScout
+  private let user: UInt32
+  private var ended: [HangReport] = []
+
+  /// A call-out that a timeline shows as a hang.
+  private static let threshold: Int64 = 250_000_000
+
+  init(of target: TargetProcess, _ file: RecordFile) {
+    user = target.user
+    faces = FileFaces(file)
+    let settings = HangJudge.Settings(threshold: Self.threshold, tolerance: Self.threshold)
+    scout = HangScout(process: target.number, faces: faces, settings: settings)
+  }
+
+  /// Looks at all loops, as the records have them that were read last.
+  func look() {
+    faces.recalibrate()
+    for case .ended(let report) in scout.look(at: crl_monotonic_nanoseconds()) { ended.append(report) }
+  }
+
+  /// What was seen, with names.
+  func hangs() -> [Timeline.Hang] {
+    HangNames(ExternalSymbolizer(of: user)).name(ended + scout.lasting).map { hang in
+      Timeline.Hang(
+        thread: hang.report.thread, threadName: hang.report.threadName, begin: hang.report.begin,
+        end: hang.report.end, state: HangText.was(hang.report), stack: hang.stack.map { TimelineName($0) })
+    }
+  }
+}

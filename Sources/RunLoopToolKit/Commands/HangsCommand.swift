@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopSystem
+import CRunLoopTools
+import RunLoopLibC
+import RunLoopInstruments
+
+/// `runloop hangs`: waits for call-outs that last too long, and says where they hang.
+struct HangsCommand: ObservingCommand {
+  static let name = "hangs"
+  static let usage = """
+    usage: runloop hangs PID [--for SECONDS | --follow] [--threshold MS] [--backlog MS] [--thread NAME]
+                         [--json]
+
+    Waits for call-outs that last too long, and shows what was called, where it was posted from, what the
+    thread did and where it stood. The process is not touched: its memory is read, it gets no signal, and
+    no system call of its is interrupted. The level is record while the command looks.
+
+      --for SECONDS   how long to look; 10 by default
+      --follow        looks until the process ends or the command is interrupted, and prints a line for
+                      each hang as it ends
+      --threshold MS  from when on a call-out is a hang; 250 by default
+      --backlog MS    from when on the oldest waiting post is a backlog, if no call-out is long; twice the
+                      threshold by default
+      --thread NAME   only the loop of the thread of that name
+      --json          prints {"hangs": [{"tid", "thread", "begin", "end", "class", "callOut", "cpu",
+                      "blockedIn", "waitsFor", "stack", "stackProblem"}]}; with --follow a line for each; times are
+                      nanoseconds of CLOCK_MONOTONIC; "end" is null if the hang was not over, "callOut" of a
+                      backlog and where the kind of the call-out is not known
+
+    Exit status: 0, also if the process ends meanwhile, 1 if it cannot be looked at, 2 for arguments that
+    make no sense.
+    """
+  static let options = Arguments.Options(
+    values: ["--for", "--threshold", "--backlog", "--thread"], flags: ["--follow"])
+
+  private let process: Int32
+  private let span: Double
+  private let follows: Bool
+  private let threshold: Int64
+  private let backlog: Int64
+  private let thread: String?
+  private let isJSON: Bool
+
+  init(_ arguments: Arguments) throws(Arguments.Mistakes) {
+    var mistakes: [String] = []
+    func number(_ option: String, or standard: Double, _ unit: String) -> Double {
+      guard let text = arguments.values[option] else { return standard }
+      if let value = Double(text), value > 0, value <= 1e9 { return value }
+      mistakes.append("\"\(text)\" is no number of \(unit) for \(option)")
+      return standard
+    }
+    process = arguments.words.first.flatMap { Int32($0) } ?? 0
+    if let word = arguments.words.first, process <= 0 { mistakes.append("\"\(word)\" is no number of a process") }
+    if arguments.words.count != 1 || arguments.rest != nil { mistakes.append("name one process") }
+    follows = arguments.flags.contains("--follow")
+    if follows, arguments.values["--for"] != nil { mistakes.append("--follow and --for exclude each other") }
+    span = number("--for", or: 10, "seconds")
+    let milliseconds = number("--threshold", or: 250, "milliseconds")
+    threshold = max(1_000_000, Int64(milliseconds * 1e6))
+    backlog = max(1_000_000, Int64(number("--backlog", or: 2 * milliseconds, "milliseconds") * 1e6))
+    thread = arguments.values["--thread"]
+    isJSON = arguments.isJSON
+    if !mistakes.isEmpty { throw Arguments.Mistakes(messages: mistakes) }
+  }
+
+  func run(_ output: Output) throws(RecordError) -> Int32 {
+    let target = try TargetProcess(process)
+    let file = try target.openRecords()
+    let hold = try LevelHold(file, CRL_RECORD.rawValue)
+    defer { hold.release() }
+    let interruption = Interruption()
+    defer { interruption.end() }
+    // As long as it is connected.
+    let permission = AgentConnection.permission(of: target)
+    defer { withExtendedLifetime(permission) {} }
+    let faces = FileFaces(file)
+    try faces.refresh()
+    let settings = HangJudge.Settings(threshold: threshold, backlog: backlog, tolerance: threshold)
+    let scout = HangScout(process: process, faces: faces, settings: settings) { [thread] slot, _ in
+      thread == nil || file.threadName(slot) { target.kernelName(ofThread: $0) } == thread
+    }
+    if scout.memory.images.isEmpty { output.complain(HangsCommand.blindness(process, scout.memory.problem)) }
+    let found = try watch(target, faces, scout, interruption, output)
+    if !follows { print(found, target, output) }
+    return CommandStatus.success.rawValue
+  }
+
+  /// Looks until it is over; returns the hangs, in the order of their beginnings.
+  private func watch(
+    _ target: TargetProcess, _ faces: FileFaces, _ scout: HangScout, _ interruption: borrowing Interruption,
+    _ output: Output
+  ) throws(RecordError) -> [HangReport] {
+    let program = ProgramIdentity(process)
+    let period = max(1_000_000, min(20_000_000, threshold / 12))
+    let end = follows ? Int64.max : crl_monotonic_nanoseconds() + Int64(span * 1e9)
+    var ended: [HangReport] = []
+    var lasting: [HangReport] = []
+    var nextQuestion: Int64 = 0
+    while true {
+      let now = crl_monotonic_nanoseconds()
+      if now >= nextQuestion {
+        // A program that another has taken the place of has no loops any more.
+        guard target.isAlive, program.isSame else { break }
+        nextQuestion = now + 100_000_000
+      }
+      do throws(RecordError) { try faces.refresh() } catch {
+        if target.isAlive { throw error }
+        break
+      }
+      for finding in scout.look(at: now) {
+        if case .ended(let report) = finding {
+          ended.append(report)
+          if follows { print([report], target, output) }
+        }
+      }
+      lasting = scout.lasting
+      if now >= end || interruption.hasCome { break }
+      usleep(UInt32(period / 1000))
+    }
+    if follows { print(lasting, target, output) }
+    return (ended + lasting).sorted { $0.begin < $1.begin }
+  }
+
+  /// Why stacks are missing.
+  private static func blindness(_ process: Int32, _ problem: String?) -> String {
+    let scope = readWhole("/proc/sys/kernel/yama/ptrace_scope")?.first
+    let reason =
+      scope == "1" && geteuid() != 0
+      ? "the kernel allows it for children only, unless /proc/sys/kernel/yama/ptrace_scope is 0"
+      : problem ?? "/proc/\(process)/maps names no code"
+    return "runloop hangs: the stacks of process \(process) may not be read: \(reason)"
+  }
+
+  private func print(_ reports: [HangReport], _ target: TargetProcess, _ output: Output) {
+    guard !(follows && reports.isEmpty) else { return }
+    let named = HangNames(ExternalSymbolizer(of: target.user)).name(reports)
+    if follows, isJSON {
+      for hang in named { output.print(json(hang).line) }
+    } else if isJSON {
+      output.print(JSON.object([("hangs", .list(named.map { json($0) }))]).line)
+    } else {
+      for hang in named { for line in HangText.lines(hang) { output.print(line) } }
+      if named.isEmpty { output.print("No loop of process \(process) hung.") }
+    }
+  }
+
+  private func json(_ hang: SymbolicatedHang) -> JSON {
+    let report = hang.report
+    let callOut = hang.kind.map { kind in
+      JSON.object([
+        ("kind", .text(kind)), ("code", CodePlace.json(hang.code)), ("posted", CodePlace.json(hang.posted)),
+      ])
+    }
+    let blockedIn = report.blockedIn.map { JSON.object([("call", .text($0.call)), ("on", .optional($0.on))]) }
+    let waitsFor = report.waitsForName.map { JSON.object([("thread", .text($0))]) }
+    return .object([
+      ("tid", .int(Int(report.thread))), ("thread", .text(report.threadName)), ("begin", .int(Int(report.begin))),
+      ("end", .optional(report.end.map { Int($0) })), ("class", .text(report.isBacklog ? "backlog" : "call-out")),
+      ("callOut", callOut ?? .null), ("cpu", .text(report.processor.rawValue)), ("blockedIn", blockedIn ?? .null),
+      ("waitsFor", waitsFor ?? .null), ("stack", .list(hang.stack.map { CodePlace.json($0) })),
+      ("stackProblem", .optional(report.stackProblem)),
+    ])
+  }
+}
+
+/// A hang for people.
+enum HangText {
+  static func lines(_ hang: SymbolicatedHang) -> [String] {
+    let report = hang.report
+    let now = report.end ?? crl_monotonic_nanoseconds()
+    let lasted = Text.duration(now - report.begin)
+    let verb =
+      report.isBacklog
+      ? (report.end == nil ? "has had posts waiting for" : "had posts waiting for")
+      : (report.end == nil ? "hangs, so far for" : "hung for")
+    var lines = ["\(report.threadName) (\(report.thread)) \(verb) \(lasted)"]
+    if !report.isBacklog {
+      lines.append("  in      \(hang.kind ?? "?")  \(hang.code?.text ?? "?")")
+      if let posted = hang.posted, posted != hang.code { lines.append("  posted  \(posted.text)") }
+    }
+    lines.append("  was     \(was(report))")
+    for site in hang.sites { lines.append("  waits   \(site.count) × \(site.place?.text ?? "?")") }
+    for (index, place) in hang.stack.enumerated() {
+      lines.append("  \(index == 0 ? "at    " : "      ")  \(place.text)")
+    }
+    if let problem = report.stackProblem { lines.append("  stack   is not complete: \(problem)") }
+    return lines
+  }
+
+  static func was(_ report: HangReport) -> String {
+    var text = report.processor.rawValue
+    if let call = report.blockedIn { text += " in \(call.call)(\(call.on ?? ""))" }
+    if let thread = report.waitsForName { text += ", waits for \(thread)" }
+    if let shares = report.shares {
+      let percents = [("on-cpu", shares.onCPU), ("runnable", shares.runnable), ("blocked", shares.blocked)]
+      text += " (" + percents.map { "\($0.0) \(Int(($0.1 * 100).rounded())) %" }.joined(separator: ", ") + ")"
+    }
+    return text
+  }
+}
+
+/// Whether a process is still the program that it was.
+private struct ProgramIdentity {
+  private let process: Int32
+  private let vector: [UInt8]?
+
+  init(_ process: Int32) {
+    self.process = process
+    vector = ProgramIdentity.read(process)
+  }
+
+  // What the kernel gives a program when it begins has addresses that differ each time.
+  private static func read(_ process: Int32) -> [UInt8]? {
+    let descriptor = open("/proc/\(process)/auxv", O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    var bytes = [UInt8](repeating: 0, count: 1024)
+    let count = RunLoopLibC.read(descriptor, &bytes, bytes.count)
+    return count > 0 ? Array(bytes[..<count]) : nil
+  }
+
+  var isSame: Bool { vector == nil || ProgramIdentity.read(process) == vector }
+}
+
+/// Lets a command that is interrupted say what it has seen, and set the level back.
+struct Interruption: ~Copyable {
+  init() { crlt_interruption_begin() }
+
+  var hasCome: Bool { crlt_interruption_has_come() != 0 }
+
+  func end() { crlt_interruption_end() }
+}

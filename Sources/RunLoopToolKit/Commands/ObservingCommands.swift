@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The commands that look at processes, alive or dead.
+package enum ObservingCommands {
+  package static var all: [Subcommand] {
+    [
+      Subcommand(name: "ps", abstract: "shows the run loops of processes, and what they are doing") {
+        run(PsCommand.self, $0, $1)
+      },
+      Subcommand(name: "hangs", abstract: "waits for call-outs that last too long, and shows where they hang") {
+        run(HangsCommand.self, $0, $1)
+      },
+      Subcommand(name: "record", abstract: "runs a program and records what its loops call") {
+        run(RecordCommand.self, $0, $1)
+      },
+      Subcommand(name: "why-alive", abstract: "shows what keeps the run loops of a process from ending") {
+        run(WhyAliveCommand.self, $0, $1)
+      },
+      Subcommand(name: "dump", abstract: "prints the run loops of a process with all that is in them") {
+        run(DumpCommand.self, $0, $1)
+      },
+      Subcommand(name: "postmortem", abstract: "shows what the loops of a process called before it was killed") {
+        run(PostmortemCommand.self, $0, $1)
+      },
+      Subcommand(name: "top", abstract: "shows the loops of a process live") {
+        run(TopCommand.self, $0, $1)
+      },
+      Subcommand(name: "trace", abstract: "writes what the loops of a process do as a trace or as a page") {
+        run(TraceCommand.self, $0, $1)
+      },
+    ]
+  }
+
+  /// Reads the arguments, runs the command, and turns its errors into one sentence and a status.
+  private static func run(_ command: (some ObservingCommand).Type, _ arguments: [String], _ output: Output) -> Int32 {
+    do throws(Arguments.Mistakes) {
+      let arguments = try Arguments(arguments, command.options)
+      if arguments.wantsHelp {
+        output.print(command.usage)
+        return CommandStatus.success.rawValue
+      }
+      let request = try command.init(arguments)
+      // A line is one line, whatever is in it. Documents for programs have no hidden characters, so that they stay as
+      // they are.
+      let output = Output(
+        print: { [output] in output.print(ForeignText.shown($0)) },
+        complain: { [output] in output.complain(ForeignText.shown($0)) })
+      do throws(RecordError) {
+        return try request.run(output)
+      } catch {
+        output.complain("runloop \(command.name): \(error)")
+        return CommandStatus.failure.rawValue
+      }
+    } catch {
+      for message in error.messages { output.complain(ForeignText.shown("runloop \(command.name): \(message)")) }
+      output.complain("\"runloop \(command.name) --help\" says more.")
+      return CommandStatus.usageError.rawValue
+    }
+  }
+}
+
+/// A command that looks at processes.
+protocol ObservingCommand {
+  static var name: String { get }
+  static var usage: String { get }
+  static var options: Arguments.Options { get }
+
+  init(_ arguments: Arguments) throws(Arguments.Mistakes)
+  /// Does what was asked for; returns the status to exit with.
+  func run(_ output: Output) throws(RecordError) -> Int32
+}
+
+extension CodePlace {
+  /// The place for programs.
+  static func json(_ place: CodePlace?) -> JSON {
+    guard let place else { return .null }
+    return .object([
+      ("function", .text(place.function)), ("file", .optional(place.file)), ("line", .optional(place.line)),
+    ])
+  }
+
+  /// The place for people: the function, and the last part of the file's path.
+  var text: String {
+    guard let file, let line else { return function }
+    return "\(function) \(file.split(separator: "/").last.map(String.init) ?? file):\(line)"
+  }
+}
+
+/// What the layout calls by numbers.
+enum KindName {
+  private static let names = [
+    "", "block", "perform", "job", "timer", "source0", "source1", "observer", "mainQueue", "schedule", "cancel", "host",
+    "sleep", "run",
+  ]
+
+  static func of(_ kind: UInt8) -> String { Int(kind) < names.count ? names[Int(kind)] : "unknown" }
+}

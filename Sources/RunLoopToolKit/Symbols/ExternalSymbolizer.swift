@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopSystem
+import CRunLoopTools
+import RunLoopLibC
+import RunLoopCore
+
+/// Asks the toolchain's `llvm-symbolizer`, or another that is in the path.
+///
+/// What it is asked about may have been made by anyone. The program runs with the rights of the user whom that belongs
+/// to, without an environment and a terminal, with limits of memory and time, and ends with all that it has started:
+/// when it takes too long, and when the thread that asks ends. One thread.
+package final class ExternalSymbolizer: FrameSource {
+  private let program: String?
+  private let rights: UserRights
+  private let limit: Int64
+  /// What is left of the time that all questions may take, and whether one took too long.
+  private var budget: Int64
+  private var isGivenUp = false
+
+  private static let second: Int64 = 1_000_000_000
+  /// The most bytes of an answer, and of addresses that the program uses.
+  private static let mostBytes = 64 << 20
+  private static let mostMemory: UInt64 = 8 << 30
+
+  /// - Parameters:
+  ///   - user: Whom the programs belong to that it is asked about; nil means the user of this process.
+  ///   - seconds: How long one question may take; all questions together, five times as long.
+  package init(of user: UInt32? = nil, seconds: Int = 60) {
+    program = ExternalSymbolizer.find()
+    rights = UserRights(of: user ?? geteuid())
+    limit = Int64(seconds) * Self.second
+    budget = 5 * limit
+  }
+
+  /// Whether there is one.
+  package var isThere: Bool { program != nil }
+
+  package func isKept(_ path: String, _ identity: [UInt8]) -> Bool {
+    let isKept = try? rights.openingFiles { () throws(RecordError) -> Bool in
+      BuildID.isKept(path, identity) && DebugLink.isHarmless(path)
+    }
+    return isKept ?? false
+  }
+
+  package func frames(at addresses: [UInt64], in path: String) -> [[CodeFrame]] {
+    var found: [[CodeFrame]] = []
+    // An argument list is bounded.
+    for start in stride(from: 0, to: addresses.count, by: 1000) {
+      let part = addresses[start..<min(start + 1000, addresses.count)]
+      let answers = ask(["--obj=\(path)"] + part.map { "0x\(String($0, radix: 16))" })
+      guard answers.count == part.count else { return [] }
+      found += answers
+    }
+    return found
+  }
+
+  package func frames(ofSymbol symbol: String, in path: String) -> [CodeFrame] {
+    // It stands in the program's file: what is no name of a function could be an option.
+    let begins = symbol.first.map { $0.isLetter || "_$".contains($0) } ?? false
+    let isName = begins && symbol.utf8.allSatisfy { $0 > 32 && $0 != 127 }
+    return isName ? ask(["--obj=\(path)", symbol]).first ?? [] : []
+  }
+
+  private func ask(_ arguments: [String]) -> [[CodeFrame]] {
+    guard let program, !isGivenUp else { return [] }
+    let options = ["--no-demangle", "--functions=linkage", "--output-style=LLVM"]
+    guard let text = run(program, options + arguments) else { return [] }
+    var answers: [[CodeFrame]] = []
+    var frames: [CodeFrame] = []
+    var symbol: String?
+    for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
+      if line.isEmpty {
+        if !frames.isEmpty { answers.append(frames.filter { $0.symbol != "??" }) }
+        frames = []
+      } else if let name = symbol {
+        frames.append(frame(name, line))
+        symbol = nil
+      } else {
+        symbol = String(line)
+      }
+    }
+    return answers
+  }
+
+  private func frame(_ symbol: String, _ place: Substring) -> CodeFrame {
+    // The path may have colons, the line and column have none.
+    let parts = place.split(separator: ":", omittingEmptySubsequences: false)
+    let line = parts.count >= 3 ? Int(parts[parts.count - 2]) ?? 0 : 0
+    let file = parts.dropLast(2).joined(separator: ":")
+    let isKnown = !file.isEmpty && !file.hasPrefix("??") && !file.contains("<compiler-generated>")
+    return CodeFrame(symbol: symbol, file: isKnown ? file : nil, line: isKnown ? line : 0)
+  }
+
+  private static func find() -> String? {
+    let directories = Environment.programDirectories
+    for directory in directories {
+      // The toolchain's may be reached through a link.
+      guard let resolved = realpath("\(directory)/swift", nil) else { continue }
+      defer { free(resolved) }
+      let folder = String(cString: resolved).split(separator: "/", omittingEmptySubsequences: false).dropLast()
+      let candidate = folder.joined(separator: "/") + "/llvm-symbolizer"
+      if access(candidate, X_OK) == 0 { return candidate }
+    }
+    return directories.map { "\($0)/llvm-symbolizer" }.first { access($0, X_OK) == 0 }
+  }
+
+  /// What a program writes; nil if it cannot be run, fails, writes too much or takes too long.
+  private func run(_ program: String, _ arguments: [String]) -> String? {
+    guard let texts = try? ([program] + arguments).map({ try CText($0) }) else { return nil }
+    var words: [UnsafePointer<CChar>?] = texts.map { UnsafePointer($0.copy()) }
+    words.append(nil)
+    defer { for word in words { free(UnsafeMutablePointer(mutating: word)) } }
+    let begin = crl_monotonic_nanoseconds()
+    let end = begin + min(limit, budget)
+    var limits = crlt_limits(memory: Self.mostMemory, seconds: UInt64(max(1, limit / Self.second)))
+    var output: Int32 = -1
+    let child = crlt_run_restricted(words, &limits, rights.user, rights.group, &output)
+    guard child > 0 else { return nil }
+    let bytes = read(output, until: end)
+    close(output)
+    // A program that has written everything ends soon.
+    let rest = bytes == nil ? 0 : max(100, (end - crl_monotonic_nanoseconds()) / 1_000_000)
+    let status = crlt_end_restricted(child, Int32(clamping: rest))
+    budget -= crl_monotonic_nanoseconds() - begin
+    if bytes == nil || budget <= 0 { isGivenUp = true }
+    return bytes.flatMap { status == 0 ? String(decoding: $0, as: UTF8.self) : nil }
+  }
+
+  /// What can be read up to the end of a pipe; nil if that takes too long, or is too much.
+  private func read(_ pipe: Int32, until end: Int64) -> [UInt8]? {
+    var bytes: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 65536)
+    while true {
+      let rest = (end - crl_monotonic_nanoseconds()) / 1_000_000
+      guard rest > 0 else { return nil }
+      var entry = pollfd(fd: pipe, events: Int16(POLLIN), revents: 0)
+      let answer = poll(&entry, 1, Int32(clamping: rest))
+      if answer == 0 || (answer < 0 && errno == EINTR) { continue }
+      let count = RunLoopLibC.read(pipe, &chunk, chunk.count)
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { return count == 0 ? bytes : nil }
+      bytes += chunk[..<count]
+      guard bytes.count <= Self.mostBytes else { return nil }
+    }
+  }
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import RunLoopInstruments
+
+/// A hang whose code has names.
+package struct SymbolicatedHang: Sendable {
+  package let report: HangReport
+  /// The kind of the call-out; nil of a backlog, and where nothing that could be read says it.
+  package let kind: String?
+  package let code: CodePlace?
+  package let posted: CodePlace?
+  /// The functions that are not this package's, the innermost first, up to the loop's call-out.
+  package let stack: [CodePlace]
+  /// Where waiting posts come from.
+  package let sites: [(place: CodePlace?, count: Int)]
+}
+
+extension HangReport {
+  /// Names the code of the report, from the files that it says.
+  package func symbolicated(by source: any FrameSource = ExternalSymbolizer()) -> SymbolicatedHang {
+    HangNames(source).name([self])[0]
+  }
+}
+
+/// Names the code of reports, from the files that they say.
+///
+/// One thread.
+package final class HangNames {
+  private let source: any FrameSource
+  private var usable: [String: Bool] = [:]
+  private var known: [Query: [CodeFrame]] = [:]
+
+  private struct Query: Hashable {
+    let image: String
+    let offset: UInt64
+  }
+
+  package init(_ source: any FrameSource = ExternalSymbolizer()) { self.source = source }
+
+  /// Names the code of several reports, which is faster than one after the other.
+  package func name(_ reports: [HangReport]) -> [SymbolicatedHang] {
+    let stacks = reports.map { queries($0.stack) }
+    prepare(stacks.joined().compactMap { $0 })
+    let symbolizer = Symbolizer(images(of: reports), source: source)
+    symbolizer.prepare(
+      functions: reports.compactMap { $0.code?.address },
+      sites: reports.flatMap { [$0.postedFrom?.address] + $0.sites.map { $0.site?.address } }.compactMap { $0 })
+    return zip(reports, stacks).map { report, stack in
+      let posted = report.postedFrom.flatMap { symbolizer.place(.site, $0.address) }
+      let named = self.stack(report.stack, stack)
+      // What began before anybody looked is named by its stack.
+      let code = report.code.flatMap { symbolizer.place(.function, $0.address) } ?? posted ?? named.code
+      return SymbolicatedHang(
+        report: report, kind: report.isBacklog ? nil : report.kind ?? named.kind,
+        code: report.isBacklog ? nil : code, posted: posted,
+        stack: named.places.isEmpty && !report.isBacklog ? code.map { [$0] } ?? [] : named.places,
+        sites: report.sites.map { site in (site.site.flatMap { symbolizer.place(.site, $0.address) }, site.count) })
+    }
+  }
+
+  private func images(of reports: [HangReport]) -> [LoadedImage] {
+    var found: [String: LoadedImage] = [:]
+    for report in reports {
+      for case let address? in [report.code, report.postedFrom] + report.sites.map(\.site) {
+        guard let path = address.image, let offset = address.offset else { continue }
+        let base = address.address - offset
+        let end = max(found["\(base) \(path)"]?.end ?? 0, address.address + 1)
+        found["\(base) \(path)"] = LoadedImage(base: base, end: end, buildID: bytes(address.buildID), path: path)
+      }
+    }
+    return Array(found.values)
+  }
+
+  private func bytes(_ digits: String?) -> [UInt8] {
+    let digits = Array(digits ?? "")
+    return stride(from: 0, to: digits.count - 1, by: 2).compactMap { UInt8(String(digits[$0...($0 + 1)]), radix: 16) }
+  }
+
+  /// What is to be asked for each address of a stack; nil where it lies in no file that can be asked.
+  private func queries(_ stack: [CodeAddress]) -> [Query?] {
+    stack.enumerated().map { index, address in
+      guard let image = address.image, let offset = address.offset else { return nil }
+      let identity = bytes(address.buildID)
+      let isUsable = usable[image] ?? source.isKept(image, identity)
+      usable[image] = isUsable
+      // A call returns behind itself.
+      return isUsable ? Query(image: image, offset: index == 0 ? offset : offset &- 1) : nil
+    }
+  }
+
+  private func prepare(_ queries: [Query]) {
+    let unknown = Dictionary(grouping: Set(queries).filter { known[$0] == nil }, by: \.image)
+    for (image, queries) in unknown {
+      let found = source.frames(at: queries.map(\.offset), in: image)
+      for (index, query) in queries.enumerated() { known[query] = index < found.count ? found[index] : [] }
+    }
+  }
+
+  /// The user's part of a stack, with the kind of call-out that it ends at, and the outermost function in it.
+  private func stack(
+    _ addresses: [CodeAddress], _ queries: [Query?]
+  ) -> (places: [CodePlace], kind: String?, code: CodePlace?) {
+    var places: [CodePlace] = []
+    var outermost: CodeFrame?
+    for (address, query) in zip(addresses, queries) {
+      let frames = query.flatMap { known[$0] } ?? []
+      if frames.isEmpty {
+        let name = address.image?.split(separator: "/").last.map(String.init) ?? "?"
+        places.append(CodePlace(function: "\(name) + 0x\(String(address.offset ?? address.address, radix: 16))"))
+      }
+      for frame in frames {
+        if FrameChoice.isOurs(frame.symbol) {
+          guard let kind = HangNames.kind(FrameChoice.demangled(frame.symbol)) else { continue }
+          return (places, kind, outermost.flatMap { code($0, addresses) })
+        }
+        // A closure and what hands on what it has captured are one.
+        let isOwn = !FrameChoice.isThunk(frame.symbol) && !FrameChoice.isForwarder(frame.symbol)
+        guard isOwn, !frame.symbol.hasPrefix("_ZN5swift"), let place = FrameChoice.place(frame) else { continue }
+        if places.last?.function != place.function || places.last?.line != place.line { places.append(place) }
+        outermost = frame
+      }
+    }
+    return (places, nil, outermost.flatMap { code($0, addresses) })
+  }
+
+  /// Where a function of a stack begins.
+  private func code(_ frame: CodeFrame, _ addresses: [CodeAddress]) -> CodePlace? {
+    for image in Set(addresses.compactMap(\.image)).sorted() where known.keys.contains(where: { $0.image == image }) {
+      let isThere = known.contains { $0.key.image == image && $0.value.contains(frame) }
+      guard isThere, let begin = source.frames(ofSymbol: frame.symbol, in: image).last else { continue }
+      return FrameChoice.place(begin)
+    }
+    return FrameChoice.place(frame)
+  }
+
+  /// The kind of call-out that a function of the core makes.
+  private static func kind(_ function: String) -> String? {
+    let kinds = [
+      ("runLoopIsCallingOutToABlock", "block"), ("runLoopIsCallingOutToATimer", "timer"),
+      ("runLoopIsCallingOutToASource0", "source0"), ("runLoopIsCallingOutToASource1", "source1"),
+      ("runLoopIsCallingOutToAnObserver", "observer"), ("runLoopIsCallingOutToAnExecutorJob", "job"),
+      ("runLoopIsCallingOutToASourceSchedule", "schedule"), ("runLoopIsCallingOutToASourceCancel", "cancel"),
+      ("runLoopIsServicingTheMainDispatchQueue", "mainQueue"), ("runLoopIsPerformingHandOffs", "perform"),
+    ]
+    // A longer name may begin with a shorter one.
+    return kinds.last { function.contains($0.0) }?.1
+  }
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension Timeline {
+  /// What has caused something, or was caused: a kind of call-out on a thread; no kind, if it is the thread itself.
+  package struct Doer: Sendable, Hashable {
+    package var thread: Int32
+    package var name: String
+    package var kind: UInt8?
+  }
+
+  /// How many times something has caused something, or has ended that it waited for.
+  package struct CauseCount: Sendable, Hashable {
+    package var from: Doer
+    package var to: Doer
+    package var count: Int
+  }
+
+  /// What has caused which call-outs, in the order in which each was first seen; wake-ups are not among them.
+  ///
+  /// - Complexity: O(n) in the edges.
+  package var causes: [CauseCount] {
+    var found: [CauseCount] = []
+    var places: [[Doer]: Int] = [:]
+    for edge in edges where edge.kind != .wake {
+      let (cause, effect) = (doer(edge.from), doer(.item(edge.to)))
+      // Work that has ended causes what follows in the call-out that has waited for it.
+      let (from, to) = edge.kind == .back ? (effect, cause) : (cause, effect)
+      if let place = places[[from, to]] {
+        found[place].count += 1
+      } else {
+        places[[from, to]] = found.count
+        found.append(CauseCount(from: from, to: to, count: 1))
+      }
+    }
+    return found
+  }
+
+  private func doer(_ cause: Cause) -> Doer {
+    switch cause {
+    case .item(let place):
+      let lane = lanes[place.lane]
+      return Doer(thread: lane.thread, name: lane.name, kind: lane.items[place.index].kind)
+    case .thread(let number):
+      let name = lanes.first { $0.thread == number }?.name ?? threads[number]
+      return Doer(thread: number, name: name ?? "\(number)", kind: nil)
+    }
+  }
+}
