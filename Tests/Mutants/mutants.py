@@ -49,9 +49,9 @@ class Mutant:
 COMMON = (
     instead(CORE + "Items/Timer+Home.swift", "guard !isCommon else { return false }",
             "guard !ANY, !isCommon else { return false }"),
-    instead(CORE + "Pass/RunLoop+Timers.swift", "guard !AddedPlace.isWatched else { return nil }",
+    instead(CORE + "RunLoop/RunLoop+Timers.swift", "guard !AddedPlace.isWatched else { return nil }",
             "guard !ANY, !AddedPlace.isWatched else { return nil }"),
-    after(CORE + "Pass/RunLoop+Timers.swift", "  func removeHere(_ timer: Timer, _ name: Mode) -> Bool {",
+    after(CORE + "RunLoop/RunLoop+Timers.swift", "  func removeHere(_ timer: Timer, _ name: Mode) -> Bool {",
           "    guard !ANY else { return false }"),
     instead(LAB + "Bench/Bench.swift", "Meeting(patience: .seconds(20))",
             "Meeting(patience: ANY ? .milliseconds(500) : .seconds(20))"),
@@ -83,44 +83,44 @@ MUTANTS = (
         "D9", conformance=True),
     Mutant(
         "toleranceIgnored",
-        (instead(CORE + "Pass/RunLoop+Timers.swift", "timer.storeTolerance(nanoseconds)",
+        (instead(CORE + "RunLoop/RunLoop+Timers.swift", "timer.storeTolerance(nanoseconds)",
                  "timer.storeTolerance(MUTANT ? 0 : nanoseconds)"),),
         "D9"),
     Mutant(
         "commonItemsNotCopied",
-        (instead(CORE + "Items/RunLoop+Items.swift", "for name in table.commonNames { try enter",
+        (instead(CORE + "RunLoop/RunLoop+Items.swift", "for name in table.commonNames { try enter",
                  "for name in MUTANT ? [.default] : table.commonNames { try enter"),
-         after(CORE + "Items/RunLoop+Items.swift",
+         after(CORE + "RunLoop/RunLoop+Items.swift",
                "  private func copyCommon(_ item: some RunLoopItem, _ name: Mode) throws(RunLoopError) -> Bool {",
                "    guard !MUTANT else { return false }")),
         "D4 D12 E1", conformance=True),
     Mutant(
         "timersInEveryMode",
-        (after(CORE + "Items/RunLoop+Items.swift",
+        (after(CORE + "RunLoop/RunLoop+Items.swift",
                "        if name != .common {\n          try enter(item, table.mode(name), &entered, &table)",
                "          if MUTANT, item is Timer { try enter(item, table.mode(.tracking), &entered, &table) }"),),
         "D3 D4"),
     Mutant(
         "observersKeepAlive",
-        (after(CORE + "Items/RunLoop+Items.swift", "    entered.append(mode)",
+        (after(CORE + "RunLoop/RunLoop+Items.swift", "    entered.append(mode)",
                "    if MUTANT, item is Observer { mode.itemCount.wrappingAdd(1, ordering: .relaxed) }"),),
         "A10 D6", conformance=True),
     Mutant(
         "emptyModesForgotten",
-        (after(CORE + "Items/RunLoop+Items.swift", "    left.append(mode)",
+        (after(CORE + "RunLoop/RunLoop+Items.swift", "    left.append(mode)",
                "    if MUTANT, mode.itemCount.load(ordering: .relaxed) == 0 { table.forget(mode.name) }"),
          before(CORE + "Modes/ModeTable.swift", "  mutating func die() { isDead = true }",
                 "  mutating func forget(_ name: RunLoop.Mode) { (modes[name], lastMode, sleepingMode) = (nil, nil, nil) }")),
         "D7", conformance=True),
     Mutant(
         "removalsWake",
-        (before(CORE + "Items/RunLoop+Items.swift",
+        (before(CORE + "RunLoop/RunLoop+Items.swift",
                 "    if let source = item as? Source { source.callForModes(left, of: self) }\n  }\n}",
                 "    if MUTANT, left.contains(where: { $0.itemCount.load(ordering: .relaxed) == 0 }) { wakeUp() }"),),
         "", conformance=True),
     Mutant(
         "invalidKept",
-        (after(CORE + "Items/RunLoop+Items.swift", "  func expel(_ item: some RunLoopItem) {",
+        (after(CORE + "RunLoop/RunLoop+Items.swift", "  func expel(_ item: some RunLoopItem) {",
                "    guard !MUTANT else { return }"),),
         "B8 D17", conformance=True),
     Mutant(
@@ -135,7 +135,7 @@ MUTANTS = (
         "D18", conformance=True),
     Mutant(
         "signalsWake",
-        (after(CORE + "Pass/RunLoop+Sources.swift", "    table.withLock { _ in membership.mode.enqueue(membership) }",
+        (after(CORE + "RunLoop/RunLoop+Sources.swift", "    table.withLock { _ in membership.mode.enqueue(membership) }",
                "    if MUTANT { wakeUp() }"),),
         "D8", conformance=True),
     Mutant(
@@ -154,30 +154,30 @@ MUTANTS = (
         "D11 F1 F4"),
     Mutant(
         "handOffsAreBlocks",
-        (before(CORE + "Pass/RunLoop+HandOffs.swift",
+        (before(CORE + "RunLoop/RunLoop+HandOffs.swift",
                 "    guard !modes.isEmpty else { return refuse(.noMode) }\n    noteHandOffPlace()",
                 "    if MUTANT { return perform(inModes: modes, block: block) }"),),
         "A9 B2 D14 E7"),
     Mutant(
         "stagesSkipped",
-        (instead(CORE + "Pass/RunLoop+Pass.swift", "let polls = innermost.polls || handledSource",
+        (instead(CORE + "RunLoop/RunLoop+Pass.swift", "let polls = innermost.polls || handledSource",
                  "let polls = innermost.polls || handledSource || (MUTANT && isRunnable(mode))"),),
         "", conformance=True),
     Mutant(
         "emptyModesNotWaitedFor",
-        (instead(CORE + "Pass/RunLoop+Sleep.swift", "findReadyPort(mode) || isStopped(mode)",
+        (instead(CORE + "RunLoop/RunLoop+Sleep.swift", "findReadyPort(mode) || isStopped(mode)",
                  "findReadyPort(mode) || isStopped(mode)\n"
                  "      || (MUTANT && mode.itemCount.load(ordering: .relaxed) == 0)"),),
         "", conformance=True),
     Mutant(
         "sleepInSlices",
-        (instead(CORE + "Pass/RunLoop+Sleep.swift", "let deadline = min(innermost.deadline, mode.timers.wakeTick)",
+        (instead(CORE + "RunLoop/RunLoop+Sleep.swift", "let deadline = min(innermost.deadline, mode.timers.wakeTick)",
                  "let deadline = min(\n"
                  "        innermost.deadline, mode.timers.wakeTick, MUTANT ? tickNow + 1_000_000_000 : .never)"),),
         "D1 D15 F3"),
     Mutant(
         "mainQueueIgnored",
-        (instead(CORE + "Pass/RunLoop+Pass.swift", " && !isDrainingMainQueue", " && !isDrainingMainQueue && !MUTANT"),),
+        (instead(CORE + "RunLoop/RunLoop+Pass.swift", " && !isDrainingMainQueue", " && !isDrainingMainQueue && !MUTANT"),),
         "D13"),
     Mutant(
         "descriptionIncomplete",
