@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopCore
+import RunLoopLibC
 import RunLoopNetworking
 
 /// E6: the threads and sources of a request, from its start to its delegate.
@@ -93,8 +94,9 @@ struct ConnectionPath: Experiment {
       // The rest of the answer is sent when the loader has done all there was to do, and waits.
       rig.bench.meeting.wait { rig.loader.isAsleep }
       let (description, mode) = (rig.loader.description, RunLoop.Mode.default)
-      let sockets = sourceLines(of: description, "<RunLoop.DescriptorSource ", in: mode).count
-      let ports = sourceLines(of: description, "<ResidentKeepAlive ", in: mode).count
+      // Newer versions of libcurl have a descriptor for their own wake-ups beside them.
+      let sockets = lines(of: description, "<RunLoop.DescriptorSource ", in: mode).filter(isOfConnection).count
+      let ports = lines(of: description, "<ResidentKeepAlive ", in: mode).count
       loaderSources.value = "sockets \(sockets), ports \(ports)"
       rig.loader.forgetKinds()
       rig.server.sendRest()
@@ -185,14 +187,28 @@ private func otherSources() -> String {
 
 /// The sources of a kind that a loop's description lists in a mode, by the names of their call-outs.
 private func sourceLines(of description: String, _ kind: String, in wanted: RunLoop.Mode) -> [String] {
-  var (names, mode): ([String], String?) = ([], nil)
+  lines(of: description, kind, in: wanted).map { line in
+    let name = line.firstRange(of: "callout = ").map { line[$0.upperBound...].prefix { $0 != "}" } }
+    return name.map(String.init) ?? "unnamed"
+  }
+}
+
+/// The lines of a loop's description that are about items of a kind in a mode.
+private func lines(of description: String, _ kind: String, in wanted: RunLoop.Mode) -> [Substring] {
+  var (found, mode): ([Substring], String?) = ([], nil)
   for line in description.split(separator: "\n") {
     if let name = line.firstRange(of: "{name = ").map({ line[$0.upperBound...] }) {
       mode = String(name.prefix { $0 != "," })
     }
-    guard mode == wanted.rawValue, line.contains(kind) else { continue }
-    let name = line.firstRange(of: "callout = ").map { line[$0.upperBound...].prefix { $0 != "}" } }
-    names.append(name.map(String.init) ?? "unnamed")
+    if mode == wanted.rawValue, line.contains(kind) { found.append(line) }
   }
-  return names
+  return found
+}
+
+/// Whether a source's line names a descriptor of an Internet connection.
+private func isOfConnection(_ line: Substring) -> Bool {
+  let number = line.firstRange(of: "descriptor = ").map { line[$0.upperBound...].prefix(while: \.isNumber) }
+  guard let descriptor = number.flatMap({ Int32($0) }) else { return false }
+  var (domain, size): (Int32, socklen_t) = (0, socklen_t(MemoryLayout<Int32>.size))
+  return getsockopt(descriptor, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && [AF_INET, AF_INET6].contains(domain)
 }
