@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CallFilter
 import Glibc
 import RunLoopCore
 import RunLoopMessages
@@ -156,6 +157,9 @@ extension Parts {
   }
 
   @Sendable static func tasks() throws {
+    #if compiler(<6.3)
+      try check(call_filter_try_timer() == 0, "libdispatch's timers")
+    #endif
     let worker = try ResidentThread(name: "tasks")
     let done = Flag()
     Task(executorPreference: worker) {

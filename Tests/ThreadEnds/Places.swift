@@ -66,7 +66,9 @@ struct Place: Sendable {
       let thread = Thread.current
       let center = NotificationCenter.default
       let observer = Kept<(any NSObjectProtocol)?>(nil)
-      observer.value = center.addObserver(forName: .NSThreadWillExit, object: thread, queue: nil) { _ in
+      // The Foundation of Swift 6.2 finds no observer of one object that is not an NSObject.
+      observer.value = center.addObserver(forName: .NSThreadWillExit, object: nil, queue: nil) { notification in
+        guard notification.object as? Thread === thread else { return }
         use()
         if let known = observer.value { center.removeObserver(known) }
         observer.value = nil

@@ -18,3 +18,6 @@ int call_filter_hide_proc(void);
 
 // Becomes another user, without privileges.
 int call_filter_become(unsigned user);
+
+// Makes a timer of the kernel's that has a descriptor, sets it and closes it; 0 if all of that can be done.
+int call_filter_try_timer(void);

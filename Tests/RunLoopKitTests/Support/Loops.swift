@@ -17,8 +17,17 @@ func onThread(_ block: @escaping @Sendable () -> Void) throws -> Thread {
 final class Listener {
   private let token: any NSObjectProtocol
 
-  init(_ name: Notification.Name, _ object: Any? = nil, _ body: @escaping @Sendable (Notification) -> Void) {
-    token = NotificationCenter.default.addObserver(forName: name, object: object, queue: nil, using: body)
+  init(_ name: Notification.Name, _ object: AnyObject? = nil, _ body: @escaping @Sendable (Notification) -> Void) {
+    #if compiler(>=6.3)
+      token = NotificationCenter.default.addObserver(forName: name, object: object, queue: nil, using: body)
+    #else
+      // The Foundation of Swift 6.2 finds no observer of one object that is not an NSObject.
+      let wanted = object.map { ObjectIdentifier($0) }
+      token = NotificationCenter.default.addObserver(forName: name, object: nil, queue: nil) { notification in
+        let object = notification.object.map { ObjectIdentifier($0 as AnyObject) }
+        if wanted == nil || wanted == object { body(notification) }
+      }
+    #endif
   }
 
   deinit { NotificationCenter.default.removeObserver(token) }
