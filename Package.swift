@@ -31,9 +31,13 @@ let package = Package(
     // The system's C library, whatever a system calls its module.
     .target(name: "RunLoopLibC", swiftSettings: swiftSettings),
     .target(name: "CRunLoopSystem", cSettings: [.define("_GNU_SOURCE")]),
-    .target(name: "RunLoopCore", dependencies: ["RunLoopLibC", "CRunLoopSystem"], swiftSettings: swiftSettings),
+    // What loops leave in shared memory for the instruments.
+    .target(name: "CRunLoopRecorder", dependencies: ["CRunLoopSystem"], cSettings: [.define("_GNU_SOURCE")]),
     .target(
-      name: "RunLoopThreads", dependencies: ["RunLoopLibC", "RunLoopCore", "CRunLoopSystem"],
+      name: "RunLoopCore", dependencies: ["RunLoopLibC", "CRunLoopRecorder", "CRunLoopSystem"],
+      swiftSettings: swiftSettings),
+    .target(
+      name: "RunLoopThreads", dependencies: ["RunLoopLibC", "RunLoopCore", "CRunLoopRecorder", "CRunLoopSystem"],
       swiftSettings: swiftSettings),
     // What the kernel reports: signals, ends of children, changes of files. Below whatever else waits for descriptors.
     .target(
@@ -69,13 +73,15 @@ let package = Package(
       name: "RunLoopHTTP",
       dependencies: ["RunLoopLibC", "CLibCurl", "RunLoopCore", "RunLoopThreads", "RunLoopSockets"],
       swiftSettings: swiftSettings),
-    .target(name: "RunLoopFoundation", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
+    .target(
+      name: "RunLoopFoundation", dependencies: ["CRunLoopRecorder", "RunLoopCore", "RunLoopThreads"],
+      swiftSettings: swiftSettings),
     .target(name: "CRunLoopKit", dependencies: ["CRunLoopSystem"], cSettings: [.define("_GNU_SOURCE")]),
     .target(
       name: "RunLoopKit",
       dependencies: [
-        "RunLoopLibC", "CRunLoopKit", "CRunLoopSystem", "RunLoopCore", "RunLoopFoundation", "RunLoopInstruments",
-        "RunLoopSockets", "RunLoopThreads",
+        "RunLoopLibC", "CRunLoopKit", "CRunLoopRecorder", "CRunLoopSystem", "RunLoopCore", "RunLoopFoundation",
+        "RunLoopInstruments", "RunLoopSockets", "RunLoopThreads",
       ],
       swiftSettings: swiftSettings),
     // Links FoundationNetworking, and so libcurl: nothing else may depend on it.
@@ -84,18 +90,21 @@ let package = Package(
       dependencies: ["RunLoopCore", "RunLoopFoundation", "RunLoopKit", "RunLoopHTTP", "RunLoopThreads"],
       swiftSettings: swiftSettings),
     // The socket of the agent, which C opens when the first loop is made, if the environment says so.
-    .target(name: "CRunLoopAgent", dependencies: ["CRunLoopSystem"], cSettings: [.define("_GNU_SOURCE")]),
     .target(
-      name: "RunLoopInstruments", dependencies: ["RunLoopLibC", "RunLoopCore", "CRunLoopSystem", "CRunLoopAgent"],
+      name: "CRunLoopAgent", dependencies: ["CRunLoopRecorder", "CRunLoopSystem"], cSettings: [.define("_GNU_SOURCE")]),
+    .target(
+      name: "RunLoopInstruments",
+      dependencies: ["RunLoopLibC", "RunLoopCore", "CRunLoopAgent", "CRunLoopRecorder", "CRunLoopSystem"],
       swiftSettings: swiftSettings),
     // What only the tool links, in two targets, as C and Swift cannot be in one: the C code reads what other processes
     // leave, and names their code.
-    .target(name: "CRunLoopTools", dependencies: ["CRunLoopSystem"], cSettings: [.define("_GNU_SOURCE")]),
+    .target(
+      name: "CRunLoopTools", dependencies: ["CRunLoopRecorder", "CRunLoopSystem"], cSettings: [.define("_GNU_SOURCE")]),
     .target(
       name: "RunLoopToolKit",
       dependencies: [
         "RunLoopLibC", "RunLoopCore", "RunLoopThreads", "RunLoopDisplay", "RunLoopInstruments", "CRunLoopAgent",
-        "CRunLoopSystem", "CRunLoopTools",
+        "CRunLoopRecorder", "CRunLoopSystem", "CRunLoopTools",
       ],
       swiftSettings: swiftSettings),
     .executableTarget(
@@ -146,7 +155,9 @@ let package = Package(
     // Hangs in every way there is.
     .executableTarget(
       name: "hang-victim",
-      dependencies: ["RunLoopCore", "RunLoopThreads", "RunLoopInstruments", "CRunLoopSystem", "TestSupport"],
+      dependencies: [
+        "RunLoopCore", "RunLoopThreads", "RunLoopInstruments", "CRunLoopRecorder", "CRunLoopSystem", "TestSupport",
+      ],
       path: "Tests/HangVictim", swiftSettings: swiftSettings),
     // Has loops that something keeps, and is asked what.
     .executableTarget(
@@ -169,12 +180,12 @@ let package = Package(
       name: "RunLoopInstrumentsTests",
       dependencies: [
         "RunLoopInstruments", "RunLoopCore", "RunLoopDisplay", "RunLoopDisplayTesting", "RunLoopMessages",
-        "RunLoopSockets", "RunLoopSystemEvents", "RunLoopThreads", "RunLoopToolKit", "CRunLoopAgent", "CRunLoopSystem",
-        "CRunLoopTools", "TestSupport", "hang-victim", "kept-victim", "named-victim", "recorded-victim", "RunLoopTool",
+        "RunLoopSockets", "RunLoopSystemEvents", "RunLoopThreads", "RunLoopToolKit", "CRunLoopAgent", "CRunLoopRecorder",
+        "CRunLoopSystem", "CRunLoopTools", "TestSupport", "hang-victim", "kept-victim", "named-victim", "recorded-victim", "RunLoopTool",
       ],
       swiftSettings: swiftSettings),
     .testTarget(
-      name: "RunLoopCoreTests", dependencies: ["RunLoopCore", "TestRules", "TestSupport"],
+      name: "RunLoopCoreTests", dependencies: ["CRunLoopRecorder", "RunLoopCore", "TestRules", "TestSupport"],
       swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopThreadsTests",

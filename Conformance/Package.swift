@@ -15,7 +15,10 @@ let package = Package(
     // has `package` access, which ends at a package's border: a client is not to see it.
     .target(name: "RunLoopLibC", swiftSettings: swiftSettings),
     .target(name: "CRunLoopSystem", cSettings: [.define("_GNU_SOURCE")]),
-    .target(name: "RunLoopCore", dependencies: ["RunLoopLibC", "CRunLoopSystem"], swiftSettings: swiftSettings),
+    .target(name: "CRunLoopRecorder", dependencies: ["CRunLoopSystem"], cSettings: [.define("_GNU_SOURCE")]),
+    .target(
+      name: "RunLoopCore", dependencies: ["RunLoopLibC", "CRunLoopRecorder", "CRunLoopSystem"],
+      swiftSettings: swiftSettings),
     // Takes libc's clocks and waits away from every program that links it: no other package may come near it.
     .target(name: "CVirtualCalls", cSettings: [.define("_GNU_SOURCE")]),
     .target(name: "RunLoopConformance", dependencies: ["CVirtualCalls", "RunLoopCore"], swiftSettings: swiftSettings),

@@ -2,6 +2,7 @@
 
 #include "CRunLoopAgent.h"
 
+#include <CRunLoopRecorder.h>
 #include <CRunLoopSystem.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -4,6 +4,7 @@
 
 #include "CRunLoopTools.h"
 
+#include <CRunLoopRecorder.h>
 #include <CRunLoopSystem.h>
 #include <errno.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CRunLoopSystem
+import CRunLoopRecorder
 public import RunLoopCore
 
 /// One thing that keeps a run of a loop from ending.

@@ -11,7 +11,7 @@
 //   hang-victim exec              a loop, until somebody looks and another program takes its place
 //   hang-victim idle              loops that sleep and a watch, until it is killed
 //   hang-victim pages KIB         forty loops that do something now and then, on a system whose pages have a size
-import CRunLoopSystem
+import CRunLoopRecorder
 import Glibc
 import RunLoopCore
 import RunLoopInstruments

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CRunLoopSystem
+import CRunLoopRecorder
 import Foundation
 import RunLoopToolKit
 import TestSupport

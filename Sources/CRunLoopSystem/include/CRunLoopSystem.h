@@ -17,14 +17,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "CRunLoopInstruments.h"
 #include "CRunLoopSockets.h"
 #include "CRunLoopMessages.h"
 #include "CRunLoopUsers.h"
 #include "CRunLoopSafety.h"
 #include "CRunLoopSources.h"
 #include "CRunLoopPlaced.h"
-#include "CRunLoopWatch.h"
 
 // Sleeps while `*word` reads `expected`, until `deadline` (absolute, CLOCK_MONOTONIC; NULL: without end).
 static inline int crl_futex_wait(const uint32_t *word, uint32_t expected, const struct timespec *deadline) {

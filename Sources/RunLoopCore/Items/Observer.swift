@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CRunLoopSystem
+import CRunLoopRecorder
 
 extension RunLoop {
   /// A closure that a loop calls at chosen stages of its runs.

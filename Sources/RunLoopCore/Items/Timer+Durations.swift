@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CRunLoopSystem
+import CRunLoopRecorder
 
 // Dates that are a duration away, by the clock of the timer's loop.
 

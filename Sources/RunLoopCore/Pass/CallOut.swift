@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopRecorder
 import CRunLoopSystem
 
 // Every closure of a user is called from one of these functions, which are never inlined, so that a backtrace shows

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CRunLoopSystem
+import CRunLoopRecorder
 
 // Which items a loop serves, from any thread. An item that is in a mode already is left as it is.
 

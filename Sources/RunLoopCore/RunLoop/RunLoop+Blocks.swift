@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CRunLoopSystem
+import CRunLoopRecorder
 import Synchronization
 
 /// The blocks of a loop as its thread sees them; used on the loop's thread only.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CRunLoopSystem
+import CRunLoopRecorder
 import Synchronization
 
 // Phases 7 and 11 of the pass: the main dispatch queue, on the main loop.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CRunLoopSystem
+import CRunLoopRecorder
 
 /// The methods of loops that return whether the loop took an item or block, where a `Bool` is expected.
 ///

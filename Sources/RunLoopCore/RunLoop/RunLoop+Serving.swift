@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CRunLoopSystem
+import CRunLoopRecorder
 import Synchronization
 
 // Phase 11 of the pass: one class of ready things.

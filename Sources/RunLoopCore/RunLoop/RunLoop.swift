@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CRunLoopSystem
+import CRunLoopRecorder
 import Synchronization
 
 /// The loop of a thread: it waits for sources, timers, ports and blocks, and calls them on its thread.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CRunLoopSystem
+import CRunLoopRecorder
 import Synchronization
 
 // Where items were added, from the level `watch` on. The places are in a table beside the items, so that no item grows.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CRunLoopSystem
+import CRunLoopRecorder
 
 // Names the user's code in the record of a call-out whose own code belongs to this package: the layers above report
 // what they are about to call. Code that may run within a call-out of the user's own, such as a function that the user

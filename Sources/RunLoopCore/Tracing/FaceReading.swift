@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import CRunLoopSystem
+package import CRunLoopRecorder
 import RunLoopLibC
 
 /// The state in a loop's face at one moment, for any thread.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CRunLoopSystem
+import CRunLoopRecorder
 import Synchronization
 
 /// One thing that keeps the mode alive in which a loop runs.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CRunLoopSystem
+import CRunLoopRecorder
 import Synchronization
 
 // What a loop does now, as its face shows at every level. Called on the loop's thread, unless noted otherwise.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CRunLoopSystem
+import CRunLoopRecorder
 import Synchronization
 
 // What a loop leaves in its face and, while it records, in its ring, for code that looks at it from outside. The hot

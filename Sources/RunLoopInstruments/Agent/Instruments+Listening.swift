@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopAgent
-import CRunLoopSystem
+import CRunLoopRecorder
 import RunLoopLibC
 public import RunLoopCore
 

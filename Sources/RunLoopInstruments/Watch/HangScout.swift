@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import CRunLoopSystem
+package import CRunLoopRecorder
 
 /// Looks at the loops of one process, this one or another, and finds their hangs.
 ///

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CRunLoopSystem
+import CRunLoopRecorder
 public import RunLoopCore
 
 /// Watches the run loops of this process from a thread of its own, and reports call-outs that last too long.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import CRunLoopSystem
+package import CRunLoopRecorder
+import CRunLoopSystem
 
 /// What the loops of a process show of themselves.
 package protocol LoopFaces: AnyObject {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CRunLoopSystem
+import CRunLoopRecorder
 public import RunLoopCore
 
 /// A thread that stays and takes work until it is stopped.

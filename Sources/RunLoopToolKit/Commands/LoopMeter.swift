@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CRunLoopSystem
+import CRunLoopRecorder
 
 /// What `runloop top` shows of one loop: a value that is fed with records.
 struct LoopMeter {

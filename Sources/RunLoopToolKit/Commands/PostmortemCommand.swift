@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CRunLoopSystem
+import CRunLoopRecorder
 
 /// `runloop postmortem`: what the loops of a process called before it ended.
 struct PostmortemCommand: ObservingCommand {

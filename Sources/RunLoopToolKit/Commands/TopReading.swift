@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopRecorder
 import CRunLoopSystem
 
 /// Looks at a process repeatedly, for `runloop top`.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CRunLoopSystem
+import CRunLoopRecorder
 
 /// Writes a timeline as a trace of Perfetto's: track events, which ui.perfetto.dev and `trace_processor` read.
 ///

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import CRunLoopSystem
+package import CRunLoopRecorder
+import CRunLoopSystem
 
 /// Turns the ticks of records into nanoseconds of the monotonic clock.
 ///

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import CRunLoopSystem
+package import CRunLoopRecorder
 import CRunLoopTools
 import RunLoopLibC
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import CRunLoopSystem
+package import CRunLoopRecorder
 
 /// Reads what one loop leaves behind as it comes, each record once, when what it is of has ended.
 package struct RecordTail {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CRunLoopSystem
+import CRunLoopRecorder
 
 /// What the loops of a process did in a span of time, as their records say.
 package struct Timeline: Sendable {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CRunLoopSystem
+import CRunLoopRecorder
 
 // What has caused what. A cause names a record by the place of its loop and its number; it counts only if that record's
 // time says so too, as a place may have had another loop since.

@@ -2,6 +2,7 @@
 
 // What is written while a loop runs: no allocation, no system call, no lock.
 
+#include "CRunLoopRecorder.h"
 #include "CRunLoopSystem.h"
 
 #include <stdatomic.h>

@@ -2,6 +2,7 @@
 
 // Reading the records of this process while its loops write them.
 
+#include "CRunLoopRecorder.h"
 #include "CRunLoopSystem.h"
 
 #include <errno.h>

@@ -2,6 +2,7 @@
 
 // Where code comes from: the callers of a function, and the file that an address lies in.
 
+#include "CRunLoopRecorder.h"
 #include "CRunLoopSystem.h"
 
 #include <dlfcn.h>

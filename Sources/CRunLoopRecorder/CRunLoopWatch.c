@@ -2,6 +2,7 @@
 
 // How a watcher looks at threads without touching them.
 
+#include "CRunLoopRecorder.h"
 #include "CRunLoopSystem.h"
 
 #include <asm/perf_regs.h>

@@ -2,6 +2,7 @@
 
 // Where the records are: the file of the process, the faces and rings that loops take, and the level.
 
+#include "CRunLoopRecorder.h"
 #include "CRunLoopSystem.h"
 
 #include <dirent.h>

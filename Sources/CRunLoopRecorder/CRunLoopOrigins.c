@@ -2,6 +2,7 @@
 
 // Which call-out has made or resumed the task of a job, also if the job has passed through Swift's pool.
 
+#include "CRunLoopRecorder.h"
 #include "CRunLoopSystem.h"
 
 #define SWIFT __attribute__((swiftcall))

@@ -3,6 +3,7 @@
 // What a process shows other processes: nothing, if it may do more than its caller; and memory of a file that others
 // can cut off does not end it.
 
+#include "CRunLoopRecorder.h"
 #include "CRunLoopSystem.h"
 
 #include <signal.h>
