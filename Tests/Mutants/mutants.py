@@ -174,7 +174,7 @@ MUTANTS = (
         (instead(CORE + "Pass/RunLoop+Sleep.swift", "let deadline = min(innermost.deadline, mode.timers.wakeTick)",
                  "let deadline = min(\n"
                  "        innermost.deadline, mode.timers.wakeTick, MUTANT ? tickNow + 1_000_000_000 : .never)"),),
-        "D1 D15 F3"),
+        "D15 F3"),
     Mutant(
         "mainQueueIgnored",
         (instead(CORE + "Pass/RunLoop+Pass.swift", " && !isDrainingMainQueue", " && !isDrainingMainQueue && !MUTANT"),),
