@@ -174,7 +174,7 @@ MUTANTS = (
         (instead(CORE + "RunLoop/RunLoop+Sleep.swift", "let deadline = min(innermost.deadline, mode.timers.wakeTick)",
                  "let deadline = min(\n"
                  "        innermost.deadline, mode.timers.wakeTick, MUTANT ? tickNow + 1_000_000_000 : .never)"),),
-        "D1 D15 F3"),
+        "D15 F3"),
     Mutant(
         "mainQueueIgnored",
         (instead(CORE + "RunLoop/RunLoop+Pass.swift", " && !isDrainingMainQueue", " && !isDrainingMainQueue && !MUTANT"),),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopCore
+import RunLoopInstruments
 import RunLoopTesting
 
 /// D15: the experiment of Xilankong, which watches the loop go to sleep and wake.
@@ -23,7 +24,12 @@ struct Turns: Experiment {
     on.
     """
 
+  // A loop that wakes and sleeps on announces no stage: its records have each sleep.
+  let needsRecords = true
+
   func run(on bench: Bench) -> Outcome {
+    let level = Instruments.hold(.record)
+    defer { level.release() }
     var outcome = Outcome()
     outcome.observe(
       "in ten minutes and a half with a timer of a minute",
@@ -57,13 +63,27 @@ struct Turns: Experiment {
     return outcome
   }
 
+  /// How many times the calling thread's loop has slept, as "runloop postmortem" reads it from this process's record.
+  private func sleeps() -> String {
+    do {
+      let directory = try TemporaryDirectory()
+      defer { directory.remove() }
+      let record = directory.path + "/record"
+      try Instruments.writeRecord(to: record, last: .seconds(3600))
+      let answer: PostmortemAnswer = try Tool.ask("postmortem", record)
+      let thread = answer.threads.first { $0.tid == callingThread }
+      return "\(thread?.last.count { $0.kind == "sleep" } ?? 0)"
+    } catch {
+      return "\(error)"
+    }
+  }
+
   /// How often the loop goes from afterWaiting to beforeWaiting again, and how often it sleeps.
   private func turns(
     _ bench: Bench, for duration: Duration, _ prepare: @escaping @Sendable (Rig) -> Void
   ) -> String {
     bench.onLoop { rig in
       let stages = Record()
-      let sleeps = rig.countSleeps()
       for activity in [RunLoop.Activity.beforeWaiting, .afterWaiting] {
         rig.observe(activity, mode: .common) { _, activity in
           rig.note("observer call-out -> name = \(activity.name)")
@@ -74,7 +94,21 @@ struct Turns: Experiment {
       rig.loop.run(mode: .default, for: duration)
       let lines = stages.lines
       let turns = zip(lines, lines.dropFirst()).count { $0 == "afterWaiting" && $1 == "beforeWaiting" }
-      return "turns: \(turns), sleeps: \(sleeps.count)"
+      return "turns: \(turns), sleeps: \(sleeps())"
     }
   }
+}
+
+/// The answer of `runloop postmortem --json`.
+private struct PostmortemAnswer: Decodable {
+  struct Thread: Decodable {
+    let tid: Int32
+    let last: [Item]
+  }
+
+  struct Item: Decodable {
+    let kind: String
+  }
+
+  let threads: [Thread]
 }

@@ -77,8 +77,7 @@ struct WhoPosted: Experiment {
       let cases = Self.cases(bench)
       let pairs = cases.map { each in
         let pair = Pair(bench, each.name)
-        pair.cause(each.body)
-        return pair
+        return (pair, isInTime: pair.cause(each.body))
       }
       var causes: [Cause] = []
       var problem: String?
@@ -87,10 +86,11 @@ struct WhoPosted: Experiment {
       } catch {
         problem = "\(error)"
       }
-      for pair in pairs { pair.end() }
+      for (pair, _) in pairs { pair.end() }
       var outcome = Outcome()
-      for each in cases {
-        outcome.observe(each.subject, problem ?? text(causes, each.name), requires: each.required)
+      for (each, (_, isInTime)) in zip(cases, pairs) {
+        let seen = isInTime ? problem ?? text(causes, each.name) : "it is not called"
+        outcome.observe(each.subject, seen, requires: each.required)
       }
       return outcome
     }
@@ -144,7 +144,7 @@ private final class Pair: Sendable {
     func thread(_ name: String) -> WatchedThread {
       let thread = WatchedThread(on: bench, name: name) { watch in
         watch.loop.add(watch.port(), forMode: .default)
-        watch.loop.run(mode: .default, for: bench.meeting.patience)
+        watch.loop.run(mode: .default, for: .infinity)
       }
       thread.start()
       thread.watch.settle()
@@ -157,13 +157,15 @@ private final class Pair: Sendable {
   /// The second's loop.
   var loop: RunLoop { second.runLoop ?? .current }
 
-  /// Lets a block of the first loop do something, and waits until both loops have dealt with it.
-  func cause(_ body: @escaping @Sendable (Pair, Flag) -> Void) {
+  /// Lets a block of the first loop do something, and waits until both loops have dealt with it; false if what it
+  /// causes is not called.
+  func cause(_ body: @escaping @Sendable (Pair, Flag) -> Void) -> Bool {
     let done = bench.flag()
     first.runLoop?.perform { [self] in body(self, done) }
-    done.wait()
+    let isDone = done.wait()
     first.watch.settle()
     second.watch.settle()
+    return isDone
   }
 
   func end() {
