@@ -180,8 +180,9 @@ let package = Package(
       name: "RunLoopInstrumentsTests",
       dependencies: [
         "RunLoopInstruments", "RunLoopCore", "RunLoopDisplay", "RunLoopDisplayTesting", "RunLoopMessages",
-        "RunLoopSockets", "RunLoopSystemEvents", "RunLoopThreads", "RunLoopToolKit", "CRunLoopAgent", "CRunLoopRecorder",
-        "CRunLoopSystem", "CRunLoopTools", "TestSupport", "hang-victim", "kept-victim", "named-victim", "recorded-victim", "RunLoopTool",
+        "RunLoopSockets", "RunLoopSystemEvents", "RunLoopThreads", "RunLoopToolKit", "CRunLoopAgent",
+        "CRunLoopRecorder", "CRunLoopSystem", "CRunLoopTools", "TestSupport", "hang-victim", "kept-victim",
+        "named-victim", "recorded-victim", "RunLoopTool",
       ],
       swiftSettings: swiftSettings),
     .testTarget(

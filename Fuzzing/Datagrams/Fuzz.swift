@@ -35,7 +35,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   var rest = UnsafeBufferPointer(start: start, count: count)[...]
   func next() -> Int { Int(rest.popFirst() ?? 0) }
   var options = DatagramSocket.Options()
-  options.receiveLimit = 1 + next()
+  options.maximumDatagramSize = 1 + next()
   let told = Told()
   let name = "run-loop-fuzz-\(getpid())"
   guard let own = try? SocketAddress(abstractName: name),
@@ -79,7 +79,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   RunLoop.current.run(mode: .default, for: .zero)
   precondition(told.datagrams.count == sent.count, "\(told.datagrams.count) of \(sent.count) have arrived")
   for (got, sent) in zip(told.datagrams, sent) {
-    let limit = options.receiveLimit
+    let limit = options.maximumDatagramSize
     precondition(got.envelope.byteCount == sent.bytes.count && got.envelope.isTruncated == (sent.bytes.count > limit))
     precondition(got.bytes == Array(sent.bytes.prefix(limit)), "other bytes")
     precondition((got.envelope.sender != nil) == sent.isNamed, "another sender")

@@ -43,10 +43,10 @@ private struct Sender {
     guard case .message(let frame, _, _) = incoming else { return false }
     switch frame.kind {
     case .reply, .noReply: precondition(awaited.remove(frame.token) != nil, "an answer to nothing")
-    case .refusal where frame.token != 0:
+    case .rejection where frame.token != 0:
       precondition(
         awaited.remove(frame.token) != nil || unconfirmed.remove(frame.token) != nil, "a refusal of nothing")
-    case .refusal: break
+    case .rejection: break
     case .confirmation: unconfirmed = unconfirmed.filter { $0 > frame.token }
     case .request, .oneWay: preconditionFailure("a message from a port that sends none")
     }
@@ -68,9 +68,9 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   var room: Int32 = first & 2 == 0 ? 5000 : 200_000
   setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &room, socklen_t(MemoryLayout<Int32>.size))
   let isOther = first & 1 == 1
-  let all = MessageAccount(.init(incoming: 20_000, outgoing: 20_000, descriptors: 8, refused: 9))
+  let all = MessageAccount(.init(incoming: 20_000, outgoing: 20_000, descriptors: 8, rejected: 9))
   let account =
-    isOther ? MessageAccount(.init(incoming: 8000, outgoing: 12_000, descriptors: 3, refused: 1), above: all) : all
+    isOther ? MessageAccount(.init(incoming: 8000, outgoing: 12_000, descriptors: 3, rejected: 1), above: all) : all
   let credentials = MessagePort.Credentials(process: 1, user: isOther ? geteuid() + 1 : geteuid(), group: 0)
   let peer = MessagePort.Descriptor(owning: ends[1], .connection)
   let reader = MessageReader()
@@ -99,7 +99,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
       case 6 where !held.isEmpty:
         let copy = (try? MessagePort.Descriptor(duplicating: 0)).map { [$0] } ?? []
         held.remove(at: operand % held.count).reply(MessagePort.Reply([3], descriptors: copy))
-      case 7 where !held.isEmpty: held.remove(at: operand % held.count).refuse(.other)
+      case 7 where !held.isEmpty: held.remove(at: operand % held.count).reject(.other)
       case 8: _ = sender.read(reader, peer)
       case 9 where operand == 0:
         let noise: [UInt8] = [1, 2, 3]

@@ -52,8 +52,8 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   precondition(socketpair(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0, &ends) == 0)
   do {
     let receiving = MessagePort.Descriptor(owning: ends[0], .connection)
-    let all = MessageAccount(.init(connections: 9, incoming: 1 << 20, outgoing: 9, descriptors: 99, refused: 9))
-    let account = MessageAccount(.init(incoming: 7000, outgoing: 9, descriptors: 3, refused: 1), above: all)
+    let all = MessageAccount(.init(connections: 9, incoming: 1 << 20, outgoing: 9, descriptors: 99, rejected: 9))
+    let account = MessageAccount(.init(incoming: 7000, outgoing: 9, descriptors: 3, rejected: 1), above: all)
     let reader = MessageReader()
     for index in stride(from: 1, to: min(bytes.count, 129) - 7, by: 8) {
       let next = UnsafeBufferPointer(rebasing: bytes[index..<index + 8])
@@ -108,7 +108,7 @@ private func send(
   let expected = expectation(frame, packet, numbers, isOther, takesDescriptors)
   precondition(word(incoming) == expected, "\(word(incoming)) and not \(expected)")
   guard case .message(let found, let payload, let descriptors) = incoming else {
-    if case .refused = incoming { return true }
+    if case .rejected = incoming { return true }
     return false
   }
   precondition(found == frame && payload.count == found.length && descriptors.count == found.descriptorCount)
@@ -138,16 +138,16 @@ private func expectation(
   }
   guard numbers.isEmpty == (frame.carriedDescriptors == 0) else { return "malformed" }
   if frame.descriptorCount > 0, !takesDescriptors { return "left descriptorsUnwanted" }
-  let refused = numbers.isEmpty ? "refused" : "left"
-  if frame.length > limit { return "\(refused) tooLarge" }
-  if frame.carriedDescriptors > 3 { return "\(refused) quotaExceeded" }
+  let rejected = numbers.isEmpty ? "refused" : "left"
+  if frame.length > limit { return "\(rejected) tooLarge" }
+  if frame.carriedDescriptors > 3 { return "\(rejected) quotaExceeded" }
   return numbers.count == frame.carriedDescriptors ? whole : "malformed"
 }
 
 private func word(_ incoming: MessageReader.Incoming) -> String {
   switch incoming {
   case .message: "message"
-  case .refused(_, let reason): "refused \(reason)"
+  case .rejected(_, let reason): "refused \(reason)"
   case .left(_, let reason): "left \(reason)"
   case .malformed: "malformed"
   case .nothing: "nothing"

@@ -72,7 +72,7 @@ private final class Record: @unchecked Sendable {
     let holder = Instruments.hold(.record)
     let loop = RunLoopCore.RunLoop.current
     for _ in 0..<50 { loop.perform {} }
-    let timer = RunLoopCore.Timer(after: .zero, repeating: .milliseconds(1), on: loop) { _ in loop.perform {} }
+    let timer = loop.schedule(in: .zero, repeating: .milliseconds(1)) { _ in loop.perform {} }
     _ = loop.run(mode: .default, for: .milliseconds(20))
     timer.invalidate()
     guard let directory = Instruments.directory, directory.hasPrefix("/dev/shm/") else {

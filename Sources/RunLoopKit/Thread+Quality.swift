@@ -8,7 +8,7 @@ extension RunLoopThreads.Thread {
   ///
   /// Linux knows only niceness: `.utility` asks for 5, `.background` for 15, and the others for no favour, because that
   /// would need a privilege. Setting it sets `configuration.niceness`; values that the system rejects are in
-  /// `refusals`, as going back to a higher quality usually is for a running thread. Can be used from any thread. The
+  /// `rejections`, as going back to a higher quality usually is for a running thread. Can be used from any thread. The
   /// corresponding Foundation property is `qualityOfService`.
   public var qualityOfService: QualityOfService {
     get { quality.flatMap(QualityOfService.init(rawValue:)) ?? .default }

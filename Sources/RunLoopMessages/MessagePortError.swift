@@ -33,7 +33,7 @@ public enum MessagePortError: Error, Hashable, Sendable {
   /// The message has so many descriptors, the limit is less.
   case tooManyDescriptors(Int, limit: Int)
   /// The receiver did not take the message.
-  case refused(MessagePort.Refusal)
+  case rejected(MessagePort.Rejection)
   /// The run of the loop in which the reply was awaited was stopped; the message may have been received.
   case stopped
   /// The task that awaited the reply was cancelled; the message may have been received.
@@ -46,7 +46,7 @@ public enum MessagePortError: Error, Hashable, Sendable {
 
 extension MessagePort {
   /// Why a receiver does not take a message.
-  public enum Refusal: Int32, Sendable {
+  public enum Rejection: Int32, Sendable {
     /// The message is longer than the receiver's limit.
     case tooLarge = 1
     /// The receiver had no room for the message's descriptors.
@@ -86,7 +86,7 @@ extension MessagePortError: CustomStringConvertible {
     case .receiveTimedOut: "no reply arrived in time"
     case .messageTooLarge(let size, let limit): "the message has \(size) bytes, the limit is \(limit)"
     case .tooManyDescriptors(let count, let limit): "the message has \(count) descriptors, the limit is \(limit)"
-    case .refused(let reason): "the receiver rejected the message: \(reason)"
+    case .rejected(let reason): "the receiver rejected the message: \(reason)"
     case .stopped: "the run loop was stopped while it waited for the reply"
     case .cancelled: "the task was cancelled while it waited for the reply"
     case .runLoop(let error): "\(error)"

@@ -15,7 +15,7 @@ import Synchronization
 ///   whenever every task waits.
 /// - ``init(realTimeLimit:)`` makes one for threads of the test's own, made with `ResidentThread(name:on:)`.
 ///
-/// The time begins at zero, and so does the wall clock, with the year 2001: `Timer(after:)`,
+/// The time begins at zero, and so does the wall clock, with the year 2001: `schedule(in:)`,
 /// `Timer(timeInterval:repeats:block:)` and `RunLoop.now` count by it. Instants that are read from `SuspendingClock`
 /// are real, and mean nothing here.
 ///

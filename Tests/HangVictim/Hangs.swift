@@ -53,7 +53,7 @@ final class Hangs: Sendable {
   }
 
   private func startSleep() {
-    Timer(after: .milliseconds(10), on: worker("sleep").runLoop) { _ in self.hangInSleep() }
+    worker("sleep").runLoop.schedule(in: .milliseconds(10)) { _ in self.hangInSleep() }
   }
 
   private func signalLock() {
@@ -112,7 +112,7 @@ final class Hangs: Sendable {
   private func postNested() {
     worker("nested").runLoop.perform {
       // The run that is nested here sleeps first, and what hangs is a call-out of it.
-      Timer(after: .milliseconds(50), on: .current) { _ in self.hangInNested() }
+      RunLoop.current.schedule(in: .milliseconds(50)) { _ in self.hangInNested() }
       RunLoop.current.run(mode: .default, for: .milliseconds(60))
     }
   }

@@ -36,7 +36,7 @@ final class Innocents: Sendable {
       timer.invalidate()
     }
     // Half as long as a hang, with pauses.
-    Timer(after: .milliseconds(200), repeating: .milliseconds(200), on: loop("below")) { _ in usleep(100_000) }
+    loop("below").schedule(in: .milliseconds(200), repeating: .milliseconds(200)) { _ in usleep(100_000) }
     // Its thread's loop sleeps while others are blocked.
     for _ in 0..<3 { Blocking.start { usleep(time) } }
     loop("expected").perform {
@@ -63,7 +63,7 @@ private func callAgain(_ loop: RunLoop, until end: Int) {
 /// Short call-outs with a pause after each.
 func shortCalls() {
   let worker = makeWorker("short")
-  Timer(after: .milliseconds(20), repeating: .milliseconds(20), on: worker.runLoop) { _ in usleep(10_000) }
+  worker.runLoop.schedule(in: .milliseconds(20), repeating: .milliseconds(20)) { _ in usleep(10_000) }
   say("ready")
   while true { pause() }
 }

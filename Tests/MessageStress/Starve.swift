@@ -36,7 +36,7 @@ func starve() {
     do throws(MessagePortError) {
       print("reply", try ask(50) as Any)
     } catch {
-      print(error == .refused(.descriptorsLost) ? "refused" : "\(error)")
+      print(error == .rejected(.descriptorsLost) ? "refused" : "\(error)")
     }
     awaitClosing()
     print(openDescriptors() - open, try ask(2) ?? [], port.statistics.lackingResources)

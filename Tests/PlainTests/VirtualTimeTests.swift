@@ -17,7 +17,7 @@ private final class Debouncer: Sendable {
   init(delay: Duration, on loop: RunLoop = .current, action: @escaping @Sendable () -> Void) {
     self.delay = delay
     // It repeats so that it stays valid, and is parked until something is reported.
-    timer = Timer(after: delay, repeating: delay, on: loop) { timer in
+    timer = loop.schedule(in: delay, repeating: delay) { timer in
       timer.park()
       action()
     }

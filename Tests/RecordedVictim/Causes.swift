@@ -89,13 +89,13 @@ final class Causes: Sendable {
   private func addsTimer() {
     let done = Flag()
     step(done) { [loop] in
-      Timer(after: .milliseconds(1), on: loop) { _ in done.set() }
+      loop.schedule(in: .milliseconds(1)) { _ in done.set() }
     }
   }
 
   private func movesTimer() {
     let fired = Flag()
-    let timer = Timer(after: .seconds(3600), on: loop) { _ in fired.set() }
+    let timer = loop.schedule(in: .seconds(3600)) { _ in fired.set() }
     let done = Flag()
     step(done) {
       timer.move(after: .milliseconds(1))

@@ -45,7 +45,7 @@ final class Kinds: Sendable {
 
   private func timer() {
     let hasFired = Flag()
-    Timer(after: .zero, on: loop) { _ in hasFired.set() }
+    loop.schedule(in: .zero) { _ in hasFired.set() }
     hasFired.wait()
   }
 

@@ -41,7 +41,7 @@ func idle(loops: Int) {
 
 func wakes() {
   let worker = sure(try ResidentThread(name: "importer"))
-  let timer = Timer(after: .zero, repeating: .microseconds(100), on: worker.runLoop) { _ in }
+  let timer = worker.runLoop.schedule(in: .zero, repeating: .microseconds(100)) { _ in }
   worker.runLoop.add(timer, forMode: .default)
   ready()
   withExtendedLifetime(worker) { waitForEnd() }

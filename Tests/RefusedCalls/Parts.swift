@@ -107,7 +107,7 @@ final class ScratchDirectory {
 extension Parts {
   @Sendable static func timers() throws {
     let fired = Box(0)
-    let timer = Timer(after: .milliseconds(1), repeating: .milliseconds(1), on: loop) { _ in fired.value += 1 }
+    let timer = loop.schedule(in: .milliseconds(1), repeating: .milliseconds(1)) { _ in fired.value += 1 }
     // The slack of a thread's sleeps is the kernel's to refuse.
     loop.timerSlack = .microseconds(20)
     let thread = Thread { [loop] in loop.perform { fired.value += 100 } }
@@ -128,7 +128,7 @@ extension Parts {
     }
     try loop.add(source, forMode: .default)
     // It wakes for its timers while it waits for descriptors, by whatever unit it waits.
-    let timer = Timer(after: .microseconds(300), repeating: .microseconds(300), on: loop) { _ in pipe.write() }
+    let timer = loop.schedule(in: .microseconds(300), repeating: .microseconds(300)) { _ in pipe.write() }
     try run { count.value >= 3 }
     timer.invalidate()
     source.invalidate()

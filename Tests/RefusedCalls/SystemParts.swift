@@ -29,8 +29,8 @@ extension Parts {
 
   private static func text(_ end: ChildProcessSource.End) -> String {
     switch end {
-    case .success(let status): "\(status)"
-    case .failure(let error): describe(error)
+    case .ended(let status): "\(status)"
+    case .unknown(let error): describe(error)
     }
   }
 

@@ -16,7 +16,7 @@ struct DescriptorErrorTests {
       let source = RunLoop.DescriptorSource(descriptor: descriptor, events: .readable) { _, _ in log.write("D") }
       error.value = failure { () throws(RunLoopError) in try loop.add(source, forMode: mode) }
       log.write("\(loop.contains(source, forMode: .default)) \(loop.contains(source, forMode: .common))")
-      log.write("\(loop.statistics.refusals) \(loop.pollSet() == nil) \(source.isValid)")
+      log.write("\(loop.statistics.rejections) \(loop.pollSet() == nil) \(source.isValid)")
       loop.run(log)
     }
     return (log, error.value)
@@ -65,8 +65,8 @@ struct DescriptorErrorTests {
     let log = record { _, loop, log in
       pipe.write()
       loop.watch(pipe.reading) { _, _ in log.write("D\(pipe.read())") }
-      let refused = RunLoop.DescriptorSource(descriptor: -1, events: .readable) { _, _ in }
-      try? loop.add(refused, forMode: .default)
+      let rejected = RunLoop.DescriptorSource(descriptor: -1, events: .readable) { _, _ in }
+      try? loop.add(rejected, forMode: .default)
       loop.run(log)
     }
     #expect(log == "E BT BS BW AW D[7] BT BS BW AW X timedOut")

@@ -95,10 +95,10 @@ struct GuestEndTests {
         let plan = FaultPlan()
         for _ in 0..<passed { plan.plan(call, nil) }
         plan.plan(call, .fails(EMFILE))
-        let refusal: RunLoopError? = plan.rule {
+        let rejection: RunLoopError? = plan.rule {
           failure { () throws(RunLoopError) in _ = try RunLoop.Guest(signalsDeadlines: true) }
         }
-        log.write("\(plan.isUsedUp) \(refusal == .cannotBeHosted(SystemError(call: call.rawValue, number: EMFILE)))")
+        log.write("\(plan.isUsedUp) \(rejection == .cannotBeHosted(SystemError(call: call.rawValue, number: EMFILE)))")
         log.write("\(loop.currentMode == nil)")
         loop.perform { log.write("B") }
         loop.run(log)

@@ -209,7 +209,7 @@ struct GuestTests {
   }
 
   @Test("the common pseudo-mode is no mode of a guest, and a dead loop has none", .rule(.r84, .m28))
-  func refused() {
+  func rejected() {
     #expect(failure { () throws(RunLoopError) in _ = try RunLoop.Guest(mode: .common) } == .notAMode(.common))
     let isRefused = onNewThread {
       RunLoop.current.end()

@@ -173,7 +173,7 @@ struct HandOffTests {
     #expect(loop.statistics.droppedBlocks == 2)
     #expect(!loop.handOff(inModes: [.default]) { log.write("3") })
     #expect(!loop.handOff(inModes: []) { log.write("4") })
-    #expect(loop.statistics.refusals == 2)
+    #expect(loop.statistics.rejections == 2)
     #expect(log.text == "")
   }
 

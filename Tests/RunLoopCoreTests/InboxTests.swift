@@ -41,7 +41,7 @@ struct InboxTests {
   }
 
   @Test("a block that is rejected is released at once", .rule(.m21))
-  func refused() {
+  func rejected() {
     let log = Log()
     let inbox = Inbox()
     inbox.refuseAll()

@@ -68,9 +68,9 @@ struct PortQueueTests {
   }
 
   @Test("a port that rejects gives an error at once, whatever the sender's deadline")
-  func refuse() {
-    let port = Port(queueLimit: 1, whenFull: .refuse) { _, _ in }
-    #expect(port.overflowPolicy == .refuse)
+  func reject() {
+    let port = Port(queueLimit: 1, whenFull: .reject) { _, _ in }
+    #expect(port.overflowPolicy == .reject)
     #expect(port.trySend(1, deadline: .farFuture) == "sent")
     #expect(port.trySend(2, deadline: .farFuture) == "queueFull(limit:1)")
     #expect(port.waitingMessages == 1 && port.droppedMessages == 0)
@@ -168,7 +168,7 @@ struct PortQueueValueTests {
     "each policy does what it says with one message too many",
     arguments: [
       (Port.OverflowPolicy.wait, "taken taken wait wait | 0 taken 1 4"),
-      (.refuse, "taken taken refused refused | 0 taken 1 4"),
+      (.reject, "taken taken refused refused | 0 taken 1 4"),
       (.dropOldest, "taken taken replaces0 replaces1 | 2 taken 3 4"),
     ])
   func policies(policy: Port.OverflowPolicy, expected: String) {

@@ -192,7 +192,7 @@ private final class CountingPort: Port, @unchecked Sendable {
 
   init(_ log: Log) {
     self.log = log
-    super.init(queueLimit: 2, whenFull: .refuse)
+    super.init(queueLimit: 2, whenFull: .reject)
   }
 
   override func send(_ message: Message, deadline: SuspendingClock.Instant?) throws(PortError) {

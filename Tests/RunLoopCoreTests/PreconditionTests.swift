@@ -56,7 +56,7 @@ struct PreconditionTests {
       for _ in 0..<3 {
         asStranger {
           $0.run()
-          precondition($0.statistics.refusals == 1)
+          precondition($0.statistics.rejections == 1)
         }
       }
       precondition(RunLoop.diagnosticCount == 3)
@@ -105,7 +105,7 @@ struct DiagnosticTests {
     "blocks for no mode, items of another loop, and work for a loop that has ended: with the item, the loop and the thread",
     .rule(.r56, .r87, .r99b, .r117, .m21)
   )
-  func refusals() async throws {
+  func rejections() async throws {
     let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
       for _ in 0..<3 {
         let ended = onVirtualTime { _, loop in

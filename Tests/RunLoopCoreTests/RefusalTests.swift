@@ -11,11 +11,11 @@ struct RefusalTests {
   @Test("a block for no mode is rejected, counted and released", .rule(.r56, .m21))
   func noMode() {
     let log = record(observing: nil) { _, loop, log in
-      func refuse() -> Bool {
+      func reject() -> Bool {
         let probe = Token(log)
         return loop.perform(inModes: []) { probe.touch() }
       }
-      log.write("\(refuse()) \(loop.statistics.refusals)")
+      log.write("\(reject()) \(loop.statistics.rejections)")
       loop.run(log)
     }
     #expect(log == "released false 1 finished")
@@ -29,11 +29,11 @@ struct RefusalTests {
       onVirtualTime { _, second in
         log.write("\(second.add(observer, forMode: .default)) \(second.add(timer, forMode: .common) as Bool)")
         log.write("\(second.contains(observer, forMode: .default)) \(second.contains(timer, forMode: .common))")
-        log.write("\(second.statistics.refusals)")
+        log.write("\(second.statistics.rejections)")
         second.run(log)
       }
       log.write("\(loop.contains(observer, forMode: .default)) \(loop.contains(timer, forMode: .default))")
-      log.write("\(loop.statistics.refusals)")
+      log.write("\(loop.statistics.rejections)")
       loop.run(log, for: .zero)
     }
     #expect(log == "false false false false 2 finished true true 0 E E BT BT BS BS T X X timedOut")
@@ -49,7 +49,7 @@ struct RefusalTests {
       }
       source.signal()
       loop.run(log, for: .zero)
-      log.write("\(loop.statistics.refusals)")
+      log.write("\(loop.statistics.rejections)")
     }
     #expect(log == "true true true true E BT BS S0 T X timedOut 0")
   }
@@ -82,7 +82,7 @@ struct RefusalTests {
     #expect(!loop.add(Port(), forMode: .default))
     #expect(!loop.perform {})
     #expect(!loop.perform(inModes: ["a", "b"]) {})
-    #expect(loop.statistics.refusals == 6)
+    #expect(loop.statistics.rejections == 6)
     #expect(loop.statistics.droppedBlocks == 0)
     #expect(throws: RunLoopError.loopHasEnded) { try loop.addCommonMode("a") }
   }
@@ -110,7 +110,7 @@ struct RefusalTests {
     }
     #expect(
       loop.statistics
-        == RunLoop.Statistics(savedWakeUps: 0, droppedBlocks: 1, droppedNotifications: 0, refusals: 1, looks: 0))
+        == RunLoop.Statistics(savedWakeUps: 0, droppedBlocks: 1, droppedNotifications: 0, rejections: 1, looks: 0))
   }
 
   @Test("a timer that is ended while another thread is adding it is rejected, and not kept forever", .rule(.r99c, .m21))
@@ -119,7 +119,7 @@ struct RefusalTests {
       let timer = Timer(deadline: loop.waiter.now.instant) { _ in }
       #expect(!loop.join(EndedMeanwhile(timer), .default))
       #expect(!loop.contains(timer, forMode: .default) && loop.itemCounts.timers == 0)
-      #expect(loop.statistics.refusals == 1 && !timer.isValid)
+      #expect(loop.statistics.rejections == 1 && !timer.isValid)
     }
   }
 }

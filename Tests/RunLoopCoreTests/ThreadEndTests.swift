@@ -191,7 +191,7 @@ struct ThreadEndTests {
     }
     #expect(log.text == "true false")
     #expect(loop.statistics.droppedBlocks == 1)
-    #expect(loop.statistics.refusals == 1)
+    #expect(loop.statistics.rejections == 1)
   }
 
   @Test(
@@ -213,7 +213,7 @@ struct ThreadEndTests {
     let second: Bool = { [token = Token(log)] in loop.perform(inModes: ["B", .common]) { token.touch() } }()
     #expect(!first && !second)
     #expect(log.text == "released released")
-    #expect(loop.statistics.refusals == 6)
+    #expect(loop.statistics.rejections == 6)
     #expect(throws: RunLoopError.loopHasEnded) { try loop.addCommonMode("C") }
     loop.stop()
     loop.stop(mode: "D")
@@ -261,7 +261,7 @@ struct ThreadEndTests {
       }
       let taken = threads.value.map { $0.result() }.reduce(0, +)
       #expect(taken == ran.value + loop.statistics.droppedBlocks)
-      #expect(1500 - taken == loop.statistics.refusals)
+      #expect(1500 - taken == loop.statistics.rejections)
     }
   }
 

@@ -62,10 +62,11 @@ struct TimerDurationTests {
       time.advance(by: .milliseconds(7))
       // Made by another thread, whose clock is another.
       onNewThread {
-        let timer = Timer(after: .milliseconds(5), on: loop) { _ in time.stamp(log, "T") }
+        let timer = loop.schedule(in: .milliseconds(5)) { _ in time.stamp(log, "T") }
         log.write("\(loop.contains(timer, forMode: .default))")
       }
-      Timer(after: .milliseconds(2), repeating: .milliseconds(4), tolerance: .milliseconds(1)) { timer in
+      let tolerance = Duration.milliseconds(1)
+      loop.schedule(in: .milliseconds(2), repeating: .milliseconds(4), tolerance: tolerance) { timer in
         time.stamp(log, "R")
         log.write("\(timer.tolerance)")
         timer.invalidate()
@@ -79,7 +80,7 @@ struct TimerDurationTests {
   func ended() {
     let log = Log()
     let loop = onVirtualTime { _, loop in loop }
-    let timer = { [token = Token(log)] in Timer(after: .zero, on: loop) { _ in token.touch() } }()
+    let timer = { [token = Token(log)] in loop.schedule(in: .zero) { _ in token.touch() } }()
     #expect(!timer.isValid)
     #expect(log.text == "released")
   }
@@ -96,12 +97,12 @@ struct TimerDurationTests {
     let log = record(observing: nil) { time, loop, log in
       time.advance(by: .seconds(1))
       let timers = [
-        Timer(after: duration) { _ in log.write("T") },
-        Timer(after: duration, repeating: duration, tolerance: duration) { timer in
+        RunLoop.current.schedule(in: duration) { _ in log.write("T") },
+        RunLoop.current.schedule(in: duration, repeating: duration, tolerance: duration) { timer in
           log.write("R")
           timer.invalidate()
         },
-        Timer(after: .zero, repeating: .seconds(1), tolerance: duration) { timer in
+        RunLoop.current.schedule(in: .zero, repeating: .seconds(1), tolerance: duration) { timer in
           log.write("Z")
           timer.move(after: duration)
           if isPast { timer.invalidate() }

@@ -144,7 +144,7 @@ struct TerminalEndTests {
   }
 
   @Test("what is no terminal, or a dumb one, is an error in one sentence, without an escape")
-  func refusals() throws {
+  func rejections() throws {
     let dumb = try PseudoTerminal()
     try dumb.start(["return"], environment: ["TERM": "dumb"])
     #expect(dumb.end() == 2)

@@ -83,7 +83,7 @@ final class TerminalXCTests: XCTestCase {
   func testATerminalThatSaysThatItIsHugeIsUsedInPart() throws {
     try MainActor.assumeIsolated {
       try onTerminal(columns: 65_535) { terminal, _, _ in
-        XCTAssertEqual(terminal.size, Size(width: Terminal.longestSide, height: 4))
+        XCTAssertEqual(terminal.size, Size(width: Terminal.maximumSide, height: 4))
       }
     }
   }

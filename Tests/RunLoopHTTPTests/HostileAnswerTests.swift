@@ -149,7 +149,7 @@ import Testing
         exchange.end()
       }
       try await withClient {
-        $0.maximumBody = 99
+        $0.maximumBodySize = 99
       } _: { client in
         #expect(await RunLoopHTTPTests.end(client, HTTP.Request(server.url())) == "tooLarge")
       }

@@ -200,12 +200,12 @@ import Testing
     let server = try LyingServer { $0.answer(pattern(20_000_000)) }
     try await withClient { client in
       let operation = client.operation(HTTP.Request(server.url()), output: .discard, on: .main)
-      operation.hold()
+      operation.pauseReading()
       operation.start()
       await eventually { operation.state == .held }
       #expect(operation.progress.received == 0)
       #expect(operation.response?.status == 200)
-      operation.release()
+      operation.resumeReading()
       _ = try await outcome(operation).get()
       #expect(operation.progress.received == 20_000_000)
       #expect(server.accepted.value == 1)
@@ -234,7 +234,7 @@ import Testing
       case "sending": await eventually { server.requests.value.count == 1 }
       default: await eventually { operation.progress.received == 500_000 }
       }
-      if place == "held" { operation.hold() }
+      if place == "held" { operation.pauseReading() }
       if place == "paused" { operation.pause() }
       operation.cancel()
       operation.start()

@@ -112,7 +112,7 @@ import Testing
   @Test("a server that wants a certificate says so, and gets it", arguments: [TLSVersion.tls12, .tls13])
   func clientCertificates(_ version: TLSVersion) async throws {
     let server = try Self.server("server") {
-      $0.newestVersion = version
+      $0.maximumVersion = version
       $0.clientVerification = .required
       $0.clientRoots = [.file(TLSFiles.path("ca.pem"))]
     }

@@ -120,8 +120,8 @@ private func turn(
     case 0: operation.cancel()
     case 1: operation.pause()
     case 2: operation.resume()
-    case 3: operation.hold()
-    case 4: operation.release()
+    case 3: operation.pauseReading()
+    case 4: operation.resumeReading()
     case 5: await Task.yield()
     default: usleep(UInt32.random(in: 0...200, using: &random))
     }
@@ -137,7 +137,7 @@ private func turn(
   for task in tasks { await task.value }
   guard let report = await core?.finished() else { return "there is no client" }
   guard ends.value == 20 else { return "\(ends.value) ends, \(report)" }
-  let told = report.completed + report.failed + report.cancelled + report.stopped + report.refused
+  let told = report.completed + report.failed + report.cancelled + report.stopped + report.rejected
   return told == 20 ? nil : "\(report)"
 }
 

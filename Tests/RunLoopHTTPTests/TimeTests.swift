@@ -83,8 +83,8 @@ import Testing
           $0.totalTimeout = time
           $0.connectTimeout = time
           $0.retry.delay = time
-          $0.retry.longestDelay = time
-          $0.retry.longestRetryAfter = time
+          $0.retry.maximumDelay = time
+          $0.retry.maximumRetryAfter = time
         } == "timedOut 60")
       #expect(
         try wait {

@@ -280,7 +280,7 @@ import Testing
     life.finish()
     #expect(life.state == .finished)
     #expect(life.report.stopped == 1)
-    #expect(life.report.refused == 1)
+    #expect(life.report.rejected == 1)
   }
 
   @Test("what libcurl reports is distinguished by more than its number")

@@ -14,7 +14,7 @@ import class RunLoopCore.Timer
 private func runTop(_ top: Top, _ terminal: HeadlessTerminal, until isDone: @escaping @MainActor () -> Bool) throws
   -> Top.End
 {
-  let asks = Timer(after: .zero, repeating: .milliseconds(20), on: .main) { _ in
+  let asks = RunLoop.main.schedule(in: .zero, repeating: .milliseconds(20)) { _ in
     MainActor.assumeIsolated { if isDone() { terminal.press(.character("q")) } }
   }
   RunLoop.main.add(asks, forMode: .common)

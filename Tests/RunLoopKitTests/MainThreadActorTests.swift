@@ -32,7 +32,7 @@ private final class MainActorCalls {
 
   func callByEveryKind() throws {
     let loop = RunLoop.main
-    let timer = Timer(after: .zero, on: loop, block: MainActor.handler { [self] _ in calls.append("timer") })
+    let timer = loop.schedule(in: .zero, block: MainActor.handler { [self] _ in calls.append("timer") })
     run(untilCalls: 1)
     let source = RunLoop.Source(perform: MainActor.handler { [self] in calls.append("source") })
     loop.add(source, forMode: .default)

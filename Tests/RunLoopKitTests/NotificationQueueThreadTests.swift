@@ -125,7 +125,7 @@ struct NotificationQueueThreadTests {
         rig.dequeue("mine", on: .onName)
       }
       rig.run()
-      rig.journal.write("\(rig.loop.statistics.refusals)")
+      rig.journal.write("\(rig.loop.statistics.rejections)")
     }
     #expect(text == "mine timedOut 5")
   }
@@ -138,7 +138,7 @@ struct NotificationQueueThreadTests {
         mine.enqueue(.named("a"), postingStyle: .asap)
         NotificationQueue.default.enqueue(.named("a"), postingStyle: .asap)
       }
-      rig.journal.write("\(rig.loop.statistics.refusals)")
+      rig.journal.write("\(rig.loop.statistics.rejections)")
     }
     #expect(text == "1")
   }

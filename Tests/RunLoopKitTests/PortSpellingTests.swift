@@ -187,7 +187,7 @@ struct PortSpellingTests {
   }
 
   @Test("a message that cannot be sent gives false", .rule(.m21))
-  func refused() {
+  func rejected() {
     func sends(_ port: Port, _ date: Date, _ parts: NSMutableArray? = nil) -> Bool {
       port.send(before: date, components: parts, from: nil, reserved: 0)
     }

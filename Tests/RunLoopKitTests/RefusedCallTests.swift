@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// What a system refuses, and what clients see of it.
-struct Refusal: CustomTestStringConvertible, Sendable {
+struct Rejection: CustomTestStringConvertible, Sendable {
   /// The arguments of `refused-calls`; `E` stands for the error's number.
   let setting: String
   /// The parts that do not work, with what they report, in which `E` stands for the error's number.
@@ -39,68 +39,68 @@ struct Refusal: CustomTestStringConvertible, Sendable {
   ///
   /// With `clone3` forbidden, or `rseq`, glibc makes no thread; both are unknown to old kernels, and then it makes
   /// them.
-  static let calls: [Refusal] = [
-    Refusal("epoll_pwait2=E", sampled: true),
-    Refusal("pidfd_open=E", sampled: true, ["children": "ChildProcessError pidfd_open E"]),
-    Refusal("pidfd_send_signal=E", sampled: true),
-    Refusal("close_range=E", sampled: true),
-    Refusal("memfd_create=E", sampled: true),
-    Refusal("process_vm_readv=E", sampled: true),
-    Refusal("sched_getaffinity=E", sampled: true),
-    Refusal("sched_getscheduler=E"),
-    Refusal("membarrier=E", sampled: true),
+  static let calls: [Rejection] = [
+    Rejection("epoll_pwait2=E", sampled: true),
+    Rejection("pidfd_open=E", sampled: true, ["children": "ChildProcessError pidfd_open E"]),
+    Rejection("pidfd_send_signal=E", sampled: true),
+    Rejection("close_range=E", sampled: true),
+    Rejection("memfd_create=E", sampled: true),
+    Rejection("process_vm_readv=E", sampled: true),
+    Rejection("sched_getaffinity=E", sampled: true),
+    Rejection("sched_getscheduler=E"),
+    Rejection("membarrier=E", sampled: true),
     // Core Foundation makes no main loop without. Nothing that libdispatch does works without eventfd2.
-    Refusal(
+    Rejection(
       "timerfd_create=E", sampled: true,
       [
         "guest": "RunLoopError.cannotBeHosted timerfd_create E",
         "foundation": "lacks Core Foundation's main loop",
       ].merging(noTimers) { $1 }),
-    Refusal(
+    Rejection(
       "timerfd_settime=E", sampled: true,
       [
         "guest": "RunLoopError.cannotBeHosted timerfd_settime E",
         "foundation": "lacks Core Foundation's main loop",
       ].merging(noTimers) { $1 }),
-    Refusal(
+    Rejection(
       "inotify_init1=E", sampled: true,
       ["files": "FileChangeError.noQueue inotify_init1 E", "tree": "FileChangeError.noQueue inotify_init1 E"]),
-    Refusal(
+    Rejection(
       "inotify_add_watch=E", sampled: true,
       [
         "files": "FileChangeError.cannotWatch inotify_add_watch E",
         "tree": "FileChangeError.cannotWatch inotify_add_watch E",
       ]),
-    Refusal("futex_waitv=E", sampled: true),
-    Refusal("perf_event_open=E", ["hangs": "lacks the stack of a running thread: perf_event_open E"]),
+    Rejection("futex_waitv=E", sampled: true),
+    Rejection("perf_event_open=E", ["hangs": "lacks the stack of a running thread: perf_event_open E"]),
     // A process that cannot be told from a privileged one shows nothing.
-    Refusal("prctl=E", ["metrics": "lacks a directory of the records"]),
-    Refusal("madvise=E"), Refusal("fallocate=E"), Refusal("recvmmsg=E"), Refusal("sendmmsg=E"),
-    Refusal("statx=E"), Refusal("signalfd4=E"), Refusal("getrandom=E"), Refusal("openat2=E"),
-    Refusal("faccessat2=E"), Refusal("fchmodat2=E"), Refusal("copy_file_range=E"), Refusal("io_uring_setup=E"),
-    Refusal("unshare=E"), Refusal("kcmp=E"), Refusal("userfaultfd=E"), Refusal("sched_yield=E"),
-    Refusal("setpriority=E"), Refusal("set_robust_list=E"),
-    Refusal("waitid=E", noChildren.merging(["children": "ChildProcessError waitid E"]) { $1 }),
+    Rejection("prctl=E", ["metrics": "lacks a directory of the records"]),
+    Rejection("madvise=E"), Rejection("fallocate=E"), Rejection("recvmmsg=E"), Rejection("sendmmsg=E"),
+    Rejection("statx=E"), Rejection("signalfd4=E"), Rejection("getrandom=E"), Rejection("openat2=E"),
+    Rejection("faccessat2=E"), Rejection("fchmodat2=E"), Rejection("copy_file_range=E"), Rejection("io_uring_setup=E"),
+    Rejection("unshare=E"), Rejection("kcmp=E"), Rejection("userfaultfd=E"), Rejection("sched_yield=E"),
+    Rejection("setpriority=E"), Rejection("set_robust_list=E"),
+    Rejection("waitid=E", noChildren.merging(["children": "ChildProcessError waitid E"]) { $1 }),
   ]
 
   /// What is no call with one of the two errors.
-  static let settings: [Refusal] = [
+  static let settings: [Rejection] = [
     // The stack of a blocked thread needs the thread's registers, which only /proc has.
-    Refusal("no-proc", ["hangs": "lacks the stack of a blocked thread: open (/proc/…/syscall) 2"]),
-    Refusal("no-proc process_vm_readv=1", ["hangs": "lacks the stack of a blocked thread: open (/proc/…/syscall) 2"]),
-    Refusal("no-proc close_range=38", ["hangs": "lacks the stack of a blocked thread: open (/proc/…/syscall) 2"]),
-    Refusal("user=65534"),
+    Rejection("no-proc", ["hangs": "lacks the stack of a blocked thread: open (/proc/…/syscall) 2"]),
+    Rejection("no-proc process_vm_readv=1", ["hangs": "lacks the stack of a blocked thread: open (/proc/…/syscall) 2"]),
+    Rejection("no-proc close_range=38", ["hangs": "lacks the stack of a blocked thread: open (/proc/…/syscall) 2"]),
+    Rejection("user=65534"),
     // glibc before 2.34 does not call it, and later ones call the older one where it is not known.
-    Refusal("clone3=38"),
+    Rejection("clone3=38"),
     // Linux before 5.4, which does not know descriptors of processes there.
-    Refusal(
+    Rejection(
       "waitid/0/3=22",
       [
         "spawned": "SpawnError waitid 38", "killed": "SpawnError waitid 38",
         "children": "ChildProcessError waitid 38",
       ]),
     // Linux 5.4: what came later is not known.
-    Refusal(
+    Rejection(
       "epoll_pwait2=38 close_range=38 openat2=38 faccessat2=38 futex_waitv=38 fchmodat2=38 madvise/2/23=22"),
   ]
 }
@@ -136,27 +136,27 @@ struct RefusedCallTests {
   /// What does not work here, even though nothing is refused: such as samples of a running thread in a container.
   private static let here = Result { try outcomes(["all"], "") }
 
-  fileprivate static let possibleSettings = Refusal.settings.filter { canSetUp($0.setting) }
+  fileprivate static let possibleSettings = Rejection.settings.filter { canSetUp($0.setting) }
 
-  private func expect(_ refusal: Refusal, _ error: Int32, _ found: [String: String], _ how: String) throws {
+  private func expect(_ rejection: Rejection, _ error: Int32, _ found: [String: String], _ how: String) throws {
     for (part, outcome) in found {
-      let expected = refusal.failures[part]?.replacing(/\bE\b/, with: "\(error)")
+      let expected = rejection.failures[part]?.replacing(/\bE\b/, with: "\(error)")
       let usual = try Self.here.get()[part]
       #expect(
         outcome == expected ?? usual || (expected != nil && usual != "works" && outcome == usual),
-        "\(refusal.setting) with \(error), \(how): \(part)")
+        "\(rejection.setting) with \(error), \(how): \(part)")
     }
   }
 
-  private func check(_ refusal: Refusal, _ error: Int32) throws {
-    let setting = refusal.setting.replacing(/=E\b/, with: "=\(error)")
+  private func check(_ rejection: Rejection, _ error: Int32) throws {
+    let setting = rejection.setting.replacing(/=E\b/, with: "=\(error)")
     let parts = try Self.here.get().keys.sorted()
     try #require(parts.count > 20)
     let together = try outcomes(["all"], setting)
     #expect(together.keys.sorted() == parts)
-    try expect(refusal, error, together, "one after the other")
+    try expect(rejection, error, together, "one after the other")
     guard Self.isFull else { return }
-    for part in parts { try expect(refusal, error, try outcomes([part], setting), "alone") }
+    for part in parts { try expect(rejection, error, try outcomes([part], setting), "alone") }
   }
 
   @Test("where nothing is refused every part works, except that a running thread's stack may need rights")
@@ -168,15 +168,15 @@ struct RefusedCallTests {
 
   @Test(
     "every part works without a call, or reports which one was refused",
-    arguments: Array(Refusal.calls.filter { RefusedCallTests.isFull || $0.isSampled }.enumerated()).map {
+    arguments: Array(Rejection.calls.filter { RefusedCallTests.isFull || $0.isSampled }.enumerated()).map {
       ($0.offset, $0.element)
     })
-  func call(number: Int, refusal: Refusal) throws {
-    for error in Self.isFull ? Refusal.errors : [Refusal.errors[number % 2]] { try check(refusal, error) }
+  func call(number: Int, rejection: Rejection) throws {
+    for error in Self.isFull ? Rejection.errors : [Rejection.errors[number % 2]] { try check(rejection, error) }
   }
 
   @Test(
     "every part works without /proc, as user 65534 and on older kernels, or reports what is missing",
     arguments: RefusedCallTests.possibleSettings)
-  func setting(refusal: Refusal) throws { try check(refusal, 0) }
+  func setting(rejection: Rejection) throws { try check(rejection, 0) }
 }

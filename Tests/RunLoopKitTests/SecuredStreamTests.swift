@@ -224,12 +224,12 @@ struct SecuredStreamTests {
   }
 
   @Test("what cannot be had keeps the connection from being made, whether the program looks or not")
-  func refused() throws {
+  func rejected() throws {
     let server = try Server(tls: nil, Server.echo)
     let own = try OwnCertificate.server()
     let settings = Stream.PropertyKey(rawValue: "kCFStreamPropertySSLSettings")
     let log = try log { log, _ in
-      let refused: [(Stream.PropertyKey, AnyObject)] = [
+      let rejected: [(Stream.PropertyKey, AnyObject)] = [
         (
           .socketSecurityLevelKey, StreamSocketSecurityLevel(rawValue: "kCFStreamSocketSecurityLevelSSLv3") as AnyObject
         ),
@@ -238,7 +238,7 @@ struct SecuredStreamTests {
         (settings, ["kCFStreamSSLIsServer": true] as AnyObject), (.tlsServerNameKey, 1 as AnyObject),
         (.tlsContextKey, own), (.tlsContextKey, "context" as AnyObject),
       ]
-      for (key, value) in refused {
+      for (key, value) in rejected {
         let (input, output) = try pair(server.port)
         log.write("\(input.setProperty(value, forKey: key))")
         for stream in [input, output] as [Stream] { stream.open() }

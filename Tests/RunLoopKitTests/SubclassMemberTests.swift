@@ -12,7 +12,7 @@ private final class LoopThread: Thread, @unchecked Sendable {
   var runLoop: String? = "own loop"
   var configuration = 7
   var startError = "own error"
-  var refusals = ["own refusal"]
+  var rejections = ["own refusal"]
   private(set) var calls = ""
 
   func join() { calls += "join " }
@@ -81,7 +81,7 @@ struct SubclassMemberTests {
     own.tryStart()
     #expect(own.calls == "join tryStart")
     #expect((own.runLoop, own.configuration, own.startError) == ("own loop", 9, "own error"))
-    #expect(own.refusals == ["own refusal"])
+    #expect(own.rejections == ["own refusal"])
 
     let seen: Thread = own
     var configuration = seen.configuration
@@ -95,7 +95,7 @@ struct SubclassMemberTests {
     try seen.join()
     #expect(seen.isFinished)
     #expect(own.name == "own")
-    #expect(seen.refusals.isEmpty)
+    #expect(seen.rejections.isEmpty)
     #expect(throws: ThreadError.self) { try seen.tryStart() }
     #expect(own.configuration == 9)
   }

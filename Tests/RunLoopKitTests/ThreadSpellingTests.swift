@@ -64,7 +64,7 @@ struct ThreadSpellingTests {
     thread.qualityOfService = .background
     thread.start()
     try thread.join()
-    #expect(thread.qualityOfService == .background && thread.refusals == [])
+    #expect(thread.qualityOfService == .background && thread.rejections == [])
   }
 
   @Test("the calling thread's priority can be asked for and set")

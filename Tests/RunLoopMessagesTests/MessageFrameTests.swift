@@ -20,7 +20,7 @@ struct MessageFrameTests {
     MessageFrame(.oneWay, id: .max, token: .max, length: 0, descriptorCount: 252),
     MessageFrame(.reply, id: 0, token: 1 << 40, length: 1 << 40, isOutOfLine: true, descriptorCount: 3),
     MessageFrame(.noReply, token: 2),
-    MessageFrame(.refusal, id: 3, token: 0),
+    MessageFrame(.rejection, id: 3, token: 0),
     MessageFrame(.confirmation, token: 9),
   ]
 

@@ -35,7 +35,7 @@
         _ = plan.rule { loop.runUntilStopped() }
         let reply = asking.result() ?? []
         // Four looks that found nothing to accept with, each with a timer of its own, and a few passes for the rest.
-        return "\(reply) \(plan.isUsedUp) \(passes.value < 40) \(port.statistics.refusedConnections)"
+        return "\(reply) \(plan.isUsedUp) \(passes.value < 40) \(port.statistics.rejectedConnections)"
       }
       #expect(outcome == "[5] true true 4")
     }
@@ -49,20 +49,20 @@
         return (try? remote?.send(id: 1, bytes: [6], receiveTimeout: .unlimited))??.bytes
       }
       let other = SourceRig.startLoop()
-      let refused = onNewThread { () -> Int in
+      let rejected = onNewThread { () -> Int in
         // The other loop comes in when this one has found that there is no descriptor.
         guard (try? RunLoop.current.add(port, forMode: .default)) != nil else { return -1 }
         let plan = FaultPlan()
         plan.plan(.accept, .fails(EMFILE), .fails(EMFILE))
         plan.rule {
-          while port.statistics.refusedConnections == 0 {
+          while port.statistics.rejectedConnections == 0 {
             RunLoop.current.run(mode: .default, for: .unlimited, returnAfterSourceHandled: true)
           }
         }
         guard (try? other.loop.add(port, forMode: .default)) != nil else { return -2 }
-        return port.statistics.refusedConnections
+        return port.statistics.rejectedConnections
       }
-      #expect(refused == 1)
+      #expect(rejected == 1)
       #expect(asking.result() == [6])
       port.invalidate()
       other.loop.perform { RunLoop.current.stop() }

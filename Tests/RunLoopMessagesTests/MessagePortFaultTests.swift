@@ -150,16 +150,16 @@
     func memory(call: SystemCall) throws {
       let directory = try PortDirectory()
       let outcome = serveHere(directory, Failure(call: call, number: EIO), bytes: 50_000)
-      #expect(outcome.error == .refused(.noResources))
+      #expect(outcome.error == .rejected(.noResources))
       #expect(outcome.statistics.lackingResources == 1)
     }
 
     private static let serving: [(Failure, MessagePortError)] = [
       (.init(call: .accept, number: EMFILE), .peerClosed), (.init(call: .accept, number: ENFILE), .peerClosed),
-      (.init(call: .epollControl, number: ENOSPC), .refused(.noResources)),
-      (.init(call: .socketOptionRead, number: ENOMEM), .refused(.untrusted)),
+      (.init(call: .epollControl, number: ENOSPC), .rejected(.noResources)),
+      (.init(call: .socketOptionRead, number: ENOMEM), .rejected(.untrusted)),
       (.init(call: .receiveMessage, number: ENOMEM), .peerClosed),
-      (.init(call: .sendMessage, number: ENOBUFS), .refused(.noResources)),
+      (.init(call: .sendMessage, number: ENOBUFS), .rejected(.noResources)),
     ]
 
     @Test("a receiver that cannot go on with a sender tells it, or ends the connection", arguments: serving)

@@ -92,8 +92,8 @@ struct MessagePortLimitTests {
       try #require(setrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit) == 0)
       let frame = MessageFrame(.request, token: 1, length: size, isOutOfLine: true)
       client.send(packet(frame), descriptors: [memory.number])
-      let reason = MessagePort.Refusal.noResources.rawValue
-      #expect(client.receive() == packet(MessageFrame(.refusal, id: reason, token: 1)))
+      let reason = MessagePort.Rejection.noResources.rawValue
+      #expect(client.receive() == packet(MessageFrame(.rejection, id: reason, token: 1)))
       client.send(packet(MessageFrame(.request, token: 2)))
       #expect(client.receive() == packet(MessageFrame(.reply, token: 2)))
       #expect(server.port.statistics.lackingResources == 1)
@@ -115,22 +115,22 @@ struct MessagePortLimitTests {
     let pipe = try RawPipe()
     let clients = try (0..<3).map { _ in try RawClient(directory) }
     let bytes = [UInt8](repeating: 1, count: 9_000)
-    func refusal(_ token: UInt64) -> [UInt8] {
-      packet(MessageFrame(.refusal, id: MessagePort.Refusal.quotaExceeded.rawValue, token: token))
+    func rejection(_ token: UInt64) -> [UInt8] {
+      packet(MessageFrame(.rejection, id: MessagePort.Rejection.quotaExceeded.rawValue, token: token))
     }
     clients[0].send(packet(MessageFrame(.request, token: 1, length: 9_000), bytes))
     waitUntil { held.value.count == 1 }
     clients[1].send(packet(MessageFrame(.request, token: 2, length: 9_000), bytes))
     waitUntil { held.value.count == 2 }
     clients[2].send(packet(MessageFrame(.request, token: 3, length: 9_000), bytes))
-    #expect(clients[2].receive() == refusal(3))
+    #expect(clients[2].receive() == rejection(3))
     held.update { $0.removeFirst() }.reply(nil)
     clients[2].send(
       packet(MessageFrame(.request, token: 4, descriptorCount: 3)),
       descriptors: [Int32](repeating: pipe.writing, count: 3))
     waitUntil { held.value.count == 2 }
     clients[2].send(packet(MessageFrame(.request, token: 5, descriptorCount: 1)), descriptors: [pipe.writing])
-    #expect(clients[2].receive() == refusal(5))
+    #expect(clients[2].receive() == rejection(5))
     #expect(directoryPort.statistics.overQuota == 2)
     let now = directoryPort.account.now
     #expect(now.connections == 3 && now.incoming == 9_000 && now.descriptors == 3)

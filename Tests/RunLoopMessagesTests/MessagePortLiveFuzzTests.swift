@@ -169,7 +169,7 @@ struct MessagePortLiveFuzzTests {
           port.account.noteReading()
           let now = port.account.now
           return port.users.values.allSatisfy(\.isUnused) && now.connections == 1 && now.incoming == 0
-            && now.outgoing == 0 && now.descriptors == 0 && now.refused == 0
+            && now.outgoing == 0 && now.descriptors == 0 && now.rejected == 0
         }
         uses.append(try Use())
       }

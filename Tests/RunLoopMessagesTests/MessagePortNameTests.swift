@@ -161,13 +161,13 @@ struct MessagePortNameTests {
       })
     let remote = try MessagePort.Remote(name: "a", directory: directory.place)
     let error = portError { () throws(MessagePortError) in try remote.send(id: 1, receiveTimeout: .unlimited) }
-    #expect(error == .refused(.untrusted))
+    #expect(error == .rejected(.untrusted))
     #expect(asked.value == [getpid()])
     #expect(server.port.statistics == .init(untrusted: 1))
-    let refusal = portError { () throws(MessagePortError) in
+    let rejection = portError { () throws(MessagePortError) in
       try MessagePort.Remote(name: "a", directory: directory.place, accepts: { _ in false })
     }
-    #expect(refusal == .untrustedPeer(remote.peer))
+    #expect(rejection == .untrustedPeer(remote.peer))
     #expect(!MessagePort.Credentials(process: 1, user: geteuid() + 1, group: 0).isSameUser)
   }
 }

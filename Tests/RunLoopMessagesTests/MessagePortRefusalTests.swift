@@ -125,7 +125,7 @@ struct MessagePortRefusalTests {
     }
     let lost = Box<[MessagePort.Undelivered]>([])
     let remote = try MessagePort.Remote(
-      name: "a", directory: directory.place, messageSizeLimit: 200_000,
+      name: "a", directory: directory.place, maximumMessageSize: 200_000,
       undelivered: { one in lost.update { $0.append(one) } })
     func ask(_ bytes: Int, _ reply: Int32) -> MessagePortError? {
       portError { () throws(MessagePortError) in
@@ -133,14 +133,14 @@ struct MessagePortRefusalTests {
       }
     }
     #expect(ask(200_001, 1) == .messageTooLarge(200_001, limit: 200_000))
-    #expect(ask(100_001, 1) == .refused(.tooLarge))
+    #expect(ask(100_001, 1) == .rejected(.tooLarge))
     #expect(ask(100_000, 1) == nil)
     // A reply that the receiver may not send.
-    #expect(ask(1, 100_001) == .refused(.tooLarge))
+    #expect(ask(1, 100_001) == .rejected(.tooLarge))
     let serial = try remote.send(id: 9, bytes: [UInt8](repeating: 0, count: 100_001))
     try remote.awaitConfirmations(timeout: .unlimited)
-    #expect(lost.value == [.init(serial: serial, id: 9, reason: .refused(.tooLarge))])
-    let small = try MessagePort.Remote(name: "a", directory: directory.place, messageSizeLimit: 10)
+    #expect(lost.value == [.init(serial: serial, id: 9, reason: .rejected(.tooLarge))])
+    let small = try MessagePort.Remote(name: "a", directory: directory.place, maximumMessageSize: 10)
     #expect(
       portError { () throws(MessagePortError) in try small.send(id: 11, receiveTimeout: .unlimited) }
         == .messageTooLarge(11, limit: 10))
@@ -181,8 +181,8 @@ struct MessagePortRefusalTests {
     let second = try MessagePort.Remote(name: "a", directory: directory.place)
     #expect(
       portError { () throws(MessagePortError) in try second.send(id: 1, receiveTimeout: .unlimited) }
-        == .refused(.tooManyConnections))
-    #expect(server.port.statistics.refusedConnections == 1)
+        == .rejected(.tooManyConnections))
+    #expect(server.port.statistics.rejectedConnections == 1)
     first.invalidate()
     waitUntil { server.port.connections == 0 }
     let third = try MessagePort.Remote(name: "a", directory: directory.place)

@@ -21,7 +21,7 @@ struct OtherUserDescriptorTests {
     /// Packets with one descriptor, as they say, which is no memory.
     case noMemory
     /// Connections that are refused, with packets in them.
-    case refusedConnections
+    case rejectedConnections
     /// Connections of somebody whom the port does not accept.
     case untrusted
     /// Messages with descriptors, which the port takes, and which nobody takes from it.
@@ -60,8 +60,8 @@ struct OtherUserDescriptorTests {
             client.socket.close()
           }
         }
-      case .refusedConnections, .untrusted:
-        if self == .refusedConnections {
+      case .rejectedConnections, .untrusted:
+        if self == .rejectedConnections {
           for _ in 0..<64 {
             let client = try connect()
             client.send(packet(MessageFrame(.request, token: 1)))
@@ -95,9 +95,9 @@ struct OtherUserDescriptorTests {
       }
     case .noMemory:
       await #expect(processExitsWith: .success) { try OtherUserDescriptorTests.countDescriptors(during: .noMemory) }
-    case .refusedConnections:
+    case .rejectedConnections:
       await #expect(processExitsWith: .success) {
-        try OtherUserDescriptorTests.countDescriptors(during: .refusedConnections)
+        try OtherUserDescriptorTests.countDescriptors(during: .rejectedConnections)
       }
     case .untrusted:
       await #expect(processExitsWith: .success) { try OtherUserDescriptorTests.countDescriptors(during: .untrusted) }

@@ -44,7 +44,7 @@ struct OtherUserTests {
         for client in clients { _ = Unmanaged.passRetained(client.socket) }
       }
       awaitReadable(attack.done.reading)
-      waitUntil { port.statistics.refusedConnections == 36 && port.statistics.received == 64 * 8 }
+      waitUntil { port.statistics.rejectedConnections == 36 && port.statistics.received == 64 * 8 }
       let account = try #require(port.users[hostile])
       #expect(account.now.connections == 64)
       #expect(account.now.outgoing <= 16 << 20 && account.now.descriptors <= 64)
@@ -166,7 +166,7 @@ struct OtherUserTests {
             let reply = try remote.send(id: 1, descriptors: [0, 0], receiveTimeout: .unlimited)
             guard reply?.bytes == [2] else { _exit(5) }
           }
-          _exit(error == (takes ? nil : .refused(.descriptorsUnwanted)) ? 0 : 6)
+          _exit(error == (takes ? nil : .rejected(.descriptorsUnwanted)) ? 0 : 6)
         }
         var status: Int32 = -1
         if let child { waitpid(child.child, &status, 0) }

@@ -24,7 +24,7 @@ private final class BurstRig: @unchecked Sendable {
   init(_ loop: RunLoop, _ log: Log, kind: String = "127.0.0.1:0", limit: Int = 65_507) throws {
     (self.loop, self.log) = (loop, log)
     var options = DatagramSocket.Options()
-    options.receiveLimit = limit
+    options.maximumDatagramSize = limit
     receiver = try DatagramSocket(boundTo: socketAddress(kind), options: options)
     sender = try DatagramSocket(boundTo: socketAddress(kind), connectedTo: receiver.localAddress())
     receiver.handler = { [unowned self] _, event in heard(event) }
@@ -100,7 +100,7 @@ struct DatagramBurstTests {
   func lengths() {
     let log = onVirtualSocketLoop { loop, log in
       var options = DatagramSocket.Options()
-      options.receiveLimit = 3
+      options.maximumDatagramSize = 3
       let receiver = try DatagramSocket(boundTo: .loopback(port: 0), options: options) { _, event in
         guard case .received(let bytes, let envelope) = event else { return }
         log.write("<\(text(bytes))>" + (envelope.isTruncated ? "… of \(envelope.byteCount)" : ""))
@@ -169,7 +169,7 @@ struct DatagramBurstTests {
   func paused() {
     let log = burst { rig in
       rig.onReceive = { number in
-        if number == 6 { rig.receiver.pauseReceiving() }
+        if number == 6 { rig.receiver.pauseReading() }
         // One timer has called for what was kept, and no other will.
         if number == 7 { #expect(rig.receiver.lock.withLock { rig.receiver.registrations.timer } == nil) }
       }
@@ -178,7 +178,7 @@ struct DatagramBurstTests {
       rig.log.write("paused")
       rig.run()
       rig.send(2)
-      rig.receiver.resumeReceiving()
+      rig.receiver.resumeReading()
       rig.run()
     }
     #expect(log == "1 2 3 4 5 6 paused 7 8 9 10")
@@ -188,7 +188,7 @@ struct DatagramBurstTests {
   func nestedInKept() {
     let log = burst { rig in
       rig.onReceive = { number in
-        if number == 5 { rig.receiver.pauseReceiving() }
+        if number == 5 { rig.receiver.pauseReading() }
         guard number == 6 else { return }
         rig.log.write("(")
         rig.run()
@@ -198,7 +198,7 @@ struct DatagramBurstTests {
       rig.run()
       // It is called because its descriptor is ready, and not by the timer for what was kept.
       rig.send(1)
-      rig.receiver.resumeReceiving()
+      rig.receiver.resumeReading()
       rig.receiver.lock.withLock { rig.receiver.registrations.replaceTimer(nil) }?.invalidate()
       rig.run()
     }
@@ -216,7 +216,7 @@ struct DatagramBurstTests {
         let isOver = Latch()
         rig.onReceive = { number in
           if number == 6 {
-            rig.receiver.pauseReceiving()
+            rig.receiver.pauseReading()
             loop.stop()
           }
           log.write(RunLoop.current == other ? "there" : "here")
@@ -225,7 +225,7 @@ struct DatagramBurstTests {
         rig.send(4)
         loop.runUntilStopped()
         loop.remove(rig.receiver, forMode: .default)
-        rig.receiver.resumeReceiving()
+        rig.receiver.resumeReading()
         try other.add(rig.receiver, forMode: .default)
         isOver.wait()
         rig.receiver.invalidate()

@@ -95,7 +95,7 @@ struct DatagramTaskTests {
         (SystemCall.socket, EMFILE), (.socketOption, ENOMEM), (.bind, EACCES), (.connect, ENETUNREACH),
       ])
     func making(call: SystemCall, number: Int32) throws {
-      let (own, peer) = (SocketAddress.loopback(port: 0, isIPv6: true), SocketAddress.loopback(port: 9, isIPv6: true))
+      let (own, peer) = (SocketAddress.loopback(port: 0, family: .ipv6), SocketAddress.loopback(port: 9, family: .ipv6))
       let plan = failing(call, number)
       let error = SystemError(call: call.rawValue, number: number)
       _ = plan.rule {

@@ -91,7 +91,7 @@ struct DatagramTests {
   func truncated(kind: String) {
     let log = onSocketLoop { loop, log in
       var options = DatagramSocket.Options()
-      options.receiveLimit = 4
+      options.maximumDatagramSize = 4
       let receiver = try DatagramSocket(boundTo: socketAddress(kind), options: options) { _, event in
         log.write(event.word)
         if case .received(_, let envelope) = event, envelope.byteCount == 5 { loop.stop() }
@@ -118,7 +118,7 @@ struct DatagramTests {
   func long() {
     let log = onSocketLoop { loop, log in
       var options = DatagramSocket.Options()
-      options.receiveLimit = 1 << 20
+      options.maximumDatagramSize = 1 << 20
       options.socketOptions = [.sendBuffer(bytes: 200_000)]
       let receiver = try DatagramSocket(boundTo: socketAddress("unix:@"), options: options) { _, event in
         if case .received(let bytes, let envelope) = event { log.write("\(bytes.byteCount) \(envelope.isTruncated)") }
@@ -133,7 +133,7 @@ struct DatagramTests {
   }
 
   @Test("that nobody receives at the other end is reported, and the socket goes on")
-  func refused() {
+  func rejected() {
     let log = onSocketLoop { loop, log in
       let (address, descriptor) = try refusingUDPAddress()
       let client = try DatagramSocket(boundTo: nil, connectedTo: address) { _, event in
@@ -179,7 +179,7 @@ struct DatagramTests {
     let nowhere = try SocketAddress(path: "/nowhere/at/all")
     #expect(failure { _ = try DatagramSocket(boundTo: nowhere) } == "bind:\(ENOENT) \(nowhere)")
     #expect(failure { _ = try DatagramSocket(boundTo: nil, connectedTo: nowhere) } == "connect:\(ENOENT) \(nowhere)")
-    let six = SocketAddress.loopback(port: 9, isIPv6: true)
+    let six = SocketAddress.loopback(port: 9, family: .ipv6)
     #expect(failure { try first.send([1], to: six) } == "sendto:\(EAFNOSUPPORT) \(six)")
     #expect(
       "\(DatagramError.system(SystemError(call: "bind", number: EACCES), address: six))".hasPrefix("[::1]:9: bind"))
@@ -196,7 +196,7 @@ struct DatagramTests {
       let sender = try DatagramSocket(
         boundTo: socketAddress("unix:@"), connectedTo: isConnected ? address : nil
       ) { _, event in log.write(event.word) }
-      receiver.pauseReceiving()
+      receiver.pauseReading()
       for socket in [receiver, sender] { try loop.add(socket, forMode: .default) }
       var sent = 0
       while try sender.send([1], to: isConnected ? nil : address) { sent += 1 }
@@ -206,7 +206,7 @@ struct DatagramTests {
         loop.run(mode: .default, for: .seconds(1))
         log.write("\(received.value) \(passes.value < 5)")
       }
-      receiver.resumeReceiving()
+      receiver.resumeReading()
       loop.run(mode: .default, for: .seconds(1))
       log.write("\(received.value == sent) \(try sender.send([1], to: isConnected ? nil : address))")
     }

@@ -15,7 +15,7 @@ struct ForkedSocketTests {
   func hosts() async {
     await #expect(processExitsWith: .success) {
       let (arrived, isOver) = (Notes<Int>(), Notes<Int>())
-      for index in 0..<HostResolver.threadLimit {
+      for index in 0..<HostResolver.maximumLookupCount {
         // A numeric host, so that the thread comes to the block at once and stays there.
         let query = HostResolver.Query(host: "127.0.0.1", port: 1, family: nil)
         HostWorkers.shared.add(
@@ -24,7 +24,7 @@ struct ForkedSocketTests {
             while isOver.count == 0 { sched_yield() }
           })
       }
-      while arrived.count < HostResolver.threadLimit { sched_yield() }
+      while arrived.count < HostResolver.maximumLookupCount { sched_yield() }
       let code = onNewThread {
         inForkedChild {
           guard HostWorkers.shared.threadCount == 0 else { return 1 }
@@ -127,7 +127,7 @@ struct ForkedSocketTests {
             guard socketFailure({ try RunLoop.current.add(receiver, forMode: .default) }) != "nothing" else { return 3 }
             RunLoop.current.remove(receiver, forMode: .default)
             guard !RunLoop.current.contains(receiver, forMode: .default) else { return 4 }
-            receiver.pauseReceiving()
+            receiver.pauseReading()
             receiver.invalidate()
             unused = nil
             guard receiver.withDescriptor({ $0 }) == nil, !receiver.debugDescription.isEmpty else { return 5 }

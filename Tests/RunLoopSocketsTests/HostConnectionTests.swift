@@ -47,7 +47,7 @@ private final class ScriptedHost: @unchecked Sendable {
     HostConnector.System(
       resolve: { [self] request, body in
         let lookup = HostLookup(request.query) { _, answer in body(answer) }
-        Timer(after: time, on: loop) { _ in if lookup.claim() { lookup.finish(answer) } }
+        loop.schedule(in: time) { _ in if lookup.claim() { lookup.finish(answer) } }
         return lookup
       },
       connect: { [self] address, options, handler in
@@ -139,7 +139,7 @@ struct HostConnectionTests {
   }
 
   @Test("after one that refuses the next is tried at once, and the delay counts from that")
-  func refused() {
+  func rejected() {
     let log = connecting(["[::1]:3", "1.1.1.1:2", "[::2]:3", "2.2.2.2:1"])
     #expect(log == "[[::1]:3@0 1.1.1.1:2@0 [::2]:3@250 2.2.2.2:1@250] true true false true @250 true")
   }
@@ -147,7 +147,7 @@ struct HostConnectionTests {
   @Test("an earlier one that answers after all wins, and what was begun later is closed")
   func late() {
     let log = connecting(["[::1]:2", "1.1.1.1:2", "[::2]:2"]) { loop, makeRoom in
-      Timer(after: .milliseconds(300), on: loop) { _ in makeRoom() }
+      loop.schedule(in: .milliseconds(300)) { _ in makeRoom() }
     }
     #expect(log.hasPrefix("[[::1]:2@0 1.1.1.1:2@250] true true false true @3"), "\(log)")
   }
@@ -157,12 +157,12 @@ struct HostConnectionTests {
     var options = Socket.Options()
     options.connectTimeout = .seconds(1)
     let log = connecting(["[::1]:3", "1.1.1.1:2"], options: options)
-    let refused = SocketError.system(
+    let rejected = SocketError.system(
       SystemError(call: "connect", number: ECONNREFUSED), address: try SocketAddress("[::1]:3"))
     let error = HostConnectionError.failed(
       host: "h",
       attempts: [
-        .init(address: try SocketAddress("[::1]:3"), outcome: .failed(refused)),
+        .init(address: try SocketAddress("[::1]:3"), outcome: .failed(rejected)),
         .init(
           address: try SocketAddress("1.1.1.1:2"),
           outcome: .failed(.timedOut(after: .seconds(1), address: try SocketAddress("1.1.1.1:2")))),
@@ -175,12 +175,12 @@ struct HostConnectionTests {
   func deadline() throws {
     let log = connecting(
       ["[::1]:3", "1.1.1.1:2", "[::2]:2"], timeout: .milliseconds(200), delay: .milliseconds(300))
-    let refused = SocketError.system(
+    let rejected = SocketError.system(
       SystemError(call: "connect", number: ECONNREFUSED), address: try SocketAddress("[::1]:3"))
     let error = HostConnectionError.timedOut(
       host: "h", after: .milliseconds(200),
       attempts: [
-        .init(address: try SocketAddress("[::1]:3"), outcome: .failed(refused)),
+        .init(address: try SocketAddress("[::1]:3"), outcome: .failed(rejected)),
         .init(address: try SocketAddress("1.1.1.1:2"), outcome: .connecting),
         .init(address: try SocketAddress("[::2]:2"), outcome: .notTried),
       ])
@@ -217,7 +217,7 @@ struct HostConnectionTests {
         log.write("called")
       }
       token.value = nil
-      Timer(after: .seconds(1), on: loop) { _ in connection.cancel() }
+      loop.schedule(in: .seconds(1)) { _ in connection.cancel() }
       loop.run(mode: .default, for: .seconds(30))
       log.write("\(connection.isFinished) \(host.made.value.count) \(host.made.value.count(where: \.isValid))")
       connection.cancel()
@@ -252,7 +252,7 @@ struct HostConnectionTests {
     let port = try #require(listener.address.port)
     let (thread, loop) = SourceRig.startLoop()
     let workers = HostWorkers { query in
-      .success([.loopback(port: query.port, isIPv6: true), .loopback(port: query.port)])
+      .success([.loopback(port: query.port, family: .ipv6), .loopback(port: query.port)])
     }
     var system = HostConnector.System()
     system.resolve = { request, body in

@@ -48,7 +48,7 @@ struct LongDurationTests {
       }
       #expect(log == "[127.0.0.1:9] stopped")
       let found = try await HostResolver.resolve("::1", port: 9, timeout: Self.long)
-      #expect(found == [.loopback(port: 9, isIPv6: true)])
+      #expect(found == [.loopback(port: 9, family: .ipv6)])
     }
   }
 
@@ -63,7 +63,7 @@ struct LongDurationTests {
             if case .accepted = event { loop.stop() }
             if case .exhausted = event {
               log.write("exhausted")
-              loop.perform { listener.resume() }
+              loop.perform { listener.resumeAccepting() }
             }
           }
           try loop.add(listener, forMode: .default)

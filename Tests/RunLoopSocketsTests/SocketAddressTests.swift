@@ -28,7 +28,7 @@ struct SocketAddressTests {
   func parts() throws {
     let ipv4 = SocketAddress.loopback(port: 8)
     #expect((ipv4.family, ipv4.host, ipv4.port, ipv4.path, ipv4.abstractName) == (.ipv4, "127.0.0.1", 8, nil, nil))
-    let ipv6 = SocketAddress.any(port: 9, isIPv6: true)
+    let ipv6 = SocketAddress.any(port: 9, family: .ipv6)
     #expect((ipv6.family, ipv6.host, ipv6.port) == (.ipv6, "::", 9))
     let path = try SocketAddress(path: "/a")
     #expect((path.family, path.host, path.port, path.path, path.abstractName) == (.unix, nil, nil, "/a", nil))
@@ -47,7 +47,7 @@ struct SocketAddressTests {
       ("[::1%nowhere0]:80", .unknownInterface("nowhere0")), ("127.0.0.1\0:80", .notNumeric(host: "127.0.0.1\0")),
       ("unix:", .notAPath("")), ("unix:@", .notAPath("")), ("unix:/a\0b", .notAPath("/a\0b")),
     ])
-  func refused(text: String, error: SocketAddressError) {
+  func rejected(text: String, error: SocketAddressError) {
     #expect(throws: error) { try SocketAddress(text) }
   }
 

@@ -70,7 +70,7 @@ struct SocketConnectionTests {
   }
 
   @Test("a refused connection is reported once, and is the last event", arguments: ["127.0.0.1:0", "[::1]:0"])
-  func refused(kind: String) throws {
+  func rejected(kind: String) throws {
     let (address, descriptor) = try refusingAddress(kind)
     defer { close(descriptor) }
     let log = onSocketLoop { loop, log in

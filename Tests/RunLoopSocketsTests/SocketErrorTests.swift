@@ -13,7 +13,7 @@ struct SocketErrorTests {
   @Test(
     "a connection that is rejected names its address, for a socket and both streams",
     arguments: ["127.0.0.1:0", "[::1]:0"])
-  func refused(kind: String) throws {
+  func rejected(kind: String) throws {
     let (address, descriptor) = try refusingAddress(kind)
     defer { close(descriptor) }
     let log = onSocketLoop { loop, log in
@@ -110,7 +110,7 @@ struct SocketErrorTests {
   @Test("the text begins with the address, if there is one")
   func text() {
     let reason = SystemError(call: "bind", number: EACCES)
-    let address = SocketAddress.loopback(port: 9, isIPv6: true)
+    let address = SocketAddress.loopback(port: 9, family: .ipv6)
     #expect("\(SocketError.system(reason, address: address))" == "[::1]:9: bind: Permission denied (\(EACCES))")
     #expect("\(SocketError.system(reason, address: nil))" == "bind: Permission denied (\(EACCES))")
     #expect(

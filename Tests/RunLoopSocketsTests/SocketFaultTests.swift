@@ -27,7 +27,7 @@
     func listening(call: SystemCall, number: Int32) {
       let plan = failing(call, number)
       plan.rule {
-        let failure = socketFailure { _ = try ListeningSocket(at: .any(port: 0, isIPv6: true)) }
+        let failure = socketFailure { _ = try ListeningSocket(at: .any(port: 0, family: .ipv6)) }
         #expect(failure == "\(call.rawValue):\(number)")
       }
       #expect(plan.isUsedUp)
@@ -223,7 +223,7 @@
           if case .accepted = event { loop.stop() }
           if case .exhausted = event {
             log.write("exhausted")
-            loop.perform { listener.resume() }
+            loop.perform { listener.resumeAccepting() }
           }
         }
         try loop.add(listener, forMode: .default)

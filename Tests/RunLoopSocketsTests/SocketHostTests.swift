@@ -70,7 +70,7 @@ struct SocketHostTests {
       }
       loop.add(RunLoop.Source {}, forMode: .default)
       loop.runUntilStopped()
-      log.write("\(answers.value) \((1...HostResolver.threadLimit).contains(HostWorkers.shared.peak))")
+      log.write("\(answers.value) \((1...HostResolver.maximumLookupCount).contains(HostWorkers.shared.peak))")
     }
     #expect(log == "40 true")
     waitUntil { HostWorkers.shared.threadCount == 0 }
@@ -106,8 +106,8 @@ struct SocketHostTests {
   func leaves() {
     let (latch, asked, log) = (Latch(), Notes<String>(), Notes<String>())
     let workers = hanging(until: latch, asked)
-    for _ in 0..<HostResolver.threadLimit { workers.add(HostLookup(query("slow")) { _, _ in }) }
-    waitUntil { asked.count == HostResolver.threadLimit }
+    for _ in 0..<HostResolver.maximumLookupCount { workers.add(HostLookup(query("slow")) { _, _ in }) }
+    waitUntil { asked.count == HostResolver.maximumLookupCount }
     var lookups: [HostLookup] = []
     for number in 0..<20_000 {
       let token = number == 7 ? Token { log.add("released") } : nil
@@ -120,16 +120,16 @@ struct SocketHostTests {
     #expect(workers.waitingCount == 1 && log.all == ["released"])
     latch.open()
     waitUntil { workers.threadCount == 0 }
-    #expect(asked.all.sorted() == ["19999"] + Array(repeating: "slow", count: HostResolver.threadLimit))
+    #expect(asked.all.sorted() == ["19999"] + Array(repeating: "slow", count: HostResolver.maximumLookupCount))
   }
 
   @Test("lookups that hang do not hold up others when they are cancelled")
   func cancelledWhileAsked() {
     let (latch, asked, found) = (Latch(), Notes<String>(), Latch())
     let workers = hanging(until: latch, asked)
-    let slow = (0..<HostResolver.threadLimit).map { _ in HostLookup(query("slow")) { _, _ in } }
+    let slow = (0..<HostResolver.maximumLookupCount).map { _ in HostLookup(query("slow")) { _, _ in } }
     for lookup in slow { workers.add(lookup) }
-    waitUntil { asked.count == HostResolver.threadLimit }
+    waitUntil { asked.count == HostResolver.maximumLookupCount }
     workers.add(HostLookup(query("fast")) { _, _ in found.open() })
     #expect(!found.isOpen)
     slow[0].cancel()
@@ -142,7 +142,7 @@ struct SocketHostTests {
   func hung() {
     let (latch, found) = (Latch(), Latch())
     let workers = hanging(until: latch, patience: HostResolver.patience)
-    for _ in 0..<HostResolver.threadLimit { workers.add(HostLookup(query("slow")) { _, _ in }) }
+    for _ in 0..<HostResolver.maximumLookupCount { workers.add(HostLookup(query("slow")) { _, _ in }) }
     workers.add(HostLookup(query("fast")) { _, _ in found.open() })
     found.wait()
     let ends = Notes<Int>()
@@ -152,8 +152,8 @@ struct SocketHostTests {
       // Each thread takes its lookup, and is seen with it.
       waitUntil { workers.waitingCount == 0 || workers.busyCount == workers.threadCount }
     }
-    #expect(workers.threadCount == HostResolver.mostThreads)
-    #expect(workers.waitingCount == 100 + HostResolver.threadLimit - HostResolver.mostThreads)
+    #expect(workers.threadCount == HostResolver.maximumThreadCount)
+    #expect(workers.waitingCount == 100 + HostResolver.maximumLookupCount - HostResolver.maximumThreadCount)
     latch.open()
     waitUntil { ends.count == 100 && workers.threadCount == 0 }
   }

@@ -14,7 +14,7 @@ struct SocketLimitTests {
   func limit() {
     let log = onVirtualSocketLoop { loop, log in
       var options = ListeningSocket.Options()
-      options.connectionLimit = 2
+      options.maximumConnectionCount = 2
       let accepted = Box<[Socket]>([])
       let listener = try loop.listen(at: SocketAddress(abstractName: socketPath()), options: options) { _, _ in }
       listener.handler = { _, event in
@@ -41,7 +41,7 @@ struct SocketLimitTests {
   func task() async throws {
     let (thread, loop) = SourceRig.startLoop()
     var options = ListeningSocket.Options()
-    options.connectionLimit = 1
+    options.maximumConnectionCount = 1
     let listener = try ListeningSocket(at: SocketAddress(abstractName: socketPath()), options: options)
     try loop.add(listener, forMode: .default)
     let clients = try (0..<2).map { _ in try Socket(connectingTo: listener.address) }
@@ -62,7 +62,7 @@ struct SocketLimitTests {
   func storm() {
     let log = onSocketLoop { loop, log in
       var options = ListeningSocket.Options()
-      options.connectionLimit = 5
+      options.maximumConnectionCount = 5
       let (now, most, served) = (Box(0), Box(0), Box(0))
       let count = 300
       let listener = try ListeningSocket(at: .loopback(port: 0), options: options) { _, event in
@@ -111,7 +111,7 @@ struct SocketLimitTests {
       let slow = try Socket(connectingTo: listener.address)
       let other = try Socket(connectingTo: listener.address)
       for socket in [slow, other] { try loop.add(socket, forMode: .default) }
-      Timer(after: .seconds(1), repeating: .seconds(1), on: loop) { _ in
+      loop.schedule(in: .seconds(1), repeating: .seconds(1)) { _ in
         _ = try? slow.write("x")
         _ = try? other.write("!")
       }
@@ -132,7 +132,7 @@ struct SocketLimitTests {
       let socket = try Socket(takingOver: one) { _, event in log.write("\(event.word) at \(loop.now - begin)") }
       socket.setDeadline(after: .seconds(1))
       try loop.add(socket, forMode: .default)
-      Timer(after: .milliseconds(900), on: loop) { _ in socket.setDeadline(after: .seconds(5)) }
+      loop.schedule(in: .milliseconds(900)) { _ in socket.setDeadline(after: .seconds(5)) }
       loop.run(mode: .default, for: .seconds(2))
       loop.remove(socket, forMode: .default)
       loop.add(RunLoop.Source {}, forMode: .default)

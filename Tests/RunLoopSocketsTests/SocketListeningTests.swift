@@ -131,10 +131,10 @@ struct SocketListeningTests {
         loop.stop()
       }
       try loop.add(listener, forMode: .default)
-      listener.pause()
+      listener.pauseAccepting()
       let socket = try Socket(connectingTo: listener.address)
       log.write("\(loop.run(mode: .default, for: .milliseconds(5)))")
-      listener.resume()
+      listener.resumeAccepting()
       log.write("\(loop.runUntilStopped())")
       listener.invalidate()
       socket.invalidate()

@@ -122,7 +122,7 @@ struct SocketOptionTests {
   func acceptedWithout() throws {
     let log = onVirtualSocketLoop { loop, log in
       var options = ListeningSocket.Options()
-      options.connectionLimit = 1
+      options.maximumConnectionCount = 1
       options.accepted.socketOptions = [.userTimeout(.seconds(1))]
       let listener = try loop.listen(at: SocketAddress(abstractName: socketPath()), options: options) { _, event in
         log.write(event.word)

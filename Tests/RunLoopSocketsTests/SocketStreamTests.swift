@@ -78,7 +78,7 @@ struct SocketStreamTests {
   }
 
   @Test("each stream of a refused pair reports the error once")
-  func refused() throws {
+  func rejected() throws {
     let (address, descriptor) = try refusingAddress("127.0.0.1:0")
     defer { close(descriptor) }
     let log = onSocketLoop { loop, log in

@@ -133,7 +133,8 @@ func listenerWithoutTwin(isIPv6: Bool) throws -> (listener: ListeningSocket, des
   while true {
     let (address, descriptor) = try refusingAddress(isIPv6 ? "127.0.0.1:0" : "[::1]:0")
     let port = try #require(address.port)
-    if let listener = try? ListeningSocket(at: .loopback(port: port, isIPv6: isIPv6)) { return (listener, descriptor) }
+    let twin = SocketAddress.loopback(port: port, family: isIPv6 ? .ipv6 : .ipv4)
+    if let listener = try? ListeningSocket(at: twin) { return (listener, descriptor) }
     // Another has the port there.
     close(descriptor)
   }

@@ -90,7 +90,7 @@ struct SocketTaskTests {
         for try await connection in listener.connections {
           try loop.add(connection, forMode: .default)
           group.addTask {
-            for try await piece in connection.pieces { try await connection.send(piece) }
+            for try await piece in connection.chunks { try await connection.send(piece) }
             connection.shutDown(.write)
           }
         }

@@ -43,7 +43,7 @@ struct SpawnTests {
     }
   }
 
-  private let success = "\(ChildProcessSource.End.success(.exited(code: 0)))"
+  private let success = "\(ChildProcessSource.End.ended(.exited(code: 0)))"
 
   @Test("a program's pipes are streams, and its end is seen")
   func pipes() {
@@ -163,7 +163,7 @@ struct SpawnTests {
   func signals() {
     let log = output("/bin/sh", ["-c", "cat /proc/self/status; kill -PIPE $$"])
     for mask in ["SigBlk", "SigCgt"] { #expect(log.contains("\(mask):\t0000000000000000"), "\(log)") }
-    #expect(log.contains("\(ChildProcessSource.End.success(.signalled(signal: SIGPIPE, coreDumped: false)))"))
+    #expect(log.contains("\(ChildProcessSource.End.ended(.signalled(signal: SIGPIPE, coreDumped: false)))"))
   }
 
   @Test("a group or a session of its own is led by the child")
@@ -191,7 +191,7 @@ struct SpawnTests {
       log.write("\(loop.runUntilStopped())")
       log.write("\(spawned.hasEnded) \(try spawned.terminate(within: .zero, on: loop))")
     }
-    let end = ChildProcessSource.End.success(.signalled(signal: SIGTERM, coreDumped: false))
+    let end = ChildProcessSource.End.ended(.signalled(signal: SIGTERM, coreDumped: false))
     #expect(log == "true \(end) finished true false")
   }
 
@@ -241,7 +241,7 @@ struct SpawnTests {
       try loop.add(late, forMode: .default)
       loop.runUntilStopped()
     }
-    let end = ChildProcessSource.End.success(.exited(code: 7))
+    let end = ChildProcessSource.End.ended(.exited(code: 7))
     #expect(log == "\(end) 7 \(end)")
   }
 
@@ -260,7 +260,7 @@ struct SpawnTests {
             let code = Int32(number + thread)
             let spawned = try SpawnedProcess("/bin/sh", ["-c", "exit \(code)"], options: options)
             let source = ChildProcessSource(spawned) { _, end in
-              #expect(end == .success(.exited(code: code)))
+              #expect(end == .ended(.exited(code: code)))
               left.value -= 1
               if left.value == 0 { loop.stop() }
             }

@@ -159,7 +159,7 @@ struct StormTests {
             let path = socketPath()
             let left = Box(3)
             var options = ListeningSocket.Options()
-            options.connectionLimit = 2
+            options.maximumConnectionCount = 2
             options.requestDeadline = .seconds(3600)
             options.fileMode = 0o600
             options.socketOptions = [.receiveBuffer(bytes: 10_000)]

@@ -13,7 +13,7 @@ struct TLSSessionTests {
     "bytes pass both ways and both ends end, however the bytes are cut",
     arguments: [TLSVersion.tls12, .tls13], [1, 2, 5, 63, 1000, 64 * 1024])
   func chunks(version: TLSVersion, chunk: Int) throws {
-    let server = try TLSContext.server { $0.newestVersion = version }
+    let server = try TLSContext.server { $0.maximumVersion = version }
     for room in [1, 100, 64 * 1024] {
       let ends = try TLSEnds(.client(), server)
       ends.chunk = chunk
@@ -57,7 +57,7 @@ struct TLSSessionTests {
     ])
   func certificates(name: String, expected: String) throws {
     for version in [TLSVersion.tls12, .tls13] {
-      let ends = try TLSEnds(.client(), .server(name) { $0.newestVersion = version })
+      let ends = try TLSEnds(.client(), .server(name) { $0.maximumVersion = version })
       ends.run()
       #expect(ends.outcome == expected)
     }
@@ -178,8 +178,8 @@ struct TLSSessionTests {
       (.tls12, .tls12, .tls13, .tls13, "alert70 versionMismatch"),
     ]
     for (oldest, newest, serverOldest, serverNewest, expected) in cases {
-      let client = try TLSContext.client { ($0.oldestVersion, $0.newestVersion) = (oldest, newest) }
-      let server = try TLSContext.server { ($0.oldestVersion, $0.newestVersion) = (serverOldest, serverNewest) }
+      let client = try TLSContext.client { ($0.minimumVersion, $0.maximumVersion) = (oldest, newest) }
+      let server = try TLSContext.server { ($0.minimumVersion, $0.maximumVersion) = (serverOldest, serverNewest) }
       let ends = try TLSEnds(client, server)
       ends.run()
       #expect(ends.outcome == expected)
@@ -187,7 +187,7 @@ struct TLSSessionTests {
     #expect(
       tlsFailure {
         _ = try TLSContext.client {
-          $0.oldestVersion = .tls13; $0.newestVersion = .tls12
+          $0.minimumVersion = .tls13; $0.maximumVersion = .tls12
         }
       } == "noVersion")
   }
@@ -266,7 +266,7 @@ struct TLSSessionTests {
   @Test("a connection to the same server by name is resumed, each ticket once", arguments: [TLSVersion.tls12, .tls13])
   func resumption(version: TLSVersion) throws {
     let client = try TLSContext.client()
-    let server = try TLSContext.server { $0.newestVersion = version }
+    let server = try TLSContext.server { $0.maximumVersion = version }
     func connect(_ client: TLSContext, _ name: String) throws -> Bool {
       let ends = try TLSEnds(client, server, name: name)
       ends.run()
@@ -281,11 +281,11 @@ struct TLSSessionTests {
     #expect(try connect(client, "localhost"))
     #expect(try !connect(.client { $0.resumesSessions = false }, "localhost"))
     // A server that has no keys for it makes a new connection of it.
-    let other = try TLSContext.server { $0.newestVersion = version }
+    let other = try TLSContext.server { $0.maximumVersion = version }
     let ends = try TLSEnds(client, other, name: "localhost")
     ends.run()
     #expect(ends.outcome == "open open" && ends.client.info?.isResumed == false)
-    let none = try TLSContext.server { ($0.newestVersion, $0.resumesSessions) = (version, false) }
+    let none = try TLSContext.server { ($0.maximumVersion, $0.resumesSessions) = (version, false) }
     let fresh = try TLSContext.client()
     let last = try TLSEnds(fresh, none)
     last.run()

@@ -16,7 +16,7 @@ struct TLSSocketTests {
     arguments: socketKinds, [TLSVersion.tls12, .tls13])
   func echo(kind: String, version: TLSVersion) throws {
     let address = try socketAddress(kind)
-    let (client, server) = try (TLSContext.client(), TLSContext.server { $0.newestVersion = version })
+    let (client, server) = try (TLSContext.client(), TLSContext.server { $0.maximumVersion = version })
     let log = onSocketLoop { loop, log in
       let serverLog = Log()
       let listener = try loop.listen(at: address, tls: server) { socket, event in

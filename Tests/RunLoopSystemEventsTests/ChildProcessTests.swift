@@ -33,25 +33,25 @@ struct ChildProcessTests {
   @Test("how a child ended is reported once, and the child is reaped")
   func exits() {
     let first = spawn("/bin/true")
-    #expect(end(first) == [.success(.exited(code: 0))])
+    #expect(end(first) == [.ended(.exited(code: 0))])
     #expect(reap(first) == nil)
-    #expect(end(spawn("/bin/sh", "-c", "exit 3")) == [.success(.exited(code: 3))])
-    #expect(end(spawn("/bin/sh", "-c", "exit 255")) == [.success(.exited(code: 255))])
+    #expect(end(spawn("/bin/sh", "-c", "exit 3")) == [.ended(.exited(code: 3))])
+    #expect(end(spawn("/bin/sh", "-c", "exit 255")) == [.ended(.exited(code: 255))])
   }
 
   @Test("a child that a signal ends is reported with the signal")
   func signalled() {
     let child = spawn("/bin/sleep", "1000")
-    #expect(end(child) { kill(child, SIGKILL) } == [.success(.signalled(signal: SIGKILL, coreDumped: false))])
+    #expect(end(child) { kill(child, SIGKILL) } == [.ended(.signalled(signal: SIGKILL, coreDumped: false))])
     let other = spawn("/bin/sh", "-c", "ulimit -c 0; kill -ABRT $$")
-    #expect(end(other) == [.success(.signalled(signal: SIGABRT, coreDumped: false))])
+    #expect(end(other) == [.ended(.signalled(signal: SIGABRT, coreDumped: false))])
   }
 
   @Test("a child that has ended before is reported as well")
   func endedBefore() {
     let child = spawn("/bin/sh", "-c", "exit 9")
     awaitEnd(of: child)
-    #expect(end(child) == [.success(.exited(code: 9))])
+    #expect(end(child) == [.ended(.exited(code: 9))])
   }
 
   @Test("a child that somebody else has reaped ends the source with an error")
@@ -61,11 +61,11 @@ struct ChildProcessTests {
       kill(child, SIGTERM)
       #expect(reap(child) != nil)
     }
-    #expect(ends == [.failure(.reapedElsewhere(child))])
+    #expect(ends == [.unknown(.reapedElsewhere(child))])
   }
 
   @Test("what is no child that could be waited for is rejected")
-  func refused() {
+  func rejected() {
     let gone = spawn("/bin/true")
     #expect(reap(gone) == 0)
     for process in [gone, 0, -1, .min] {
@@ -138,7 +138,7 @@ struct ChildProcessTests {
         Issue.record(error)
       }
       #expect(ends.all.map(\.0).sorted() == Array(0..<200))
-      #expect(ends.all.allSatisfy { $0.1 == .success(.exited(code: Int32($0.0))) })
+      #expect(ends.all.allSatisfy { $0.1 == .ended(.exited(code: Int32($0.0))) })
     }
     own.join()
   }
@@ -158,7 +158,7 @@ struct ChildProcessTests {
         try loop.add(ChildProcessSource(process: child, leavesStatus: true) { ends.add($1) }, forMode: .default)
         loop.run { ends.count == 3 }
       } catch { Issue.record(error) }
-      #expect(ends.all == Array(repeating: .success(.exited(code: 8)), count: 3))
+      #expect(ends.all == Array(repeating: .ended(.exited(code: 8)), count: 3))
     }
     #expect(reap(child) == 8 << 8)
     #expect(throws: ChildProcessError.noSuchProcess(child)) {
@@ -179,7 +179,7 @@ struct ChildProcessTests {
           }
           loop.run { ends.count == 2 }
         } catch { Issue.record(error) }
-        #expect(ends.all == Array(repeating: .success(.exited(code: 9)), count: 2))
+        #expect(ends.all == Array(repeating: .ended(.exited(code: 9)), count: 2))
         #expect(reap(child) == nil)
       }
     }
@@ -190,7 +190,7 @@ struct ChildProcessTests {
     let (thread, loop) = SourceRig.startLoop()
     var ends: [End] = []
     for await end in try ChildProcessSource.events(of: spawn("/bin/sh", "-c", "exit 6"), on: loop) { ends.append(end) }
-    #expect(ends == [.success(.exited(code: 6))])
+    #expect(ends == [.ended(.exited(code: 6))])
     let child = spawn("/bin/sleep", "1000")
     let waiting = try ChildProcessSource.events(of: child, on: loop)
     loop.stop()
@@ -254,7 +254,7 @@ struct ChildProcessTests {
           plan.plan(.processWait, .fails(EINTR), .fails(EINVAL))
           plan.rule { loop.run { ends.count == 2 } }
           let error = ChildProcessError.system(child, SystemError(call: "waitid", number: EINVAL))
-          #expect(plan.isUsedUp && ends.all == [.failure(error), .failure(error)])
+          #expect(plan.isUsedUp && ends.all == [.unknown(error), .unknown(error)])
         } catch {
           Issue.record(error)
         }

@@ -290,7 +290,7 @@ struct FileChangeTests {
   }
 
   @Test("what cannot be watched is rejected by its path")
-  func refused() {
+  func rejected() {
     let scratch = Scratch()
     scratch.make("f")
     let gone = FileChangeSource.Path(scratch("gone"))

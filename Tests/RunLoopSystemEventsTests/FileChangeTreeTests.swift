@@ -28,7 +28,7 @@ struct FileChangeTreeTests {
   }
 
   @Test("a directory is not put below itself, nor below one that is unknown, and the root stays")
-  func refused() {
+  func rejected() {
     var tree = WatchTree(root: 1)
     func place(_ watch: Int32, _ name: UInt8, _ parent: Int32) -> Bool { tree.place(watch, [name], under: parent) }
     #expect(place(2, 65, 1) && place(3, 66, 2))

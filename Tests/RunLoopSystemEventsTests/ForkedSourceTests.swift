@@ -90,12 +90,12 @@ struct ForkedSourceTests {
             let own = try ChildProcessSource(process: spawn("/bin/sh", "-c", "exit 7")) { _, end in ends.add(end) }
             try RunLoop.current.add(own, forMode: .default)
             RunLoop.current.run { ends.count > 0 }
-            return ends.all == [.success(.exited(code: 7))] ? 0 : 4
+            return ends.all == [.ended(.exited(code: 7))] ? 0 : 4
           }
           #expect(code == .exited(0))
           kill(first, SIGKILL)
           loop.run { ends.count > 0 }
-          #expect(ends.all == [.success(.signalled(signal: SIGKILL, coreDumped: false))])
+          #expect(ends.all == [.ended(.signalled(signal: SIGKILL, coreDumped: false))])
         } catch { Issue.record(error) }
       }
     }

@@ -164,7 +164,7 @@ struct SignalTests {
   @Test(
     "what cannot be handled is rejected by its number",
     arguments: [SIGKILL, SIGSTOP, SIGSEGV, SIGILL, 0, -1, 32, 33, 65, 1000, .max, .min])
-  func refused(signal: Int32) {
+  func rejected(signal: Int32) {
     #expect(throws: SignalError.cannotBeHandled(signal: signal)) { try SignalSource(signal: signal) { _, _ in } }
   }
 

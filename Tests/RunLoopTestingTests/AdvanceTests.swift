@@ -9,9 +9,9 @@ struct AdvanceTests {
   @Test("everything that comes due within the duration is called, in order and at its date")
   func inOrder() throws {
     try VirtualTime.onThisThread { time in
-      Timer(after: .milliseconds(20)) { _ in time.log.write("b") }
-      Timer(after: .milliseconds(10)) { _ in time.log.write("a") }
-      Timer(after: .milliseconds(31)) { _ in time.log.write("c") }
+      RunLoop.current.schedule(in: .milliseconds(20)) { _ in time.log.write("b") }
+      RunLoop.current.schedule(in: .milliseconds(10)) { _ in time.log.write("a") }
+      RunLoop.current.schedule(in: .milliseconds(31)) { _ in time.log.write("c") }
       try time.advance(by: .milliseconds(30))
       #expect(time.log.timedCallOuts == "T@10 a@10 T@20 b@20")
       #expect(time.elapsed == .milliseconds(30))
@@ -23,7 +23,7 @@ struct AdvanceTests {
   @Test("the passes are those of the loop")
   func passes() throws {
     try VirtualTime.onThisThread { time in
-      Timer(after: .milliseconds(10)) { _ in }
+      RunLoop.current.schedule(in: .milliseconds(10)) { _ in }
       try time.advance(by: .milliseconds(20))
       #expect(time.log.text == "E BT BS BW AW T BT BS BW AW X")
     }
@@ -45,8 +45,8 @@ struct AdvanceTests {
       try time.advance(by: duration)
       #expect(time.log.text == "")
       RunLoop.current.perform { RunLoop.current.perform { time.log.write("second") } }
-      Timer(after: .zero) { _ in time.log.write("now") }
-      Timer(after: .nanoseconds(1)) { _ in time.log.write("later") }
+      RunLoop.current.schedule(in: .zero) { _ in time.log.write("now") }
+      RunLoop.current.schedule(in: .nanoseconds(1)) { _ in time.log.write("later") }
       try time.advance(by: duration)
       #expect(time.log.callOuts == "B T now B second" || time.log.callOuts == "B B second T now")
       #expect(time.elapsed == .zero)
@@ -59,9 +59,9 @@ struct AdvanceTests {
       let loop = RunLoop.current
       let source = RunLoop.Source { time.log.write("source") }
       loop.add(source, forMode: .default)
-      Timer(after: .seconds(1)) { _ in
+      RunLoop.current.schedule(in: .seconds(1)) { _ in
         source.signal()
-        Timer(after: .zero) { _ in loop.perform { time.log.write("block") } }
+        RunLoop.current.schedule(in: .zero) { _ in loop.perform { time.log.write("block") } }
       }
       try time.advance(by: .seconds(1))
       #expect(time.log.count(of: "source") == 1)
@@ -74,7 +74,7 @@ struct AdvanceTests {
   func repeating() throws {
     try VirtualTime.onThisThread { time in
       let fires = Box(0)
-      let timer = Timer(after: .seconds(1), repeating: .seconds(1)) { _ in fires.value += 1 }
+      let timer = RunLoop.current.schedule(in: .seconds(1), repeating: .seconds(1)) { _ in fires.value += 1 }
       try time.advance(by: .seconds(3600))
       #expect(fires.value == 3600)
       timer.invalidate()
@@ -86,7 +86,7 @@ struct AdvanceTests {
   @Test("a timer with a tolerance fires when the loop wakes for it, for another, or at the end")
   func tolerance() throws {
     try VirtualTime.onThisThread { time in
-      let timer = Timer(after: .seconds(10), tolerance: .seconds(5)) { _ in time.log.write("tolerant") }
+      let timer = RunLoop.current.schedule(in: .seconds(10), tolerance: .seconds(5)) { _ in time.log.write("tolerant") }
       #expect(time.timeUntilNext == .seconds(15))
       try time.advance(by: .seconds(9))
       #expect(time.log.callOuts == "")
@@ -95,13 +95,13 @@ struct AdvanceTests {
       _ = timer
     }
     try VirtualTime.onThisThread { time in
-      Timer(after: .seconds(10), tolerance: .seconds(5)) { _ in time.log.write("tolerant") }
-      Timer(after: .seconds(12)) { _ in time.log.write("exact") }
+      RunLoop.current.schedule(in: .seconds(10), tolerance: .seconds(5)) { _ in time.log.write("tolerant") }
+      RunLoop.current.schedule(in: .seconds(12)) { _ in time.log.write("exact") }
       try time.advance(by: .seconds(20))
       #expect(time.log.timedCallOuts == "T@12000 tolerant@12000 T@12000 exact@12000")
     }
     try VirtualTime.onThisThread { time in
-      Timer(after: .seconds(10), tolerance: .seconds(5)) { _ in time.log.write("tolerant") }
+      RunLoop.current.schedule(in: .seconds(10), tolerance: .seconds(5)) { _ in time.log.write("tolerant") }
       try time.advance(by: .seconds(11))
       #expect(time.log.timedCallOuts == "T@11000 tolerant@11000")
     }
@@ -110,8 +110,8 @@ struct AdvanceTests {
   @Test("a call-out that takes time makes what is due meanwhile late, and misses dates")
   func takesTime() throws {
     try VirtualTime.onThisThread { time in
-      Timer(after: .seconds(1)) { _ in time.spend(.milliseconds(3500)) }
-      Timer(after: .seconds(2), repeating: .seconds(1)) { _ in time.log.write("tick") }
+      RunLoop.current.schedule(in: .seconds(1)) { _ in time.spend(.milliseconds(3500)) }
+      RunLoop.current.schedule(in: .seconds(2), repeating: .seconds(1)) { _ in time.log.write("tick") }
       try time.advance(by: .seconds(6))
       #expect(time.log.timedCallOuts == "T@1000 T@4500 tick@4500 T@5000 tick@5000 T@6000 tick@6000")
     }
@@ -120,7 +120,7 @@ struct AdvanceTests {
   @Test("a call-out that takes more time than there is left ends the advance late")
   func takesTooLong() throws {
     try VirtualTime.onThisThread { time in
-      Timer(after: .seconds(1)) { _ in time.spend(.seconds(10)) }
+      RunLoop.current.schedule(in: .seconds(1)) { _ in time.spend(.seconds(10)) }
       try time.advance(by: .seconds(2))
       #expect(time.elapsed == .seconds(11))
     }
@@ -130,13 +130,13 @@ struct AdvanceTests {
   func nested() throws {
     try VirtualTime.onThisThread { time in
       let failed = Box(false)
-      Timer(after: .seconds(1)) { _ in
+      RunLoop.current.schedule(in: .seconds(1)) { _ in
         time.log.write("[")
         do { try time.advance(by: .seconds(2)) } catch { failed.value = true }
         time.log.write("]")
       }
-      Timer(after: .seconds(2)) { _ in time.log.write("inner") }
-      Timer(after: .seconds(4)) { _ in time.log.write("outer") }
+      RunLoop.current.schedule(in: .seconds(2)) { _ in time.log.write("inner") }
+      RunLoop.current.schedule(in: .seconds(4)) { _ in time.log.write("outer") }
       try time.advance(by: .seconds(4))
       #expect(!failed.value)
       #expect(time.log.timedCallOuts == "T@1000 [@1000 T@2000 inner@2000 ]@3000 T@4000 outer@4000")
@@ -147,7 +147,7 @@ struct AdvanceTests {
   @Test("a call-out that advances beyond the outer call's end leaves it nothing to do")
   func nestedBeyond() throws {
     try VirtualTime.onThisThread { time in
-      Timer(after: .seconds(1)) { _ in try? time.advance(by: .seconds(9)) }
+      RunLoop.current.schedule(in: .seconds(1)) { _ in try? time.advance(by: .seconds(9)) }
       try time.advance(by: .seconds(2))
       #expect(time.elapsed == .seconds(10))
     }
@@ -156,10 +156,10 @@ struct AdvanceTests {
   @Test("a call-out that runs the loop lets the time of that run pass")
   func nestedRun() throws {
     try VirtualTime.onThisThread { time in
-      Timer(after: .seconds(1)) { _ in
+      RunLoop.current.schedule(in: .seconds(1)) { _ in
         time.log.write("\(RunLoop.current.run(mode: .default, for: .seconds(5)))")
       }
-      Timer(after: .seconds(3)) { _ in time.log.write("inner") }
+      RunLoop.current.schedule(in: .seconds(3)) { _ in time.log.write("inner") }
       try time.advance(by: .seconds(2))
       // The timer that is being called keeps the mode alive.
       #expect(time.log.timedCallOuts == "T@1000 T@3000 inner@3000 timedOut@6000")
@@ -170,7 +170,7 @@ struct AdvanceTests {
   @Test("code that runs the loop itself sleeps on the virtual time")
   func ownRun() throws {
     try VirtualTime.onThisThread { time in
-      Timer(after: .seconds(60)) { _ in time.log.write("fired") }
+      RunLoop.current.schedule(in: .seconds(60)) { _ in time.log.write("fired") }
       #expect(RunLoop.current.run(mode: .default, for: .seconds(3600)) == .finished)
       #expect(time.log.timedCallOuts == "T@60000 fired@60000")
     }
@@ -179,8 +179,8 @@ struct AdvanceTests {
   @Test("a stop ends a run and not the advance")
   func stopped() throws {
     try VirtualTime.onThisThread { time in
-      Timer(after: .seconds(1)) { _ in RunLoop.current.stop() }
-      Timer(after: .seconds(2)) { _ in time.log.write("later") }
+      RunLoop.current.schedule(in: .seconds(1)) { _ in RunLoop.current.stop() }
+      RunLoop.current.schedule(in: .seconds(2)) { _ in time.log.write("later") }
       try time.advance(by: .seconds(3))
       #expect(time.log.timedCallOuts == "T@1000 T@2000 later@2000")
       #expect(time.log.text == "E BT BS BW AW T X E BT BS BW AW T later BT BS BW AW X")
@@ -203,7 +203,7 @@ struct AdvanceTests {
   @Test("run(until:) goes to an instant of the loop's clock")
   func until() throws {
     try VirtualTime.onThisThread { time in
-      Timer(after: .seconds(1), repeating: .seconds(1)) { _ in }
+      RunLoop.current.schedule(in: .seconds(1), repeating: .seconds(1)) { _ in }
       try time.run(until: time.now.advanced(by: .milliseconds(2500)))
       #expect(time.log.timedCallOuts == "T@1000 T@2000")
       try time.run(until: time.now.advanced(by: .seconds(-1)))

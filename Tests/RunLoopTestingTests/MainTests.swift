@@ -32,7 +32,7 @@ struct MainTests {
   func code() throws {
     try VirtualTime.asMain { time in
       RunLoop.main.perform { time.log.write("block") }
-      Timer(after: .seconds(3), on: .main) { _ in time.log.write("timer \(Thread.isMainThread)") }
+      RunLoop.main.schedule(in: .seconds(3)) { _ in time.log.write("timer \(Thread.isMainThread)") }
       try Thread.main.perform { time.log.write("work") }
       try time.advance(by: .seconds(3))
       #expect(time.log.timedCallOuts == "B@0 block@0 S0@0 work@0 T@3000 timer true@3000")
@@ -64,7 +64,7 @@ struct MainTests {
   func parallel(number: Int) throws {
     try VirtualTime.asMain { time in
       for second in 1...20 {
-        Timer(after: .seconds(second), on: .main) { _ in time.log.write("\(number)/\(second)") }
+        RunLoop.main.schedule(in: .seconds(second)) { _ in time.log.write("\(number)/\(second)") }
       }
       let loop = RunLoop.main
       try time.advance(by: .seconds(20))

@@ -16,7 +16,7 @@ final class MainThreadXCTests: XCTestCase {
     try VirtualTime.asMain { time in
       MainActor.assertIsolated()
       XCTAssertTrue(Thread.isMainThread)
-      Timer(after: .seconds(30), on: .main) { _ in
+      RunLoop.main.schedule(in: .seconds(30)) { _ in
         MainActor.assumeIsolated { time.log.write("isolated") }
       }
       try time.advance(by: .seconds(30))

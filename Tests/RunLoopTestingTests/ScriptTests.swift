@@ -12,7 +12,7 @@ struct ScriptTests {
   func script() throws {
     try VirtualTime.onThisThread { time in
       let loop = RunLoop.current
-      Timer(after: .seconds(2)) { _ in time.log.write("timer") }
+      RunLoop.current.schedule(in: .seconds(2)) { _ in time.log.write("timer") }
       time.at(.seconds(2)) { time.log.write("first") }
       time.at(.seconds(2)) { loop.perform { time.log.write("second") } }
       time.at(.seconds(1)) { time.log.write("early") }
@@ -25,7 +25,7 @@ struct ScriptTests {
   @Test("an action happens while the loop waits")
   func whileAsleep() throws {
     try VirtualTime.onThisThread { time in
-      Timer(after: .milliseconds(10)) { _ in }
+      RunLoop.current.schedule(in: .milliseconds(10)) { _ in }
       time.at(.milliseconds(5)) { time.log.write("outside") }
       try time.advance(by: .milliseconds(20))
       #expect(time.log.text == "E BT BS BW outside AW T BT BS BW AW X")
@@ -37,7 +37,7 @@ struct ScriptTests {
     try VirtualTime.onThisThread { time in
       let loop = RunLoop.current
       time.at(.seconds(1)) {
-        _ = Timer(after: .seconds(1), on: loop) { _ in time.log.write("fired") }
+        _ = loop.schedule(in: .seconds(1)) { _ in time.log.write("fired") }
       }
       try time.advance(by: .seconds(5))
       #expect(time.log.timedCallOuts == "T@2000 fired@2000")
@@ -58,7 +58,7 @@ struct ScriptTests {
   func spends() throws {
     try VirtualTime.onThisThread { time in
       time.at(.seconds(1)) { time.spend(.seconds(5)) }
-      Timer(after: .seconds(2)) { _ in time.log.write("late") }
+      RunLoop.current.schedule(in: .seconds(2)) { _ in time.log.write("late") }
       try time.advance(by: .seconds(3))
       #expect(time.log.timedCallOuts == "T@6000 late@6000")
     }
@@ -81,7 +81,7 @@ struct ScriptTests {
   func idle() throws {
     try VirtualTime.onThisThread { time in
       let left = Box(3)
-      Timer(after: .seconds(1), repeating: .seconds(10)) { timer in
+      RunLoop.current.schedule(in: .seconds(1), repeating: .seconds(10)) { timer in
         left.value -= 1
         if left.value == 0 { timer.invalidate() }
       }
@@ -96,7 +96,7 @@ struct ScriptTests {
   @Test("a repeating timer is never idle, and that is an error which names it")
   func neverIdle() throws {
     try VirtualTime.onThisThread { time in
-      Timer(after: .seconds(1), repeating: .seconds(1)) { _ in }
+      RunLoop.current.schedule(in: .seconds(1), repeating: .seconds(1)) { _ in }
       let error = #expect(throws: VirtualTimeError.self) { try time.runUntilIdle() }
       guard case .neverIdle(let elapsed, let moves, let pending)? = error else {
         Issue.record("\(String(describing: error))")
@@ -115,7 +115,7 @@ struct ScriptTests {
   func steps() throws {
     try VirtualTime.onThisThread { time in
       let loop = RunLoop.current
-      Timer(after: .seconds(1)) { _ in time.log.write("timer") }
+      RunLoop.current.schedule(in: .seconds(1)) { _ in time.log.write("timer") }
       loop.perform { loop.perform { time.log.write("second") } }
       #expect(try time.step())
       #expect(time.log.text == "E BT BS B B second X" || time.log.text == "E BT BS B X")
@@ -132,9 +132,9 @@ struct ScriptTests {
   func pending() throws {
     try VirtualTime.onThisThread { time in
       #expect(time.nextDeadline == nil && time.timeUntilNext == nil && time.pending.isEmpty)
-      let parked = Timer(after: .seconds(1)) { _ in }
+      let parked = RunLoop.current.schedule(in: .seconds(1)) { _ in }
       parked.park()
-      Timer(after: .seconds(3), repeating: .seconds(4), tolerance: .seconds(1)) { _ in }
+      RunLoop.current.schedule(in: .seconds(3), repeating: .seconds(4), tolerance: .seconds(1)) { _ in }
       time.at(.seconds(2)) {}
       try time.advance(by: .milliseconds(500))
       #expect(time.timeUntilNext == .milliseconds(1500))
@@ -187,7 +187,7 @@ struct ScriptTests {
       loop.add(port, forMode: .default)
       try port.send(Port.Message())
       loop.perform {}
-      Timer(after: .seconds(1)) { _ in }
+      RunLoop.current.schedule(in: .seconds(1)) { _ in }
       try time.advance(by: .seconds(1))
       #expect(time.log.text == "E BT BS B S0 S1 BT BS BW AW T X")
     }
@@ -206,7 +206,7 @@ struct ScriptTests {
         time.log.write("read \(byte)")
       }
       try RunLoop.current.add(source, forMode: .default)
-      Timer(after: .seconds(10)) { _ in time.log.write("time-out") }
+      RunLoop.current.schedule(in: .seconds(10)) { _ in time.log.write("time-out") }
       time.at(.seconds(4)) { write(writeEnd, [7 as UInt8], 1) }
       try time.advance(by: .seconds(20))
       #expect(time.log.timedCallOuts == "S1@4000 read 7@4000 T@10000 time-out@10000")

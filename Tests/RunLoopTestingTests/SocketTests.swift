@@ -21,8 +21,8 @@ struct SocketTests {
         time.log.write(bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) })
       }
       for socket in [echo, client] { try RunLoop.current.add(socket, forMode: .default) }
-      Timer(after: .seconds(1)) { _ in time.log.write("tick") }
-      Timer(after: .milliseconds(500)) { _ in _ = try? client.write(Array("later".utf8)) }
+      RunLoop.current.schedule(in: .seconds(1)) { _ in time.log.write("tick") }
+      RunLoop.current.schedule(in: .milliseconds(500)) { _ in _ = try? client.write(Array("later".utf8)) }
       _ = try client.write(Array("now".utf8))
       try time.advance(by: .seconds(2))
       #expect(time.log.count(of: "now") == 1 && time.log.count(of: "later") == 1)

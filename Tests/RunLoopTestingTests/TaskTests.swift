@@ -136,7 +136,7 @@ struct TaskTests {
     .enabled(if: ResidentThread.endsSleeps, "needs Swift 6.3: before, the runtime ends sleeps in real time"))
   func standsStill() async throws {
     try await VirtualTime.onResidentThread { time in
-      Timer(after: .seconds(5)) { _ in time.log.write("time-out") }
+      RunLoop.current.schedule(in: .seconds(5)) { _ in time.log.write("time-out") }
       let answer = await time.standStill {
         await withCheckedContinuation { continuation in
           Thread { continuation.resume(returning: 42) }.start()
@@ -156,7 +156,7 @@ struct TaskTests {
   func together() async throws {
     try await VirtualTime.onResidentThread { time in
       let worker = try ResidentThread(name: "worker", on: time)
-      Timer(after: .seconds(2)) { _ in time.log.write("timer") }
+      RunLoop.current.schedule(in: .seconds(2)) { _ in time.log.write("timer") }
       try worker.perform(afterDelay: .seconds(1)) { time.log.write("delayed") }
       let value = try await worker.run { 7 }
       try await Task.sleep(for: .seconds(3))

@@ -13,7 +13,7 @@ struct ThreadTests {
     let first = try ResidentThread(name: "first", on: time)
     let second = try ResidentThread(name: "second", on: time)
     for (thread, name) in [(second, "b"), (first, "a")] {
-      Timer(after: .seconds(1), repeating: .seconds(1), on: thread.runLoop) { _ in time.log.write(name) }
+      thread.runLoop.schedule(in: .seconds(1), repeating: .seconds(1)) { _ in time.log.write(name) }
     }
     try time.advance(by: .seconds(3))
     let turn = { (ms: Int) in "first:T@\(ms) a@\(ms) second:T@\(ms) b@\(ms)" }
@@ -28,8 +28,8 @@ struct ThreadTests {
   func ownLast() throws {
     try VirtualTime.onThisThread { time in
       let worker = try ResidentThread(name: "worker", on: time)
-      Timer(after: .seconds(1)) { _ in time.log.write("own") }
-      Timer(after: .seconds(1), on: worker.runLoop) { _ in time.log.write("worker") }
+      RunLoop.current.schedule(in: .seconds(1)) { _ in time.log.write("own") }
+      worker.runLoop.schedule(in: .seconds(1)) { _ in time.log.write("worker") }
       try time.advance(by: .seconds(1))
       #expect(time.log.callOuts == "worker:T worker T own")
       #expect(worker.runLoop.now == time.now)
@@ -43,7 +43,7 @@ struct ThreadTests {
     try VirtualTime.onThisThread { time in
       let worker = try ResidentThread(name: "worker", on: time)
       let loop = RunLoop.current
-      Timer(after: .seconds(1), on: worker.runLoop) { _ in loop.perform { time.log.write("result") } }
+      worker.runLoop.schedule(in: .seconds(1)) { _ in loop.perform { time.log.write("result") } }
       try time.advance(by: .seconds(1))
       #expect(time.log.callOuts == "worker:T B result")
       worker.stop()
@@ -55,7 +55,7 @@ struct ThreadTests {
   func waits() throws {
     try VirtualTime.onThisThread { time in
       let worker = try ResidentThread(name: "worker", on: time)
-      Timer(after: .seconds(1)) { _ in time.log.write("own") }
+      RunLoop.current.schedule(in: .seconds(1)) { _ in time.log.write("own") }
       let elapsed = try worker.performAndWait { time.elapsed }
       #expect(elapsed == .zero && time.log.callOuts == "worker:S0")
       try worker.perform(afterDelay: .seconds(2)) { time.log.write("delayed") }
@@ -71,7 +71,7 @@ struct ThreadTests {
     let time = VirtualTime()
     let worker = try ResidentThread(name: "worker", on: time)
     #expect(time.timeUntilNext == nil)
-    Timer(after: .seconds(7), on: worker.runLoop) { _ in }
+    worker.runLoop.schedule(in: .seconds(7)) { _ in }
     #expect(time.timeUntilNext == .seconds(7))
     #expect(time.pending.map(\.thread) == ["thread \"worker\""])
     try time.runUntilIdle()
@@ -92,8 +92,8 @@ struct ThreadTests {
   func ends() throws {
     try VirtualTime.onThisThread { time in
       let worker = try ResidentThread(name: "worker", on: time)
-      Timer(after: .seconds(1), on: worker.runLoop) { _ in worker.stop() }
-      Timer(after: .seconds(5)) { _ in time.log.write("own") }
+      worker.runLoop.schedule(in: .seconds(1)) { _ in worker.stop() }
+      RunLoop.current.schedule(in: .seconds(5)) { _ in time.log.write("own") }
       try time.advance(by: .seconds(5))
       #expect(
         time.log.timedCallOuts == "worker:T@1000 own@5000" || time.log.timedCallOuts == "worker:T@1000 T@5000 own@5000")
@@ -106,9 +106,9 @@ struct ThreadTests {
     let logs = try (0..<1000).map { _ in
       try VirtualTime.onThisThread { time in
         let threads = try (1...2).map { try ResidentThread(name: "\($0)", on: time) }
-        Timer(after: .milliseconds(5), repeating: .milliseconds(5)) { _ in time.log.write("own") }
+        RunLoop.current.schedule(in: .milliseconds(5), repeating: .milliseconds(5)) { _ in time.log.write("own") }
         for (number, thread) in threads.enumerated() {
-          Timer(after: .milliseconds(10), repeating: .milliseconds(10 * (number + 1)), on: thread.runLoop) { _ in
+          thread.runLoop.schedule(in: .milliseconds(10), repeating: .milliseconds(10 * (number + 1))) { _ in
             time.log.write("t\(number)")
           }
         }

@@ -22,7 +22,7 @@ struct ClockedSleepTests {
   func resumes() {
     let log = onVirtualTime { time, loop in
       let fired = Box<[Int64]>([])
-      let timer = Timer(after: .seconds(100), on: loop) { _ in
+      let timer = loop.schedule(in: .seconds(100)) { _ in
         fired.update { $0.append(time.now.nanoseconds / 1_000_000_000) }
       }
       let sleep = PlantedSleep(timer)

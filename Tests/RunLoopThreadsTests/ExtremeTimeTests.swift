@@ -25,7 +25,7 @@ struct ExtremeTimeTests {
     onVirtualTime { time, loop in
       loop.keepAlive()
       for duration in Self.durations {
-        let timer = Timer(after: duration, repeating: duration, tolerance: duration, on: loop) { _ in }
+        let timer = loop.schedule(in: duration, repeating: duration, tolerance: duration) { _ in }
         timer.move(after: duration)
         _ = timer.debugDescription
         timer.invalidate()

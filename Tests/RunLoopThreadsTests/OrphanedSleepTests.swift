@@ -40,7 +40,7 @@ struct OrphanedSleepTests {
       let thread = try ResidentThread()
       thread.stop()
       try thread.join()
-      let refusals = thread.runLoop.statistics.refusals
+      let rejections = thread.runLoop.statistics.rejections
       let tasks = (0..<50).map { _ in
         Task(executorPreference: thread) {
           for _ in 0..<5 { try await Task.sleep(for: .microseconds(100)) }
@@ -48,7 +48,7 @@ struct OrphanedSleepTests {
       }
       for task in tasks { try await task.value }
       #expect(OrphanedSleepTests.waiters == 1)
-      #expect(thread.runLoop.statistics.refusals == refusals, "the end of a thread is no mistake of a task's")
+      #expect(thread.runLoop.statistics.rejections == rejections, "the end of a thread is no mistake of a task's")
       #expect(thread.counts.lateJobs >= 300)
     }
   }

@@ -82,7 +82,7 @@ struct ResidentAsyncTests {
     hold.released.open()
     _ = await thread.finished()
     await #expect(throws: ThreadError.finished(thread: "thread \"stopped\"")) { try await thread.run {} }
-    #expect(thread.counts.refused == 2 && thread.counts.posted == 3)
+    #expect(thread.counts.rejected == 2 && thread.counts.posted == 3)
   }
 
   @Test("an immediate stop ends who awaits work that has not begun")

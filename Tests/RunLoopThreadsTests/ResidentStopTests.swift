@@ -78,7 +78,7 @@ struct ResidentStopTests {
     let report = try scene.end()
     #expect(states.value == [policy == .immediately ? .stopping : .draining])
     #expect(scene.log.text == (policy == .immediately ? "H stop" : "H 1 2 3 4 due due2 stop"))
-    #expect(report.posted == 9 && report.refused == 1)
+    #expect(report.posted == 9 && report.rejected == 1)
   }
 
   @Test("inside nested runs all of them end, and new ones return at once")
@@ -164,7 +164,7 @@ struct ResidentStopTests {
     #expect(try thread.join() == report)
     #expect(throws: ThreadError.self) { try thread.perform {} }
     #expect(throws: ThreadError.self) { try thread.perform(afterDelay: .zero) {} }
-    #expect(thread.counts.refused == report.refused + 2)
+    #expect(thread.counts.rejected == report.rejected + 2)
   }
 
   @Test("a second stop may only escalate")
@@ -227,10 +227,10 @@ struct ResidentStopTests {
     try thread.perform { hold.occupy() }
     hold.begun.wait()
     try thread.perform(inModes: ["never"]) { [unowned thread] in
-      let refusal = ThreadError.stopping(thread: "thread \"drain\"")
-      #expect(throws: refusal) { try thread.perform { log.write("ran") } }
-      #expect(throws: refusal) { try thread.perform(afterDelay: .zero) { log.write("ran") } }
-      #expect(throws: refusal) { try Thread.current.perform { log.write("ran") } }
+      let rejection = ThreadError.stopping(thread: "thread \"drain\"")
+      #expect(throws: rejection) { try thread.perform { log.write("ran") } }
+      #expect(throws: rejection) { try thread.perform(afterDelay: .zero) { log.write("ran") } }
+      #expect(throws: rejection) { try Thread.current.perform { log.write("ran") } }
       // It is on its own thread: this runs at once, and is no post.
       try? thread.performAndWait { log.write("inline") }
       log.write("\(RunLoop.current.run(mode: .default, for: .seconds(1000)))")
@@ -239,7 +239,7 @@ struct ResidentStopTests {
     #expect(throws: ThreadError.stopping(thread: "thread \"drain\"")) { try thread.perform { log.write("ran") } }
     hold.released.open()
     let report = try thread.join()
-    #expect(log.text == "inline stopped" && report.ran == 2 && report.refused == 4 && report.posted == 6)
+    #expect(log.text == "inline stopped" && report.ran == 2 && report.rejected == 4 && report.posted == 6)
   }
 
   @Test("who waits for work that a stop drains gets the value, and who waits for what it gives up gets an error")

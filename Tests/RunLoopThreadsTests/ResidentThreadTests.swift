@@ -139,7 +139,7 @@ struct ResidentThreadTests {
       #expect(throws: ThreadError.self) { try Thread.current.perform {} }
     }
     let report = try thread.join()
-    #expect(report.ran == 3 && report.cancelled == 1 && report.refused == 1 && token.state == .cancelled)
+    #expect(report.ran == 3 && report.cancelled == 1 && report.rejected == 1 && token.state == .cancelled)
   }
 
   @Test("the report has what was left in the loop")

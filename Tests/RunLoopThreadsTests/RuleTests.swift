@@ -127,8 +127,8 @@ struct RuleTests {
     box.value = nil
     #expect(log.text == "work cancelled not due given up stop")
     #expect(throws: ThreadError.self) {
-      let refused = Token { log.write("refused") }
-      try thread.perform { [refused] in refused.touch() }
+      let rejected = Token { log.write("refused") }
+      try thread.perform { [rejected] in rejected.touch() }
     }
     #expect(log.text.hasSuffix("refused"))
   }
@@ -143,7 +143,7 @@ struct RuleTests {
       }
     }
     done.wait()
-    #expect(thread.counts.refused == 0)
+    #expect(thread.counts.rejected == 0)
   }
 
   @Test("T8: the last closure that ran is released before the loop sleeps")
@@ -182,8 +182,8 @@ struct RuleTests {
   }
 
   @Test("T10: a rejected setting is reported")
-  func refusals() throws {
+  func rejections() throws {
     let thread = try ResidentThread(configuration: .init(processors: [1023]))
-    #expect(thread.thread.refusals == [.processors([1023], 22)])
+    #expect(thread.thread.rejections == [.processors([1023], 22)])
   }
 }

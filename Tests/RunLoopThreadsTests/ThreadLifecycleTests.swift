@@ -9,15 +9,15 @@ struct ThreadLifecycleTests {
   /// Every state, by the events that lead to it.
   enum Path: String, CaseIterable, Codable, Sendable {
     case created, starting, executing, finished, failed
-    case cancelled, cancelledStarting, cancelledExecuting, cancelledFinished, refused
+    case cancelled, cancelledStarting, cancelledExecuting, cancelledFinished, rejected
 
     var lifecycle: ThreadLifecycle {
       var lifecycle = ThreadLifecycle()
-      if self == .cancelled || self == .refused { lifecycle.cancel() }
+      if self == .cancelled || self == .rejected { lifecycle.cancel() }
       guard self != .created, self != .cancelled else { return lifecycle }
       _ = lifecycle.start()
       switch self {
-      case .created, .cancelled, .starting, .cancelledStarting, .refused: break
+      case .created, .cancelled, .starting, .cancelledStarting, .rejected: break
       case .failed: lifecycle.startFailed()
       case .executing, .cancelledExecuting: lifecycle.begin()
       case .finished, .cancelledFinished:
@@ -33,11 +33,11 @@ struct ThreadLifecycleTests {
       case .created, .cancelled: .created
       case .starting, .cancelledStarting: .starting
       case .executing, .cancelledExecuting: .executing
-      case .finished, .failed, .cancelledFinished, .refused: .finished
+      case .finished, .failed, .cancelledFinished, .rejected: .finished
       }
     }
 
-    var isCancelled: Bool { rawValue.hasPrefix("cancelled") || self == .refused }
+    var isCancelled: Bool { rawValue.hasPrefix("cancelled") || self == .rejected }
   }
 
   @Test("every state is reached by its events", arguments: Path.allCases)
@@ -52,8 +52,8 @@ struct ThreadLifecycleTests {
     let action = lifecycle.start()
     switch path {
     case .created: #expect(action == .create && lifecycle.phase == .starting)
-    case .cancelled: #expect(action == .refuse(.cancelled) && lifecycle.phase == .finished)
-    default: #expect(action == .refuse(.alreadyStarted) && lifecycle == path.lifecycle)
+    case .cancelled: #expect(action == .reject(.cancelled) && lifecycle.phase == .finished)
+    default: #expect(action == .reject(.alreadyStarted) && lifecycle == path.lifecycle)
     }
   }
 

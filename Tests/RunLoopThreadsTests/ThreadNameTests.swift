@@ -24,7 +24,7 @@ struct ThreadNameTests {
     thread.start()
     try thread.join()
     #expect(system.value == kept)
-    #expect(thread.name == name && thread.refusals == [])
+    #expect(thread.name == name && thread.rejections == [])
   }
 
   // L26
@@ -40,7 +40,7 @@ struct ThreadNameTests {
     #expect(thread.name == "after, and longer")
     try thread.stopLoop()
     thread.name = "at last"
-    #expect(thread.name == "at last" && thread.refusals == [])
+    #expect(thread.name == "at last" && thread.rejections == [])
   }
 
   @Test("each thread has its own name, and the one who asks has none of it")

@@ -21,7 +21,7 @@ struct ThreadSettingsTests {
     #expect(thread.stackSize == 1 << 20 && thread.configuration.stackSize == 1 << 20)
     thread.start()
     try thread.join()
-    #expect(thread.refusals == [])
+    #expect(thread.rejections == [])
   }
 
   @Test("a stack below the system's minimum counts as the minimum")
@@ -44,7 +44,7 @@ struct ThreadSettingsTests {
     }
     thread.start()
     try thread.join()
-    #expect(niceness.value == 5 && thread.refusals == [])
+    #expect(niceness.value == 5 && thread.rejections == [])
   }
 
   @Test("processors of which there is none are rejected, and that can be read")
@@ -53,8 +53,8 @@ struct ThreadSettingsTests {
     let thread = Thread(name: nil, configuration: .init(processors: [1023])) { log.write("ran") }
     thread.start()
     try thread.join()
-    #expect(log.text == "ran" && thread.refusals == [.processors([1023], EINVAL)])
-    #expect(thread.refusals.first.map { "\($0)" } == "the processors [1023]: Invalid argument (22)")
+    #expect(log.text == "ran" && thread.rejections == [.processors([1023], EINVAL)])
+    #expect(thread.rejections.first.map { "\($0)" } == "the processors [1023]: Invalid argument (22)")
   }
 
   @Test("a niceness that needs a privilege is rejected with EPERM, or set where there is the privilege")
@@ -66,10 +66,10 @@ struct ThreadSettingsTests {
     }
     thread.start()
     try thread.join()
-    if thread.refusals == [] {
+    if thread.rejections == [] {
       #expect(niceness.value == -20)
     } else {
-      #expect(thread.refusals == [.niceness(-20, EPERM)] || thread.refusals == [.niceness(-20, EACCES)])
+      #expect(thread.rejections == [.niceness(-20, EPERM)] || thread.rejections == [.niceness(-20, EACCES)])
       #expect(niceness.value == 19)
     }
   }
@@ -79,7 +79,7 @@ struct ThreadSettingsTests {
     let thread = Thread.running()
     try thread.performAndWait {}
     thread.configuration.processors = [1022]
-    #expect(thread.refusals == [.processors([1022], EINVAL)])
+    #expect(thread.rejections == [.processors([1022], EINVAL)])
     try thread.stopLoop()
   }
 }

@@ -72,7 +72,7 @@ struct ThreadStartTests {
   }
 
   @Test("a thread that the system cannot start is finished, says why, and lets go of its block")
-  func refused() throws {
+  func rejected() throws {
     let log = Log()
     let object: WeakBox<Thread>
     do {

@@ -90,8 +90,8 @@ struct ExchangeTests {
       }
       #expect(asked.log.text == "challenge 0 challenge 1 response 200 data finish")
       #expect(asked.text == "welcome")
-      let refused = load(server.request()) { $0.challenge = { $0.sender?.cancel($0) } }
-      #expect(refused.log.text == "challenge 0 fail \(URLError.Code.userCancelledAuthentication.rawValue)")
+      let rejected = load(server.request()) { $0.challenge = { $0.sender?.cancel($0) } }
+      #expect(rejected.log.text == "challenge 0 fail \(URLError.Code.userCancelledAuthentication.rawValue)")
       let plain = load(server.request()) { $0.challenge = { $0.sender?.continueWithoutCredential(for: $0) } }
       #expect(plain.log.text == "challenge 0 response 401 data finish")
       #expect(plain.text == "who?")
@@ -128,8 +128,8 @@ struct ExchangeTests {
       #expect(load(nowhere).failure.value?.code == .cannotFindHost)
       let port = RefusingPort()
       defer { withExtendedLifetime(port) {} }
-      let refused = URLRequest(url: URL(string: "http://127.0.0.1:\(port.number)/")!)
-      #expect(load(refused).failure.value?.code == .cannotConnectToHost)
+      let rejected = URLRequest(url: URL(string: "http://127.0.0.1:\(port.number)/")!)
+      #expect(load(rejected).failure.value?.code == .cannotConnectToHost)
     }
   }
 
@@ -137,7 +137,7 @@ struct ExchangeTests {
   func codes() {
     let codes: [HTTP.Error.Code] = [
       .cancelled, .timedOut, .cannotFindHost, .cannotConnect, .connectionLost, .badServerResponse, .tooManyRedirects,
-      .redirectRefused, .untrusted, .tlsFailed, .clientCertificateRequired, .pinMismatch, .tooLarge, .cannotDecode,
+      .redirectRejected, .untrusted, .tlsFailed, .clientCertificateRequired, .pinMismatch, .tooLarge, .cannotDecode,
       .resumeMismatch, .authenticationFailed, .unsupportedURL, .invalidRequest, .proxyFailed, .stopped, .noLibrary,
       .fileFailed,
     ]

@@ -43,7 +43,7 @@ final class Letters: Window {
 
 let window = Letters()
 if !CommandLine.arguments.contains("--still") {
-  let timer = Timer(after: .nanoseconds(16_666_667), repeating: .nanoseconds(16_666_667), on: .main) { _ in
+  let timer = RunLoop.main.schedule(in: .nanoseconds(16_666_667), repeating: .nanoseconds(16_666_667)) { _ in
     MainActor.assumeIsolated {
       window.beats += 1
       window.setNeedsDisplay()

@@ -82,7 +82,7 @@ struct TextTests {
       ("Program(observers: [ObserverPlan(activities: -1)])", "-1 instead of bits of activities"),
       ("Program(main: [.work(99999999999999999999)])", ")]) instead of a number"),
     ])
-  func refusals(_ text: String, _ reason: String) {
+  func rejections(_ text: String, _ reason: String) {
     #expect(throws: LiteralError(reason)) { try Program(source: text) }
   }
 

@@ -78,7 +78,7 @@ do {
   }
   var options = ListeningSocket.Options()
   // A thousand clients at a time; the others wait.
-  options.connectionLimit = 1000
+  options.maximumConnectionCount = 1000
   options.accepted.socketOptions = [.keepAlive(idle: .seconds(60), interval: .seconds(10), count: 6)]
   if let identity {
     let pair = TLSIdentity(certificateFile: identity, keyFile: identity)

@@ -128,8 +128,8 @@ final class ScenarioSink: HTTP.Sink {
     guard let operation = operation.withLock({ $0 }) else { return }
     switch deed {
     case .cancel: operation.cancel()
-    case .hold: operation.hold()
-    case .release: operation.release()
+    case .hold: operation.pauseReading()
+    case .release: operation.resumeReading()
     case .pause: operation.pause()
     case .resume: operation.resume()
     case .pauseResume:
@@ -170,7 +170,7 @@ struct Runner {
     if let total = settings.total { configuration.totalTimeout = .ofDocument(total) }
     if let redirects = settings.maxRedirects { configuration.maximumRedirects = redirects }
     if let connections = settings.connections { configuration.connectionsPerHost = connections }
-    configuration.maximumBody = settings.maxBody
+    configuration.maximumBodySize = settings.maxBody
     configuration.retry.limit = settings.retries ?? 0
     if let credential = settings.credential {
       guard credential.count == 2 else { throw Unsupported(reason: "a credential without a user and a password") }
@@ -213,7 +213,7 @@ struct Runner {
 
     let path: String?
     switch request.sink ?? "memory" {
-    case "memory": (path, asked.maximumBody) = (nil, settings.maxBody ?? 64 << 20)
+    case "memory": (path, asked.maximumBodySize) = (nil, settings.maxBody ?? 64 << 20)
     case "discard": path = nil
     case "file": path = "\(directory)/\(UUID().uuidString)"
     case let sink: throw Unsupported(reason: "the sink \"\(sink)\"")

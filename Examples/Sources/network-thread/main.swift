@@ -54,7 +54,7 @@ func run() throws {
   }
   resident.stop()
   let report = try resident.join()
-  print("ran \(report.ran), refused \(report.refused)")
+  print("ran \(report.ran), refused \(report.rejected)")
   do {
     try resident.perform { print("never") }
   } catch {

@@ -112,7 +112,7 @@ final class Supervisor: @unchecked Sendable {
         try? running.send(signal: SIGKILL)
         var status: Int32 = 0
         waitpid(running.process, &status, 0)
-        ended(child, .failure(.reapedElsewhere(running.process)))
+        ended(child, .unknown(.reapedElsewhere(running.process)))
       }
     } catch {
       report(.lost(name: child.program.name, "\(error)"))
@@ -123,8 +123,8 @@ final class Supervisor: @unchecked Sendable {
   private func ended(_ child: Child, _ end: ChildProcessSource.End) {
     child.running = nil
     switch end {
-    case .success(let status): report(.ended(name: child.program.name, status))
-    case .failure(let error): report(.lost(name: child.program.name, "\(error)"))
+    case .ended(let status): report(.ended(name: child.program.name, status))
+    case .unknown(let error): report(.lost(name: child.program.name, "\(error)"))
     }
     if isStopping { finishIfDone() } else { again(child) }
   }
@@ -144,7 +144,7 @@ final class Supervisor: @unchecked Sendable {
     let wait = child.wait
     child.wait = min(2 * wait, policy.longest)
     report(.waits(name: child.program.name, milliseconds: wait))
-    Timer(after: .milliseconds(wait), on: loop) { [unowned self, child = Held(child)] _ in start(child.value) }
+    loop.schedule(in: .milliseconds(wait)) { [unowned self, child = Held(child)] _ in start(child.value) }
   }
 
   private func finishIfDone() {

@@ -51,7 +51,7 @@ package final class Catalog {
   private func startTimers() {
     let window = window
     var ticks = 0
-    Timer(after: .milliseconds(100), repeating: .milliseconds(100), on: .main) { _ in
+    RunLoop.main.schedule(in: .milliseconds(100), repeating: .milliseconds(100)) { _ in
       MainActor.assumeIsolated {
         ticks += 1
         window.ticks.text = "ticks \(ticks)"

@@ -8,7 +8,8 @@ extension MainActor {
   /// @MainActor final class Clock {
   ///   var text = ""
   ///   func start() {
-  ///     Timer(after: .zero, repeating: .seconds(1), on: .main, block: MainActor.handler { [self] _ in text = "tick" })
+  ///     let tick = MainActor.handler { [self] (_: Timer) in text = "tick" }
+  ///     RunLoop.main.schedule(in: .zero, repeating: .seconds(1), block: tick)
   ///   }
   /// }
   /// ```

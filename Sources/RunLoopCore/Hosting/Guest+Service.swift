@@ -32,7 +32,7 @@ extension RunLoop.Guest {
     guard isInnermost, state != .servicing else {
       return loop.run(mode, for: .max, polls: true, returnsAfterSource: true)
     }
-    guard !loop.stopFlag.isEnding else { return refuse() }
+    guard !loop.stopFlag.isEnding else { return reject() }
     guard hasReason() else { return loop.isEmpty(table) ? .finished : .timedOut }
     let hasWaited = state == .waiting
     state = .servicing
@@ -121,7 +121,7 @@ extension RunLoop.Guest {
   }
 
   /// Serves nothing, because the loop's thread is stopping.
-  private func refuse() -> RunLoop.RunResult {
+  private func reject() -> RunLoop.RunResult {
     loop.awaken()
     gate?.watch(nil, until: .never)
     if let gate { loop.close(gate) }

@@ -6,7 +6,7 @@ extension Port {
     /// The sender waits for room until its deadline; without a deadline, or when that has passed, it gets an error.
     case wait
     /// The sender gets an error at once, whatever its deadline.
-    case refuse
+    case reject
     /// The oldest waiting message is dropped, and is counted in ``PortMembers/droppedMessages``.
     case dropOldest
   }

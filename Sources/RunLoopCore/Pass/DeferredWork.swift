@@ -48,7 +48,7 @@ extension RunLoop {
   package var isInCommonMode: Bool { innermost.mode?.isCommon.load(ordering: .relaxed) ?? false }
 
   /// Counts an item or block that was rejected; can be called from any thread.
-  package func countRefusal() { counters.refusals.wrappingAdd(1, ordering: .relaxed) }
+  package func countRejection() { counters.rejections.wrappingAdd(1, ordering: .relaxed) }
 
   /// Counts notifications that were never posted; can be called from any thread.
   package func countDroppedNotifications(_ count: Int) {

@@ -172,7 +172,7 @@ final class Inbox: @unchecked Sendable {
   }
 
   /// Whether everything that arrives is rejected.
-  var refusesAll: Bool { lock.withLock { isClosed } }
+  var rejectsAll: Bool { lock.withLock { isClosed } }
 
   /// Checks the inbox's rules, for tests.
   func checkInvariants() {

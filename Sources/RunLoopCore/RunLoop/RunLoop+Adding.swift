@@ -153,9 +153,9 @@ extension RunLoop {
   ///
   /// The corresponding Core Foundation function is `CFRunLoopAddSource`.
   public func add(_ source: DescriptorSource, forMode mode: Mode) throws(RunLoopError) {
-    guard let refusal = attempt(source, mode) else { return tellOfItem(mode) }
-    _ = refuse(refusal, isReported: false)
-    switch refusal {
+    guard let rejection = attempt(source, mode) else { return tellOfItem(mode) }
+    _ = reject(rejection, isReported: false)
+    switch rejection {
     case .system(let error): throw .cannotWatch(descriptor: source.descriptor, error)
     case .endedLoop: throw endedError
     case .invalidItem, .boundItem, .noMode: throw .invalidSource

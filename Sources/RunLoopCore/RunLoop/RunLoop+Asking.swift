@@ -49,7 +49,7 @@ extension RunLoop {
   /// Whether the loop's thread has ended, so that nothing can run any more.
   ///
   /// If it is true, the loop rejects all items and blocks. Can be used from any thread.
-  public var hasEnded: Bool { takesNoItems && inbox.refusesAll }
+  public var hasEnded: Bool { takesNoItems && inbox.rejectsAll }
 
   /// Whether the loop's thread has begun to end the loop: items are rejected, and blocks soon will be; can be used from
   /// any thread.
@@ -77,7 +77,7 @@ extension RunLoop {
     /// The notifications that were still queued when their queue or the loop's thread ended, and were not posted.
     public let droppedNotifications: Int
     /// The items and blocks that the loop has rejected.
-    public let refusals: Int
+    public let rejections: Int
     /// How many waits have begun with a look for coming events, as ``RunLoop/waiting`` allows, instead of a sleep.
     public let looks: Int
   }
@@ -90,7 +90,7 @@ extension RunLoop {
       savedWakeUps: counters.savedWakeUps.load(ordering: .relaxed),
       droppedBlocks: counters.droppedBlocks.load(ordering: .relaxed),
       droppedNotifications: counters.droppedNotifications.load(ordering: .relaxed),
-      refusals: counters.refusals.load(ordering: .relaxed), looks: counters.looks.load(ordering: .relaxed))
+      rejections: counters.rejections.load(ordering: .relaxed), looks: counters.looks.load(ordering: .relaxed))
   }
 }
 
@@ -101,6 +101,6 @@ struct Counters: ~Copyable {
   let savedWakeUps = Atomic<Int>(0)
   let droppedBlocks = Atomic<Int>(0)
   let droppedNotifications = Atomic<Int>(0)
-  let refusals = Atomic<Int>(0)
+  let rejections = Atomic<Int>(0)
   let looks = Atomic<Int>(0)
 }

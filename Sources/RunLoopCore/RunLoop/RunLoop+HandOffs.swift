@@ -31,10 +31,10 @@ extension RunLoop {
   package func leaveHandOff(
     inModes modes: [Mode], from origin: Origin, block: @escaping @Sendable () -> Void
   ) -> Bool {
-    guard !modes.isEmpty else { return refuse(.noMode) }
+    guard !modes.isEmpty else { return reject(.noMode) }
     noteHandOffPlace()
     guard let handOff = address(Block(body: block), modes), inbox.append(handOff: handOff, site: origin.site) else {
-      return refuse(.endedLoop, isReported: false)
+      return reject(.endedLoop, isReported: false)
     }
     return true
   }

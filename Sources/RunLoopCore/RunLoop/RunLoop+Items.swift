@@ -10,13 +10,13 @@ extension RunLoop {
   /// system cannot watch its descriptor.
   @discardableResult
   func join(_ item: some RunLoopItem, _ name: Mode, isReported: Bool = true) -> Bool {
-    attempt(item, name).map { refuse($0, itemName(item), isReported: isReported) } ?? true
+    attempt(item, name).map { reject($0, itemName(item), isReported: isReported) } ?? true
   }
 
   /// Puts an item into a mode, or returns the reason why not.
   ///
   /// The item enters all of its modes or none.
-  func attempt(_ item: some RunLoopItem, _ name: Mode) -> Refusal? {
+  func attempt(_ item: some RunLoopItem, _ name: Mode) -> Rejection? {
     // Before the item's lock is taken, which a thread of the parent may hold forever.
     table.checkFork()
     // Keeps the closures for the calls that the source owes, even if the source is invalidated meanwhile.
@@ -28,7 +28,7 @@ extension RunLoop {
     // Released after the lock.
     var former: RunLoop?
     item.lockItem()
-    let refusal: Refusal? =
+    let rejection: Rejection? =
       if !item.isOpen {
         .invalidItem
       } else if !item.mayJoin(self, leaving: &former) {
@@ -38,7 +38,7 @@ extension RunLoop {
       }
     item.unlockItem()
     defer { withExtendedLifetime(former) {} }
-    guard refusal == nil else { return refusal.map { if case .boundItem = $0 { .boundItem(former) } else { $0 } } }
+    guard rejection == nil else { return rejection.map { if case .boundItem = $0 { .boundItem(former) } else { $0 } } }
     source?.callForModes(entered, of: self)
     return nil
   }
@@ -162,7 +162,7 @@ extension RunLoop {
 
 extension RunLoop {
   /// Why an item or a block was not taken.
-  enum Refusal {
+  enum Rejection {
     case invalidItem
     /// The item is in a mode of that loop.
     case boundItem(RunLoop?)
@@ -174,10 +174,10 @@ extension RunLoop {
   /// Counts a rejected item or block and, if it may be a mistake, reports it.
   ///
   /// - Parameter isReported: Whether it is reported, because the caller has no error of its own.
-  func refuse(_ refusal: Refusal, _ what: @autoclosure () -> String = "a block", isReported: Bool = true) -> Bool {
-    counters.refusals.wrappingAdd(1, ordering: .relaxed)
+  func reject(_ rejection: Rejection, _ what: @autoclosure () -> String = "a block", isReported: Bool = true) -> Bool {
+    counters.rejections.wrappingAdd(1, ordering: .relaxed)
     guard isReported else { return false }
-    switch refusal {
+    switch rejection {
     case .invalidItem: break
     case .boundItem(let home):
       Diagnostic.boundItem.report(
@@ -195,8 +195,8 @@ extension RunLoop {
 
   private func insert(
     _ item: some RunLoopItem, _ name: Mode, _ entered: inout ShortList<ModeState>, from place: AddedPlace?
-  ) -> Refusal? {
-    let (refusal, wakes) = table.withLock { table -> (Refusal?, Bool) in
+  ) -> Rejection? {
+    let (rejection, wakes) = table.withLock { table -> (Rejection?, Bool) in
       // A timer is invalidated under this lock alone, so it may have become invalid since the check.
       guard item.isOpen else { return (.invalidItem, false) }
       guard !table.isDead else { return (.endedLoop, false) }
@@ -220,7 +220,7 @@ extension RunLoop {
       return (nil, needsLook(item, sleeping, table))
     }
     if wakes { post() }
-    return refusal
+    return rejection
   }
 
   /// Whether a loop that sleeps in a mode must look again because of an item that has entered it.

@@ -31,7 +31,7 @@ extension RunLoop {
     _ block: consuming @escaping @Sendable () -> Void, site: @autoclosure () -> UInt64
   ) -> Bool {
     table.checkFork()
-    guard inbox.append(inDefaultMode: Block(body: block), site: site()) else { return refuse(.endedLoop) }
+    guard inbox.append(inDefaultMode: Block(body: block), site: site()) else { return reject(.endedLoop) }
     post(cause(.block) { $0 === table.defaultMode })
     return true
   }
@@ -55,12 +55,12 @@ extension RunLoop {
   func enqueue(
     _ block: consuming @escaping @Sendable () -> Void, in modes: [Mode], site: UInt64
   ) -> Bool {
-    guard !modes.isEmpty else { return refuse(.noMode) }
+    guard !modes.isEmpty else { return reject(.noMode) }
     var rest: Block? = Block(body: block)
     if modes.count == 1, let block = rest.take() { rest = inbox.append(block, inModeAsBefore: modes[0], site: site) }
     if let block = rest {
       guard let addressed = address(block, modes), inbox.append(addressed, site: site) else {
-        return refuse(.endedLoop)
+        return reject(.endedLoop)
       }
     }
     if mainService != nil { for mode in modes { tellOfItem(mode) } }

@@ -13,9 +13,9 @@ extension RunLoop {
   public func add(_ port: Port, forMode mode: Mode) { _ = accept(port, mode) }
 
   func accept(_ port: Port, _ mode: Mode) -> Bool {
-    guard port.isValid else { return refuse(.invalidItem) }
+    guard port.isValid else { return reject(.invalidItem) }
     switch adopt(port, mode) {
-    case .refused(let refusal): return refuse(refusal)
+    case .rejected(let rejection): return reject(rejection)
     case .before(let comesWithSources):
       // It may have left a mode since, as any item may: removed from one of the common modes, or from all of them.
       let isIn = comesWithSources || join(port, mode)
@@ -51,7 +51,7 @@ extension RunLoop {
     case now
     /// It was added before, and may have added sources of its own instead of entering the mode.
     case before(comesWithSources: Bool)
-    case refused(Refusal)
+    case rejected(Rejection)
   }
 
   /// Takes hold of a port that is to be added to a mode.
@@ -59,9 +59,9 @@ extension RunLoop {
     table.checkFork()
     port.lockItem()
     defer { port.unlockItem() }
-    guard port.isOpen else { return .refused(.invalidItem) }
+    guard port.isOpen else { return .rejected(.invalidItem) }
     return table.withLock { table in
-      guard !table.isDead else { return .refused(.endedLoop) }
+      guard !table.isDead else { return .rejected(.endedLoop) }
       let isFirst = table.addedPorts[ObjectIdentifier(port)] == nil
       guard table.insertAdded(port, mode) else { return .before(comesWithSources: table.comesWithSources(port, mode)) }
       if isFirst { port.registrations.setAdopted(true, by: self) }

@@ -219,7 +219,7 @@ extension RunLoop {
   /// For spellings that have no error and no precondition.
   package func mayRun(_ spelling: String) -> Bool {
     if isCallersToRun { return true }
-    countRefusal()
+    countRejection()
     guard !isLeftMain else {
       Diagnostic.mainThreadHasLeft.report(
         "\(spelling) of the main run loop did nothing: \(RunLoopError.mainThreadHasLeft)")

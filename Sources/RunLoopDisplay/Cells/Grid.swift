@@ -7,17 +7,17 @@ public struct Grid: Hashable, Sendable {
   var cells: ContiguousArray<Cell>
 
   /// The most cells that a grid can have.
-  public static let largestCount = 1 << 26
+  public static let maximumCount = 1 << 26
 
   /// Makes a grid of blanks; a negative width or height counts as 0.
   ///
-  /// - Precondition: It has at most ``largestCount`` cells.
+  /// - Precondition: It has at most ``maximumCount`` cells.
   /// - Complexity: O(n) in the cells.
   public init(size: Size) {
     self.size = Size(width: max(0, size.width), height: max(0, size.height))
     let (count, isTooLarge) = self.size.width.multipliedReportingOverflow(by: self.size.height)
-    guard !isTooLarge, count <= Self.largestCount else {
-      fatalError("a grid of \(size.width) by \(size.height) cells is too large: it can have \(Self.largestCount)")
+    guard !isTooLarge, count <= Self.maximumCount else {
+      fatalError("a grid of \(size.width) by \(size.height) cells is too large: it can have \(Self.maximumCount)")
     }
     cells = ContiguousArray(repeating: .blank, count: count)
   }

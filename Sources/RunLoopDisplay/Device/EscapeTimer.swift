@@ -13,14 +13,13 @@ package final class EscapeTimer {
   /// Makes a timer of the main loop, in the common modes.
   package init(_ body: @escaping @MainActor @Sendable () -> Void) {
     // Repeating, so that it can be set again; parked in between.
-    timer = Timer(
-      after: .seconds(3600), repeating: .seconds(3600), on: .main,
+    timer = RunLoop.main.schedule(
+      in: .seconds(3600), repeating: .seconds(3600), mode: .common,
       block: MainActor.handler { (timer: Timer) in
         timer.park()
         body()
       })
     timer.park()
-    RunLoop.main.add(timer, forMode: .common)
   }
 
   /// Lets the time begin anew, or takes it away.

@@ -25,12 +25,12 @@ public final class Terminal: DisplayDevice {
   /// The client that the device calls; held weakly.
   public weak var client: (any DisplayDeviceClient)?
 
-  /// The size in cells; at least 1 by 1, and at most ``longestSide`` in each direction: what a terminal has beyond that
+  /// The size in cells; at least 1 by 1, and at most ``maximumSide`` in each direction: what a terminal has beyond that
   /// stays empty.
   public private(set) var size = Size(width: 80, height: 24)
   /// The most columns or rows of a terminal that are used: a terminal can say that it has 65,535 of each, for which
   /// there would be no memory.
-  public static let longestSide = 4096
+  public static let maximumSide = 4096
 
   private let input: Int32
   private let output: Int32
@@ -313,8 +313,8 @@ public final class Terminal: DisplayDevice {
     guard crl_terminal_size(connection.writer, &columns, &rows) == 0 else { return }
     // A terminal that does not say its size has the usual one.
     let found = Size(
-      width: columns > 0 ? min(Int(columns), Self.longestSide) : 80,
-      height: rows > 0 ? min(Int(rows), Self.longestSide) : 24)
+      width: columns > 0 ? min(Int(columns), Self.maximumSide) : 80,
+      height: rows > 0 ? min(Int(rows), Self.maximumSide) : 24)
     guard found != size || state.phase == .closed else { return }
     size = found
     session.encoder.resize(to: found)

@@ -8,7 +8,7 @@ open class TapGestureRecognizer: GestureRecognizer {
   /// How many taps make the gesture.
   public let tapsRequired: Int
   /// How soon after a release the next press has to follow.
-  public static let longestInterval = Duration.milliseconds(300)
+  public static let maximumInterval = Duration.milliseconds(300)
   private var tap: TapState
 
   /// Makes a recogniser that is on no view.
@@ -52,7 +52,7 @@ open class TapGestureRecognizer: GestureRecognizer {
     case .nothing: break
     case .recognize: state = .recognized
     case .fail: state = .failed
-    case .wait: startTimer(Self.longestInterval)
+    case .wait: startTimer(Self.maximumInterval)
     }
   }
 }

@@ -35,7 +35,7 @@ public final class DisplayNode: @unchecked Sendable {
   ///
   /// The whole content is drawn, and kept, whatever part of it is visible. A larger one is not drawn: its node shows
   /// the background alone, and that is reported on the standard error. To show more, use a ``NodeListView``.
-  public static let largestContent = 1 << 22
+  public static let maximumContent = 1 << 22
 
   let updates: NodeUpdates
   let workers: WorkerPool
@@ -96,7 +96,7 @@ public final class DisplayNode: @unchecked Sendable {
 // What can be set on any thread. Each of it alone is set at once: a part of a value is changed by who is alone in
 // changing it.
 extension DisplayNode {
-  /// The content of the node; one of more than ``largestContent`` cells is not drawn.
+  /// The content of the node; one of more than ``maximumContent`` cells is not drawn.
   ///
   /// Setting it marks the node as ``setNeedsDisplay()`` does. Can be used from any thread.
   public var content: any NodeContent {

@@ -20,7 +20,7 @@ final class DrawingBatch: Sendable {
   }
 
   /// As many drawings are a worker's at once where there are many.
-  static let largestCount = 64
+  static let maximumCount = 64
 
   private let items: ContiguousArray<Item>
   private let transaction: AsyncTransaction

@@ -17,10 +17,10 @@ final class NodeDrawing: Sendable {
   /// Whether a content of a size can be drawn; if it is too large, that is reported.
   static func canDraw(_ size: Size) -> Bool {
     let (count, isTooLarge) = max(0, size.width).multipliedReportingOverflow(by: max(0, size.height))
-    guard isTooLarge || count > DisplayNode.largestContent else { return true }
+    guard isTooLarge || count > DisplayNode.maximumContent else { return true }
     Diagnostic.transaction.report(
       """
-      a content of \(size.width) by \(size.height) cells was not drawn: a node can have \(DisplayNode.largestContent) \
+      a content of \(size.width) by \(size.height) cells was not drawn: a node can have \(DisplayNode.maximumContent) \
       cells
       """)
     return false

@@ -163,7 +163,7 @@ extension NodeUpdates {
     guard !handedOver.isEmpty else { return }
     let items = handedOver.filter { $0.node.wants($0.ticket) }
     handedOver.removeAll(keepingCapacity: true)
-    let limit = items.count > DrawingBatch.largestCount ? DrawingBatch.largestCount : 1
+    let limit = items.count > DrawingBatch.maximumCount ? DrawingBatch.maximumCount : 1
     var begin = 0
     while begin < items.count {
       var end = begin + 1

@@ -65,7 +65,7 @@ final class RowsAhead {
   }
 
   private func drawMissing() {
-    guard underWay == nil, !size.isEmpty, size.width <= DisplayNode.largestContent else { return }
+    guard underWay == nil, !size.isEmpty, size.width <= DisplayNode.maximumContent else { return }
     for index in drawings.keys where !wanted.contains(index) { drawings[index] = nil }
     let missing = wanted.filter { !visible.contains($0) && drawings[$0] == nil }
     guard let first = missing.first, let last = missing.last else { return }

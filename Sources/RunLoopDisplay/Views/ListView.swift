@@ -26,7 +26,7 @@ open class ListView: ScrollView {
   public typealias Provider = @MainActor (_ index: Int, _ reused: ListRow?) -> ListRow
 
   /// The largest number of rows of a list.
-  public static let largestCount = 1 << 29
+  public static let maximumCount = 1 << 29
 
   private let provider: Provider
   /// The rows that exist, from the first that is visible on.
@@ -46,10 +46,10 @@ open class ListView: ScrollView {
     super.init(frame: frame)
   }
 
-  /// The number of rows; a negative number counts as none, and one above ``largestCount`` as that.
+  /// The number of rows; a negative number counts as none, and one above ``maximumCount`` as that.
   public var rowCount = 0 {
     didSet {
-      rowCount = min(max(0, rowCount), Self.largestCount)
+      rowCount = min(max(0, rowCount), Self.maximumCount)
       guard rowCount != oldValue else { return }
       contentSize = Size(width: contentSize.width, height: rowCount)
       if let selectedRow, selectedRow >= rowCount { self.selectedRow = rowCount == 0 ? nil : rowCount - 1 }
@@ -89,7 +89,7 @@ open class ListView: ScrollView {
 
   /// Scrolls as little as needed for a row to be visible.
   public func scrollToRow(_ index: Int) {
-    let index = min(max(0, index), Self.largestCount)
+    let index = min(max(0, index), Self.maximumCount)
     if index < contentOffset.y { contentOffset.y = index }
     if index >= contentOffset.y + bounds.size.height { contentOffset.y = index - bounds.size.height + 1 }
   }

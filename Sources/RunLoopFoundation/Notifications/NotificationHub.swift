@@ -61,7 +61,7 @@ final class NotificationHub: DeferredWork, @unchecked Sendable {
   ///
   /// Any thread.
   func refuseForeignThread(_ request: String) {
-    loop.countRefusal()
+    loop.countRejection()
     Diagnostic.foreignQueue.report(
       "\(request) of the notification queue of \(loop.threadDescription) was called by \(RunLoop.callingThreadDescription) and "
         + "did nothing: a notification queue is used by its own thread")

@@ -18,7 +18,7 @@ struct ClientLife: Sendable, Hashable {
   /// A request wants to begin; false if it is too late for it.
   mutating func begin() -> Bool {
     guard state == .running else {
-      report.refused += 1
+      report.rejected += 1
       return false
     }
     pending += 1
@@ -85,7 +85,7 @@ extension HTTP {
     /// Requests that the stop has ended.
     public var stopped = 0
     /// Requests that arrived after the stop.
-    public var refused = 0
+    public var rejected = 0
 
     /// Makes a report in which everything is zero.
     public init() {}

@@ -25,7 +25,7 @@ extension HTTP {
     /// How many redirects are followed; with zero, an answer that redirects is the answer.
     public var maximumRedirects = 20
     /// How many decoded bytes a body may have; nil means 64 MiB where it is kept in memory, and any number elsewhere.
-    public var maximumBody: Int64?
+    public var maximumBodySize: Int64?
     /// How many bytes the heads and the trailer of an answer may have together.
     public var maximumHead = 256 * 1024
     /// The versions of the protocol that are used.

@@ -43,7 +43,7 @@ final class ConnectionReceiver: Receiver, @unchecked Sendable {
         address: address, method: request.method, headers: request.headers, body: request.body, redirects: redirects)
       let next = try hop.following(response.status, to: location)
       var wanted = HTTP.Request(next.address.text, method: next.method, headers: next.headers, body: next.body)
-      wanted.maximumBody = request.maximumBody
+      wanted.maximumBodySize = request.maximumBodySize
       post(.redirect(wanted, response))
     } else if response.status == 401, address.user == nil, let asked = Challenge.best(of: response.headers) {
       post(.challenge(asked, address, response))

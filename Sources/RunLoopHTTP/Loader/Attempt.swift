@@ -211,7 +211,7 @@ final class Attempt {
   // Holding, outside of the library.
 
   /// Lets the library give what it has kept.
-  func resumeReceiving() {
+  func resumeReading() {
     guard isReceivingPaused else { return }
     isReceivingPaused = false
     applyPause()

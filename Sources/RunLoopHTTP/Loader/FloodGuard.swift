@@ -74,7 +74,7 @@ final class FloodGuard: @unchecked Sendable {
     guard needsThread else { return connection }
     do {
       let started = try ResidentThread(name: "HTTP.FloodGuard")
-      Timer(after: interval, repeating: interval, on: started.runLoop) { [weak self] _ in self?.look() }
+      started.runLoop.schedule(in: interval, repeating: interval) { [weak self] _ in self?.look() }
       lock.withLock { thread = started }
     } catch {
       remove(descriptor)

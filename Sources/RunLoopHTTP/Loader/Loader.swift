@@ -273,7 +273,7 @@ final class Loader: @unchecked Sendable {
   func goOnWithYielded() {
     let attempts = yielded
     yielded = []
-    for attempt in attempts where attempt.place != nil { attempt.resumeReceiving() }
+    for attempt in attempts where attempt.place != nil { attempt.resumeReading() }
     settle()
   }
 

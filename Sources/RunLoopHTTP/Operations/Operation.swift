@@ -120,10 +120,10 @@ extension HTTP.Operation {
   }
 
   /// Takes no more bytes; the connection stays open, and the server waits.
-  public func hold() { transfer.setHeld(true) }
+  public func pauseReading() { transfer.setHeld(true) }
 
   /// Takes bytes again.
-  public func release() { transfer.setHeld(false) }
+  public func resumeReading() { transfer.setHeld(false) }
 
   /// Lets the client know of it; false if it does.
   @discardableResult
@@ -153,7 +153,7 @@ extension HTTP.Operation {
   /// Asks a block what to do with a redirect; to be called before the start.
   ///
   /// The loader's thread calls the block with the request that would be made and the answer that asks for it. The block
-  /// returns the request to make, or nil; then the request ends with ``HTTP/Error/Code/redirectRefused``.
+  /// returns the request to make, or nil; then the request ends with ``HTTP/Error/Code/redirectRejected``.
   public func onRedirect(_ body: @escaping @Sendable (HTTP.Request, HTTP.Response) -> HTTP.Request?) {
     receiver.setHooks { $0.redirect = body }
   }

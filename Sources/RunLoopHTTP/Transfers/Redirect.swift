@@ -37,7 +37,7 @@ extension HTTP.Hop {
         case .scheme(let scheme): "the redirect leads to the scheme \(scheme)"
         case .malformed(let reason): "the redirect leads to an address that cannot be read: \(reason)"
         }
-      throw HTTP.Error(.redirectRefused, url: address.safeText, detail)
+      throw HTTP.Error(.redirectRejected, url: address.safeText, detail)
     }
     let losesBody =
       status == 303 ? method != "HEAD" && method != "GET" : (status == 301 || status == 302) && method == "POST"

@@ -15,7 +15,7 @@ extension HTTP {
     /// The body of the request.
     public var body: Content?
     /// How many decoded bytes the answer's body may have, in place of the limit of the client's configuration.
-    public var maximumBody: Int64?
+    public var maximumBodySize: Int64?
 
     /// Makes a request.
     public init(_ url: String, method: String = "GET", headers: Headers = [:], body: Content? = nil) {

@@ -13,9 +13,9 @@ extension HTTP {
     /// The first time to wait, which doubles with each retry.
     public var delay: Duration = .milliseconds(100)
     /// The longest time to wait.
-    public var longestDelay: Duration = .seconds(2)
+    public var maximumDelay: Duration = .seconds(2)
     /// The longest `Retry-After` that is waited for; an answer that asks for a longer time is the answer.
-    public var longestRetryAfter: Duration = .seconds(60)
+    public var maximumRetryAfter: Duration = .seconds(60)
 
     /// Makes a policy.
     public init(limit: Int = 0) { self.limit = limit }
@@ -32,7 +32,7 @@ extension HTTP {
 
     /// How long to wait before a retry: the time doubles, and up to half of it is left to chance.
     func delay(before number: Int, chance: Double) -> Duration {
-      let longest = Int64(saturating: longestDelay)
+      let longest = Int64(saturating: maximumDelay)
       var time = Int64(saturating: delay)
       for _ in 1..<max(1, min(number, 32)) where time < longest { time.addSaturating(time) }
       time = min(time, longest)

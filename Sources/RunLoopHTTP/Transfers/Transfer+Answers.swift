@@ -52,7 +52,7 @@ extension Transfer {
       retries < configuration.retry.limit
     {
       let asked = HTTP.Retry.retryAfter(head.headers, now: WebDate.now)
-      if asked.map({ $0 <= configuration.retry.longestRetryAfter }) ?? true {
+      if asked.map({ $0 <= configuration.retry.maximumRetryAfter }) ?? true {
         return .again(after: asked.map { max($0, .zero) } ?? .zero)
       }
     }
@@ -265,7 +265,7 @@ extension Transfer {
       return endBody()
     }
     if isWholeBeforeAllIsSent { return endEarly() }
-    attempt?.resumeReceiving()
+    attempt?.resumeReading()
     core.settle()
   }
 
@@ -315,10 +315,10 @@ extension Transfer {
     let status = head.status
     var next = try hop.following(status, to: location)
     var request = HTTP.Request(next.address.text, method: next.method, headers: next.headers, body: next.body)
-    request.maximumBody = self.request.maximumBody
+    request.maximumBodySize = self.request.maximumBodySize
     let response = HTTP.Response(status: status, headers: head.headers, url: hop.address.text, redirects: hop.redirects)
     guard let wanted = receiver.redirect(request, after: response) else {
-      throw HTTP.Error(.redirectRefused, "the program rejected the redirect")
+      throw HTTP.Error(.redirectRejected, "the program rejected the redirect")
     }
     if let fault = wanted.fault { throw HTTP.Error(.invalidRequest, "the program's redirect cannot be sent: \(fault)") }
     guard wanted.url != request.url else {
@@ -328,7 +328,7 @@ extension Transfer {
     do throws(WebAddress.Failure) {
       next.address = try WebAddress(wanted.url)
     } catch {
-      throw HTTP.Error(.redirectRefused, "the program's redirect leads to no address of http or https")
+      throw HTTP.Error(.redirectRejected, "the program's redirect leads to no address of http or https")
     }
     (next.method, next.headers, next.body) = (wanted.method, wanted.headers, wanted.body)
     if let meant = try? WebAddress(request.url), meant.origin != next.address.origin {

@@ -130,7 +130,7 @@ final class Transfer: @unchecked Sendable {
   /// Begins its life with an event: a start, a pause or a cancellation.
   func begin(with event: OperationState.Event) {
     if let total = configuration.totalTimeout { totalDue = core.now + Int64(saturating: total) }
-    limit = request.maximumBody ?? configuration.maximumBody ?? receiver.defaultLimit
+    limit = request.maximumBodySize ?? configuration.maximumBodySize ?? receiver.defaultLimit
     if hasBeenCancelled { return apply(.cancel) }
     do throws(HTTP.Error) {
       if let kept = try receiver.prepare() { state = OperationState(kept: kept) }

@@ -53,7 +53,7 @@ extension Instruments {
       label: loop.label ?? loop.nameOfThread ?? "\(loop.threadID)", thread: loop.threadID,
       waits: Int(truncatingIfNeeded: face.waits), posted: Int(truncatingIfNeeded: face.posted),
       waitingBlocks: face.waitingBlocks, items: loop.keptItems.count, droppedBlocks: statistics.droppedBlocks,
-      refusals: statistics.refusals, savedWakeUps: statistics.savedWakeUps, callOuts: measured.callOuts,
+      refusals: statistics.rejections, savedWakeUps: statistics.savedWakeUps, callOuts: measured.callOuts,
       delays: measured.delays, busy: measured.busy)
   }
 }

@@ -50,7 +50,7 @@ struct StreamSecurity {
   private var serverName: String?
   private var checksChain = true
   private var checksName = true
-  private var refusals: [String: any Error] = [:]
+  private var rejections: [String: any Error] = [:]
 
   /// Sets a property; false: it is none of security, or cannot be had.
   mutating func set(_ property: AnyObject?, _ key: Stream.PropertyKey) -> Bool {
@@ -65,46 +65,46 @@ struct StreamSecurity {
 
   private mutating func setContext(_ property: AnyObject?) -> Bool {
     let name = Stream.PropertyKey.tlsContextKey.rawValue
-    refusals[name] = nil
+    rejections[name] = nil
     given = property as? TLSContext
     if let given {
-      if given.isServer { refusals[name] = TLSError(.wrongSide) }
+      if given.isServer { rejections[name] = TLSError(.wrongSide) }
       isSecured = true
     } else if property != nil {
-      refusals[name] = StreamSecurityError.unsupportedSetting(name)
+      rejections[name] = StreamSecurityError.unsupportedSetting(name)
     }
-    return refusals[name] == nil
+    return rejections[name] == nil
   }
 
   private mutating func setLevel(_ value: Any?, _ name: String) -> Bool {
-    refusals[name] = nil
+    rejections[name] = nil
     let level = value as? StreamSocketSecurityLevel ?? (value as? String).map(StreamSocketSecurityLevel.init(rawValue:))
     switch level {
     case StreamSocketSecurityLevel.none?: isSecured = false
     case .negotiatedSSL?, .tlSv1?: isSecured = true
     case let other:
       isSecured = true
-      refusals[name] = StreamSecurityError.unsupportedLevel(other?.rawValue ?? "\(value ?? "nil")")
+      rejections[name] = StreamSecurityError.unsupportedLevel(other?.rawValue ?? "\(value ?? "nil")")
     }
-    return refusals[name] == nil
+    return rejections[name] == nil
   }
 
   private mutating func setName(_ value: Any?, _ name: String) -> Bool {
-    refusals[name] = nil
+    rejections[name] = nil
     switch value {
     case let text as String: serverName = text
     case nil: serverName = nil
-    default: refusals[name] = StreamSecurityError.unsupportedSetting(name)
+    default: rejections[name] = StreamSecurityError.unsupportedSetting(name)
     }
-    return refusals[name] == nil
+    return rejections[name] == nil
   }
 
   private mutating func setAll(_ property: AnyObject?) -> Bool {
     let name = Stream.PropertyKey.sslSettings.rawValue
-    refusals[name] = nil
+    rejections[name] = nil
     guard let settings = property as? [String: Any] else {
       isSecured = true
-      refusals[name] = StreamSecurityError.unsupportedSetting(name)
+      rejections[name] = StreamSecurityError.unsupportedSetting(name)
       return false
     }
     isSecured = true
@@ -112,16 +112,16 @@ struct StreamSecurity {
   }
 
   private mutating func set(_ value: Any, setting name: String) -> Bool {
-    refusals[name] = nil
+    rejections[name] = nil
     switch (name, value) {
     case ("kCFStreamSSLLevel", _), (Stream.PropertyKey.socketSecurityLevelKey.rawValue, _): return setLevel(value, name)
     case ("kCFStreamSSLPeerName", is NSNull): checksName = false
     case ("kCFStreamSSLPeerName", let text as String): serverName = text
     case ("kCFStreamSSLValidatesCertificateChain", let isOn as Bool): checksChain = isOn
     case ("kCFStreamSSLIsServer", let isOn as Bool) where !isOn: break
-    default: refusals[name] = StreamSecurityError.unsupportedSetting(name)
+    default: rejections[name] = StreamSecurityError.unsupportedSetting(name)
     }
-    return refusals[name] == nil
+    return rejections[name] == nil
   }
 
   /// Whether a property has this value already.
@@ -148,7 +148,7 @@ struct StreamSecurity {
   ///
   /// - Throws: What cannot be had, and what keeps a context from being made, such as a library that is missing.
   func context() throws -> TLSContext? {
-    if let refusal = refusals.min(by: { $0.key < $1.key })?.value { throw refusal }
+    if let rejection = rejections.min(by: { $0.key < $1.key })?.value { throw rejection }
     guard isSecured else { return nil }
     return try given ?? Self.contexts.context(checksChain: checksChain, checksName: checksName)
   }

@@ -25,13 +25,13 @@ extension LocalClient {
   }
 
   /// Notifies the sender that a message of so many bytes is not taken.
-  func refuse(_ token: UInt64, _ size: Int, _ reason: MessagePort.Refusal) {
+  func reject(_ token: UInt64, _ size: Int, _ reason: MessagePort.Rejection) {
     guard !lock.isParents else { return }
     account.release(.init(incoming: size))
     lock.lock()
     state.unfinished -= 1
     state.unfinishedBytes -= size
-    send(MessageContent(.refusal, id: reason.rawValue, token: token), [])
+    send(MessageContent(.rejection, id: reason.rawValue, token: token), [])
     arm()
     lock.unlock()
   }
@@ -54,11 +54,11 @@ extension LocalClient {
 
   /// Sends a reply, now or when there is room, or says why there is none; with the lock, which it gives up for a while.
   private func send(_ reply: MessagePort.Reply, _ token: UInt64) {
-    func refuse(_ reason: MessagePort.Refusal) {
-      send(MessageContent(.refusal, id: reason.rawValue, token: token), [])
+    func reject(_ reason: MessagePort.Rejection) {
+      send(MessageContent(.rejection, id: reason.rawValue, token: token), [])
     }
-    guard reply.bytes.count <= limits.messageSize else { return refuse(.tooLarge) }
-    guard reply.descriptors.count <= MessageFrame.descriptorLimit else { return refuse(.descriptorsLost) }
+    guard reply.bytes.count <= limits.messageSize else { return reject(.tooLarge) }
+    guard reply.descriptors.count <= MessageFrame.descriptorLimit else { return reject(.descriptorsLost) }
     let numbers = reply.descriptors.isEmpty ? [] : reply.descriptors.map(\.number)
     var content = MessageContent(.reply, id: 0, token: token, bytes: reply.bytes, descriptors: numbers)
     // What fits into the packets of a socket is bounded with that; a reply that is sent at once need not be charged.
@@ -66,7 +66,7 @@ extension LocalClient {
     let isTooMuch = state.waiting > 0 && content.amount.outgoing > limits.connectionBytes - state.waitingBytes
     guard !isTooMuch, account.take(content.amount) else {
       counters.change { $0.overQuota += 1 }
-      return refuse(.quotaExceeded)
+      return reject(.quotaExceeded)
     }
     if content.frame.isOutOfLine, state.waiting == 0, account.maySend(content.amount, on: key) {
       // Copying takes its time.
@@ -76,7 +76,7 @@ extension LocalClient {
       guard isReady, !state.isClosed else {
         account.release(content.amount)
         if state.isClosed { return counters.change { $0.droppedReplies += 1 } }
-        return refuse(.noResources)
+        return reject(.noResources)
       }
     }
     if state.waiting == 0, sendNow(&content) {
@@ -130,9 +130,9 @@ extension LocalClient {
       if isCharged { account.release(content.amount) }
       counters.change { $0.failedSends += 1 }
       // The sender is notified, with as little as can be sent.
-      let reason = MessagePort.Refusal.noResources.rawValue
+      let reason = MessagePort.Rejection.noResources.rawValue
       do {
-        try MessageContent(.refusal, id: reason, token: content.frame.token).send(on: socket)
+        try MessageContent(.rejection, id: reason, token: content.frame.token).send(on: socket)
       } catch {
         // A sender that cannot be notified of the reason must not wait for it: the connection ends.
         _ = try? SystemCall.shutDown.make { crl_message_shut_down(socket.number) }

@@ -151,14 +151,14 @@ extension LocalClient {
     case .ended: return .ended
     case .left(_, .descriptorsUnwanted):
       counters.change { $0.untrusted += 1 }
-      let reason = MessagePort.Refusal.descriptorsUnwanted
-      lock.withLock { send(MessageContent(.refusal, id: reason.rawValue, token: 0), []) }
+      let reason = MessagePort.Rejection.descriptorsUnwanted
+      lock.withLock { send(MessageContent(.rejection, id: reason.rawValue, token: 0), []) }
       return .ended
-    case .refused(let frame, let reason) where frame.kind.expectsAnswer:
-      refuse(frame, reason)
+    case .rejected(let frame, let reason) where frame.kind.expectsAnswer:
+      reject(frame, reason)
       return .message
     case .left(let frame, let reason) where frame.kind.expectsAnswer:
-      refuse(frame, reason)
+      reject(frame, reason)
       return .left
     case .message(let frame, let bytes, let descriptors):
       guard frame.kind.expectsAnswer else {
@@ -175,7 +175,7 @@ extension LocalClient {
       if isForeign || frame.isOutOfLine { counters.change { $0.received += 1 } }
       deliver(MessagePort.Request(frame, bytes, descriptors, from: self))
       return frame.kind == .request ? .request : .message
-    case .malformed, .refused, .left: break
+    case .malformed, .rejected, .left: break
     }
     counters.change { $0.malformed += 1 }
     return .ended
@@ -202,7 +202,7 @@ extension LocalClient {
   }
 
   /// Notifies the sender that a message is not taken.
-  private func refuse(_ frame: MessageFrame, _ reason: MessagePort.Refusal) {
+  private func reject(_ frame: MessageFrame, _ reason: MessagePort.Rejection) {
     counters.change {
       switch reason {
       case .tooLarge: $0.oversized += 1
@@ -210,7 +210,7 @@ extension LocalClient {
       default: $0.lackingResources += 1
       }
     }
-    lock.withLock { send(MessageContent(.refusal, id: reason.rawValue, token: frame.token), []) }
+    lock.withLock { send(MessageContent(.rejection, id: reason.rawValue, token: frame.token), []) }
   }
 
   /// Has the next packet dropped by the thread that closes the descriptors in it.

@@ -22,14 +22,14 @@ final class MessageAccount: @unchecked Sendable {
     /// Descriptors of messages and of replies.
     var descriptors = 0
     /// Connections that were rejected and are not closed yet.
-    var refused = 0
+    var rejected = 0
 
     static func += (left: inout Amount, right: Amount) {
       left.connections += right.connections
       left.incoming += right.incoming
       left.outgoing += right.outgoing
       left.descriptors += right.descriptors
-      left.refused += right.refused
+      left.rejected += right.rejected
     }
 
     static func -= (left: inout Amount, right: Amount) {
@@ -37,7 +37,7 @@ final class MessageAccount: @unchecked Sendable {
       left.incoming -= right.incoming
       left.outgoing -= right.outgoing
       left.descriptors -= right.descriptors
-      left.refused -= right.refused
+      left.rejected -= right.rejected
     }
 
     /// Whether there is room for more beside this, up to a limit.
@@ -46,7 +46,7 @@ final class MessageAccount: @unchecked Sendable {
         && (more.outgoing == 0 || more.outgoing <= limit.outgoing - outgoing)
         && (more.descriptors == 0 || more.descriptors <= limit.descriptors - descriptors)
         && (more.connections == 0 || more.connections <= limit.connections - connections)
-        && (more.refused == 0 || more.refused <= limit.refused - refused)
+        && (more.rejected == 0 || more.rejected <= limit.rejected - rejected)
     }
   }
 
@@ -72,11 +72,11 @@ final class MessageAccount: @unchecked Sendable {
   /// Whether nothing is charged.
   var isUnused: Bool {
     let now = now
-    return now.connections == 0 && now.incoming == 0 && now.outgoing == 0 && now.descriptors == 0 && now.refused == 0
+    return now.connections == 0 && now.incoming == 0 && now.outgoing == 0 && now.descriptors == 0 && now.rejected == 0
   }
 
   /// Whether as many refused connections are charged as may be.
-  var isFullOfRefused: Bool { lock.withLock { used.refused >= limit.refused } }
+  var isFullOfRefused: Bool { lock.withLock { used.rejected >= limit.rejected } }
 
   /// Counts; of the account of all.
   @inline(__always)

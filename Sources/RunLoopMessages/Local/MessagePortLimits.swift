@@ -5,7 +5,7 @@ extension MessagePort {
   ///
   /// A limit that is set to less than one is one. Bytes are counted in each direction: those of messages that were
   /// received and are not finished, and those of replies that their receivers have not taken. A reply that does not fit
-  /// is dropped, and the sender of the request gets ``Refusal/quotaExceeded`` instead.
+  /// is dropped, and the sender of the request gets ``Rejection/quotaExceeded`` instead.
   public struct Limits: Hashable, Sendable {
     /// The longest message and reply, in bytes.
     public var messageSize: Int { didSet { messageSize = max(1, messageSize) } }
@@ -54,7 +54,7 @@ extension MessagePort {
     /// closed.
     public var descriptors = 64 { didSet { descriptors = max(1, descriptors) } }
     /// How many of the descriptors are refused connections.
-    var refused: Int { descriptors / 8 }
+    var rejected: Int { descriptors / 8 }
     /// Whether messages may bring descriptors; by default not: a connection on which one does is ended.
     public var takesDescriptors = false
     /// After how long a connection is ended that has not said anything since it was made; by default 30 seconds.

@@ -134,7 +134,7 @@ final class RequestQueue: @unchecked Sendable {
     requests = []
     first = 0
     lock.unlock()
-    for request in dropped { request.refuse(.invalidated) }
+    for request in dropped { request.reject(.invalidated) }
     for taker in takers { taker.taker.resume(returning: nil) }
   }
 }

@@ -144,29 +144,29 @@ extension MessagePort.Local {
       case EAGAIN, EINTR, ECONNABORTED: return .none
       default: break
       }
-      account.change { $0.refusedConnections += 1 }
+      account.change { $0.rejectedConnections += 1 }
       return [EMFILE, ENFILE].contains(error.number) && refuseConnection(listener) ? .none : .exhausted
     }
   }
 
   private func welcome(_ socket: MessagePort.Descriptor) {
-    func refuse(_ reason: MessagePort.Refusal) {
-      try? MessageContent(.refusal, id: reason.rawValue, token: 0).send(on: socket)
+    func reject(_ reason: MessagePort.Rejection) {
+      try? MessageContent(.rejection, id: reason.rawValue, token: 0).send(on: socket)
     }
     guard let credentials = try? MessagePort.Credentials(of: socket) else {
       self.account.change { $0.untrusted += 1 }
-      return refuse(.untrusted)
+      return reject(.untrusted)
     }
     noteCall(of: Admission(accepts: accepts))
     guard accepts(credentials) else {
       self.account.change { $0.untrusted += 1 }
-      refuse(.untrusted)
+      reject(.untrusted)
       return dismiss(socket, credentials)
     }
     let account = account(of: credentials)
     guard account.take(.init(connections: 1)) else {
-      self.account.change { $0.refusedConnections += 1 }
-      refuse(.tooManyConnections)
+      self.account.change { $0.rejectedConnections += 1 }
+      reject(.tooManyConnections)
       return dismiss(socket, credentials)
     }
     // Until the socket has been closed, which may be later than the connection's end.
@@ -180,14 +180,14 @@ extension MessagePort.Local {
       clients[lastKey] = client
       return client
     }
-    guard let client else { return refuse(.invalidated) }
+    guard let client else { return reject(.invalidated) }
     do throws(SystemError) {
       try client.enter()
       self.account.change { $0.connections += 1 }
       if silenceEnd != nil { awaitSpeech() }
     } catch {
-      self.account.change { $0.refusedConnections += 1 }
-      refuse(.noResources)
+      self.account.change { $0.rejectedConnections += 1 }
+      reject(.noResources)
       drop(client)
     }
   }
@@ -197,7 +197,7 @@ extension MessagePort.Local {
     guard !peer.isSameUser, !MessagePort.Descriptor.Closing.drain(socket.number) else { return socket.close() }
     let account = account(of: peer)
     // There is room, or no connection would have been taken; unless all together have too many.
-    if account.take(.init(refused: 1)) { socket.charge(MessageCharge(.init(refused: 1), to: account)) }
+    if account.take(.init(rejected: 1)) { socket.charge(MessageCharge(.init(rejected: 1), to: account)) }
     socket.close()
   }
 
@@ -212,7 +212,7 @@ extension MessagePort.Local {
       let made = MessageAccount(
         .init(
           connections: most.connections, incoming: most.bytes, outgoing: most.bytes,
-          descriptors: most.descriptors - most.refused, refused: max(1, most.refused)), above: account)
+          descriptors: most.descriptors - most.rejected, rejected: max(1, most.rejected)), above: account)
       users[peer.user] = made
       return made
     }

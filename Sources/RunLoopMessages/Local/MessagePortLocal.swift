@@ -86,7 +86,7 @@ extension MessagePort {
       account = MessageAccount(
         .init(
           connections: limits.connections, incoming: max(limits.bytes, limits.messageSize),
-          outgoing: max(limits.bytes, limits.messageSize), descriptors: limits.descriptors, refused: .max))
+          outgoing: max(limits.bytes, limits.messageSize), descriptors: limits.descriptors, rejected: .max))
       self.accepts = accepts
       self.queue = queue
       self.deliver = deliver

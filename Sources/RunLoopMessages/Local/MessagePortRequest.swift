@@ -49,7 +49,7 @@ extension MessagePort {
     }
 
     /// Notifies the sender that nobody will take the message.
-    func refuse(_ reason: Refusal) { takeClient()?.refuse(token, bytes.count, reason) }
+    func reject(_ reason: Rejection) { takeClient()?.reject(token, bytes.count, reason) }
 
     /// Notes that a one-way message has come to somebody.
     func noteTaken() { if !expectsReply { reply(nil) } }

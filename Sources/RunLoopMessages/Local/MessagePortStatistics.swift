@@ -10,7 +10,7 @@ extension MessagePort.Local {
     /// The connections that were rejected because of their process or user.
     public internal(set) var untrusted = 0
     /// The connections that were rejected or failed for want of descriptors, memory, or by the limit.
-    public internal(set) var refusedConnections = 0
+    public internal(set) var rejectedConnections = 0
     /// The messages that were received whole.
     public internal(set) var received = 0
     /// The replies that were given.

@@ -23,7 +23,7 @@ extension MessagePort.Remote {
     state.isReading = false
     let hasFollowers = state.followers > 0
     if hasFollowers { readWord.wrappingAdd(1, ordering: .releasing) }
-    let mayReport = !state.refused.isEmpty
+    let mayReport = !state.rejected.isEmpty
     lock.unlock()
     if hasFollowers { readWord.futexWake(.max) }
     if mayReport { report(isCallOut: isCallOut) }
@@ -34,12 +34,12 @@ extension MessagePort.Remote {
   private func report(isCallOut: Bool) {
     while true {
       lock.lock()
-      guard !state.isReporting, !state.refused.isEmpty else { return lock.unlock() }
+      guard !state.isReporting, !state.rejected.isEmpty else { return lock.unlock() }
       state.isReporting = true
-      let refused = state.refused.removeFirst()
+      let rejected = state.rejected.removeFirst()
       lock.unlock()
       if isCallOut, let undelivered { noteCall(of: UndeliveredHandler(call: undelivered)) }
-      undelivered?(refused)
+      undelivered?(rejected)
       lock.lock()
       state.isReporting = false
       let hasFollowers = state.followers > 0
@@ -65,7 +65,7 @@ extension MessagePort.Remote {
   private func readOne(blocks: Bool, isCallOut: Bool = false) -> Bool {
     let incoming: MessageReader.Incoming
     do {
-      incoming = try reader.next(on: socket, blocks: blocks, limit: messageSizeLimit)
+      incoming = try reader.next(on: socket, blocks: blocks, limit: maximumMessageSize)
     } catch {
       finish(.system(error), isCallOut: isCallOut)
       return false
@@ -77,18 +77,18 @@ extension MessagePort.Remote {
       finish(.peerClosed, isCallOut: isCallOut)
       return false
     case .malformed, .left: return refuseMalformed(isCallOut)
-    case .refused(let frame, let reason):
+    case .rejected(let frame, let reason):
       guard frame.kind == .reply else { return refuseMalformed(isCallOut) }
       complete(
         frame.token,
-        .failure(reason == .tooLarge ? .messageTooLarge(frame.length, limit: messageSizeLimit) : .refused(reason)))
+        .failure(reason == .tooLarge ? .messageTooLarge(frame.length, limit: maximumMessageSize) : .rejected(reason)))
     case .message(let frame, let bytes, let descriptors):
       if frame.kind.isAnswer { answerTime = frame.id }
       switch frame.kind {
       case .reply: complete(frame.token, .success(MessagePort.Reply(bytes, descriptors: descriptors)))
       case .noReply: complete(frame.token, .success(nil))
       case .confirmation: confirm(upTo: frame.token)
-      case .refusal: return takeRefusal(frame.token, MessagePort.Refusal(rawValue: frame.id) ?? .other, isCallOut)
+      case .rejection: return takeRejection(frame.token, MessagePort.Rejection(rawValue: frame.id) ?? .other, isCallOut)
       case .request, .oneWay: return refuseMalformed(isCallOut)
       }
     }
@@ -105,20 +105,20 @@ extension MessagePort.Remote {
     lock.withLock { state.statistics.confirmed += state.unconfirmed.confirm(upTo: token) }
   }
 
-  private func takeRefusal(_ token: UInt64, _ reason: MessagePort.Refusal, _ isCallOut: Bool) -> Bool {
+  private func takeRejection(_ token: UInt64, _ reason: MessagePort.Rejection, _ isCallOut: Bool) -> Bool {
     guard token != 0 else {
-      finish(.refused(reason), isCallOut: isCallOut)
+      finish(.rejected(reason), isCallOut: isCallOut)
       return false
     }
     let isOneWay = lock.withLock {
       guard let entry = state.unconfirmed.remove(token) else { return false }
       state.statistics.undelivered += 1
       if undelivered != nil {
-        state.refused.append(MessagePort.Undelivered(serial: token, id: entry.id, reason: .refused(reason)))
+        state.rejected.append(MessagePort.Undelivered(serial: token, id: entry.id, reason: .rejected(reason)))
       }
       return true
     }
-    if !isOneWay { complete(token, .failure(.refused(reason))) }
+    if !isOneWay { complete(token, .failure(.rejected(reason))) }
     return true
   }
 

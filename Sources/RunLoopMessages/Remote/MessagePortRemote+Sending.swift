@@ -54,7 +54,7 @@ extension MessagePort.Remote {
   ///     the caller's own, so that nothing else is served. Nil: the thread blocks.
   /// - Returns: The reply; nil if the receiver sent none.
   /// - Throws: As ``send(id:bytes:descriptors:sendTimeout:)``, and ``MessagePortError/receiveTimedOut``,
-  ///   ``MessagePortError/refused(_:)``, ``MessagePortError/stopped``, ``MessagePortError/runLoop(_:)``.
+  ///   ``MessagePortError/rejected(_:)``, ``MessagePortError/stopped``, ``MessagePortError/runLoop(_:)``.
   ///
   /// The corresponding Core Foundation function is `CFMessagePortSendRequest`.
   ///
@@ -78,7 +78,7 @@ extension MessagePort.Remote {
   func content(
     _ kind: MessageFrame.Kind, _ id: Int32, _ bytes: [UInt8], _ descriptors: [Int32]
   ) throws(MessagePortError) -> MessageContent {
-    guard bytes.count <= messageSizeLimit else { throw .messageTooLarge(bytes.count, limit: messageSizeLimit) }
+    guard bytes.count <= maximumMessageSize else { throw .messageTooLarge(bytes.count, limit: maximumMessageSize) }
     guard descriptors.count <= MessageFrame.descriptorLimit else {
       throw .tooManyDescriptors(descriptors.count, limit: MessageFrame.descriptorLimit)
     }
@@ -150,7 +150,7 @@ extension MessagePort.Remote {
       let end = state.end
       let hasLostMessages = state.hasLostMessages
       let isConfirmed = state.unconfirmed.count == 0
-      let isReported = state.refused.isEmpty && !state.isReporting
+      let isReported = state.rejected.isEmpty && !state.isReporting
       let mustThrow = end != nil && hasLostMessages
       guard !mustThrow, !(isConfirmed && isReported), Tick.monotonicNow < deadline else {
         lock.unlock()

@@ -45,12 +45,12 @@ extension MessagePort.Remote {
   /// Connects to the port that has a name, and waits for it if there is none yet, without blocking a thread.
   ///
   /// The parameters and errors are those of
-  /// ``init(name:waitingFor:directory:messageSizeLimit:connectTimeout:accepts:undelivered:)``.
+  /// ``init(name:waitingFor:directory:maximumMessageSize:connectTimeout:accepts:undelivered:)``.
   ///
   /// - Throws: ``MessagePortError/cancelled`` if the task is cancelled while it waits.
   public static func connection(
     to name: String, waitingFor limit: Duration, directory: MessagePort.Directory = .user,
-    messageSizeLimit: Int = 64 << 20, connectTimeout: Duration = .seconds(10),
+    maximumMessageSize: Int = 64 << 20, connectTimeout: Duration = .seconds(10),
     accepts: @Sendable (MessagePort.Credentials) -> Bool = { $0.isSameUser },
     undelivered: (@Sendable (MessagePort.Undelivered) -> Void)? = nil
   ) async throws(MessagePortError) -> MessagePort.Remote {
@@ -60,7 +60,7 @@ extension MessagePort.Remote {
     while true {
       do throws(MessagePortError) {
         return try MessagePort.Remote(
-          name: name, directory: directory, messageSizeLimit: messageSizeLimit, connectTimeout: .zero,
+          name: name, directory: directory, maximumMessageSize: maximumMessageSize, connectTimeout: .zero,
           accepts: accepts, undelivered: undelivered)
       } catch {
         let delay: Duration?

@@ -29,7 +29,7 @@ extension MessagePort {
     /// Who is at the other end.
     public let peer: Credentials
     /// The longest message to send and the longest reply to take, in bytes.
-    public let messageSizeLimit: Int
+    public let maximumMessageSize: Int
 
     let socket: Descriptor
     let lock = ProcessLock()
@@ -59,7 +59,7 @@ extension MessagePort {
     ///   - name: The port's name.
     ///   - limit: How long to wait for a port of that name, if there is none yet. The calling thread is blocked
     ///     meanwhile; a task waits with
-    ///     ``connection(to:waitingFor:directory:messageSizeLimit:connectTimeout:accepts:undelivered:)``.
+    ///     ``connection(to:waitingFor:directory:maximumMessageSize:connectTimeout:accepts:undelivered:)``.
     ///   - directory: Where the names are.
     ///   - messageSizeLimit: The longest message to send and the longest reply to take, in bytes.
     ///   - connectTimeout: How long to wait if the receiver has no room for one more connection now. Zero means not at
@@ -72,11 +72,11 @@ extension MessagePort {
     ///   ``MessagePortError/untrustedPeer(_:)``, ``MessagePortError/sendTimedOut``, ``MessagePortError/system(_:)``.
     public init(
       name: String, waitingFor limit: Duration = .zero, directory: Directory = .user,
-      messageSizeLimit: Int = 64 << 20, connectTimeout: Duration = .seconds(10),
+      maximumMessageSize: Int = 64 << 20, connectTimeout: Duration = .seconds(10),
       accepts: (Credentials) -> Bool = { $0.isSameUser }, undelivered: (@Sendable (Undelivered) -> Void)? = nil
     ) throws(MessagePortError) {
       self.name = name
-      self.messageSizeLimit = messageSizeLimit
+      self.maximumMessageSize = maximumMessageSize
       self.undelivered = undelivered
       socket = try Self.connect(to: name, in: directory, connectTimeout, waitingFor: limit)
       peer = try Credentials(of: socket)

@@ -16,7 +16,7 @@ struct RemoteState {
   /// Whether messages were reported when the port ended.
   var hasLostMessages = false
   /// The refused messages that are to be reported, and whether a thread is reporting one.
-  var refused: [MessagePort.Undelivered] = []
+  var rejected: [MessagePort.Undelivered] = []
   var isReporting = false
   /// Whether a thread reads the socket; there is one at a time.
   var isReading = false

@@ -29,7 +29,7 @@ struct MessageFrame: Hashable, Sendable {
     /// The request was received, and there is no reply to it.
     case noReply = 4
     /// The message was not received; the id is the reason. With the token zero, all of the connection is rejected.
-    case refusal = 5
+    case rejection = 5
     /// All one-way messages up to this token have been received.
     case confirmation = 6
 
@@ -128,7 +128,7 @@ struct MessageFrame: Hashable, Sendable {
     }
     guard kind.hasContent || (length == 0 && descriptors == 0) else { throw .content }
     let token = number(16, UInt64.self)
-    guard token != 0 || kind == .refusal else { throw .token }
+    guard token != 0 || kind == .rejection else { throw .token }
     self.init(
       kind, id: number(8, Int32.self), token: token, length: length, isOutOfLine: isOutOfLine,
       descriptorCount: descriptors)

@@ -23,14 +23,14 @@ extension MessageReader {
     guard let frame = frame(seen.size, seen.truncation) else { return .malformed }
     let carried = frame.carriedDescriptors
     guard (carried > 0) == (seen.truncation & 2 != 0) else { return .malformed }
-    func refused(_ reason: MessagePort.Refusal) throws(SystemError) -> Incoming {
+    func rejected(_ reason: MessagePort.Rejection) throws(SystemError) -> Incoming {
       guard carried == 0 else { return .left(frame, reason) }
       try drop(socket)
-      return .refused(frame, reason)
+      return .rejected(frame, reason)
     }
     guard frame.descriptorCount == 0 || takesDescriptors else { return .left(frame, .descriptorsUnwanted) }
-    guard frame.length <= limit else { return try refused(.tooLarge) }
-    guard account.take(.init(incoming: frame.length, descriptors: carried)) else { return try refused(.quotaExceeded) }
+    guard frame.length <= limit else { return try rejected(.tooLarge) }
+    guard account.take(.init(incoming: frame.length, descriptors: carried)) else { return try rejected(.quotaExceeded) }
     var isTaken = false
     defer { if !isTaken { account.release(.init(incoming: frame.length)) } }
     var descriptors: [MessagePort.Descriptor] = []

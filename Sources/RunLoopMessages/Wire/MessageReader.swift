@@ -12,10 +12,10 @@ final class MessageReader {
     /// A message.
     case message(MessageFrame, [UInt8], [MessagePort.Descriptor])
     /// A message that cannot be taken.
-    case refused(MessageFrame, MessagePort.Refusal)
+    case rejected(MessageFrame, MessagePort.Rejection)
     /// A message that cannot be taken, and is left in the socket for its descriptors: there is no room for them, or
     /// whoever drops it closes them.
-    case left(MessageFrame, MessagePort.Refusal)
+    case left(MessageFrame, MessagePort.Rejection)
     /// What nobody who keeps to the protocol sends.
     case malformed
     /// Nothing is there, or came in time, or a signal came.
@@ -40,7 +40,7 @@ final class MessageReader {
   /// - Parameter admits: Whether there is room for a message, before any is allocated; else why it is rejected.
   func next(
     on socket: MessagePort.Descriptor, blocks: Bool = false, limit: Int,
-    admits: (MessageFrame) -> MessagePort.Refusal? = { _ in nil }
+    admits: (MessageFrame) -> MessagePort.Rejection? = { _ in nil }
   ) throws(SystemError) -> Incoming {
     var count: Int32 = 0
     var truncation: Int32 = 0
@@ -61,10 +61,10 @@ final class MessageReader {
     // An empty packet looks the same, and nobody who keeps to the protocol sends one.
     guard size > 0 else { return .ended }
     guard let frame = frame(size, truncation) else { return .malformed }
-    guard truncation & 2 == 0 else { return .refused(frame, .descriptorsLost) }
+    guard truncation & 2 == 0 else { return .rejected(frame, .descriptorsLost) }
     guard descriptors.count == frame.carriedDescriptors else { return .malformed }
-    guard frame.length <= limit else { return .refused(frame, .tooLarge) }
-    if let refusal = admits(frame) { return .refused(frame, refusal) }
+    guard frame.length <= limit else { return .rejected(frame, .tooLarge) }
+    if let rejection = admits(frame) { return .rejected(frame, rejection) }
     return try message(frame, descriptors)
   }
 
@@ -123,11 +123,11 @@ final class MessageReader {
     }
     var status = crl_file_status()
     let hasStatus = try? SystemCall.fileStatus.make { crl_status_of(memory.number, &status) }
-    guard hasStatus != nil else { return .refused(frame, .noResources) }
+    guard hasStatus != nil else { return .rejected(frame, .noResources) }
     guard status.size == UInt64(frame.length), status.allocated >= status.size else { return .malformed }
     // An array that cannot be allocated would end the process. Another thread may take the room meanwhile, if hardly.
     let hasRoom = try? SystemCall.memoryAllocate.make { crl_message_can_allocate(frame.length + 4096) }
-    guard hasRoom != nil else { return .refused(frame, .noResources) }
+    guard hasRoom != nil else { return .rejected(frame, .noResources) }
     var failure: SystemError?
     let bytes = [UInt8](unsafeUninitializedCapacity: frame.length) { room, read in
       while read < frame.length {
@@ -145,7 +145,7 @@ final class MessageReader {
         }
       }
     }
-    if failure != nil { return .refused(frame, .noResources) }
+    if failure != nil { return .rejected(frame, .noResources) }
     return bytes.count == frame.length ? .message(frame, bytes, descriptors) : .malformed
   }
 }

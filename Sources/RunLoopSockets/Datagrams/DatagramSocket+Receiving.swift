@@ -49,7 +49,7 @@ extension DatagramSocket {
     let interest = state.interest
     passOnKept(&called)
     if state.receives, let descriptor = descriptor?.number {
-      let size = min(max(1, options.receiveLimit), Self.mostBytes)
+      let size = min(max(1, options.maximumDatagramSize), Self.mostBytes)
       if state.batch.isBurst, !state.hasWaiter, size <= ReceiveBuffers.single.size {
         receiveBurst(from: descriptor, size, &called)
       } else {
@@ -255,12 +255,12 @@ extension DatagramSocket {
   /// Stops receiving: what arrives waits in the system, as far as there is room.
   ///
   /// Can be called from any thread. Calling it again has no effect.
-  public func pauseReceiving() { setPaused(true) }
+  public func pauseReading() { setPaused(true) }
 
   /// Receives again.
   ///
   /// Can be called from any thread. Calling it again has no effect.
-  public func resumeReceiving() { setPaused(false) }
+  public func resumeReading() { setPaused(false) }
 
   private func setPaused(_ isPaused: Bool) {
     guard !lock.isParents else { return }

@@ -67,8 +67,8 @@ extension DatagramSocket {
 }
 
 extension DatagramSocket: TaskItem {
-  static func error(_ refusal: WaitRefusal) -> any Error {
-    switch refusal {
+  static func error(_ rejection: WaitRefusal) -> any Error {
+    switch rejection {
     case .busy: DatagramError.busy
     case .loopsHaveEnded: DatagramError.loop(.loopHasEnded)
     }

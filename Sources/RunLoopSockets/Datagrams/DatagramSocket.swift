@@ -46,7 +46,7 @@ public final class DatagramSocket: @unchecked Sendable, Hashable {
     /// that.
     ///
     /// The default is the most that UDP can carry.
-    public var receiveLimit = 65_507
+    public var maximumDatagramSize = 65_507
     /// Whether a socket of IPv6 leaves IPv4 to others (`IPV6_V6ONLY`).
     public var isIPv6Only = true
     /// Whether the file of a Unix address is removed when the socket is closed; only a file that the socket has made is

@@ -7,19 +7,18 @@ import RunLoopSystemEvents
 
 /// Finds the addresses of hosts by their names, without keeping a loop waiting.
 ///
-/// The system's `getaddrinfo` blocks, so it is called on threads of our own: as a rule at most ``threadLimit`` in the
-/// process, which are made when there is something to look up and ended when there is nothing more. A numeric host
+/// The system's `getaddrinfo` blocks, so it is called on threads of our own: as a rule at most four in the process,
+/// which are made when there is something to look up and ended when there is nothing more. A numeric host
 /// needs no thread.
 ///
 /// The system may wait half a minute for servers that do not answer, and cannot be interrupted. A lookup that is
 /// cancelled or has timed out, or that takes longer than a second while others wait, keeps its thread until the system
-/// is done, but not its place among the ``threadLimit``: another thread is started. There are never more than
-/// ``mostThreads``.
+/// is done, but not its place among the four: another thread is started. There are never more than 32.
 public enum HostResolver {
   /// How many lookups run at a time, except those that are cancelled or take long; the others wait for their turn.
-  public static let threadLimit = 4
+  static let maximumLookupCount = 4
   /// The largest number of threads that look up hosts, including those that cancelled or long lookups keep.
-  public static let mostThreads = 32
+  static let maximumThreadCount = 32
   /// For how long a lookup keeps others waiting.
   static let patience: Duration = .seconds(1)
 

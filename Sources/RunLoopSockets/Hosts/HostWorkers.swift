@@ -8,7 +8,7 @@ import RunLoopSystemEvents
 ///
 /// A thread that is in the system with a lookup nobody wants any more does not count, nor does one that has been there
 /// for longer than ``HostResolver/patience`` while others wait: in its place another is started. So names whose servers
-/// do not answer do not hold up the others, until there are ``HostResolver/mostThreads`` threads.
+/// do not answer do not hold up the others, until there are `HostResolver.maximumThreadCount` threads.
 ///
 /// A child of a fork has workers of its own; its parent's lookups are answered in the parent.
 final class HostWorkers: @unchecked Sendable {
@@ -82,7 +82,9 @@ final class HostWorkers: @unchecked Sendable {
 
   /// Under the lock.
   private func makeWorkerIfNeeded() -> Worker? {
-    guard !waiting.isEmpty, counted < HostResolver.threadLimit, workers.count < HostResolver.mostThreads else {
+    guard !waiting.isEmpty, counted < HostResolver.maximumLookupCount,
+      workers.count < HostResolver.maximumThreadCount
+    else {
       return nil
     }
     let worker = Worker()

@@ -63,7 +63,7 @@ protocol TaskItem: RegisteredItem {
   var lastWait: UInt64 { get set }
 
   /// A refusal in the item's own words.
-  static func error(_ refusal: WaitRefusal) -> any Error
+  static func error(_ rejection: WaitRefusal) -> any Error
 
   /// Ends all waits; each is to be called with an error, without the lock.
   ///
@@ -91,7 +91,7 @@ extension TaskItem {
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         lock.lock()
-        let result = refusal(path) ?? (Task.isCancelled ? .success(cancelled) : answer()) ?? endOfLoops()
+        let result = rejection(path) ?? (Task.isCancelled ? .success(cancelled) : answer()) ?? endOfLoops()
         if result == nil {
           self[keyPath: path].begin(continuation, number)
           changed()
@@ -109,7 +109,7 @@ extension TaskItem {
     }
   }
 
-  private func refusal<Value>(
+  private func rejection<Value>(
     _ path: ReferenceWritableKeyPath<Self, TaskWait<Value>>
   ) -> Result<Value, any Error>? {
     self[keyPath: path].isTaken ? .failure(Self.error(.busy)) : nil

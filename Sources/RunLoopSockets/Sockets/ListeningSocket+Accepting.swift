@@ -38,7 +38,7 @@ extension ListeningSocket: RegisteredItem {
 
   private var accepts: Bool {
     !isPaused && registrations.timer == nil && (acceptor.isTaken || body != nil)
-      && connectionCount < options.connectionLimit ?? .max
+      && connectionCount < options.maximumConnectionCount ?? .max
   }
 
   /// Under the lock.
@@ -67,7 +67,7 @@ extension ListeningSocket: RegisteredItem {
       }
       let waiting = acceptor.take()
       let body = body
-      if waiting != nil || options.connectionLimit != nil { updateInterest() }
+      if waiting != nil || options.maximumConnectionCount != nil { updateInterest() }
       lock.unlock()
       if let waiting {
         waiting.resume(returning: connection)
@@ -92,7 +92,7 @@ extension ListeningSocket: RegisteredItem {
   @inline(never)
   private func connection(with accepted: OwnedDescriptor, from peer: SocketAddress) -> Socket {
     // Only a socket that has been reset meanwhile rejects the option, and says so itself.
-    if options.accepted.isWithoutDelay { try? accepted.setNoDelay(address.family) }
+    if options.accepted.noDelay { try? accepted.setNoDelay(address.family) }
     var failure: SocketError?
     do throws(SocketError) {
       try accepted.set(options.accepted.socketOptions)
@@ -100,7 +100,7 @@ extension ListeningSocket: RegisteredItem {
       failure = error
     }
     var place: ConnectionPlace?
-    if options.connectionLimit != nil {
+    if options.maximumConnectionCount != nil {
       connectionCount += 1
       place = ConnectionPlace(self)
     }

@@ -39,7 +39,7 @@ extension ListeningSocket {
 }
 
 extension ListeningSocket: TaskItem {
-  static func error(_ refusal: WaitRefusal) -> any Error { Socket.error(refusal) }
+  static func error(_ rejection: WaitRefusal) -> any Error { Socket.error(rejection) }
 
   func takeWaits() -> [(any Error) -> Void] { [acceptor.takeFailing()].compactMap { $0 } }
 }

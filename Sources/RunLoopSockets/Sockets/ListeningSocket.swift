@@ -20,7 +20,8 @@ public final class ListeningSocket: @unchecked Sendable, Hashable {
     /// A connection has arrived; it is in no loop yet, and is closed if nobody keeps it.
     case accepted(Socket)
     /// The system has no descriptor or memory left for a waiting connection (`EMFILE`, `ENFILE`, `ENOBUFS`, `ENOMEM`).
-    /// Accepting is paused, and tried again after ``Options/retryInterval`` or by ``ListeningSocket/resume()``.
+    /// Accepting is paused, and tried again after ``Options/retryInterval`` or by
+    /// ``ListeningSocket/resumeAccepting()``.
     case exhausted(SystemError)
     /// The socket is closed because of an error; this is the last event.
     case closed(SocketError)
@@ -63,7 +64,7 @@ public final class ListeningSocket: @unchecked Sendable, Hashable {
     /// How many accepted connections there may be at a time; nil means any number.
     ///
     /// At the limit accepting stops, and new connections wait in the system until a connection is closed.
-    public var connectionLimit: Int?
+    public var maximumConnectionCount: Int?
     /// How long after it was accepted a connection is closed with ``SocketError/deadlinePassed(after:address:)``,
     /// unless ``Socket/setDeadline(after:)`` was called meanwhile; nil means never.
     ///
@@ -202,7 +203,7 @@ extension ListeningSocket {
   /// Stops accepting; new connections wait in the system.
   ///
   /// Can be called from any thread. Calling it again has no effect.
-  public func pause() {
+  public func pauseAccepting() {
     guard !lock.isParents else { return }
     lock.lock()
     isPaused = true
@@ -213,7 +214,7 @@ extension ListeningSocket {
   /// Accepts again, even before the time when the system lacked resources.
   ///
   /// Can be called from any thread. Calling it again has no effect.
-  public func resume() {
+  public func resumeAccepting() {
     guard !lock.isParents else { return }
     lock.lock()
     isPaused = false

@@ -53,7 +53,7 @@ extension Socket {
   }
 
   /// The bytes that arrive, in chunks, until the end.
-  public struct Pieces: AsyncSequence, Sendable {
+  public struct Chunks: AsyncSequence, Sendable {
     let socket: Socket
 
     /// Waits for each chunk.
@@ -69,12 +69,12 @@ extension Socket {
   }
 
   /// The bytes that arrive, as a sequence, which receives only the bytes that are asked for.
-  public var pieces: Pieces { Pieces(socket: self) }
+  public var chunks: Chunks { Chunks(socket: self) }
 }
 
 extension Socket: TaskItem {
-  static func error(_ refusal: WaitRefusal) -> any Error {
-    switch refusal {
+  static func error(_ rejection: WaitRefusal) -> any Error {
+    switch rejection {
     case .busy: SocketError.busy
     case .loopsHaveEnded: SocketError.loop(.loopHasEnded)
     }

@@ -65,7 +65,7 @@ public final class Socket: @unchecked Sendable, Hashable {
     /// The number of queued bytes at which writers are notified that there is room.
     public var lowWater = 64 * 1024
     /// Whether TCP sends small amounts at once.
-    public var isWithoutDelay = true
+    public var noDelay = true
     /// Further options of the system, set in this order before the socket connects, or after it was accepted.
     public var socketOptions: [SocketOption] = []
     /// The context that secures the connection as soon as it is made or accepted; with nil, it is not secured.
@@ -135,7 +135,7 @@ public final class Socket: @unchecked Sendable, Hashable {
     let tls = try options.makeSession(connectingTo: address)
     do throws(SystemError) {
       descriptor = try OwnedDescriptor.makeStream(address)
-      if options.isWithoutDelay { try descriptor.setNoDelay(address.family) }
+      if options.noDelay { try descriptor.setNoDelay(address.family) }
     } catch {
       throw .system(error, address: address)
     }
@@ -175,7 +175,7 @@ public final class Socket: @unchecked Sendable, Hashable {
 
   /// Takes over a connected stream socket, which it closes from now on.
   ///
-  /// ``Options/isWithoutDelay`` and ``Options/socketOptions`` are not applied; use ``set(_:)``.
+  /// ``Options/noDelay`` and ``Options/socketOptions`` are not applied; use ``set(_:)``.
   ///
   /// It is closed on exec from now on.
   ///

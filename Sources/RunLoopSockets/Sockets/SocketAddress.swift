@@ -105,21 +105,25 @@ extension SocketAddress {
   ///
   /// - Parameters:
   ///   - port: The port.
-  ///   - isIPv6: Which of the two.
-  public static func loopback(port: UInt16, isIPv6: Bool = false) -> SocketAddress {
-    known(isIPv6 ? "::1" : "127.0.0.1", port)
+  ///   - family: Which of the two.
+  /// - Precondition: The family is one of the Internet's.
+  public static func loopback(port: UInt16, family: Family = .ipv4) -> SocketAddress {
+    known(family, "127.0.0.1", "::1", port)
   }
 
   /// The address for listening on all interfaces, `0.0.0.0` or `::`.
   ///
   /// - Parameters:
   ///   - port: The port.
-  ///   - isIPv6: Which of the two.
-  public static func any(port: UInt16, isIPv6: Bool = false) -> SocketAddress {
-    known(isIPv6 ? "::" : "0.0.0.0", port)
+  ///   - family: Which of the two.
+  /// - Precondition: The family is one of the Internet's.
+  public static func any(port: UInt16, family: Family = .ipv4) -> SocketAddress {
+    known(family, "0.0.0.0", "::", port)
   }
 
-  private static func known(_ host: String, _ port: UInt16) -> SocketAddress {
+  private static func known(_ family: Family, _ ipv4: String, _ ipv6: String, _ port: UInt16) -> SocketAddress {
+    precondition(family != .unix, "a Unix address has no port: give it a path")
+    let host = family == .ipv6 ? ipv6 : ipv4
     do {
       return try SocketAddress(host: host, port: port)
     } catch {

@@ -31,9 +31,9 @@ public struct TLSConfiguration: Sendable {
   /// The application protocols, such as "h2", the preferred first; if it is empty, the server is not asked.
   public var applicationProtocols: [String] = []
   /// The oldest version of the protocol.
-  public var oldestVersion = TLSVersion.tls12
+  public var minimumVersion = TLSVersion.tls12
   /// The newest version of the protocol.
-  public var newestVersion = TLSVersion.tls13
+  public var maximumVersion = TLSVersion.tls13
   /// How long the handshake may take, from the connection on; nil means indefinitely.
   public var handshakeTimeout: Duration? = .seconds(30)
   /// Whether a connection may resume the session of an earlier connection to the same server, by name.
@@ -75,9 +75,9 @@ public struct TLSServerConfiguration: Sendable {
   /// A client that offers only others is rejected.
   public var applicationProtocols: [String] = []
   /// The oldest version of the protocol.
-  public var oldestVersion = TLSVersion.tls12
+  public var minimumVersion = TLSVersion.tls12
   /// The newest version of the protocol.
-  public var newestVersion = TLSVersion.tls13
+  public var maximumVersion = TLSVersion.tls13
   /// How long the handshake may take, from when the connection is first added to a loop; nil means indefinitely.
   public var handshakeTimeout: Duration? = .seconds(30)
   /// Whether clients may resume the session of an earlier connection.

@@ -31,7 +31,7 @@ public final class TLSContext: @unchecked Sendable {
     checksName = configuration.verification == .full
     handle = try Self.make(
       Settings(
-        isServer: false, versions: (configuration.oldestVersion, configuration.newestVersion),
+        isServer: false, versions: (configuration.minimumVersion, configuration.maximumVersion),
         identity: configuration.identity, roots: configuration.verification == .pinsOnly ? [] : configuration.roots,
         pins: configuration.pins, asks: cos_require, checksChain: configuration.verification != .pinsOnly,
         protocols: configuration.applicationProtocols, resumes: configuration.resumesSessions))
@@ -53,7 +53,7 @@ public final class TLSContext: @unchecked Sendable {
       case .required: cos_require
       }
     var settings = Settings(
-      isServer: true, versions: (configuration.oldestVersion, configuration.newestVersion),
+      isServer: true, versions: (configuration.minimumVersion, configuration.maximumVersion),
       identity: configuration.identity, roots: configuration.clientRoots, pins: configuration.clientPins, asks: asks,
       checksChain: true, protocols: configuration.applicationProtocols, resumes: configuration.resumesSessions)
     let handle = try Self.make(settings)

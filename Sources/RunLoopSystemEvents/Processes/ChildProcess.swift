@@ -9,7 +9,7 @@ package import RunLoopCore
 package final class ChildProcess: @unchecked Sendable {
   // Sendable: the lock guards what can change.
 
-  typealias End = Result<ChildProcessSource.ExitStatus, ChildProcessError>
+  typealias End = ChildProcessSource.End
 
   package let process: Int32
   /// Readable when the process has ended.
@@ -54,8 +54,8 @@ package final class ChildProcess: @unchecked Sendable {
     guard end == nil || !(isReaped || leavesStatus) else { return end }
     let answer = Self.wait(descriptor, process, leavesStatus: leavesStatus)
     switch answer {
-    case .success?: isReaped = !leavesStatus
-    case .failure?: isReaped = true
+    case .ended?: isReaped = !leavesStatus
+    case .unknown?: isReaped = true
     case nil: break
     }
     // What was seen before somebody else reaped the child is still so.
@@ -99,9 +99,9 @@ package final class ChildProcess: @unchecked Sendable {
       let answer = try SystemCall.processWait.makeUninterrupted {
         crl_process_wait(descriptor.number, leavesStatus ? 1 : 0, &code, &status)
       }
-      return answer == 0 ? nil : .success(ChildProcessSource.ExitStatus(code: code, status: status))
+      return answer == 0 ? nil : .ended(ChildProcessSource.ExitStatus(code: code, status: status))
     } catch {
-      return .failure(error.number == ECHILD ? .reapedElsewhere(process) : .system(process, error))
+      return .unknown(error.number == ECHILD ? .reapedElsewhere(process) : .system(process, error))
     }
   }
 }

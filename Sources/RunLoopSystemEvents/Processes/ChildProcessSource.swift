@@ -16,7 +16,22 @@ package import RunLoopCore
 /// The source calls its handler once, and is invalid when it does.
 public final class ChildProcessSource: Sendable, Hashable {
   /// How the child ended, or why that is not known.
-  public typealias End = Result<ExitStatus, ChildProcessError>
+  public enum End: Hashable, Sendable {
+    /// The child has ended this way.
+    case ended(ExitStatus)
+    /// It is not known how: other code has reaped the child, or a system call has failed.
+    case unknown(ChildProcessError)
+
+    /// How the child has ended.
+    ///
+    /// - Throws: The reason why that is not known.
+    public func get() throws(ChildProcessError) -> ExitStatus {
+      switch self {
+      case .ended(let status): return status
+      case .unknown(let error): throw error
+      }
+    }
+  }
 
   /// The child's process number.
   public let process: Int32
@@ -117,4 +132,14 @@ extension ChildProcessSource: RegisteredSource {
 extension ChildProcessSource: CustomDebugStringConvertible {
   /// The item's state, in the shape of Core Foundation's description.
   public var debugDescription: String { itemDescription(self, "process = \(process)") }
+}
+
+extension ChildProcessSource.End: CustomStringConvertible {
+  /// The text for a person: "exited with 0", or the reason why that is not known.
+  public var description: String {
+    switch self {
+    case .ended(let status): "\(status)"
+    case .unknown(let error): "\(error)"
+    }
+  }
 }

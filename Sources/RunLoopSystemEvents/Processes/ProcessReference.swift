@@ -50,11 +50,11 @@ public final class ProcessReference: Sendable {
     } catch {
       // EPERM is the answer of some filters, and that of the kernel for another user's process: `kill` knows.
       guard error.number == ENOSYS || error.number == EPERM, let process else { throw error }
-      let refusal = error
+      let rejection = error
       do throws(SystemError) {
         try kill(process, signal)
       } catch {
-        throw error.number == EPERM ? refusal : error
+        throw error.number == EPERM ? rejection : error
       }
     }
   }

@@ -233,7 +233,7 @@ extension ResidentCore {
     // Under the lock, so that a stop that comes later finds the work in the loop.
     task.isAccepted = mayAccept(task) && runLoop.leaveHandOff(inModes: modes, from: task.origin) { ticket.run() }
     if task.isAccepted { accepted += 1 }
-    let error = task.isAccepted ? nil : refuse(task)
+    let error = task.isAccepted ? nil : reject(task)
     lock.unlock()
     withExtendedLifetime(ticket) {}
     if let error { throw error }
@@ -252,7 +252,7 @@ extension ResidentCore {
       accepted += 1
       delayed[ObjectIdentifier(task)] = Delayed(task: task, timer: timer, ticket: ticket)
     }
-    let error = task.isAccepted ? nil : refuse(task)
+    let error = task.isAccepted ? nil : reject(task)
     lock.unlock()
     withExtendedLifetime(ticket) {}
     guard let error else { return timer }
@@ -266,9 +266,9 @@ extension ResidentCore {
   private func mayAccept(_ task: PerformTask) -> Bool { lifecycle.takesWork && task.state == .pending }
 
   /// Under the lock.
-  private func refuse(_ task: PerformTask) -> ThreadError {
+  private func reject(_ task: PerformTask) -> ThreadError {
     guard task.state == .pending else { return .cancelled }
-    report.refused += 1
+    report.rejected += 1
     return lifecycle.state == .finished ? .finished(thread: thread.label) : .stopping(thread: thread.label)
   }
 

@@ -71,7 +71,7 @@ extension ResidentThread {
     /// Work that was dropped because the thread had ended.
     public var dropped = 0
     /// Work that was rejected because the thread was stopping or had ended.
-    public var refused = 0
+    public var rejected = 0
     /// Jobs of actors and tasks that the thread has run; a task or a call of an actor is one or more jobs, split where
     /// it waits.
     public var jobs = 0

@@ -31,8 +31,8 @@ extension Thread {
 
   /// How much the thread is favoured, from 0 to 1; 0.5 is the usual value.
   ///
-  /// It corresponds to a niceness from 19 to −20. Values that the system rejects are in ``ThreadMembers/refusals``. The
-  /// corresponding Foundation property is `threadPriority`.
+  /// It corresponds to a niceness from 19 to −20. Values that the system rejects are in ``ThreadMembers/rejections``.
+  /// The corresponding Foundation property is `threadPriority`.
   public var threadPriority: Double {
     get {
       let niceness = Double(configuration.niceness ?? 0)
@@ -55,9 +55,9 @@ extension Thread {
   @discardableResult
   public class func setThreadPriority(_ priority: Double) -> Bool {
     let thread = current
-    let refusals = thread.refusals.count
+    let rejections = thread.rejections.count
     thread.threadPriority = priority
-    return thread.refusals.count == refusals
+    return thread.rejections.count == rejections
   }
 
   /// Whether the process may have several threads: always, because the system's libraries have threads of their own.

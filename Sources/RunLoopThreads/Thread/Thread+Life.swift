@@ -13,8 +13,8 @@ extension ThreadMembers {
   public func tryStart() throws(ThreadError) {
     let (action, stackSize) = lock.withLock { (lifecycle.start(), settings.configuration.stackSize) }
     switch action {
-    case .refuse(.alreadyStarted): throw .alreadyStarted(thread: label)
-    case .refuse(.cancelled):
+    case .reject(.alreadyStarted): throw .alreadyStarted(thread: label)
+    case .reject(.cancelled):
       finishWithoutThread()
       throw .cancelledBeforeStart(thread: label)
     case .create:

@@ -232,7 +232,7 @@ extension ThreadMembers {
   /// The settings of the thread that the system has rejected, and why.
   ///
   /// A rejected setting leaves the thread as it was. The thread runs all the same.
-  public var refusals: [Thread.Refusal] { lock.withLock { settings.refused } }
+  public var rejections: [Thread.Rejection] { lock.withLock { settings.rejected } }
 
   /// Stack, niceness, processors and timer slack.
   ///

@@ -27,7 +27,7 @@ extension Thread {
   }
 
   /// A setting that the system has rejected, and the error number that it returned.
-  public enum Refusal: Hashable, Sendable {
+  public enum Rejection: Hashable, Sendable {
     /// The name.
     case name(String, Int32)
     /// The niceness; for example with `EPERM` if it needs a privilege.
@@ -37,7 +37,7 @@ extension Thread {
   }
 }
 
-extension Thread.Refusal: CustomStringConvertible {
+extension Thread.Rejection: CustomStringConvertible {
   /// A human-readable description.
   public var description: String {
     switch self {

@@ -29,19 +29,19 @@ struct ThreadLifecycle: Hashable, Sendable {
   enum StartAction: Hashable, Sendable {
     /// Ask the system for a thread.
     case create
-    case refuse(Refusal)
+    case reject(Rejection)
   }
 
-  enum Refusal: Hashable, Sendable {
+  enum Rejection: Hashable, Sendable {
     case alreadyStarted
     case cancelled
   }
 
   mutating func start() -> StartAction {
-    guard phase == .created else { return .refuse(.alreadyStarted) }
+    guard phase == .created else { return .reject(.alreadyStarted) }
     guard !isCancelled else {
       phase = .finished
-      return .refuse(.cancelled)
+      return .reject(.cancelled)
     }
     phase = .starting
     return .create

@@ -12,7 +12,7 @@ struct ThreadSettings {
   private(set) var configuration = Thread.Configuration()
   /// A number that represents the quality of service, for a layer above that knows its names.
   var quality: Int?
-  private(set) var refused: [Thread.Refusal] = []
+  private(set) var rejected: [Thread.Rejection] = []
   /// The kernel's id of the thread while it runs.
   private var runningThread: Int32?
 
@@ -61,7 +61,7 @@ struct ThreadSettings {
       guard bytes.count + character.utf8.count <= 15 else { break }
       bytes += character.utf8
     }
-    if let number = write(bytes, toNameOf: runningThread) { refused.append(.name(name, number)) }
+    if let number = write(bytes, toNameOf: runningThread) { rejected.append(.name(name, number)) }
   }
 
   /// Writes the name where it can be written for any thread of the process.
@@ -78,13 +78,13 @@ struct ThreadSettings {
     if let processors = configuration.processors {
       let numbers = processors.sorted().map { Int32(clamping: $0) }
       let answer = crl_thread_set_affinity(runningThread, numbers, Int32(numbers.count))
-      if answer < 0 { refused.append(.processors(processors, -answer)) }
+      if answer < 0 { rejected.append(.processors(processors, -answer)) }
     }
   }
 
   private mutating func applyNiceness() {
     guard let runningThread, let niceness = configuration.niceness else { return }
     let answer = crl_thread_set_niceness(runningThread, Int32(clamping: niceness))
-    if answer < 0 { refused.append(.niceness(niceness, -answer)) }
+    if answer < 0 { rejected.append(.niceness(niceness, -answer)) }
   }
 }

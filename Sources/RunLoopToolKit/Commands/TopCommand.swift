@@ -97,7 +97,7 @@ package final class Top {
     defer { hold?.release() }
     let process = try watchEnd()
     defer { process?.invalidate() }
-    let timer = Timer(after: .zero, repeating: .milliseconds(100)) { [weak self] _ in
+    let timer = RunLoop.current.schedule(in: .zero, repeating: .milliseconds(100)) { [weak self] _ in
       MainActor.assumeIsolated { self?.look() }
     }
     RunLoop.main.add(timer, forMode: .common)

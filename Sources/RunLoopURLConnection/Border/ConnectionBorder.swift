@@ -66,7 +66,7 @@ class ConnectionBorder: ConnectionDelegate, @unchecked Sendable {
     guard let answer = response.urlResponse, let following = currentRequest.following(next),
       let wanted = willSend(following, after: answer), var request = HTTP.Request(wanted)
     else { return nil }
-    request.maximumBody = next.maximumBody
+    request.maximumBodySize = next.maximumBodySize
     lock.withLock { self.request = wanted }
     return request
   }

@@ -33,7 +33,7 @@ extension HTTP.Error.Code {
     case .connectionLost: .networkConnectionLost
     case .badServerResponse, .resumeMismatch: .badServerResponse
     case .tooManyRedirects: .httpTooManyRedirects
-    case .redirectRefused: .redirectToNonExistentLocation
+    case .redirectRejected: .redirectToNonExistentLocation
     case .untrusted, .pinMismatch: .serverCertificateUntrusted
     case .tlsFailed: .secureConnectionFailed
     case .clientCertificateRequired: .clientCertificateRequired

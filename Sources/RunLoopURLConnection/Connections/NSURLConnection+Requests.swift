@@ -54,7 +54,7 @@ extension NSURLConnection {
 
   private class func collect(_ request: URLRequest, _ done: @escaping @Sendable (CollectedAnswer) -> Void) {
     guard var asked = HTTP.Request(request) else { return done(CollectedAnswer(error: URLError(.badURL))) }
-    asked.maximumBody = 64 * 1024 * 1024
+    asked.maximumBodySize = 64 * 1024 * 1024
     let connection = HTTP.Connection(client, asked, delegate: AnswerCollector(request, done)) {
       $0.idleTimeout = request.idleTimeout
     }

@@ -127,7 +127,7 @@ final class LoopThread: Thread, @unchecked Sendable {
   var runLoop: RunLoop!
   var configuration = ["retries": 3]
   var startError: String?
-  var refusals = 0
+  var rejections = 0
   private let ended = DispatchSemaphore(value: 0)
 
   func tryStart() -> Bool {
@@ -137,7 +137,7 @@ final class LoopThread: Thread, @unchecked Sendable {
 
   func join() -> Int {
     ended.wait()
-    return refusals
+    return rejections
   }
 
   override func main() {

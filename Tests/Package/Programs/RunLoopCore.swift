@@ -9,7 +9,7 @@ import RunLoopCore
   static func main() {
     let loop = RunLoop.current
     DispatchQueue.global().async {
-      loop.perform { Timer(after: .milliseconds(1)) { _ in loop.stop() } }
+      loop.perform { RunLoop.current.schedule(in: .milliseconds(1)) { _ in loop.stop() } }
     }
     // Keeps the mode from being empty until the block has come.
     let anchor = Port()

@@ -7,7 +7,7 @@ import RunLoopTesting
 @main enum Program {
   static func main() throws {
     let callOuts = try VirtualTime.onThisThread { time in
-      let timer = Timer(after: .seconds(30)) { _ in time.log.write("saved") }
+      let timer = RunLoop.current.schedule(in: .seconds(30)) { _ in time.log.write("saved") }
       try time.advance(by: .seconds(60))
       return (time.log.timedCallOuts, timer.isValid)
     }

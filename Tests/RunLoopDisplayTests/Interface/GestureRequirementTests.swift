@@ -71,9 +71,9 @@ struct GestureRequirementTests {
       }
       view.addGestureRecognizer(pan)
       let before = Diagnostic.layout.count
-      _ = Timer(after: .milliseconds(95), on: .main) { _ in stage.log.write("timer") }
+      _ = RunLoop.main.schedule(in: .milliseconds(95)) { _ in stage.log.write("timer") }
       stage.send(.press(0, 0), .drag(3, 0), at: 10)
-      _ = Timer(after: .milliseconds(200), on: .main, block: MainActor.handler { _ in stage.application.terminate() })
+      _ = RunLoop.main.schedule(in: .milliseconds(200), block: MainActor.handler { _ in stage.application.terminate() })
       try stage.application.run()
       #expect(stage.log.text == "timer" && count > Window.layoutRounds && count < 1000, "\(count)")
       #expect(Diagnostic.layout.count > before)

@@ -35,7 +35,7 @@ struct StalledTests {
       let page = Page()
       let application = Application(device: terminal, window: page)
       try application.start()
-      let timer = Timer(after: .seconds(1) / 60, repeating: .seconds(1) / 60, on: .main) { _ in
+      let timer = RunLoop.main.schedule(in: .seconds(1) / 60, repeating: .seconds(1) / 60) { _ in
         MainActor.assumeIsolated {
           page.beats += 1
           page.setNeedsDisplay()

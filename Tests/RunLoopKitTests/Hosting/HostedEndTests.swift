@@ -94,7 +94,7 @@ struct HostedEndTests {
   @Test(
     "a guest, a loop on virtual time and one whose thread has ended are rejected; a loop that serves is no guest",
     .rule(.m7, .m32))
-  func refused() {
+  func rejected() {
     let errors = onNewThread {
       let loop = RunLoop.current
       var errors: [RunLoopError?] = []

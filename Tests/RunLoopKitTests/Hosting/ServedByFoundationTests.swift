@@ -208,7 +208,7 @@ struct ServedByFoundationTests {
   }
 
   @Test("a loop that serves Core Foundation's is not served by it, nor is the common pseudo-mode", .rule(.m28, .m32))
-  func refused() {
+  func rejected() {
     let log = hosted { rig in
       do {
         try rig.loop.servedByCoreFoundation { rig.write("called") }

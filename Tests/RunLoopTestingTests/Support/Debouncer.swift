@@ -13,7 +13,7 @@ final class Debouncer: Sendable {
 
   init(delay: Duration, on loop: RunLoop = .current, action: @escaping @Sendable () -> Void) {
     self.delay = delay
-    timer = Timer(after: delay, repeating: .seconds(1 << 30), on: loop) { timer in
+    timer = loop.schedule(in: delay, repeating: .seconds(1 << 30)) { timer in
       timer.park()
       action()
     }

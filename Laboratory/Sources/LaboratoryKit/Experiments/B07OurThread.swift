@@ -65,17 +65,17 @@ enum OurThread {
       guard let thread = try? ResidentThread(name: "ours") else { continue }
       let ran = Tally()
       let poster = startThread {
-        var refused = 0
+        var rejected = 0
         for _ in 1...100 {
-          do { try thread.perform { ran.add() } } catch { refused += 1 }
+          do { try thread.perform { ran.add() } } catch { rejected += 1 }
         }
-        return refused
+        return rejected
       }
       thread.stop()
-      let refused = poster.result()
+      let rejected = poster.result()
       guard hasEnded(thread.thread, bench) else { continue }
       posted += 100
-      lost += 100 - refused - ran.count
+      lost += 100 - rejected - ran.count
     }
     bench.log.write("ours: \(posted) posted")
     return "\(posted) posted, \(lost) lost"

@@ -58,7 +58,7 @@ struct WhoPosted: Experiment {
         try? port.send(Port.Message(id: 1))
       },
       Case(name: "timer", subject: "a timer, which it adds", required: "block -> timer") { pair, done in
-        Timer(after: .zero, on: pair.loop) { _ in done.set() }
+        pair.loop.schedule(in: .zero) { _ in done.set() }
       },
       Case(
         name: "wait", subject: "work that it waits for, and its way back",
