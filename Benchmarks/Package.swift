@@ -66,10 +66,11 @@ let package = Package(
     .executableTarget(name: "racer-libdispatch", dependencies: ["CRace", "Race"]),
     .executableTarget(name: "racer-concurrency", dependencies: ["CRace", "Race"]),
     .target(name: "CCounts", cSettings: [.define("_GNU_SOURCE")]),
+    .target(name: "Limits"),
     .executableTarget(
       name: "gates",
       dependencies: [
-        "CCounts", .product(name: "RunLoopCore", package: "swift-run-loop"),
+        "CCounts", "Limits", .product(name: "RunLoopCore", package: "swift-run-loop"),
         .product(name: "RunLoopThreads", package: "swift-run-loop"),
         .product(name: "RunLoopTransactions", package: "swift-run-loop"),
         .product(name: "RunLoopDisplay", package: "swift-run-loop"),
@@ -84,10 +85,11 @@ let package = Package(
       ]),
     // One text, with the umbrella and without it.
     .executableTarget(
-      name: "main-gates", dependencies: ["CCounts", .product(name: "RunLoopKit", package: "swift-run-loop")],
+      name: "main-gates", dependencies: ["CCounts", "Limits", .product(name: "RunLoopKit", package: "swift-run-loop")],
       swiftSettings: [.define("UMBRELLA")]),
     .executableTarget(
-      name: "main-gates-core", dependencies: ["CCounts", .product(name: "RunLoopCore", package: "swift-run-loop")]),
+      name: "main-gates-core",
+      dependencies: ["CCounts", "Limits", .product(name: "RunLoopCore", package: "swift-run-loop")]),
     .executableTarget(
       name: "instrument-gates", dependencies: ["CCounts", .product(name: "RunLoopCore", package: "swift-run-loop")]),
     .executableTarget(

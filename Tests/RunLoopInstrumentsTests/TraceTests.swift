@@ -8,7 +8,7 @@ import Testing
 @Suite("runloop trace", .ownThread) struct TraceTests {
   private static let python = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent().appendingPathComponent(".build/perfetto/bin/python3")
-  /// Whether Perfetto's schema is installed, which `.ci/setup` does.
+  /// Whether Perfetto's schema is installed, which `.ci/setup --install` does.
   private static let hasSchema = FileManager.default.isExecutableFile(atPath: python.path)
 
   /// What `Tests/Perfetto/read-trace` prints of a trace, which it reads by Perfetto's own schema.

@@ -6,7 +6,7 @@ import RunLoopDisplayTesting
 /// What a frame costs that is drawn and shown, when frames of its kind were shown before: on the canvas, in the
 /// encoder, and in the terminal of the tests, which keeps their bytes instead of showing them.
 let displayGates: [Gate] = [
-  Gate(name: "frame of text, drawn and shown", count: 1000, allocations: 0, systemCalls: 0) { count, measure in
+  Gate(name: "frame of text, drawn and shown", count: 1000) { count, measure in
     onScreen(count, measure) { canvas, frame in
       canvas.fill(canvas.visibleRect)
       for y in 0..<24 {
@@ -15,14 +15,14 @@ let displayGates: [Gate] = [
       return []
     }
   },
-  Gate(name: "frame of text in any script", count: 1000, allocations: 0, systemCalls: 0) { count, measure in
+  Gate(name: "frame of text in any script", count: 1000) { count, measure in
     onScreen(count, measure) { canvas, frame in
       canvas.fill(canvas.visibleRect, ".")
       for y in 0..<24 { canvas.draw(scripts[(y + frame) % scripts.count], at: Point(x: frame % 3, y: y)) }
       return []
     }
   },
-  Gate(name: "frame that scrolls", count: 1000, allocations: 0, systemCalls: 0) { count, measure in
+  Gate(name: "frame that scrolls", count: 1000) { count, measure in
     let area = Rect(x: 0, y: 0, width: 80, height: 24)
     let hints = [ScrollHint(area: area, rows: 1)]
     onScreen(count, measure) { canvas, frame in
@@ -31,7 +31,7 @@ let displayGates: [Gate] = [
       return hints
     }
   },
-  Gate(name: "frame without a difference", count: 1000, allocations: 0, systemCalls: 0) { count, measure in
+  Gate(name: "frame without a difference", count: 1000) { count, measure in
     onScreen(count, measure) { canvas, _ in
       canvas.fill(canvas.visibleRect, "x")
       return []

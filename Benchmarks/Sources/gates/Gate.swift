@@ -2,16 +2,15 @@
 
 import CCounts
 import Glibc
+import Limits
 
-/// An operation, and what each of it may cost.
+/// An operation that is counted.
+///
+/// What each of it may cost is in `Benchmarks/Limits`.
 struct Gate: Sendable {
   let name: String
   /// How many operations are counted.
   let count: Int
-  /// Allocations, by the thread that makes the operation.
-  let allocations: Int
-  /// System calls, by the thread that makes the operation.
-  let systemCalls: Int
   /// Prepares the operations, calls `measure` with them once, and cleans up.
   let run: @Sendable (_ count: Int, _ measure: Measure) -> Void
 }
@@ -52,12 +51,17 @@ func gates() {
     fflush(nil)
     _exit(0)
   }
-  let chosen = arguments.count > 1 ? all.filter { $0.name == arguments[1] } : all
+  let writes = arguments.dropFirst().first == "--write-limits"
+  let limits = Limits(of: "gates", writes: writes)
+  let chosen = arguments.count > 1 && !writes ? all.filter { $0.name == arguments[1] } : all
   guard !chosen.isEmpty else { fail("there is no gate of that name; there are: \(all.map(\.name))") }
   print(pad("", 44), pad("allocations", 16), "system calls")
   var failures = 0
-  for gate in chosen where !check(gate) { failures += 1 }
-  if arguments.count == 1 { failures += checkRatios() }
+  for gate in chosen where !check(gate, limits) { failures += 1 }
+  if chosen.count == all.count {
+    failures += checkRatios(limits)
+    limits.finish()
+  }
   if failures > 0 { fail("\(failures) operations cost more than they may") }
 }
 
@@ -66,7 +70,7 @@ func pad(_ text: String, _ width: Int) -> String {
 }
 
 /// Runs one gate; false if it costs too much.
-private func check(_ gate: Gate) -> Bool {
+private func check(_ gate: Gate, _ limits: Limits) -> Bool {
   var output = [CChar](repeating: 0, count: 256)
   var status: Int32 = 0
   var words: [UnsafeMutablePointer<CChar>?] = []
@@ -79,17 +83,20 @@ private func check(_ gate: Gate) -> Bool {
   guard status == 0, let allocations = Int(said.split(separator: "\n").last ?? "") else {
     fail("\(gate.name): ended with \(status) and said \"\(said)\"")
   }
-  let isGood = allocations <= gate.allocations * gate.count && calls <= gate.systemCalls * gate.count
-  print(
-    pad(gate.name, 44), pad(each(allocations, gate.count, gate.allocations), 16),
-    each(calls, gate.count, gate.systemCalls), isGood ? "" : "TOO MANY")
+  /// What each operation costs, and what it may.
+  func compare(_ what: String, _ total: Int) -> (value: Double, limit: Double) {
+    let value = Double(total) / Double(gate.count)
+    return (value, limits.limit(gate.name, what, proposal: value.rounded(.up)))
+  }
+  let (made, called) = (compare("allocations", allocations), compare("system calls", calls))
+  let isGood = made.value <= made.limit && called.value <= called.limit
+  print(pad(gate.name, 44), pad(each(made), 16), each(called), isGood ? "" : "TOO MANY")
   return isGood
 }
 
 /// "0.5 of 1": what each operation costs, of what it may.
-private func each(_ total: Int, _ count: Int, _ limit: Int) -> String {
-  let value = Double(total) / Double(count)
-  return (value == value.rounded() ? "\(Int(value))" : "\(value)") + " of \(limit)"
+private func each(_ cost: (value: Double, limit: Double)) -> String {
+  "\(short(cost.value)) of \(short(cost.limit))"
 }
 
 func fail(_ what: String) -> Never {

@@ -7,29 +7,29 @@ import RunLoopThreads
 
 let all: [Gate] =
   [
-    Gate(name: "post", count: 1000, allocations: 0, systemCalls: 0) { count, measure in
+    Gate(name: "post", count: 1000) { count, measure in
       postToHeldLoop(measure) { loop in for _ in 0..<count { loop.perform {} } }
     },
     // One object needs no context: the closure's is the object itself.
-    Gate(name: "post of a closure with an object", count: 1000, allocations: 0, systemCalls: 0) { count, measure in
+    Gate(name: "post of a closure with an object", count: 1000) { count, measure in
       let object = Object()
       postToHeldLoop(measure) { loop in for _ in 0..<count { loop.perform { object.touch() } } }
     },
-    Gate(name: "post of one with an object and a number", count: 1000, allocations: 1, systemCalls: 0) {
+    Gate(name: "post of one with an object and a number", count: 1000) {
       count, measure in
       let object = Object()
       postToHeldLoop(measure) { loop in for number in 0..<count { loop.perform { object.touch(number) } } }
     },
-    Gate(name: "post for one mode", count: 1000, allocations: 0, systemCalls: 0) { count, measure in
+    Gate(name: "post for one mode", count: 1000) { count, measure in
       let modes: [RunLoop.Mode] = ["gates"]
       postToHeldLoop(measure) { loop in for _ in 0..<count { loop.perform(inModes: modes) {} } }
     },
-    Gate(name: "post for two modes", count: 1000, allocations: 4, systemCalls: 0) { count, measure in
+    Gate(name: "post for two modes", count: 1000) { count, measure in
       postToHeldLoop(measure) { loop in
         for _ in 0..<count { loop.perform(inModes: [.default, .common]) {} }
       }
     },
-    Gate(name: "post to a loop that sleeps", count: 100, allocations: 0, systemCalls: 1) { count, measure in
+    Gate(name: "post to a loop that sleeps", count: 100) { count, measure in
       let (loop, thread) = startLoop()
       let answered = Signal()
       let answer: @Sendable () -> Void = { answered.send() }
@@ -39,7 +39,7 @@ let all: [Gate] =
         answered.wait()
       }
     },
-    Gate(name: "run of a post", count: 1000, allocations: 0, systemCalls: 0) { count, measure in
+    Gate(name: "run of a post", count: 1000) { count, measure in
       onLoop { loop in
         for turn in 0..<5 {
           let isMeasured = turn == 4
@@ -51,13 +51,13 @@ let all: [Gate] =
         }
       }
     },
-    Gate(name: "pass that performs a source", count: 1000, allocations: 0, systemCalls: 0) { count, measure in
+    Gate(name: "pass that performs a source", count: 1000) { count, measure in
       makePasses(count, measure, observed: false)
     },
-    Gate(name: "pass with six observers", count: 1000, allocations: 0, systemCalls: 0) { count, measure in
+    Gate(name: "pass with six observers", count: 1000) { count, measure in
       makePasses(count, measure, observed: true)
     },
-    Gate(name: "pass that serves a descriptor", count: 1000, allocations: 0, systemCalls: 1) { count, measure in
+    Gate(name: "pass that serves a descriptor", count: 1000) { count, measure in
       onLoop { loop in
         let turns = Turns(count, measure) { loop.stop() }
         // The end of a pipe that nobody writes to any more is ready for good.
@@ -66,7 +66,7 @@ let all: [Gate] =
         loop.runUntilStopped()
       }
     },
-    Gate(name: "new timer, added and cancelled", count: 1000, allocations: 1, systemCalls: 0) { count, measure in
+    Gate(name: "new timer, added and cancelled", count: 1000) { count, measure in
       withTimers { loop, timers, base in
         measure {
           for index in 0..<count {
@@ -77,7 +77,7 @@ let all: [Gate] =
         }
       }
     },
-    Gate(name: "move of a timer's date", count: 1000, allocations: 0, systemCalls: 0) { count, measure in
+    Gate(name: "move of a timer's date", count: 1000) { count, measure in
       withTimers { _, timers, base in
         measure {
           for index in 0..<count {
@@ -86,7 +86,7 @@ let all: [Gate] =
         }
       }
     },
-    Gate(name: "fire of a repeating timer", count: 200, allocations: 0, systemCalls: 1) { count, measure in
+    Gate(name: "fire of a repeating timer", count: 200) { count, measure in
       onLoop { loop in
         let turns = Turns(count, measure) { loop.stop() }
         loop.add(Timer(deadline: loop.now, interval: .microseconds(500)) { _ in turns.next() }, forMode: .default)
@@ -94,7 +94,7 @@ let all: [Gate] =
       }
     },
     // In its third mode too: it leaves and enters all of their heaps.
-    Gate(name: "fire of a timer in three modes", count: 200, allocations: 0, systemCalls: 1) { count, measure in
+    Gate(name: "fire of a timer in three modes", count: 200) { count, measure in
       onLoop { loop in
         let turns = Turns(count, measure) { loop.stop() }
         let timer = Timer(deadline: loop.now, interval: .microseconds(500), tolerance: .microseconds(100)) { _ in
@@ -104,7 +104,7 @@ let all: [Gate] =
         loop.runUntilStopped()
       }
     },
-    Gate(name: "call between actors on one thread", count: 1000, allocations: 0, systemCalls: 0) { count, measure in
+    Gate(name: "call between actors on one thread", count: 1000) { count, measure in
       let thread = residentThread()
       let (left, right) = (Pinned(thread), Pinned(thread))
       onTask {
@@ -112,7 +112,7 @@ let all: [Gate] =
         await left.call(right, count, measure)
       }
     },
-    Gate(name: "job of a task on the thread", count: 1000, allocations: 1, systemCalls: 0) { count, measure in
+    Gate(name: "job of a task on the thread", count: 1000) { count, measure in
       let thread = residentThread()
       onTask {
         await Task(executorPreference: thread) {

@@ -8,7 +8,7 @@ import RunLoopDisplayTesting
 ///
 /// The system calls are those of the main loop's pass, which is woken and looks at its descriptors.
 let interfaceGates: [Gate] = [
-  Gate(name: "frame in which ten labels change", count: 1000, allocations: 0, systemCalls: 2) { count, measure in
+  Gate(name: "frame in which ten labels change", count: 1000) { count, measure in
     MainActor.assumeIsolated {
       let window = Window()
       let labels = (0..<10).map { Label("text", frame: Rect(x: 0, y: 2 * $0, width: 40, height: 1)) }
@@ -20,7 +20,7 @@ let interfaceGates: [Gate] = [
       }
     }
   },
-  Gate(name: "frame in which a list scrolls by three rows", count: 1000, allocations: 0, systemCalls: 2) {
+  Gate(name: "frame in which a list scrolls by three rows", count: 1000) {
     count, measure in
     MainActor.assumeIsolated {
       let window = Window()
@@ -37,7 +37,7 @@ let interfaceGates: [Gate] = [
       makeFrames(count, measure, window) { list.contentOffset.y += 3 }
     }
   },
-  Gate(name: "frame in which the layout of ten views changes", count: 1000, allocations: 0, systemCalls: 2) {
+  Gate(name: "frame in which the layout of ten views changes", count: 1000) {
     count, measure in
     MainActor.assumeIsolated {
       let window = Row()

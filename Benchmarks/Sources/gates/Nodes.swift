@@ -6,7 +6,7 @@ import RunLoopTransactions
 
 /// What a frame costs the main thread when nodes are on the screen.
 let nodeGates: [Gate] = [
-  Gate(name: "frame beside a list of nodes", count: 1000, allocations: 0, systemCalls: 2) { count, measure in
+  Gate(name: "frame beside a list of nodes", count: 1000) { count, measure in
     MainActor.assumeIsolated {
       let window = Window()
       let label = Label("text", frame: Rect(x: 0, y: 0, width: 40, height: 1))
@@ -22,7 +22,7 @@ let nodeGates: [Gate] = [
       }
     }
   },
-  Gate(name: "frame in which ten nodes move", count: 1000, allocations: 0, systemCalls: 2) { count, measure in
+  Gate(name: "frame in which ten nodes move", count: 1000) { count, measure in
     MainActor.assumeIsolated {
       let window = Window()
       let nodes = (0..<10).map {

@@ -8,7 +8,7 @@ final class Turned: Sendable {}
 
 /// What a turn of a loop costs that has a pool, a pipeline or a queue, and uses it.
 let transactionGates: [Gate] = [
-  Gate(name: "turn that marks and commits", count: 1000, allocations: 0, systemCalls: 0) { count, measure in
+  Gate(name: "turn that marks and commits", count: 1000) { count, measure in
     onLoop { loop in
       let pipeline = CommitPipeline(loop: loop, frameInterval: .zero)
       pipeline.add(.init(name: "commit") {})
@@ -16,7 +16,7 @@ let transactionGates: [Gate] = [
     }
   },
   // Ten changes, which are one commit.
-  Gate(name: "turn with ten marks and five stages", count: 1000, allocations: 0, systemCalls: 0) { count, measure in
+  Gate(name: "turn with ten marks and five stages", count: 1000) { count, measure in
     onLoop { loop in
       let pipeline = CommitPipeline(loop: loop, frameInterval: .zero)
       for order in [
@@ -27,14 +27,14 @@ let transactionGates: [Gate] = [
       makeTurns(count, measure, loop) { for _ in 0..<10 { pipeline.setNeedsCommit() } }
     }
   },
-  Gate(name: "turn with a pool that keeps ten objects", count: 1000, allocations: 0, systemCalls: 0) { count, measure in
+  Gate(name: "turn with a pool that keeps ten objects", count: 1000) { count, measure in
     onLoop { loop in
       TurnPool.install(in: loop)
       let object = Turned()
       makeTurns(count, measure, loop) { for _ in 0..<10 { TurnPool.current?.keep(object) } }
     }
   },
-  Gate(name: "turn that consumes an element of a queue", count: 1000, allocations: 0, systemCalls: 0) {
+  Gate(name: "turn that consumes an element of a queue", count: 1000) {
     count, measure in
     onLoop { loop in
       let queue = RunLoopQueue<Int>(loop: loop, unique: false) { _, _ in }

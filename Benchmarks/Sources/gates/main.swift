@@ -5,5 +5,6 @@
 //
 //     gates           all of them
 //     gates NAME      one
+//     gates --write-limits    makes what it counts the limits of this toolchain, in Benchmarks/Limits
 
 gates()
