@@ -155,7 +155,7 @@ MUTANTS = (
     Mutant(
         "handOffsAreBlocks",
         (before(CORE + "RunLoop/RunLoop+HandOffs.swift",
-                "    guard !modes.isEmpty else { return refuse(.noMode) }\n    noteHandOffPlace()",
+                "    guard !modes.isEmpty else { return reject(.noMode) }\n    noteHandOffPlace()",
                 "    if MUTANT { return perform(inModes: modes, block: block) }"),),
         "A9 B2 D14 E7"),
     Mutant(

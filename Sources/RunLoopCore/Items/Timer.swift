@@ -59,8 +59,8 @@ public final class Timer: @unchecked Sendable, Hashable {
   }
 
   init(
-    tick: Tick, wallDate: Double? = nil, interval: Int64, timeInterval: Double? = nil, tolerance: Int64,
-    block: @escaping @Sendable (Timer) -> Void
+    tick: Tick, by loop: RunLoop? = nil, wallDate: Double? = nil, interval: Int64, timeInterval: Double? = nil,
+    tolerance: Int64, block: @escaping @Sendable (Timer) -> Void
   ) {
     self.interval = interval
     self.tick = tick
@@ -68,7 +68,7 @@ public final class Timer: @unchecked Sendable, Hashable {
     // Who makes a timer mostly adds it to the loop of his own thread. The timer holds that loop's object until it is
     // added to another or goes.
     homeAddress = Atomic(RunLoop.retainedCurrentAddress())
-    let now = RunLoop.currentNow(unlessAheadOf: tick)
+    let now = loop?.now(unlessAheadOf: tick) ?? RunLoop.currentNow(unlessAheadOf: tick)
     if tick < now {
       self.tick = now
       slots.makeRare().setTick = tick

@@ -31,7 +31,7 @@ extension RunLoop {
   ) -> Timer {
     let origin = Origin(site: crl_call_site())
     let timer = Timer(
-      tick: tickNow + Int64(saturating: delay), interval: Timer.usableInterval(interval),
+      tick: tickNow + Int64(saturating: delay), by: self, interval: Timer.usableInterval(interval),
       tolerance: Int64(saturating: tolerance), block: block)
     if !add(timer, forMode: mode, from: origin) { timer.invalidate() }
     return timer
