@@ -10,6 +10,7 @@
 import Glibc
 import RunLoopCore
 import RunLoopSockets
+import RunLoopSystemEvents
 
 func supervise(_ commands: [String]) throws {
   let programs = commands.map { Supervisor.Program(name: $0, arguments: ["/bin/sh", "-c", "exec \($0)"]) }

@@ -61,7 +61,7 @@ extension MessagePort {
     ///     meanwhile; a task waits with
     ///     ``connection(to:waitingFor:directory:maximumMessageSize:connectTimeout:accepts:undelivered:)``.
     ///   - directory: Where the names are.
-    ///   - messageSizeLimit: The longest message to send and the longest reply to take, in bytes.
+    ///   - maximumMessageSize: The longest message to send and the longest reply to take, in bytes.
     ///   - connectTimeout: How long to wait if the receiver has no room for one more connection now. Zero means not at
     ///     all.
     ///   - accepts: Whether to talk to the process that has the name; only to the same user's by default.

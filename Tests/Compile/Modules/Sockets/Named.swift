@@ -3,9 +3,9 @@
 import Foundation
 import RunLoopKit
 import Socket
-import class Socket.Socket
+import class Socket.MainLoop
 
-func connect() -> (Socket, Address) {
+func connect() -> (MainLoop, Address) {
   RunLoop.main.perform {}
-  return (Socket(), Address())
+  return (MainLoop(), Address())
 }
