@@ -163,8 +163,8 @@ let package = Package(
     .executableTarget(
       name: "kept-victim",
       dependencies: [
-        "RunLoopCore", "RunLoopInstruments", "RunLoopMessages", "RunLoopSockets", "RunLoopSystemEvents",
-        "RunLoopThreads", "TestSupport",
+        "RunLoopCore", "RunLoopInstruments", "RunLoopSockets", "RunLoopSystemEvents", "RunLoopThreads",
+        "TestSupport",
       ],
       path: "Tests/KeptVictim", swiftSettings: swiftSettings),
     // Is called by each layer, and killed.
@@ -172,7 +172,7 @@ let package = Package(
       name: "named-victim",
       dependencies: [
         "RunLoopCore", "RunLoopDisplay", "RunLoopDisplayTesting", "RunLoopFoundation", "RunLoopKit",
-        "RunLoopHTTP", "RunLoopMessages", "RunLoopSockets", "RunLoopSystemEvents", "RunLoopThreads",
+        "RunLoopHTTP", "RunLoopInstruments", "RunLoopMessages", "RunLoopSockets", "RunLoopThreads",
         "RunLoopTransactions", "RunLoopURLConnection", "TestSupport",
       ],
       path: "Tests/NamedVictim", swiftSettings: swiftSettings),
@@ -227,14 +227,15 @@ let package = Package(
     .testTarget(
       name: "RunLoopHTTPTests",
       dependencies: [
-        "RunLoopHTTP", "RunLoopCore", "RunLoopSockets", "RunLoopTesting", "RunLoopThreads", "TestSupport",
+        "CLibCurl", "RunLoopHTTP", "RunLoopCore", "RunLoopSockets", "RunLoopSystemEvents", "RunLoopTesting",
+        "RunLoopThreads", "TestSupport",
       ],
       swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopURLConnectionTests",
       dependencies: [
-        "RunLoopURLConnection", "RunLoopCore", "RunLoopHTTP", "RunLoopSockets", "RunLoopThreads",
-        "TestSupport",
+        "RunLoopURLConnection", "RunLoopCore", "RunLoopHTTP", "RunLoopSockets", "RunLoopSystemEvents",
+        "RunLoopThreads", "TestSupport",
       ],
       swiftSettings: swiftSettings),
     .testTarget(

@@ -52,7 +52,7 @@ extension HTTP.Error.Code {
   /// There were more redirects than the configuration allows.
   public static let tooManyRedirects = Self("tooManyRedirects")
   /// A redirect leads to a scheme that is not followed, or the program rejected it.
-  public static let redirectRejected = Self("redirectRefused")
+  public static let redirectRejected = Self("redirectRejected")
   /// The server's certificate is not trusted.
   public static let untrusted = Self("untrusted")
   /// The encrypted connection could not be made.

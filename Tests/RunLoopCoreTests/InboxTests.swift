@@ -33,7 +33,7 @@ struct InboxTests {
     let inbox = Inbox()
     let reader = Reader()
     #expect(reader.post(1, of: 0, to: inbox))
-    inbox.refuseAll()
+    inbox.rejectAll()
     #expect(!reader.post(2, of: 0, to: inbox))
     #expect(reader.take(from: inbox) == [1])
     #expect(reader.take(from: inbox) == [])
@@ -44,7 +44,7 @@ struct InboxTests {
   func rejected() {
     let log = Log()
     let inbox = Inbox()
-    inbox.refuseAll()
+    inbox.rejectAll()
     let isTaken = { [token = Token(log)] in inbox.append(inDefaultMode: Block { token.touch() }) }()
     #expect(!isTaken)
     #expect(log.text == "released")
@@ -91,7 +91,7 @@ struct InboxTests {
       }
       var seen = 0
       while seen < 100 { seen += reader.take(from: inbox).count }
-      inbox.refuseAll()
+      inbox.rejectAll()
       seen += reader.take(from: inbox).count
       #expect(threads.map { $0.result() }.reduce(0, +) == seen)
     }

@@ -125,7 +125,7 @@ import Testing
     } _: { client in
       #expect(await end(client, HTTP.Request(server.url("/circle"))) == "tooManyRedirects")
       #expect(server.requests.value.count == 6)
-      #expect(await end(client, HTTP.Request(server.url("/file"))) == "redirectRefused")
+      #expect(await end(client, HTTP.Request(server.url("/file"))) == "redirectRejected")
       let secret = HTTP.Headers([.init("Authorization", "secret")])
       #expect(await end(client, HTTP.Request(server.url("/other"), headers: secret)) == "200 none")
       #expect(await end(client, HTTP.Request(server.url("/here"), headers: secret)) == "200 GET /body 0 secret")

@@ -60,7 +60,10 @@ package enum SourceRig {
 }
 
 extension RunLoop {
-  /// Runs until something is so; it is a mistake of the test if nothing comes any more.
+  /// Runs until something is so.
+  ///
+  /// If nothing comes any more, the process ends: this target does not link the testing library, and a test that went
+  /// on would wait for ever.
   package func run(
     _ mode: Mode = .default, until isDone: () -> Bool, file: StaticString = #fileID, line: UInt = #line
   ) {

@@ -167,7 +167,7 @@ final class Inbox: @unchecked Sendable {
   var lastSequence: UInt64 { lock.withLock { arrivals.lastSequence } }
 
   /// Rejects everything that arrives from now on.
-  func refuseAll() {
+  func rejectAll() {
     lock.withLock { isClosed = true }
   }
 

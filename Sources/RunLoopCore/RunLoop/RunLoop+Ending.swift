@@ -56,7 +56,7 @@ extension RunLoop {
   /// - Parameter takeJob: Takes a job. A job is never dropped, because a task that waits for it would wait forever. By
   ///   default it runs here.
   package func discardRemainingBlocks(_ takeJob: (LoopJob) -> Void = { $0.runner.run($0) }) {
-    inbox.refuseAll()
+    inbox.rejectAll()
     var remaining: [BlockQueue.Work] = []
     while let work = takeFirstRemaining(through: .max) { remaining.append(work) }
     let jobs = remaining.compactMap { if case .job(let job) = $0 { job } else { nil } }

@@ -51,7 +51,7 @@ package final class LoopPromise: @unchecked Sendable {
     lock.unlock()
     if onThread {
       RunLoop.detachCurrent()
-      RunLoop.refuseCurrent()
+      RunLoop.rejectCurrent()
       crl_promise_slot_set(nil)
     }
     if let made, !made.hasEnded { made.endWithThread() }

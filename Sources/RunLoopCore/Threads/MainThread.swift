@@ -19,7 +19,7 @@ extension RunLoop {
   private static func endMain() {
     detachCurrent()
     mainIfMade?.endWithThread()
-    refuseCurrent()
+    rejectCurrent()
   }
 
   /// Ends the loop; the main loop only once, even if its thread is leaving while another thread makes it.

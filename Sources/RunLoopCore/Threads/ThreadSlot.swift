@@ -143,7 +143,7 @@ extension RunLoop {
   }
 
   /// Makes sure that a thread that has no loop gets none any more.
-  static func refuseCurrent() {
+  static func rejectCurrent() {
     if crl_thread_slot_get() == nil { crl_thread_slot_set(endedMark) }
   }
 

@@ -60,7 +60,7 @@ final class NotificationHub: DeferredWork, @unchecked Sendable {
   /// Counts what another thread has asked for, and reports the first time.
   ///
   /// Any thread.
-  func refuseForeignThread(_ request: String) {
+  func rejectForeignThread(_ request: String) {
     loop.countRejection()
     Diagnostic.foreignQueue.report(
       "\(request) of the notification queue of \(loop.threadDescription) was called by \(RunLoop.callingThreadDescription) and "

@@ -100,7 +100,7 @@ open class NotificationQueue: NSObject, @unchecked Sendable {
   ) {
     let site = crl_call_site()
     let claim = outlet.claim()
-    if case .foreign(let hub) = claim { return hub.refuseForeignThread("enqueue") }
+    if case .foreign(let hub) = claim { return hub.rejectForeignThread("enqueue") }
     if !coalesceMask.isEmpty { dequeueNotifications(matching: notification, coalesceMask: coalesceMask) }
     let modes = modes.flatMap { $0.isEmpty ? nil : $0 } ?? [.default]
     if postingStyle == .now {
@@ -130,7 +130,7 @@ open class NotificationQueue: NSObject, @unchecked Sendable {
   open func dequeueNotifications(matching notification: Notification, coalesceMask: NotificationCoalescing) {
     switch outlet.claim() {
     case .own(let hub): hub.dequeue(from: outlet, matching: notification, coalesceMask)
-    case .foreign(let hub): hub.refuseForeignThread("dequeueNotifications")
+    case .foreign(let hub): hub.rejectForeignThread("dequeueNotifications")
     case .ended: break
     }
   }

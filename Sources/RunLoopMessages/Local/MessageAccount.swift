@@ -76,7 +76,7 @@ final class MessageAccount: @unchecked Sendable {
   }
 
   /// Whether as many refused connections are charged as may be.
-  var isFullOfRefused: Bool { lock.withLock { used.rejected >= limit.rejected } }
+  var isFullOfRejected: Bool { lock.withLock { used.rejected >= limit.rejected } }
 
   /// Counts; of the account of all.
   @inline(__always)

@@ -53,7 +53,7 @@ extension MessagePort {
     /// An eighth of them, rounded down, are for connections that are rejected with descriptors in them, until they are
     /// closed.
     public var descriptors = 64 { didSet { descriptors = max(1, descriptors) } }
-    /// How many of the descriptors are refused connections.
+    /// How many of the descriptors are rejected connections.
     var rejected: Int { descriptors / 8 }
     /// Whether messages may bring descriptors; by default not: a connection on which one does is ended.
     public var takesDescriptors = false

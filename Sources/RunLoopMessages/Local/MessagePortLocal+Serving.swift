@@ -83,12 +83,12 @@ extension MessagePort.Local {
     for account in lock.withLock({ Array(users.values) }) { account.noteReading() }
     if lock.withLock({ spare == nil }) { makeSpare() }
     // Nobody can be rejected whose connection could not be closed at once.
-    guard !lock.withLock({ users.values.contains(where: \.isFullOfRefused) }) else { return postpone() }
+    guard !lock.withLock({ users.values.contains(where: \.isFullOfRejected) }) else { return postpone() }
     // Not without end, however many come.
     for _ in 0..<16 {
       switch takeConnection(name.listener) {
       case .taken:
-        guard lock.withLock({ users.values.contains(where: \.isFullOfRefused) }) else { continue }
+        guard lock.withLock({ users.values.contains(where: \.isFullOfRejected) }) else { continue }
         return postpone()
       case .none: break
       // The listener stays as it is, or it would wake the loop forever.
@@ -145,7 +145,7 @@ extension MessagePort.Local {
       default: break
       }
       account.change { $0.rejectedConnections += 1 }
-      return [EMFILE, ENFILE].contains(error.number) && refuseConnection(listener) ? .none : .exhausted
+      return [EMFILE, ENFILE].contains(error.number) && rejectConnection(listener) ? .none : .exhausted
     }
   }
 
@@ -245,7 +245,7 @@ extension MessagePort.Local {
   }
 
   /// Takes a connection only to end it: else it would wake the loop forever; false: there is no descriptor for that.
-  private func refuseConnection(_ listener: MessagePort.Descriptor) -> Bool {
+  private func rejectConnection(_ listener: MessagePort.Descriptor) -> Bool {
     guard let spare = lock.withLock({ self.spare.take() }) else { return false }
     // The number is free for a moment.
     spare.close()

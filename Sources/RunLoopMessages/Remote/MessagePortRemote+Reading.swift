@@ -76,9 +76,9 @@ extension MessagePort.Remote {
     case .ended:
       finish(.peerClosed, isCallOut: isCallOut)
       return false
-    case .malformed, .left: return refuseMalformed(isCallOut)
+    case .malformed, .left: return rejectMalformed(isCallOut)
     case .rejected(let frame, let reason):
-      guard frame.kind == .reply else { return refuseMalformed(isCallOut) }
+      guard frame.kind == .reply else { return rejectMalformed(isCallOut) }
       complete(
         frame.token,
         .failure(reason == .tooLarge ? .messageTooLarge(frame.length, limit: maximumMessageSize) : .rejected(reason)))
@@ -89,13 +89,13 @@ extension MessagePort.Remote {
       case .noReply: complete(frame.token, .success(nil))
       case .confirmation: confirm(upTo: frame.token)
       case .rejection: return takeRejection(frame.token, MessagePort.Rejection(rawValue: frame.id) ?? .other, isCallOut)
-      case .request, .oneWay: return refuseMalformed(isCallOut)
+      case .request, .oneWay: return rejectMalformed(isCallOut)
       }
     }
     return true
   }
 
-  private func refuseMalformed(_ isCallOut: Bool) -> Bool {
+  private func rejectMalformed(_ isCallOut: Bool) -> Bool {
     lock.withLock { state.statistics.malformed += 1 }
     finish(.peerMalformed, isCallOut: isCallOut)
     return false

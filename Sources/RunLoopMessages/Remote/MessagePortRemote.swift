@@ -139,7 +139,7 @@ extension MessagePort {
       public internal(set) var undelivered = 0
       /// The replies that somebody waited for.
       public internal(set) var replies = 0
-      /// The replies and refusals that nobody waited for any more.
+      /// Replies and rejections that arrived after no caller waited for them.
       public internal(set) var lateReplies = 0
       /// The packets that broke the protocol.
       public internal(set) var malformed = 0

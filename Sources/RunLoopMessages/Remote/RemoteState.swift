@@ -15,7 +15,7 @@ struct RemoteState {
   var unconfirmed = UnconfirmedMessages()
   /// Whether messages were reported when the port ended.
   var hasLostMessages = false
-  /// The refused messages that are to be reported, and whether a thread is reporting one.
+  /// The rejected messages that are to be reported, and whether a thread is reporting one.
   var rejected: [MessagePort.Undelivered] = []
   var isReporting = false
   /// Whether a thread reads the socket; there is one at a time.

@@ -12,10 +12,10 @@
 /// | 5 | the ``Kind`` |
 /// | 6 | 1: the payload lies in memory that comes as the first descriptor, and not in the packet |
 /// | 7 | zero |
-/// | 8..<12 | the sender's id of the message, the reason of a refusal, or the ``time(of:)`` at which an answer is sent |
+/// | 8..<12 | the sender's id of the message, the reason of a rejection, or the ``time(of:)`` at which an answer is sent |
 /// | 12..<14 | how many descriptors the message has, without the payload's memory |
 /// | 14..<16 | zero |
-/// | 16..<24 | the token, which a reply, a refusal and a confirmation return |
+/// | 16..<24 | the token, which a reply, a rejection and a confirmation return |
 /// | 24..<32 | the length of the payload |
 struct MessageFrame: Hashable, Sendable {
   /// What a packet is.

@@ -67,7 +67,7 @@ extension DatagramSocket {
 }
 
 extension DatagramSocket: TaskItem {
-  static func error(_ rejection: WaitRefusal) -> any Error {
+  static func error(_ rejection: WaitRejection) -> any Error {
     switch rejection {
     case .busy: DatagramError.busy
     case .loopsHaveEnded: DatagramError.loop(.loopHasEnded)

@@ -48,7 +48,7 @@ struct TaskWait<Value: Sendable> {
 }
 
 /// Why a task cannot wait.
-enum WaitRefusal {
+enum WaitRejection {
   /// Another waits for the same.
   case busy
   /// The threads of all loops that the item is in have ended.
@@ -63,7 +63,7 @@ protocol TaskItem: RegisteredItem {
   var lastWait: UInt64 { get set }
 
   /// A refusal in the item's own words.
-  static func error(_ rejection: WaitRefusal) -> any Error
+  static func error(_ rejection: WaitRejection) -> any Error
 
   /// Ends all waits; each is to be called with an error, without the lock.
   ///

@@ -39,7 +39,7 @@ extension ListeningSocket {
 }
 
 extension ListeningSocket: TaskItem {
-  static func error(_ rejection: WaitRefusal) -> any Error { Socket.error(rejection) }
+  static func error(_ rejection: WaitRejection) -> any Error { Socket.error(rejection) }
 
   func takeWaits() -> [(any Error) -> Void] { [acceptor.takeFailing()].compactMap { $0 } }
 }

@@ -73,7 +73,7 @@ extension Socket {
 }
 
 extension Socket: TaskItem {
-  static func error(_ rejection: WaitRefusal) -> any Error {
+  static func error(_ rejection: WaitRejection) -> any Error {
     switch rejection {
     case .busy: SocketError.busy
     case .loopsHaveEnded: SocketError.loop(.loopHasEnded)

@@ -4,11 +4,11 @@ import CRunLoopSystem
 import RunLoopLibC
 package import RunLoopCore
 
-/// A directory in which nobody can put something in the place of what this user has there.
+/// A directory whose entries no other user can replace.
 ///
 /// What is checked is what is used: each directory is opened in the one above it, checked through its descriptor, and
-/// the names in the last are looked up in that descriptor. Whoever swaps a directory meanwhile swaps one that nobody
-/// uses any more.
+/// the names in the last are looked up in that descriptor. Replacing a directory in between has no effect: its
+/// descriptor is already open.
 package struct CheckedDirectory: Sendable {
   package let path: String
   /// Whether other users may pass it.

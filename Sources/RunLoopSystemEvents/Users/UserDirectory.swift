@@ -8,8 +8,9 @@ import RunLoopLibC
 package enum UserDirectory {
   /// The path of the user's own: in the directory that the system has made for the user or the service, or in `/tmp`.
   ///
-  /// A program that runs with more rights than the user who started it does not ask the environment. Complexity: O(*n*)
-  /// in the entries of `/tmp` if this user has no directory there yet; otherwise constant.
+  /// A program that runs with more rights than the user who started it does not ask the environment.
+  ///
+  /// - Complexity: O(*n*) in the entries of `/tmp` if this user has no directory there yet; otherwise constant.
   package static var path: String {
     for name in ["XDG_RUNTIME_DIR", "RUNTIME_DIRECTORY"] {
       guard let value = Environment.value(name) else { continue }

@@ -3,7 +3,7 @@
 import CRunLoopSystem
 import RunLoopLibC
 
-/// What a number of a user says.
+/// Tests of a user id.
 package enum UserID {
   /// Whether it is the calling process's effective user.
   ///
