@@ -58,7 +58,7 @@ let package = Package(
     .executableTarget(
       name: "http-scenario", dependencies: ["CDigest", core, http, threads], swiftSettings: swiftSettings),
     // With the compiler's usual settings, as code that is ported has them.
-    .executableTarget(name: "ported-networking", dependencies: [urlConnection]),
+    .executableTarget(name: "ported-networking", dependencies: [sockets, urlConnection]),
     // One text, compiled with Foundation alone and with RunLoopKit beside it.
     .target(name: "DefectsAlone", swiftSettings: swiftSettings),
     .target(

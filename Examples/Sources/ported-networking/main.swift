@@ -9,6 +9,7 @@
 //     swift run --package-path Examples ported-networking
 
 import Foundation
+import RunLoopSockets
 import RunLoopURLConnection
 
 /// AFURLConnectionOperation, as the articles have it.
