@@ -92,7 +92,6 @@ struct HangsCommand: ObservingCommand {
     _ target: TargetProcess, _ faces: FileFaces, _ scout: HangScout, _ interruption: borrowing Interruption,
     _ output: Output
   ) throws(RecordError) -> [HangReport] {
-    let program = ProgramIdentity(process)
     let period = max(1_000_000, min(20_000_000, threshold / 12))
     let end = follows ? Int64.max : crl_monotonic_nanoseconds() + Int64(span * 1e9)
     var ended: [HangReport] = []
@@ -101,8 +100,7 @@ struct HangsCommand: ObservingCommand {
     while true {
       let now = crl_monotonic_nanoseconds()
       if now >= nextQuestion {
-        // A program that another has taken the place of has no loops any more.
-        guard target.isAlive, program.isSame else { break }
+        guard target.isAlive else { break }
         nextQuestion = now + 100_000_000
       }
       do throws(RecordError) { try faces.refresh() } catch {
@@ -199,29 +197,6 @@ enum HangText {
     }
     return text
   }
-}
-
-/// Whether a process is still the program that it was.
-private struct ProgramIdentity {
-  private let process: Int32
-  private let vector: [UInt8]?
-
-  init(_ process: Int32) {
-    self.process = process
-    vector = ProgramIdentity.read(process)
-  }
-
-  // What the kernel gives a program when it begins has addresses that differ each time.
-  private static func read(_ process: Int32) -> [UInt8]? {
-    let descriptor = open("/proc/\(process)/auxv", O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { return nil }
-    defer { close(descriptor) }
-    var bytes = [UInt8](repeating: 0, count: 1024)
-    let count = RunLoopLibC.read(descriptor, &bytes, bytes.count)
-    return count > 0 ? Array(bytes[..<count]) : nil
-  }
-
-  var isSame: Bool { vector == nil || ProgramIdentity.read(process) == vector }
 }
 
 /// Lets a command that is interrupted say what it has seen, and set the level back.

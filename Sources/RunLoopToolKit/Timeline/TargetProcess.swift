@@ -9,6 +9,7 @@ package struct TargetProcess: Sendable {
   package let number: Int32
   package let start: UInt64
   package let user: UInt32
+  private let program: ProgramIdentity
 
   /// Finds a process; throws one sentence if it may not be looked at.
   package init(_ number: Int32) throws(RecordError) {
@@ -18,6 +19,8 @@ package struct TargetProcess: Sendable {
       throw RecordError("there is no process \(number)")
     }
     self.start = start
+    // Before anything is opened or asked for, which the process may answer by becoming another program.
+    program = ProgramIdentity(number)
     // The owner of what /proc shows of a process that is not dumpable is root, whatever the process's user.
     guard let user = TargetProcess.user(of: number) else { throw RecordError("there is no process \(number)") }
     self.user = user
@@ -56,8 +59,8 @@ package struct TargetProcess: Sendable {
     return ["T", "t"].contains(text[text.index(after: end)...].split(separator: " ").first)
   }
 
-  /// Whether it still runs.
-  package var isAlive: Bool { TargetProcess.start(of: number) == start }
+  /// Whether it still runs, as the program that was found: one that has taken its place has none of its loops.
+  package var isAlive: Bool { TargetProcess.start(of: number) == start && program.isSame }
 
   private func environment(_ name: String) -> String? {
     guard let text = readWhole("/proc/\(number)/environ") else { return nil }
