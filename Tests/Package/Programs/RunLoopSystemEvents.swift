@@ -11,9 +11,10 @@ import RunLoopSystemEvents
     let source = try SignalSource(signal: SIGUSR1) { source, event in
       print("RunLoopSystemEvents: \(event.count) signal")
       source.invalidate()
+      loop.stop()
     }
     try loop.add(source, forMode: .default)
     kill(getpid(), SIGUSR1)
-    exit(loop.run(mode: .default, for: .seconds(60)) == .finished ? 0 : 1)
+    exit(loop.run(mode: .default, for: .seconds(60)) == .stopped ? 0 : 1)
   }
 }
