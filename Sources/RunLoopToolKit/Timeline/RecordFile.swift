@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import CRunLoopRecorder
+import CRunLoopSystem
 import CRunLoopTools
 import RunLoopLibC
 
