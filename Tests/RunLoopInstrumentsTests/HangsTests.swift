@@ -192,6 +192,17 @@ import Testing
     let session = runloop("hangs", "\(victim.number)", "--for", "300", "--json")
     #expect(session.status == 0)
     #expect(try hangs(session).isEmpty)
+    // Its file is still there. No command may show those loops, or say of them that all is well.
+    let commands = [
+      ["ps"], ["hangs", "--for", "1"], ["why-alive"], ["dump"],
+      ["trace", "--for", "0.1", "--output", "/tmp/never.html"],
+    ]
+    for arguments in commands {
+      let late = runloop([arguments[0], "\(victim.number)"] + arguments.dropFirst())
+      #expect(late.status == 1, "\(arguments)")
+      #expect(late.complaints.count == 1 && late.complaints[0].contains("has executed another program"), "\(arguments)")
+      #expect(late.output.isEmpty, "\(arguments)")
+    }
   }
 
   @Test("with --follow a hang is a line when it ends")

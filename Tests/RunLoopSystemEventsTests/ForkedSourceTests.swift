@@ -19,7 +19,7 @@ struct ForkedSourceTests {
           let heard = Notes<Int>()
           let source = try SignalSource(signal: SIGUSR1) { _, event in heard.add(event.count) }
           try loop.add(source, forMode: .default)
-          // It has come, and is told by the parent's loop alone.
+          // The signal is pending; only the parent's loop may report it.
           kill(getpid(), SIGUSR1)
           let code = inForkedChild {
             guard !source.isValid, (try? RunLoop.current.add(source, forMode: .default)) == nil

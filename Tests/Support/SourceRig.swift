@@ -62,8 +62,8 @@ package enum SourceRig {
 extension RunLoop {
   /// Runs until something is so.
   ///
-  /// If nothing comes any more, the process ends: this target does not link the testing library, and a test that went
-  /// on would wait for ever.
+  /// If nothing comes any more, the process ends: this target does not link the testing library, and a test that
+  /// continued would wait forever.
   package func run(
     _ mode: Mode = .default, until isDone: () -> Bool, file: StaticString = #fileID, line: UInt = #line
   ) {

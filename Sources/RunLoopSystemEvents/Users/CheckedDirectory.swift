@@ -45,7 +45,7 @@ extension CheckedDirectory {
     guard path.hasPrefix("/"), !path.utf8.contains(0) else { throw .unsafe(path, .notAbsolute) }
     var names = path.split(separator: "/").map(String.init)
     guard let last = names.popLast(), last != ".", last != ".." else { throw .unsafe(path, .notADirectory) }
-    // Symbolic links above it are followed first. Then what they led to is checked, whoever made them.
+    // Symbolic links above it are followed first. Then what they led to is checked, whichever user made them.
     guard let resolved = realpath("/" + names.joined(separator: "/"), nil) else {
       throw .system(SystemError(call: SystemCall.directoryDescriptor.rawValue, number: errno))
     }
@@ -61,14 +61,14 @@ extension CheckedDirectory {
     if making { try Self.check(parents, trusting: []) }
     let directory = try openLast(last, in: above, making: making)
     let status = try status(of: directory)
-    // In a shared directory the owner is whoever offers something there; whoever uses it checks who that is.
+    // The owner of a shared directory offers something there; the process that uses it checks the owner.
     try Self.check(parents, trusting: isShared && !making ? [status.user] : [])
     if let fault = fault(mode: status.mode, user: status.user, isOwners: making) { throw .unsafe(path, fault) }
     return directory
   }
 
-  /// Checks that nobody can replace a directory in those above it, but for this user and whoever can do everything
-  /// anyway.
+  /// Checks that nobody can replace a directory in those above it, except this user and those whom no permissions
+  /// restrict.
   private static func check(
     _ parents: [(path: String, status: crl_file_status)], trusting others: [UInt32]
   ) throws(Failure) {

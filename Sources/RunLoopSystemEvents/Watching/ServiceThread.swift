@@ -4,7 +4,7 @@ package import RunLoopCore
 import Synchronization
 
 /// A loop on a thread of the package's own, for what is in no loop of the program's: requests of a message port as a
-/// sequence, replies that tasks wait for, the death of a peer that somebody wants to know of, lookups of hosts.
+/// sequence, replies that tasks wait for, the death of a peer that the program observes, lookups of hosts.
 package final class ServiceThread: @unchecked Sendable {
   // Sendable: the variable is guarded by the lock.
 

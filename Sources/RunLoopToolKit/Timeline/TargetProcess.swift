@@ -121,7 +121,12 @@ package struct TargetProcess: Sendable {
         let found = try rights.openingFiles { () throws(RecordError) -> RecordFile? in
           try RecordDirectory.open(directory, "\(number).\(start)", owner: user, isWritable: true)
         }
-        if let found { return found }
+        guard let found else { continue }
+        // The file stays where a program is executed in the place of the one that has made it.
+        guard mapsRecords else {
+          throw RecordError("process \(number) has executed another program since it made its run loops: they are gone")
+        }
+        return found
       } catch {
         // The process has not trusted it either, if it could look, and may have taken another.
         reason = reason ?? error
@@ -132,6 +137,12 @@ package struct TargetProcess: Sendable {
       ?? RecordError(
         "process \(number) has no run loop of RunLoopKit, or has not made one yet, or shows nothing of it, as a process "
           + "does that may do more than its caller or is not dumpable")
+  }
+
+  /// Whether its memory has the file of its records; true if its memory may not be seen.
+  private var mapsRecords: Bool {
+    guard let maps = readWhole("/proc/\(number)/maps"), !maps.isEmpty else { return true }
+    return maps.contains("/\(number).\(start)/rings")
   }
 
   /// The kernel's name of one of its threads.

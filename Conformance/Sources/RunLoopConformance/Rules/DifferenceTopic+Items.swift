@@ -59,8 +59,8 @@ extension DifferenceTopic {
       "Observers are called for exactly the stages that they ask for.",
       notShown: "It is about the cost of a stage, and no log differs.",
       """
-      In Core Foundation a mode remembers every activity that one of its observers ever asked for, and goes on looking
-      for observers of it. Here a mode knows the activities of the observers that it has. *Reason:* an absent observer
+      In Core Foundation a mode records every activity that any of its observers has asked for, and still looks for
+      observers of it after they have left. Here a mode knows the activities of its present observers. *Reason:* an absent observer
       costs nothing.
       """),
   ]

@@ -67,9 +67,9 @@ extension DifferenceTopic {
       "On the loop of a stopping thread every run returns at once, without a pass.",
       notShown: "Programs do not stop threads.",
       """
-      A stop ends one turn of ``RunLoop/run()``, which then goes on, in Foundation and here. On the loop of a thread
-      that is stopping, every run returns at once, and so does ``RunLoop/run()``. *Reason:* a loop that is run
-      repeatedly must end with its thread.
+      In Foundation and here, a stop ends one run inside ``RunLoop/run()``, which then runs the loop again. On the loop
+      of a thread that is stopping, every run returns at once, and so does ``RunLoop/run()``. *Reason:* a loop that is
+      run repeatedly must end with its thread.
       """),
     Entry(
       "M34", title: "Work that is handed to a thread is a source",

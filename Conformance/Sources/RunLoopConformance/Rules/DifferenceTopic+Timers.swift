@@ -68,7 +68,7 @@ extension DifferenceTopic {
       the wall clock each time it fires; Foundation compares the end of a run with the wall clock again at each turn.
       Here a timer's date reads back equal to what was set, even if it is infinite or not a number, and its next date
       is taken from the wall clock when it is first asked for. The end of a run is turned into a time of the monotonic
-      clock once. *Reason:* a fire should not read a clock that nobody asks for, and setting the wall clock should not
+      clock once. *Reason:* a fire should not read a clock whose value is not used, and setting the wall clock should not
       end a run.
       """),
     Entry(
@@ -77,7 +77,7 @@ extension DifferenceTopic {
         + "later than the date it fired for.",
       """
       In Core Foundation a date that is set in a timer's own call-out counts only if it is later than the one for
-      which the timer was called; otherwise the timer goes on in its phase. A past date counts from when it was set,
+      which the timer was called; otherwise the timer keeps its phase. A past date counts from when it was set,
       so on a clock that has moved meanwhile it is later. Here any date counts. *Reason:* what a date means should not
       depend on how fine the clock is.
       """),

@@ -86,7 +86,7 @@ extension RuleChapter {
           "modes=m0+m2 =stopped 1m0 E S0 2m1 S1 1m0 =timedOut X 0- =stopped")),
       Rule(
         "R43",
-        "`run()` goes on after a stop.",
+        "`run()` continues after a stop.",
         notShown: foundationReason),
     ])
 }

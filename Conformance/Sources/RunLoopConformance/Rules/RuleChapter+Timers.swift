@@ -133,7 +133,7 @@ extension RuleChapter {
         ours: "@1 1m0 T0 0- =finished valid(T0)=no contains(T0,common)=no date(T0)=1 =finished", [.m27])),
     Rule(
       "R99d",
-      "A timer that is removed in its own call-out stays valid, its date goes on, and it may be added again, here "
+      "A timer that is removed in its own call-out stays valid and keeps its next date, and it may be added again, here "
         + "or elsewhere.",
       Script(
         Program(

@@ -24,7 +24,7 @@ struct Bench: Sendable {
   func onVirtualTime<Result>(_ body: (Rig) -> Result) -> Result {
     var result: Result?
     do {
-      // A loop that makes passes indefinitely, or that nobody wakes, is stopped. What is seen then is not what the
+      // A loop that makes passes indefinitely, or that is never woken, is stopped. What is seen then is not what the
       // experiment requires.
       try VirtualTime.onThisThread(realTimeLimit: meeting.patience) { time in
         result = body(Rig(time: time, loop: .current, log: log))

@@ -5,7 +5,8 @@ import Synchronization
 
 /// Where the threads of an experiment wait for each other.
 ///
-/// Nobody sleeps for a time here: whoever changes something announces it, and whoever waits looks again. Any thread.
+/// No thread sleeps for a time here: each change is announced, and a waiting thread looks again. Can be used from any
+/// thread.
 final class Meeting: @unchecked Sendable {
   // Sendable: `changes` is guarded by the lock.
   private let lock: UnsafeMutablePointer<pthread_mutex_t>
