@@ -71,6 +71,29 @@ import Testing
     #expect(try await end { frame(1, 4, $0, length) + frame(0, 1, $0, [104, 105]) } == "connectionLost 1")
   }
 
+  // Versions from 8.1 to 8.12 do not notice it, by their source, and only an idle timeout ends the request.
+  @Test(
+    "what is no HTTP/2 ends the request, also where it is read by itself and nothing follows",
+    .enabled(if: !(0x080100..<0x080d00).contains(clc_version())),
+    arguments: [
+      // A block of fields that cannot be read, alone and after the head of an answer; data of a stream that does not
+      // exist.
+      [[0, 0, 3, 1, 4, 0, 0, 0, 1, 0xff, 0xff, 0xff]],
+      [[0, 0, 1, 1, 4, 0, 0, 0, 1, 0x88], [0, 0, 3, 1, 4, 0, 0, 0, 1, 0xff, 0xff, 0xff]],
+      [[0, 0, 1, 0, 0, 0, 0, 0, 3, 106]],
+      // Settings and a ping of the wrong length.
+      [[0, 0, 3, 4, 0, 0, 0, 0, 0, 1, 1, 1]], [[0, 0, 1, 6, 0, 0, 0, 0, 0, 1]],
+    ] as [[[UInt8]]])
+  func stands(_ frames: [[UInt8]]) async throws {
+    let server = try FrameServer("", isLate: true) { _ in frames.flatMap { $0 } }
+    let outcome = try await withClient {
+      $0.version = .http2
+    } _: { client in
+      await end(client, HTTP.Request(server.url))
+    }
+    #expect(["badServerResponse", "connectionLost"].contains(outcome))
+  }
+
   @Test(
     "a server that sends frame after frame of which nothing comes loses the connection",
     arguments: [

@@ -228,6 +228,7 @@ final class Attempt {
   private func applyPause() {
     let what = (isReceivingPaused ? Int(clc_pause_receiving) : 0) | (isSendingPaused ? Int(clc_pause_sending) : 0)
     loader.inside { _ = clc_easy_pause(easy, Int32(what)) }
+    loader.lookSoon()
   }
 }
 

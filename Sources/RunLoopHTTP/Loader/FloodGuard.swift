@@ -139,7 +139,8 @@ final class FloodGuard: @unchecked Sendable {
     return getsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, &length) == 0 ? UInt64(max(0, size)) : 0
   }
 
-  private static func hasBytes(_ descriptor: Int32) -> Bool {
+  /// Whether there is something to read, or the end.
+  static func hasBytes(_ descriptor: Int32) -> Bool {
     var question = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
     return poll(&question, 1, 0) > 0
   }

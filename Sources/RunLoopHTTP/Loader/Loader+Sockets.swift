@@ -27,6 +27,8 @@ final class SocketWatch {
   /// Whether an answer of HTTP/1 has come on it: between its answers nothing may come.
   @exclusivity(unchecked) var speaksHTTP1 = false
   @exclusivity(unchecked) var speaksHTTP2 = false
+  /// Whether its first answer may be one of HTTP/2.
+  @exclusivity(unchecked) var mayBeHTTP2 = false
   /// Whether it was ended as too much came that nobody has asked for; nil for one that nobody looks at.
   @exclusivity(unchecked) var flood: FloodGuard.Connection?
   /// How many times there was something to read since the library has reported anything, and how many bytes had

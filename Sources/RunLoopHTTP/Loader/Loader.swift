@@ -12,10 +12,10 @@ final class Loader: @unchecked Sendable {
   // that those of each request are not checked for overlapping accesses.
 
   let loop: RunLoop
-  @exclusivity(unchecked) private var multi: OpaquePointer?
+  @exclusivity(unchecked) private(set) var multi: OpaquePointer?
   private let connectionsPerHost: Int
   /// The attempts that the library has; each knows its place.
-  @exclusivity(unchecked) private var attempts: [Attempt] = []
+  @exclusivity(unchecked) private(set) var attempts: [Attempt] = []
   @exclusivity(unchecked) private(set) var spare = SpareHandles()
   @exclusivity(unchecked) var watches = WatchTable()
   /// The sockets of connections on which a request was sent.
@@ -45,6 +45,9 @@ final class Loader: @unchecked Sendable {
   @exclusivity(unchecked) private var libraryDue = Tick.never
   @exclusivity(unchecked) private var sweepDue = Tick.never
   @exclusivity(unchecked) private var armed = Tick.never
+  /// When connections that may be HTTP/2's are looked at: `Loader+Looking.swift`.
+  @exclusivity(unchecked) var lookDue = Tick.never
+  @exclusivity(unchecked) var hasHTTP2 = false
 
   /// The transfers that have not ended.
   @exclusivity(unchecked) var transfers: () -> [Transfer] = { [] }
@@ -162,6 +165,7 @@ final class Loader: @unchecked Sendable {
     guard let place = attempt.place else { return false }
     attempt.place = nil
     let last = attempts.removeLast()
+    if attempts.isEmpty { lookDue = .never }
     guard last !== attempt else { return true }
     attempts[place] = last
     last.place = place
@@ -312,6 +316,7 @@ final class Loader: @unchecked Sendable {
     guard isOpen, depth == 0 else { return }
     if descriptor == Int32(clc_socket_timeout) { libraryDue = .never }
     inside { _ = clc_multi_act(multi, descriptor, events) }
+    if hasHTTP2 { lookSoon() }
     settle()
   }
 
@@ -380,8 +385,8 @@ final class Loader: @unchecked Sendable {
     if depth == 0 { arm() }
   }
 
-  private func arm() {
-    let next = min(min(libraryDue, sweepDue), spare.due)
+  func arm() {
+    let next = min(min(libraryDue, sweepDue), min(lookDue, spare.due))
     guard next != armed, let timer else { return }
     armed = next
     if next == .never { timer.park() } else { timer.deadline = next.instant }
@@ -392,6 +397,7 @@ final class Loader: @unchecked Sendable {
     armed = .distantPast
     let now = loop.clockNow
     if libraryDue <= now { act(Int32(clc_socket_timeout), 0) }
+    if isOpen, lookDue <= now { look() }
     if isOpen, sweepDue <= now { sweep(now) }
     if isOpen, spare.due <= now { spare.trim(inUse: attempts.count, now: now) }
     if isOpen { settle() }

@@ -21,15 +21,18 @@ final class FrameServer: Sendable {
 
   /// A server that answers with a text, or with other frames than those of an answer.
   ///
-  /// - Parameter frames: The frames that answer a request of a stream; nil: those of an answer.
-  init(_ text: String, frames: (@Sendable (UInt32) -> [UInt8])? = nil) throws {
+  /// - Parameters:
+  ///   - frames: The frames that answer a request of a stream; nil: those of an answer.
+  ///   - isLate: Whether a request is answered when the client has acknowledged the settings: it has read them in an
+  ///     earlier call then, and reads the answer by itself.
+  init(_ text: String, isLate: Bool = false, frames: (@Sendable (UInt32) -> [UInt8])? = nil) throws {
     thread = try ResidentThread(name: "FrameServer")
     listener = try ListeningSocket(at: .loopback(port: 0))
     let (loop, connections) = (thread.runLoop, connections)
     listener.handler = { [accepted, answered, broken] _, event in
       guard case .accepted(let socket) = event else { return }
       accepted.add()
-      let input = Box(Input())
+      let input = Box(Input(isLate: isLate))
       socket.handler = { socket, event in
         switch event {
         case .received(let bytes):
@@ -86,6 +89,10 @@ final class FrameServer: Sendable {
     private var bytes: [UInt8] = []
     private var hasBegun = false
     private var isBroken = false
+    /// The requests that wait for the acknowledgement of the settings; nil once it is there.
+    private var early: [Frame]?
+
+    init(isLate: Bool) { early = isLate ? [] : nil }
 
     mutating func take(_ more: [UInt8]) -> [Frame] {
       bytes += more
@@ -109,8 +116,11 @@ final class FrameServer: Sendable {
         guard bytes.count >= 9 + length else { break }
         let stream = bytes[5..<9].reduce(0) { $0 << 8 | UInt32($1) }
         switch (bytes[3], bytes[4] & 1) {
-        case (1, _): frames.append(.request(stream))
+        case (1, _): if early == nil { frames.append(.request(stream)) } else { early?.append(.request(stream)) }
         case (4, 0): frames.append(.settings)
+        case (4, _):
+          frames += early ?? []
+          early = nil
         default: break
         }
         bytes.removeFirst(9 + length)
