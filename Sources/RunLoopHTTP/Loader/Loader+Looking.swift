@@ -4,8 +4,8 @@ import CLibCurl
 import RunLoopCore
 
 // What a server sends may be no HTTP/2 any more. From 8.13 on, libcurl notices when it is called for that connection's
-// socket the next time, and asks for no such call: without an idle timeout the requests would wait forever. A later call
-// of its timer does not help. (Versions from 8.1 to 8.12 do not notice at all, by their source.)
+// socket the next time, and asks for no such call: without an idle timeout the requests would wait forever. A later
+// call of its timer does not help. (Versions from 8.1 to 8.12 do not notice at all, by their source.)
 extension Loader {
   /// How long after a call of the library.
   private static let lookDelay: Int64 = 50_000_000
