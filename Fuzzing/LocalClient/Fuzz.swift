@@ -11,9 +11,9 @@ private let port: MessagePort.Local = {
   var template = Array("/tmp/message-fuzz-XXXXXX".utf8CString)
   precondition(mkdtemp(&template) != nil)
   let path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-  var limits = MessagePort.Limits(messageSize: 4000, unfinishedMessages: 6)
+  var limits = MessagePort.Limits(maximumMessageSize: 4000, maximumUnfinishedMessageCount: 6)
   limits.connectionBytes = 9000
-  limits.otherUsers.takesDescriptors = true
+  limits.takesDescriptorsOfOtherUsers = true
   do {
     return try MessagePort.Local(name: "a", directory: .init(path: path), limits: limits) { _ in nil }
   } catch { fatalError("\(error)") }

@@ -52,7 +52,8 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   precondition(socketpair(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0, &ends) == 0)
   do {
     let receiving = MessagePort.Descriptor(owning: ends[0], .connection)
-    let all = MessageAccount(.init(connections: 9, incoming: 1 << 20, outgoing: 9, descriptors: 99, rejected: 9))
+    let all = MessageAccount(
+      .init(maximumConnectionCount: 9, incoming: 1 << 20, outgoing: 9, descriptors: 99, rejected: 9))
     let account = MessageAccount(.init(incoming: 7000, outgoing: 9, descriptors: 3, rejected: 1), above: all)
     let reader = MessageReader()
     for index in stride(from: 1, to: min(bytes.count, 129) - 7, by: 8) {

@@ -3,13 +3,13 @@
 /// An address in a process's code, and what a symbolizer needs to name it after the process has ended.
 public struct CodeAddress: Sendable, Codable, Hashable {
   /// The address of the code in the process's memory.
-  public var address: UInt64
+  public let address: UInt64
   /// The path of the program or library; nil if the address is in none.
-  public var image: String?
+  public let image: String?
   /// The program's or library's build id, in hexadecimal digits; nil if it has none.
-  public var buildID: String?
+  public let buildID: String?
   /// The address in the program's or library's file.
-  public var offset: UInt64?
+  public let offset: UInt64?
 
   /// - Parameters:
   ///   - address: The address of the code in the process's memory.

@@ -4,89 +4,39 @@ public import Foundation
 public import RunLoopCore
 public import RunLoopThreads
 
-// What loops and timers have from NSObject in Foundation. Beside these members they are Hashable, by identity, as
-// there.
+/// What loops, timers, threads and ports have from `NSObject` in Foundation, and are no objects of that class.
+///
+/// They are Hashable beside these members, as there.
+public protocol FoundationMembers: NSObjectProtocol, Hashable, CustomStringConvertible, CustomDebugStringConvertible {}
 
-extension RunLoopCore.RunLoop {
-  /// A human-readable description of the loop's modes and their items.
+extension FoundationMembers {
+  /// A human-readable description of the object's state.
   ///
   /// Can be used from any thread. The corresponding Foundation property is `NSObject.description`.
   public var description: String { debugDescription }
 
-  /// A number that is the same for the same loop.
+  /// A number that is the same for the same object.
   ///
   /// The corresponding Foundation property is `NSObject.hash`.
   public var hash: Int { hashValue }
 
-  /// Whether `object` is this loop.
+  /// Whether `object` is this one.
   ///
   /// The corresponding Foundation method is `NSObject.isEqual(_:)`.
   public func isEqual(_ object: Any?) -> Bool { object as AnyObject? === self }
-}
 
-extension RunLoopCore.Timer {
-  /// A human-readable description of the timer's state.
-  ///
-  /// Can be used from any thread. The corresponding Foundation property is `NSObject.description`.
-  public var description: String { debugDescription }
-
-  /// A number that is the same for the same timer.
-  ///
-  /// The corresponding Foundation property is `NSObject.hash`.
-  public var hash: Int { hashValue }
-
-  /// Whether `object` is this timer.
-  ///
-  /// The corresponding Foundation method is `NSObject.isEqual(_:)`.
-  public func isEqual(_ object: Any?) -> Bool { object as AnyObject? === self }
-}
-
-// Loops, timers, threads and ports are no objects of Foundation's class, and have its protocol.
-
-extension RunLoopCore.RunLoop: NSObjectProtocol {
-  /// The loop itself.
+  /// The object itself.
   ///
   /// The corresponding Foundation method is `NSObject.self()`.
   public func `self`() -> Self { self }
 
-  /// Whether the loop stands for another object: false.
+  /// Whether the object stands for another one: false.
   ///
   /// The corresponding Foundation method is `NSObject.isProxy()`.
   public func isProxy() -> Bool { false }
 }
 
-extension RunLoopCore.Timer: NSObjectProtocol {
-  /// The timer itself.
-  ///
-  /// The corresponding Foundation method is `NSObject.self()`.
-  public func `self`() -> Self { self }
-
-  /// Whether the timer stands for another object: false.
-  ///
-  /// The corresponding Foundation method is `NSObject.isProxy()`.
-  public func isProxy() -> Bool { false }
-}
-
-extension RunLoopThreads.Thread: NSObjectProtocol {
-  /// The thread itself.
-  ///
-  /// The corresponding Foundation method is `NSObject.self()`.
-  public func `self`() -> Self { self }
-
-  /// Whether the thread stands for another object: false.
-  ///
-  /// The corresponding Foundation method is `NSObject.isProxy()`.
-  public func isProxy() -> Bool { false }
-}
-
-extension RunLoopCore.Port: NSObjectProtocol {
-  /// The port itself.
-  ///
-  /// The corresponding Foundation method is `NSObject.self()`.
-  public func `self`() -> Self { self }
-
-  /// Whether the port stands for another object: false.
-  ///
-  /// The corresponding Foundation method is `NSObject.isProxy()`.
-  public func isProxy() -> Bool { false }
-}
+extension RunLoopCore.RunLoop: FoundationMembers {}
+extension RunLoopCore.Timer: FoundationMembers {}
+extension RunLoopThreads.Thread: FoundationMembers {}
+extension RunLoopCore.Port: FoundationMembers {}

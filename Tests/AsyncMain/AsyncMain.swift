@@ -21,7 +21,7 @@ struct AsyncMain {
       RunLoop.main.perform { say("never") }
       say("object: \(Thread.main.isExecuting)")
       await mainThreadLeaves()
-      say("loop: \(RunLoop.main.hasEnded), dropped \(RunLoop.main.statistics.droppedBlocks)")
+      say("loop: \(RunLoop.main.hasEnded), dropped \(RunLoop.main.statistics.droppedBlockCount)")
       ask()
     case "waiting":
       let posted = Thread.main

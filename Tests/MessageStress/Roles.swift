@@ -81,7 +81,7 @@ func send(in directory: String, count: Int) {
     }
     remote.invalidate()
     // The package's thread may be about to report.
-    while reports.count.load(ordering: .acquiring) < remote.statistics.undelivered { usleep(100) }
+    while reports.count.load(ordering: .acquiring) < remote.statistics.undeliveredCount { usleep(100) }
     ledger.noteDescriptors(first: .senderFirst, most: .senderMost)
   }
   ledger.write(.done, 1)

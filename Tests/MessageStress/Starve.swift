@@ -39,6 +39,6 @@ func starve() {
       print(error == .rejected(.descriptorsLost) ? "refused" : "\(error)")
     }
     awaitClosing()
-    print(openDescriptors() - open, try ask(2) ?? [], port.statistics.lackingResources)
+    print(openDescriptors() - open, try ask(2) ?? [], port.statistics.lackingResourceCount)
   } catch { print(error) }
 }

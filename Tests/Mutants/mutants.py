@@ -91,7 +91,7 @@ MUTANTS = (
         (instead(CORE + "RunLoop/RunLoop+Items.swift", "for name in table.commonNames { try enter",
                  "for name in MUTANT ? [.default] : table.commonNames { try enter"),
          after(CORE + "RunLoop/RunLoop+Items.swift",
-               "  private func copyCommon(_ item: some RunLoopItem, _ name: Mode) throws(RunLoopError) -> Bool {",
+               "  private func copyCommon(_ item: some ModeItem, _ name: Mode) throws(RunLoopError) -> Bool {",
                "    guard !MUTANT else { return false }")),
         "D4 D12 E1", conformance=True),
     Mutant(
@@ -120,7 +120,7 @@ MUTANTS = (
         "", conformance=True),
     Mutant(
         "invalidKept",
-        (after(CORE + "RunLoop/RunLoop+Items.swift", "  func expel(_ item: some RunLoopItem) {",
+        (after(CORE + "RunLoop/RunLoop+Items.swift", "  func expel(_ item: some ModeItem) {",
                "    guard !MUTANT else { return }"),),
         "B8 D17", conformance=True),
     Mutant(

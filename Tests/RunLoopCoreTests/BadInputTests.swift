@@ -173,7 +173,7 @@ struct BadPlaceTests {
         let error = failure { () throws(RunLoopError) in try loop.add(source, forMode: mode) }
         log.write("\(error == .invalidSource) \(loop.contains(source, forMode: mode))")
       }
-      log.write("\(loop.statistics.rejections) \(loop.pollSet() == nil)")
+      log.write("\(loop.statistics.rejectionCount) \(loop.pollSet() == nil)")
     }
     #expect(log == "true false true false 2 true")
   }
@@ -187,7 +187,7 @@ struct BadPlaceTests {
       #expect(throws: RunLoopError.loopHasEnded) { try loop.add(source, forMode: mode) }
       #expect(!loop.contains(source, forMode: mode))
     }
-    #expect(loop.statistics.rejections == 3)
+    #expect(loop.statistics.rejectionCount == 3)
     #expect(loop.pollSet() == nil)
     // It is free for another.
     let isTaken = onVirtualTime { _, other in

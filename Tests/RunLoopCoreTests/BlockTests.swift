@@ -305,7 +305,7 @@ struct BlockTests {
       loop.perform { log.write("B") }
       return loop
     }
-    #expect(loop.statistics.droppedBlocks == 4)
+    #expect(loop.statistics.droppedBlockCount == 4)
     #expect(log.text == "released")
   }
 }

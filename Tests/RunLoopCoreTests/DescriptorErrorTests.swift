@@ -16,7 +16,7 @@ struct DescriptorErrorTests {
       let source = RunLoop.DescriptorSource(descriptor: descriptor, events: .readable) { _, _ in log.write("D") }
       error.value = failure { () throws(RunLoopError) in try loop.add(source, forMode: mode) }
       log.write("\(loop.contains(source, forMode: .default)) \(loop.contains(source, forMode: .common))")
-      log.write("\(loop.statistics.rejections) \(loop.pollSet() == nil) \(source.isValid)")
+      log.write("\(loop.statistics.rejectionCount) \(loop.pollSet() == nil) \(source.isValid)")
       loop.run(log)
     }
     return (log, error.value)

@@ -164,7 +164,7 @@ struct DescriptorTests {
       do { try loop.add(source, forMode: .default) } catch { log.write("\(error)") }
       loop.run(log)
       loop.remove(source, forMode: .default)
-      log.write("\(loop.contains(source, forMode: .default)) \(loop.statistics.rejections)")
+      log.write("\(loop.contains(source, forMode: .default)) \(loop.statistics.rejectionCount)")
       loop.run(log)
     }
     #expect(log == "E BT BS BW AW D[7] BT BS BW AW X timedOut false 0 finished")

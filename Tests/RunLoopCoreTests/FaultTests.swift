@@ -50,7 +50,8 @@
         let error = plan.rule { failure { () throws(RunLoopError) in try loop.add(source, forMode: .default) } }
         let reason = SystemError(call: shortage.call.rawValue, number: shortage.number)
         log.write("\(error == .cannotWatch(descriptor: pipe.reading, reason)) \(plan.isUsedUp)")
-        log.write("\(loop.contains(source, forMode: .default)) \(loop.pollSet() == nil) \(loop.statistics.rejections)")
+        log.write(
+          "\(loop.contains(source, forMode: .default)) \(loop.pollSet() == nil) \(loop.statistics.rejectionCount)")
         loop.run(log)
         loop.perform { log.write("B") }
         loop.run(log)

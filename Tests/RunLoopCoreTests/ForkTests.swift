@@ -86,7 +86,7 @@ struct ForkTests {
             let refuses = !main.perform {} && !main.add(RunLoop.Source {}, forMode: .default) && main === RunLoop.main
             main.wakeUp()
             main.stop()
-            _exit(refuses && main.statistics.rejections == 2 ? 0 : 2)
+            _exit(refuses && main.statistics.rejectionCount == 2 ? 0 : 2)
           }
           pthread_exit(nil)
         }

@@ -170,10 +170,10 @@ struct HandOffTests {
       loop.handOff("2", log, inModes: ["a", .common])
       return loop
     }
-    #expect(loop.statistics.droppedBlocks == 2)
+    #expect(loop.statistics.droppedBlockCount == 2)
     #expect(!loop.handOff(inModes: [.default]) { log.write("3") })
     #expect(!loop.handOff(inModes: []) { log.write("4") })
-    #expect(loop.statistics.rejections == 2)
+    #expect(loop.statistics.rejectionCount == 2)
     #expect(log.text == "")
   }
 

@@ -37,7 +37,7 @@ struct LookingTests {
       loop.value = own
       own.perform { latch.open() }
       own.runUntilStopped()
-      return own.statistics.looks
+      return own.statistics.lookCount
     }
     latch.wait()
     return (loop.value.unsafelyUnwrapped, thread)
@@ -89,7 +89,7 @@ struct LookingTests {
   @Test("a loop that looks is waiting, and one that has looked in vain sleeps", .rule(.r33))
   func isWaiting() {
     let (loop, thread) = LookingTests.startEagerLoop()
-    waitUntil { loop.isWaiting && loop.statistics.looks > 0 }
+    waitUntil { loop.isWaiting && loop.statistics.lookCount > 0 }
     waitUntil { System.isAsleep(thread: loop.threadID) }
     #expect(loop.isWaiting)
     loop.stop()
@@ -115,7 +115,7 @@ struct LookingTests {
       loop.looker = LookingTests.eager
       loop.keepAlive()
       loop.run(mode: .default, for: .seconds(10))
-      #expect(loop.statistics.looks == 0)
+      #expect(loop.statistics.lookCount == 0)
     }
   }
 

@@ -70,9 +70,9 @@ final class MainQueueTests: XCTestCase {
         // For the run around this one, as that block is not over.
         DispatchQueue.main.async { loop.stop() }
         loop.looker = LookingTests.eager
-        let before = loop.statistics.looks
+        let before = loop.statistics.lookCount
         _ = loop.run(mode: .default, for: .milliseconds(100))
-        looks.value = loop.statistics.looks - before
+        looks.value = loop.statistics.lookCount - before
       }
     }
     // It gives up looking as soon as that finds nothing, and would find the queue's notice for ever.

@@ -202,7 +202,7 @@ private struct PlainTable {
     }
   }
 
-  private func expect(_ found: [any RunLoopItem], _ expected: [AnyItem], inOrder: Bool = false) {
+  private func expect(_ found: [any ModeItem], _ expected: [AnyItem], inOrder: Bool = false) {
     let found = found.map { ObjectIdentifier($0) }
     let expected = expected.map { ObjectIdentifier($0.object) }
     #expect(found.count == expected.count)

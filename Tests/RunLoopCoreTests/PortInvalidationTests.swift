@@ -76,7 +76,7 @@ struct PortInvalidationTests {
     let log = Log()
     let port = TellingPort(log)
     do {
-      let probe = Token { log.write("released \(onNewThread { port.droppedMessages })") }
+      let probe = Token { log.write("released \(onNewThread { port.droppedMessageCount })") }
       try? port.send(.init(components: [.value(probe)]))
     }
     port.post(2)
@@ -166,7 +166,7 @@ struct PortInvalidationTests {
       observer.result()
       // At most one message found room; it was dropped.
       let sent = senders.flatMap { $0.result() }.count { $0 == "sent" }
-      #expect(sent <= 1 && port.droppedMessages == sent && port.waitingMessages == 0)
+      #expect(sent <= 1 && port.droppedMessageCount == sent && port.waitingMessageCount == 0)
       #expect(told.text == "told")
     }
   }

@@ -73,7 +73,7 @@ struct PortQueueTests {
     #expect(port.overflowPolicy == .reject)
     #expect(port.trySend(1, deadline: .farFuture) == "sent")
     #expect(port.trySend(2, deadline: .farFuture) == "queueFull(limit:1)")
-    #expect(port.waitingMessages == 1 && port.droppedMessages == 0)
+    #expect(port.waitingMessageCount == 1 && port.droppedMessageCount == 0)
   }
 
   @Test("a port that drops the oldest takes every message, and counts what nobody gets")
@@ -83,9 +83,9 @@ struct PortQueueTests {
       let port = Port(queueLimit: 2, whenFull: .dropOldest) { _, message in log.write("P\(message.id)") }
       loop.add(port, forMode: .default)
       for id in 1...5 { log.write(port.trySend(id)) }
-      log.write("\(port.waitingMessages) waiting \(port.droppedMessages) dropped")
+      log.write("\(port.waitingMessageCount) waiting \(port.droppedMessageCount) dropped")
       loop.run(mode: .default, for: .milliseconds(1))
-      log.write("\(port.waitingMessages) waiting \(port.droppedMessages) dropped")
+      log.write("\(port.waitingMessageCount) waiting \(port.droppedMessageCount) dropped")
       return log.text
     }
     #expect(log == "sent sent sent sent sent 2 waiting 3 dropped P4 P5 0 waiting 3 dropped")
@@ -97,7 +97,7 @@ struct PortQueueTests {
     let port = Port(queueLimit: 1, whenFull: .dropOldest)
     do {
       let probe = Token {
-        let waiting = onNewThread { port.waitingMessages }
+        let waiting = onNewThread { port.waitingMessageCount }
         log.write("released, \(waiting) waiting")
       }
       try? port.send(.init(components: [.value(probe)]))
@@ -114,7 +114,7 @@ struct PortQueueTests {
       loop.add(port, forMode: .default)
       for id in 1...3 { port.post(id) }
       loop.run(mode: .default, for: .milliseconds(1))
-      return port.droppedMessages
+      return port.droppedMessageCount
     }
     #expect(dropped == 3)
   }
@@ -149,7 +149,7 @@ struct PortQueueTests {
     port.post(1)
     let deadline = SystemWaiter.shared.now.instant.advanced(by: .milliseconds(2))
     #expect(port.trySend(2, deadline: deadline) == "timedOut(limit:1)")
-    #expect(SystemWaiter.shared.now.instant >= deadline && port.waitingMessages == 1)
+    #expect(SystemWaiter.shared.now.instant >= deadline && port.waitingMessageCount == 1)
   }
 }
 

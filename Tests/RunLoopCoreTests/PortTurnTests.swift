@@ -86,7 +86,7 @@ struct PortTurnTests {
       loop.add(Port(), forMode: .default)
       for id in 1...3 { port.post(id) }
       loop.run(mode: .default, for: .milliseconds(10))
-      log.write("\(port.waitingMessages)")
+      log.write("\(port.waitingMessageCount)")
       loop.add(port, forMode: .default)
       loop.run(mode: .default, for: .milliseconds(10))
       return log.text
@@ -105,7 +105,7 @@ struct PortTurnTests {
       loop.add(port, forMode: .default)
       for id in 1...3 { port.post(id) }
       loop.run(mode: .default, for: .milliseconds(10))
-      log.write("\(port.droppedMessages)")
+      log.write("\(port.droppedMessageCount)")
       return log.text
     }
     #expect(log == "P1 2")
@@ -140,7 +140,7 @@ struct PortTurnTests {
     let threads = (0..<2).map { _ in
       startThread {
         RunLoop.current.add(port, forMode: .default)
-        while port.waitingMessages > 0 { RunLoop.current.run(mode: .default, for: .zero) }
+        while port.waitingMessageCount > 0 { RunLoop.current.run(mode: .default, for: .zero) }
       }
     }
     for thread in threads { thread.result() }

@@ -40,7 +40,7 @@
         let others = wakeCalls { for id in 2...100 { port.post(id) } }
         #expect(others == [0, 0])
         isDone.value = true
-        waitUntil { port.waitingMessages == 0 }
+        waitUntil { port.waitingMessageCount == 0 }
         running.loop.stop()
         #expect(running.result() == "stopped")
         #expect(received.value == 100)

@@ -56,7 +56,7 @@ struct PreconditionTests {
       for _ in 0..<3 {
         asStranger {
           $0.run()
-          precondition($0.statistics.rejections == 1)
+          precondition($0.statistics.rejectionCount == 1)
         }
       }
       precondition(RunLoop.diagnosticCount == 3)

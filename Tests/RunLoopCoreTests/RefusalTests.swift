@@ -15,7 +15,7 @@ struct RefusalTests {
         let probe = Token(log)
         return loop.perform(inModes: []) { probe.touch() }
       }
-      log.write("\(reject()) \(loop.statistics.rejections)")
+      log.write("\(reject()) \(loop.statistics.rejectionCount)")
       loop.run(log)
     }
     #expect(log == "released false 1 finished")
@@ -29,11 +29,11 @@ struct RefusalTests {
       onVirtualTime { _, second in
         log.write("\(second.add(observer, forMode: .default)) \(second.add(timer, forMode: .common) as Bool)")
         log.write("\(second.contains(observer, forMode: .default)) \(second.contains(timer, forMode: .common))")
-        log.write("\(second.statistics.rejections)")
+        log.write("\(second.statistics.rejectionCount)")
         second.run(log)
       }
       log.write("\(loop.contains(observer, forMode: .default)) \(loop.contains(timer, forMode: .default))")
-      log.write("\(loop.statistics.rejections)")
+      log.write("\(loop.statistics.rejectionCount)")
       loop.run(log, for: .zero)
     }
     #expect(log == "false false false false 2 finished true true 0 E E BT BT BS BS T X X timedOut")
@@ -49,7 +49,7 @@ struct RefusalTests {
       }
       source.signal()
       loop.run(log, for: .zero)
-      log.write("\(loop.statistics.rejections)")
+      log.write("\(loop.statistics.rejectionCount)")
     }
     #expect(log == "true true true true E BT BS S0 T X timedOut 0")
   }
@@ -82,8 +82,8 @@ struct RefusalTests {
     #expect(!loop.add(Port(), forMode: .default))
     #expect(!loop.perform {})
     #expect(!loop.perform(inModes: ["a", "b"]) {})
-    #expect(loop.statistics.rejections == 6)
-    #expect(loop.statistics.droppedBlocks == 0)
+    #expect(loop.statistics.rejectionCount == 6)
+    #expect(loop.statistics.droppedBlockCount == 0)
     #expect(throws: RunLoopError.loopHasEnded) { try loop.addCommonMode("a") }
   }
 
@@ -110,7 +110,8 @@ struct RefusalTests {
     }
     #expect(
       loop.statistics
-        == RunLoop.Statistics(savedWakeUps: 0, droppedBlocks: 1, droppedNotifications: 0, rejections: 1, looks: 0))
+        == RunLoop.Statistics(
+          savedWakeUpCount: 0, droppedBlockCount: 1, droppedNotificationCount: 0, rejectionCount: 1, lookCount: 0))
   }
 
   @Test("a timer that is ended while another thread is adding it is rejected, and not kept forever", .rule(.r99c, .m21))
@@ -119,14 +120,14 @@ struct RefusalTests {
       let timer = Timer(deadline: loop.waiter.now.instant) { _ in }
       #expect(!loop.join(EndedMeanwhile(timer), .default))
       #expect(!loop.contains(timer, forMode: .default) && loop.itemCounts.timers == 0)
-      #expect(loop.statistics.rejections == 1 && !timer.isValid)
+      #expect(loop.statistics.rejectionCount == 1 && !timer.isValid)
     }
   }
 }
 
 /// A timer that its loop's thread ends, which takes its loop's lock alone, when it was found valid and has not entered
 /// yet.
-private final class EndedMeanwhile: RunLoopItem {
+private final class EndedMeanwhile: ModeItem {
   private let timer: Timer
 
   init(_ timer: Timer) { self.timer = timer }

@@ -27,12 +27,12 @@ struct ResultTests {
     posting.perform(inModes: [.common]) {}
     posting.add(timer, forMode: .default)
     posting.add(port, forMode: .default)
-    #expect(loop.statistics.rejections == 4)
+    #expect(loop.statistics.rejectionCount == 4)
     #expect(!loop.perform {})
     #expect(!loop.perform(inModes: [.common]) {})
     #expect(!loop.add(timer, forMode: .default))
     #expect(!loop.add(port, forMode: .default))
-    #expect(loop.statistics.rejections == 8)
+    #expect(loop.statistics.rejectionCount == 8)
   }
 
   @Test("a loop takes what is given without a result as it does with a result, in order")

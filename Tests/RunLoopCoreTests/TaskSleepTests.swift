@@ -67,7 +67,7 @@ struct TaskSleepTests {
     for task in tasks.value { await #expect(throws: RunLoopError.loopHasEnded) { try await task.value } }
     await #expect(throws: RunLoopError.loopHasEnded) { try await loop.sleep(for: .zero) }
     // What throws is not reported besides.
-    #expect(loop.statistics.rejections == 0)
+    #expect(loop.statistics.rejectionCount == 0)
   }
 }
 
@@ -123,7 +123,7 @@ struct TimerTicksTests {
     let (loop, waiting) = await elsewhere(loopWithTicks)
     #expect(await waiting.value == 0)
     for await _ in Timer.ticks(every: .seconds(1), on: loop) { Issue.record("a tick of a loop that has ended") }
-    #expect(loop.statistics.rejections == 0)
+    #expect(loop.statistics.rejectionCount == 0)
   }
 
   /// A loop that has ended while a task waited for its ticks, or before.

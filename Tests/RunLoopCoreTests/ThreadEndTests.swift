@@ -42,7 +42,7 @@ struct ThreadEndTests {
       RunLoop.current.add(source, forMode: .default)
       return RunLoop.current
     }
-    log.write("\(loop.hasEnded) \(loop.perform {} as Bool) \(loop.statistics.droppedBlocks)")
+    log.write("\(loop.hasEnded) \(loop.perform {} as Bool) \(loop.statistics.droppedBlockCount)")
     #expect(log.text == "false true false true false 1")
   }
 
@@ -174,7 +174,7 @@ struct ThreadEndTests {
     }
     // The last was for the tracking mode too, which has run.
     #expect(log.text == "ran released end released released released released")
-    #expect(loop.statistics.droppedBlocks == 4)
+    #expect(loop.statistics.droppedBlockCount == 4)
   }
 
   @Test(
@@ -190,8 +190,8 @@ struct ThreadEndTests {
       return RunLoop.current
     }
     #expect(log.text == "true false")
-    #expect(loop.statistics.droppedBlocks == 1)
-    #expect(loop.statistics.rejections == 1)
+    #expect(loop.statistics.droppedBlockCount == 1)
+    #expect(loop.statistics.rejectionCount == 1)
   }
 
   @Test(
@@ -213,7 +213,7 @@ struct ThreadEndTests {
     let second: Bool = { [token = Token(log)] in loop.perform(inModes: ["B", .common]) { token.touch() } }()
     #expect(!first && !second)
     #expect(log.text == "released released")
-    #expect(loop.statistics.rejections == 6)
+    #expect(loop.statistics.rejectionCount == 6)
     #expect(throws: RunLoopError.loopHasEnded) { try loop.addCommonMode("C") }
     loop.stop()
     loop.stop(mode: "D")
@@ -260,8 +260,8 @@ struct ThreadEndTests {
         return loop
       }
       let taken = threads.value.map { $0.result() }.reduce(0, +)
-      #expect(taken == ran.value + loop.statistics.droppedBlocks)
-      #expect(1500 - taken == loop.statistics.rejections)
+      #expect(taken == ran.value + loop.statistics.droppedBlockCount)
+      #expect(1500 - taken == loop.statistics.rejectionCount)
     }
   }
 

@@ -257,7 +257,7 @@ struct TimerTests {
       loop.remove(timer, forMode: "A")
       log.write("| \(other.add(timer, forMode: .default) as Bool) \(loop.add(timer, forMode: .default) as Bool)")
       log.write("\(other.contains(timer, forMode: .default)) \(loop.contains(timer, forMode: .default))")
-      log.write("| \(other.statistics.rejections) \(loop.statistics.rejections)")
+      log.write("| \(other.statistics.rejectionCount) \(loop.statistics.rejectionCount)")
       return log.text
     }
     #expect(log == "false false false false false | true false true false | 3 1")

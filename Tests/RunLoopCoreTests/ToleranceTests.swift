@@ -15,7 +15,7 @@ struct ToleranceTests {
       loop.add(Timer(at: 10, tolerance: .milliseconds(10)) { _ in time.stamp(log, "A") }, forMode: .default)
       loop.add(Timer(at: 15) { _ in time.stamp(log, "B") }, forMode: .default)
       loop.run(mode: .default, for: .seconds(1))
-      return "\(log.text) sleeps \(time.sleepCount) saved \(loop.statistics.savedWakeUps)"
+      return "\(log.text) sleeps \(time.sleepCount) saved \(loop.statistics.savedWakeUpCount)"
     }
     #expect(log == "A15 B15 sleeps 1 saved 1")
   }
@@ -30,7 +30,7 @@ struct ToleranceTests {
           loop.add(timer, forMode: .default)
         }
         loop.run(mode: .default, for: .milliseconds(26))
-        return "\(log.text) sleeps \(time.sleepCount) saved \(loop.statistics.savedWakeUps)"
+        return "\(log.text) sleeps \(time.sleepCount) saved \(loop.statistics.savedWakeUpCount)"
       }
     }
     #expect(run(.milliseconds(5)) == "A15 B15 C15 A25 B25 C25 sleeps 3 saved 4")
@@ -124,7 +124,7 @@ struct ToleranceTests {
       loop.add(Timer(at: 14, tolerance: .milliseconds(10)) { _ in time.stamp(log, "B") }, forMode: .default)
       loop.add(Timer(at: 10, tolerance: .milliseconds(2)) { _ in time.stamp(log, "A") }, forMode: .default)
       loop.run(mode: .default, for: .seconds(1))
-      return "\(log.text) saved \(loop.statistics.savedWakeUps)"
+      return "\(log.text) saved \(loop.statistics.savedWakeUpCount)"
     }
     #expect(log == "A12 B24 saved 0")
   }
@@ -178,7 +178,7 @@ struct ToleranceTests {
       }
       loop.perform { time.advance(by: .milliseconds(50)) }
       loop.run(mode: .default, for: .seconds(1))
-      return "\(log.text) saved \(loop.statistics.savedWakeUps)"
+      return "\(log.text) saved \(loop.statistics.savedWakeUpCount)"
     }
     #expect(log == "T50 T50 T50 saved 0")
   }
@@ -191,7 +191,7 @@ struct ToleranceTests {
       loop.add(Timer(at: 15) { _ in time.stamp(log, "B") }, forMode: .default)
       time.at(.milliseconds(12)) { loop.perform(inModes: ["other"]) {} }
       loop.run(mode: .default, for: .seconds(1))
-      return "\(log.text) saved \(loop.statistics.savedWakeUps)"
+      return "\(log.text) saved \(loop.statistics.savedWakeUpCount)"
     }
     #expect(log == "A15 B15 saved 1")
   }

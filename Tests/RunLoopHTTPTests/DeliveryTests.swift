@@ -77,7 +77,7 @@ import Testing
       }
       await eventually { server.ended.value == 1 }
       client.stop()
-      #expect(await client.finished().cancelled == 1)
+      #expect(await client.finished().cancelledCount == 1)
     }
   }
 
@@ -251,7 +251,7 @@ import Testing
     for task in tasks { #expect(await task.value == "stopped") }
     #expect(await end(client, request) == "stopped")
     #expect(client.state == .finished)
-    #expect(report.stopped == 5)
+    #expect(report.stoppedCount == 5)
     await eventually { server.ended.value == 5 }
   }
 
@@ -280,8 +280,8 @@ import Testing
     release.open()
     #expect(await late.value == "200 late")
     let report = await client.finished()
-    #expect(report.completed == 1)
-    #expect(report.stopped == 1)
+    #expect(report.completedCount == 1)
+    #expect(report.stoppedCount == 1)
   }
 
   @Test("a request that is paused and resumed in the same breath comes to its end, also while its client drains")
@@ -303,7 +303,7 @@ import Testing
       operation.resume()
     }
     let report = await client.finished()
-    #expect(report.completed == 1)
+    #expect(report.completedCount == 1)
     #expect(operation.progress.received == 10)
   }
 

@@ -245,7 +245,7 @@ import Testing
       client.stop()
       let report = await client.finished()
       #expect(ends.value == ["cancelled"])
-      #expect(report.cancelled == 1)
+      #expect(report.cancelledCount == 1)
       await eventually { server.ended.value == server.accepted.value }
     }
   }

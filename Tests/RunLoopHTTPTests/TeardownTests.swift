@@ -137,7 +137,8 @@ private func turn(
   for task in tasks { await task.value }
   guard let report = await core?.finished() else { return "there is no client" }
   guard ends.value == 20 else { return "\(ends.value) ends, \(report)" }
-  let told = report.completed + report.failed + report.cancelled + report.stopped + report.rejected
+  let told =
+    report.completedCount + report.failedCount + report.cancelledCount + report.stoppedCount + report.rejectedCount
   return told == 20 ? nil : "\(report)"
 }
 

@@ -279,8 +279,8 @@ import Testing
     #expect(life.isOver)
     life.finish()
     #expect(life.state == .finished)
-    #expect(life.report.stopped == 1)
-    #expect(life.report.rejected == 1)
+    #expect(life.report.stoppedCount == 1)
+    #expect(life.report.rejectedCount == 1)
   }
 
   @Test("what libcurl reports is distinguished by more than its number")

@@ -72,7 +72,7 @@ struct NotificationQueueReentrancyTests {
       rig.enqueue("d")
       rig.on("a") { owner.value = nil }
       rig.run()
-      rig.journal.write("\(rig.loop.statistics.droppedNotifications)")
+      rig.journal.write("\(rig.loop.statistics.droppedNotificationCount)")
     }
     #expect(text == "a d timedOut 2")
   }
@@ -189,6 +189,6 @@ struct NotificationQueueReentrancyTests {
     thread.start()
     #expect(throws: Never.self) { try thread.join() }
     #expect(journal.text == "a")
-    #expect(loop.value?.statistics.droppedNotifications == 1)
+    #expect(loop.value?.statistics.droppedNotificationCount == 1)
   }
 }

@@ -56,7 +56,7 @@ struct NotificationQueueThreadTests {
       return (loop, kept)
     }
     #expect(Set(journal.text.split(separator: " ")) == ["center", "kept's", "own", "default"])
-    #expect(loop.statistics.droppedNotifications == 4)
+    #expect(loop.statistics.droppedNotificationCount == 4)
     withExtendedLifetime(queue) {}
   }
 
@@ -78,7 +78,7 @@ struct NotificationQueueThreadTests {
         queue.enqueue(.named("a", from: Token(rig.journal, "released")), postingStyle: .asap)
       }
       rig.run()
-      rig.journal.write("\(rig.loop.statistics.droppedNotifications) \(rig.isWatched(.default))")
+      rig.journal.write("\(rig.loop.statistics.droppedNotificationCount) \(rig.isWatched(.default))")
     }
     #expect(text == "released timedOut 1 false")
   }
@@ -94,7 +94,7 @@ struct NotificationQueueThreadTests {
       onNewThread { owner.value = nil }
       rig.journal.write("gone")
       rig.run()
-      rig.journal.write("\(rig.loop.statistics.droppedNotifications)")
+      rig.journal.write("\(rig.loop.statistics.droppedNotificationCount)")
     }
     #expect(text == "gone released timedOut 2")
   }
@@ -125,7 +125,7 @@ struct NotificationQueueThreadTests {
         rig.dequeue("mine", on: .onName)
       }
       rig.run()
-      rig.journal.write("\(rig.loop.statistics.rejections)")
+      rig.journal.write("\(rig.loop.statistics.rejectionCount)")
     }
     #expect(text == "mine timedOut 5")
   }
@@ -138,7 +138,7 @@ struct NotificationQueueThreadTests {
         mine.enqueue(.named("a"), postingStyle: .asap)
         NotificationQueue.default.enqueue(.named("a"), postingStyle: .asap)
       }
-      rig.journal.write("\(rig.loop.statistics.rejections)")
+      rig.journal.write("\(rig.loop.statistics.rejectionCount)")
     }
     #expect(text == "1")
   }
@@ -177,7 +177,7 @@ struct NotificationQueueThreadTests {
       return loop
     }
     #expect(journal.text == "now")
-    #expect(loop.statistics.droppedNotifications == 1)
+    #expect(loop.statistics.droppedNotificationCount == 1)
   }
 
   @Test("two threads that use one queue at once: one of them owns it, and nothing of the other's is posted")

@@ -232,12 +232,12 @@ struct PortSpellingTests {
         log.write("\(port.delegate() === delegate)")
       }
       send()
-      log.write("\(port.delegate() == nil) \(port.droppedMessages)")
+      log.write("\(port.delegate() == nil) \(port.droppedMessageCount)")
       let silent = Silent()
       port.setDelegate(silent)
       send()
       port.setDelegate(nil)
-      log.write("\(port.delegate() == nil) \(port.droppedMessages)")
+      log.write("\(port.delegate() == nil) \(port.droppedMessageCount)")
       let handled = Port { _, _ in log.write("handled") }
       handled.setDelegate(silent)
       loop.add(handled, forMode: .default)

@@ -25,8 +25,8 @@ private final class Mailbox: Port, @unchecked Sendable {
   // Sendable: one thread uses it.
   var queueLimit = "own limit"
   var overflowPolicy = 1.5
-  var droppedMessages = ["own"]
-  var waitingMessages: Int? = nil
+  var droppedMessageCount = ["own"]
+  var waitingMessageCount: Int? = nil
 }
 
 /// Threads and ports that are equal if their numbers are.
@@ -114,16 +114,16 @@ struct SubclassMemberTests {
   func port() throws {
     let own = Mailbox()
     own[keyPath: \Mailbox.queueLimit] += "!"
-    #expect((own.queueLimit, own.overflowPolicy, own.waitingMessages) == ("own limit!", 1.5, nil))
-    #expect(own.droppedMessages == ["own"])
+    #expect((own.queueLimit, own.overflowPolicy, own.waitingMessageCount) == ("own limit!", 1.5, nil))
+    #expect(own.droppedMessageCount == ["own"])
     let seen: Port = own
     try seen.send(.init(id: 1, components: []))
-    #expect(seen.waitingMessages == 1)
-    #expect(seen[keyPath: \Port.waitingMessages] == 1)
+    #expect(seen.waitingMessageCount == 1)
+    #expect(seen[keyPath: \Port.waitingMessageCount] == 1)
     seen.invalidate()
-    #expect(seen.droppedMessages == 1)
+    #expect(seen.droppedMessageCount == 1)
     #expect(seen.queueLimit == Port().queueLimit)
-    #expect(own.droppedMessages == ["own"])
+    #expect(own.droppedMessageCount == ["own"])
   }
 
   @Test("a subclass says how it is described and compared, and collections go by it")

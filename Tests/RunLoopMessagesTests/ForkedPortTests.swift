@@ -98,7 +98,7 @@ struct ForkedPortTests {
         })
       let remote = try MessagePort.Remote(name: "a", directory: directory.place)
       #expect(try remote.send(id: 1, receiveTimeout: .unlimited)?.bytes == [1])
-      #expect(codes.all == [.exited(0)] && server.port.statistics.replies == 1)
+      #expect(codes.all == [.exited(0)] && server.port.statistics.replyCount == 1)
     }
   }
 }

@@ -27,7 +27,7 @@ struct MessagePortClosingTests {
     let lingering = try LingeringSocket()
     let isFirst = Box(true)
     let server = try PortServer(
-      directory, limits: .init(connections: way == .connectionRefused ? 1 : 8),
+      directory, limits: .init(maximumConnectionCount: way == .connectionRefused ? 1 : 8),
       handler: { request in
         if way == .closed { for descriptor in request.descriptors { descriptor.close() } }
         return MessagePort.Reply(request.bytes)

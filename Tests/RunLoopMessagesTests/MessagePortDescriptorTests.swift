@@ -32,7 +32,7 @@ struct MessagePortDescriptorTests {
     there.closeWriting()
     there.awaitEnd()
     back.awaitEnd()
-    #expect(server.port.statistics.replies == 1)
+    #expect(server.port.statistics.replyCount == 1)
   }
 
   @Test("a long message may have as many descriptors as a short one", arguments: [0, 100_000])

@@ -35,7 +35,7 @@
         _ = plan.rule { loop.runUntilStopped() }
         let reply = asking.result() ?? []
         // Four looks that found nothing to accept with, each with a timer of its own, and a few passes for the rest.
-        return "\(reply) \(plan.isUsedUp) \(passes.value < 40) \(port.statistics.rejectedConnections)"
+        return "\(reply) \(plan.isUsedUp) \(passes.value < 40) \(port.statistics.rejectedConnectionCount)"
       }
       #expect(outcome == "[5] true true 4")
     }
@@ -55,12 +55,12 @@
         let plan = FaultPlan()
         plan.plan(.accept, .fails(EMFILE), .fails(EMFILE))
         plan.rule {
-          while port.statistics.rejectedConnections == 0 {
+          while port.statistics.rejectedConnectionCount == 0 {
             RunLoop.current.run(mode: .default, for: .unlimited, returnAfterSourceHandled: true)
           }
         }
         guard (try? other.loop.add(port, forMode: .default)) != nil else { return -2 }
-        return port.statistics.rejectedConnections
+        return port.statistics.rejectedConnectionCount
       }
       #expect(rejected == 1)
       #expect(asking.result() == [6])

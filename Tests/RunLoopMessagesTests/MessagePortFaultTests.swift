@@ -107,12 +107,12 @@
         try remote.send(id: 1, bytes: bytes, receiveTimeout: .unlimited)
       }
       #expect(actual == error ?? failure.error)
-      #expect(remote.statistics.sent == 0 && remote.state.pending.isEmpty)
+      #expect(remote.statistics.sentCount == 0 && remote.state.pending.isEmpty)
       let oneWay = failure.during { () throws(MessagePortError) in try remote.send(id: 1, bytes: bytes) }
       #expect(oneWay == error ?? failure.error)
       #expect(remote.state.unconfirmed.count == 0)
       #expect(try remote.send(id: 1, bytes: bytes, receiveTimeout: .unlimited)?.bytes == bytes)
-      #expect(server.port.statistics.received == 1)
+      #expect(server.port.statistics.receivedCount == 1)
     }
 
     private static let waiting: [(SystemCall, Int32)] = [
@@ -129,7 +129,7 @@
         try remote.send(id: 1, bytes: [1], receiveTimeout: .unlimited)
       }
       #expect(error == nil)
-      #expect(server.port.statistics.replies == 1)
+      #expect(server.port.statistics.replyCount == 1)
     }
 
     @Test("an error in reading ends a remote port with that error")
@@ -151,7 +151,7 @@
       let directory = try PortDirectory()
       let outcome = serveHere(directory, Failure(call: call, number: EIO), bytes: 50_000)
       #expect(outcome.error == .rejected(.noResources))
-      #expect(outcome.statistics.lackingResources == 1)
+      #expect(outcome.statistics.lackingResourceCount == 1)
     }
 
     private static let serving: [(Failure, MessagePortError)] = [

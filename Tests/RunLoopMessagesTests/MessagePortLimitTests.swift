@@ -14,19 +14,20 @@ struct MessagePortLimitTests {
   func clamped() {
     var limits = MessagePort.Limits()
     #expect(limits.otherUsers.connections == 64 && limits.otherUsers.descriptors == 64)
-    #expect(limits.otherUsers.bytes == 16 << 20 && !limits.otherUsers.takesDescriptors)
-    limits.messageSize = 0
-    limits.connections = -1
-    limits.unfinishedMessages = .min
+    #expect(limits.otherUsers.bytes == 16 << 20 && !limits.takesDescriptorsOfOtherUsers)
+    limits.maximumMessageSize = 0
+    limits.maximumConnectionCount = -1
+    limits.maximumUnfinishedMessageCount = .min
     limits.connectionBytes = 0
-    limits.bytes = 0
+    limits.maximumByteCount = 0
     limits.descriptors = 0
     limits.otherUsers.bytes = -5
     limits.otherUsers.connections = 0
     limits.otherUsers.descriptors = 0
     limits.otherUsers.silence = .seconds(-1)
-    #expect(limits.messageSize == 1 && limits.connections == 1 && limits.unfinishedMessages == 1)
-    #expect(limits.connectionBytes == 1 && limits.bytes == 1 && limits.descriptors == 1)
+    #expect(
+      limits.maximumMessageSize == 1 && limits.maximumConnectionCount == 1 && limits.maximumUnfinishedMessageCount == 1)
+    #expect(limits.connectionBytes == 1 && limits.maximumByteCount == 1 && limits.descriptors == 1)
     #expect(limits.otherUsers.bytes == 1 && limits.otherUsers.connections == 1 && limits.otherUsers.descriptors == 1)
     #expect(limits.otherUsers.silence == .milliseconds(1))
   }
@@ -45,12 +46,12 @@ struct MessagePortLimitTests {
     // On their way, or waiting as bytes; the other sender's have been taken.
     server.port.account.noteReading()
     #expect(server.port.account.now.outgoing <= 40 << 20)
-    #expect(server.port.statistics.received < 70 + 16)
+    #expect(server.port.statistics.receivedCount < 70 + 16)
     for number in 1...64 {
       let frame = MessageFrame(.reply, token: UInt64(number), length: 4 << 20, isOutOfLine: true)
       #expect(client.receive() == packet(frame))
     }
-    #expect(server.port.statistics.overQuota == 0)
+    #expect(server.port.statistics.overQuotaCount == 0)
     waitUntil {
       server.port.account.noteReading()
       return server.port.account.now.outgoing == 0
@@ -67,7 +68,7 @@ struct MessagePortLimitTests {
     try #require(crl_message_memory_seal(memory.number) == 0)
     client.send(packet(MessageFrame(.request, token: 1, length: size, isOutOfLine: true)), descriptors: [memory.number])
     #expect(client.awaitEnd())
-    #expect(server.port.statistics.malformed == 1 && server.port.statistics.received == 0)
+    #expect(server.port.statistics.malformedCount == 1 && server.port.statistics.receivedCount == 0)
   }
 
   @Test(
@@ -76,7 +77,7 @@ struct MessagePortLimitTests {
   func noMemory() async {
     await #expect(processExitsWith: .success) {
       let directory = try PortDirectory()
-      let server = try PortServer(directory, limits: .init(messageSize: 1 << 30))
+      let server = try PortServer(directory, limits: .init(maximumMessageSize: 1 << 30))
       let client = try RawClient(directory)
       let size = 512 << 20
       let memory = MessagePort.Descriptor(owning: crl_message_memory())
@@ -96,15 +97,15 @@ struct MessagePortLimitTests {
       #expect(client.receive() == packet(MessageFrame(.rejection, id: reason, token: 1)))
       client.send(packet(MessageFrame(.request, token: 2)))
       #expect(client.receive() == packet(MessageFrame(.reply, token: 2)))
-      #expect(server.port.statistics.lackingResources == 1)
+      #expect(server.port.statistics.lackingResourceCount == 1)
     }
   }
 
   @Test("what all senders together may use is not exceeded, and is free again")
   func total() throws {
     let directory = try PortDirectory()
-    var limits = MessagePort.Limits(messageSize: 10_000)
-    limits.bytes = 20_000
+    var limits = MessagePort.Limits(maximumMessageSize: 10_000)
+    limits.maximumByteCount = 20_000
     limits.descriptors = 3
     let held = Box<[MessagePort.Request]>([])
     let directoryPort = try MessagePort.Local("a", directory.place, limits, { $0.isSameUser }, nil) { request in
@@ -131,7 +132,7 @@ struct MessagePortLimitTests {
     waitUntil { held.value.count == 2 }
     clients[2].send(packet(MessageFrame(.request, token: 5, descriptorCount: 1)), descriptors: [pipe.writing])
     #expect(clients[2].receive() == rejection(5))
-    #expect(directoryPort.statistics.overQuota == 2)
+    #expect(directoryPort.statistics.overQuotaCount == 2)
     let now = directoryPort.account.now
     #expect(now.connections == 3 && now.incoming == 9_000 && now.descriptors == 3)
     held.value = []

@@ -111,7 +111,7 @@ struct MessagePortLiveFuzzTests {
       let (seed, operations) = (numbers[0], Int(numbers[1]))
       let (directory, place) = try sharedDirectory()
       var limits = MessagePort.Limits()
-      limits.otherUsers.takesDescriptors = true
+      limits.takesDescriptorsOfOtherUsers = true
       let port = try MessagePort.Local(name: "a", directory: place, limits: limits, accepts: { $0.user != 54_325 }) {
         request in
         switch request.id {
@@ -175,8 +175,8 @@ struct MessagePortLiveFuzzTests {
       }
       let statistics = port.statistics
       // How much of it comes beside the other user's requests, and whether a quota is reached, is the scheduler's.
-      #expect(answered >= uses.count && statistics.received > operations / 10, "\(statistics)")
-      #expect(statistics.malformed > 0 && statistics.untrusted > 0, "\(statistics)")
+      #expect(answered >= uses.count && statistics.receivedCount > operations / 10, "\(statistics)")
+      #expect(statistics.malformedCount > 0 && statistics.untrustedCount > 0, "\(statistics)")
       for kind in ["socket:", "pipe:", "memfd"] {
         #expect(uses[1].sockets.count(kind) <= uses[0].sockets.count(kind), "\(uses[1].sockets)")
       }

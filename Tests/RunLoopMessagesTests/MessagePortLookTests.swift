@@ -54,7 +54,7 @@ struct MessagePortLookTests {
       let byte = UInt8(truncatingIfNeeded: turn)
       #expect(try remote.send(id: 1, bytes: [byte], receiveTimeout: nil)?.bytes == [byte])
     }
-    #expect(server.port.statistics.replies == 500)
+    #expect(server.port.statistics.replyCount == 500)
   }
 
   @Test("a look ends with the port, and with the time to wait")

@@ -163,7 +163,7 @@ struct MessagePortNameTests {
     let error = portError { () throws(MessagePortError) in try remote.send(id: 1, receiveTimeout: .unlimited) }
     #expect(error == .rejected(.untrusted))
     #expect(asked.value == [getpid()])
-    #expect(server.port.statistics == .init(untrusted: 1))
+    #expect(server.port.statistics == .init(untrustedCount: 1))
     let rejection = portError { () throws(MessagePortError) in
       try MessagePort.Remote(name: "a", directory: directory.place, accepts: { _ in false })
     }

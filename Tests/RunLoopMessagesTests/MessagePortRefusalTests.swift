@@ -51,7 +51,7 @@ struct MessagePortRefusalTests {
     #expect(client.awaitEnd())
     // All copies of what came with it are closed.
     pipe.awaitEnd()
-    #expect(server.port.statistics.malformed == 1)
+    #expect(server.port.statistics.malformedCount == 1)
     #expect(try remote.send(id: 1, bytes: [2], receiveTimeout: .unlimited)?.bytes == [2])
   }
 
@@ -67,7 +67,7 @@ struct MessagePortRefusalTests {
     client.send(
       packet(MessageFrame(.request, token: 1, length: length, isOutOfLine: true)), descriptors: [memory.number])
     #expect(client.awaitEnd())
-    #expect(server.port.statistics.malformed == 1)
+    #expect(server.port.statistics.malformedCount == 1)
   }
 
   @Test("a file is read if it is in memory and has no name, whole and not shorter than said", arguments: [true, false])
@@ -85,11 +85,11 @@ struct MessagePortRefusalTests {
       packet(MessageFrame(.oneWay, token: 1, length: 40_000, isOutOfLine: true)), descriptors: [number])
     withExtendedLifetime(memory) {}
     if isWhole {
-      while server.port.statistics.received == 0 { sched_yield() }
-      #expect(server.port.statistics.malformed == 0)
+      while server.port.statistics.receivedCount == 0 { sched_yield() }
+      #expect(server.port.statistics.malformedCount == 0)
     } else {
       #expect(client.awaitEnd())
-      #expect(server.port.statistics.malformed == 1)
+      #expect(server.port.statistics.malformedCount == 1)
     }
   }
 
@@ -114,13 +114,13 @@ struct MessagePortRefusalTests {
     client.send(packet(MessageFrame(.request, token: 5, length: 1), [4]))
     #expect(client.receive() == packet(MessageFrame(.reply, token: 5, length: 1), [4]))
     waitUntil { server.port.connections <= 1 }
-    #expect(server.port.statistics.malformed == 0)
+    #expect(server.port.statistics.malformedCount == 0)
   }
 
   @Test("a message longer than the limit is rejected at either end, and the next goes through")
   func oversized() throws {
     let directory = try PortDirectory()
-    let server = try PortServer(directory, limits: .init(messageSize: 100_000)) { request in
+    let server = try PortServer(directory, limits: .init(maximumMessageSize: 100_000)) { request in
       MessagePort.Reply([UInt8](repeating: 1, count: Int(request.id)))
     }
     let lost = Box<[MessagePort.Undelivered]>([])
@@ -145,13 +145,13 @@ struct MessagePortRefusalTests {
       portError { () throws(MessagePortError) in try small.send(id: 11, receiveTimeout: .unlimited) }
         == .messageTooLarge(11, limit: 10))
     #expect(try small.send(id: 10, receiveTimeout: .unlimited)?.bytes.count == 10)
-    #expect(server.port.statistics.oversized == 2)
+    #expect(server.port.statistics.oversizedCount == 2)
   }
 
   @Test("whoever is notified of a rejected message may send another and wait for its reply")
   func askedWhileTold() throws {
     let directory = try PortDirectory()
-    let server = try PortServer(directory, limits: .init(messageSize: 100))
+    let server = try PortServer(directory, limits: .init(maximumMessageSize: 100))
     let port = Box<MessagePort.Remote?>(nil)
     let replies = Box<[String]>([])
     let remote = try MessagePort.Remote(
@@ -175,14 +175,14 @@ struct MessagePortRefusalTests {
   @Test("no more are connected than may be")
   func connections() throws {
     let directory = try PortDirectory()
-    let server = try PortServer(directory, limits: .init(connections: 1))
+    let server = try PortServer(directory, limits: .init(maximumConnectionCount: 1))
     let first = try MessagePort.Remote(name: "a", directory: directory.place)
     _ = try first.send(id: 1, receiveTimeout: .unlimited)
     let second = try MessagePort.Remote(name: "a", directory: directory.place)
     #expect(
       portError { () throws(MessagePortError) in try second.send(id: 1, receiveTimeout: .unlimited) }
         == .rejected(.tooManyConnections))
-    #expect(server.port.statistics.rejectedConnections == 1)
+    #expect(server.port.statistics.rejectedConnectionCount == 1)
     first.invalidate()
     waitUntil { server.port.connections == 0 }
     let third = try MessagePort.Remote(name: "a", directory: directory.place)
@@ -203,6 +203,6 @@ struct MessagePortRefusalTests {
     #expect(
       portError { () throws(MessagePortError) in try remote.send(id: 1, receiveTimeout: .unlimited) }
         == .peerMalformed)
-    #expect(!remote.isValid && remote.statistics.malformed == 1)
+    #expect(!remote.isValid && remote.statistics.malformedCount == 1)
   }
 }

@@ -31,7 +31,7 @@ struct MessagePortTests {
     let server = try PortServer(directory) { _ in nil }
     let remote = try MessagePort.Remote(name: "a", directory: directory.place)
     #expect(try remote.send(id: 7, receiveTimeout: .unlimited, replyMode: keeps ? "reply" : nil) == nil)
-    #expect(server.port.statistics.received == 1)
+    #expect(server.port.statistics.receivedCount == 1)
   }
 
   @Test("the caller's loop runs in the reply mode only while it waits")
@@ -66,8 +66,8 @@ struct MessagePortTests {
     }
     try remote.awaitConfirmations(timeout: .unlimited)
     #expect(received.value == ["0:0", "1:1", "2:\(limit)", "3:\(limit + 1)", "4:\(1 << 20)", "5:3"])
-    #expect(remote.statistics == .init(sent: 6, confirmed: 6))
-    #expect(server.port.statistics.received == 6)
+    #expect(remote.statistics == .init(sentCount: 6, confirmedCount: 6))
+    #expect(server.port.statistics.receivedCount == 6)
   }
 
   // 992 bytes and the header are the longest packet that is copied to be sent.
@@ -175,7 +175,7 @@ struct MessagePortTests {
       }
     }
     #expect(threads.map { $0.result() } == Array(repeating: 200, count: 8))
-    #expect(server.port.statistics.replies == 1600)
+    #expect(server.port.statistics.replyCount == 1600)
   }
 
   @Test("ports describe themselves and are equal to themselves only")

@@ -38,27 +38,27 @@ struct MessagePortWaitTests {
     let count = sent
     let server = onNewThread { () -> Int in
       try? RunLoop.current.add(port, forMode: .default)
-      while port.statistics.received < count {
+      while port.statistics.receivedCount < count {
         RunLoop.current.run(mode: .default, for: .seconds(1), returnAfterSourceHandled: true)
       }
       RunLoop.current.remove(port, forMode: .default)
-      return port.statistics.received
+      return port.statistics.receivedCount
     }
     #expect(server == sent)
     try remote.awaitConfirmations(timeout: .unlimited)
-    #expect(remote.statistics.confirmed == sent)
+    #expect(remote.statistics.confirmedCount == sent)
   }
 
   @Test("a sender that does not read its replies is not read, and blocks nobody else")
   func slowSender() throws {
     let directory = try PortDirectory()
-    let server = try PortServer(directory, limits: .init(unfinishedMessages: 4)) { _ in
+    let server = try PortServer(directory, limits: .init(maximumUnfinishedMessageCount: 4)) { _ in
       MessagePort.Reply([UInt8](repeating: 1, count: 30_000))
     }
     let client = try RawClient(directory)
     var token: UInt64 = 1
     // Until nobody takes more: the replies fill the one direction, the requests the other.
-    while client.send(packet(MessageFrame(.request, token: token))) > 0 || server.port.statistics.received < 4 {
+    while client.send(packet(MessageFrame(.request, token: token))) > 0 || server.port.statistics.receivedCount < 4 {
       if token % 64 == 0 { sched_yield() }
       token += 1
     }
@@ -72,19 +72,20 @@ struct MessagePortWaitTests {
   @Test("requests that nobody takes are not read beyond the limit")
   func unfinished() async throws {
     let directory = try PortDirectory()
-    let port = try MessagePort.Local(name: "a", directory: directory.place, limits: .init(unfinishedMessages: 3))
+    let port = try MessagePort.Local(
+      name: "a", directory: directory.place, limits: .init(maximumUnfinishedMessageCount: 3))
     let remote = try MessagePort.Remote(name: "a", directory: directory.place)
     for id in 0..<20 { try remote.send(id: Int32(id)) }
-    while port.statistics.received < 3 { await Task.yield() }
+    while port.statistics.receivedCount < 3 { await Task.yield() }
     var ids: [Int32] = []
     for await request in port.requests {
       ids.append(request.id)
-      #expect(port.statistics.received <= ids.count + 3)
+      #expect(port.statistics.receivedCount <= ids.count + 3)
       if ids.count == 20 { break }
     }
     #expect(ids == Array(0..<20))
     try remote.awaitConfirmations(timeout: .unlimited)
-    #expect(remote.statistics.confirmed == 20)
+    #expect(remote.statistics.confirmedCount == 20)
   }
 
   @Test("a confirmation is not put off to a turn that does not come")
@@ -92,7 +93,7 @@ struct MessagePortWaitTests {
     let directory = try PortDirectory()
     let kept = Box<[MessagePort.Request]>([])
     let port = try MessagePort.Local(
-      "a", directory.place, .init(unfinishedMessages: 31), { $0.isSameUser }, nil,
+      "a", directory.place, .init(maximumUnfinishedMessageCount: 31), { $0.isSameUser }, nil,
       deliver: { request in if request.expectsReply { kept.update { $0.append(request) } } })
     let client = try RawClient(directory)
     // A turn of 32 messages, after which no more may be read, though there is one.
@@ -153,8 +154,8 @@ struct MessagePortWaitTests {
         == .receiveTimedOut)
     mayReply.value = true
     #expect(try remote.send(id: 2, receiveTimeout: .unlimited)?.bytes == [2])
-    #expect(remote.statistics == .init(sent: 2, replies: 1, lateReplies: 1))
-    #expect(server.port.statistics.replies == 2)
+    #expect(remote.statistics == .init(sentCount: 2, replyCount: 1, lateReplyCount: 1))
+    #expect(server.port.statistics.replyCount == 2)
   }
 }
 
@@ -179,7 +180,7 @@ struct MessagePortTaskTests {
     }
     port.invalidate()
     #expect(await answering.value)
-    #expect(remote.statistics.replies == 50)
+    #expect(remote.statistics.replyCount == 50)
   }
 
   @Test("a cancelled task waits no longer, nor does one whose time is over")

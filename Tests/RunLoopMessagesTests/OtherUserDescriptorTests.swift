@@ -110,7 +110,7 @@ struct OtherUserDescriptorTests {
   private static func countDescriptors(during attack: Attack) throws {
     let (directory, place) = try sharedDirectory()
     var limits = MessagePort.Limits()
-    limits.otherUsers.takesDescriptors = attack == .wanted
+    limits.takesDescriptorsOfOtherUsers = attack == .wanted
     let port = try MessagePort.Local(
       name: "a", directory: place, limits: limits,
       accepts: { attack == .untrusted ? $0.user != hostile : true }, handler: { _ in MessagePort.Reply([1]) })

@@ -44,11 +44,11 @@ struct OtherUserTests {
         for client in clients { _ = Unmanaged.passRetained(client.socket) }
       }
       awaitReadable(attack.done.reading)
-      waitUntil { port.statistics.rejectedConnections == 36 && port.statistics.received == 64 * 8 }
+      waitUntil { port.statistics.rejectedConnectionCount == 36 && port.statistics.receivedCount == 64 * 8 }
       let account = try #require(port.users[hostile])
       #expect(account.now.connections == 64)
       #expect(account.now.outgoing <= 16 << 20 && account.now.descriptors <= 64)
-      #expect(port.statistics.overQuota > 0)
+      #expect(port.statistics.overQuotaCount > 0)
       // Connections that were refused are closed by another thread.
       waitUntil { DescriptorCensus().count("socket:") <= census.count("socket:") + 64 }
       // Meanwhile:
@@ -147,7 +147,7 @@ struct OtherUserTests {
     let (directory, place) = try sharedDirectory()
     defer { withExtendedLifetime(directory) {} }
     var limits = MessagePort.Limits()
-    limits.otherUsers.takesDescriptors = takes
+    limits.takesDescriptorsOfOtherUsers = takes
     let port = try MessagePort.Local(
       name: "a", directory: place, limits: limits, accepts: { _ in true },
       handler: { MessagePort.Reply([UInt8($0.descriptors.count)] + $0.bytes.prefix(1)) })
@@ -177,7 +177,7 @@ struct OtherUserTests {
       _ = asking.result()
     }
     #expect(code.value == 0)
-    #expect(port.statistics.malformed == 0)
+    #expect(port.statistics.malformedCount == 0)
   }
 
   @Test("a connection of another user's that says nothing is ended in time, one that speaks is not")
@@ -206,7 +206,7 @@ struct OtherUserTests {
           }
           guard let child else { return false }
           awaitReadable(child.done.reading)
-          let isRight = child.done.read() == [7] && port.statistics.silent == 1
+          let isRight = child.done.read() == [7] && port.statistics.silentCount == 1
           waitUntil { port.connections <= 2 }
           child.end.closeWriting()
           waitpid(child.child, nil, 0)

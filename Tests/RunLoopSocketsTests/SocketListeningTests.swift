@@ -150,14 +150,14 @@ struct SocketListeningTests {
         log.write("\(loop.currentMode.map(\.rawValue) ?? "none")")
       }
       try loop.addCommonMode("a")
-      try listener.schedule(in: loop, forMode: .common)
-      try listener.schedule(in: loop, forMode: "b")
+      try loop.add(listener, forMode: .common)
+      try loop.add(listener, forMode: "b")
       for mode in ["a", "b"] as [RunLoop.Mode] {
         let socket = try Socket(connectingTo: listener.address)
         log.write("\(loop.run(mode: mode, for: .unlimited, returnAfterSourceHandled: true))")
         socket.invalidate()
       }
-      listener.remove(from: loop, forMode: "b")
+      loop.remove(listener, forMode: "b")
       log.write("\(loop.run(mode: "b", for: .unlimited)) \(loop.contains(listener, forMode: .common))")
       loop.remove(listener, forMode: .common)
       log.write("\(loop.run(mode: "a", for: .unlimited)) \(loop.contains(listener, forMode: "a"))")

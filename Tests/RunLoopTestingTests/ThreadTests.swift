@@ -85,7 +85,7 @@ struct ThreadTests {
     let worker = try ResidentThread(name: "worker", on: VirtualTime())
     for _ in 0..<3 { await Task(executorPreference: worker) {}.value }
     worker.stop()
-    #expect(await worker.finished().jobs == 3)
+    #expect(await worker.finished().jobCount == 3)
   }
 
   @Test("a thread that ends lets the time go on")
@@ -97,7 +97,7 @@ struct ThreadTests {
       try time.advance(by: .seconds(5))
       #expect(
         time.log.timedCallOuts == "worker:T@1000 own@5000" || time.log.timedCallOuts == "worker:T@1000 T@5000 own@5000")
-      #expect(try worker.join().timersLeft == 0)
+      #expect(try worker.join().remainingTimerCount == 0)
     }
   }
 

@@ -22,7 +22,7 @@ struct DrainTests {
       begun.wait()
       thread.stop()
       let report = try thread.join()
-      #expect(report.lateJobs >= 1 && thread.counts.lateJobs >= report.lateJobs)
+      #expect(report.lateJobCount >= 1 && thread.counts.lateJobCount >= report.lateJobCount)
       isOver.value = true
       await task.value
     }
@@ -49,9 +49,9 @@ struct DrainTests {
     hold.released.open()
     #expect(await task.value == id)
     let report = try thread.join()
-    #expect(log.text == "task stop" && report.lateJobs == 0)
+    #expect(log.text == "task stop" && report.lateJobCount == 0)
     // How many jobs a step is, is the runtime's.
-    #expect(report.jobs >= 50)
+    #expect(report.jobCount >= 50)
   }
 
   @Test("a task is taken further on the thread by the rounds that there are, and no more")
@@ -86,7 +86,7 @@ struct DrainTests {
     thread.stop()
     hold.released.open()
     let report = try thread.join()
-    return (await task.value, report.lateJobs)
+    return (await task.value, report.lateJobCount)
   }
 
   @Test("a block that performs itself does not keep a thread; what it has posted is dropped and counted")
@@ -105,7 +105,7 @@ struct DrainTests {
     thread.stop()
     hold.released.open()
     try thread.join()
-    #expect(calls.value == 1 && loop.statistics.droppedBlocks == 1)
+    #expect(calls.value == 1 && loop.statistics.droppedBlockCount == 1)
   }
 
   @Test("what was posted before the stop runs in order, whatever it is")
@@ -130,6 +130,6 @@ struct DrainTests {
     let report = try thread.join()
     await task.value
     #expect(log.text == "1 2 3 4 5 stop")
-    #expect(report.ran == 3 && report.lateJobs == 0 && thread.runLoop.statistics.droppedBlocks == 2)
+    #expect(report.completedCount == 3 && report.lateJobCount == 0 && thread.runLoop.statistics.droppedBlockCount == 2)
   }
 }

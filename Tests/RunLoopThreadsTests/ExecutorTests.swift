@@ -39,13 +39,13 @@ struct ExecutorTests {
     let pinned = Pinned(thread)
     for _ in 0..<10 { await pinned.bump() }
     try thread.performAndWait {}
-    #expect(thread.counts.jobs == 10)
+    #expect(thread.counts.jobCount == 10)
     thread.stop()
     let report = await thread.finished()
-    #expect(report.jobs == 10 && report.ran == 1)
+    #expect(report.jobCount == 10 && report.completedCount == 1)
     // What runs late, and elsewhere, the thread has not run.
     await pinned.bump()
-    #expect(thread.counts.jobs == 10 && thread.counts.lateJobs == 1)
+    #expect(thread.counts.jobCount == 10 && thread.counts.lateJobCount == 1)
   }
 
   @Test("many callers of an actor come one after the other")

@@ -40,7 +40,7 @@ struct OrphanedSleepTests {
       let thread = try ResidentThread()
       thread.stop()
       try thread.join()
-      let rejections = thread.runLoop.statistics.rejections
+      let rejections = thread.runLoop.statistics.rejectionCount
       let tasks = (0..<50).map { _ in
         Task(executorPreference: thread) {
           for _ in 0..<5 { try await Task.sleep(for: .microseconds(100)) }
@@ -48,8 +48,8 @@ struct OrphanedSleepTests {
       }
       for task in tasks { try await task.value }
       #expect(OrphanedSleepTests.waiters == 1)
-      #expect(thread.runLoop.statistics.rejections == rejections, "the end of a thread is no mistake of a task's")
-      #expect(thread.counts.lateJobs >= 300)
+      #expect(thread.runLoop.statistics.rejectionCount == rejections, "the end of a thread is no mistake of a task's")
+      #expect(thread.counts.lateJobCount >= 300)
     }
   }
 

@@ -18,7 +18,7 @@ struct ResidentAsyncTests {
     await #expect(throws: Failure()) { try await thread.run { throw Failure() } }
     thread.stop()
     let report = await thread.finished()
-    #expect(report.ran == 3 && report.posted == 3)
+    #expect(report.completedCount == 3 && report.posted == 3)
     #expect(await thread.finished() == report)
   }
 
@@ -48,7 +48,7 @@ struct ResidentAsyncTests {
     hold.released.open()
     thread.stop()
     let report = await thread.finished()
-    #expect(report.ran == 1 && report.posted == 1 + report.cancelled)
+    #expect(report.completedCount == 1 && report.posted == 1 + report.cancelledCount)
   }
 
   @Test("work that has begun goes on when its task is cancelled")
@@ -69,7 +69,7 @@ struct ResidentAsyncTests {
     #expect(try await task.value == 7)
     try canceller.join()
     thread.stop()
-    #expect(await thread.finished().ran == 1)
+    #expect(await thread.finished().completedCount == 1)
   }
 
   @Test("a thread that has been stopped says so")
@@ -82,7 +82,7 @@ struct ResidentAsyncTests {
     hold.released.open()
     _ = await thread.finished()
     await #expect(throws: ThreadError.finished(thread: "thread \"stopped\"")) { try await thread.run {} }
-    #expect(thread.counts.rejected == 2 && thread.counts.posted == 3)
+    #expect(thread.counts.rejectedCount == 2 && thread.counts.posted == 3)
   }
 
   @Test("an immediate stop ends who awaits work that has not begun")
@@ -101,7 +101,7 @@ struct ResidentAsyncTests {
     await #expect(throws: ThreadError.cancelled) { try await task.value }
     try stopper.join()
     let report = await thread.finished()
-    #expect(report.ran == 1 && report.cancelled == 1)
+    #expect(report.completedCount == 1 && report.cancelledCount == 1)
   }
 
   @Test("any number may await the end, before and after")

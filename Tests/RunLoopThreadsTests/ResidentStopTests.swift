@@ -52,8 +52,8 @@ struct ResidentStopTests {
     #expect(scene.thread.stop() == .draining && scene.thread.state == .draining)
     let report = try scene.end()
     #expect(scene.log.text == "H 1 2 3 4 due due2 stop")
-    #expect(report.ran == 7 && report.cancelled == 1 && report.posted == 8)
-    #expect(report.timersLeft == 0 && report.sourcesLeft == 0)
+    #expect(report.completedCount == 7 && report.cancelledCount == 1 && report.posted == 8)
+    #expect(report.remainingTimerCount == 0 && report.remainingSourceCount == 0)
     #expect(scene.tokens.map(\.state).filter { $0 == .cancelled }.count == 1)
   }
 
@@ -63,7 +63,8 @@ struct ResidentStopTests {
     #expect(scene.thread.stop(.immediately) == .stopping)
     let report = try scene.end()
     #expect(scene.log.text == "H stop")
-    #expect(report.ran == 1 && report.cancelled == 7 && report.posted == 8 && report.timersLeft == 0)
+    #expect(
+      report.completedCount == 1 && report.cancelledCount == 7 && report.posted == 8 && report.remainingTimerCount == 0)
     #expect(scene.tokens.dropFirst().allSatisfy { $0.state == .cancelled })
   }
 
@@ -78,7 +79,7 @@ struct ResidentStopTests {
     let report = try scene.end()
     #expect(states.value == [policy == .immediately ? .stopping : .draining])
     #expect(scene.log.text == (policy == .immediately ? "H stop" : "H 1 2 3 4 due due2 stop"))
-    #expect(report.posted == 9 && report.rejected == 1)
+    #expect(report.posted == 9 && report.rejectedCount == 1)
   }
 
   @Test("inside nested runs all of them end, and new ones return at once")
@@ -104,7 +105,7 @@ struct ResidentStopTests {
     #expect(thread.stop() == .draining)
     let report = try thread.join()
     #expect(results.value == [.stopped, .stopped, .stopped, .stopped, .stopped])
-    #expect(report.ran == 1)
+    #expect(report.completedCount == 1)
   }
 
   @Test("from inside a nested run")
@@ -164,7 +165,7 @@ struct ResidentStopTests {
     #expect(try thread.join() == report)
     #expect(throws: ThreadError.self) { try thread.perform {} }
     #expect(throws: ThreadError.self) { try thread.perform(afterDelay: .zero) {} }
-    #expect(thread.counts.rejected == report.rejected + 2)
+    #expect(thread.counts.rejectedCount == report.rejectedCount + 2)
   }
 
   @Test("a second stop may only escalate")
@@ -199,7 +200,7 @@ struct ResidentStopTests {
     thread.stop()
     hold.released.open()
     let report = try thread.join()
-    #expect(log.text == "stopping" && report.ran == 2 && report.cancelled == 1)
+    #expect(log.text == "stopping" && report.completedCount == 2 && report.cancelledCount == 1)
   }
 
   @Test("work that is behind it in the same pass is given up by an immediate stop")
@@ -239,7 +240,8 @@ struct ResidentStopTests {
     #expect(throws: ThreadError.stopping(thread: "thread \"drain\"")) { try thread.perform { log.write("ran") } }
     hold.released.open()
     let report = try thread.join()
-    #expect(log.text == "inline stopped" && report.ran == 2 && report.rejected == 4 && report.posted == 6)
+    #expect(
+      log.text == "inline stopped" && report.completedCount == 2 && report.rejectedCount == 4 && report.posted == 6)
   }
 
   @Test("who waits for work that a stop drains gets the value, and who waits for what it gives up gets an error")
@@ -282,7 +284,7 @@ struct ResidentStopTests {
     #expect(thread.stop() == .draining && token.state == .running)
     hold.released.open()
     let report = try thread.join()
-    #expect(log.text == "ran" && report.ran == 1 && report.posted == 1 && report.timersLeft == 0)
+    #expect(log.text == "ran" && report.completedCount == 1 && report.posted == 1 && report.remainingTimerCount == 0)
   }
 
   @Test("of many stops at once one is the first")
@@ -328,7 +330,7 @@ struct ResidentExitTests {
     try behind.join()
     try thread.join()
     #expect(log.text == "stop" && delayed.state == .cancelled && elsewhere.state == .cancelled)
-    #expect(report.ran == 1 && report.dropped == 1 && report.cancelled == 3 && report.posted == 5)
+    #expect(report.completedCount == 1 && report.droppedCount == 1 && report.cancelledCount == 3 && report.posted == 5)
     #expect(throws: ThreadError.finished(thread: "thread \"leaver\"")) { try thread.perform {} }
   }
 
@@ -344,7 +346,7 @@ struct ResidentExitTests {
     hold.released.open()
     let report = try thread.join()
     #expect(leaving.state == .dropped && behind.state == .cancelled)
-    #expect(report.ran == 1 && report.dropped == 1 && report.cancelled == 1)
+    #expect(report.completedCount == 1 && report.droppedCount == 1 && report.cancelledCount == 1)
   }
 
   @Test("in what opens, the thread is made and has ended")

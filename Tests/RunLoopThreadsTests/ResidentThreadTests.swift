@@ -18,7 +18,7 @@ struct ResidentThreadTests {
     #expect(id != RunLoop.callingThreadID && name == "a resident's lo" && isItself)
     #expect(thread.stop() == .draining)
     let report = try thread.join()
-    #expect(thread.state == .finished && report.ran == 1 && report.posted == 1 && thread.thread.isFinished)
+    #expect(thread.state == .finished && report.completedCount == 1 && report.posted == 1 && thread.thread.isFinished)
     #expect(thread.debugDescription == "<ResidentThread>{thread \"a resident's long name\", finished}")
   }
 
@@ -112,7 +112,8 @@ struct ResidentThreadTests {
     thread.stop()
     let report = try thread.join()
     #expect(log.text == "ran" && token.state == .ran && never.state == .cancelled)
-    #expect(report.ran == 1 && report.cancelled == 2 && report.posted == 3 && report.timersLeft == 0)
+    #expect(
+      report.completedCount == 1 && report.cancelledCount == 2 && report.posted == 3 && report.remainingTimerCount == 0)
   }
 
   @Test("cancelled work is counted once, and does not run")
@@ -121,11 +122,11 @@ struct ResidentThreadTests {
     let thread = try ResidentThread()
     try thread.perform { hold.occupy() }
     let token = try thread.perform { Issue.record("cancelled work ran") }
-    #expect(token.cancel() && !token.cancel() && thread.counts.cancelled == 1)
+    #expect(token.cancel() && !token.cancel() && thread.counts.cancelledCount == 1)
     hold.released.open()
     thread.stop()
     let report = try thread.join()
-    #expect(report.ran == 1 && report.cancelled == 1 && report.posted == 2)
+    #expect(report.completedCount == 1 && report.cancelledCount == 1 && report.posted == 2)
   }
 
   @Test("its thread object takes the same work and counts it")
@@ -139,7 +140,9 @@ struct ResidentThreadTests {
       #expect(throws: ThreadError.self) { try Thread.current.perform {} }
     }
     let report = try thread.join()
-    #expect(report.ran == 3 && report.cancelled == 1 && report.rejected == 1 && token.state == .cancelled)
+    #expect(
+      report.completedCount == 3 && report.cancelledCount == 1 && report.rejectedCount == 1 && token.state == .cancelled
+    )
   }
 
   @Test("the report has what was left in the loop")
@@ -151,7 +154,7 @@ struct ResidentThreadTests {
     thread.runLoop.add(RunLoop.Observer(activities: .all) { _, _ in }, forMode: .default)
     thread.stop()
     let report = try thread.join()
-    #expect(report.timersLeft == 1 && report.sourcesLeft == 2)
+    #expect(report.remainingTimerCount == 1 && report.remainingSourceCount == 2)
   }
 
   @Test("waits throw what they have to say")
@@ -173,7 +176,7 @@ struct ResidentThreadTests {
     }
     thread.stop()
     let report = try thread.join()
-    #expect(report.ran == 3 && report.cancelled == 1 && report.posted == 4)
+    #expect(report.completedCount == 3 && report.cancelledCount == 1 && report.posted == 4)
     #expect(throws: ThreadError.finished(thread: "thread \"waits\"")) { try thread.performAndWait {} }
   }
 }

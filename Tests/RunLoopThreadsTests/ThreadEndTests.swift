@@ -54,7 +54,7 @@ struct ThreadEndTests {
     _ = thread.attachment { Token { log.write("attachment") } }
     thread.start()
     try thread.join()
-    #expect(log.text == "cancel cancel attachment" && loop.hasEnded && loop.statistics.droppedBlocks == 1)
+    #expect(log.text == "cancel cancel attachment" && loop.hasEnded && loop.statistics.droppedBlockCount == 1)
     let resident = try ResidentThread(onStop: {
       log.write("stop")
       Thread.exit()
@@ -78,7 +78,7 @@ struct ThreadEndTests {
     #expect(log.text == "")
     thread = nil
     #expect(log.text.contains("cancel:true") && log.text.split(separator: " ").count { $0 == "released" } == 3)
-    #expect(loop.hasEnded && loop.statistics.droppedBlocks == 3)
+    #expect(loop.hasEnded && loop.statistics.droppedBlockCount == 3)
     #expect(source.object == nil && timer.object == nil && cancelling.isValid)
   }
 

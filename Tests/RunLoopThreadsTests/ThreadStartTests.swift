@@ -111,7 +111,7 @@ struct ThreadStartTests {
     loop.perform { [token] in token.touch() }
     withExtendedLifetime(consume token) {}
     thread.start()
-    #expect(log.text == "released" && loop.hasEnded && loop.statistics.droppedBlocks == 1)
+    #expect(log.text == "released" && loop.hasEnded && loop.statistics.droppedBlockCount == 1)
     #expect(thread.runLoop == nil)
   }
 }

@@ -29,7 +29,7 @@ func l2() {
     beat.perform { beat.add(Timer(timeInterval: 0.001, repeats: true) { _ in }, forMode: .default) }
     loops.append(beat)
     race_rest("a timer of a millisecond beside them")
-    race_check(loops.allSatisfy { $0.statistics.looks == 0 }, "a loop at rest has looked")
+    race_check(loops.allSatisfy { $0.statistics.lookCount == 0 }, "a loop at rest has looked")
     for loop in loops { loop.stop() }
   }
 }

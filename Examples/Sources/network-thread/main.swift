@@ -54,7 +54,7 @@ func run() throws {
   }
   resident.stop()
   let report = try resident.join()
-  print("ran \(report.ran), refused \(report.rejected)")
+  print("ran \(report.completedCount), refused \(report.rejectedCount)")
   do {
     try resident.perform { print("never") }
   } catch {

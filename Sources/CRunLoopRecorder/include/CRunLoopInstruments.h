@@ -538,7 +538,7 @@ int crl_instruments_open(const char *parent);
 uint64_t crl_instruments_start(void);
 
 // The return addresses of those who called, the innermost first, as far as the frames can be followed.
-enum { CRL_FRAMES = 12 };
+enum { CRL_FRAMES = 18 };
 typedef struct crl_frames {
   uint64_t address[CRL_FRAMES];  // 0 behind the last
 } crl_frames;

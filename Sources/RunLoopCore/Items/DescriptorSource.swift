@@ -13,7 +13,7 @@ extension RunLoop {
   /// meanwhile, a source that is added for that number watches the new file.
   ///
   /// The corresponding Core Foundation type is `CFFileDescriptor`, or `CFRunLoopSource` of version 1.
-  public final class DescriptorSource: @unchecked Sendable, Hashable {
+  public final class DescriptorSource: @unchecked Sendable {
     // Sendable: the memberships are guarded by the lock, the handler by the reference; the interest is changed under
     // the lock.
 
@@ -120,12 +120,6 @@ extension RunLoop {
       for loop in loops { loop.expel(self) }
       if closing == .release { releaseHandler() }
     }
-
-    /// Whether both are the same.
-    public static func == (left: DescriptorSource, right: DescriptorSource) -> Bool { left === right }
-
-    /// Hashes the identity.
-    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
   }
 }
 
@@ -166,7 +160,7 @@ extension RunLoop.DescriptorSource {
   var carriedItem: (any CarriedItem)? { carried }
 }
 
-extension RunLoop.DescriptorSource: RunLoopItem {
+extension RunLoop.DescriptorSource: ModeItem {
   func lockItem() { lock.lock() }
   func unlockItem() { lock.unlock() }
   func hold() -> Bool { reference.enter() }

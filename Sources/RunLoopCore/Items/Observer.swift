@@ -10,7 +10,7 @@ extension RunLoop {
   /// of equal order as they were added.
   ///
   /// The corresponding Core Foundation type is `CFRunLoopObserver`.
-  public final class Observer: @unchecked Sendable, Hashable {
+  public final class Observer: @unchecked Sendable {
     // Sendable: the binding is guarded by the lock (and the loop's table lock), the handler by the reference.
 
     /// The stages at which the observer is called.
@@ -97,12 +97,6 @@ extension RunLoop {
       loop?.expel(self)
       if closing == .release { releaseHandler() }
     }
-
-    /// Whether both are the same.
-    public static func == (left: Observer, right: Observer) -> Bool { left === right }
-
-    /// Hashes the identity.
-    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
   }
 }
 
@@ -142,7 +136,7 @@ extension RunLoop.Observer {
   private func releaseHandler() { _ = handler.take() }
 }
 
-extension RunLoop.Observer: RunLoopItem {
+extension RunLoop.Observer: ModeItem {
   func lockItem() { lock.lock() }
   func unlockItem() { lock.unlock() }
   func hold() -> Bool { reference.enter() }

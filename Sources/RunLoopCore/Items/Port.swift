@@ -106,7 +106,7 @@ open class Port: @unchecked Sendable, Hashable {
 
   /// Takes the port out of a mode of a loop.
   ///
-  /// ``RunLoop/remove(_:forMode:)-(Port,_)`` calls it.
+  /// ``RunLoop/remove(_:forMode:)`` calls it.
   open func remove(from loop: RunLoop, forMode mode: RunLoop.Mode) {
     loop.part(self, mode)
     loop.disown(self, mode)
@@ -222,12 +222,12 @@ extension PortMembers {
   /// These are the oldest messages of a full queue under ``Port/OverflowPolicy/dropOldest``, the messages that waited
   /// when the port was invalidated, and the messages that arrived at a port without a receiver. Can be used from any
   /// thread.
-  public var droppedMessages: Int { lock.withLock { queue.dropped } }
+  public var droppedMessageCount: Int { lock.withLock { queue.dropped } }
 
   /// How many messages wait to be received.
   ///
   /// Can be used from any thread.
-  public var waitingMessages: Int { lock.withLock { queue.count } }
+  public var waitingMessageCount: Int { lock.withLock { queue.count } }
 }
 
 // Sending and receiving.
@@ -331,7 +331,7 @@ extension Port: CustomDebugStringConvertible {
   /// The port's state, in the shape of Core Foundation's description.
   public var debugDescription: String {
     "<\(type(of: self)) \(addressDescription(self))>{valid = \(yesOrNo(isValid)), version = 1, "
-      + "messages = \(waitingMessages), dropped = \(droppedMessages), "
+      + "messages = \(waitingMessageCount), dropped = \(droppedMessageCount), "
       + "\(callOutDescription(heldCode { code }))}"
   }
 }

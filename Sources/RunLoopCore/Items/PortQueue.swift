@@ -7,7 +7,7 @@ extension Port {
     case wait
     /// The sender gets an error at once, whatever its deadline.
     case reject
-    /// The oldest waiting message is dropped, and is counted in ``PortMembers/droppedMessages``.
+    /// The oldest waiting message is dropped, and is counted in ``PortMembers/droppedMessageCount``.
     case dropOldest
   }
 }

@@ -21,7 +21,7 @@ struct PortRegistrations {
   }
 }
 
-extension Port: RunLoopItem {
+extension Port: ModeItem {
   final func hold() -> Bool { reference.enter() }
   final var isOpen: Bool { reference.isOpen }
   final func setCommon(_ isCommon: Bool, of loop: RunLoop) { registrations.memberships.setCommon(isCommon, of: loop) }

@@ -11,7 +11,7 @@ extension RunLoop {
   /// number of modes of any number of loops, and keeps a loop alive in each of its modes.
   ///
   /// The corresponding Core Foundation type is `CFRunLoopSource`.
-  public final class Source: @unchecked Sendable, Hashable {
+  public final class Source: @unchecked Sendable {
     // Sendable: the memberships and the calls are guarded by the lock, the closures by the reference.
 
     /// Sources with a smaller order are performed first.
@@ -188,12 +188,6 @@ extension RunLoop {
       if isFirst { for loop in loops { loop.expel(self) } }
       letGo()
     }
-
-    /// Whether both are the same.
-    public static func == (left: Source, right: Source) -> Bool { left === right }
-
-    /// Hashes the identity.
-    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
   }
 }
 
@@ -299,7 +293,7 @@ extension RunLoop.Source {
   func releaseClosures() { _ = body.take() }
 }
 
-extension RunLoop.Source: RunLoopItem {
+extension RunLoop.Source: ModeItem {
   func lockItem() { lock.lock() }
   func unlockItem() { lock.unlock() }
   func hold() -> Bool { reference.enter() }

@@ -12,7 +12,7 @@ import Synchronization
 /// The class is final. With RunLoopKit, a loop also takes a subclass of `Foundation.Timer`.
 ///
 /// The corresponding Core Foundation type is `CFRunLoopTimer`.
-public final class Timer: @unchecked Sendable, Hashable {
+public final class Timer: @unchecked Sendable {
   // Sendable: `home` says what guards the variables; the body and what is attached are guarded by the reference.
 
   let lock = Lock()
@@ -141,12 +141,6 @@ public final class Timer: @unchecked Sendable, Hashable {
     guard let interval, interval > .zero else { return 0 }
     return max(Int64(saturating: interval), 1000)
   }
-
-  /// Whether both are the same.
-  public static func == (left: Timer, right: Timer) -> Bool { left === right }
-
-  /// Hashes the identity.
-  public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
 extension Timer {
@@ -257,7 +251,7 @@ extension Timer {
   }
 }
 
-extension Timer: RunLoopItem {
+extension Timer: ModeItem {
   func lockItem() { lock.lock() }
   func unlockItem() { lock.unlock() }
   func hold() -> Bool { reference.enter() }

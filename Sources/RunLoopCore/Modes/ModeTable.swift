@@ -8,7 +8,7 @@ import Synchronization
 struct ModeTable {
   /// An item that was added to the common modes, and its position among these items.
   struct CommonItem {
-    let item: any RunLoopItem
+    let item: any ModeItem
     let sequence: UInt64
   }
 
@@ -60,7 +60,7 @@ struct ModeTable {
   var commonModes: [ModeState] { commonNames.compactMap { modes[$0] } }
 
   /// The common items in the order in which they were added.
-  var orderedCommonItems: [any RunLoopItem] {
+  var orderedCommonItems: [any ModeItem] {
     commonItems.values.sorted { $0.sequence < $1.sequence }.map(\.item)
   }
 
@@ -150,13 +150,13 @@ struct ModeTable {
     for name in commonNames { mode(name).insertHandOffSource() }
   }
 
-  mutating func insertCommon(_ item: any RunLoopItem) {
+  mutating func insertCommon(_ item: any ModeItem) {
     guard commonItems[ObjectIdentifier(item)] == nil else { return }
     lastCommonItem += 1
     commonItems[ObjectIdentifier(item)] = CommonItem(item: item, sequence: lastCommonItem)
   }
 
-  mutating func removeCommon(_ item: any RunLoopItem) -> Bool {
+  mutating func removeCommon(_ item: any ModeItem) -> Bool {
     commonItems.removeValue(forKey: ObjectIdentifier(item)) != nil
   }
 

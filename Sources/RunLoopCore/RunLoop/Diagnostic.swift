@@ -87,4 +87,4 @@ func kernelThreadName(_ id: Int32) -> String? {
 }
 
 /// An item's type and address, for messages.
-func itemName(_ item: some RunLoopItem) -> String { "\(type(of: item)) \(addressDescription(item))" }
+func itemName(_ item: some ModeItem) -> String { "\(type(of: item)) \(addressDescription(item))" }

@@ -71,15 +71,15 @@ extension RunLoop {
   /// What a loop has counted since it was made.
   public struct Statistics: Sendable, Hashable {
     /// The wake-ups that tolerances of timers have saved.
-    public let savedWakeUps: Int
+    public let savedWakeUpCount: Int
     /// The blocks, and the work that was handed over, that were dropped because the loop's thread ended first.
-    public let droppedBlocks: Int
+    public let droppedBlockCount: Int
     /// The notifications that were still queued when their queue or the loop's thread ended, and were not posted.
-    public let droppedNotifications: Int
+    public let droppedNotificationCount: Int
     /// The items and blocks that the loop has rejected.
-    public let rejections: Int
+    public let rejectionCount: Int
     /// How many waits have begun with a look for coming events, as ``RunLoop/waiting`` allows, instead of a sleep.
-    public let looks: Int
+    public let lookCount: Int
   }
 
   /// What the loop has counted so far.
@@ -87,10 +87,10 @@ extension RunLoop {
   /// Can be used from any thread.
   public var statistics: Statistics {
     Statistics(
-      savedWakeUps: counters.savedWakeUps.load(ordering: .relaxed),
-      droppedBlocks: counters.droppedBlocks.load(ordering: .relaxed),
-      droppedNotifications: counters.droppedNotifications.load(ordering: .relaxed),
-      rejections: counters.rejections.load(ordering: .relaxed), looks: counters.looks.load(ordering: .relaxed))
+      savedWakeUpCount: counters.savedWakeUps.load(ordering: .relaxed),
+      droppedBlockCount: counters.droppedBlocks.load(ordering: .relaxed),
+      droppedNotificationCount: counters.droppedNotifications.load(ordering: .relaxed),
+      rejectionCount: counters.rejections.load(ordering: .relaxed), lookCount: counters.looks.load(ordering: .relaxed))
   }
 }
 

@@ -37,7 +37,7 @@ extension RunLoop {
 
   /// Reports what was in a loop that was never run, if the thread has used another library's loop, whose runs do not
   /// serve it.
-  private func reportUnserved(_ items: [any RunLoopItem], blockCount: Int) {
+  private func reportUnserved(_ items: [any ModeItem], blockCount: Int) {
     guard !hasRun, servesOtherLoop, isOnSystemTime else { return }
     let itemCount = items.count { !($0 is Observer) }
     guard itemCount + blockCount > 0 else { return }
@@ -115,8 +115,8 @@ extension RunLoop {
 
 extension ModeTable {
   /// Everything that is in the loop, each item once.
-  var allItems: [any RunLoopItem] {
-    var items: [ObjectIdentifier: any RunLoopItem] = commonItems.mapValues(\.item)
+  var allItems: [any ModeItem] {
+    var items: [ObjectIdentifier: any ModeItem] = commonItems.mapValues(\.item)
     for mode in modes.values {
       for item in mode.items { items[ObjectIdentifier(item)] = item }
     }
@@ -126,8 +126,8 @@ extension ModeTable {
 
 extension ModeState {
   /// The items of the mode: sources, ports, timers, observers; used under the table's lock.
-  var items: [any RunLoopItem] {
-    var items: [any RunLoopItem] = sources.values.map(\.item)
+  var items: [any ModeItem] {
+    var items: [any ModeItem] = sources.values.map(\.item)
     for membership in ports.values { items.append(membership.item) }
     for membership in descriptors.values { items.append(membership.item) }
     for timer in timers.all { items.append(timer) }

@@ -9,14 +9,14 @@ extension RunLoop {
   /// Returns false if the item was rejected: it is invalid or bound to another loop, this loop has ended, or the
   /// system cannot watch its descriptor.
   @discardableResult
-  func join(_ item: some RunLoopItem, _ name: Mode, isReported: Bool = true) -> Bool {
+  func join(_ item: some ModeItem, _ name: Mode, isReported: Bool = true) -> Bool {
     attempt(item, name).map { reject($0, itemName(item), isReported: isReported) } ?? true
   }
 
   /// Puts an item into a mode, or returns the reason why not.
   ///
   /// The item enters all of its modes or none.
-  func attempt(_ item: some RunLoopItem, _ name: Mode) -> Rejection? {
+  func attempt(_ item: some ModeItem, _ name: Mode) -> Rejection? {
     // Before the item's lock is taken, which a thread of the parent may hold forever.
     table.checkFork()
     // Keeps the closures for the calls that the source owes, even if the source is invalidated meanwhile.
@@ -44,7 +44,7 @@ extension RunLoop {
   }
 
   /// Takes an item out of a mode; for ``Mode/common``, a common item out of every common mode.
-  func part(_ item: some RunLoopItem, _ name: Mode) {
+  func part(_ item: some ModeItem, _ name: Mode) {
     table.checkFork()
     // The thread that invalidates the item takes it out.
     guard item.hold() else { return }
@@ -69,7 +69,7 @@ extension RunLoop {
   /// Takes an item out of all modes of this loop.
   ///
   /// The caller holds the item.
-  func expel(_ item: some RunLoopItem) {
+  func expel(_ item: some ModeItem) {
     var left = ShortList<ModeState>()
     item.lockItem()
     table.withLock { table in
@@ -84,7 +84,7 @@ extension RunLoop {
   }
 
   /// Whether an item is in a mode, or, for ``Mode/common``, among the common items.
-  func holds(_ item: some RunLoopItem, _ name: Mode) -> Bool {
+  func holds(_ item: some ModeItem, _ name: Mode) -> Bool {
     table.checkFork()
     item.lockItem()
     defer { item.unlockItem() }
@@ -123,7 +123,7 @@ extension RunLoop {
   }
 
   /// Makes a mode common, and returns the items that are to be in it.
-  private func makeCommon(_ name: Mode) throws(RunLoopError) -> [any RunLoopItem] {
+  private func makeCommon(_ name: Mode) throws(RunLoopError) -> [any ModeItem] {
     try table.withLock { table throws(RunLoopError) in
       do throws(SystemError) {
         return try table.makeCommon(name) ? table.orderedCommonItems : []
@@ -134,7 +134,7 @@ extension RunLoop {
   }
 
   /// Puts a common item into one more mode; returns true if it was not there.
-  private func copyCommon(_ item: some RunLoopItem, _ name: Mode) throws(RunLoopError) -> Bool {
+  private func copyCommon(_ item: some ModeItem, _ name: Mode) throws(RunLoopError) -> Bool {
     let source = item as? Source
     if let source, !source.hold() { return false }
     defer { source?.letGo() }
@@ -147,7 +147,7 @@ extension RunLoop {
     }
   }
 
-  private func enterAsCommon(_ item: some RunLoopItem, _ name: Mode) throws(SystemError) -> ShortList<ModeState> {
+  private func enterAsCommon(_ item: some ModeItem, _ name: Mode) throws(SystemError) -> ShortList<ModeState> {
     var entered = ShortList<ModeState>()
     item.lockItem()
     defer { item.unlockItem() }
@@ -194,7 +194,7 @@ extension RunLoop {
   }
 
   private func insert(
-    _ item: some RunLoopItem, _ name: Mode, _ entered: inout ShortList<ModeState>, from place: AddedPlace?
+    _ item: some ModeItem, _ name: Mode, _ entered: inout ShortList<ModeState>, from place: AddedPlace?
   ) -> Rejection? {
     let (rejection, wakes) = table.withLock { table -> (Rejection?, Bool) in
       // A timer is invalidated under this lock alone, so it may have become invalid since the check.
@@ -226,7 +226,7 @@ extension RunLoop {
   /// Whether a loop that sleeps in a mode must look again because of an item that has entered it.
   ///
   /// Called under both locks.
-  private func needsLook(_ item: some RunLoopItem, _ sleeping: ModeState, _ table: ModeTable) -> Bool {
+  private func needsLook(_ item: some ModeItem, _ sleeping: ModeState, _ table: ModeTable) -> Bool {
     switch item {
     case let timer as Timer: self.table.sleepsTooLong(for: timer, in: sleeping)
     // A loop that sleeps elsewhere must continue in the epoll set that has been made.
@@ -237,7 +237,7 @@ extension RunLoop {
 
   /// Called under both locks.
   private func enter(
-    _ item: some RunLoopItem, _ mode: ModeState, _ entered: inout ShortList<ModeState>, _ table: inout ModeTable
+    _ item: some ModeItem, _ mode: ModeState, _ entered: inout ShortList<ModeState>, _ table: inout ModeTable
   ) throws(SystemError) {
     guard !item.isIn(mode, of: self) else { return }
     try item.enter(mode, of: self, &table)
@@ -246,7 +246,7 @@ extension RunLoop {
 
   /// Called under both locks.
   private func leave(
-    _ item: some RunLoopItem, _ mode: ModeState, _ left: inout ShortList<ModeState>, _ table: inout ModeTable
+    _ item: some ModeItem, _ mode: ModeState, _ left: inout ShortList<ModeState>, _ table: inout ModeTable
   ) {
     item.leave(mode, of: self)
     left.append(mode)
@@ -271,7 +271,7 @@ extension RunLoop {
   /// Makes the calls that follow when an item has left modes, under no lock.
   ///
   /// A sleeping loop is not woken, even if it has lost its last item: another item may be added soon.
-  private func finishLeaving(_ item: some RunLoopItem, _ left: ShortList<ModeState>) {
+  private func finishLeaving(_ item: some ModeItem, _ left: ShortList<ModeState>) {
     if RunLoop.currentIfMade === self {
       if item is Observer { for mode in left { mode.dropObserverLists() } }
       endHostedWaitIfEmpty()

@@ -2,16 +2,6 @@
 
 // Ports, which add themselves: a subclass may do so in its own way.
 extension RunLoop {
-  /// Adds a port to a mode, or, for ``Mode/common``, to every common mode, present and future.
-  ///
-  /// The loop calls the port's ``Port/schedule(in:forMode:)``, once until the port is removed from the mode. A port
-  /// keeps the loop alive and wakes it when a message arrives. The loop holds the port until it is removed or
-  /// invalidated. The loop rejects and reports an invalid port, and every port once its thread has ended; where a
-  /// `Bool` is expected, the call returns whether the port was added. Can be called from any thread.
-  ///
-  /// The corresponding Foundation method is `add(_:forMode:)`.
-  public func add(_ port: Port, forMode mode: Mode) { _ = accept(port, mode) }
-
   func accept(_ port: Port, _ mode: Mode) -> Bool {
     guard port.isValid else { return reject(.invalidItem) }
     switch adopt(port, mode) {
@@ -30,21 +20,6 @@ extension RunLoop {
       LoadHook.portCameWithSources.call(port)
     }
     return true
-  }
-
-  /// Removes a port from a mode, or, for ``Mode/common``, a common port from every common mode.
-  ///
-  /// The loop calls the port's ``Port/remove(from:forMode:)`` if the port was added. Can be called from any thread. The
-  /// corresponding Foundation method is `remove(_:forMode:)`.
-  public func remove(_ port: Port, forMode mode: Mode) {
-    if disown(port, mode) || holds(port, mode) { port.remove(from: self, forMode: mode) }
-  }
-
-  /// Whether a port was added to a mode, or, for ``Mode/common``, to the common items.
-  ///
-  /// Can be called from any thread.
-  public func contains(_ port: Port, forMode mode: Mode) -> Bool {
-    holds(port, mode) || table.withLock { $0.comesWithSources(port, mode) }
   }
 
   private enum Adoption {

@@ -2,7 +2,7 @@
 
 import CRunLoopRecorder
 
-/// The methods of loops that return whether the loop took an item or block, where a `Bool` is expected.
+/// The methods of loops that return whether the loop took a block, where a `Bool` is expected.
 ///
 /// The methods of the same names in ``RunLoop`` return nothing, as Foundation's do, so that code compiles that returns
 /// their call, passes it on in a closure, or asks for it by a protocol. A class's own method is preferred to one of a
@@ -37,21 +37,4 @@ extension RunLoopMembers {
   public func perform(inModes modes: [RunLoop.Mode], block: consuming @escaping @Sendable () -> Void) -> Bool {
     enqueue(block, in: modes, site: crl_call_site())
   }
-
-  /// Adds a timer to a mode, or to every common mode, and returns whether it was added.
-  ///
-  /// - Returns: False if the loop rejects the timer: it is invalid, in a mode of another loop, or this loop's thread
-  ///   has ended.
-  /// - Complexity: O(log n) in the timers of each mode.
-  @discardableResult
-  @inline(never)
-  public func add(_ timer: Timer, forMode mode: RunLoop.Mode) -> Bool {
-    add(timer, forMode: mode, from: Origin(site: crl_call_site()))
-  }
-
-  /// Adds a port to a mode, or to every common mode, and returns whether it was added.
-  ///
-  /// - Returns: False if the port is invalid or this loop's thread has ended.
-  @discardableResult
-  public func add(_ port: Port, forMode mode: RunLoop.Mode) -> Bool { accept(port, mode) }
 }

@@ -10,7 +10,7 @@ import Synchronization
 /// called from any thread.
 ///
 /// The corresponding Core Foundation type is `CFRunLoop`, the Foundation class `RunLoop`.
-public final class RunLoop: @unchecked Sendable, Hashable {
+public final class RunLoop: @unchecked Sendable, IdentityHashable {
   // Sendable: each part names what guards it.
 
   // For any thread.
@@ -138,12 +138,6 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   }
 
   deinit { crl_recorder_give_back(recorder) }
-
-  /// Whether both are the same.
-  public static func == (left: RunLoop, right: RunLoop) -> Bool { left === right }
-
-  /// Hashes the identity.
-  public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
 extension RunLoop {

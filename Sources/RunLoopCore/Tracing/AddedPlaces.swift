@@ -17,7 +17,7 @@ package struct AddedPlace: Sendable {
 
   /// Follows the frames of the calling thread; nil unless something watches.
   ///
-  /// - Complexity: O(1): at most twelve frames are followed.
+  /// - Complexity: O(1): at most eighteen frames are followed.
   @inline(__always)
   package static func takeIfWatched() -> AddedPlace? { isWatched ? take() : nil }
 
@@ -37,7 +37,7 @@ package struct AddedPlace: Sendable {
 extension RunLoop {
   /// Notes where an item was added, if it has entered a mode; called under the table's lock.
   @inline(__always)
-  func note(_ place: AddedPlace?, of item: some RunLoopItem) {
+  func note(_ place: AddedPlace?, of item: some ModeItem) {
     if let place, !(item is Observer) { additions[ObjectIdentifier(item)] = place.frames }
   }
 
@@ -45,12 +45,12 @@ extension RunLoop {
   ///
   /// Called under the table's lock, and under the item's where that guards its modes.
   @inline(__always)
-  func forgetPlace(of item: some RunLoopItem) {
+  func forgetPlace(of item: some ModeItem) {
     if _slowPath(!additions.isEmpty) { forgetKnownPlace(of: item) }
   }
 
   @inline(never)
-  private func forgetKnownPlace(of item: some RunLoopItem) {
+  private func forgetKnownPlace(of item: some ModeItem) {
     if item.modes(of: self).isEmpty { additions[ObjectIdentifier(item)] = nil }
   }
 

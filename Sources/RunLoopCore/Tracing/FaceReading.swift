@@ -83,7 +83,7 @@ func callOutDescription(_ code: UInt64) -> String {
   return "callout = \(address) (\(image) + 0x\(String(code - found.base, radix: 16)))\(name)"
 }
 
-extension RunLoopItem {
+extension ModeItem {
   /// The address of a function of the item, unless the function has been released.
   ///
   /// Can be called from any thread, under no lock: this call may release what was invalidated meanwhile.

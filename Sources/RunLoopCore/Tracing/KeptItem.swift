@@ -104,7 +104,7 @@ extension KeptItem {
 /// The content of a mode, copied under the table's lock.
 private struct ModeContent {
   struct Entry {
-    let item: any RunLoopItem
+    let item: any ModeItem
     let modes: [RunLoop.Mode]
     let place: AddedPlace?
   }
@@ -125,7 +125,7 @@ private struct ModeContent {
     self.handOffPlace = handOffPlace
     hasHost = table.host != nil
     modeCount = all.count
-    func entry(_ item: some RunLoopItem, _ isIn: (ModeState) -> Bool) -> Entry {
+    func entry(_ item: some ModeItem, _ isIn: (ModeState) -> Bool) -> Entry {
       Entry(
         item: item, modes: all.filter(isIn).map(\.name),
         place: places[ObjectIdentifier(item)].map { AddedPlace(frames: $0) })
@@ -201,7 +201,7 @@ extension RunLoop.DescriptorSource {
 extension Port {
   /// The messages that wait in the port, for people, with the type of a subclass.
   fileprivate var keepAliveDetail: String {
-    let count = waitingMessages
+    let count = waitingMessageCount
     let messages = count == 1 ? "1 message waiting" : "\(count) messages waiting"
     return type(of: self) == Port.self ? messages : "\(type(of: self)), \(messages)"
   }

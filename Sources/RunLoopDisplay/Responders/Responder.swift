@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import RunLoopCore
+
 /// A receiver of events: a view, a window, or the application.
 ///
 /// A responder handles an event by overriding the function for it. By the functions of this class, an event that it
@@ -139,10 +141,4 @@ open class Responder {
   }
 }
 
-extension Responder: Hashable {
-  /// Whether both are the same.
-  public nonisolated static func == (left: Responder, right: Responder) -> Bool { left === right }
-
-  /// Hashes the identity.
-  public nonisolated func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
-}
+extension Responder: IdentityHashable {}

@@ -22,12 +22,12 @@ public import class RunLoopCore.RunLoop
 ///
 /// **Threads.** Every thread has a ``default`` queue and may have more. A queue belongs to the thread that first uses
 /// it, until that thread ends. Any thread may hold it, but calls on another thread are rejected: nothing is queued,
-/// posted or removed, ``/RunLoopCore/RunLoop/Statistics/rejections`` counts it, and it is reported on the standard
+/// posted or removed, ``/RunLoopCore/RunLoop/Statistics/rejectionCount`` counts it, and it is reported on the standard
 /// error. (A notification is not Sendable, so it could not be handed over either.)
 ///
 /// **The end.** Notifications that are still queued when the thread ends, or when the queue itself is released, are
 /// released without being posted, always on the queue's own thread, and
-/// ``/RunLoopCore/RunLoop/Statistics/droppedNotifications`` counts them.
+/// ``/RunLoopCore/RunLoop/Statistics/droppedNotificationCount`` counts them.
 ///
 /// The corresponding Foundation class is `NotificationQueue`. On Linux that class posts in reverse order, posts
 /// notifications that should wait for an idle loop before others, ends the process if an observer queues another

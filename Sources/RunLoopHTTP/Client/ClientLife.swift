@@ -18,7 +18,7 @@ struct ClientLife: Sendable, Hashable {
   /// A request wants to begin; false if it is too late for it.
   mutating func begin() -> Bool {
     guard state == .running else {
-      report.rejected += 1
+      report.rejectedCount += 1
       return false
     }
     pending += 1
@@ -28,10 +28,10 @@ struct ClientLife: Sendable, Hashable {
   mutating func end(_ error: HTTP.Error?) {
     pending -= 1
     switch error?.code {
-    case nil: report.completed += 1
-    case .stopped?: report.stopped += 1
-    case .cancelled?: report.cancelled += 1
-    default: report.failed += 1
+    case nil: report.completedCount += 1
+    case .stopped?: report.stoppedCount += 1
+    case .cancelled?: report.cancelledCount += 1
+    default: report.failedCount += 1
     }
   }
 
@@ -77,17 +77,14 @@ extension HTTP {
   /// What has happened to a client's requests.
   public struct StopReport: Sendable, Hashable {
     /// Requests that have an answer.
-    public var completed = 0
+    public internal(set) var completedCount = 0
     /// Requests that ended with an error of their own.
-    public var failed = 0
+    public internal(set) var failedCount = 0
     /// Requests that were cancelled.
-    public var cancelled = 0
+    public internal(set) var cancelledCount = 0
     /// Requests that the stop has ended.
-    public var stopped = 0
+    public internal(set) var stoppedCount = 0
     /// Requests that arrived after the stop.
-    public var rejected = 0
-
-    /// Makes a report in which everything is zero.
-    public init() {}
+    public internal(set) var rejectedCount = 0
   }
 }

@@ -10,7 +10,7 @@ extension HTTP {
   /// only the end is delivered, which is ``HTTP/Error/Code/cancelled``.
   ///
   /// Its lifecycle is that of AFNetworking's `AFURLConnectionOperation`.
-  public final class Operation: Sendable, Hashable {
+  public final class Operation: Sendable, IdentityHashable {
     /// The states of an operation.
     public enum State: Sendable, Hashable {
       /// It has not been started.
@@ -50,12 +50,6 @@ extension HTTP {
       receiver = OperationReceiver(output, request.url, core.multiplexer(loop, modes))
       transfer = Transfer(core, request, receiver)
     }
-
-    /// Whether both are the same.
-    public static func == (left: Operation, right: Operation) -> Bool { left === right }
-
-    /// Hashes the identity.
-    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
   }
 }
 

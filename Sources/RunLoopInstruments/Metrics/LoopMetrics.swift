@@ -11,31 +11,31 @@ public import RunLoopCore
 /// 2048 are kept. So times are only ever added; if the numbers are read too seldom, some times are missed.
 public struct LoopMetrics: Sendable, Hashable, Codable {
   /// The name of the loop.
-  public var label: String
+  public let label: String
   /// The kernel's number of the loop's thread.
-  public var thread: Int32
+  public let thread: Int32
   /// How many times it has slept or looked for something to do.
-  public var waits: Int
+  public let waits: Int
   /// How many blocks, jobs and hand-offs were posted to it.
-  public var posted: Int
+  public let posted: Int
   /// How many of them wait.
-  public var waitingBlocks: Int
+  public let waitingBlocks: Int
   /// How many items keep the mode alive that it runs in.
-  public var items: Int
+  public let items: Int
   /// How many blocks it has dropped, because its thread ended.
-  public var droppedBlocks: Int
+  public let droppedBlocks: Int
   /// How many items and blocks it has rejected.
-  public var refusals: Int
+  public let refusals: Int
   /// How many wake-ups the tolerances of timers have saved.
-  public var savedWakeUps: Int
+  public let savedWakeUps: Int
   /// How long call-outs took, including those in which runs were nested, since the numbers were first read and a while
   /// before.
-  public var callOuts: Histogram
+  public let callOuts: Histogram
   /// How long blocks, jobs and handed-over work waited until they were called, in the same time.
-  public var delays: Histogram
+  public let delays: Histogram
   /// The part of the time of the last 2048 records in which the loop did not sleep, between zero and one; nil if there
   /// are no records.
-  public var busy: Double?
+  public let busy: Double?
 }
 
 extension Instruments {
@@ -52,8 +52,8 @@ extension Instruments {
     return LoopMetrics(
       label: loop.label ?? loop.nameOfThread ?? "\(loop.threadID)", thread: loop.threadID,
       waits: Int(truncatingIfNeeded: face.waits), posted: Int(truncatingIfNeeded: face.posted),
-      waitingBlocks: face.waitingBlocks, items: loop.keptItems.count, droppedBlocks: statistics.droppedBlocks,
-      refusals: statistics.rejections, savedWakeUps: statistics.savedWakeUps, callOuts: measured.callOuts,
+      waitingBlocks: face.waitingBlocks, items: loop.keptItems.count, droppedBlocks: statistics.droppedBlockCount,
+      refusals: statistics.rejectionCount, savedWakeUps: statistics.savedWakeUpCount, callOuts: measured.callOuts,
       delays: measured.delays, busy: measured.busy)
   }
 }

@@ -3,9 +3,9 @@
 /// The system call that a thread is blocked in.
 public struct BlockedCall: Sendable, Codable, Hashable {
   /// The call's name.
-  public var call: String
+  public let call: String
   /// The object of the call, such as `5 pipe`; nil if nothing is known.
-  public var on: String?
+  public let on: String?
 
   /// - Parameters:
   ///   - call: The call's name.

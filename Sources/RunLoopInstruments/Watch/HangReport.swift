@@ -19,56 +19,56 @@ public struct HangReport: Sendable, Codable {
   /// A place from which waiting posts come.
   public struct Site: Sendable, Codable, Hashable {
     /// The place that posted; nil if it is not known.
-    public var site: CodeAddress?
+    public internal(set) var site: CodeAddress?
     /// How many of the posts wait.
-    public var count: Int
+    public internal(set) var count: Int
   }
 
   /// The address of the loop's object.
-  public var loop: UInt64
+  public internal(set) var loop: UInt64
   /// The kernel's number of the loop's thread.
-  public var thread: Int32
+  public internal(set) var thread: Int32
   /// The thread's name.
-  public var threadName: String
+  public internal(set) var threadName: String
   /// The kind of the call-out as `runloop` names it: `block`, `timer`, `source0` and so on; nil for a backlog, and for
   /// a call-out that began before the loop was watched.
-  public var kind: String?
+  public internal(set) var kind: String?
   /// The function that the loop called; nil unless the loop records.
-  public var code: CodeAddress?
+  public internal(set) var code: CodeAddress?
   /// Where the work was posted from; nil unless the loop records.
-  public var postedFrom: CodeAddress?
+  public internal(set) var postedFrom: CodeAddress?
   /// The mode that runs.
-  public var mode: String?
+  public internal(set) var mode: String?
   /// How many runs are active.
-  public var depth: Int
+  public internal(set) var depth: Int
   /// When the call-out began; for a backlog, when the oldest waiting post arrived.
-  public var begin: Int64
+  public internal(set) var begin: Int64
   /// When it ended; nil while it lasts.
-  public var end: Int64?
+  public internal(set) var end: Int64?
   /// The main activity of the thread.
-  public var processor: Processor
+  public internal(set) var processor: Processor
   /// How the thread spent the time since it was first sampled; nil if that could not be read.
-  public var shares: ProcessorShares?
+  public internal(set) var shares: ProcessorShares?
   /// The system call that it was blocked in.
-  public var blockedIn: BlockedCall?
+  public internal(set) var blockedIn: BlockedCall?
   /// The number of the thread that it waits for.
-  public var waitsFor: Int32?
+  public internal(set) var waitsFor: Int32?
   /// The name of that thread.
-  public var waitsForName: String?
+  public internal(set) var waitsForName: String?
   /// The stack that was seen most often, the innermost address first.
   ///
   /// All addresses except the first are return addresses.
-  public var stack: [CodeAddress]
+  public internal(set) var stack: [CodeAddress]
   /// Why the stack is missing, or has only its innermost address, such as
   /// `perf_event_open: Permission denied (13)`; nil if nothing was rejected.
-  public var stackProblem: String?
+  public internal(set) var stackProblem: String?
   /// How often the stack was sampled.
-  public var samples: Int
+  public internal(set) var samples: Int
   /// Whether posts wait too long, though no call-out is long.
-  public var isBacklog: Bool
+  public internal(set) var isBacklog: Bool
   /// For a backlog, the places from which the waiting posts come, the most frequent first; empty unless the loop
   /// records.
-  public var sites: [Site]
+  public internal(set) var sites: [Site]
   /// How many hangs before this one were not reported, because there were too many in a minute.
-  public var leftOut: Int
+  public internal(set) var leftOut: Int
 }

@@ -35,11 +35,11 @@ package struct ThreadClock: Sendable {
 /// How a thread spent some time.
 public struct ProcessorShares: Sendable, Codable, Hashable {
   /// The part of the time on a processor, from 0 to 1.
-  public var onCPU: Double
+  public let onCPU: Double
   /// The part in which it could have run and had no processor.
-  public var runnable: Double
+  public let runnable: Double
   /// The part in which it was blocked.
-  public var blocked: Double
+  public let blocked: Double
 
   /// What the thread did between two readings of its clock.
   init(from first: ThreadClock, to last: ThreadClock) {

@@ -11,7 +11,7 @@ extension MessagePort {
   /// `SO_LINGER`, a file of a slow file system. So those that arrived in a message, and that nobody has taken with
   /// ``take()``, are closed by a thread of the package's own, in the order in which they are given up. Can be used from
   /// any thread.
-  public final class Descriptor: Sendable, Hashable {
+  public final class Descriptor: Sendable, IdentityHashable {
     private let stored: Atomic<Int32>
     private let closing: Closing
     private let generation = ForkGeneration.current
@@ -83,12 +83,6 @@ extension MessagePort {
       guard !generation.isPast else { return _ = crl_close(number) }
       closing.close(number, charge)
     }
-
-    /// Whether both are the same.
-    public static func == (left: Descriptor, right: Descriptor) -> Bool { left === right }
-
-    /// Hashes the identity.
-    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
   }
 }
 

@@ -15,9 +15,9 @@ extension LocalClient {
     state.unfinished -= 1
     state.unfinishedBytes -= size
     if state.isClosed {
-      account.release(.init(incoming: size)) { $0.droppedReplies += 1 }
+      account.release(.init(incoming: size)) { $0.droppedReplyCount += 1 }
     } else {
-      account.release(.init(incoming: size)) { $0.replies += 1 }
+      account.release(.init(incoming: size)) { $0.replyCount += 1 }
       if let reply { send(reply, token) } else { send(MessageContent(.noReply, token: token), []) }
       if !state.isClosed { arm() }
     }
@@ -57,7 +57,7 @@ extension LocalClient {
     func reject(_ reason: MessagePort.Rejection) {
       send(MessageContent(.rejection, id: reason.rawValue, token: token), [])
     }
-    guard reply.bytes.count <= limits.messageSize else { return reject(.tooLarge) }
+    guard reply.bytes.count <= limits.maximumMessageSize else { return reject(.tooLarge) }
     guard reply.descriptors.count <= MessageFrame.descriptorLimit else { return reject(.descriptorsLost) }
     let numbers = reply.descriptors.isEmpty ? [] : reply.descriptors.map(\.number)
     var content = MessageContent(.reply, id: 0, token: token, bytes: reply.bytes, descriptors: numbers)
@@ -65,7 +65,7 @@ extension LocalClient {
     if !isCharged(content.frame), state.waiting == 0, sendNow(&content) { return }
     let isTooMuch = state.waiting > 0 && content.amount.outgoing > limits.connectionBytes - state.waitingBytes
     guard !isTooMuch, account.take(content.amount) else {
-      counters.change { $0.overQuota += 1 }
+      counters.change { $0.overQuotaCount += 1 }
       return reject(.quotaExceeded)
     }
     if content.frame.isOutOfLine, state.waiting == 0, account.maySend(content.amount, on: key) {
@@ -75,7 +75,7 @@ extension LocalClient {
       lock.lock()
       guard isReady, !state.isClosed else {
         account.release(content.amount)
-        if state.isClosed { return counters.change { $0.droppedReplies += 1 } }
+        if state.isClosed { return counters.change { $0.droppedReplyCount += 1 } }
         return reject(.noResources)
       }
     }
@@ -128,7 +128,7 @@ extension LocalClient {
       default: break
       }
       if isCharged { account.release(content.amount) }
-      counters.change { $0.failedSends += 1 }
+      counters.change { $0.failedSendCount += 1 }
       // The sender is notified, with as little as can be sent.
       let reason = MessagePort.Rejection.noResources.rawValue
       do {
@@ -171,7 +171,7 @@ extension LocalClient {
     let sent = sendWaiting()
     sendConfirmation()
     let dropped = state.removeWaiting()
-    counters.change { $0.droppedReplies += dropped.count }
+    counters.change { $0.droppedReplyCount += dropped.count }
     for (content, _) in dropped where content.frame.kind == .reply { account.release(content.amount) }
     account.noteReading(of: key)
     state.isClosed = true

@@ -139,10 +139,11 @@ extension LocalClient {
       incoming =
         isForeign
         ? try reader.next(
-          on: socket, limit: limits.messageSize, paidBy: account, takesDescriptors: limits.otherUsers.takesDescriptors)
+          on: socket, limit: limits.maximumMessageSize, paidBy: account,
+          takesDescriptors: limits.takesDescriptorsOfOtherUsers)
         : try nextOwn()
     } catch {
-      counters.change { $0.failedReads += 1 }
+      counters.change { $0.failedReadCount += 1 }
       return .ended
     }
     // Consumed, so that what came with the message is handed on and not counted once more.
@@ -150,7 +151,7 @@ extension LocalClient {
     case .nothing: return .nothing
     case .ended: return .ended
     case .left(_, .descriptorsUnwanted):
-      counters.change { $0.untrusted += 1 }
+      counters.change { $0.untrustedCount += 1 }
       let reason = MessagePort.Rejection.descriptorsUnwanted
       lock.withLock { send(MessageContent(.rejection, id: reason.rawValue, token: 0), []) }
       return .ended
@@ -172,12 +173,12 @@ extension LocalClient {
         state.hasSpoken = true
       }
       // The others are counted as they are charged.
-      if isForeign || frame.isOutOfLine { counters.change { $0.received += 1 } }
+      if isForeign || frame.isOutOfLine { counters.change { $0.receivedCount += 1 } }
       deliver(MessagePort.Request(frame, bytes, descriptors, from: self))
       return frame.kind == .request ? .request : .message
     case .malformed, .rejected, .left: break
     }
-    counters.change { $0.malformed += 1 }
+    counters.change { $0.malformedCount += 1 }
     return .ended
   }
 
@@ -186,7 +187,7 @@ extension LocalClient {
     var admitted: MessageAccount.Amount?
     var isTaken = false
     defer { if !isTaken, let admitted { account.release(admitted) } }
-    let incoming = try reader.next(on: socket, limit: limits.messageSize) { frame in
+    let incoming = try reader.next(on: socket, limit: limits.maximumMessageSize) { frame in
       let amount = MessageAccount.Amount(incoming: frame.length, descriptors: frame.descriptorCount)
       // What is in the packet is received with that.
       let isReceived = !frame.isOutOfLine && frame.kind.expectsAnswer
@@ -205,9 +206,9 @@ extension LocalClient {
   private func reject(_ frame: MessageFrame, _ reason: MessagePort.Rejection) {
     counters.change {
       switch reason {
-      case .tooLarge: $0.oversized += 1
-      case .quotaExceeded: $0.overQuota += 1
-      default: $0.lackingResources += 1
+      case .tooLarge: $0.oversizedCount += 1
+      case .quotaExceeded: $0.overQuotaCount += 1
+      default: $0.lackingResourceCount += 1
       }
     }
     lock.withLock { send(MessageContent(.rejection, id: reason.rawValue, token: frame.token), []) }

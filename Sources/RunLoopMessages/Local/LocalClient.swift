@@ -77,7 +77,7 @@ final class LocalClient: @unchecked Sendable {
   }
 
   /// Whether one more message may be read; with the lock.
-  var mayRead: Bool { state.mayRead(limit: limits.unfinishedMessages, bytes: limits.connectionBytes) }
+  var mayRead: Bool { state.mayRead(limit: limits.maximumUnfinishedMessageCount, bytes: limits.connectionBytes) }
 
   func disarm() { if state.armed != nil { arm(Self.once) } }
 

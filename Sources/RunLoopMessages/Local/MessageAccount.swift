@@ -96,11 +96,11 @@ final class MessageAccount: @unchecked Sendable {
     guard used.hasRoom(for: amount, upTo: limit) else {
       lock.unlock()
       guard take(amount) else { return false }
-      if counts { change { $0.received += 1 } }
+      if counts { change { $0.receivedCount += 1 } }
       return true
     }
     used += amount
-    if counts { counted.received += 1 }
+    if counts { counted.receivedCount += 1 }
     lock.unlock()
     return true
   }

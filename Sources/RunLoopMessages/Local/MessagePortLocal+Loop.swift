@@ -4,27 +4,17 @@ import CRunLoopSystem
 import RunLoopLibC
 public import RunLoopCore
 
-extension RunLoop {
-  /// Adds a local port to a mode, or, for `RunLoop.Mode.common`, to every common mode.
+extension MessagePort.Local: RunLoopItem {
+  /// Enters or leaves a mode of a loop, or says whether it is in the mode.
   ///
-  /// Its handler is called on this loop's thread. A port that is in the mode already stays there. Can be called from
-  /// any thread.
+  /// Its handler is called on the threads of its loops. While it is in no mode it keeps its name and connections, and
+  /// messages wait.
   ///
   /// - Throws: ``MessagePortError/invalid``; ``MessagePortError/runLoop(_:)`` if the loop has ended or the process has
   ///   no descriptor left for it.
   ///
   /// The corresponding Core Foundation function is `CFMessagePortCreateRunLoopSource`.
-  public func add(_ port: MessagePort.Local, forMode mode: Mode) throws(MessagePortError) { try port.join(self, mode) }
-
-  /// Removes a local port from a mode.
-  ///
-  /// It keeps its name and connections; messages wait. Can be called from any thread.
-  public func remove(_ port: MessagePort.Local, forMode mode: Mode) { port.part(self, mode) }
-
-  /// Whether a local port is in a mode.
-  ///
-  /// Can be called from any thread.
-  public func contains(_ port: MessagePort.Local, forMode mode: Mode) -> Bool { port.isIn(self, mode) }
+  public func respond(to request: RunLoop.ItemRequest) throws(MessagePortError) -> Bool { try carryOut(request) }
 }
 
 extension SystemCall {

@@ -144,7 +144,7 @@ extension MessagePort.Local {
       case EAGAIN, EINTR, ECONNABORTED: return .none
       default: break
       }
-      account.change { $0.rejectedConnections += 1 }
+      account.change { $0.rejectedConnectionCount += 1 }
       return [EMFILE, ENFILE].contains(error.number) && rejectConnection(listener) ? .none : .exhausted
     }
   }
@@ -154,18 +154,18 @@ extension MessagePort.Local {
       try? MessageContent(.rejection, id: reason.rawValue, token: 0).send(on: socket)
     }
     guard let credentials = try? MessagePort.Credentials(of: socket) else {
-      self.account.change { $0.untrusted += 1 }
+      self.account.change { $0.untrustedCount += 1 }
       return reject(.untrusted)
     }
     noteCall(of: Admission(accepts: accepts))
     guard accepts(credentials) else {
-      self.account.change { $0.untrusted += 1 }
+      self.account.change { $0.untrustedCount += 1 }
       reject(.untrusted)
       return dismiss(socket, credentials)
     }
     let account = account(of: credentials)
     guard account.take(.init(connections: 1)) else {
-      self.account.change { $0.rejectedConnections += 1 }
+      self.account.change { $0.rejectedConnectionCount += 1 }
       reject(.tooManyConnections)
       return dismiss(socket, credentials)
     }
@@ -183,10 +183,10 @@ extension MessagePort.Local {
     guard let client else { return reject(.invalidated) }
     do throws(SystemError) {
       try client.enter()
-      self.account.change { $0.connections += 1 }
+      self.account.change { $0.connectionCount += 1 }
       if silenceEnd != nil { awaitSpeech() }
     } catch {
-      self.account.change { $0.rejectedConnections += 1 }
+      self.account.change { $0.rejectedConnectionCount += 1 }
       reject(.noResources)
       drop(client)
     }
@@ -238,7 +238,7 @@ extension MessagePort.Local {
     lock.unlock()
     timer?.invalidate()
     for client in all where client.isSilent(at: now) {
-      account.change { $0.silent += 1 }
+      account.change { $0.silentCount += 1 }
       drop(client)
     }
     awaitSpeech()

@@ -12,7 +12,7 @@ extension MessagePort {
   /// at the same time; those of one sender one after the other, in their order.
   ///
   /// The corresponding Core Foundation function is `CFMessagePortCreateLocal`.
-  public final class Local: @unchecked Sendable, Hashable {
+  public final class Local: @unchecked Sendable {
     // Sendable: the variables are guarded by the lock. Nothing that is called under it calls back, so that those of
     // each message are not checked for exclusive access.
 
@@ -85,8 +85,9 @@ extension MessagePort {
       self.limits = limits
       account = MessageAccount(
         .init(
-          connections: limits.connections, incoming: max(limits.bytes, limits.messageSize),
-          outgoing: max(limits.bytes, limits.messageSize), descriptors: limits.descriptors, rejected: .max))
+          connections: limits.maximumConnectionCount, incoming: max(limits.maximumByteCount, limits.maximumMessageSize),
+          outgoing: max(limits.maximumByteCount, limits.maximumMessageSize), descriptors: limits.descriptors,
+          rejected: .max))
       self.accepts = accepts
       self.queue = queue
       self.deliver = deliver
@@ -141,12 +142,6 @@ extension MessagePort {
     ///
     /// Can be used from any thread.
     public var connections: Int { lock.isParents ? 0 : lock.withLock { clients.count } }
-
-    /// Whether both are the same.
-    public static func == (left: Local, right: Local) -> Bool { left === right }
-
-    /// Hashes the identity.
-    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 
     /// Ends everything, and returns who is to be notified.
     @discardableResult

@@ -42,7 +42,7 @@ extension MessagePort {
     /// Sends the reply, or says that there is none.
     ///
     /// Only the first counts. Nothing happens if the sender waits for none, or is gone: that is counted
-    /// (``Local/Statistics/droppedReplies``). The call does not block: what the sender does not read waits here.
+    /// (``Local/Statistics/droppedReplyCount``). The call does not block: what the sender does not read waits here.
     public func reply(_ reply: Reply?) {
       guard let client = takeClient() else { return }
       if expectsReply { client.answer(token, bytes.count, reply) } else { client.noteReceived(token, bytes.count) }

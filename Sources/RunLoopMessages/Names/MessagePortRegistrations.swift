@@ -89,7 +89,16 @@ protocol MessagePortItem: CarriedItem {
 extension MessagePortItem {
   package var keepAliveKind: KeepAliveKind { .port }
 
-  func join(_ loop: RunLoop, _ mode: RunLoop.Mode) throws(MessagePortError) {
+  func carryOut(_ request: RunLoop.ItemRequest) throws(MessagePortError) -> Bool {
+    switch request.act {
+    case .add: try join(request.loop, request.mode)
+    case .remove: part(request.loop, request.mode)
+    case .contains: return isIn(request.loop, request.mode)
+    }
+    return true
+  }
+
+  private func join(_ loop: RunLoop, _ mode: RunLoop.Mode) throws(MessagePortError) {
     guard
       let isThere = withRegistrations({ $0.source(in: loop, mode).map { loop.contains($0, forMode: mode) } ?? false })
     else {
@@ -110,11 +119,11 @@ extension MessagePortItem {
     guard isTaken else { throw .invalid }
   }
 
-  func part(_ loop: RunLoop, _ mode: RunLoop.Mode) {
+  private func part(_ loop: RunLoop, _ mode: RunLoop.Mode) {
     withRegistrations { $0.remove(from: loop, mode) }??.invalidate()
   }
 
-  func isIn(_ loop: RunLoop, _ mode: RunLoop.Mode) -> Bool {
+  private func isIn(_ loop: RunLoop, _ mode: RunLoop.Mode) -> Bool {
     guard let source = withRegistrations({ $0.source(in: loop, mode) }) ?? nil else { return false }
     return loop.contains(source, forMode: mode)
   }

@@ -17,25 +17,15 @@ extension MessagePort.Remote: MessagePortItem {
   }
 }
 
-extension RunLoop {
-  /// Adds a remote port to a mode, so that this loop notices the end of its peer, and reports undelivered messages.
+extension MessagePort.Remote: RunLoopItem {
+  /// Enters or leaves a mode of a loop, or says whether it is in the mode.
   ///
-  /// A port that is in the mode already stays there. Can be called from any thread.
+  /// A loop that it is in notices the end of its peer, and reports undelivered messages.
   ///
   /// - Throws: ``MessagePortError/invalid``, ``MessagePortError/runLoop(_:)``.
   ///
   /// The corresponding Core Foundation function is `CFMessagePortCreateRunLoopSource`.
-  public func add(_ port: MessagePort.Remote, forMode mode: Mode) throws(MessagePortError) { try port.join(self, mode) }
-
-  /// Removes a remote port from a mode.
-  ///
-  /// Can be called from any thread.
-  public func remove(_ port: MessagePort.Remote, forMode mode: Mode) { port.part(self, mode) }
-
-  /// Whether a remote port is in a mode.
-  ///
-  /// Can be called from any thread.
-  public func contains(_ port: MessagePort.Remote, forMode mode: Mode) -> Bool { port.isIn(self, mode) }
+  public func respond(to request: RunLoop.ItemRequest) throws(MessagePortError) -> Bool { try carryOut(request) }
 }
 
 // Callers whose loop runs while they wait.

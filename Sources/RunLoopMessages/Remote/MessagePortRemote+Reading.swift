@@ -96,13 +96,13 @@ extension MessagePort.Remote {
   }
 
   private func rejectMalformed(_ isCallOut: Bool) -> Bool {
-    lock.withLock { state.statistics.malformed += 1 }
+    lock.withLock { state.statistics.malformedCount += 1 }
     finish(.peerMalformed, isCallOut: isCallOut)
     return false
   }
 
   private func confirm(upTo token: UInt64) {
-    lock.withLock { state.statistics.confirmed += state.unconfirmed.confirm(upTo: token) }
+    lock.withLock { state.statistics.confirmedCount += state.unconfirmed.confirm(upTo: token) }
   }
 
   private func takeRejection(_ token: UInt64, _ reason: MessagePort.Rejection, _ isCallOut: Bool) -> Bool {
@@ -112,7 +112,7 @@ extension MessagePort.Remote {
     }
     let isOneWay = lock.withLock {
       guard let entry = state.unconfirmed.remove(token) else { return false }
-      state.statistics.undelivered += 1
+      state.statistics.undeliveredCount += 1
       if undelivered != nil {
         state.rejected.append(MessagePort.Undelivered(serial: token, id: entry.id, reason: .rejected(reason)))
       }
@@ -126,10 +126,10 @@ extension MessagePort.Remote {
   func complete(_ token: UInt64, _ outcome: consuming ReplyWaiter.Outcome, isReply: Bool = true) {
     lock.lock()
     guard let waiter = state.pending.remove(token) else {
-      if isReply { state.statistics.lateReplies += 1 }
+      if isReply { state.statistics.lateReplyCount += 1 }
       return lock.unlock()
     }
-    if case .success = outcome { state.statistics.replies += 1 }
+    if case .success = outcome { state.statistics.replyCount += 1 }
     guard let wake = waiter.wake else {
       waiter.outcome = consume outcome
       return lock.unlock()

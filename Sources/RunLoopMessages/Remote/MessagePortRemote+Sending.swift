@@ -129,7 +129,7 @@ extension MessagePort.Remote {
       default: throw .system(error)
       }
     }
-    state.statistics.sent += 1
+    state.statistics.sentCount += 1
     let mayReadConfirmations = waiter == nil && state.unconfirmed.count >= UnconfirmedMessages.limit / 2
     lock.unlock()
     if mayReadConfirmations, token % 64 == 0 { readWhatIsThere() }

@@ -20,7 +20,7 @@ extension MessagePort {
   /// that the port was added to, and, if an observer or `undelivered` wants to know, by a thread of the package's own.
   ///
   /// The corresponding Core Foundation function is `CFMessagePortCreateRemote`.
-  public final class Remote: @unchecked Sendable, Hashable {
+  public final class Remote: @unchecked Sendable {
     // Sendable: `state` and what says whether the port is watched are guarded by the lock, `reader` and the variables
     // after it by the role of the reading thread.
 
@@ -123,26 +123,20 @@ extension MessagePort {
       let call: @Sendable (Undelivered) -> Void
     }
 
-    /// Whether both are the same.
-    public static func == (left: Remote, right: Remote) -> Bool { left === right }
-
-    /// Hashes the identity.
-    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
-
     /// What has become of the port's messages.
     public struct Statistics: Hashable, Sendable {
       /// The messages that were sent.
-      public internal(set) var sent = 0
+      public internal(set) var sentCount = 0
       /// The one-way messages that the receiver has confirmed.
-      public internal(set) var confirmed = 0
+      public internal(set) var confirmedCount = 0
       /// The one-way messages that were reported as not delivered.
-      public internal(set) var undelivered = 0
+      public internal(set) var undeliveredCount = 0
       /// The replies that somebody waited for.
-      public internal(set) var replies = 0
+      public internal(set) var replyCount = 0
       /// Replies and rejections that arrived after no caller waited for them.
-      public internal(set) var lateReplies = 0
+      package internal(set) var lateReplyCount = 0
       /// The packets that broke the protocol.
-      public internal(set) var malformed = 0
+      package internal(set) var malformedCount = 0
     }
 
     /// What has become of the port's messages so far.
@@ -200,7 +194,7 @@ extension MessagePort.Remote {
       if let wake = waiter.wake { wakes.append(wake) }
     }
     let lost = state.unconfirmed.removeAll()
-    state.statistics.undelivered += lost.count
+    state.statistics.undeliveredCount += lost.count
     state.hasLostMessages = !lost.isEmpty
     let observers = state.observers.takeAll()
     lock.unlock()

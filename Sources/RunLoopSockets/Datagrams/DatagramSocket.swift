@@ -19,7 +19,7 @@ import Synchronization
 /// drops them, as it drops those in the system.
 ///
 /// The corresponding Core Foundation type is `CFSocket` with `kCFSocketDataCallBack`.
-public final class DatagramSocket: @unchecked Sendable, Hashable {
+public final class DatagramSocket: @unchecked Sendable {
   // Sendable: all that changes is guarded by the lock.
 
   /// An event that a handler is called with.
@@ -176,12 +176,6 @@ public final class DatagramSocket: @unchecked Sendable, Hashable {
     // The file of a parent is the parent's.
     if descriptor != nil, !lock.isParents { file?.remove() }
   }
-
-  /// Whether both are the same.
-  public static func == (left: DatagramSocket, right: DatagramSocket) -> Bool { left === right }
-
-  /// Hashes the identity.
-  public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
 extension DatagramSocket {

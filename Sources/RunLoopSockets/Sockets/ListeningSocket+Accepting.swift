@@ -4,32 +4,14 @@ import RunLoopLibC
 public import RunLoopCore
 import RunLoopSystemEvents
 
-extension RunLoop {
-  /// Adds a listening socket to a mode, or, for `RunLoop.Mode.common`, to every common mode, present and future.
-  ///
-  /// Can be called from any thread.
+extension ListeningSocket: RunLoopItem {
+  /// Enters or leaves a mode of a loop, or says whether it is in the mode.
   ///
   /// - Throws: `RunLoopError.invalidSource` if the socket is closed, and the errors of adding a descriptor source.
-  public func add(_ socket: ListeningSocket, forMode mode: Mode) throws(RunLoopError) { try socket.join(self, mode) }
-
-  /// Removes a listening socket from a mode, or, for `RunLoop.Mode.common`, from every common mode.
-  ///
-  /// Can be called from any thread.
-  public func remove(_ socket: ListeningSocket, forMode mode: Mode) { socket.part(self, mode) }
-
-  /// Whether a listening socket is in a mode, or, for `RunLoop.Mode.common`, among the common items.
-  ///
-  /// Can be called from any thread.
-  public func contains(_ socket: ListeningSocket, forMode mode: Mode) -> Bool { socket.isIn(self, mode) }
+  public func respond(to request: RunLoop.ItemRequest) throws(RunLoopError) -> Bool { try carryOut(request) }
 }
 
 extension ListeningSocket: RegisteredItem {
-  /// Adds the socket to a mode of a loop, in the terms of streams.
-  public func schedule(in loop: RunLoop, forMode mode: RunLoop.Mode) throws(RunLoopError) { try join(loop, mode) }
-
-  /// Removes the socket from a mode of a loop.
-  public func remove(from loop: RunLoop, forMode mode: RunLoop.Mode) { part(loop, mode) }
-
   var watched: (descriptor: Int32, events: RunLoop.DescriptorSource.Events?)? {
     descriptor.map { ($0.number, accepts ? .readable : nil) }
   }

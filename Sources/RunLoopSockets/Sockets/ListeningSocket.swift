@@ -12,7 +12,7 @@ import Synchronization
 /// loop that nobody holds is closed.
 ///
 /// The corresponding Core Foundation type is `CFSocket` with `kCFSocketAcceptCallBack`.
-public final class ListeningSocket: @unchecked Sendable, Hashable {
+public final class ListeningSocket: @unchecked Sendable {
   // Sendable: all that changes is guarded by the lock.
 
   /// An event that a handler is called with.
@@ -170,12 +170,6 @@ public final class ListeningSocket: @unchecked Sendable, Hashable {
     // The file of a parent is the parent's.
     if descriptor != nil, !lock.isParents { file?.remove() }
   }
-
-  /// Whether both are the same.
-  public static func == (left: ListeningSocket, right: ListeningSocket) -> Bool { left === right }
-
-  /// Hashes the identity.
-  public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
 extension ListeningSocket {

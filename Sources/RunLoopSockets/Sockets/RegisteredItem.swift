@@ -24,6 +24,15 @@ protocol RegisteredItem: AwaitedItem, CarriedItem {
 }
 
 extension RegisteredItem {
+  func carryOut(_ request: RunLoop.ItemRequest) throws(RunLoopError) -> Bool {
+    switch request.act {
+    case .add: try join(request.loop, request.mode)
+    case .remove: part(request.loop, request.mode)
+    case .contains: return isIn(request.loop, request.mode)
+    }
+    return true
+  }
+
   func join(_ loop: RunLoop, _ mode: RunLoop.Mode) throws(RunLoopError) {
     guard !lock.isParents else { throw .invalidSource }
     lock.lock()

@@ -3,37 +3,19 @@
 public import RunLoopCore
 import RunLoopSystemEvents
 
-extension RunLoop {
-  /// Adds a socket to a mode, or, for `RunLoop.Mode.common`, to every common mode, present and future.
+extension Socket: RunLoopItem {
+  /// Enters or leaves a mode of a loop, or says whether it is in the mode.
   ///
-  /// A socket may be in several modes of several loops; its timeouts count as long as it is in one. Can be called from
-  /// any thread.
+  /// A socket may be in several modes of several loops; its timeouts count as long as it is in one. It stays connected
+  /// if somebody holds it while it is in none.
   ///
   /// - Throws: `RunLoopError.invalidSource` if the socket is over, and the errors of adding a descriptor source.
   ///
   /// The corresponding Core Foundation functions are `CFSocketCreateRunLoopSource` and `CFRunLoopAddSource`.
-  public func add(_ socket: Socket, forMode mode: Mode) throws(RunLoopError) { try socket.join(self, mode) }
-
-  /// Removes a socket from a mode, or, for `RunLoop.Mode.common`, from every common mode.
-  ///
-  /// It stays connected if somebody holds it, and can be added again. Can be called from any thread.
-  public func remove(_ socket: Socket, forMode mode: Mode) { socket.part(self, mode) }
-
-  /// Whether a socket is in a mode, or, for `RunLoop.Mode.common`, among the common items.
-  ///
-  /// Can be called from any thread.
-  public func contains(_ socket: Socket, forMode mode: Mode) -> Bool { socket.isIn(self, mode) }
+  public func respond(to request: RunLoop.ItemRequest) throws(RunLoopError) -> Bool { try carryOut(request) }
 }
 
 extension Socket: RegisteredItem {
-  /// Adds the socket to a mode of a loop.
-  ///
-  /// It is the same as `add(_:forMode:)` of the loop, in the terms of streams.
-  public func schedule(in loop: RunLoop, forMode mode: RunLoop.Mode) throws(RunLoopError) { try join(loop, mode) }
-
-  /// Removes the socket from a mode of a loop.
-  public func remove(from loop: RunLoop, forMode mode: RunLoop.Mode) { part(loop, mode) }
-
   var watched: (descriptor: Int32, events: RunLoop.DescriptorSource.Events?)? {
     descriptor.map { ($0.number, state.interest(isQueueEmpty: !hasUnsent)) }
   }

@@ -16,7 +16,7 @@ import Synchronization
 /// nevertheless.
 ///
 /// The corresponding Core Foundation type is `CFSocket`.
-public final class Socket: @unchecked Sendable, Hashable {
+public final class Socket: @unchecked Sendable {
   // Sendable: all that changes is guarded by the lock.
 
   /// An event that a handler is called with.
@@ -209,12 +209,6 @@ public final class Socket: @unchecked Sendable, Hashable {
     guard body != nil else { return .nobody }
     return options.delivery == .bytes ? .handler : .request
   }
-
-  /// Whether both are the same.
-  public static func == (left: Socket, right: Socket) -> Bool { left === right }
-
-  /// Hashes the identity.
-  public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
 extension Socket {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopLibC
-import RunLoopCore
+public import RunLoopCore
 import RunLoopSystemEvents
 
 /// The common part of the two kinds of streams: a life from opening to closing, and events on a loop.
@@ -9,7 +9,7 @@ import RunLoopSystemEvents
 /// ``InputByteStream`` and ``OutputByteStream`` are its subclasses. All members can be used from any thread. A loop
 /// holds the streams that are in it. The corresponding Foundation class is `Stream`, the Core Foundation types are
 /// `CFReadStream` and `CFWriteStream`.
-public class ByteStream: @unchecked Sendable, Hashable {
+public class ByteStream: @unchecked Sendable, IdentityHashable {
   // Sendable: all that changes is guarded by the lock.
 
   /// The states of a stream's life.
@@ -118,12 +118,6 @@ public class ByteStream: @unchecked Sendable, Hashable {
     core.output = output
     return (input, output)
   }
-
-  /// Whether both are the same.
-  public static func == (left: ByteStream, right: ByteStream) -> Bool { left === right }
-
-  /// Hashes the identity.
-  public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
 extension ByteStream {

@@ -2,25 +2,12 @@
 
 public import RunLoopCore
 
-extension RunLoop {
-  /// Adds a source of file changes to a mode, or, for `RunLoop.Mode.common`, to every common mode, present and future.
-  ///
-  /// Can be called from any thread.
+extension FileChangeSource: RunLoopItem {
+  /// Enters or leaves a mode of a loop, or says whether it is in the mode.
   ///
   /// - Throws: The errors of a descriptor source: `RunLoopError.cannotWatch` if the system has no descriptor left for
   ///   the mode; `RunLoopError.invalidSource`, `RunLoopError.loopHasEnded`.
-  public func add(_ source: FileChangeSource, forMode mode: Mode) throws(RunLoopError) { try register(source, mode) }
-
-  /// Removes a source of file changes from a mode, or, for `RunLoop.Mode.common`, a common source from every common
-  /// mode.
-  ///
-  /// Can be called from any thread.
-  public func remove(_ source: FileChangeSource, forMode mode: Mode) { unregister(source, mode) }
-
-  /// Whether a source of file changes is in a mode, or, for `RunLoop.Mode.common`, among the common items.
-  ///
-  /// Can be called from any thread.
-  public func contains(_ source: FileChangeSource, forMode mode: Mode) -> Bool { isRegistered(source, mode) }
+  public func respond(to request: RunLoop.ItemRequest) throws(RunLoopError) -> Bool { try carryOut(request) }
 }
 
 extension FileChangeSource {

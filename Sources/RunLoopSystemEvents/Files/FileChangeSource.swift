@@ -15,7 +15,7 @@ package import RunLoopCore
 /// kernel limits for each user, and with a part of the largest directory that appears.
 ///
 /// The facility of the kernel is `inotify`.
-public final class FileChangeSource: @unchecked Sendable, Hashable {
+public final class FileChangeSource: @unchecked Sendable {
   // Sendable: the lock guards the watcher.
 
   /// The watched path.
@@ -101,12 +101,6 @@ public final class FileChangeSource: @unchecked Sendable, Hashable {
     ended?.close()
     handler.take()
   }
-
-  /// Whether both are the same.
-  public static func == (left: FileChangeSource, right: FileChangeSource) -> Bool { left === right }
-
-  /// Hashes the identity.
-  public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
 extension FileChangeSource: RegisteredSource {

@@ -2,24 +2,14 @@
 
 public import RunLoopCore
 
-extension RunLoop {
-  /// Adds a child process source to a mode, or, for `RunLoop.Mode.common`, to every common mode, present and future.
+extension ChildProcessSource: RunLoopItem {
+  /// Enters or leaves a mode of a loop, or says whether it is in the mode.
   ///
-  /// A child that has ended already is reaped by the next pass. Can be called from any thread.
+  /// A child that has ended already is reaped by the next pass.
   ///
   /// - Throws: The errors of a descriptor source: `RunLoopError.cannotWatch` if the system has no descriptor left for
   ///   the mode; `RunLoopError.invalidSource`, `RunLoopError.loopHasEnded`.
-  public func add(_ source: ChildProcessSource, forMode mode: Mode) throws(RunLoopError) { try register(source, mode) }
-
-  /// Removes a child process source from a mode, or, for `RunLoop.Mode.common`, a common source from every common mode.
-  ///
-  /// Can be called from any thread.
-  public func remove(_ source: ChildProcessSource, forMode mode: Mode) { unregister(source, mode) }
-
-  /// Whether a child process source is in a mode, or, for `RunLoop.Mode.common`, among the common items.
-  ///
-  /// Can be called from any thread.
-  public func contains(_ source: ChildProcessSource, forMode mode: Mode) -> Bool { isRegistered(source, mode) }
+  public func respond(to request: RunLoop.ItemRequest) throws(RunLoopError) -> Bool { try carryOut(request) }
 }
 
 extension ChildProcessSource {

@@ -14,7 +14,7 @@ package import RunLoopCore
 /// `leavesStatus` only looks how it ended.
 ///
 /// The source calls its handler once, and is invalid when it does.
-public final class ChildProcessSource: Sendable, Hashable {
+public final class ChildProcessSource: Sendable {
   /// How the child ended, or why that is not known.
   public enum End: Hashable, Sendable {
     /// The child has ended this way.
@@ -103,12 +103,6 @@ public final class ChildProcessSource: Sendable, Hashable {
   public func invalidate() {
     if loopRegistration.close() { waiting.take() }
   }
-
-  /// Whether both are the same.
-  public static func == (left: ChildProcessSource, right: ChildProcessSource) -> Bool { left === right }
-
-  /// Hashes the identity.
-  public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
 extension ChildProcessSource: RegisteredSource {

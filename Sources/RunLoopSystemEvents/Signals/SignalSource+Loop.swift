@@ -2,24 +2,14 @@
 
 public import RunLoopCore
 
-extension RunLoop {
-  /// Adds a signal source to a mode, or, for `RunLoop.Mode.common`, to every common mode, present and future.
+extension SignalSource: RunLoopItem {
+  /// Enters or leaves a mode of a loop, or says whether it is in the mode.
   ///
-  /// Can be called from any thread.
+  /// It goes on counting while it is in no mode.
   ///
   /// - Throws: The errors of a descriptor source: `RunLoopError.cannotWatch` if the system has no descriptor left for
   ///   the mode; `RunLoopError.invalidSource`, `RunLoopError.loopHasEnded`.
-  public func add(_ source: SignalSource, forMode mode: Mode) throws(RunLoopError) { try register(source, mode) }
-
-  /// Removes a signal source from a mode, or, for `RunLoop.Mode.common`, a common source from every common mode.
-  ///
-  /// It goes on counting. Can be called from any thread.
-  public func remove(_ source: SignalSource, forMode mode: Mode) { unregister(source, mode) }
-
-  /// Whether a signal source is in a mode, or, for `RunLoop.Mode.common`, among the common items.
-  ///
-  /// Can be called from any thread.
-  public func contains(_ source: SignalSource, forMode mode: Mode) -> Bool { isRegistered(source, mode) }
+  public func respond(to request: RunLoop.ItemRequest) throws(RunLoopError) -> Bool { try carryOut(request) }
 }
 
 extension SignalSource {

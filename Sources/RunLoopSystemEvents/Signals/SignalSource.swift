@@ -19,7 +19,7 @@ package import RunLoopCore
 /// actions back that were there before the sources.
 ///
 /// The nearest relative in Dispatch is `DispatchSourceSignal`, which leaves the action in place.
-public final class SignalSource: Sendable, Hashable {
+public final class SignalSource: Sendable {
   /// The signals that arrived since the handler was last called.
   public struct Event: Hashable, Sendable {
     /// The signal's number.
@@ -104,12 +104,6 @@ public final class SignalSource: Sendable, Hashable {
     guard loopRegistration.close() else { return }
     handler.take()
   }
-
-  /// Whether both are the same.
-  public static func == (left: SignalSource, right: SignalSource) -> Bool { left === right }
-
-  /// Hashes the identity.
-  public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
 extension SignalSource: RegisteredSource {

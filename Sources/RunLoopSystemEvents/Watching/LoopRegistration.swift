@@ -100,27 +100,29 @@ extension Stay: CarriedItem {
   var keepAliveIdentity: AnyObject { owner }
 }
 
-extension RunLoop {
-  func register(_ source: some RegisteredSource, _ mode: Mode) throws(RunLoopError) {
-    let sources = source.loopRegistration.sources(for: source)
+extension RegisteredSource {
+  func carryOut(_ request: RunLoop.ItemRequest) throws(RunLoopError) -> Bool {
+    let (loop, mode) = (request.loop, request.mode)
+    switch request.act {
+    case .add: try join(loop, mode)
+    case .remove: for next in loopRegistration.present { loop.remove(next, forMode: mode) }
+    case .contains: return loopRegistration.present.first.map { loop.contains($0, forMode: mode) } ?? false
+    }
+    return true
+  }
+
+  private func join(_ loop: RunLoop, _ mode: RunLoop.Mode) throws(RunLoopError) {
+    let sources = loopRegistration.sources(for: self)
     guard let first = sources.first else { throw .invalidSource }
-    let wasThere = contains(first, forMode: mode)
+    let wasThere = loop.contains(first, forMode: mode)
     for next in sources {
       do throws(RunLoopError) {
-        try add(next, forMode: mode)
+        try loop.add(next, forMode: mode)
       } catch {
-        if !wasThere { for added in sources { remove(added, forMode: mode) } }
+        if !wasThere { for added in sources { loop.remove(added, forMode: mode) } }
         throw error
       }
     }
-  }
-
-  func unregister(_ source: some RegisteredSource, _ mode: Mode) {
-    for next in source.loopRegistration.present { remove(next, forMode: mode) }
-  }
-
-  func isRegistered(_ source: some RegisteredSource, _ mode: Mode) -> Bool {
-    source.loopRegistration.present.first.map { contains($0, forMode: mode) } ?? false
   }
 }
 

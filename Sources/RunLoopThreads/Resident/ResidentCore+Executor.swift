@@ -50,7 +50,7 @@ extension ResidentCore: SerialExecutor {
     guard !runLoop.enqueue(job) else { return }
     lock.lock()
     lateJobs.append(job)
-    if lifecycle.state == .finished { report.lateJobs += 1 }
+    if lifecycle.state == .finished { report.lateJobCount += 1 }
     let queue = queueToStart()
     lock.unlock()
     queue?.async { [self] in runLateJobs() }

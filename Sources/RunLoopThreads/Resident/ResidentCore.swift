@@ -167,11 +167,11 @@ final class ResidentCore: Awaited, @unchecked Sendable {
     lock.lock()
     lifecycle.finish()
     // Whoever holds it, in the middle of a post or of a stop, will find it cancelled.
-    report.cancelled = accepted - report.ran - report.dropped
-    report.jobs = jobCount.value
-    report.lateJobs = lateJobs.count
-    report.timersLeft = left.timers
-    report.sourcesLeft = left.sources
+    report.cancelledCount = accepted - report.completedCount - report.droppedCount
+    report.jobCount = jobCount.value
+    report.lateJobCount = lateJobs.count
+    report.remainingTimerCount = left.timers
+    report.remainingSourceCount = left.sources
     lock.unlock()
   }
 }
@@ -184,7 +184,7 @@ extension ResidentCore {
   var counts: ResidentThread.StopReport {
     lock.withLock {
       // What runs late, and elsewhere, the thread has not run.
-      if lifecycle.state != .finished { report.jobs = jobCount.value }
+      if lifecycle.state != .finished { report.jobCount = jobCount.value }
       return report
     }
   }
@@ -217,9 +217,9 @@ extension ResidentCore {
     // The last report has counted what was still held by somebody and can never run.
     guard task.isAccepted, lifecycle.state != .finished else { return nil }
     switch state {
-    case .ran: report.ran += 1
-    case .cancelled: report.cancelled += 1
-    case .dropped: report.dropped += 1
+    case .ran: report.completedCount += 1
+    case .cancelled: report.cancelledCount += 1
+    case .dropped: report.droppedCount += 1
     case .pending, .running: fatalError("work that is \(state) is not over")
     }
     return delayed.isEmpty ? nil : delayed.removeValue(forKey: ObjectIdentifier(task))
@@ -268,7 +268,7 @@ extension ResidentCore {
   /// Under the lock.
   private func reject(_ task: PerformTask) -> ThreadError {
     guard task.state == .pending else { return .cancelled }
-    report.rejected += 1
+    report.rejectedCount += 1
     return lifecycle.state == .finished ? .finished(thread: thread.label) : .stopping(thread: thread.label)
   }
 
@@ -292,7 +292,7 @@ extension ResidentCore {
         // What is due by now was to run before this.
         _ = runLoop.handOff(inModes: [.common], from: entry.task.origin, block: entry.ticket.run)
       } else if entry.task.leavePending(for: .cancelled) {
-        report.cancelled += 1
+        report.cancelledCount += 1
         cancelled.append(entry.task)
       }
     }

@@ -65,27 +65,24 @@ extension ResidentThread {
   /// What a resident thread has done with the work that was handed to it.
   public struct StopReport: Sendable, Hashable {
     /// Work that ran.
-    public var ran = 0
+    public internal(set) var completedCount = 0
     /// Work that was cancelled, by its token or by the stop.
-    public var cancelled = 0
+    public internal(set) var cancelledCount = 0
     /// Work that was dropped because the thread had ended.
-    public var dropped = 0
+    public internal(set) var droppedCount = 0
     /// Work that was rejected because the thread was stopping or had ended.
-    public var rejected = 0
+    public internal(set) var rejectedCount = 0
     /// Jobs of actors and tasks that the thread has run; a task or a call of an actor is one or more jobs, split where
     /// it waits.
-    public var jobs = 0
+    public internal(set) var jobCount = 0
     /// Jobs of actors and tasks that the thread has not run, and that run elsewhere.
     ///
     /// They were left when the thread stopped draining, or arrived after that.
-    public var lateJobs = 0
+    public internal(set) var lateJobCount = 0
     /// Timers that were left in the loop.
-    public var timersLeft = 0
+    public internal(set) var remainingTimerCount = 0
     /// Sources, ports and descriptor sources that were left in the loop.
-    public var sourcesLeft = 0
-
-    /// Makes a report in which everything is zero.
-    public init() {}
+    public internal(set) var remainingSourceCount = 0
   }
 }
 
@@ -96,7 +93,7 @@ extension ResidentThread {
   /// does, and so on indefinitely. The thread runs such jobs in rounds; each round runs all jobs that are there when it
   /// begins. The rounds end when there are no more jobs, or when the number of rounds or the time is used up. The
   /// remaining jobs are late: they run elsewhere, one after the other, when the thread has ended, and
-  /// ``StopReport/lateJobs`` counts them.
+  /// ``StopReport/lateJobCount`` counts them.
   public struct DrainLimits: Sendable, Hashable {
     /// How many rounds of jobs the thread runs; zero or less means none.
     public var rounds: Int

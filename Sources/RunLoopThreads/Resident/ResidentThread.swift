@@ -8,7 +8,7 @@ public import RunLoopCore
 /// This object is the owner's handle. When the last reference to it is released, the thread stops after the work that
 /// it has accepted; the release does not wait for that. The thread is also an executor: an actor that returns it as its
 /// `unownedExecutor` lives on the thread.
-public final class ResidentThread: Sendable, Hashable {
+public final class ResidentThread: Sendable, IdentityHashable {
   let core: ResidentCore
   /// How the jobs of tasks that prefer this executor are run.
   ///
@@ -59,12 +59,6 @@ public final class ResidentThread: Sendable, Hashable {
     guard !core.thread.generation.isPast else { return }
     _ = core.stop(.afterPendingWork)
   }
-
-  /// Whether both are the same.
-  public static func == (left: ResidentThread, right: ResidentThread) -> Bool { left === right }
-
-  /// Hashes the identity.
-  public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
 // The thread's properties, for any thread.

@@ -121,15 +121,15 @@ final class Named: Port, @unchecked Sendable {
 final class Mailbox: Port, @unchecked Sendable {
   var queueLimit: Int? = 3
   var overflowPolicy = "oldest first"
-  var droppedMessages: [String] = []
-  var waitingMessages: Set<Int> = []
+  var droppedMessageCount: [String] = []
+  var waitingMessageCount: Set<Int> = []
 }
 
 func mailboxPath() -> ReferenceWritableKeyPath<Mailbox, Int?> { \.queueLimit }
 
 func fill(_ mailbox: Mailbox) -> [String] {
   mailbox.queueLimit = nil
-  mailbox.waitingMessages.insert(mailbox[keyPath: mailboxPath()] ?? 0)
-  mailbox.droppedMessages.append(mailbox.overflowPolicy)
-  return mailbox.droppedMessages
+  mailbox.waitingMessageCount.insert(mailbox[keyPath: mailboxPath()] ?? 0)
+  mailbox.droppedMessageCount.append(mailbox.overflowPolicy)
+  return mailbox.droppedMessageCount
 }

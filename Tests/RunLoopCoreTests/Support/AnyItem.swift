@@ -20,7 +20,7 @@ enum AnyItem: Sendable {
     }
   }
 
-  var object: any RunLoopItem {
+  var object: any ModeItem {
     switch self {
     case .source(let source): source
     case .timer(let timer): timer

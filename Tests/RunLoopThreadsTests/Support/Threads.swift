@@ -46,5 +46,5 @@ extension ResidentThread {
 
 extension ResidentThread.StopReport {
   /// All pieces of work of which the report tells.
-  var posted: Int { ran + cancelled + dropped + rejected }
+  var posted: Int { completedCount + cancelledCount + droppedCount + rejectedCount }
 }

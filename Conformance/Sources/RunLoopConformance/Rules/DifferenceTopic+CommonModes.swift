@@ -12,7 +12,7 @@ extension DifferenceTopic {
       A common timer or observer that has left its last mode is free for another loop, in Core Foundation and here.
       There it stays among the common items of the first loop forever, even if it joins the other one or is
       invalidated, and an observer is still reported as contained. Here joining another loop and invalidating take it
-      out, and ``RunLoop/contains(_:forMode:)-(RunLoop.Observer,_)`` with ``RunLoop/Mode/common`` returns `false` for
+      out, and ``RunLoop/contains(_:forMode:)`` with ``RunLoop/Mode/common`` returns `false` for
       both kinds. If it does neither, it enters the modes that become common later, as in Core Foundation. Making the
       common pseudo-mode common overflows the stack there; here ``RunLoop/addCommonMode(_:)`` throws
       ``RunLoopError/notAMode(_:)``. *Reason:* these are defects.

@@ -19,7 +19,7 @@ extension DifferenceTopic {
       notShown: "A program is at its end when its loop's thread is.",
       """
       In Core Foundation the blocks that are left when a thread ends vanish. Here they are released without being
-      called, and ``RunLoop/Statistics/droppedBlocks`` counts them. *Reason:* work has a defined end.
+      called, and ``RunLoop/Statistics/droppedBlockCount`` counts them. *Reason:* work has a defined end.
       """),
     Entry(
       "M15", title: "A loop is run by its own thread",

@@ -10,7 +10,7 @@ extension DifferenceTopic {
       notShown: "Programs have no tolerances.",
       """
       On Linux Core Foundation ignores the tolerance of a timer. Here timers share wake-ups as far as their tolerances
-      allow, and ``RunLoop/Statistics/savedWakeUps`` counts what that saves. *Reason:* that is what a tolerance is
+      allow, and ``RunLoop/Statistics/savedWakeUpCount`` counts what that saves. *Reason:* that is what a tolerance is
       for.
       """),
     Entry(

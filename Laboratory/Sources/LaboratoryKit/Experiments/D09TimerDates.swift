@@ -89,7 +89,7 @@ struct TimerDates: Experiment {
       // The last sleep is ended by the run's own deadline.
       return """
         \(lateness.count) fires at \(sleeps.count - 1) wake-ups, \
-        \(rig.loop.statistics.savedWakeUps) saved, up to \(latest) s late
+        \(rig.loop.statistics.savedWakeUpCount) saved, up to \(latest) s late
         """
     }
   }

@@ -131,7 +131,7 @@ struct DelayedAndPosted: Experiment {
       return (rig.loop, token)
     }
     let state = token.map { "\($0.state)" } ?? "rejected"
-    return "ran: \(ran.text); \(state); dropped when the thread ended: \(loop.statistics.droppedBlocks)"
+    return "ran: \(ran.text); \(state); dropped when the thread ended: \(loop.statistics.droppedBlockCount)"
   }
 
   /// The kind of the call-out that is being made, and when.
