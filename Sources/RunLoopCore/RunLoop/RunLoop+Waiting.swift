@@ -24,11 +24,11 @@ extension RunLoop {
   /// An adaptive wait begins with a look only while at least six of the last eight waits, including the last two, were
   /// ended by another thread within the measured time of a sleep and a wake. A look lasts no longer than that, nor
   /// beyond the next timer. Looks in vain are followed by fewer looks. So a loop that is idle, or has a timer each
-  /// millisecond, or a hundred events a second, never looks; ``RunLoop/Statistics/lookCount`` counts the looks. There is
-  /// no look on a thread that may run on one processor only, under a real-time policy (`SCHED_FIFO`, `SCHED_RR`,
-  /// `SCHED_DEADLINE`), where a control group limits the process to less time than its processors have, or in a loop
-  /// that waits in another or on virtual time. A look that has lost its processor to another thread ends looks for a
-  /// second.
+  /// millisecond, or a hundred events a second, never looks; ``RunLoop/Statistics/lookCount`` counts the looks.
+  /// There is no look on a thread that may run on one processor only, under a real-time policy (`SCHED_FIFO`,
+  /// `SCHED_RR`, `SCHED_DEADLINE`), where a control group limits the process to less time than its processors have, or
+  /// in a loop that waits in another or on virtual time. A look that has lost its processor to another thread ends
+  /// looks for a second.
   public struct Waiting: Sendable, Hashable {
     /// The longest look in nanoseconds, and the lowest bit for whether a thread on one processor yields it.
     fileprivate let bits: Int64
