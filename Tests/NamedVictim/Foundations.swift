@@ -77,7 +77,8 @@ final class Foundations: Sendable {
 
   private func stage() {
     let done = Flag()
-    let observer = loop._observe(RunLoop._Activity.beforeTimers) { _ in done.set() }
+    let observer = RunLoop.Observer(activities: .beforeTimers) { _, _ in done.set() }
+    loop.add(observer, forMode: .default)
     loop.wakeUp()
     done.wait()
     observer.invalidate()
@@ -85,9 +86,8 @@ final class Foundations: Sendable {
 
   private func source() {
     onThread { done in
-      let source = OwnSource(done)
-      OwnSource.kept = source
-      RunLoop.current._add(source, forMode: .default)
+      let source = RunLoop.Source { done.set() }
+      RunLoop.current.add(source, forMode: .default)
       source.signal()
       RunLoop.current.wakeUp()
     }
@@ -129,17 +129,4 @@ final class PortListener: PortDelegate {
   var done: Flag?
 
   func handle(_ message: PortMessage) { done?.set() }
-}
-
-final class OwnSource: RunLoop._Source {
-  // The worker's thread alone.
-  nonisolated(unsafe) static var kept: OwnSource?
-  private let done: Flag
-
-  init(_ done: Flag) {
-    self.done = done
-    super.init()
-  }
-
-  override func perform() { done.set() }
 }

@@ -23,7 +23,7 @@ struct BlockQueueTests {
       case 0, 1:
         sequence += 1
         let block = ran.block(sequence)
-        queues.append(.init(sequence: sequence, work: .own(block)), toFirst: isFirst)
+        queues.append(.init(sequence: sequence, work: .single(block)), toFirst: isFirst)
         model.append(sequence, toFirst: isFirst)
       case 2, 3:
         sequence += 1
@@ -58,7 +58,7 @@ struct BlockQueueTests {
       var queue = BlockQueue()
       var batch = BlockQueue()
       let posted: [UInt64] = [2, 3, 5, 8]
-      for sequence in posted { queue.append(.init(sequence: sequence, work: .own(ran.block(sequence)))) }
+      for sequence in posted { queue.append(.init(sequence: sequence, work: .single(ran.block(sequence)))) }
       queue.detach(from: from, below: end, into: &batch)
       queue.checkInvariants()
       batch.checkInvariants()
@@ -75,7 +75,7 @@ struct BlockQueueTests {
     var queue = BlockQueue()
     var batch = BlockQueue()
     for sequence in [2, 3, 5, 8] as [UInt64] {
-      queue.append(.init(sequence: sequence, work: .own(ran.block(sequence))))
+      queue.append(.init(sequence: sequence, work: .single(ran.block(sequence))))
     }
     queue.detach(from: 4, into: &batch)
     batch.runAll()
@@ -83,7 +83,7 @@ struct BlockQueueTests {
     let rest = queue.count
     let isHidden = !queue.hasBlock(from: 4)
     #expect(rest == 2 && isHidden)
-    queue.append(.init(sequence: 9, work: .own(ran.block(9))))
+    queue.append(.init(sequence: 9, work: .single(ran.block(9))))
     queue.detach(from: 0, into: &batch)
     batch.runAll()
     #expect(ran.takeAll() == [2, 3, 9])
@@ -123,7 +123,7 @@ struct BlockQueueTests {
   func noPileBehind() {
     let ran = Recorder()
     var queue = BlockQueue()
-    queue.append(.init(sequence: 1, work: .own(ran.block(1))))
+    queue.append(.init(sequence: 1, work: .single(ran.block(1))))
     for sequence in 2...10_000 as ClosedRange<UInt64> {
       let shared = SharedBlock(ran.block(sequence), modes: [], isForCommonModes: false)
       queue.append(.init(sequence: sequence, work: .shared(shared)))
@@ -146,7 +146,7 @@ struct BlockQueueTests {
         queue.append(.init(sequence: sequence, work: .shared(shared)))
       }
       sequence += 1
-      queue.append(.init(sequence: sequence, work: .own(ran.block(sequence))))
+      queue.append(.init(sequence: sequence, work: .single(ran.block(sequence))))
       for shared in burst {
         _ = shared.take()
         queue.noteTaken()
@@ -164,7 +164,7 @@ struct BlockQueueTests {
 extension BlockQueue {
   /// Runs all blocks, as the pass does with a batch.
   fileprivate mutating func runAll() {
-    while !isEmpty { if case .own(let block)? = takeFirst().work.take() { block.body() } }
+    while !isEmpty { if case .single(let block)? = takeFirst().work.take() { block.body() } }
   }
 }
 

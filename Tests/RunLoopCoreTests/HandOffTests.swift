@@ -183,7 +183,7 @@ struct HandOffTests {
       for _ in 0..<100_000 { _ = loop.handOff(inModes: ["other"]) {} }
       loop.handOff("1", Log())
       loop.run(mode: .default, for: .zero)
-      return loop.findHandOff(loop.table.defaultMode) ? 0 : loop.blocks.lastSequence
+      return loop.hasHandOff(loop.table.defaultMode) ? 0 : loop.blocks.lastSequence
     }
     #expect(passes == 100_001)
   }

@@ -121,20 +121,20 @@ private final class Reader: @unchecked Sendable {
     var arrived = Arrivals()
     inbox.drain(into: &arrived)
     var entries: [BlockQueue.Entry] = []
-    while !arrived.own.isEmpty { entries.append(arrived.own.takeFirst()) }
+    while !arrived.inDefaultMode.isEmpty { entries.append(arrived.inDefaultMode.takeFirst()) }
     while !arrived.inMode.isEmpty { entries.append(arrived.inMode.takeFirst()) }
     while !arrived.jobs.isEmpty { entries.append(arrived.jobs.takeFirst()) }
     while !arrived.addressed.isEmpty {
       let addressed = arrived.addressed.takeFirst()
       switch addressed.block {
       case .inMode(_, let block), .inCommonModes(let block):
-        entries.append(.init(sequence: addressed.sequence, work: .own(block)))
+        entries.append(.init(sequence: addressed.sequence, work: .single(block)))
       case .inModes(let shared): entries.append(.init(sequence: addressed.sequence, work: .shared(shared)))
       }
     }
     return entries.sorted { $0.sequence < $1.sequence }.map { entry in
       switch entry.work {
-      case .own(let block): block.body()
+      case .single(let block): block.body()
       case .shared(let shared): shared.take()?.body()
       case .job: preconditionFailure("no job was posted")
       }

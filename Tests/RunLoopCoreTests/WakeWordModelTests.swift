@@ -146,7 +146,9 @@ private final class Shared: @unchecked Sendable {
   func takeAll() -> Bool {
     inbox.drain(into: &taken)
     guard !taken.isEmpty else { return false }
-    while !taken.own.isEmpty { if case .own(let block) = taken.own.takeFirst().work { block.body() } }
+    while !taken.inDefaultMode.isEmpty {
+      if case .single(let block) = taken.inDefaultMode.takeFirst().work { block.body() }
+    }
     return true
   }
 

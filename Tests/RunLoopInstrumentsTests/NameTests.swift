@@ -62,7 +62,7 @@ import Testing
       "foundation",
       [
         ("source0", "StreamListener"), ("observer", "notification"), ("observer", "plainNotification"),
-        ("source1", "PortListener"), ("observer", "stage"), ("source0", "OwnSource"), ("timer", "timer"),
+        ("source1", "PortListener"), ("observer", "stage"), ("source0", "source"), ("timer", "timer"),
         ("source0", "fileHandle"),
       ])
   }

@@ -52,7 +52,7 @@ func runLoopIsCallingOutToABlock(_ block: Block) {
 @inline(never)
 func runLoopIsPerformingHandOffs(_ loop: RunLoop, _ mode: ModeState, upTo end: UInt64) {
   while !loop.stopFlag.isEnding, let (block, sequence) = loop.takeHandOff(mode, upTo: end) {
-    loop.calling(CRL_KIND_PERFORM, mode, hook: nil, code: block.code, item: sequence) {
+    loop.calling(CRL_KIND_PERFORM, mode, CallNote(hook: nil, code: block.code, item: sequence)) {
       runLoopIsCallingOutToABlock(block)
     }
   }

@@ -32,7 +32,9 @@ extension RunLoop {
   ///
   /// It costs a system call if the mode watches descriptors. Used on the loop's thread only, in an observer's call-out.
   package var isIdle: Bool {
-    guard let mode = innermost.mode, !word.state.isWoken, !hasBlock(mode, exactly: true) else { return false }
+    guard let mode = innermost.mode, !word.state.isWoken else { return false }
+    takeArrivals(exactly: true)
+    guard !hasBlock(mode) else { return false }
     // The work of the main dispatch queue comes first, even if a host drains it.
     if hostLink != nil, RunLoop.mainIfMade === self, isInCommonMode, MainQueue.hasNotice { return false }
     lookAtDescriptors(mode)

@@ -5,14 +5,14 @@
 /// Used on the loop's thread only.
 struct BlockQueue: ~Copyable {
   enum Work {
-    case own(Block)
+    case single(Block)
     case shared(SharedBlock)
     case job(LoopJob)
 
     /// Whether another mode has run it.
     var isTaken: Bool {
       switch self {
-      case .own, .job: false
+      case .single, .job: false
       case .shared(let shared): shared.block == nil
       }
     }
@@ -20,8 +20,8 @@ struct BlockQueue: ~Copyable {
     /// Takes the work that is to be called, unless another mode has run it.
     func take() -> Work? {
       switch self {
-      case .own, .job: self
-      case .shared(let shared): shared.take().map { .own($0) }
+      case .single, .job: self
+      case .shared(let shared): shared.take().map { .single($0) }
       }
     }
   }

@@ -39,7 +39,7 @@ final class Inbox: @unchecked Sendable {
     guard open() else { return false }
     let sequence = arrivals.nextSequence()
     // Written out in full, because otherwise the compiler would take a reference under the lock.
-    arrivals.own.append(.init(sequence: sequence, work: .own(consume block)))
+    arrivals.inDefaultMode.append(.init(sequence: sequence, work: .single(consume block)))
     note(sequence, site: site())
     return close()
   }
@@ -56,7 +56,7 @@ final class Inbox: @unchecked Sendable {
       return block
     }
     let sequence = arrivals.nextSequence()
-    arrivals.inMode.append(.init(sequence: sequence, work: .own(consume block)))
+    arrivals.inMode.append(.init(sequence: sequence, work: .single(consume block)))
     note(sequence, site: site)
     _ = close()
     return nil
@@ -68,7 +68,7 @@ final class Inbox: @unchecked Sendable {
     let sequence = arrivals.nextSequence()
     if case .inMode(let mode, let block) = block, arrivals.inMode.isEmpty, mode.name != .default {
       (arrivals.mode, arrivals.modeName) = (mode, mode.name)
-      arrivals.inMode.append(.init(sequence: sequence, work: .own(block)))
+      arrivals.inMode.append(.init(sequence: sequence, work: .single(block)))
     } else {
       arrivals.addressed.append(.init(sequence: sequence, block: block))
     }
@@ -130,7 +130,7 @@ final class Inbox: @unchecked Sendable {
     // Exact under the lock.
     if hasEntries.load(ordering: .relaxed) {
       drained.lastSequence = arrivals.lastSequence
-      if !arrivals.own.isEmpty { swap(&arrivals.own, &drained.own) }
+      if !arrivals.inDefaultMode.isEmpty { swap(&arrivals.inDefaultMode, &drained.inDefaultMode) }
       if !arrivals.inMode.isEmpty {
         swap(&arrivals.inMode, &drained.inMode)
         drained.mode = arrivals.mode
@@ -152,7 +152,7 @@ final class Inbox: @unchecked Sendable {
     let isCommon = mode.isCommon.load(ordering: .relaxed)
     var found: [WaitingWork] = []
     lock.withLock {
-      if isDefault { arrivals.own.forEachFirst { found.append(.init($0.sequence, $0.work)) } }
+      if isDefault { arrivals.inDefaultMode.forEachFirst { found.append(.init($0.sequence, $0.work)) } }
       if isCommon { arrivals.jobs.forEachFirst { found.append(.init($0.sequence, $0.work)) } }
       arrivals.addressed.forEachFirst { if let work = $0.waiting(for: mode, isCommon) { found.append(work) } }
       arrivals.handOffs.forEachFirst {
@@ -194,8 +194,8 @@ struct Arrivals: ~Copyable {
       toCommon: (BlockQueue.Entry) -> Void, toMode: (BlockQueue.Entry, ModeState) -> Void
     ) {
       switch block {
-      case .inMode(let mode, let block): toMode(.init(sequence: sequence, work: .own(block)), mode)
-      case .inCommonModes(let block): toCommon(.init(sequence: sequence, work: .own(block)))
+      case .inMode(let mode, let block): toMode(.init(sequence: sequence, work: .single(block)), mode)
+      case .inCommonModes(let block): toCommon(.init(sequence: sequence, work: .single(block)))
       case .inModes(let shared):
         let entry = BlockQueue.Entry(sequence: sequence, work: .shared(shared))
         if shared.isForCommonModes { toCommon(entry) }
@@ -206,8 +206,8 @@ struct Arrivals: ~Copyable {
     /// The work, if it may run in a mode.
     func waiting(for mode: ModeState, _ isCommon: Bool, isHandOff: Bool = false) -> WaitingWork? {
       switch block {
-      case .inMode(let own, let block) where own === mode: WaitingWork(sequence, .own(block), isHandOff: isHandOff)
-      case .inCommonModes(let block) where isCommon: WaitingWork(sequence, .own(block), isHandOff: isHandOff)
+      case .inMode(let own, let block) where own === mode: WaitingWork(sequence, .single(block), isHandOff: isHandOff)
+      case .inCommonModes(let block) where isCommon: WaitingWork(sequence, .single(block), isHandOff: isHandOff)
       case .inModes(let shared) where shared.isFor(mode, isCommon: isCommon):
         WaitingWork(sequence, .shared(shared), isHandOff: isHandOff)
       case .inMode, .inCommonModes, .inModes: nil
@@ -218,7 +218,7 @@ struct Arrivals: ~Copyable {
   /// The place of the last entry in the order of all entries.
   var lastSequence: UInt64 = 0
   /// Blocks for the default mode.
-  var own = MoveQueue<BlockQueue.Entry>()
+  var inDefaultMode = MoveQueue<BlockQueue.Entry>()
   /// Blocks for one other mode, and that mode.
   var inMode = MoveQueue<BlockQueue.Entry>()
   var mode: ModeState?
@@ -238,11 +238,11 @@ struct Arrivals: ~Copyable {
     return lastSequence
   }
 
-  var isEmpty: Bool { own.isEmpty && inMode.isEmpty && addressed.isEmpty && jobs.isEmpty && handOffs.isEmpty }
+  var isEmpty: Bool { inDefaultMode.isEmpty && inMode.isEmpty && addressed.isEmpty && jobs.isEmpty && handOffs.isEmpty }
 
   /// Checks the rules, for tests.
   func checkInvariants() {
-    own.checkInvariants()
+    inDefaultMode.checkInvariants()
     inMode.checkInvariants()
     addressed.checkInvariants()
     jobs.checkInvariants()
@@ -264,7 +264,7 @@ struct WaitingWork {
     self.sequence = sequence
     self.isHandOff = isHandOff
     switch work {
-    case .own(let block): (code, isJob) = (block.code, false)
+    case .single(let block): (code, isJob) = (block.code, false)
     case .shared(let shared): (code, isJob) = (shared.block?.code ?? 0, false)
     case .job(let job): (code, isJob) = (job.code, true)
     }

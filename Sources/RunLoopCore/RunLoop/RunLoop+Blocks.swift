@@ -33,21 +33,21 @@ struct BlockState: ~Copyable {
 
   /// The blocks that one step of a pass runs.
   final class Batch {
-    @exclusivity(unchecked) var own = BlockQueue()
+    @exclusivity(unchecked) var ofMode = BlockQueue()
     @exclusivity(unchecked) var common = BlockQueue()
 
     /// The number of the entry that was posted first, or the largest number if there is none.
-    var firstSequence: UInt64 { min(own.firstSequence, common.firstSequence) }
+    var firstSequence: UInt64 { min(ofMode.firstSequence, common.firstSequence) }
 
     /// Takes the entry that was posted first.
     @inline(__always)
     func takeNext() -> BlockQueue.Entry? {
-      if common.isEmpty { return own.isEmpty ? nil : own.takeFirst() }
-      return own.firstSequence < common.firstSequence ? own.takeFirst() : common.takeFirst()
+      if common.isEmpty { return ofMode.isEmpty ? nil : ofMode.takeFirst() }
+      return ofMode.firstSequence < common.firstSequence ? ofMode.takeFirst() : common.takeFirst()
     }
 
     func trim() {
-      own.trim()
+      ofMode.trim()
       common.trim()
     }
   }
@@ -61,17 +61,21 @@ extension RunLoop {
   /// Blocks and jobs that are posted meanwhile wait for the next time.
   @inline(__always)
   func performBlocks(_ mode: ModeState) {
+    takeArrivals()
     guard hasBlock(mode), !stopFlag.isEnding else { return }
     performBatch(mode)
   }
 
-  /// Whether a block waits that the mode could run now.
+  /// Takes what was posted, for the questions that follow.
   ///
-  /// - Parameter exactly: Looks into the inbox under its lock. Otherwise a block that another thread posts at this
-  ///   moment may be missed.
+  /// - Parameter exactly: Looks into the inbox under its lock. Otherwise what another thread posts at this moment may
+  ///   be missed.
   @inline(__always)
-  func hasBlock(_ mode: ModeState, exactly: Bool = false) -> Bool {
-    if exactly || inbox.mayHaveEntries { sortArrivals() }
+  func takeArrivals(exactly: Bool = false) { if exactly || inbox.mayHaveEntries { sortArrivals() } }
+
+  /// Whether a block waits that the mode could run now, among the arrivals that were taken.
+  @inline(__always)
+  func hasBlock(_ mode: ModeState) -> Bool {
     if mode.blocks.hasBlock(from: blocks.visibleFrom) { return true }
     guard mode.isCommon.load(ordering: .relaxed) else { return false }
     return blocks.common.hasBlock(from: blocks.visibleFrom) || (!blocks.isRunningJob && !blocks.jobs.isEmpty)
@@ -80,7 +84,7 @@ extension RunLoop {
   @inline(never)
   private func performBatch(_ mode: ModeState) {
     let batch = blocks.spares.isEmpty ? BlockState.Batch() : blocks.spares.takeLast()
-    mode.blocks.detach(from: blocks.visibleFrom, into: &batch.own)
+    mode.blocks.detach(from: blocks.visibleFrom, into: &batch.ofMode)
     var isCommon = mode.isCommon.load(ordering: .relaxed)
     if isCommon {
       blocks.common.detach(from: blocks.visibleFrom, into: &batch.common)
@@ -118,7 +122,7 @@ extension RunLoop {
   @inline(__always)
   private func call(_ work: consuming BlockQueue.Work, _ mode: ModeState, _ sequence: UInt64) {
     switch consume work {
-    case .own(let block): call(block, mode, sequence)
+    case .single(let block): call(block, mode, sequence)
     case .shared(let shared):
       guard let block = shared.take() else { return }
       for other in shared.modes where other !== mode { other.blocks.noteTaken() }
@@ -130,13 +134,15 @@ extension RunLoop {
 
   @inline(__always)
   private func call(_ block: Block, _ mode: ModeState, _ sequence: UInt64) {
-    calling(CRL_KIND_BLOCK, mode, hook: .block, code: block.code, item: sequence) { runLoopIsCallingOutToABlock(block) }
+    calling(CRL_KIND_BLOCK, mode, CallNote(hook: .block, code: block.code, item: sequence)) {
+      runLoopIsCallingOutToABlock(block)
+    }
   }
 
   private func call(_ job: LoopJob, _ mode: ModeState, _ sequence: UInt64) {
     let wasRunningJob = blocks.isRunningJob
     blocks.isRunningJob = true
-    calling(CRL_KIND_JOB, mode, hook: .block, code: job.code, item: sequence) {
+    calling(CRL_KIND_JOB, mode, CallNote(hook: .block, code: job.code, item: sequence)) {
       runLoopIsCallingOutToAnExecutorJob(job)
     }
     blocks.isRunningJob = wasRunningJob
@@ -144,7 +150,7 @@ extension RunLoop {
 
   /// Takes the arrivals and puts each block into the queue of its modes.
   @inline(never)
-  func sortArrivals() {
+  private func sortArrivals() {
     inbox.drain(into: &blocks.arrived)
     guard blocks.arrived.lastSequence != blocks.lastSequence else { return }
     blocks.lastSequence = blocks.arrived.lastSequence
@@ -153,7 +159,7 @@ extension RunLoop {
       if !blocks.arrived.inMode.isEmpty { mode.blocks.append(all: &blocks.arrived.inMode) }
       blocks.arrived.mode = nil
     }
-    if !blocks.arrived.own.isEmpty { table.defaultMode.blocks.append(all: &blocks.arrived.own) }
+    if !blocks.arrived.inDefaultMode.isEmpty { table.defaultMode.blocks.append(all: &blocks.arrived.inDefaultMode) }
     if !blocks.arrived.jobs.isEmpty { blocks.jobs.append(all: &blocks.arrived.jobs) }
     if !blocks.arrived.handOffs.isEmpty { sortHandOffs() }
   }
@@ -168,7 +174,7 @@ extension RunLoop {
 
   @inline(__always)
   private func appendBlock(_ entry: BlockQueue.Entry, to mode: ModeState) {
-    if mode === table.defaultMode { mode.blocks.append(from: &blocks.arrived.own, before: entry.sequence) }
+    if mode === table.defaultMode { mode.blocks.append(from: &blocks.arrived.inDefaultMode, before: entry.sequence) }
     if mode === blocks.arrived.mode { mode.blocks.append(from: &blocks.arrived.inMode, before: entry.sequence) }
     mode.blocks.append(entry)
   }

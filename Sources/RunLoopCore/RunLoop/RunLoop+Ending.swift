@@ -75,7 +75,7 @@ extension RunLoop {
   package func runRemainingBlocks(through last: UInt64, while mayGoOn: () -> Bool) {
     while mayGoOn(), let work = takeFirstRemaining(through: last) {
       switch work {
-      case .own(let block): runLoopIsCallingOutToABlock(block)
+      case .single(let block): runLoopIsCallingOutToABlock(block)
       case .shared: break
       case .job(let job): runLoopIsCallingOutToAnExecutorJob(job)
       }
@@ -93,7 +93,7 @@ extension RunLoop {
   ///
   /// - Complexity: O(modes), and O(n) in the runs that the thread has left.
   private func takeFirstRemaining(through last: UInt64) -> BlockQueue.Work? {
-    if inbox.mayHaveEntries { sortArrivals() }
+    takeArrivals()
     while true {
       var queues: [(first: UInt64, take: () -> BlockQueue.Entry?)] = [
         (blocks.common.firstSequence, { [self] in blocks.common.takeFirst() }),

@@ -45,16 +45,9 @@ extension RunLoop {
 
 // Phase 5 of the pass: the source of the hand-offs.
 extension RunLoop {
-  /// Whether handed-over work waits for a mode.
+  /// Whether handed-over work waits for a mode, among the arrivals that were taken.
   @inline(__always)
   func hasHandOff(_ mode: ModeState) -> Bool {
-    if inbox.mayHaveEntries { sortArrivals() }
-    return findHandOff(mode)
-  }
-
-  /// Whether handed-over work waits for a mode, as far as the inbox has been sorted.
-  @inline(__always)
-  func findHandOff(_ mode: ModeState) -> Bool {
     (mode.hasTakenHandOffs && mode.handOffs.hasBlock(from: 0)) || (blocks.hasCommonHandOffs && hasCommonHandOff(mode))
   }
 
@@ -78,6 +71,7 @@ extension RunLoop {
   /// Work that is handed over meanwhile signals the source again. A run that is nested in one of the calls performs the
   /// rest.
   func performHandOffs(_ mode: ModeState) -> Bool {
+    takeArrivals()
     guard hasHandOff(mode), !stopFlag.isEnding else { return false }
     mode.handOffSignal = 0
     if mode.isCommon.load(ordering: .relaxed) { blocks.commonHandOffSignal = 0 }
@@ -94,7 +88,7 @@ extension RunLoop {
       let common = mode.isCommon.load(ordering: .relaxed) ? blocks.commonHandOffs.firstSequence : .max
       guard min(own, common) <= end else { return nil }
       let entry = own < common ? mode.handOffs.takeFirst() : blocks.commonHandOffs.takeFirst()
-      if case .own(let block)? = entry.work.take() {
+      if case .single(let block)? = entry.work.take() {
         if case .shared(let shared) = entry.work {
           for other in shared.modes where other !== mode { other.handOffs.noteTaken() }
           if shared.isForCommonModes { blocks.commonHandOffs.noteTaken() }

@@ -46,18 +46,18 @@ extension RunLoop {
     isDrainingMainQueue = false
   }
 
-  /// Runs what was queued on the main dispatch queue before now; returns nil if nothing was.
-  func drainMainQueue(_ mode: ModeState) -> Bool? {
-    guard isServingMainQueue(mode) else { return nil }
+  /// Runs what was queued on the main dispatch queue before now.
+  func drainMainQueue(_ mode: ModeState) -> Served {
+    guard isServingMainQueue(mode) else { return .nothing }
     if notices.remove(.mainQueue) == nil {
-      guard let set = table.withLock({ _ in mode.pollSet }), set.isMainQueueReady else { return nil }
+      guard let set = table.withLock({ _ in mode.pollSet }), set.isMainQueueReady else { return .nothing }
       set.isMainQueueReady = false
-      guard MainQueue.takeNotice() else { return nil }
+      guard MainQueue.takeNotice() else { return .nothing }
     }
     isDrainingMainQueue = true
-    calling(CRL_KIND_MAIN_QUEUE, mode, hook: .mainQueue, code: 0, item: 0) { runLoopIsServicingTheMainDispatchQueue() }
+    calling(CRL_KIND_MAIN_QUEUE, mode, CallNote(hook: .mainQueue)) { runLoopIsServicingTheMainDispatchQueue() }
     isDrainingMainQueue = false
     innermost.mayAskMainQueue = false
-    return true
+    return .source
   }
 }

@@ -56,10 +56,10 @@ extension RunLoop {
   /// It is checked before a run and at the end of each pass, never before the wait.
   @inline(__always)
   func isEmpty(_ mode: ModeState) -> Bool {
-    // Checked twice: the check for blocks looks into the inbox, where the first hand-off may wait, which adds the
-    // mode's source.
-    mode.itemCount.load(ordering: .relaxed) == 0 && !hasBlock(mode) && mode.itemCount.load(ordering: .relaxed) == 0
-      && !isServingMainQueue(mode) && !isKeptAliveByHost(mode)
+    // The first hand-off adds the mode's source.
+    takeArrivals()
+    return mode.itemCount.load(ordering: .relaxed) == 0 && !hasBlock(mode) && !isServingMainQueue(mode)
+      && !isKeptAliveByHost(mode)
   }
 
   /// Whether the main dispatch queue keeps the mode alive, as it does on the main loop except in runs nested in one of
@@ -71,7 +71,8 @@ extension RunLoop {
   /// Whether a pass of the mode would find something to run now: a block, or a signalled source.
   @inline(__always)
   func isRunnable(_ mode: ModeState) -> Bool {
-    hasBlock(mode) || hasHandOff(mode) || hasSignalledSource(mode)
+    takeArrivals()
+    return hasBlock(mode) || hasHandOff(mode) || hasSignalledSource(mode)
   }
 
   /// Calls the observers of the stage before the wait, and notes whether one of them adds work for the loop each time.

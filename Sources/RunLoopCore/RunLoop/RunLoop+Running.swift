@@ -106,39 +106,66 @@ extension RunLoop {
     }
     beginsWithoutLimit = nil
     emptyRuns = 0
+    let deadline = timeout == .max || polls ? .never : tickNow + timeout
+    let outer = push(
+      Run(
+        mode: mode, deadline: deadline, polls: polls, returnsAfterSource: returnsAfterSource,
+        staysWhenEmpty: staysWhenEmpty, depth: innermost.depth + 1), mode, from: origin)
+    notify(.entry, mode)
+    let result = consumeStop(mode) ? .stopped : makePasses(mode)
+    notify(.exit, mode)
+    pop(outer)
+    if result == .finished { noteFinished(in: name, withoutLimit: timeout == .max && !polls) }
+    return result
+  }
+
+  /// What a run takes the place of, until its end.
+  private struct RunFrame {
+    let run: Run
+    let mode: UInt
+    let stop: StopFlag.State
+    let word: WakeState
+    let callOut: crl_outer
+    let record: UInt64
+    /// The sleep that another loop slept for this one.
+    let sleep: HostedSleep?
+    let wasServedElsewhere: Bool
+  }
+
+  /// Makes a run the innermost one.
+  @inline(__always)
+  private func push(_ run: Run, _ mode: ModeState, from origin: Origin) -> RunFrame {
     let sleep = suspendHostedSleep()
-    let isNestedElsewhere =
+    let wasServedElsewhere =
       mainService != nil && isServedElsewhere.exchange(false, ordering: .acquiringAndReleasing)
     let outer = innermost
     let outerMode = current.exchange(mode.address, ordering: .acquiringAndReleasing)
     let outerStop = stopFlag.begin()
     let outerWord = word.apply(.beginRun).before
     let outerCallOut = crl_recorder_nest(recorder)
-    innermost = Run(
-      mode: mode, deadline: timeout == .max || polls ? .never : tickNow + timeout, polls: polls,
-      returnsAfterSource: returnsAfterSource, staysWhenEmpty: staysWhenEmpty, depth: outer.depth + 1)
-
+    innermost = run
     takeUpLevel()
     noteRun()
     let record = beginRun(CRL_KIND_RUN, from: origin)
     // This run may read what an outer run has found ready, so the outer run asks for it again.
     hasFoundDescriptors = false
+    return RunFrame(
+      run: outer, mode: outerMode, stop: outerStop, word: outerWord, callOut: outerCallOut, record: record,
+      sleep: sleep, wasServedElsewhere: wasServedElsewhere)
+  }
 
-    notify(.entry, mode)
-    let result = consumeStop(mode) ? .stopped : makePasses(mode)
-    notify(.exit, mode)
-
-    innermost = outer
+  /// Ends the innermost run.
+  @inline(__always)
+  private func pop(_ outer: RunFrame) {
+    innermost = outer.run
     noteRun()
-    endRun(record)
-    crl_recorder_unnest(recorder, outerCallOut)
-    if isNestedElsewhere { isServedElsewhere.store(true, ordering: .releasing) }
-    word.apply(.endRun(before: outerWord))
-    stopFlag.end(before: outerStop)
-    current.store(outerMode, ordering: .releasing)
-    if sleep != nil || guest != nil { resumeHosting(sleep, after: outer) }
-    if result == .finished { noteFinished(in: name, withoutLimit: timeout == .max && !polls) }
-    return result
+    endRun(outer.record)
+    crl_recorder_unnest(recorder, outer.callOut)
+    if outer.wasServedElsewhere { isServedElsewhere.store(true, ordering: .releasing) }
+    word.apply(.endRun(before: outer.word))
+    stopFlag.end(before: outer.stop)
+    current.store(outer.mode, ordering: .releasing)
+    if outer.sleep != nil || guest != nil { resumeHosting(outer.sleep, after: outer.run) }
   }
 
   /// Makes a run of a mode that is empty in this loop, if another library's loop of the thread has items in it.
@@ -183,7 +210,6 @@ extension RunLoop {
           + "modes and is not a mode itself: run it in one of them, such as .default")
       return nil
     }
-    let name = name == .common ? .default : name
     return enterableMode(name) ?? (isModeOfHost(name) ? enterableMode(name, making: true) : nil)
   }
 

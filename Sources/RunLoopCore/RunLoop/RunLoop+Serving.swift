@@ -13,11 +13,14 @@ extension RunLoop {
     innermost.mayAskMainQueue = true
     innermost.hasPutOff = false
     // Without a turn of its own, since it is asked in every other pass: the turn is that of the others.
-    if notices.contains(.mainQueue) { return drainMainQueue(mode) ?? false }
+    if notices.contains(.mainQueue) { return drainMainQueue(mode) == .source }
     // The wait has checked the descriptors only if it was their turn, or if nothing else was ready when it began.
-    if mode.isWatching.load(ordering: .relaxed), let served = serveDescriptors(mode) {
-      rotation = ReadyClass.descriptors.rawValue + 1
-      return isServedByHost() || served
+    if mode.isWatching.load(ordering: .relaxed) {
+      let served = serveDescriptors(mode)
+      if served != .nothing {
+        rotation = ReadyClass.descriptors.rawValue + 1
+        return isServedByHost() || served == .source
+      }
     }
     guard
       mode.timerCount > 0 || mode.mayHaveReadyPorts.load(ordering: .relaxed)
@@ -29,17 +32,16 @@ extension RunLoop {
   private func serveInTurn(_ mode: ModeState) -> Bool {
     for turn in 0..<ReadyClass.allCases.count {
       let readyClass = ReadyClass.allCases[(rotation + turn) % ReadyClass.allCases.count]
-      // Nil means that nothing was ready; otherwise it says whether a source was handled.
-      let served: Bool? =
+      let served: Served =
         switch readyClass {
-        case .timers: fireDueTimers(mode) ? false : nil
+        case .timers: fireDueTimers(mode) ? .other : .nothing
         case .mainQueue: drainMainQueue(mode)
-        case .descriptors: nil
+        case .descriptors: .nothing
         case .ports: servePort(mode)
         }
-      guard let served else { continue }
+      if served == .nothing { continue }
       rotation = readyClass.rawValue + 1
-      return isServedByHost() || served
+      return isServedByHost() || served == .source
     }
     return isServedByHost()
   }
@@ -72,6 +74,7 @@ extension RunLoop {
       performBlocks(mode)
       return false
     }
+    takeArrivals()
     guard !innermost.hasPutOff, hasHandOff(mode) || hasSignalledSource(mode) else { return false }
     innermost.hasPutOff = true
     innermost.mayAskMainQueue = true
@@ -93,62 +96,73 @@ extension RunLoop {
     case ports
   }
 
-  /// Serves the descriptors that the wait has found, one source for each of them; returns nil if there is none, else
-  /// whether a source was called.
+  /// What serving a class of ready things has come to.
+  enum Served {
+    /// Nothing was ready.
+    case nothing
+    /// Something was served that ends no run: a timer, or a descriptor whose source was not to be called.
+    case other
+    /// A source, a port or the main dispatch queue: a run that returns after a source does so now.
+    case source
+  }
+
+  /// Serves the descriptors that the wait has found, one source for each of them.
   ///
   /// A run that returns after a source serves one. A stop ends the batch, and so does a nested run, which may have read
   /// what was found. The next wait asks again for the rest of the batch.
-  private func serveDescriptors(_ mode: ModeState) -> Bool? {
-    guard hasFoundDescriptors else { return nil }
+  private func serveDescriptors(_ mode: ModeState) -> Served {
+    guard hasFoundDescriptors else { return .nothing }
     let wait = waitCount
-    var served: Bool?
+    var served = Served.nothing
     repeat {
-      guard let isHandled = serveNextDescriptor(mode) else { break }
-      if isHandled || served == nil { served = isHandled }
-    } while hasFoundDescriptors && wait == waitCount && !(served == true && innermost.returnsAfterSource)
+      let next = serveNextDescriptor(mode)
+      if next == .nothing { break }
+      if served != .source { served = next }
+    } while hasFoundDescriptors && wait == waitCount && !(served == .source && innermost.returnsAfterSource)
       && !isStopped(mode)
     hasFoundDescriptors = false
     return served
   }
 
-  /// Calls the source of the next descriptor of the batch; returns false if it was not to be called, nil if there is
-  /// none.
+  /// Calls the source of the next descriptor of the batch.
   ///
   /// This is a function of its own, so that its reference to the source is gone when it returns: that may be the last
   /// reference, whose release may run the loop.
-  private func serveNextDescriptor(_ mode: ModeState) -> Bool? {
+  private func serveNextDescriptor(_ mode: ModeState) -> Served {
     let next = table.locked {
       mode.pollSet.map(Unmanaged.passUnretained)?._withUnsafeGuaranteedRef { $0.takeNext() } ?? nil
     }
-    guard let (source, events) = next else { return nil }
-    return calling(
-      CRL_KIND_SOURCE1, mode, hook: .source1, code: source.heldCode { source.code }, item: itemAddress(source)
+    guard let (source, events) = next else { return .nothing }
+    let isCalled = calling(
+      CRL_KIND_SOURCE1, mode,
+      CallNote(hook: .source1, code: source.heldCode { source.code }, item: itemAddress(source))
     ) { source.call(events) }
+    return isCalled ? .source : .other
   }
 
-  /// Receives the messages that the port whose turn it is has now, up to a limit; returns nil if no port has one.
+  /// Receives the messages that the port whose turn it is has now, up to a limit.
   ///
   /// A run that returns after a source receives one. Whatever ends a batch of descriptors ends this too, and so does
   /// the port's removal from the mode.
-  private func servePort(_ mode: ModeState) -> Bool? {
+  private func servePort(_ mode: ModeState) -> Served {
     guard mode.mayHaveReadyPorts.load(ordering: .relaxed), let place = takeReadyPort(mode), place.item.hold() else {
-      return nil
+      return .nothing
     }
     let port = place.item
     defer { port.letGo() }
     let wait = waitCount
-    var served: Bool?
+    var served = Served.nothing
     var rest = innermost.returnsAfterSource ? 1 : min(port.messages, Self.mostMessages)
     // Another loop may be faster.
     while rest > 0, let taken = port.takeMessage() {
       rest -= 1
       // The port is queued behind the others before the call-out: a run nested in it receives the next message.
-      if served == nil, port.hasMessage { noteReady(place) }
+      if served == .nothing, port.hasMessage { noteReady(place) }
       calling(
-        CRL_KIND_SOURCE1, mode, hook: .source1, code: port.code, item: itemAddress(port),
-        tag: Origin.tag(taken.number)
+        CRL_KIND_SOURCE1, mode,
+        CallNote(hook: .source1, code: port.code, item: itemAddress(port), tag: Origin.tag(taken.number))
       ) { runLoopIsCallingOutToASource1(port, taken.message) }
-      served = true
+      served = .source
       guard wait == waitCount, !isStopped(mode), isIn(place) else { break }
     }
     return served

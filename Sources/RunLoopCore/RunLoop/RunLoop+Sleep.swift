@@ -112,7 +112,8 @@ extension RunLoop {
   func lastLook(
     _ mode: ModeState, _ asleep: WakeState, isWatching: Bool, at gate: (any SleepGate)? = nil
   ) -> Sleep {
-    guard !hasBlock(mode, exactly: true), !hasDeferredWork(mode) else { return .never }
+    takeArrivals(exactly: true)
+    guard !hasBlock(mode), !hasDeferredWork(mode) else { return .never }
     return table.withLock { table in
       guard !mustGoOn(mode) else { return .never }
       guard (mode.pollSet != nil) == isWatching else { return .again }
@@ -136,10 +137,10 @@ extension RunLoop {
     }
   }
 
-  /// Whether a source or port is ready, or the run is to end; called under the table's lock, after a look into the
-  /// inbox.
+  /// Whether a source or port is ready, or the run is to end; called under the table's lock, after the arrivals
+  /// were taken.
   func mustGoOn(_ mode: ModeState) -> Bool {
-    findHandOff(mode) || findSignalled(mode) || findReadyPort(mode) || isStopped(mode)
+    hasHandOff(mode) || findSignalled(mode) || findReadyPort(mode) || isStopped(mode)
   }
 
   /// Asks the kernel once what is ready, without waiting, unless another class of ready things has its turn first.

@@ -14,6 +14,7 @@ extension RunLoop {
   /// it.
   @inline(__always)
   func performSources(_ mode: ModeState) -> Bool {
+    takeArrivals()
     let hasHandOff = hasHandOff(mode)
     // Not `hasHandOff && …`: its closure would hold the loop during the calls, one of which may end the thread.
     guard mode.mayHaveSignalled.load(ordering: .relaxed) else { return hasHandOff ? performHandOffs(mode) : false }
@@ -76,8 +77,9 @@ extension RunLoop {
   private func perform(_ source: Source, _ mode: ModeState) {
     if innermost.returnsAfterSource { source.lastTurn.store(SignalOrder.current, ordering: .relaxed) }
     calling(
-      CRL_KIND_SOURCE0, mode, hook: .source0, code: source.code, item: itemAddress(source),
-      tag: Origin.tag(source.signalOrder)
+      CRL_KIND_SOURCE0, mode,
+      CallNote(
+        hook: .source0, code: source.code, item: itemAddress(source), tag: Origin.tag(source.signalOrder))
     ) { source.perform() }
   }
 }

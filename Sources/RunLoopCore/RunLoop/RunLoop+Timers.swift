@@ -26,8 +26,9 @@ extension RunLoop {
       if fired + 2 < dueTimers.count { dueTimers[fired + 2].prefetch() }
       dueTimers[fired].unmanaged?._withUnsafeGuaranteedRef { timer in
         calling(
-          CRL_KIND_TIMER, mode, hook: .timer, code: timer.heldCode { timer.code }, item: itemAddress(timer),
-          tag: crl_origin_tag()
+          CRL_KIND_TIMER, mode,
+          CallNote(
+            hook: .timer, code: timer.heldCode { timer.code }, item: itemAddress(timer), tag: crl_origin_tag())
         ) { _ = timer.callOut() }
         endFiring(timer)
       }

@@ -117,7 +117,8 @@ extension RunLoop {
   /// It costs a system call if the mode watches descriptors.
   package func hasReadyWork(in name: Mode) -> Bool {
     guard let mode = table.withLock({ $0.modes[name == .common ? .default : name] }) else { return false }
-    if hasBlock(mode, exactly: true) || hasDeferredWork(mode) { return true }
+    takeArrivals(exactly: true)
+    if hasBlock(mode) || hasDeferredWork(mode) { return true }
     if isServingMainQueue(mode), MainQueue.hasNotice { return true }
     let now = tickNow
     return table.withLock { _ in

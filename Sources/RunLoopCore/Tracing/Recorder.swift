@@ -42,6 +42,18 @@ enum Tracing {
   static let unknownLevel = UInt32.max
 }
 
+/// What a call-out calls, for those who look.
+struct CallNote {
+  /// The kind that the trace hook is called with; nil if the hook is not called.
+  let hook: RunLoop.CallOutKind?
+  /// The address of the user's function.
+  var code: UInt64 = 0
+  /// The item's address, or the sequence number of the post.
+  var item: UInt64 = 0
+  /// The tag under which the cause of an item's call-out is noted, beside the address; zero if none is.
+  var tag: UInt64 = 0
+}
+
 extension RunLoop {
   /// Makes a call-out, and notes it as the level of the instruments demands.
   ///
@@ -50,14 +62,10 @@ extension RunLoop {
   /// - Parameters:
   ///   - kind: The kind of call-out, by the numbers of the layout.
   ///   - mode: The mode that runs.
-  ///   - hook: The kind that the trace hook is called with; nil if the hook is not called.
-  ///   - code: The address of the user's function.
-  ///   - item: The item's address, or the sequence number of the post.
-  ///   - tag: The tag under which the cause of an item's call-out is noted, beside the address; zero if none is.
+  ///   - note: What is called; made only if it is to be noted.
   @inline(__always)
   func calling<Result>(
-    _ kind: crl_kind, _ mode: ModeState, hook: CallOutKind?, code: @autoclosure () -> UInt64,
-    item: @autoclosure () -> UInt64, tag: @autoclosure () -> UInt64 = 0, _ body: () -> Result
+    _ kind: crl_kind, _ mode: ModeState, _ note: @autoclosure () -> CallNote, _ body: () -> Result
   ) -> Result {
     guard Instruments.areBuilt, _slowPath(isTraced) else { return body() }
     if isOnlyWatched {
@@ -67,32 +75,31 @@ extension RunLoop {
       return result
     }
     if tracing.load(ordering: .relaxed) == Tracing.record {
-      beginRecord(kind, code(), item(), tag())
+      beginRecord(kind, note())
       let result = body()
       crl_record_end(recorder)
       return result
     }
-    let level = beginHooked(kind, mode, hook, code(), item(), tag())
+    let note = note()
+    let level = beginHooked(kind, mode, note)
     let result = body()
-    endHooked(mode, hook, level)
+    endHooked(mode, note.hook, level)
     return result
   }
 
   @inline(__always)
-  private func beginRecord(_ kind: crl_kind, _ code: UInt64, _ item: UInt64, _ tag: UInt64) {
+  private func beginRecord(_ kind: crl_kind, _ note: CallNote) {
     let kind = UInt64(kind.rawValue) << UInt64(CRL_KIND_SHIFT)
-    if tag == 0 { return crl_record_begin(recorder, kind, code, item) }
-    crl_record_begin_caused(recorder, kind, code, item, tag)
+    if note.tag == 0 { return crl_record_begin(recorder, kind, note.code, note.item) }
+    crl_record_begin_caused(recorder, kind, note.code, note.item, note.tag)
   }
 
   @inline(never)
-  private func beginHooked(
-    _ kind: crl_kind, _ mode: ModeState, _ hook: CallOutKind?, _ code: UInt64, _ item: UInt64, _ tag: UInt64
-  ) -> UInt8 {
+  private func beginHooked(_ kind: crl_kind, _ mode: ModeState, _ note: CallNote) -> UInt8 {
     let level = tracing.load(ordering: .relaxed) & Tracing.levels
-    if let hook { trace(.callOut(hook), mode) }
+    if let hook = note.hook { trace(.callOut(hook), mode) }
     if level == Tracing.watch { crl_watch_begin(recorder, face, kind.rawValue) }
-    if level == Tracing.record { beginRecord(kind, code, item, tag) }
+    if level == Tracing.record { beginRecord(kind, note) }
     return level
   }
 

@@ -159,6 +159,9 @@ final class Attempt {
       guard !wasCut else {
         return HTTP.Error(.connectionLost, "the encrypted connection was cut, and the body has no length")
       }
+      guard connection == nil || loader.lookedAt !== connection else {
+        return HTTP.Error(.connectionLost, "the connection ended within the body")
+      }
       return nil
     }
     let said = CurlFailure(

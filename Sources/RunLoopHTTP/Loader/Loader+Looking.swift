@@ -25,9 +25,13 @@ extension Loader {
 
   /// Calls the library once for each connection of which everything that has arrived was read.
   ///
-  /// Such a call reads nothing, so that it sees all that was read before. Where bytes arrive meanwhile, the call may
-  /// have read them, and another follows. Otherwise there is none until the library was called again: a connection on
-  /// which nothing happens costs nothing.
+  /// Such a call finds nothing to read, so that it sees all that was read before. Debian 12's version has to be told
+  /// that there is something: after the head of an answer it does not ask for the connection's state otherwise. Where
+  /// bytes arrive meanwhile, the call may have read them, and another follows. Otherwise there is none until the
+  /// library was called again: a connection on which nothing happens costs nothing.
+  ///
+  /// An answer whose end had been read would have ended before: one that ends now, without an error in Debian 12's
+  /// version, has lost its connection.
   ///
   /// - Complexity: O(*n*) in the sockets, and in the requests of each.
   func look() {
@@ -36,12 +40,17 @@ extension Loader {
     for watch in watches.all where watch.isWanted && watch.mayBeHTTP2 && !watch.speaksHTTP1 {
       let descriptor = watch.source.descriptor
       // An earlier call may have closed it. If there is something to read, its event is still to come.
-      guard watches[descriptor] === watch, !FloodGuard.hasBytes(descriptor) else { continue }
+      guard isOpen, watches[descriptor] === watch, !FloodGuard.hasBytes(descriptor) else { continue }
       let before = FloodGuard.received(descriptor)
-      inside { _ = clc_multi_act(multi, descriptor, 0) }
-      if watches[descriptor] === watch, FloodGuard.received(descriptor) != before { again = true }
+      inside { _ = clc_multi_act(multi, descriptor, Int32(clc_select_in)) }
+      if watches[descriptor] === watch, FloodGuard.received(descriptor) != before {
+        again = true
+      } else {
+        lookedAt = watch
+      }
+      settle()
+      lookedAt = nil
     }
     if again { lookSoon() }
-    settle()
   }
 }

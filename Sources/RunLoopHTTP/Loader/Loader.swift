@@ -32,7 +32,7 @@ final class Loader: @unchecked Sendable {
   @exclusivity(unchecked) private var emptied: [Deferred] = []
   /// How many elements such room may have.
   static let mostRoom = 1024
-  @exclusivity(unchecked) private var isOpen = true
+  @exclusivity(unchecked) var isOpen = true
 
   /// What is done when the library is left.
   private enum Deferred {
@@ -47,6 +47,8 @@ final class Loader: @unchecked Sendable {
   @exclusivity(unchecked) private var armed = Tick.never
   /// When connections that may be HTTP/2's are looked at: `Loader+Looking.swift`.
   @exclusivity(unchecked) var lookDue = Tick.never
+  /// The connection on which nothing had come when the library was called for it just now.
+  @exclusivity(unchecked) var lookedAt: SocketWatch?
   @exclusivity(unchecked) var hasHTTP2 = false
 
   /// The transfers that have not ended.

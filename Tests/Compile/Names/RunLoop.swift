@@ -123,27 +123,3 @@ let globalLoop = RunLoop.main
 class Circle: RunLoop {
   override var currentMode: RunLoop.Mode? { nil }
 }
-
-// MARK: RunLoop: what Foundation has for XCTest
-final class Handed: RunLoop._Source {
-  private var times = 0
-
-  override func perform() { times += 1 }
-  override func didSchedule(in mode: RunLoop.Mode) { print(mode.rawValue) }
-  override func didCancel(in mode: RunLoop.Mode) { print(mode.rawValue) }
-}
-
-func watchRuns(_ source: Handed) -> Bool {
-  let stages: RunLoop._Activities = [.entry, .beforeWaiting]
-  let observer: RunLoop._Observer = RunLoop.current._observe(stages, in: .default, repeats: false) { stage in
-    let stage: RunLoop._Activity = stage
-    print(stage == .entry)
-  }
-  let waiting = RunLoop.current._observe(RunLoop._Activity.beforeWaiting, order: 1) { _ in RunLoop.current._stop() }
-  RunLoop.current._add(source, forMode: .default)
-  source.signal()
-  RunLoop.current._remove(source, for: .default)
-  source.invalidate()
-  waiting.invalidate()
-  return observer.isValid && observer.order == source.order && !source.isValid
-}
