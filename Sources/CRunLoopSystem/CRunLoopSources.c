@@ -229,6 +229,11 @@ int crl_file_find(int directory, const char *name, int is_directory, int follows
   return answer < 0 ? -errno : answer;
 }
 
+int crl_link_read(int link, void *target, size_t size) {
+  ssize_t answer = readlinkat(link, "", target, size);
+  return answer < 0 ? -errno : (int)answer;
+}
+
 int crl_directory_open(int directory) {
   int answer = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   return answer < 0 ? -errno : answer;
@@ -267,17 +272,28 @@ int crl_file_type(int descriptor) {
   return fstat(descriptor, &status) < 0 ? -errno : (int)(status.st_mode & S_IFMT);
 }
 
+int crl_is_terminal(int descriptor) { return isatty(descriptor); }
+
+int crl_is_terminal_master(int descriptor) {
+  unsigned int number;
+  return isatty(descriptor) && ioctl(descriptor, TIOCGPTN, &number) == 0;
+}
+
 int crl_reopen(int descriptor, int writes) {
   struct stat status;
   if (fstat(descriptor, &status) < 0) return -errno;
   // Of other devices, and of the near end of a pseudo-terminal, whoever opens them gets something new.
-  unsigned int number;
-  int is_terminal = S_ISCHR(status.st_mode) && isatty(descriptor) && ioctl(descriptor, TIOCGPTN, &number) < 0;
-  if (!S_ISFIFO(status.st_mode) && !is_terminal) return -ENXIO;
+  int is_pipe = S_ISFIFO(status.st_mode);
+  int is_terminal = S_ISCHR(status.st_mode) && isatty(descriptor) && !crl_is_terminal_master(descriptor);
+  if (!is_pipe && !is_terminal) return -ENXIO;
   char path[32];
   snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
   int answer = open(path, (writes ? O_WRONLY : O_RDONLY) | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-  return answer < 0 ? -errno : answer;
+  if (answer < 0) return -errno;
+  // A pipe of packets is one by each descriptor.
+  int flags = is_pipe && writes ? fcntl(descriptor, F_GETFL) : 0;
+  if (flags > 0 && (flags & O_DIRECT)) fcntl(answer, F_SETFL, O_NONBLOCK | O_DIRECT);
+  return answer;
 }
 
 int crl_is_watchable(int descriptor) {
@@ -293,4 +309,10 @@ int crl_is_ready(int descriptor, int writes) {
   struct pollfd entry = {.fd = descriptor, .events = writes ? POLLOUT : POLLIN};
   int answer = poll(&entry, 1, 0);
   return answer < 0 ? -errno : answer;
+}
+
+int crl_has_hung_up(int descriptor) {
+  struct pollfd entry = {.fd = descriptor};
+  int answer = poll(&entry, 1, 0);
+  return answer < 0 ? -errno : (entry.revents & POLLHUP) != 0;
 }

@@ -241,6 +241,110 @@ struct FileStreamTests {
     #expect(log == "shown nil")
   }
 
+  @Test("a pseudo-terminal whose other side is closed is at its end, after what was written there")
+  func terminalEnd() throws {
+    let master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
+    var (number, lock): (Int32, Int32) = (0, 0)
+    try #require(master >= 0 && ioctl(master, 0x4004_5431, &lock) == 0 && ioctl(master, 0x8004_5430, &number) == 0)
+    let slave = open("/dev/pts/\(number)", O_RDWR | O_NOCTTY | O_CLOEXEC)
+    let log = onSocketLoop { loop, log in
+      let stream = try InputByteStream(takingOver: master)
+      try stream.log(log, on: loop) { loop.stop() }
+      send("shown", to: slave)
+      close(slave)
+      loop.runUntilStopped()
+      log.write("\(stream.status == .atEnd)")
+      stream.close()
+    }
+    #expect(log == "open [shown] [] end true")
+  }
+
+  /// A named pipe, which is removed at the end.
+  private func withNamedPipe(_ body: (String) throws -> Void) throws {
+    let path = socketPath()
+    try #require(mkfifo(path, 0o600) == 0)
+    defer { unlink(path) }
+    try body(path)
+  }
+
+  @Test("a named pipe ends though its writer left before the stream was made, with bytes left behind or without")
+  func writerHasLeft() throws {
+    for text in ["hello", ""] {
+      try withNamedPipe { path in
+        let holder = open(path, O_RDWR | O_CLOEXEC)
+        let reading = open(path, O_RDONLY | O_CLOEXEC)
+        send(text, to: holder)
+        close(holder)
+        let log = onSocketLoop { loop, log in
+          let stream = try InputByteStream(takingOver: reading)
+          try stream.log(log, on: loop) { loop.stop() }
+          loop.runUntilStopped()
+          stream.close()
+        }
+        #expect(log == (text.isEmpty ? "open [] end" : "open [hello] [] end"))
+      }
+    }
+  }
+
+  @Test("a pipe that is open for reading and writing does not end with a writer, nor without a reader")
+  func controlPipe() throws {
+    try withNamedPipe { path in
+      let log = onSocketLoop { loop, log in
+        let control = open(path, O_RDWR | O_CLOEXEC)
+        let stream = try InputByteStream(takingOver: control)
+        try stream.log(log, on: loop)
+        for text in ["one", "two"] {
+          let writer = open(path, O_WRONLY | O_CLOEXEC)
+          send(text, to: writer)
+          close(writer)
+          loop.drain()
+        }
+        log.write(stream.readText())
+        stream.close()
+        let output = try OutputByteStream(takingOver: open(path, O_RDWR | O_CLOEXEC))
+        output.open()
+        log.write("\(try output.write([1, 2]) ?? 0)")
+        output.close()
+      }
+      #expect(log == "open [one] [two] nil 2")
+    }
+  }
+
+  @Test("a pipe whose first writer has yet to come is not at its end")
+  func writerToCome() throws {
+    try withNamedPipe { path in
+      let log = onSocketLoop { loop, log in
+        let stream = try InputByteStream(takingOver: open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC))
+        try stream.log(log, on: loop) { loop.stop() }
+        loop.drain()
+        log.write(stream.readText())
+        let writer = open(path, O_WRONLY | O_CLOEXEC)
+        send("late", to: writer)
+        close(writer)
+        loop.runUntilStopped()
+        stream.close()
+      }
+      #expect(log == "open nil [late] [] end")
+    }
+  }
+
+  @Test("a pipe of packets is written in packets")
+  func packets() throws {
+    let (reading, writing) = try makePipe()
+    // O_DIRECT, which the C library declares for its extensions alone.
+    try #require(fcntl(writing, F_SETFL, 0o40000) == 0)
+    let log = onSocketLoop { _, log in
+      let output = try OutputByteStream(takingOver: writing)
+      output.open()
+      for byte in [65, 66] as [UInt8] { log.write("\(try output.write([byte]) ?? 0)") }
+      var buffer = [UInt8](repeating: 0, count: 10)
+      log.write("\(read(reading, &buffer, buffer.count))")
+      output.close()
+    }
+    close(reading)
+    #expect(log == "1 1 1")
+  }
+
   @Test("a descriptor that is none is an error, and one that is returned stays its owner's")
   func none() throws {
     #expect(socketFailure { _ = try InputByteStream(takingOver: -1) } == "-1 stat:\(EBADF)")

@@ -50,6 +50,12 @@ static inline int crl_process_signal(int descriptor, int signal) {
   return syscall(SYS_pidfd_send_signal, descriptor, signal, NULL, 0) < 0 ? -errno : 0;
 }
 
+// Sends a signal to the process group that the process of a descriptor leads, or led before it ended; the number is never
+// another group's. Linux before 6.9 rejects it with EINVAL.
+static inline int crl_process_signal_group(int descriptor, int signal) {
+  return syscall(SYS_pidfd_send_signal, descriptor, signal, NULL, 1 << 2) < 0 ? -errno : 0;
+}
+
 // Asks whether a child has ended, without waiting: 1 if it has, with `si_code` and `si_status`; then it is reaped,
 // unless it is to be kept.
 int crl_process_wait(int descriptor, int keeps, int32_t *code, int32_t *status);
@@ -100,6 +106,9 @@ int crl_file_find(int directory, const char *name, int is_directory, int follows
 static inline int crl_file_find_path(const char *path, int is_directory) {
   return crl_file_find(AT_FDCWD, path, is_directory, 1);
 }
+// Reads where a link that has been found leads; returns the length, without an end mark.
+int crl_link_read(int link, void *target, size_t size);
+
 // Opens a directory that has been found, to read its entries.
 int crl_directory_open(int directory);
 // Returns what distinguishes a file from every other that exists at the same time.
@@ -113,6 +122,11 @@ int crl_write(int descriptor, const void *bytes, size_t count);
 // The type of a file: the S_IFMT part of its mode.
 int crl_file_type(int descriptor);
 static const int crl_file_type_socket = 0140000;
+static const int crl_file_type_pipe = 0010000;
+
+// Whether a descriptor is a terminal, and whether it is the near end of a pseudo-terminal.
+int crl_is_terminal(int descriptor);
+int crl_is_terminal_master(int descriptor);
 // Opens a pipe or terminal once more, so that it does not block here and goes on to block for whoever else has it;
 // ENXIO for anything else.
 int crl_reopen(int descriptor, int writes);
@@ -121,6 +135,9 @@ int crl_reopen(int descriptor, int writes);
 int crl_is_watchable(int descriptor);
 // Whether a descriptor can be read, or written, without waiting: one, zero, or a negative errno.
 int crl_is_ready(int descriptor, int writes);
+
+// Whether the other end of a pipe or terminal has been closed by all who had it: one, zero, or a negative errno.
+int crl_has_hung_up(int descriptor);
 
 // Reads bytes; returns their number.
 static inline int crl_read(int descriptor, void *bytes, size_t count) {

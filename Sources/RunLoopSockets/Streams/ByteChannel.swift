@@ -15,9 +15,19 @@ final class ByteChannel: Sendable {
   }
 
   let descriptor: OwnedDescriptor
-  /// What a loop waits for: the descriptor, or, as the system waits for no file, one that is always ready.
+  /// What a loop waits for: the descriptor as it was given, or, as the system waits for no file, one that is always
+  /// ready.
   let watched: OwnedDescriptor
   let kind: Kind
+  /// What the bytes are in, as far as its end has rules of its own.
+  private let medium: Medium
+
+  private enum Medium: Hashable, Sendable {
+    case pipe
+    case terminal
+    case other
+  }
+
 
   /// How much a pipe that is ready takes without waiting (`PIPE_BUF`).
   private static let piece = 4096
@@ -26,18 +36,23 @@ final class ByteChannel: Sendable {
     self.descriptor = descriptor
     watched = descriptor
     self.kind = kind
+    medium = .other
   }
 
-  private init(_ descriptor: OwnedDescriptor, _ kind: Kind, watched: OwnedDescriptor) {
+  private init(_ descriptor: OwnedDescriptor, _ kind: Kind, _ medium: Medium, watched: OwnedDescriptor) {
     self.descriptor = descriptor
     self.watched = watched
     self.kind = kind
+    self.medium = medium
   }
 
   /// Takes a descriptor of any kind over, or has a copy of one that stays the caller's.
   ///
   /// A pipe or a terminal may be others' too, such as the standard input, which is the shell's: it is opened once more,
-  /// so that it does not block here and goes on to block there. The descriptor stays the caller's if this throws.
+  /// so that it does not block here and continues to block there. Bytes pass through the second descriptor alone. The
+  /// loop waits for the first, which stays open: a second one has not seen the writers that have left already, and
+  /// without the first a pipe that was opened for reading and writing would end with its first writer. The descriptor
+  /// stays the caller's if this throws.
   static func over(_ number: Int32, writes: Bool, isOwned: Bool) throws(SystemError) -> ByteChannel {
     let type = try SystemCall.fileStatus.make { crl_file_type(number) }
     if type == crl_file_type_socket { return ByteChannel(try descriptor(number, isOwned: isOwned), .socket) }
@@ -58,14 +73,10 @@ final class ByteChannel: Sendable {
       }
     }
     let kind: Kind = opened != nil || !isWatchable ? .nonBlocking : .blocking
-    let descriptor: OwnedDescriptor
-    if let opened {
-      descriptor = opened
-      if isOwned { _ = OwnedDescriptor(number) }
-    } else {
-      descriptor = try self.descriptor(number, isOwned: isOwned)
-    }
-    return ByteChannel(descriptor, kind, watched: watched ?? descriptor)
+    let medium: Medium =
+      type == crl_file_type_pipe ? .pipe : isWatchable && crl_is_terminal(number) != 0 ? .terminal : .other
+    let given = try descriptor(number, isOwned: isOwned)
+    return ByteChannel(opened ?? given, kind, medium, watched: watched ?? given)
   }
 
   /// The descriptor itself, which no program inherits from now on, or a copy of one that stays the caller's.
@@ -89,14 +100,28 @@ final class ByteChannel: Sendable {
     guard kind != .socket else { return try descriptor.receive(bytes) }
     guard try isReady(writes: false) else { return nil }
     do {
-      return Int(
-        try SystemCall.fileRead.makeUninterrupted {
-          crl_read(descriptor.number, bytes.baseAddress, min(bytes.count, Int(Int32.max)))
-        })
+      let count = try SystemCall.fileRead.makeUninterrupted {
+        crl_read(descriptor.number, bytes.baseAddress, min(bytes.count, Int(Int32.max)))
+      }
+      // A pipe whose first writer has yet to come reads as one whose last has left.
+      if count == 0, medium == .pipe, try !hasHungUp() { return nil }
+      return Int(count)
     } catch {
-      guard error.number == EAGAIN else { throw error }
-      return nil
+      switch error.number {
+      case EAGAIN:
+        // A terminal that was hung up before it was opened the second time is at its end by the first alone.
+        guard medium == .terminal else { return nil }
+        return try hasHungUp() ? 0 : nil
+      case EIO where crl_is_terminal_master(descriptor.number) != 0:
+        // The end of a pseudo-terminal: no program has its other side open.
+        return 0
+      default: throw error
+      }
     }
+  }
+
+  private func hasHungUp() throws(SystemError) -> Bool {
+    try SystemCall.fileReady.makeUninterrupted { crl_has_hung_up(watched.number) } > 0
   }
 
   /// Sends as many bytes as there is room for.
