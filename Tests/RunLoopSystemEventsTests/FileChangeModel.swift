@@ -13,6 +13,9 @@ struct Mirror {
 
   init(_ root: String) { self.root = root }
 
+  /// Enters a path that is there before anything is reported.
+  mutating func put(_ path: String, isDirectory: Bool = true) { entries[path] = isDirectory }
+
   mutating func apply(_ change: FileChange) {
     let path = String(change.path.string.dropFirst(root.count + 1))
     switch change.kind {
@@ -20,12 +23,12 @@ struct Mirror {
     case .removed: _ = take(path)
     case .movedFrom: moving[change.cookie] = take(path)
     case .movedTo:
-      if let moved = moving.removeValue(forKey: change.cookie), !moved.isEmpty {
+      if let moved = moving.removeValue(forKey: change.cookie), moved[""] == change.isDirectory {
         put(moved, at: path, replaces: true)
       } else {
         put(["": change.isDirectory], at: path, replaces: false)
       }
-    case .modified, .attributes, .overflow, .rootGone, .unwatched, .failed: break
+    case .modified, .written, .attributes, .overflow, .rootGone, .replaced, .unwatched, .failed: break
     }
   }
 
@@ -57,6 +60,17 @@ func listing(_ root: String) -> [String: Bool] {
     }
   }
   return found
+}
+
+private typealias RenameWithFlags =
+  @convention(c) (Int32, UnsafePointer<CChar>, Int32, UnsafePointer<CChar>, UInt32) -> Int32
+
+/// Exchanges two names in one step; false if one of them does not exist.
+@discardableResult
+func exchange(_ one: String, _ other: String) -> Bool {
+  // The C library declares the call, and RENAME_EXCHANGE, for its extensions alone.
+  let call = unsafeBitCast(dlsym(nil, "renameat2"), to: RenameWithFlags.self)
+  return call(AT_FDCWD, one, AT_FDCWD, other, 1 << 1) == 0
 }
 
 /// Random operations on a tree, each of which may fail as it may for any program.
@@ -106,7 +120,7 @@ struct TreeStorm {
   }
 
   mutating func step() {
-    switch random.below(13) {
+    switch random.below(16) {
     case 0, 1: mkdir("\(directory())/\(name())", 0o700)
     case 2, 3: make("\(directory())/\(name())")
     case 4, 5, 6: rename(entry(), "\(directory())/\(name())")
@@ -124,11 +138,20 @@ struct TreeStorm {
         path += "/\(name())"
         mkdir(path, 0o700)
       }
+    case 12, 13: exchange(entry(), random.oneIn(3) ? "\(outside)/\(random.below(max(count, 1)))" : entry())
+    // To a name beside it, so that no link leads out of the tree.
+    case 14: symlink(name(), "\(directory())/\(name())")
     default: fill()
     }
   }
 
   private func removeAll(_ path: String) {
+    // What a link leads to is not removed with it.
+    var status = stat()
+    guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
+      unlink(path)
+      return
+    }
     for (name, isDirectory) in listing(path).sorted(by: { $0.key > $1.key }) {
       if isDirectory { rmdir("\(path)/\(name)") } else { unlink("\(path)/\(name)") }
     }

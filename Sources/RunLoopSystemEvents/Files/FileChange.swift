@@ -13,6 +13,8 @@ public struct FileChange: Hashable, Sendable {
     case removed
     /// A file has been written to or truncated.
     case modified
+    /// A file that was open for writing has been closed, so its writer has finished.
+    case written
     /// Permissions, owner, dates or the number of links have changed.
     case attributes
     /// A name has been moved away; a ``movedTo`` with the same ``FileChange/cookie`` reports where to, if that is
@@ -22,8 +24,12 @@ public struct FileChange: Hashable, Sendable {
     case movedTo
     /// Changes were lost, because there were too many at once: look at the files themselves.
     case overflow
-    /// The watched path itself has been removed, moved or unmounted; the source has ended.
+    /// The watched path no longer leads to the file that is watched, which was removed, moved, replaced or unmounted;
+    /// the source has ended.
     case rootGone
+    /// The path that a source follows leads to another file now, which is watched instead. In a directory, each entry
+    /// is reported as ``created`` next.
+    case replaced
     /// A directory cannot be watched: changes in it are not reported.
     case unwatched(SystemError)
     /// The changes cannot be read; the source has ended.
@@ -50,7 +56,7 @@ public struct FileChange: Hashable, Sendable {
 extension FileChangeSource {
   /// The changes that a source reports.
   ///
-  /// Overflows, the end of the root and directories that cannot be watched are always reported.
+  /// Overflows, directories that cannot be watched and what happens to the watched path itself are always reported.
   public struct Events: OptionSet, Hashable, Sendable {
     /// The raw value.
     public let rawValue: UInt8
@@ -70,7 +76,9 @@ extension FileChangeSource {
     public static let attributes = Events(rawValue: 1 << 3)
     /// ``FileChange/Kind/movedFrom`` and ``FileChange/Kind/movedTo``.
     public static let moved = Events(rawValue: 1 << 4)
-    /// All of them.
+    /// ``FileChange/Kind/written``.
+    public static let written = Events(rawValue: 1 << 5)
+    /// All of them except ``written``, which comes in addition to ``modified``.
     public static let all: Events = [.created, .removed, .modified, .attributes, .moved]
   }
 }
@@ -81,6 +89,7 @@ extension FileChangeSource.Events {
     var mask = UInt32(IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF)
     if contains(.modified) { mask |= UInt32(IN_MODIFY) }
     if contains(.attributes) { mask |= UInt32(IN_ATTRIB) }
+    if contains(.written) { mask |= UInt32(IN_CLOSE_WRITE) }
     return mask
   }
 
@@ -90,9 +99,10 @@ extension FileChangeSource.Events {
     case .created: contains(.created)
     case .removed: contains(.removed)
     case .modified: contains(.modified)
+    case .written: contains(.written)
     case .attributes: contains(.attributes)
     case .movedFrom, .movedTo: contains(.moved)
-    case .overflow, .rootGone, .unwatched, .failed: true
+    case .overflow, .rootGone, .replaced, .unwatched, .failed: true
     }
   }
 }

@@ -18,6 +18,17 @@ extension FileChangeSource {
     try self.init(path: Path(path), recursive: recursive, events: events, handler: handler)
   }
 
+  /// Makes a source that follows a path that is text.
+  ///
+  /// See ``init(following:recursive:events:handler:)-(FileChangeSource.Path,_,_,_)``.
+  @_disfavoredOverload
+  public convenience init(
+    following path: String, recursive: Bool = false, events: Events = .all.union(.written),
+    handler: @escaping @Sendable (FileChangeSource, [FileChange]) -> Void
+  ) throws(FileChangeError) {
+    try self.init(following: Path(path), recursive: recursive, events: events, handler: handler)
+  }
+
   /// Returns the changes of a path that is text as an asynchronous sequence, with a loop to serve them.
   ///
   /// See ``changes(of:recursive:events:on:forMode:bufferSize:)-(FileChangeSource.Path,_,_,_,_,_)``.

@@ -7,8 +7,10 @@ import RunLoopCore
 extension FileWatcher {
   mutating func handle(_ record: WatchRecord) {
     if record.has(IN_Q_OVERFLOW) { return overflow() }
-    if record.watch == tree.root, record.has(IN_DELETE_SELF, IN_MOVE_SELF, IN_UNMOUNT, IN_IGNORED) {
-      return endWithRoot()
+    if endsRoot(record) {
+      // One that follows its path has looked already.
+      if !isFollowing { endWithRoot() }
+      return
     }
     if record.has(IN_IGNORED) { return forget(record.watch) }
     guard let directory = path(record.watch) else {
@@ -22,13 +24,26 @@ extension FileWatcher {
       return
     }
     // The scan will find what has come of it.
-    if isRecursive, tree.isUnscanned(record.watch) { return }
+    if tree.isUnscanned(record.watch) { return }
     handle(record, directory.appending(record.name))
+  }
+
+  /// Handles the first of some records, or the first few if they belong together, and returns how many.
+  mutating func handleFirst(of records: ArraySlice<WatchRecord>) -> Int {
+    if let exchange = WatchRecord.Exchange(records), handle(exchange) { return WatchRecord.Exchange.count }
+    if let first = records.first { handle(first) }
+    return 1
   }
 
   private mutating func handle(_ record: WatchRecord, _ path: FileChangeSource.Path) {
     let (parent, name) = (record.watch, record.name)
     let isDirectory = record.has(Int32(IN_ISDIR))
+    if record.has(IN_CREATE, IN_DELETE, IN_MOVED_FROM, IN_MOVED_TO),
+      tree.noteChange(
+        of: name, in: parent, isArrival: record.has(IN_MOVED_TO), isDeparture: record.has(IN_MOVED_FROM))
+    {
+      toScan.append(parent)
+    }
     if record.has(IN_CREATE) {
       if tree.takeReported(name, in: parent) { return }
       appear(record, path, .created)
@@ -54,6 +69,59 @@ extension FileWatcher {
     let isDirectory = record.has(Int32(IN_ISDIR))
     if record.has(IN_MODIFY) { report(.modified, path, isDirectory) }
     if record.has(IN_ATTRIB) { report(.attributes, path, isDirectory) }
+    if record.has(IN_CLOSE_WRITE) { report(.written, path, isDirectory) }
+  }
+}
+
+// MARK: - Names that are exchanged
+
+extension FileWatcher {
+  /// Reports two names that were exchanged, both halves that leave before both that arrive; false if the directories
+  /// do not show that they were.
+  ///
+  /// The kernel reports the move of the first name as a whole, and then that of the second, whose old name the first
+  /// has by then. Two moves there and back look the same.
+  private mutating func handle(_ exchange: WatchRecord.Exchange) -> Bool {
+    let (one, other) = (exchange.first, exchange.second)
+    guard let onePath = path(one.watch)?.appending(one.name), let otherPath = path(other.watch)?.appending(other.name),
+      !tree.isUnscanned(one.watch), !tree.isUnscanned(other.watch)
+    else { return false }
+    let kinds = (one: one.has(Int32(IN_ISDIR)), other: other.has(Int32(IN_ISDIR)))
+    let first = isRecursive && kinds.one ? tree.child(one.name, of: one.watch) : nil
+    let second = isRecursive && kinds.other ? tree.child(other.name, of: other.watch) : nil
+    if isRecursive, kinds.one || kinds.other {
+      guard !kinds.one || isThere(first, other), !kinds.other || isThere(second, one) else { return false }
+    } else {
+      guard isThere(other, kinds.one), isThere(one, kinds.other) else { return false }
+    }
+    for record in [one, other] {
+      _ = tree.noteChange(of: record.name, in: record.watch, isArrival: false, isDeparture: false)
+      _ = tree.takeReported(record.name, in: record.watch)
+      tree.settle(record.name, in: record.watch)
+    }
+    report(.movedFrom, onePath, kinds.one, one.cookie)
+    report(.movedFrom, otherPath, kinds.other, other.cookie)
+    report(.movedTo, otherPath, kinds.one, one.cookie)
+    report(.movedTo, onePath, kinds.other, other.cookie)
+    for child in [first, second] { if let child { tree.detach(child) } }
+    if let first, !tree.place(first, other.name, under: other.watch) { drop(first) }
+    if let second, !tree.place(second, one.name, under: one.watch) { drop(second) }
+    retryPostponed()
+    return true
+  }
+
+  /// Whether a directory of the tree is what the name of a record stands for now, and all that happened in it is known.
+  private mutating func isThere(_ child: Int32?, _ record: WatchRecord) -> Bool {
+    guard let child, !tree.hasMissed(child), let identity = find(record.name, in: record.watch).identity else {
+      return false
+    }
+    return identity == tree.identity(of: child)
+  }
+
+  /// Whether a name stands for an entry of a kind now.
+  private mutating func isThere(_ record: WatchRecord, _ isDirectory: Bool) -> Bool {
+    guard case .directory(let parent, _) = open(record.watch) else { return false }
+    return Self.isDirectory(record.name, in: parent) == isDirectory
   }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import RunLoopLibC
 import RunLoopCore
 
 // Looking at directories, each through a descriptor of its parent.
@@ -37,7 +38,7 @@ extension FileWatcher {
   }
 
   /// Opens a directory of the tree, name by name, and compares each with the one that the tree has there.
-  private mutating func open(_ watch: Int32) -> Found {
+  mutating func open(_ watch: Int32) -> Found {
     var names: [(watch: Int32, name: [UInt8])] = []
     var current = watch
     while opened[current] == nil, let position = tree.position(of: current) {
@@ -62,7 +63,7 @@ extension FileWatcher {
 
   private mutating func openRoot() -> Found {
     do throws(SystemError) {
-      let descriptor = try OpenFile.root(root, isDirectory: true)
+      let descriptor = try OpenFile.root(place, isDirectory: true)
       let identity = try OpenFile.identity(descriptor)
       guard identity == tree.identity(of: tree.root) else { return .gone }
       opened.keep(descriptor, of: tree.root)
@@ -127,15 +128,17 @@ extension FileWatcher {
       if tree.contains(watch) { postponed.insert(watch) }
       return
     }
-    let names = tree.unresolved(in: watch)
-    guard tree.isUnscanned(watch) || !names.isEmpty else { return }
+    let (names, doubtful) = (tree.unresolved(in: watch), tree.doubtful(in: watch))
+    guard tree.isUnscanned(watch) || !names.isEmpty || !doubtful.isEmpty else { return }
     switch open(watch) {
     case .directory(let descriptor, _):
       for name in names { tree.settle(name, in: watch) }
+      tree.settleDoubts(in: watch)
       if tree.isUnscanned(watch) {
         scan(watch, descriptor, directory, reports: reports)
       } else {
         for name in names { resolve(name, in: watch, descriptor, directory.appending(name)) }
+        for name in doubtful { settle(name, in: watch, descriptor, directory.appending(name)) }
       }
     case .gone, .parentIsElsewhere: postponed.insert(watch)
     case .failed(let error):
@@ -162,7 +165,7 @@ extension FileWatcher {
         report(.created, path, isDirectory)
         tree.noteReported(name, in: watch)
       }
-      guard isDirectory else { continue }
+      guard isDirectory, isRecursive else { continue }
       switch Self.find(name, in: descriptor) {
       case .directory(let descriptor, let identity): enter(descriptor, identity, name, of: watch, path)
       case .gone, .parentIsElsewhere: break
@@ -170,6 +173,33 @@ extension FileWatcher {
       }
     }
     drainsAtScan = queue.drainCount
+  }
+
+  /// Whether a name stands for a directory itself; nil if it stands for nothing.
+  static func isDirectory(_ name: [UInt8], in parent: OwnedDescriptor) -> Bool? {
+    (try? OpenFile.type(OpenFile.entry(name, in: parent))).map { $0 == UInt32(S_IFDIR) }
+  }
+
+  /// Looks at a name that was reported as moved away, and reports what has taken it if there is something.
+  private mutating func settle(
+    _ name: [UInt8], in watch: Int32, _ parent: OwnedDescriptor, _ path: FileChangeSource.Path
+  ) {
+    guard let isDirectory = Self.isDirectory(name, in: parent) else { return }
+    drainsAtScan = queue.drainCount
+    guard isDirectory, isRecursive else {
+      report(.created, path, isDirectory)
+      return tree.noteReported(name, in: watch)
+    }
+    switch Self.find(name, in: parent) {
+    case .directory(let descriptor, let identity):
+      if let child = tree.child(name, of: watch), tree.identity(of: child) == identity { return }
+      replaceChild(name, of: watch, path)
+      report(.created, path, true)
+      tree.noteReported(name, in: watch)
+      enter(descriptor, identity, name, of: watch, path)
+    case .gone, .parentIsElsewhere: break
+    case .failed(let error): changes.append(FileChange(.unwatched(error), path, isDirectory: true))
+    }
   }
 
   /// Looks at a name that could not be looked at when a directory appeared there.

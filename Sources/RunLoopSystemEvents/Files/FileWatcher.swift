@@ -35,6 +35,10 @@ struct FileWatcher {
   let queue: WatchQueue
   let inbox: WatchInbox
   let root: FileChangeSource.Path
+  /// The same from the root of the system: the working directory may change.
+  let place: FileChangeSource.Path
+  /// Whether the source continues when its path leads to another file, or to none.
+  let isFollowing: Bool
   let isRecursive: Bool
   let events: FileChangeSource.Events
   var tree: WatchTree
@@ -50,6 +54,8 @@ struct FileWatcher {
   var drainsAtScan = 0
   var drains = 0
   private(set) var hasEnded = false
+  /// Why a directory on the way could not be watched, if that matters.
+  var wayFailure: SystemError?
   /// Directories that may not be read, as found when all were looked at.
   private(set) var unreadable: [FileChangeSource.Path] = []
 
@@ -57,7 +63,7 @@ struct FileWatcher {
   ///   - limit: How many records may wait.
   ///   - ownQueue: A queue of its own, for tests; nil: that of the process.
   init(
-    _ root: FileChangeSource.Path, recursive: Bool, events: FileChangeSource.Events,
+    _ root: FileChangeSource.Path, recursive: Bool, events: FileChangeSource.Events, isFollowing: Bool = false,
     limit: Int = WatchInbox.defaultLimit, ownQueue: WatchQueue? = nil
   ) throws(FileChangeError) {
     guard !root.bytes.contains(0) else { throw .notAPath(root) }
@@ -69,26 +75,47 @@ struct FileWatcher {
     }
     self.root = root
     self.isRecursive = recursive
+    self.isFollowing = isFollowing
     self.events = events
+    place = root.absolute
     do throws(SystemError) {
-      let file = try OpenFile.root(root, isDirectory: recursive)
+      let file = try OpenFile.root(place, isDirectory: recursive)
       let identity = try OpenFile.identity(file)
-      tree = WatchTree(root: try queue.add(file, inbox, path: root), identity)
+      tree = WatchTree(root: try queue.add(file, inbox, path: place), identity)
       if recursive { opened.keep(file, of: tree.root) }
     } catch {
-      queue.leave(inbox, [])
-      throw .cannotWatch(root, error)
+      guard isFollowing, OpenFile.isGone(error) else {
+        queue.leave(inbox, [])
+        throw .cannotWatch(root, error)
+      }
+      tree = WatchTree(root: Self.noWatch)
     }
-    guard recursive else { return }
-    // Where the system rejects one it will reject others.
-    if let failure = scanAll(stopsAtFailure: true).first, case .unwatched(let error) = failure.kind {
+    if hasRoot, recursive {
+      // Where the system rejects one it will reject others.
+      if let failure = scanAll(stopsAtFailure: true).first, case .unwatched(let error) = failure.kind {
+        close()
+        throw .cannotWatch(failure.path, error)
+      }
+    } else {
+      tree.noteScanned(tree.root)
+    }
+    let found = findPath().identity
+    if let wayFailure {
       close()
-      throw .cannotWatch(failure.path, error)
+      throw .cannotWatch(root, wayFailure)
     }
+    // It has changed since it was opened.
+    if found != (hasRoot ? tree.identity(of: tree.root) : nil) { queue.notePathChange(inbox) }
   }
 
+  /// The root of a tree whose path leads to no file.
+  private static let noWatch: Int32 = -1
+
+  /// Whether the path leads to a file.
+  var hasRoot: Bool { tree.root != Self.noWatch }
+
   /// How many directories, or files, are watched.
-  var watchCount: Int { tree.count }
+  var watchCount: Int { hasRoot ? tree.count : 0 }
 
   /// Ends all watches.
   func close() { queue.leave(inbox, tree.watches) }
@@ -115,11 +142,23 @@ struct FileWatcher {
     do throws(SystemError) {
       let taken = try queue.take(for: inbox)
       drains = taken.drains
-      for record in taken.records where !hasEnded { handle(record) }
+      // What happened to a file that is no longer the one at the path says nothing of the path that is followed.
+      if isFollowing, taken.hasPathChanged || taken.records.contains(where: endsRoot) { checkPath() }
+      let before = changes.count
+      // A directory below the root is reported by its parent, and its own record is between those of an exchange.
+      var rest = taken.records.filter { !$0.has(IN_MOVE_SELF) || $0.watch == tree.root }[...]
+      while !hasEnded, !rest.isEmpty { rest = rest.dropFirst(handleFirst(of: rest)) }
+      if !isFollowing, taken.hasPathChanged, !hasEnded { checkPath() }
+      // By its name: the file itself may not have been watched yet.
+      if taken.isWritten, isFollowing, hasRoot,
+        !changes[before...].contains(where: { $0.kind == .written && $0.path == root })
+      {
+        report(.written, root, false)
+      }
       // All scans lie before the last time that the queue was empty, and so do the records of what they have found.
       if drains > drainsAtScan { tree.forgetReported() }
       dropStrays()
-      return !taken.records.isEmpty || !toScan.isEmpty
+      return !taken.records.isEmpty || taken.hasPathChanged || taken.isWritten || !toScan.isEmpty
     } catch {
       changes.append(FileChange(.failed(error), root))
       hasEnded = true
@@ -155,7 +194,12 @@ struct FileWatcher {
 
   mutating func overflow() {
     report(.overflow, root, isRecursive)
-    guard isRecursive, let identity = tree.identity(of: tree.root) else { return }
+    // The records that say where the root is may be among those that were lost.
+    let watched = tree.root
+    checkPath()
+    guard isRecursive, !hasEnded, hasRoot, tree.root == watched, let identity = tree.identity(of: watched) else {
+      return
+    }
     // Which directories there are is to be found out anew; whoever is notified looks at the rest.
     let before = tree.watches
     tree = WatchTree(root: tree.root, identity)
@@ -164,6 +208,63 @@ struct FileWatcher {
     unreadable = []
     changes += scanAll(stopsAtFailure: false)
     for watch in before where !tree.contains(watch) { queue.remove(watch, inbox) }
+  }
+}
+
+// MARK: - The root
+
+extension FileWatcher {
+  /// Whether a record says that the root is no longer watched, or no longer where it was.
+  func endsRoot(_ record: WatchRecord) -> Bool {
+    record.watch == tree.root && record.has(IN_DELETE_SELF, IN_MOVE_SELF, IN_UNMOUNT, IN_IGNORED)
+  }
+
+  /// Looks where the path leads, and ends or changes the root if that is another file than the one that is watched.
+  mutating func checkPath() {
+    let found = findPath()
+    if let wayFailure { changes.append(FileChange(.unwatched(wayFailure), root, isDirectory: isRecursive)) }
+    switch found {
+    case .file(let file, let identity):
+      do throws(SystemError) {
+        // Not by the identity: a new file may have that of one that is gone, whose watch has ended.
+        let watch = try queue.add(file, inbox, path: place)
+        guard watch != tree.root else { return }
+        if isFollowing { return setRoot(watch, identity, isDirectory: try OpenFile.type(file) == UInt32(S_IFDIR)) }
+        queue.remove(watch, inbox)
+        endWithRoot()
+      } catch {
+        if isFollowing {
+          removeRoot()
+        } else if identity != tree.identity(of: tree.root) {
+          return endWithRoot()
+        }
+        changes.append(FileChange(.unwatched(error), root, isDirectory: isRecursive))
+      }
+    case .nothing: if isFollowing { removeRoot() } else { endWithRoot() }
+    case .failed(let error): changes.append(FileChange(.unwatched(error), root, isDirectory: isRecursive))
+    }
+  }
+
+  private mutating func setRoot(_ watch: Int32, _ identity: WatchTree.Identity, isDirectory: Bool) {
+    changes.append(FileChange(hasRoot ? .replaced : .created, root, isDirectory: isDirectory))
+    replaceTree(by: WatchTree(root: watch, identity))
+    if isDirectory { toScan = [watch] } else { tree.noteScanned(watch) }
+  }
+
+  private mutating func removeRoot() {
+    guard hasRoot else { return }
+    changes.append(FileChange(.removed, root, isDirectory: isRecursive))
+    replaceTree(by: WatchTree(root: Self.noWatch))
+  }
+
+  private mutating func replaceTree(by other: WatchTree) {
+    let before = tree.watches
+    tree = other
+    moving = [:]
+    postponed = []
+    toScan = []
+    opened.removeAll()
+    for watch in before where watch != other.root { queue.remove(watch, inbox) }
   }
 }
 

@@ -20,6 +20,28 @@ enum OpenFile {
       })
   }
 
+  /// Finds whatever a name stands for in a directory, itself and not where a link leads.
+  static func entry(_ name: [UInt8], in parent: OwnedDescriptor) throws(SystemError) -> OwnedDescriptor {
+    OwnedDescriptor(
+      try SystemCall.openFile.make {
+        CText.answer(bytes: name) { crl_file_find(parent.number, $0, 0, 0) }
+      })
+  }
+
+  /// The type of a file: `S_IFDIR` and its like.
+  static func type(_ file: OwnedDescriptor) throws(SystemError) -> UInt32 {
+    UInt32(try SystemCall.fileStatus.make { crl_file_type(file.number) })
+  }
+
+  /// Where a link leads.
+  static func target(_ link: OwnedDescriptor) throws(SystemError) -> [UInt8] {
+    var target = [UInt8](repeating: 0, count: Int(PATH_MAX))
+    let count = try SystemCall.openFile.make {
+      target.withUnsafeMutableBytes { bytes in crl_link_read(link.number, bytes.baseAddress, bytes.count) }
+    }
+    return Array(target[..<Int(count)])
+  }
+
   static func identity(_ file: OwnedDescriptor) throws(SystemError) -> WatchTree.Identity {
     var identity = WatchTree.Identity()
     _ = try SystemCall.fileStatus.make { crl_file_identity(file.number, &identity.device, &identity.number) }

@@ -19,6 +19,12 @@ final class WatchInbox: @unchecked Sendable {
   let mask: UInt32
   private let limit: Int
   private(set) var records: [WatchRecord] = []
+  /// The watches on the way to the watched path, each with the names in its directory that lead there.
+  var way: [Int32: Set<[UInt8]>] = [:]
+  /// Whether something has happened on the way since the source last took what there was.
+  private(set) var hasPathChanged = false
+  /// Whether the file at the path's last name has been closed after writing, since that name last changed.
+  private(set) var isWritten = false
   /// Watches that the source has given up, and how many records there were by then.
   private var left: [Int32: Int] = [:]
   private var hasOverflowed = false
@@ -32,14 +38,39 @@ final class WatchInbox: @unchecked Sendable {
     self.limit = limit
   }
 
-  var isEmpty: Bool { records.isEmpty && failure == nil }
+  var isEmpty: Bool { records.isEmpty && failure == nil && !hasPathChanged && !isWritten }
 
   /// Adds a record; one too many becomes an overflow, and what follows is lost until the source has taken that.
+  ///
+  /// A record that ends a watch is never lost. There is one for each watch.
   func add(_ record: WatchRecord) {
-    guard record.mask & mask != 0, !hasOverflowed else { return }
+    guard record.mask & mask != 0 else { return }
+    guard !hasOverflowed else {
+      if record.has(IN_IGNORED) { records.append(record) }
+      return
+    }
     if records.count < limit { return records.append(record) }
     hasOverflowed = true
     records.append(WatchRecord(watch: -1, mask: UInt32(IN_Q_OVERFLOW), cookie: 0, name: []))
+  }
+
+  /// Takes a record of a watch on the way.
+  func noteWay(_ record: WatchRecord) {
+    guard !record.name.isEmpty else {
+      if record.has(IN_DELETE_SELF, IN_MOVE_SELF, IN_UNMOUNT, IN_IGNORED) { notePathChange() }
+      return
+    }
+    guard way[record.watch]?.contains(record.name) ?? false else { return }
+    if record.has(IN_CREATE, IN_DELETE, IN_MOVED_FROM, IN_MOVED_TO) {
+      notePathChange()
+    } else if record.has(IN_CLOSE_WRITE) {
+      isWritten = mask & UInt32(IN_CLOSE_WRITE) != 0
+    }
+  }
+
+  func notePathChange() {
+    hasPathChanged = true
+    isWritten = false
   }
 
   /// The source gives up a watch: what waits of it is dropped.
@@ -62,6 +93,8 @@ final class WatchInbox: @unchecked Sendable {
       _ = try? SystemCall.eventRead.makeUninterrupted { crl_event_read(descriptor.number) }
     }
     hasOverflowed = false
+    hasPathChanged = false
+    isWritten = false
     defer {
       records = []
       left = [:]

@@ -16,6 +16,8 @@ final class WatchQueue: @unchecked Sendable {
   private let lock = ProcessLock()
   /// The inboxes of each watch: mostly there is one.
   private var subscribers: [Int32: [WatchInbox]] = [:]
+  /// The inboxes of each watch on the way to a path.
+  private var wayfarers: [Int32: [WatchInbox]] = [:]
   private var inboxes: [WatchInbox] = []
   /// The last source has left: watches may remain, and the next source has another queue.
   private var isRetired = false
@@ -28,7 +30,7 @@ final class WatchQueue: @unchecked Sendable {
     descriptor = OwnedDescriptor(try SystemCall.watchCreate.make { crl_watch_create() })
   }
 
-  /// How many files are watched.
+  /// How many files are watched, apart from what lies on the way to them.
   var watchCount: Int { lock.withLock { subscribers.count } }
 }
 
@@ -72,7 +74,9 @@ extension WatchQueue {
       return isRetired
     }
     // The watches of the last one end as the queue is closed.
-    if !isLast { for watch in watches { remove(watch, inbox) } }
+    guard !isLast else { return }
+    for watch in watches { remove(watch, inbox) }
+    setWay([:], inbox)
   }
 }
 
@@ -103,11 +107,48 @@ extension WatchQueue {
   func remove(_ watch: Int32, _ inbox: WatchInbox) {
     lock.withLock {
       inbox.leave(watch)
-      guard var left = subscribers[watch] else { return }
-      left.removeAll { $0 === inbox }
-      subscribers[watch] = left.isEmpty ? nil : left
-      guard left.isEmpty else { return }
-      _ = try? SystemCall.watchRemove.make { crl_watch_remove(descriptor.number, watch) }
+      take(inbox, from: \.subscribers, watch)
+    }
+  }
+
+  /// Under the lock.
+  private func take(
+    _ inbox: WatchInbox, from lists: ReferenceWritableKeyPath<WatchQueue, [Int32: [WatchInbox]]>, _ watch: Int32
+  ) {
+    guard var left = self[keyPath: lists][watch] else { return }
+    left.removeAll { $0 === inbox }
+    self[keyPath: lists][watch] = left.isEmpty ? nil : left
+    guard subscribers[watch] == nil, wayfarers[watch] == nil else { return }
+    _ = try? SystemCall.watchRemove.make { crl_watch_remove(descriptor.number, watch) }
+  }
+
+  /// Watches a directory on the way to a path, for itself and, if there is one, for a name in it.
+  func addWay(_ directory: OwnedDescriptor, _ inbox: WatchInbox, name: [UInt8]?) throws(SystemError) -> Int32 {
+    try lock.withLock { () throws(SystemError) in
+      var mask = UInt32(IN_MOVE_SELF | IN_DELETE_SELF)
+      if name != nil {
+        mask |= UInt32(IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO) | (inbox.mask & UInt32(IN_CLOSE_WRITE))
+      }
+      let watch = try SystemCall.watchAdd.make { crl_placed_watch(descriptor.number, directory.number, nil, mask) }
+      inbox.way[watch, default: []].formUnion(name.map { [$0] } ?? [])
+      if wayfarers[watch]?.contains(where: { $0 === inbox }) != true { wayfarers[watch, default: []].append(inbox) }
+      return watch
+    }
+  }
+
+  /// Gives up what is no longer on the way of an inbox.
+  func setWay(_ way: [Int32: Set<[UInt8]>], _ inbox: WatchInbox) {
+    lock.withLock {
+      for watch in inbox.way.keys where way[watch] == nil { take(inbox, from: \.wayfarers, watch) }
+      inbox.way = way
+    }
+  }
+
+  /// Lets a source look where its path leads.
+  func notePathChange(_ inbox: WatchInbox) {
+    lock.withLock {
+      inbox.notePathChange()
+      inbox.signal()
     }
   }
 }
@@ -124,6 +165,10 @@ extension WatchQueue {
     let records: [WatchRecord]
     /// How many times the queue had been found empty by then: all that happened before the last time has been taken.
     let drains: Int
+    /// Whether the path may lead elsewhere.
+    let hasPathChanged: Bool
+    /// Whether the file at the path's last name has been closed after writing.
+    let isWritten: Bool
   }
 
   /// How many times the queue has been found empty.
@@ -133,9 +178,10 @@ extension WatchQueue {
   func take(for inbox: WatchInbox) throws(SystemError) -> Taken {
     try lock.withLock { () throws(SystemError) in
       if inbox.isEmpty { read(for: inbox) }
+      let (hasPathChanged, isWritten) = (inbox.hasPathChanged, inbox.isWritten)
       let records = inbox.take()
       if records.isEmpty, let failure = inbox.failure { throw failure }
-      return Taken(records: records, drains: drains)
+      return Taken(records: records, drains: drains, hasPathChanged: hasPathChanged, isWritten: isWritten)
     }
   }
 
@@ -160,10 +206,19 @@ extension WatchQueue {
   private func distribute(_ record: WatchRecord) {
     if record.has(IN_Q_OVERFLOW) {
       for inbox in inboxes { deliver(record, inbox) }
-    } else if let found = subscribers[record.watch] {
-      for inbox in found { deliver(record, inbox) }
+    } else {
+      if let found = subscribers[record.watch] { for inbox in found { deliver(record, inbox) } }
+      if let found = wayfarers[record.watch] {
+        for inbox in found {
+          if inbox.isEmpty { touched.append(inbox) }
+          inbox.noteWay(record)
+        }
+      }
       // The number is not used again for long: the kernel counts on.
-      if record.has(IN_IGNORED) { subscribers[record.watch] = nil }
+      if record.has(IN_IGNORED) {
+        subscribers[record.watch] = nil
+        wayfarers[record.watch] = nil
+      }
     }
   }
 

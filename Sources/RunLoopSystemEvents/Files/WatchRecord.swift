@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import RunLoopLibC
+
 /// One record of the kernel's queue of file changes.
 struct WatchRecord: Hashable {
   /// The watch that it belongs to; negative: none.
@@ -32,6 +34,29 @@ extension WatchRecord {
           cookie: bytes.loadUnaligned(fromByteOffset: start + 8, as: UInt32.self),
           name: Array(bytes[(start + headerSize)..<end].prefix { $0 != 0 })))
       rest = bytes[end...]
+    }
+  }
+}
+
+extension WatchRecord {
+  /// The records of two names that may have been exchanged: the first is moved to the second, and that to the first.
+  struct Exchange {
+    static let count = 4
+
+    /// The half of each move that leaves.
+    let first: WatchRecord
+    let second: WatchRecord
+
+    /// Nil if the first records are others.
+    init?(_ records: ArraySlice<WatchRecord>) {
+      guard records.count >= Self.count, let start = records.first, start.has(IN_MOVED_FROM) else { return nil }
+      let place = records.startIndex
+      let (there, next, back) = (records[place + 1], records[place + 2], records[place + 3])
+      guard there.has(IN_MOVED_TO), there.cookie == start.cookie,
+        next.has(IN_MOVED_FROM), next.watch == there.watch, next.name == there.name,
+        back.has(IN_MOVED_TO), back.cookie == next.cookie, back.watch == start.watch, back.name == start.name
+      else { return nil }
+      (first, second) = (start, next)
     }
   }
 }

@@ -26,6 +26,10 @@ struct WatchTree {
     var unresolved: Set<Name> = []
     /// Something happened in or below it while it had no path.
     var hasMissed = false
+    /// The name that something was moved to, if nothing else has happened to the directory's names since.
+    var arrived: Name?
+    /// Names that were reported as moved away, though another entry may have taken each at the same moment.
+    var doubtful: Set<Name> = []
     /// What a scan has reported, whose own record may still come.
     var reported: Set<Name> = []
   }
@@ -162,6 +166,20 @@ extension WatchTree {
   mutating func settle(_ name: Name, in watch: Watch) { directories[watch]?.unresolved.remove(name) }
 
   func unresolved(in watch: Watch) -> Set<Name> { directories[watch]?.unresolved ?? [] }
+
+  /// Notes a change of a directory's names, and returns whether the name was both moved to and moved away from with
+  /// nothing in between, as it is when two names are exchanged.
+  mutating func noteChange(of name: Name, in watch: Watch, isArrival: Bool, isDeparture: Bool) -> Bool {
+    let isDoubtful = isDeparture && directories[watch]?.arrived == name
+    directories[watch]?.arrived = isArrival ? name : nil
+    directories[watch]?.doubtful.remove(name)
+    if isDoubtful { directories[watch]?.doubtful.insert(name) }
+    return isDoubtful
+  }
+
+  func doubtful(in watch: Watch) -> Set<Name> { directories[watch]?.doubtful ?? [] }
+
+  mutating func settleDoubts(in watch: Watch) { directories[watch]?.doubtful = [] }
 
   /// Notes that something happened in a directory that has no path.
   mutating func noteMissed(in watch: Watch) {

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopLibC
+import RunLoopCore
+
+// What is watched is a name. The way to it is watched as well: the name in its directory, each link that leads there,
+// and each directory in between.
+
+extension FileWatcher {
+  /// What a path leads to.
+  enum Destination {
+    case file(OwnedDescriptor, WatchTree.Identity)
+    case nothing
+    case failed(SystemError)
+
+    var identity: WatchTree.Identity? {
+      if case .file(_, let identity) = self { identity } else { nil }
+    }
+  }
+
+  /// How many links a path may have, as in the kernel.
+  private static let mostLinks = 40
+  /// How many times a path is looked up that changes meanwhile; a later record reports the next change.
+  private static let mostLookups = 4
+
+  /// Watches the way to the path and returns what the path leads to.
+  ///
+  /// A change before the last lookup is found by it, a later one is reported by a watch.
+  mutating func findPath() -> Destination {
+    var found = Destination.nothing
+    for _ in 0..<Self.mostLookups {
+      let walked = walk()
+      do throws(SystemError) {
+        let file = try OpenFile.root(place, isDirectory: isRecursive)
+        found = .file(file, try OpenFile.identity(file))
+      } catch {
+        found = OpenFile.isGone(error) ? .nothing : .failed(error)
+      }
+      if found.identity == walked { break }
+    }
+    return found
+  }
+
+  /// Watches the way, step by step, and returns what is at its end.
+  private mutating func walk() -> WatchTree.Identity? {
+    wayFailure = nil
+    var way: [Int32: Set<[UInt8]>] = [:]
+    defer { queue.setWay(way, inbox) }
+    do throws(SystemError) {
+      let top = try OpenFile.root("/", isDirectory: true)
+      var (here, links) = (top, 0)
+      var left = Array(place.names.reversed())
+      while let name = left.popLast() {
+        var found = Step(name, in: here)
+        if left.isEmpty || !found.isDirectory {
+          // The name may come to mean something else. Looked up again: that would be reported now.
+          note(here, name, &way)
+          found = Step(name, in: here)
+        }
+        switch found {
+        case .directory(let directory):
+          if !left.isEmpty { note(directory, nil, &way) }
+          here = directory
+        case .link(let target):
+          links += 1
+          guard links <= Self.mostLinks else { return nil }
+          if target.bytes.first == UInt8(ascii: "/") { here = top }
+          left += target.names.reversed()
+        case .other(let file): return left.isEmpty && !isRecursive ? try OpenFile.identity(file) : nil
+        case .nothing: return nil
+        }
+      }
+      return try OpenFile.identity(here)
+    } catch {
+      return nil
+    }
+  }
+
+  /// What a name on the way stands for.
+  private enum Step {
+    case directory(OwnedDescriptor)
+    case link(FileChangeSource.Path)
+    case other(OwnedDescriptor)
+    case nothing
+
+    init(_ name: [UInt8], in directory: OwnedDescriptor) {
+      do throws(SystemError) {
+        let file = try OpenFile.entry(name, in: directory)
+        switch try OpenFile.type(file) {
+        case UInt32(S_IFDIR): self = .directory(file)
+        case UInt32(S_IFLNK): self = .link(.init(bytes: try OpenFile.target(file)))
+        default: self = .other(file)
+        }
+      } catch {
+        self = .nothing
+      }
+    }
+
+    var isDirectory: Bool {
+      if case .directory = self { true } else { false }
+    }
+  }
+
+  private mutating func note(_ directory: OwnedDescriptor, _ name: [UInt8]?, _ way: inout [Int32: Set<[UInt8]>]) {
+    do throws(SystemError) {
+      let watch = try queue.addWay(directory, inbox, name: name)
+      way[watch, default: []].formUnion(name.map { [$0] } ?? [])
+    } catch {
+      // A directory that this process may not read is on the way of many paths that it may.
+      if error.number != EACCES, !OpenFile.isGone(error) { wayFailure = error }
+    }
+  }
+}
