@@ -50,8 +50,8 @@ static inline int crl_process_signal(int descriptor, int signal) {
   return syscall(SYS_pidfd_send_signal, descriptor, signal, NULL, 0) < 0 ? -errno : 0;
 }
 
-// Sends a signal to the process group that the process of a descriptor leads, or led before it ended; the number is never
-// another group's. Linux before 6.9 rejects it with EINVAL.
+// Sends a signal to the process group that the process of a descriptor leads, or led before it ended, and never to
+// another that has its number now. Linux before 6.9 rejects it with EINVAL.
 static inline int crl_process_signal_group(int descriptor, int signal) {
   return syscall(SYS_pidfd_send_signal, descriptor, signal, NULL, 1 << 2) < 0 ? -errno : 0;
 }

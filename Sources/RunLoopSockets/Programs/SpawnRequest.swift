@@ -62,34 +62,36 @@ struct SpawnPlumbing {
 
 /// The words of a program that is started.
 struct SpawnRequest {
-  private let program: String
+  private let program: SpawnedProcess.Word
   private let paths: [CText]
   private let arguments: [CText]
   private let environment: [CText]?
   private let directory: CText?
   private let options: SpawnedProcess.Options
 
-  init(_ program: String, _ arguments: [String], _ options: SpawnedProcess.Options) throws(SpawnError) {
+  init(
+    _ program: SpawnedProcess.Word, _ arguments: [SpawnedProcess.Word], _ options: SpawnedProcess.Options
+  ) throws(SpawnError) {
     self.arguments = try Self.texts([program] + arguments)
     environment = try options.environment.map { variables throws(SpawnError) in
-      try Self.texts(variables.map { "\($0.key)=\($0.value)" })
+      try Self.texts(variables.map { .init("\($0.key)=\($0.value)") })
     }
-    directory = try options.directory.map { path throws(SpawnError) in try Self.text(path) }
-    guard !program.isEmpty else { throw .notFound(program: program) }
+    directory = try options.directory.map { path throws(SpawnError) in try Self.text(.init(path)) }
+    guard !program.bytes.isEmpty else { throw .notFound(program: program.string) }
     self.program = program
     self.options = options
-    if program.utf8.contains(UInt8(ascii: "/")) {
+    if program.bytes.contains(UInt8(ascii: "/")) {
       paths = try Self.texts([program])
     } else {
-      paths = try Self.texts(Environment.programDirectories.map { "\($0)/\(program)" })
+      paths = try Self.texts(Environment.programDirectories.map { .init(bytes: Array("\($0)/".utf8) + program.bytes) })
     }
   }
 
-  private static func text(_ word: String) throws(SpawnError) -> CText {
-    do throws(CText.ZeroByte) { return try CText(word) } catch { throw .zeroByte(word) }
+  private static func text(_ word: SpawnedProcess.Word) throws(SpawnError) -> CText {
+    do throws(CText.ZeroByte) { return try CText(bytes: word.bytes) } catch { throw .zeroByte(word.string) }
   }
 
-  private static func texts(_ words: [String]) throws(SpawnError) -> [CText] {
+  private static func texts(_ words: [SpawnedProcess.Word]) throws(SpawnError) -> [CText] {
     var texts: [CText] = []
     for word in words { texts.append(try text(word)) }
     return texts
@@ -97,6 +99,23 @@ struct SpawnRequest {
 
   /// Starts it.
   func start(_ plumbing: SpawnPlumbing) throws(SpawnError) -> (process: Int32, descriptor: OwnedDescriptor) {
+    // A child that another thread is starting has a copy of each descriptor until it executes its program. If one of
+    // them writes to the file that is started here, the system rejects it until then.
+    for delay in [1, 2, 4, 8, 16, 32, 64, 128] as [Int] {
+      do throws(SpawnError) {
+        return try startOnce(plumbing)
+      } catch {
+        guard case .system(_, let reason) = error, reason.number == ETXTBSY else { throw error }
+        var time = timespec(tv_sec: 0, tv_nsec: delay * 1_000_000)
+        nanosleep(&time, nil)
+      }
+    }
+    return try startOnce(plumbing)
+  }
+
+  private func startOnce(
+    _ plumbing: SpawnPlumbing
+  ) throws(SpawnError) -> (process: Int32, descriptor: OwnedDescriptor) {
     var descriptor: Int32 = -1
     var failed: Int32 = 0
     do throws(SystemError) {
@@ -109,11 +128,11 @@ struct SpawnRequest {
       let call = calls.indices.contains(kind) ? calls[kind] : error.call
       let reason = SystemError(call: call, number: error.number)
       switch call {
-      case "execve" where error.number == ENOENT: throw .notFound(program: program)
+      case "execve" where error.number == ENOENT: throw .notFound(program: program.string)
       case "dup3" where plumbing.from.indices.contains(place):
-        throw .descriptor(plumbing.from[place], as: plumbing.to[place], program: program, reason)
-      case "chdir": throw .directory(options.directory ?? "", program: program, reason)
-      default: throw .system(program: program, reason)
+        throw .descriptor(plumbing.from[place], as: plumbing.to[place], program: program.string, reason)
+      case "chdir": throw .directory(options.directory ?? "", program: program.string, reason)
+      default: throw .system(program: program.string, reason)
       }
     }
   }

@@ -31,6 +31,27 @@ public final class SpawnedProcess: Sendable {
     case standardOutput
   }
 
+  /// A word for a program, which on Linux is bytes and need not be text.
+  public struct Word: Hashable, Sendable, ExpressibleByStringLiteral {
+    /// The bytes, without an end mark.
+    public let bytes: [UInt8]
+
+    /// Makes a word of bytes.
+    public init(bytes: [UInt8]) { self.bytes = bytes }
+
+    /// Makes a word of text, as UTF-8.
+    public init(_ text: String) { bytes = Array(text.utf8) }
+
+    /// Makes a word of text, as UTF-8.
+    public init(stringLiteral text: String) { self.init(text) }
+
+    /// Makes a word of a path.
+    public init(_ path: FileChangeSource.Path) { bytes = path.bytes }
+
+    /// The word as text; bytes that are not UTF-8 become replacement characters.
+    public var string: String { String(decoding: bytes, as: UTF8.self) }
+  }
+
   /// How a program is started.
   public struct Options: Sendable {
     /// The child's environment; nil means this process's.
@@ -68,6 +89,8 @@ public final class SpawnedProcess: Sendable {
   public let standardError: InputByteStream?
 
   let child: ChildProcess
+  /// Whether it leads a process group.
+  private let leadsGroup: Bool
 
   /// Starts a program.
   ///
@@ -78,12 +101,22 @@ public final class SpawnedProcess: Sendable {
   ///   - arguments: The words after the program's name.
   ///   - options: How the program is started.
   /// - Throws: ``SpawnError``; then nothing was started, and no descriptor stays open.
-  public init(_ program: String, _ arguments: [String] = [], options: Options = Options()) throws(SpawnError) {
+  public convenience init(
+    _ program: String, _ arguments: [String] = [], options: Options = Options()
+  ) throws(SpawnError) {
+    try self.init(Word(program), arguments.map { Word($0) }, options: options)
+  }
+
+  /// Starts a program, by words that are bytes and need not be text, such as the path of a `FileChange`.
+  ///
+  /// The errors are those of ``init(_:_:options:)-(String,_,_)``.
+  @_disfavoredOverload
+  public init(_ program: Word, _ arguments: [Word] = [], options: Options = Options()) throws(SpawnError) {
     var plumbing = SpawnPlumbing()
     do throws(SystemError) {
       try plumbing.connect(options)
     } catch {
-      throw .system(program: program, error)
+      throw .system(program: program.string, error)
     }
     guard options.descriptors.count <= Self.mostDescriptors else {
       throw .tooManyDescriptors(options.descriptors.count, limit: Self.mostDescriptors)
@@ -94,6 +127,7 @@ public final class SpawnedProcess: Sendable {
     }
     let started = try SpawnRequest(program, arguments, options).start(plumbing)
     child = .adopt(started.process, started.descriptor)
+    leadsGroup = options.leadsProcessGroup || options.leadsSession
     reference = ProcessReference(child)
     standardInput = plumbing.input.map {
       OutputByteStream(ByteStreamCore(.connected(ByteChannel($0, .nonBlocking)), sides: 1), .writable)
@@ -117,39 +151,65 @@ public final class SpawnedProcess: Sendable {
   ///   `EINVAL` if there is no such signal.
   public func send(signal: Int32) throws(SystemError) { try reference.send(signal: signal) }
 
-  /// Asks the child to end, and kills it if it has not ended in time.
+  /// The processes that a signal is sent to.
+  public enum SignalTarget: Hashable, Sendable {
+    /// The child alone.
+    case process
+    /// The process group that the child leads: the child, and what it has started, also after the child has ended.
+    ///
+    /// Before Linux 6.9 the group can be reached until the child has been reaped.
+    case group
+  }
+
+  /// Sends a signal to the child, or to the process group that it leads.
   ///
-  /// The loop counts the time; it need not be the loop that waits for the child. Once a source has seen the end,
-  /// nothing more happens. If the loop ends before the time is over, nothing is killed.
+  /// - Throws: The errors of ``send(signal:)``; `ESRCH` as well if the child leads no group.
+  public func send(signal: Int32, to target: SignalTarget) throws(SystemError) {
+    switch target {
+    case .process: try send(signal: signal)
+    case .group: try child.send(toGroup: signal)
+    }
+  }
+
+  /// Asks the child to end, and kills it if it has not ended in time; the same for the process group that it leads.
+  ///
+  /// A process that is stopped is continued, so that it sees the signal. The loop counts the time; it need not be the
+  /// loop that waits for the child. Once a source has seen the end, nothing more happens, unless other processes of the
+  /// group were left then. If the loop ends before the time is over, nothing is killed.
   ///
   /// - Parameters:
   ///   - grace: How long the child has from now on.
   ///   - loop: The loop on whose clock the time is counted.
   ///   - modes: The modes of the loop in which the time is counted.
   ///   - signal: The signal that asks the child to end, by default `SIGTERM`.
-  ///   - onKill: Called on the loop when the child is killed.
+  ///   - target: The processes that are asked and killed; nil means the group if the child leads one.
+  ///   - onKill: Called on the loop when the child, or what is left of its group, is killed.
   /// - Returns: Whether the child was asked; false if it has ended.
   /// - Throws: `pidfd_send_signal` with `EINVAL` if there is no such signal, with `EPERM` if the child has become
   ///   another user's.
   @discardableResult
   public func terminate(
     within grace: Duration, on loop: RunLoop, inModes modes: [RunLoop.Mode] = [.common], signal: Int32 = 15,
+    of target: SignalTarget? = nil,
     onKill: (@Sendable (SpawnedProcess) -> Void)? = nil
   ) throws(SystemError) -> Bool {
-    guard !hasEnded else { return false }
+    let target = target ?? (leadsGroup ? .group : .process)
+    guard target == .group || !hasEnded else { return false }
     do throws(SystemError) {
-      try send(signal: signal)
+      try send(signal: signal, to: target)
     } catch {
       guard error.number == ESRCH else { throw error }
       return false
     }
+    // It may have ended by now.
+    try? send(signal: SIGCONT, to: target)
     let timer = Timer(deadline: loop.instant(after: grace)) { [self] _ in
-      guard !hasEnded else { return }
+      guard target == .group || !hasEnded else { return }
       // It may end, and be reaped, just now.
-      guard (try? send(signal: SIGKILL)) != nil else { return }
+      guard (try? send(signal: SIGKILL, to: target)) != nil else { return }
       onKill?(self)
     }
-    guard child.escalate(by: timer) else { return true }
+    guard child.escalate(by: timer, ofGroup: target == .group) else { return true }
     for mode in modes { loop.add(timer, forMode: mode) }
     return true
   }

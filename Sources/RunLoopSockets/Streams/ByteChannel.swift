@@ -28,7 +28,6 @@ final class ByteChannel: Sendable {
     case other
   }
 
-
   /// How much a pipe that is ready takes without waiting (`PIPE_BUF`).
   private static let piece = 4096
 

@@ -9,7 +9,7 @@ package import RunLoopCore
 package final class ChildProcess: @unchecked Sendable {
   // Sendable: the lock guards what can change.
 
-  typealias End = ChildProcessSource.End
+  package typealias End = ChildProcessSource.End
 
   package let process: Int32
   /// Readable when the process has ended.
@@ -18,8 +18,8 @@ package final class ChildProcess: @unchecked Sendable {
   private var end: End?
   /// Nobody can wait for the child any more.
   private var isReaped = false
-  /// What is to be done if it does not end in time.
-  private var escalations: [Timer] = []
+  /// What is to be done if it, or the process group that it leads, does not end in time.
+  private var escalations: [(timer: Timer, isOfGroup: Bool)] = []
 
   private init(_ process: Int32, _ descriptor: OwnedDescriptor) {
     self.process = process
@@ -29,23 +29,50 @@ package final class ChildProcess: @unchecked Sendable {
   /// How the child ended; nil: it has not.
   ///
   /// It is then reaped, unless its status is to be left to somebody else.
-  func awaitEnd(leavesStatus: Bool) -> End? {
+  package func awaitEnd(leavesStatus: Bool) -> End? {
     let (end, over) = lock.withLock { () -> (End?, [Timer]) in
       let end = lookForEnd(leavesStatus: leavesStatus)
-      guard end != nil else { return (nil, []) }
-      defer { escalations = [] }
-      return (end, escalations)
+      guard end != nil, !escalations.isEmpty else { return (end, []) }
+      // What the child has started may still run.
+      let isGroupLeft = escalations.contains(where: \.isOfGroup) && hasGroup
+      let over = escalations.filter { !($0.isOfGroup && isGroupLeft) }
+      escalations.removeAll { !($0.isOfGroup && isGroupLeft) }
+      return (end, over.map(\.timer))
     }
     for timer in over { timer.invalidate() }
     return end
   }
 
-  /// Keeps a timer until the child has ended; false if it has been seen to.
-  package func escalate(by timer: Timer) -> Bool {
+  /// Keeps a timer until the child, or the process group that it leads, has ended; false if it has been seen to.
+  package func escalate(by timer: Timer, ofGroup isOfGroup: Bool) -> Bool {
     lock.withLock {
-      guard end == nil else { return false }
-      escalations.append(timer)
+      guard end == nil || (isOfGroup && hasGroup) else { return false }
+      escalations.append((timer, isOfGroup))
       return true
+    }
+  }
+
+  /// Whether there is a process in the group that the child leads, the child included until it is reaped.
+  ///
+  /// Under the lock.
+  private var hasGroup: Bool { (try? signalGroup(0)) != nil }
+
+  /// Sends a signal to the process group that the child leads, which may outlive it.
+  package func send(toGroup signal: Int32) throws(SystemError) {
+    lock.lock()
+    defer { lock.unlock() }
+    try signalGroup(signal)
+  }
+
+  /// Under the lock.
+  private func signalGroup(_ signal: Int32) throws(SystemError) {
+    do throws(SystemError) {
+      _ = try SystemCall.processSignal.make { crl_process_signal_group(descriptor.number, signal) }
+    } catch {
+      // Linux before 6.9, or a filter. The number is the group's as long as the child has not been reaped.
+      guard [EINVAL, ENOSYS, EPERM].contains(error.number) else { throw error }
+      guard !isReaped else { throw SystemError(call: SystemCall.processKill.rawValue, number: ESRCH) }
+      _ = try SystemCall.processKill.make { kill(-process, signal) < 0 ? -errno : 0 }
     }
   }
 

@@ -26,8 +26,15 @@ extension ChildProcessSource {
   public static func events(
     of process: Int32, leavesStatus: Bool = false, on loop: RunLoop, forMode mode: RunLoop.Mode = .common
   ) throws -> EventSequence<End> {
+    try events(of: ChildProcess.find(process), leavesStatus: leavesStatus, on: loop, forMode: mode)
+  }
+
+  /// The same for a child that is known.
+  package static func events(
+    of child: ChildProcess, leavesStatus: Bool, on loop: RunLoop, forMode mode: RunLoop.Mode
+  ) throws -> EventSequence<End> {
     let buffer = EventBuffer<End>(capacity: 1) { last, next in last = next }
-    let source = try ChildProcessSource(process, leavesStatus: leavesStatus, endsWithLoop: true) {
+    let source = ChildProcessSource(child, leavesStatus: leavesStatus, endsWithLoop: true) {
       [producer = EventProducer(buffer)] _, end in producer.send(end)
     }
     try loop.add(source, forMode: mode)
