@@ -102,7 +102,7 @@ final class Networks: Sendable {
   private func completionByLoader() {
     let done = Flag()
     let operation = operation("plain")
-    operation.onCompletionByLoader { _ in done.set() }
+    operation.onCompletion(on: .immediately) { _ in done.set() }
     operation.start()
     done.wait()
   }

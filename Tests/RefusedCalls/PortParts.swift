@@ -130,7 +130,7 @@ extension Parts {
     let operation = client.operation(HTTP.Request("http://\(listener.address)/"), on: loop)
     operation.onCompletion { outcome in
       switch outcome {
-      case .success((_, let response)): result.value = "\(response.status)"
+      case .success((_, let response)): result.value = "\(response.status.code)"
       case .failure(let error): result.value = "\(error)"
       }
     }

@@ -12,7 +12,7 @@ import Testing
       switch event {
       case .redirect: words.append("redirect")
       case .challenge: words.append("challenge")
-      case .response(let response): words.append("\(response.status)")
+      case .response(let response): words.append("\(response.status.code)")
       case .data(let bytes): words.append("data:\(bytes.count)\(hasRoom ? ":room" : "")")
       case .sent(let count, _): words.append("sent:\(count)")
       case .end(let error): words.append(error?.code.name ?? "end")

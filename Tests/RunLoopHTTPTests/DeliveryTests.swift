@@ -111,7 +111,7 @@ import Testing
       exchange.end()
     }
     try await withClient {
-      $0.retry.limit = 2
+      $0.retry.maximumCount = 2
       $0.retry.delay = .milliseconds(1)
     } _: { client in
       let (body, response) = try await client.stream(for: HTTP.Request(server.url()))
@@ -322,7 +322,7 @@ import Testing
     }
     func finish(_ result: Result<HTTP.Response, HTTP.Error>) {
       switch result {
-      case .success(let response): end.value = "\(response.status)"
+      case .success(let response): end.value = "\(response.status.code)"
       case .failure(let error): end.value = error.code.name
       }
     }
@@ -376,7 +376,7 @@ import Testing
           inForkedChild {
             let code = Box("")
             let operation = client.operation(HTTP.Request(url))
-            operation.onCompletionByLoader { result in
+            operation.onCompletion(on: .immediately) { result in
               if case .failure(let error) = result { code.value = error.code.name }
             }
             operation.start()

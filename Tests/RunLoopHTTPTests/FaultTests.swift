@@ -33,7 +33,7 @@ import Testing
           operation.onCompletion { outcome in
             result.value =
               switch outcome {
-              case .success(let (body, response)): "\(response.status) \(body.text ?? "")"
+              case .success(let (body, response)): "\(response.status.code) \(body.text ?? "")"
               case .failure(let error): "\(error.code): \(error.detail)"
               }
             loop.stop()
@@ -130,7 +130,7 @@ import Testing
     let path = "/tmp/run-loop-http-\(RunLoopTestPath.next())/none/file"
     let operation = client.operation(HTTP.Request(server.url("/small")), output: .file(path))
     let end = await withCheckedContinuation { continuation in
-      operation.onCompletionByLoader { continuation.resume(returning: "\($0)") }
+      operation.onCompletion(on: .immediately) { continuation.resume(returning: "\($0)") }
       operation.start()
     }
     #expect(end.contains("fileFailed") && end.contains("\(path).part cannot be opened"), "\(end)")

@@ -23,7 +23,7 @@ import Testing
   func plain() {
     let head = head("HTTP/1.1 404 Not here\nContent-Length: 12\nA: b\nA:c  \nE:\n\n")
     #expect(head?.status == 404)
-    #expect(head?.reason == "Not here")
+    #expect(head?.status.reasonPhrase == "Not here")
     #expect(head?.length == 12)
     #expect(head?.headers.values(of: "a") == ["b", "c"])
     #expect(head?.headers["E"] == "")

@@ -23,7 +23,7 @@ import Testing
   private func outcome(_ operation: HTTP.Operation) async -> String {
     do {
       let (body, response) = try await operation.value()
-      return "\(response.status) \(body.text ?? "")"
+      return "\(response.status.code) \(body.text ?? "")"
     } catch let error as HTTP.Error {
       return error.code.name
     } catch {
@@ -42,11 +42,11 @@ import Testing
       operation.onChallenge { challenge in
         log.update {
           let proposed = challenge.proposed?.password ?? "-"
-          $0.append("\(challenge.scheme) \(challenge.realm) \(challenge.failures) \(proposed)")
+          $0.append("\(challenge.scheme) \(challenge.realm) \(challenge.failureCount) \(proposed)")
         }
-        return challenge.failures == 0
+        return challenge.failureCount == 0
           ? challenge.proposed
-          : HTTP.Credential(user: "user", password: challenge.failures == 1 ? "second" : "third")
+          : HTTP.Credential(user: "user", password: challenge.failureCount == 1 ? "second" : "third")
       }
       #expect(await outcome(operation) == "200 in")
       #expect(log.value == ["basic the realm 0 first", "basic the realm 1 -", "basic the realm 2 -"])
@@ -95,7 +95,7 @@ import Testing
     }
     try await withClient { client in
       for change: @Sendable (inout HTTP.Request) -> Void in [
-        { $0.headers["X"] = "a\r\nY: b" }, { $0.method = "GET / HTTP/1.1\r\nY: b\r\n\r\nGET" },
+        { $0.headers["X"] = "a\r\nY: b" }, { $0.method = HTTP.Method("GET / HTTP/1.1\r\nY: b\r\n\r\nGET") },
         { $0.headers["Transfer-Encoding"] = "chunked" },
       ] {
         let operation = client.operation(HTTP.Request(server.url("/here")), on: .main)

@@ -78,7 +78,7 @@ import Testing
     }
     defer { server.stop() }
     try await withClient {
-      $0.retry.limit = 2
+      $0.retry.maximumCount = 2
       $0.retry.delay = .milliseconds(1)
     } _: { client in
       let end = await RunLoopHTTPTests.end(client, HTTP.Request(server.url()))
@@ -203,7 +203,7 @@ import Testing
         var question = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         return poll(&question, 1, 0) > 0 && question.revents & Int16(POLLHUP) != 0
       }
-      let post = HTTP.Request(server.url("/two"), method: "POST", body: .bytes([1, 2, 3]))
+      let post = HTTP.Request(.post, server.url("/two"), body: .bytes([1, 2, 3]))
       #expect(await RunLoopHTTPTests.end(client, post) == "200 POST /two")
       #expect(server.requests.value == ["GET /one", "POST /two"])
     }
@@ -224,8 +224,8 @@ import Testing
     }
   }
 
-  @Test("a server that does not do what is expected is asked again without it", arguments: ["POST", "PUT"])
-  func expectation(_ method: String) async throws {
+  @Test("a server that does not do what is expected is asked again without it", arguments: [HTTP.Method.post, .put])
+  func expectation(_ method: HTTP.Method) async throws {
     let server = try LyingServer { exchange in
       if exchange.field("Expect") == nil {
         exchange.answer("\(exchange.line.prefix(4)) \(exchange.body.count)")
@@ -234,10 +234,9 @@ import Testing
       }
     }
     try await withClient { client in
-      let request = HTTP.Request(
-        server.url(), method: method, headers: ["Expect": "100-continue"], body: .bytes(pattern(1000)))
+      let request = HTTP.Request(method, server.url(), headers: ["Expect": "100-continue"], body: .bytes(pattern(1000)))
       #expect(
-        await RunLoopHTTPTests.end(client, request) == "200 \(method.count == 3 ? "PUT " : method) 1000")
+        await RunLoopHTTPTests.end(client, request) == "200 \(method == .put ? "PUT " : "POST") 1000")
     }
     #expect(server.requests.value.count == 2)
   }
@@ -254,7 +253,7 @@ import Testing
       exchange.end()
     }
     try await withClient {
-      $0.retry.limit = 1
+      $0.retry.maximumCount = 1
       $0.retry.delay = .milliseconds(1)
     } _: { client in
       #expect(await RunLoopHTTPTests.end(client, HTTP.Request(server.url())) == "resumeMismatch")

@@ -30,7 +30,7 @@ import Testing
   /// Waits for an operation's end, off the pool's threads.
   private func outcome(_ operation: HTTP.Operation) async -> OperationReceiver.Outcome {
     await withCheckedContinuation { continuation in
-      operation.onCompletionByLoader { continuation.resume(returning: $0) }
+      operation.onCompletion(on: .immediately) { continuation.resume(returning: $0) }
     }
   }
 
@@ -184,7 +184,7 @@ import Testing
       exchange.end()
     }
     try await withClient {
-      $0.retry.limit = 3
+      $0.retry.maximumCount = 3
       $0.retry.delay = .zero
     } _: { client in
       let operation = client.operation(HTTP.Request(server.url()), on: .main)
@@ -221,7 +221,7 @@ import Testing
     try await withClient { client in
       let operation = client.operation(HTTP.Request(server.url()), on: .main)
       let ends = Box<[String]>([])
-      operation.onCompletionByLoader { result in
+      operation.onCompletion(on: .immediately) { result in
         if case .failure(let error) = result {
           ends.update { $0.append(error.code.name) }
         } else {
@@ -265,7 +265,7 @@ import Testing
         let observer = RunLoop.Observer(activities: .beforeSources) { _, _ in passes.add() }
         loop.add(observer, forMode: mode)
         operation.onResponse { response in
-          log.update { $0.append("\(response.status) \(loop.currentMode?.rawValue ?? "")") }
+          log.update { $0.append("\(response.status.code) \(loop.currentMode?.rawValue ?? "")") }
         }
         operation.onProgress { _ in
           if last.value == passes.value { log.update { $0.append("twice in a pass") } }

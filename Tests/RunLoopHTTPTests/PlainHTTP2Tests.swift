@@ -19,7 +19,7 @@ import Testing
     } _: { client in
       for _ in 0..<3 {
         let (body, response) = try await client.data(for: HTTP.Request(server.url))
-        #expect("\(response.version) \(response.status) \(body.text ?? "")" == "2 200 hello")
+        #expect("\(response.version) \(response.status.code) \(body.text ?? "")" == "2 200 hello")
       }
       let ends = await withTaskGroup(of: String.self) { group in
         for _ in 0..<20 { group.addTask { await end(client, HTTP.Request(server.url)) } }
@@ -42,7 +42,7 @@ import Testing
       let server = try FrameServer("", frames: frames)
       return try await withClient {
         $0.version = .http2
-        $0.retry.limit = retries
+        $0.retry.maximumCount = retries
         $0.retry.delay = .milliseconds(1)
       } _: { client in
         "\(await RunLoopHTTPTests.end(client, HTTP.Request(server.url))) \(server.answered.value)"

@@ -169,11 +169,11 @@ import Testing
     #expect(download == "fileFailed")
     let operation = client.operation(HTTP.Request(server.url()), output: .file(path + "\0.jpg"))
     let end = await withCheckedContinuation { continuation in
-      operation.onCompletionByLoader { continuation.resume(returning: "\($0)") }
+      operation.onCompletion(on: .immediately) { continuation.resume(returning: "\($0)") }
       operation.start()
     }
     #expect(end.contains("fileFailed"), "\(end)")
-    var request = HTTP.Request(server.url(), method: "POST")
+    var request = HTTP.Request(.post, server.url())
     request.body = .file(path + "\0.txt")
     let upload = request
     #expect(await failure { _ = try await client.data(for: upload) } == "invalidRequest")

@@ -38,7 +38,7 @@ import Testing
       }
     }
     let body = HTTP.Content.stream(length: length) { Self.chunks() }
-    let request = HTTP.Request("http://no.such.host.invalid/", method: "POST", body: body)
+    let request = HTTP.Request(.post, "http://no.such.host.invalid/", body: body)
     #expect(try await end(through: proxy, request, user: "u:p@") == "200 1000")
   }
 
@@ -48,7 +48,7 @@ import Testing
       exchange.answer("", status: "407 Who", "Proxy-Authenticate: Basic realm=\"r\"")
     }
     let body = HTTP.Content.stream(length: nil) { Self.chunks() }
-    let request = HTTP.Request("http://no.such.host.invalid/", method: "POST", body: body)
+    let request = HTTP.Request(.post, "http://no.such.host.invalid/", body: body)
     #expect(try await end(through: proxy, request, user: "u:p@") == "proxyFailed")
     #expect(proxy.requests.value.count <= 3)
   }

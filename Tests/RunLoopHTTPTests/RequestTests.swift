@@ -27,8 +27,8 @@ import Testing
       for body in [
         HTTP.Content.bytes(bytes), .file(path), .stream(length: Int64(count), stream), .stream(stream),
       ] {
-        for method in ["POST", "PUT"] {
-          let (answer, response) = try await client.data(for: HTTP.Request(server.url(), method: method, body: body))
+        for method in [HTTP.Method.post, .put] {
+          let (answer, response) = try await client.data(for: HTTP.Request(method, server.url(), body: body))
           #expect(response.status == 200)
           #expect(answer.bytes == bytes)
         }
@@ -60,7 +60,7 @@ import Testing
     ]
     try await withClient { client in
       for body in bodies {
-        #expect(await end(client, HTTP.Request(server.url(), method: "POST", body: body)) == "invalidRequest")
+        #expect(await end(client, HTTP.Request(.post, server.url(), body: body)) == "invalidRequest")
       }
     }
     #expect(server.requests.value == [])
@@ -70,7 +70,7 @@ import Testing
   func invalidRequests() async throws {
     try await withClient { client in
       #expect(await end(client, HTTP.Request("ftp://example.org/")) == "unsupportedURL")
-      #expect(await end(client, HTTP.Request("http://example.org/", method: "GE T")) == "invalidRequest")
+      #expect(await end(client, HTTP.Request(HTTP.Method("GE T"), "http://example.org/")) == "invalidRequest")
       #expect(await end(client, HTTP.Request("http://example.org/", headers: ["A": "b\r\nC: d"])) == "invalidRequest")
       #expect(await end(client, HTTP.Request("http://example.org/", headers: ["A b": "c"])) == "invalidRequest")
       #expect(
@@ -129,10 +129,10 @@ import Testing
       let secret = HTTP.Headers([.init("Authorization", "secret")])
       #expect(await end(client, HTTP.Request(server.url("/other"), headers: secret)) == "200 none")
       #expect(await end(client, HTTP.Request(server.url("/here"), headers: secret)) == "200 GET /body 0 secret")
-      let post = HTTP.Request(server.url("/keep"), method: "POST", body: .text("hello"))
+      let post = HTTP.Request(.post, server.url("/keep"), body: .text("hello"))
       #expect(await end(client, post) == "200 POST /body 5 none")
       let (_, response) = try await client.data(for: HTTP.Request(server.url("/here")))
-      #expect(response.redirects == 1)
+      #expect(response.redirectCount == 1)
       #expect(response.url == server.url("/body"))
     }
     try await withClient {
@@ -156,14 +156,14 @@ import Testing
       }
     }
     try await withClient {
-      $0.retry = HTTP.Retry(limit: 2)
+      $0.retry = HTTP.Retry(maximumCount: 2)
       $0.retry.delay = .microseconds(1)
     } _: { client in
       #expect(await end(client, HTTP.Request(server.url("/busy"))) == "200 done")
-      #expect(await end(client, HTTP.Request(server.url("/close"), method: "PUT", body: .text("x"))) == "200 done")
+      #expect(await end(client, HTTP.Request(.put, server.url("/close"), body: .text("x"))) == "200 done")
       #expect(count.value == 6)
-      #expect(await end(client, HTTP.Request(server.url("/busy"), method: "POST")) == "503 busy")
-      #expect(await end(client, HTTP.Request(server.url("/close"), method: "POST")) == "connectionLost")
+      #expect(await end(client, HTTP.Request(.post, server.url("/busy"))) == "503 busy")
+      #expect(await end(client, HTTP.Request(.post, server.url("/close"))) == "connectionLost")
       #expect(count.value == 8)
     }
     try await withClient { client in
@@ -174,14 +174,14 @@ import Testing
 
   @Test(
     "a request that must not be made twice is not, when its kept connection ends under it",
-    arguments: ["POST", "PATCH"])
-  func closedUnder(_ method: String) async throws {
+    arguments: [HTTP.Method.post, .patch])
+  func closedUnder(_ method: HTTP.Method) async throws {
     let server = try LyingServer { exchange in
       if exchange.number == 0 { exchange.answer("first") } else { exchange.close() }
     }
     try await withClient { client in
       for body in [HTTP.Content.text("body"), .text("")] {
-        let requests = [HTTP.Request(server.url()), HTTP.Request(server.url("/once"), method: method, body: body)]
+        let requests = [HTTP.Request(server.url()), HTTP.Request(method, server.url("/once"), body: body)]
         let found = await ends(client, requests)
         #expect(found == ["200 first", "connectionLost"])
       }
@@ -250,7 +250,7 @@ import Testing
     } _: { client in
       let url = "http://no.such.host.invalid/x"
       #expect(await end(client, HTTP.Request(url)) == "200 proxied \(url) 0")
-      let post = HTTP.Request(url, method: "POST", body: .text("body"))
+      let post = HTTP.Request(.post, url, body: .text("body"))
       #expect(await end(client, post) == "200 proxied \(url) 4")
     }
     try await withClient {
@@ -273,7 +273,7 @@ import Testing
         },
         { request in
           request.url.hasSuffix("fail2")
-            ? .fail(.timedOut, "a test") : .answer(HTTP.Response(status: 203), HTTP.Body(request.url))
+            ? .fail(.timedOut, "a test") : .respond(HTTP.Response(status: 203), HTTP.Body(request.url))
         },
       ]
     } _: { client in

@@ -24,14 +24,14 @@ import Testing
   }
 
   private func outcome(
-    _ server: LyingServer, _ path: String = "/", method: String = "GET", body: HTTP.Content? = nil,
+    _ server: LyingServer, _ path: String = "/", method: HTTP.Method = .get, body: HTTP.Content? = nil,
     _ change: (inout HTTP.Trust) -> Void = { _ in }
   ) async throws -> String {
     try await withClient {
       $0.trust.roots = TLSFiles.path("ca.pem")
       change(&$0.trust)
     } _: { client in
-      await end(client, HTTP.Request(server.url(path), method: method, body: body))
+      await end(client, HTTP.Request(method, server.url(path), body: body))
     }
   }
 
@@ -117,7 +117,7 @@ import Testing
       $0.clientRoots = [.file(TLSFiles.path("ca.pem"))]
     }
     #expect(try await outcome(server) == "clientCertificateRequired")
-    #expect(try await outcome(server, method: "POST", body: .bytes(pattern(100_000))) == "clientCertificateRequired")
+    #expect(try await outcome(server, method: .post, body: .bytes(pattern(100_000))) == "clientCertificateRequired")
     let certificate = HTTP.Trust.Certificate(chain: TLSFiles.path("client.pem"), key: TLSFiles.path("client.key"))
     #expect(try await outcome(server) { $0.certificate = certificate } == "200 hello")
     let mixed = HTTP.Trust.Certificate(chain: TLSFiles.path("client.pem"), key: TLSFiles.path("server.key"))

@@ -71,7 +71,7 @@ private func turn(
 ) async -> String? {
   var random = seeded
   var configuration = HTTP.Configuration()
-  configuration.retry.limit = Int.random(in: 0...2, using: &random)
+  configuration.retry.maximumCount = Int.random(in: 0...2, using: &random)
   configuration.retry.delay = .milliseconds(1)
   configuration.credential = HTTP.Credential(user: "a", password: "b")
   configuration.connectionsPerHost = Int.random(in: 1...20, using: &random)
@@ -85,7 +85,7 @@ private func turn(
     guard let client else { break }
     var request = HTTP.Request(server.url(paths[Int.random(in: 0..<paths.count, using: &random)]))
     if Int.random(in: 0..<5, using: &random) == 0 {
-      request.method = "PUT"
+      request.method = .put
       let count = Int.random(in: 0...200_000, using: &random)
       request.body = Bool.random(using: &random) ? .bytes(pattern(count)) : .stream { Chunks(count: count) }
     }
@@ -109,7 +109,7 @@ private func turn(
         })
     default:
       let operation = client.operation(request, output: Bool.random(using: &random) ? .memory : .discard, on: .main)
-      operation.onCompletionByLoader { _ in ends.add() }
+      operation.onCompletion(on: .immediately) { _ in ends.add() }
       operations.append(operation)
       operation.start()
     }

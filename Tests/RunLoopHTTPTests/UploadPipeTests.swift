@@ -40,7 +40,7 @@ import Testing
         return [UInt8](repeating: 1, count: 64 * 1024)
       }
     }
-    let request = HTTP.Request("http://127.0.0.1:\(listener.address.port ?? 0)/", method: "PUT", body: body)
+    let request = HTTP.Request(.put, "http://127.0.0.1:\(listener.address.port ?? 0)/", body: body)
     try await withClient {
       $0.idleTimeout = .seconds(1)
     } _: { client in

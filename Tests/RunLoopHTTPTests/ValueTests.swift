@@ -45,10 +45,10 @@ import Testing
       let challenge = Challenge.read(
         "Digest realm=\"http-auth@example.org\", qop=\"auth, auth-int\", algorithm=\(algorithm), nonce=\"\(nonce)\"")[0]
       let answer = challenge.answer(
-        credential, method: "GET", target: "/dir/index.html",
+        credential, method: .get, target: "/dir/index.html",
         clientNonce: "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ")
       #expect(answer.contains("response=\"\(response)\""))
-      let later = challenge.answer(credential, method: "GET", target: "/", clientNonce: "c", use: 26)
+      let later = challenge.answer(credential, method: .get, target: "/", clientNonce: "c", use: 26)
       #expect(later.contains("nc=0000001a"))
     }
   }
@@ -77,10 +77,10 @@ import Testing
   @Test("redirects change method and body as RFC 9110 says")
   func redirects() throws {
     let hop = HTTP.Hop(
-      address: try WebAddress("http://a/x"), method: "POST", headers: ["Content-Type": "t", "A": "b"], body: .text("x"))
+      address: try WebAddress("http://a/x"), method: .post, headers: ["Content-Type": "t", "A": "b"], body: .text("x"))
     for (status, method, keepsBody) in [
-      (301, "GET", false), (302, "GET", false), (303, "GET", false), (307, "POST", true), (308, "POST", true),
-    ] {
+      (301, .get, false), (302, .get, false), (303, .get, false), (307, .post, true), (308, .post, true),
+    ] as [(HTTP.Status, HTTP.Method, Bool)] {
       let next = try hop.following(status, to: "/y")
       #expect(next.method == method)
       #expect((next.body != nil) == keepsBody)
@@ -88,11 +88,11 @@ import Testing
       #expect(next.headers["A"] == "b")
     }
     var put = hop
-    put.method = "PUT"
-    #expect(try put.following(302, to: "/y").method == "PUT")
-    #expect(try put.following(303, to: "/y").method == "GET")
-    put.method = "HEAD"
-    #expect(try put.following(303, to: "/y").method == "HEAD")
+    put.method = .put
+    #expect(try put.following(302, to: "/y").method == .put)
+    #expect(try put.following(303, to: "/y").method == .get)
+    put.method = .head
+    #expect(try put.following(303, to: "/y").method == .head)
   }
 
   @Test(
@@ -102,7 +102,7 @@ import Testing
     ])
   func secrets(_ location: String, _ stays: Bool) throws {
     let hop = HTTP.Hop(
-      address: try WebAddress("http://a/x"), method: "GET",
+      address: try WebAddress("http://a/x"), method: .get,
       headers: ["Authorization": "s", "cookie": "s", "Proxy-Authorization": "s", "A": "b"])
     let next = try hop.following(302, to: location)
     for name in ["Authorization", "Cookie", "Proxy-Authorization"] { #expect((next.headers[name] != nil) == stays) }
@@ -111,7 +111,7 @@ import Testing
 
   @Test("the time before a retry doubles up to a limit, and is at least half of that")
   func delays() {
-    let retry = HTTP.Retry(limit: 9)
+    let retry = HTTP.Retry(maximumCount: 9)
     #expect(
       (1...7).map { retry.delay(before: $0, chance: 0) }
         == [100, 200, 400, 800, 1600, 2000, 2000].map { .milliseconds($0) })

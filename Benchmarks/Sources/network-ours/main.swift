@@ -46,7 +46,7 @@ final class Chains: Sendable {
   func next() {
     guard started.wrappingAdd(1, ordering: .relaxed).newValue <= count else { return }
     let operation = client.operation(request, output: output, on: loop)
-    operation.onCompletionByLoader { [self] result in
+    operation.onCompletion(on: .immediately) { [self] result in
       if case .failure(let error) = result { fatalError("\(error)") }
       if ended.wrappingAdd(1, ordering: .relaxed).newValue == count { loop.perform { self.loop.stop() } }
       next()

@@ -107,7 +107,7 @@ func fileNames(of urls: [String]) -> [String] {
   init() {
     var configuration = HTTP.Configuration()
     configuration.connectionsPerHost = parallel
-    configuration.retry.limit = 3
+    configuration.retry.maximumCount = 3
     client = HTTP.Client(configuration)
     display = Display(urls)
   }
@@ -154,11 +154,11 @@ func fileNames(of urls: [String]) -> [String] {
   ) {
     running -= 1
     switch result {
-    case .success(let response) where (200...299).contains(response.status):
+    case .success(let response) where response.status.kind == .successful:
       display.end(number, "\(size(progress.received))  \(name)")
     case .success(let response):
       failures += 1
-      display.end(number, "status \(response.status) \(response.reason)  \(name)")
+      display.end(number, "status \(response.status)  \(name)")
     case .failure(let error):
       failures += 1
       display.end(number, "\(error)")

@@ -171,7 +171,7 @@ struct Runner {
     if let redirects = settings.maxRedirects { configuration.maximumRedirects = redirects }
     if let connections = settings.connections { configuration.connectionsPerHost = connections }
     configuration.maximumBodySize = settings.maxBody
-    configuration.retry.limit = settings.retries ?? 0
+    configuration.retry.maximumCount = settings.retries ?? 0
     if let credential = settings.credential {
       guard credential.count == 2 else { throw Unsupported(reason: "a credential without a user and a password") }
       configuration.credential = HTTP.Credential(user: credential[0], password: credential[1])
@@ -207,7 +207,7 @@ struct Runner {
       guard let deed = Deed(rawValue: rule.do) else { throw Unsupported(reason: "the deed \"\(rule.do)\"") }
       rules.append((try Moment(rule.when), deed))
     }
-    var asked = HTTP.Request(request.url, method: request.method ?? "GET")
+    var asked = HTTP.Request(HTTP.Method(request.method ?? "GET"), request.url)
     for (name, value) in request.headers ?? [:] { asked.headers.add(name, value) }
     asked.body = try body(request.body)
 
@@ -223,7 +223,7 @@ struct Runner {
     sink.operation.withLock { $0 = operation }
     let begin = ContinuousClock.now
     let end = AsyncStream<Void>.makeStream()
-    operation.onCompletionByLoader { result in
+    operation.onCompletion(on: .immediately) { result in
       report(request.id, result, sink, begin.duration(to: .now))
       end.continuation.yield()
     }
@@ -263,9 +263,9 @@ struct Runner {
     switch outcome {
     case .success((_, let response)):
       result["end"] = "response"
-      result["status"] = response.status
+      result["status"] = response.status.code
       result["version"] = response.version
-      result["redirects"] = response.redirects
+      result["redirects"] = response.redirectCount
     case .failure(let error):
       result["end"] = error.code.name
       result["detail"] = error.description

@@ -76,7 +76,7 @@ extension HTTP {
 
   /// What has happened to a client's requests.
   public struct StopReport: Sendable, Hashable {
-    /// Requests that have an answer.
+    /// Requests that have a response.
     public internal(set) var completedCount = 0
     /// Requests that ended with an error of their own.
     public internal(set) var failedCount = 0

@@ -22,12 +22,12 @@ extension HTTP {
     public var totalTimeout: Duration?
     /// How long making a connection may take, including its encryption; at least one millisecond.
     public var connectTimeout: Duration = .seconds(30)
-    /// How many redirects are followed; with zero, an answer that redirects is the answer.
+    /// How many redirects are followed; with zero, a response that redirects is delivered.
     public var maximumRedirects = 20
     /// How many decoded bytes a body may have; nil means 64 MiB where it is kept in memory, and any number elsewhere.
     public var maximumBodySize: Int64?
-    /// How many bytes the heads and the trailer of an answer may have together.
-    public var maximumHead = 256 * 1024
+    /// How many bytes the headers and the trailers of a response may have together.
+    public var maximumHeaderSize = 256 * 1024
     /// The versions of the protocol that are used.
     public var version = Version.automatic
     /// Whether cookies are kept and sent.
@@ -60,8 +60,8 @@ extension HTTP {
   public enum Interception: Sendable {
     /// The request goes on, as it was or changed.
     case proceed(Request)
-    /// This is the answer; nothing is sent, and no library is needed.
-    case answer(Response, Body)
+    /// This is the response; nothing is sent, and no library is needed.
+    case respond(Response, Body)
     /// The request ends with an error.
     case fail(Error.Code, String)
   }

@@ -42,7 +42,7 @@ final class ConnectionReceiver: Receiver, @unchecked Sendable {
       let hop = HTTP.Hop(
         address: address, method: request.method, headers: request.headers, body: request.body, redirects: redirects)
       let next = try hop.following(response.status, to: location)
-      var wanted = HTTP.Request(next.address.text, method: next.method, headers: next.headers, body: next.body)
+      var wanted = HTTP.Request(next.method, next.address.text, headers: next.headers, body: next.body)
       wanted.maximumBodySize = request.maximumBodySize
       post(.redirect(wanted, response))
     } else if response.status == 401, address.user == nil, let asked = Challenge.best(of: response.headers) {

@@ -68,15 +68,15 @@ extension Attempt {
     }
 
     // The method and the body.
-    if exchange.method == "HEAD" {
+    if exchange.method == .head {
       set(clc_option_no_body, 1)
     } else if hasBody {
       set(clc_option_upload, 1)
       check(clc_set_offset(easy, Int32(clc_option_upload_size), uploadSize ?? -1))
-      set(clc_option_custom_request, exchange.method)
+      set(clc_option_custom_request, exchange.method.rawValue)
     } else {
       set(clc_option_http_get, 1)
-      if exchange.method != "GET" { set(clc_option_custom_request, exchange.method) }
+      if exchange.method != .get { set(clc_option_custom_request, exchange.method.rawValue) }
     }
     switch configuration.version {
     case .automatic: set(clc_option_http_version, isPlain ? Int(clc_http_1_1) : Int(clc_http_2_by_tls))
@@ -187,7 +187,7 @@ extension Exchange {
   ///
   /// - Parameter known: A shape that is returned if this has it.
   func shape(_ settings: OwnConfiguration, hasBody: Bool, orElse known: Handle.Shape?) -> Handle.Shape? {
-    guard method == "GET", !hasBody, proxy == nil else { return nil }
+    guard method == .get, !hasBody, proxy == nil else { return nil }
     let lines = resolveLines
     if let known, known.settings === settings, known.isTLS == address.isTLS, known.isFresh == isFresh,
       known.addresses == lines

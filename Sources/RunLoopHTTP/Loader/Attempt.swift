@@ -10,7 +10,7 @@ import Synchronization
 /// What one exchange with a server is to be.
 struct Exchange {
   var address: WebAddress
-  var method: String
+  var method: HTTP.Method
   /// All fields that the library does not make.
   var fields: [HTTP.Headers.Field]
   /// From which byte on the body is asked for.
@@ -113,7 +113,7 @@ final class Attempt {
       case .http1: false
       case .http2: true
       }
-    return HeadReader(limit: settings.value.maximumHead, speaksHTTP2: speaksHTTP2)
+    return HeadReader(limit: settings.value.maximumHeaderSize, speaksHTTP2: speaksHTTP2)
   }
 
   /// Whether its connection was ended as too much came on it that is part of no answer.
@@ -130,7 +130,7 @@ final class Attempt {
   }
 
   /// Whether it must not be sent twice.
-  private var isOnce: Bool { !HTTP.Request.isIdempotent(exchange.method) }
+  private var isOnce: Bool { !exchange.method.isIdempotent }
 
   func fail(_ error: HTTP.Error) { if failure == nil { failure = error } }
 
@@ -198,7 +198,7 @@ final class Attempt {
     guard reader.endsWithConnection, exchange.address.isTLS, CurlLibrary.usesOpenSSL, clc_notes_ends() != 0,
       let connection, connection.opener != 0
     else { return false }
-    return exchange.method != "HEAD" && clc_was_ended(connection.opener) == 0
+    return exchange.method != .head && clc_was_ended(connection.opener) == 0
   }
 
   var timings: HTTP.Timings {

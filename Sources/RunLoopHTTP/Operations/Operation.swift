@@ -175,9 +175,52 @@ extension HTTP.Operation {
   /// Each call makes a sequence, which begins with the current value. A slow task gets the newest value.
   public func progressValues() -> AsyncStream<HTTP.Progress> { receiver.progressValues() }
 
-  /// Calls a block with the result, on the operation's loop and in its modes; if that loop has ended, on the loader's
-  /// thread.
-  public func onCompletion(_ body: @escaping @Sendable (Result<(HTTP.Body, HTTP.Response), HTTP.Error>) -> Void) {
+  /// Where a completion block is called.
+  public enum CompletionContext: Sendable {
+    /// On the operation's loop and in its modes; if that loop has ended, on the loader's thread.
+    case loop
+    /// On an executor.
+    case executor(any TaskExecutor)
+    /// On the loader's thread, at once; the block must return soon.
+    ///
+    /// If the operation has ended already, the block is called by the thread that adds it.
+    case immediately
+  }
+
+  /// Where a completion block of the main actor is called.
+  public enum MainActorCompletionContext: Sendable {
+    /// On the main actor.
+    case mainActor
+  }
+
+  /// Calls a block with the result.
+  ///
+  /// - Parameters:
+  ///   - context: Where the block is called.
+  ///   - body: The block, which is called once.
+  public func onCompletion(
+    on context: CompletionContext = .loop,
+    _ body: @escaping @Sendable (Result<(HTTP.Body, HTTP.Response), HTTP.Error>) -> Void
+  ) {
+    switch context {
+    case .loop: onCompletionInLoop(body)
+    case .executor(let executor):
+      receiver.whenFinished { outcome in Task(executorPreference: executor) { body(outcome) } }
+    case .immediately: receiver.whenFinished(body)
+    }
+  }
+
+  /// Calls a block on the main actor with the result.
+  public func onCompletion(
+    on context: MainActorCompletionContext,
+    _ body: @escaping @MainActor @Sendable (Result<(HTTP.Body, HTTP.Response), HTTP.Error>) -> Void
+  ) {
+    receiver.whenFinished { outcome in Task { @MainActor in body(outcome) } }
+  }
+
+  private func onCompletionInLoop(
+    _ body: @escaping @Sendable (Result<(HTTP.Body, HTTP.Response), HTTP.Error>) -> Void
+  ) {
     let multiplexer = receiver.multiplexer
     multiplexer.enter()
     receiver.whenFinished { outcome in
@@ -187,30 +230,6 @@ extension HTTP.Operation {
         multiplexer.leave()
       }
     }
-  }
-
-  /// Calls a block on the main actor with the result.
-  public func onCompletionOnMainActor(
-    _ body: @escaping @MainActor @Sendable (Result<(HTTP.Body, HTTP.Response), HTTP.Error>) -> Void
-  ) {
-    receiver.whenFinished { outcome in Task { @MainActor in body(outcome) } }
-  }
-
-  /// Calls a block with the result on the loader's thread, at once; it must return soon.
-  ///
-  /// If the operation has ended already, the block is called here.
-  public func onCompletionByLoader(
-    _ body: @escaping @Sendable (Result<(HTTP.Body, HTTP.Response), HTTP.Error>) -> Void
-  ) {
-    receiver.whenFinished(body)
-  }
-
-  /// Calls a block with the result on an executor.
-  public func onCompletion(
-    on executor: any TaskExecutor,
-    _ body: @escaping @Sendable (Result<(HTTP.Body, HTTP.Response), HTTP.Error>) -> Void
-  ) {
-    receiver.whenFinished { outcome in Task(executorPreference: executor) { body(outcome) } }
   }
 
   /// Starts the operation and waits for its end.

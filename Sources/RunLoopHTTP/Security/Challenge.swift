@@ -84,7 +84,7 @@ struct Challenge: Hashable, Sendable {
   ///
   /// - Parameter use: Which use of the server's number it is, from one on: a server may reject one that it has seen.
   func answer(
-    _ credential: HTTP.Credential, method: String, target: String, clientNonce: String, use: UInt32 = 1
+    _ credential: HTTP.Credential, method: HTTP.Method, target: String, clientNonce: String, use: UInt32 = 1
   ) -> String {
     guard scheme == "digest", let algorithm, let nonce = parameters["nonce"] else {
       return "Basic " + base64(Array("\(credential.user):\(credential.password)".utf8))

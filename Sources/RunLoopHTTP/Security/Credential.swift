@@ -32,10 +32,10 @@ extension HTTP {
     /// The origin that asks: scheme, host and port, such as `https://example.org:443`.
     public let origin: String
     /// How many credentials this server has rejected in the course of this request.
-    public let failures: Int
-    /// The credential of the address or of the configuration, if it is for this origin and was not rejected.
+    public let failureCount: Int
+    /// The credential of the URL or of the configuration, if it is for this origin and was not rejected.
     public let proposed: Credential?
-    /// The answer with the request for a credential.
+    /// The response that requests a credential.
     public let response: Response
   }
 }

@@ -5,8 +5,7 @@ import RunLoopLibC
 /// The head of an answer, as it stands on the wire.
 struct Head: Hashable, Sendable {
   var version: String
-  var status: Int
-  var reason: String
+  var status: HTTP.Status
   var headers = HTTP.Headers()
   /// What the head says of the length; a body that is cut into chunks has none.
   var length: Int64?
@@ -31,7 +30,7 @@ struct HeadReader {
 
   private var phase = Phase.status
   // The head that is being read.
-  private var line = StatusLine(version: "", status: 0, reason: "")
+  private var line = StatusLine(version: "", status: 0)
   private var fields = WireFields()
   private var count = 0
   private let limit: Int
@@ -39,8 +38,7 @@ struct HeadReader {
 
   private struct StatusLine {
     var version: String
-    var status: Int
-    var reason: String
+    var status: HTTP.Status
   }
 
   /// - Parameters:
@@ -123,7 +121,7 @@ struct HeadReader {
       phase = .status
       return .more
     }
-    var head = Head(version: line.version, status: status, reason: line.reason, headers: HTTP.Headers(fields))
+    var head = Head(version: line.version, status: status, headers: HTTP.Headers(fields))
     let codings = head.headers.list(of: "Transfer-Encoding").map { $0.lowercased() }
     guard codings.isEmpty || codings == ["chunked"] else {
       return bad("the transfer coding \(codings.joined(separator: ", ")) is not known")
@@ -186,7 +184,7 @@ struct HeadReader {
     let reason = WireFields.decode(trimmed(UnsafeRawBufferPointer(rebasing: line[(digits + 3)...])))
     // The library writes the lines of HTTP/2, which has no reasons: another's is an answer of HTTP/1 that lies.
     guard version != "2" || reason.isEmpty else { return nil }
-    return StatusLine(version: version, status: status, reason: reason)
+    return StatusLine(version: version, status: HTTP.Status(code: status, reasonPhrase: reason))
   }
 
   private static func version(_ text: UnsafeRawBufferPointer) -> String? {

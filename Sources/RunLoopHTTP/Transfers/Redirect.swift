@@ -4,7 +4,7 @@ extension HTTP {
   /// A request as it is on its way: its address is read, and it changes with each redirect.
   struct Hop: Sendable {
     var address: WebAddress
-    var method: String
+    var method: HTTP.Method
     var headers: Headers
     var body: Content?
     var redirects = 0
@@ -13,7 +13,7 @@ extension HTTP {
 
 extension HTTP.Hop {
   /// Whether a status says where to go on.
-  static func isRedirect(_ status: Int) -> Bool {
+  static func isRedirect(_ status: HTTP.Status) -> Bool {
     switch status {
     case 301, 302, 303, 307, 308: true
     default: false
@@ -26,7 +26,7 @@ extension HTTP.Hop {
   /// The request that an answer sends us to, as RFC 9110 has it in section 15.4.
   ///
   /// What is secret stays with the origin that it was meant for.
-  func following(_ status: Int, to location: String) throws(HTTP.Error) -> HTTP.Hop {
+  func following(_ status: HTTP.Status, to location: String) throws(HTTP.Error) -> HTTP.Hop {
     var next = self
     next.redirects += 1
     do throws(WebAddress.Failure) {
@@ -40,9 +40,9 @@ extension HTTP.Hop {
       throw HTTP.Error(.redirectRejected, url: address.safeText, detail)
     }
     let losesBody =
-      status == 303 ? method != "HEAD" && method != "GET" : (status == 301 || status == 302) && method == "POST"
+      status == 303 ? method != .head && method != .get : (status == 301 || status == 302) && method == .post
     if losesBody {
-      next.method = "GET"
+      next.method = .get
       next.body = nil
       next.headers.removeAll(
         of: "Content-Type", "Content-Length", "Content-Encoding", "Content-Language", "Content-Location")

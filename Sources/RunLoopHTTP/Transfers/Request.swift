@@ -3,53 +3,57 @@
 extension HTTP {
   /// A request to a server.
   public struct Request: Sendable {
-    /// The method, such as `GET`; it is sent as it is written.
-    public var method: String
-    /// The address: http or https, with an optional user and password, which are sent only if the server asks.
+    /// The method.
+    public var method: Method
+    /// The URL: http or https, with an optional user and password, which are sent only if the server asks.
     public var url: String
-    /// The fields of the head.
+    /// The header fields.
     ///
     /// `Host`, `User-Agent`, `Accept` and `Accept-Encoding` are added unless they are here. `Content-Length` and
     /// `Transfer-Encoding` come from the body.
     public var headers: Headers
     /// The body of the request.
     public var body: Content?
-    /// How many decoded bytes the answer's body may have, in place of the limit of the client's configuration.
+    /// How many decoded bytes the response's body may have, in place of the limit of the client's configuration.
     public var maximumBodySize: Int64?
 
     /// Makes a request.
-    public init(_ url: String, method: String = "GET", headers: Headers = [:], body: Content? = nil) {
-      self.url = url
+    public init(_ method: Method, _ url: String, headers: Headers = [:], body: Content? = nil) {
       self.method = method
+      self.url = url
       self.headers = headers
       self.body = body
     }
+
+    /// Makes a request with the method GET.
+    public init(_ url: String, headers: Headers = [:], body: Content? = nil) {
+      self.init(.get, url, headers: headers, body: body)
+    }
   }
 
-  /// A server's answer, without its body.
+  /// A server's response, without its body.
   public struct Response: Sendable, Hashable {
-    /// What an answer is handed on with several times, so that a copy is one reference.
+    /// A response is passed on several times; as an object, a copy of its values is one reference.
     private final class Values: Sendable, Hashable {
-      let status: Int
+      let status: Status
       let version: String
-      let reason: String
       let headers: Headers
       let url: String
-      let redirects: Int
+      let redirectCount: Int
 
-      init(status: Int, version: String, reason: String, headers: Headers, url: String, redirects: Int) {
+      init(status: Status, version: String, headers: Headers, url: String, redirectCount: Int) {
         self.status = status
         self.version = version
-        self.reason = reason
         self.headers = headers
         self.url = url
-        self.redirects = redirects
+        self.redirectCount = redirectCount
       }
 
       static func == (left: Values, right: Values) -> Bool {
         left === right
-          || left.status == right.status && left.version == right.version && left.reason == right.reason
-            && left.headers == right.headers && left.url == right.url && left.redirects == right.redirects
+          || left.status == right.status && left.status.reasonPhrase == right.status.reasonPhrase
+            && left.version == right.version && left.headers == right.headers && left.url == right.url
+            && left.redirectCount == right.redirectCount
       }
 
       func hash(into hasher: inout Hasher) {
@@ -60,33 +64,29 @@ extension HTTP {
     }
 
     private let values: Values
-    /// The status, from 100 to 999.
-    public var status: Int { values.status }
+    /// The status.
+    public var status: Status { values.status }
     /// The version of the protocol: `1.0`, `1.1` or `2`.
     public var version: String { values.version }
-    /// The reason phrase, which may be empty.
-    public var reason: String { values.reason }
-    /// The fields of the head.
+    /// The header fields.
     public var headers: Headers { values.headers }
-    /// The address that has answered, after redirects; without user and password.
+    /// The URL that has responded, after redirects; without user and password.
     public var url: String { values.url }
     /// How many redirects were followed.
-    public var redirects: Int { values.redirects }
+    public var redirectCount: Int { values.redirectCount }
     /// How long the parts of the request took, as far as they are known.
     public var timings = Timings()
-    /// Whether the program's interceptor has answered.
+    /// Whether the response is from an interceptor of the program.
     public var isIntercepted = false
 
-    /// Makes an answer, as an interceptor does.
+    /// Makes a response, as an interceptor does.
     public init(
-      status: Int, headers: Headers = [:], url: String = "", reason: String = "", version: String = "1.1",
-      redirects: Int = 0
+      status: Status, headers: Headers = [:], url: String = "", version: String = "1.1", redirectCount: Int = 0
     ) {
-      values = Values(
-        status: status, version: version, reason: reason, headers: headers, url: url, redirects: redirects)
+      values = Values(status: status, version: version, headers: headers, url: url, redirectCount: redirectCount)
     }
 
-    /// The length of the body before it is decoded, as the head announces it; nil if it does not.
+    /// The length of the body before it is decoded, as the headers announce it; nil if they do not.
     public var contentLength: Int64? { headers["Content-Length"].flatMap { Int64($0) } }
   }
 
@@ -98,26 +98,18 @@ extension HTTP {
     public var secured: Duration = .zero
     /// The time until the request was about to be sent.
     public var sent: Duration = .zero
-    /// The time until the first byte of the answer.
+    /// The time until the first byte of the response.
     public var firstByte: Duration = .zero
   }
 }
 
 extension HTTP.Request {
-  /// Its scheme, host and port; nil if its address cannot be read.
+  /// Its scheme, host and port; nil if its URL cannot be read.
   package var origin: String? { (try? WebAddress(url))?.origin }
-
-  /// Whether sending it twice is as good as sending it once.
-  var isIdempotent: Bool { Self.isIdempotent(method) }
-
-  static func isIdempotent(_ method: String) -> Bool {
-    ["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"].contains(method)
-  }
 
   /// Why it cannot be sent; nil if it can.
   var fault: String? {
-    guard HTTP.Headers.isToken(method.utf8), method.utf8.count <= 64 else { return "the method is not a token" }
-    guard method != "CONNECT" else { return "CONNECT is for proxies" }
+    if let fault = method.fault { return fault }
     for field in headers.fields {
       guard HTTP.Headers.isToken(field.name.utf8) else { return "the name of a header field is not a token" }
       guard HTTP.Headers.isValue(field.value) else {

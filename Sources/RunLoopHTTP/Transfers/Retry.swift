@@ -9,19 +9,19 @@ extension HTTP {
   /// 504.
   public struct Retry: Sendable, Hashable {
     /// How many times a request is made again; zero unless asked for.
-    public var limit: Int
+    public var maximumCount: Int
     /// The first time to wait, which doubles with each retry.
     public var delay: Duration = .milliseconds(100)
     /// The longest time to wait.
     public var maximumDelay: Duration = .seconds(2)
-    /// The longest `Retry-After` that is waited for; an answer that asks for a longer time is the answer.
+    /// The longest `Retry-After` that is waited for; a response that asks for a longer time is delivered.
     public var maximumRetryAfter: Duration = .seconds(60)
 
     /// Makes a policy.
-    public init(limit: Int = 0) { self.limit = limit }
+    public init(maximumCount: Int = 0) { self.maximumCount = maximumCount }
 
     /// Whether an answer of this status is none for now.
-    static func isForRetry(_ status: Int) -> Bool {
+    static func isForRetry(_ status: HTTP.Status) -> Bool {
       switch status {
       case 429, 502, 503, 504: true
       default: false

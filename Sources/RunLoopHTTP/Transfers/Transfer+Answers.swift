@@ -48,8 +48,8 @@ extension Transfer {
     {
       return .authenticate(asked)
     }
-    if HTTP.Retry.isForRetry(head.status), HTTP.Request.isIdempotent(hop.method),
-      retries < configuration.retry.limit
+    if HTTP.Retry.isForRetry(head.status), hop.method.isIdempotent,
+      retries < configuration.retry.maximumCount
     {
       let asked = HTTP.Retry.retryAfter(head.headers, now: WebDate.now)
       if asked.map({ $0 <= configuration.retry.maximumRetryAfter }) ?? true {
@@ -80,11 +80,12 @@ extension Transfer {
     }
     let wanted = receiver.answer(
       HTTP.AuthenticationChallenge(
-        scheme: asked.scheme, realm: asked.parameters["realm"] ?? "", origin: hop.address.origin, failures: failures,
+        scheme: asked.scheme, realm: asked.parameters["realm"] ?? "", origin: hop.address.origin,
+        failureCount: failures,
         proposed: isKnown && failures == 0 ? credential : nil,
         response: HTTP.Response(
-          status: head.status, headers: head.headers, url: hop.address.text, reason: head.reason,
-          version: head.version, redirects: hop.redirects)))
+          status: head.status, headers: head.headers, url: hop.address.text, version: head.version,
+          redirectCount: hop.redirects)))
     guard let wanted, wanted.origin == nil || wanted.origin == hop.address.origin else { return false }
     guard wanted.isSendable else {
       throw HTTP.Error(.invalidRequest, "the credential has a control character")
@@ -125,7 +126,7 @@ extension Transfer {
   }
 
   private func begin(_ head: Head, _ hop: HTTP.Hop, _ attempt: Attempt) throws(HTTP.Error) {
-    let hasBody = hop.method != "HEAD" && head.status != 204 && head.status != 304
+    let hasBody = hop.method != .head && head.status != 204 && head.status != 304
     var codings = hasBody ? head.codings : []
     if let unknown = codings.first(where: { !Inflater.decodes($0) }) {
       // Who asks for a coding gets it.
@@ -148,7 +149,7 @@ extension Transfer {
       part.base = part.received
     } else {
       part.isCoded = !codings.isEmpty
-      if head.status == 200, hop.method == "GET" {
+      if head.status == 200, hop.method == .get {
         part.validator = Validator(head.headers)
         part.total = hasBody ? head.length : nil
       } else if hasBody, codings.isEmpty {
@@ -162,8 +163,8 @@ extension Transfer {
     // What is reported is the first answer, of which this is the rest.
     if !isContinued || response == nil {
       response = HTTP.Response(
-        status: head.status, headers: head.headers, url: hop.address.text, reason: head.reason, version: head.version,
-        redirects: hop.redirects)
+        status: head.status, headers: head.headers, url: hop.address.text, version: head.version,
+        redirectCount: hop.redirects)
     }
     if state.stage == .connecting { apply(.connected) }
     apply(.head(part))
@@ -284,7 +285,7 @@ extension Transfer {
         // What was kept came from an earlier client.
         response = HTTP.Response(
           status: 200, headers: lastHead.headers, url: hop.address.text, version: lastHead.version,
-          redirects: hop.redirects)
+          redirectCount: hop.redirects)
       }
       apply(.head(state.kept))
       apply(.end)
@@ -314,9 +315,10 @@ extension Transfer {
     guard let head = lastHead else { return hop }
     let status = head.status
     var next = try hop.following(status, to: location)
-    var request = HTTP.Request(next.address.text, method: next.method, headers: next.headers, body: next.body)
+    var request = HTTP.Request(next.method, next.address.text, headers: next.headers, body: next.body)
     request.maximumBodySize = self.request.maximumBodySize
-    let response = HTTP.Response(status: status, headers: head.headers, url: hop.address.text, redirects: hop.redirects)
+    let response = HTTP.Response(
+      status: status, headers: head.headers, url: hop.address.text, redirectCount: hop.redirects)
     guard let wanted = receiver.redirect(request, after: response) else {
       throw HTTP.Error(.redirectRejected, "the program rejected the redirect")
     }

@@ -42,7 +42,7 @@ extension Transfer {
       switch interceptor(request) {
       case .proceed(let changed): request = changed
       case .fail(let code, let detail): return .failure(HTTP.Error(code, detail))
-      case .answer(let response, let body):
+      case .respond(let response, let body):
         answer(response, body, request)
         return nil
       }
@@ -83,8 +83,7 @@ extension Transfer {
     var response = response
     if response.url.isEmpty {
       response = HTTP.Response(
-        status: response.status, headers: response.headers, url: request.url, reason: response.reason,
-        version: response.version)
+        status: response.status, headers: response.headers, url: request.url, version: response.version)
     }
     response.isIntercepted = true
     self.response = response
@@ -152,7 +151,7 @@ extension Transfer {
 
   private func openBody(of hop: HTTP.Hop) throws(HTTP.Error) -> (any BodySource)? {
     // A method that usually has a body says that it has none.
-    guard let body = hop.body ?? (["POST", "PUT", "PATCH"].contains(hop.method) ? .bytes([]) : nil) else { return nil }
+    guard let body = hop.body ?? (hop.method.usuallyHasBody ? .bytes([]) : nil) else { return nil }
     return try body.open { [weak self] in
       self?.core.post { [weak self] in self?.attempt?.resumeSending() }
     }
@@ -160,7 +159,7 @@ extension Transfer {
 
   /// Whether the next answer can go on where the last one was left.
   private func canGoOnFromKept(_ hop: HTTP.Hop) -> Bool {
-    state.kept.received == 0 || state.kept.canGoOn && hop.method == "GET" && hop.headers["Range"] == nil
+    state.kept.received == 0 || state.kept.canGoOn && hop.method == .get && hop.headers["Range"] == nil
   }
 
   private func fields(of hop: HTTP.Hop, range: Int64?) -> [HTTP.Headers.Field] {

@@ -313,8 +313,8 @@ extension Transfer {
   ///
   /// Whoever cannot take back what it has been given is not given a second head after the first, either.
   private func handle(_ error: HTTP.Error) {
-    guard let hop, HTTP.Retry.codes.contains(error.code), HTTP.Request.isIdempotent(hop.method),
-      retries < configuration.retry.limit, response == nil || receiver.canRestart || state.part.canGoOn
+    guard let hop, HTTP.Retry.codes.contains(error.code), hop.method.isIdempotent,
+      retries < configuration.retry.maximumCount, response == nil || receiver.canRestart || state.part.canGoOn
     else { return apply(.fail(error)) }
     apply(.retry(after: nextDelay()))
   }

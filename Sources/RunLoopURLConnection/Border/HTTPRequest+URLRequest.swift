@@ -14,7 +14,7 @@ extension HTTP.Request {
   /// caller.
   public init?(_ request: URLRequest) {
     guard let url = request.url else { return nil }
-    self.init(url.absoluteString, method: request.httpMethod ?? "GET")
+    self.init(HTTP.Method(request.httpMethod ?? "GET"), url.absoluteString)
     for (name, value) in (request.allHTTPHeaderFields ?? [:]).sorted(by: { $0.key < $1.key }) {
       headers[name] = value
     }
@@ -37,7 +37,7 @@ extension URLRequest {
     guard let url = URL(string: next.url) else { return nil }
     var request = self
     request.url = url
-    request.httpMethod = next.method
+    request.httpMethod = next.method.rawValue
     for name in (allHTTPHeaderFields ?? [:]).keys where next.headers[name] == nil {
       // It was taken for the body, which goes along.
       if name.lowercased() == "content-length", next.body != nil { continue }

@@ -6,7 +6,7 @@ public import RunLoopHTTP
 import Foundation
 
 extension HTTP.Response {
-  /// The answer as Foundation has it; nil if its address is none for Foundation.
+  /// The response as Foundation has it; nil if Foundation cannot read its URL.
   ///
   /// Fields of one name are joined by commas. If the body was decoded, the length that the server announces is not that
   /// of what arrives, and is left out, so that `expectedContentLength` is -1.
@@ -22,6 +22,6 @@ extension HTTP.Response {
     if let coding = headers["Content-Encoding"], coding.lowercased() != "identity" {
       if let name = names["content-length"] { fields[name] = nil }
     }
-    return HTTPURLResponse(url: address, statusCode: status, httpVersion: "HTTP/\(version)", headerFields: fields)
+    return HTTPURLResponse(url: address, statusCode: status.code, httpVersion: "HTTP/\(version)", headerFields: fields)
   }
 }

@@ -210,7 +210,7 @@ final class LyingServer: Sendable {
 func end(_ client: HTTP.Client, _ request: HTTP.Request) async -> String {
   do {
     let (body, response) = try await client.data(for: request)
-    return "\(response.status) \(body.text ?? "\(body.count) bytes")"
+    return "\(response.status.code) \(body.text ?? "\(body.count) bytes")"
   } catch let error as HTTP.Error {
     return error.code.name
   } catch {
@@ -231,10 +231,10 @@ func ends(_ client: HTTP.Client, _ requests: [HTTP.Request]) async -> [String] {
   return await withCheckedContinuation { continuation in
     @Sendable func next() {
       let operation = client.operation(requests[found.value.count], on: .main)
-      operation.onCompletionByLoader { outcome in
+      operation.onCompletion(on: .immediately) { outcome in
         let end =
           switch outcome {
-          case .success((let body, let response)): "\(response.status) \(body.text ?? "\(body.count) bytes")"
+          case .success((let body, let response)): "\(response.status.code) \(body.text ?? "\(body.count) bytes")"
           case .failure(let error): error.code.name
           }
         let count = found.update {

@@ -55,7 +55,7 @@ final class NetworkRig: Sendable {
     let operation = client.operation(server.request("/"), output: .discard, on: .current, inModes: [.default])
     let end = Found<String?>(nil)
     let hasEnded = bench.flag()
-    operation.onCompletionByLoader { result in
+    operation.onCompletion(on: .immediately) { result in
       if case .failure(let error) = result { end.value = error.code == .noLibrary ? error.detail : "\(error.code)" }
       hasEnded.set()
     }

@@ -122,7 +122,7 @@ struct ConnectionPath: Experiment {
     let operation = rig.client.operation(
       rig.server.request("/parts"), output: .discard, on: .current, inModes: [.default])
     let (callOut, hasEnded) = (Found("nothing"), rig.bench.flag())
-    operation.onCompletionByLoader { _ in
+    operation.onCompletion(on: .immediately) { _ in
       callOut.value = currentCallOut()
       hasEnded.set()
     }
@@ -163,7 +163,7 @@ struct ConnectionPath: Experiment {
   private func async(_ rig: NetworkRig) -> String {
     let operation = rig.client.operation(rig.server.request("/"), output: .discard)
     let (isOnLoader, hasEnded) = (Found(false), rig.bench.flag())
-    operation.onCompletionByLoader { [loader = rig.loader] _ in
+    operation.onCompletion(on: .immediately) { [loader = rig.loader] _ in
       isOnLoader.value = loader.isHere
       hasEnded.set()
     }
