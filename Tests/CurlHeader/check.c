@@ -87,6 +87,7 @@ SAME(clc_multi_option_most_connections, CURLMOPT_MAXCONNECTS);
 SAME(clc_multi_option_most_of_a_host, CURLMOPT_MAX_HOST_CONNECTIONS);
 SAME(clc_multi_option_most_streams, CURLMOPT_MAX_CONCURRENT_STREAMS);
 SAME(clc_info_own_data, CURLINFO_PRIVATE);
+SAME(clc_info_request_size, CURLINFO_REQUEST_SIZE);
 SAME(clc_info_connect_code, CURLINFO_HTTP_CONNECTCODE);
 SAME(clc_info_system_error, CURLINFO_OS_ERRNO);
 SAME(clc_info_new_connections, CURLINFO_NUM_CONNECTS);

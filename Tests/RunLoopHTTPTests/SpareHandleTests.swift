@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopCore
+import RunLoopSockets
 import RunLoopThreads
 import TestSupport
 import Testing
@@ -101,6 +102,38 @@ import Testing
     }
     spare.put(handle, now: Self.begin)
     spare.freeAll()
+  }
+
+  @Test("any number of requests may follow each other that each meet a kept connection that ends")
+  func retries() async throws {
+    let server = try LyingServer { exchange in
+      if exchange.number == 0 { exchange.answer("hello") } else { exchange.close() }
+    }
+    try await withClient { client in
+      #expect(await ends(client, HTTP.Request(server.url()), times: 20) == [String](repeating: "200 hello", count: 20))
+    }
+  }
+
+  @Test("an error names no error number of an earlier request")
+  func systemErrors() async throws {
+    let server = try LyingServer { exchange in
+      if exchange.path == "/cut" { exchange.close() } else { exchange.answer("hello") }
+    }
+    let port = try #require(UInt16(server.url().split(separator: ":").last?.dropLast() ?? ""))
+    try await withClient { client in
+      let core = client.core
+      // The first request begins the client; nobody listens at the first address of the second.
+      #expect(await end(client, HTTP.Request(server.url())) == "200 hello")
+      let addresses = try ["127.0.0.2", "127.0.0.1"].map { try SocketAddress(host: $0, port: port) }
+      core.post { core.names.note("two.test", port, addresses, now: core.now) }
+      #expect(await end(client, HTTP.Request("http://two.test:\(port)/")) == "200 hello")
+      core.post { core.names.note("two.test", port, [addresses[1]], now: core.now) }
+      let error = await #expect(throws: HTTP.Error.self) {
+        try await client.data(for: HTTP.Request("http://two.test:\(port)/cut"))
+      }
+      #expect(error?.code == .connectionLost)
+      #expect(error.map { !$0.detail.contains("refused") && !$0.detail.contains("ECONN") } == true, "\(error as Any)")
+    }
   }
 
   @Test("a client that rests gives them back")

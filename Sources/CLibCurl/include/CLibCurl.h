@@ -116,6 +116,7 @@ enum {
 
 enum {
   clc_info_own_data = 0x100000 + 21,
+  clc_info_request_size = 0x200000 + 12,
   clc_info_connect_code = 0x200000 + 22,
   clc_info_system_error = 0x200000 + 25,
   clc_info_new_connections = 0x200000 + 26,

@@ -41,6 +41,9 @@ extension HTTP {
         })
     }
 
+    /// Whether it is the same each time it is read, which is not known of a sequence.
+    var isRepeatable: Bool { if case .stream = kind { false } else { true } }
+
     /// How many bytes there are, where that is known without a look at the file system.
     var length: Int64? {
       switch kind {

@@ -22,6 +22,8 @@ struct Exchange {
   var proxy: WebAddress?
   /// By what the proxy's credential is sent, where a proxy has asked before; nil: by what the proxy asks for.
   var proxyAuthentication: Int?
+  /// Whether the request may be sent again.
+  var allowsResending = true
 }
 
 /// What a transfer makes of bytes that it is given.
@@ -46,17 +48,21 @@ final class Attempt {
   let exchange: Exchange
   /// Where the loader has it among those that the library has; the loader's.
   @exclusivity(unchecked) var place: Int?
-  @exclusivity(unchecked) private(set) var reader: HeadReader
-  /// What the body's chunks are; nil if it has none.
-  @exclusivity(unchecked) private var chunks: ChunkReader?
+  /// What is read of the response; a new one for each response that the library delivers.
+  @exclusivity(unchecked) private var reading: Reading
+  /// What is sent of the body; a new one each time the library sends it.
+  @exclusivity(unchecked) private var sending = Sending()
   private let source: (any BodySource)?
   /// Why we ended it, in the place of what the library says.
-  @exclusivity(unchecked) private(set) var failure: HTTP.Error? {
-    didSet { hasFailed = failure != nil }
-  }
-  @exclusivity(unchecked) private var hasFailed = false
+  @exclusivity(unchecked) private(set) var failure: HTTP.Error?
   /// Whether the connection had bytes that nobody asked for, so that another is needed.
   @exclusivity(unchecked) private(set) var needsFresh = false
+  /// Why the request is to be sent again, by another attempt.
+  @exclusivity(unchecked) private(set) var resend: HTTP.ResendReason?
+  /// Whether the library had reported no failure when it last sent the request again.
+  @exclusivity(unchecked) private var wasWithoutFailure = false
+  /// Whether another attempt has opened the connection.
+  @exclusivity(unchecked) private(set) var isReused = false
   /// Whether it uses a connection of HTTP/2 on which another was answered before.
   @exclusivity(unchecked) private var isKept = false
   /// Whether it has left the library's queue.
@@ -66,8 +72,6 @@ final class Attempt {
   @exclusivity(unchecked) private(set) var requests = 0
   /// Until when a connection has to be made that it has begun to make.
   @exclusivity(unchecked) var connectDue = Tick.never
-  @exclusivity(unchecked) private(set) var sent: Int64 = 0
-  @exclusivity(unchecked) private(set) var hasSentAll = false
   @exclusivity(unchecked) var opened: [Int32] = []
   @exclusivity(unchecked) private var connection: SocketWatch?
   /// Why a socket could not be made.
@@ -85,6 +89,19 @@ final class Attempt {
   }
   @exclusivity(unchecked) private(set) var isSendingPaused = false
 
+  /// What is read of a response.
+  private struct Reading {
+    var reader: HeadReader
+    /// What the body's chunks are; nil if it has none.
+    var chunks: ChunkReader?
+  }
+
+  /// What is sent of a body.
+  private struct Sending {
+    var count: Int64 = 0
+    var isComplete = false
+  }
+
   /// What names it, never again; not zero.
   let number: UInt
   // Relaxed: each number is given once.
@@ -97,7 +114,7 @@ final class Attempt {
     self.loader = loader
     self.transfer = transfer
     self.handle = handle
-    reader = Self.makeReader(transfer.settings, exchange)
+    reading = Self.makeReading(transfer.settings, exchange)
     self.exchange = exchange
     self.source = source
     number = Self.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
@@ -106,14 +123,14 @@ final class Attempt {
 
   var easy: OpaquePointer { handle.easy }
 
-  private static func makeReader(_ settings: OwnConfiguration, _ exchange: Exchange) -> HeadReader {
+  private static func makeReading(_ settings: OwnConfiguration, _ exchange: Exchange) -> Reading {
     let speaksHTTP2 =
       switch settings.value.version {
       case .automatic: exchange.address.isTLS
       case .http1: false
       case .http2: true
       }
-    return HeadReader(limit: settings.value.maximumHeaderSize, speaksHTTP2: speaksHTTP2)
+    return Reading(reader: HeadReader(limit: settings.value.maximumHeaderSize, speaksHTTP2: speaksHTTP2))
   }
 
   /// Whether its connection was ended as too much came on it that is part of no answer.
@@ -129,8 +146,54 @@ final class Attempt {
     !exchange.address.isTLS && exchange.proxy == nil && transfer.configuration.version == .http2
   }
 
-  /// Whether it must not be sent twice.
-  private var isOnce: Bool { !exchange.method.isIdempotent }
+  private var reader: HeadReader { reading.reader }
+  var hasSentAll: Bool { sending.isComplete }
+  var hasSentSome: Bool { sending.count > 0 }
+
+  /// How often the library sends a request again by itself.
+  private static let mostRepetitions = 5
+
+  /// Why the library may send the request again; nil if it must not.
+  private var reasonToRepeat: HTTP.ResendReason? {
+    guard exchange.allowsResending else { return nil }
+    if isUnprocessed { return .unprocessed }
+    return exchange.method.isIdempotent ? .connectionEnded : nil
+  }
+
+  /// Whether the server has promised not to have processed the request that the library is about to send again, or
+  /// nothing of it was written.
+  ///
+  /// The library sends a request again before its response has begun, in two cases. The connection has failed, of which
+  /// it leaves a text; a connection of HTTP/1 may have ended without one. Or the stream of HTTP/2 was rejected: reset
+  /// as such, above the last one of GOAWAY, or never begun.
+  private var isUnprocessed: Bool {
+    guard let connection, handle.errorText.pointee == 0 else { return false }
+    // One of HTTP/1 is used again only after a response.
+    return !connection.speaksHTTP1 || hasWrittenNothing
+  }
+
+  private var hasWrittenNothing: Bool { clc_get_long(easy, Int32(clc_info_request_size)) == 0 }
+
+  /// Whether the library has sent the request as often as it does, and it was unprocessed the last time, too.
+  ///
+  /// It is not kept from sending it the last time: with 7.88, an abort there would reset the stream of another request
+  /// that has the number of the one before. A connection that fails leaves an error number or an alert. The library's
+  /// text can only forbid this.
+  private func hasGivenUp(_ said: CurlFailure) -> Bool {
+    requests > Self.mostRepetitions && wasWithoutFailure && said.systemError == 0 && said.alert == nil
+      && [Int(clc_send_error), Int(clc_receive_error)].contains(Int(said.code))
+      && said.text.hasPrefix("Connection died, tried")
+  }
+
+  /// Why another attempt sends the request again after a failure; nil if none does.
+  private func reasonToResend(after said: CurlFailure) -> HTTP.ResendReason? {
+    guard exchange.allowsResending, requests > 0, !reader.hasBegun else { return nil }
+    if said.isEndOfKept, said.text.isEmpty, said.systemError == 0, hasWrittenNothing { return .unprocessed }
+    if hasGivenUp(said) { return .unprocessed }
+    guard exchange.method.isIdempotent, !exchange.isFresh else { return nil }
+    if said.isEndOfSession { return .connectionEnded }
+    return isReused && said.errorCode == .connectionLost ? .connectionEnded : nil
+  }
 
   func fail(_ error: HTTP.Error) { if failure == nil { failure = error } }
 
@@ -171,9 +234,15 @@ final class Attempt {
       wasConnected: requests > 0 || reader.hasBegun, isBeforeAnswer: !reader.hasBegun,
       wantedCertificate: clc_wanted_certificate(number) != 0, wasKept: isKept, alert: alert,
       isSecuring: exchange.address.isTLS && !opened.isEmpty && requests == 0 && !reader.hasBegun, progress: progress)
-    if said.isEndOfKept, !isOnce { needsFresh = true }
+    resend = reasonToResend(after: said)
     return HTTP.Error(said.errorCode, socketFailure.map { "\(said.detail); \($0)" } ?? said.detail)
   }
+
+  /// Whether the library's handle is in the state of one that has made no request.
+  ///
+  /// After a retry it keeps their number, also for the next request, and after a failed call its error number. A reset
+  /// would set back the first only. A library that does not ask before a request does not show its retries.
+  var leavesHandleAsNew: Bool { requests == 1 && clc_get_long(easy, Int32(clc_info_system_error)) == 0 }
 
   /// The alert that has ended its connection; nil if there was none, or it is not known.
   private var alert: CurlFailure.Alert? {
@@ -190,7 +259,7 @@ final class Attempt {
     guard reader.hasBegun else { return .nothing }
     // After an interim response nothing of the next has arrived.
     guard reader.isComplete else { return reader.isWithinHead ? .head(byteCount: reader.byteCount) : .nothing }
-    return chunks.map { .chunks($0.state) } ?? .body
+    return reading.chunks.map { .chunks($0.state) } ?? .body
   }
 
   /// Whether the end of the connection is the only end of the body, and it is not the server's.
@@ -236,22 +305,21 @@ final class Attempt {
 }
 
 // What the library calls. Nothing here calls the library, except for an option of the attempt's own handle, which it
-// reads with the next bytes.
+// reads with the next bytes, and for what it knows of this handle.
 extension Attempt {
   var uploadSize: Int64? { source?.length }
   var hasBody: Bool { source != nil }
 
   /// A line of a head or a trailer; true to go on.
   func takeLine(_ line: UnsafeRawBufferPointer) -> Bool {
-    guard !hasFailed else { return false }
+    guard failure == nil else { return false }
     connection?.noteProgress()
     transfer.noteActivity(at: loader.entered)
     if isAskedByProxy, reader.isComplete, line.prefix(5).elementsEqual("HTTP/".utf8) {
       // The library has asked again, with the proxy's credential.
-      reader = Self.makeReader(transfer.settings, exchange)
-      chunks = nil
+      reading = Self.makeReading(transfer.settings, exchange)
     }
-    switch reader.take(line) {
+    switch reading.reader.take(line) {
     case .more: return true
     case .failed(let code, let detail): fail(HTTP.Error(code, detail))
     case .head(let head):
@@ -264,7 +332,7 @@ extension Attempt {
         connection?.speaksHTTP1 = true
       }
       if reader.isChunked {
-        chunks = ChunkReader()
+        reading.chunks = ChunkReader()
         handle.reportsWire = true
       }
       do throws(HTTP.Error) {
@@ -278,10 +346,10 @@ extension Attempt {
   }
 
   /// Bytes of a body in chunks, as they stand on the wire.
-  func takeWire(_ bytes: UnsafeRawBufferPointer) { if chunks != nil { chunks?.take(bytes) } }
+  func takeWire(_ bytes: UnsafeRawBufferPointer) { if reading.chunks != nil { reading.chunks?.take(bytes) } }
 
   func takeBody(_ bytes: UnsafeRawBufferPointer) -> Int {
-    guard !hasFailed else { return 0 }
+    guard failure == nil else { return 0 }
     guard reader.isComplete else {
       fail(HTTP.Error(.badServerResponse, "the body begins before the end of the head"))
       return 0
@@ -312,12 +380,12 @@ extension Attempt {
     transfer.noteActivity(at: loader.entered)
     switch source.read(into: buffer) {
     case .bytes(let count):
-      sent += Int64(count)
-      hasSentAll = source.length == sent
-      transfer.noteSent(sent, of: source.length)
+      sending.count += Int64(count)
+      sending.isComplete = source.length == sending.count
+      transfer.noteSent(sending.count, of: source.length)
       return count
     case .end:
-      hasSentAll = true
+      sending.isComplete = true
       return 0
     case .wait:
       isSendingPaused = true
@@ -330,13 +398,13 @@ extension Attempt {
 
   /// The library wants to send the body again, on another connection.
   func rewind() -> Int32 {
-    guard sent > 0 else { return Int32(clc_seek_ok) }
-    guard !isOnce || isAskedByProxy, let source, source.rewind() else {
+    guard hasSentSome else { return Int32(clc_seek_ok) }
+    guard isAskedByProxy || reasonToRepeat != nil, let source, source.rewind() else {
       needsBodyForProxy = isAskedByProxy
       fail(HTTP.Error(.connectionLost, "the connection ended while the request was sent, which is not sent twice"))
       return Int32(clc_seek_fail)
     }
-    sent = 0
+    sending = Sending()
     return Int32(clc_seek_ok)
   }
 
@@ -350,7 +418,7 @@ extension Attempt {
 
   /// A connection is there, and the request is about to be sent.
   func aboutToSend(_ said: SocketWatch.Said) -> Int32 {
-    guard !hasFailed else { return Int32(clc_prerequest_abort) }
+    guard failure == nil else { return Int32(clc_prerequest_abort) }
     requests += 1
     connectDue = .never
     begin()
@@ -359,14 +427,7 @@ extension Attempt {
       fail(Self.flooded)
       return Int32(clc_prerequest_abort)
     }
-    if requests > 1, transfer.hasAnswer, !isAskedByProxy {
-      fail(HTTP.Error(.badServerResponse, "the library asks again after an answer"))
-      return Int32(clc_prerequest_abort)
-    }
-    if requests > 1, isOnce, !isAskedByProxy {
-      fail(HTTP.Error(.connectionLost, "the kept connection ended under a request that is not sent twice"))
-      return Int32(clc_prerequest_abort)
-    }
+    if requests > 1, !isAskedByProxy, !repeats() { return Int32(clc_prerequest_abort) }
     connection = loader.connection(said, opened: opened)
     if connection?.speaksHTTP2 == false { connection?.attempt = self }
     if let connection, connection.isSpoiled {
@@ -375,8 +436,24 @@ extension Attempt {
       return Int32(clc_prerequest_abort)
     }
     isKept = exchange.address.isTLS && connection?.speaksHTTP2 == true
+    isReused = connection.map { $0.opener != number } ?? false
     transfer.hasConnected()
     return Int32(clc_prerequest_ok)
+  }
+
+  /// Whether the library may send the request again, which is noted.
+  private func repeats() -> Bool {
+    guard !transfer.hasAnswer else {
+      fail(HTTP.Error(.badServerResponse, "the library asks again after an answer"))
+      return false
+    }
+    guard let reason = reasonToRepeat else {
+      fail(HTTP.Error(.connectionLost, "the kept connection ended under a request that is not sent twice"))
+      return false
+    }
+    wasWithoutFailure = reason == .unprocessed
+    transfer.noteResend(reason)
+    return true
   }
 
   /// The library looks for more bytes, or some time has passed.

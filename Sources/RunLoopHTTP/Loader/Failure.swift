@@ -57,6 +57,11 @@ struct CurlFailure {
   /// The server has said so while nobody asked for anything, and the library tries it all the same.
   var isEndOfKept: Bool { Int(code) == Int(clc_http2) && wasKept && isBeforeAnswer }
 
+  /// Whether the server has ended the session of HTTP/2 before the response, in order or not: the library says no more.
+  var isEndOfSession: Bool {
+    isEndOfKept || Int(code) == Int(clc_http2) && isBeforeAnswer && text.isEmpty && systemError == 0
+  }
+
   /// Which error it is for the program.
   ///
   /// It is decided by the numbers, and by what was received and sent: the texts differ between versions.

@@ -345,7 +345,7 @@ final class Loader: @unchecked Sendable {
       if let multi, let easy = clc_multi_next_ended(multi, &code) {
         guard let attempt = Handle.attempt(at: clc_get_pointer(easy, Int32(clc_info_own_data))) else { continue }
         let (error, timings) = (attempt.outcome(code), attempt.timings)
-        remove(attempt, keepsHandle: true)
+        remove(attempt, keepsHandle: error == nil && attempt.leavesHandleAsNew)
         if error != nil, attempt.requests == 0, attempt.exchange.address.isTLS {
           note(attempt.exchange.address, multiplexes: false)
         }

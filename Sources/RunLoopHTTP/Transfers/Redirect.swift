@@ -8,6 +8,7 @@ extension HTTP {
     var headers: Headers
     var body: Content?
     var redirects = 0
+    var allowsResending = true
   }
 }
 

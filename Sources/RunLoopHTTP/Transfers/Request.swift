@@ -16,6 +16,11 @@ extension HTTP {
     public var body: Content?
     /// How many decoded bytes the response's body may have, in place of the limit of the client's configuration.
     public var maximumBodySize: Int64?
+    /// Whether the request may be sent again if it fails: as ``Retry`` says, after a kept connection has ended, and
+    /// after the server has left it unprocessed.
+    ///
+    /// Redirects, challenges and expectations that are not met are followed in any case.
+    public var allowsResending = true
 
     /// Makes a request.
     public init(_ method: Method, _ url: String, headers: Headers = [:], body: Content? = nil) {
@@ -76,6 +81,8 @@ extension HTTP {
     public var redirectCount: Int { values.redirectCount }
     /// How long the parts of the request took, as far as they are known.
     public var timings = Timings()
+    /// Why the request was sent again, each time; empty if it was sent once.
+    public internal(set) var resends: [ResendReason] = []
     /// Whether the response is from an interceptor of the program.
     public var isIntercepted = false
 

@@ -5,8 +5,9 @@ import RunLoopCore
 extension HTTP {
   /// When a request that failed is made again.
   ///
-  /// Only idempotent methods are repeated, after an error of the connection or one of the statuses 429, 502, 503 and
-  /// 504.
+  /// Only idempotent methods are repeated, after an error of the connection, one of the statuses 429, 502, 503 and 504,
+  /// or a 408 on a kept connection. A request that the server has not processed is sent again without this; see
+  /// ``ResendReason/unprocessed``.
   public struct Retry: Sendable, Hashable {
     /// How many times a request is made again; zero unless asked for.
     public var maximumCount: Int

@@ -19,20 +19,20 @@ extension Transfer {
       let cookies = core.jar.take(head.headers, from: hop.address)
       if !cookies.isEmpty { receiver.note(cookies) }
     }
-    if head.status != 401, head.status != 407 { answered.isAccepted = true }
+    if head.status != 401, head.status != 407 { authentication.isAccepted = true }
     let plan = try decide(head, hop, attempt)
-    self.plan = plan
-    lastHead = head
+    progress.plan = plan
+    progress.head = head
     switch plan {
     case .deliver: try begin(head, hop, attempt)
     case .leaveToLibrary: break
-    case .follow, .authenticate, .again, .complete, .withoutExpectation:
-      drainDue = core.now + Self.drainTime
+    case .follow, .authenticate, .again, .complete, .withoutExpectation, .misdirected:
+      progress.drainDue = core.now + Self.drainTime
       core.note(deadline: deadline)
     }
   }
 
-  private func decide(_ head: Head, _ hop: HTTP.Hop, _ attempt: Attempt) throws(HTTP.Error) -> Plan {
+  private func decide(_ head: Head, _ hop: HTTP.Hop, _ attempt: Attempt) throws(HTTP.Error) -> Exchange.Plan {
     if HTTP.Hop.isRedirect(head.status), configuration.maximumRedirects > 0,
       let location = head.headers["Location"]
     {
@@ -48,8 +48,14 @@ extension Transfer {
     {
       return .authenticate(asked)
     }
-    if HTTP.Retry.isForRetry(head.status), hop.method.isIdempotent,
-      retries < configuration.retry.maximumCount
+    // The server has no certificate or configuration for this host on the connection, and has not looked further.
+    if head.status == .misdirectedRequest, hop.allowsResending, !progress.isFresh, isRepeatable || !attempt.hasSentSome
+    {
+      return .misdirected
+    }
+    // A server says 408 when it has waited too long for a request, which may be meant for the time before it.
+    if HTTP.Retry.isForRetry(head.status) || head.status == .requestTimeout && attempt.isReused,
+      hop.method.isIdempotent, hop.allowsResending, retries < configuration.retry.maximumCount
     {
       let asked = HTTP.Retry.retryAfter(head.headers, now: WebDate.now)
       if asked.map({ $0 <= configuration.retry.maximumRetryAfter }) ?? true {
@@ -65,15 +71,15 @@ extension Transfer {
 
   /// Whether a challenge is answered; then the credential for it is there.
   private func answers(_ asked: Challenge, _ head: Head, _ hop: HTTP.Hop) throws(HTTP.Error) -> Bool {
-    let isKnown = credential != nil && credentialOrigin == hop.address.origin
+    let isKnown = authentication.credential != nil && authentication.origin == hop.address.origin
     // What was answered to this origin before has not been accepted, unless only its number was too old. One that was
     // accepted for an earlier part of the body may be too old for the next, which not every server says.
-    if isKnown, let challenge {
-      if answered.isAccepted || asked.isStale && !challenge.isStale { return true }
-      failures += 1
+    if isKnown, let challenge = authentication.challenge {
+      if authentication.isAccepted || asked.isStale && !challenge.isStale { return true }
+      authentication.failures += 1
     }
-    guard receiver.answersChallenges, failures < Self.mostFailures else {
-      guard failures == 0 else {
+    guard receiver.answersChallenges, authentication.failures < Self.mostFailures else {
+      guard authentication.failures == 0 else {
         throw HTTP.Error(.authenticationFailed, "the server has not accepted the credential")
       }
       return isKnown
@@ -81,8 +87,8 @@ extension Transfer {
     let wanted = receiver.answer(
       HTTP.AuthenticationChallenge(
         scheme: asked.scheme, realm: asked.parameters["realm"] ?? "", origin: hop.address.origin,
-        failureCount: failures,
-        proposed: isKnown && failures == 0 ? credential : nil,
+        failureCount: authentication.failures,
+        proposed: isKnown && authentication.failures == 0 ? authentication.credential : nil,
         response: HTTP.Response(
           status: head.status, headers: head.headers, url: hop.address.text, version: head.version,
           redirectCount: hop.redirects)))
@@ -90,13 +96,13 @@ extension Transfer {
     guard wanted.isSendable else {
       throw HTTP.Error(.invalidRequest, "the credential has a control character")
     }
-    credential = wanted
-    credentialOrigin = hop.address.origin
+    authentication.credential = wanted
+    authentication.origin = hop.address.origin
     return true
   }
 
   /// Whether an answer goes on where the last one ended.
-  private func check(_ head: Head, _ range: Int64) throws(HTTP.Error) -> Plan {
+  private func check(_ head: Head, _ range: Int64) throws(HTTP.Error) -> Exchange.Plan {
     func mismatch(_ detail: String) -> HTTP.Error { HTTP.Error(.resumeMismatch, detail) }
     let kept = state.kept
     let content = head.headers["Content-Range"].flatMap(ContentRange.init)
@@ -141,7 +147,7 @@ extension Transfer {
         throw HTTP.Error(.cannotDecode, "zlib is missing; Debian's package is zlib1g")
       }
     }
-    decoder = codings.isEmpty ? nil : Decoder(codings)
+    progress.decoder = codings.isEmpty ? nil : Decoder(codings)
     let isContinued = attempt.exchange.range != nil && head.status == 206
     var part = OperationState.Part()
     if isContinued {
@@ -165,6 +171,7 @@ extension Transfer {
       response = HTTP.Response(
         status: head.status, headers: head.headers, url: hop.address.text, version: head.version,
         redirectCount: hop.redirects)
+      response?.resends = resends
     }
     if state.stage == .connecting { apply(.connected) }
     apply(.head(part))
@@ -174,28 +181,28 @@ extension Transfer {
 
   /// Bytes of the body have arrived, as they are on the wire.
   func take(_ bytes: UnsafeRawBufferPointer) throws(HTTP.Error) -> Take {
-    guard case .deliver? = plan else {
-      drained += bytes.count
-      return drained > Self.drainLimit ? .stop : .taken
+    guard case .deliver? = progress.plan else {
+      progress.drained += bytes.count
+      return progress.drained > Self.drainLimit ? .stop : .taken
     }
     if hasBeenCancelled { return .stop }
-    if updateHold() || isDecodingLater { return .pause }
-    wireCount += Int64(bytes.count)
-    if let decoder {
+    if updateHold() || progress.isDecodingLater { return .pause }
+    progress.wireCount += Int64(bytes.count)
+    if let decoder = progress.decoder {
       decoder.feed(bytes)
       try decode(decoder)
     } else {
       try deliver(bytes)
     }
     if isWholeBeforeAllIsSent, let attempt {
-      core.later { [self] in if attempt === self.attempt, !state.isHeld, !isDecodingLater { endEarly() } }
+      core.later { [self] in if attempt === self.attempt, !state.isHeld, !progress.isDecodingLater { endEarly() } }
     }
     return .taken
   }
 
   /// Whether the stream has ended on the server's side, and libcurl waits for room that never comes.
   private var isWholeBeforeAllIsSent: Bool {
-    guard hasWholeAnswer, let attempt, lastHead?.version == "2" else { return false }
+    guard hasWholeAnswer, let attempt, progress.head?.version == "2" else { return false }
     return attempt.hasBody && !attempt.hasSentAll
   }
 
@@ -218,10 +225,10 @@ extension Transfer {
   }
 
   private func decodeLater() {
-    isDecodingLater = true
+    progress.isDecodingLater = true
     core.post { [self] in
-      guard isDecodingLater else { return }
-      isDecodingLater = false
+      guard progress.isDecodingLater else { return }
+      progress.isDecodingLater = false
       release()
     }
   }
@@ -251,18 +258,18 @@ extension Transfer {
   ///
   /// Outside of the library.
   func release() {
-    guard state.stage == .receiving, !isDecodingLater else { return }
+    guard state.stage == .receiving, !progress.isDecodingLater else { return }
     noteActivity()
-    if let decoder {
+    if let decoder = progress.decoder {
       do throws(HTTP.Error) {
         try decode(decoder)
       } catch {
         return apply(.fail(error))
       }
-      guard state.stage == .receiving, !isDecodingLater else { return }
+      guard state.stage == .receiving, !progress.isDecodingLater else { return }
     }
-    if hasEndedHeld {
-      hasEndedHeld = false
+    if progress.hasEndedHeld {
+      progress.hasEndedHeld = false
       return endBody()
     }
     if isWholeBeforeAllIsSent { return endEarly() }
@@ -273,38 +280,36 @@ extension Transfer {
   /// Goes on after an answer that is not the last.
   ///
   /// Outside of the library.
-  func goOn(_ plan: Plan) {
+  func goOn(_ plan: Exchange.Plan) {
     guard let hop else { return }
-    isFresh = false
     switch plan {
     case .deliver: break
     case .leaveToLibrary:
       apply(.fail(HTTP.Error(.proxyFailed, "the proxy has not accepted the credential")))
     case .complete:
-      if response == nil, let lastHead {
+      if response == nil, let head = progress.head {
         // What was kept came from an earlier client.
         response = HTTP.Response(
-          status: 200, headers: lastHead.headers, url: hop.address.text, version: lastHead.version,
+          status: 200, headers: head.headers, url: hop.address.text, version: head.version,
           redirectCount: hop.redirects)
       }
       apply(.head(state.kept))
       apply(.end)
     case .again(let delay):
       let usual = nextDelay()
-      apply(.retry(after: max(delay, usual)))
+      resend(.retry, after: max(delay, usual))
     case .authenticate(let asked):
-      challenge = asked
-      answered = (0, false)
-      apply(.retry(after: .zero))
+      authentication.answer(asked)
+      resend(.challenge)
     case .withoutExpectation:
       self.hop?.headers.removeAll(of: "Expect")
-      apply(.retry(after: .zero))
+      resend(.expectation)
+    case .misdirected: resend(.unprocessed, isFresh: true)
     case .follow(let location):
       do throws(HTTP.Error) {
         self.hop = try followed(hop, location)
-        challenge = nil
-        failures = 0
-        apply(.retry(after: .zero))
+        authentication.leaveOrigin()
+        resend(.redirect)
       } catch {
         apply(.fail(error))
       }
@@ -312,11 +317,12 @@ extension Transfer {
   }
 
   private func followed(_ hop: HTTP.Hop, _ location: String) throws(HTTP.Error) -> HTTP.Hop {
-    guard let head = lastHead else { return hop }
+    guard let head = progress.head else { return hop }
     let status = head.status
     var next = try hop.following(status, to: location)
     var request = HTTP.Request(next.method, next.address.text, headers: next.headers, body: next.body)
     request.maximumBodySize = self.request.maximumBodySize
+    request.allowsResending = hop.allowsResending
     let response = HTTP.Response(
       status: status, headers: head.headers, url: hop.address.text, redirectCount: hop.redirects)
     guard let wanted = receiver.redirect(request, after: response) else {

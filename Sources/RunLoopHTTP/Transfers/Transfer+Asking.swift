@@ -57,17 +57,19 @@ extension Transfer {
         return .failure(HTTP.Error(.invalidRequest, url: address.safeText, "the user agent has a control character"))
       }
       if let user = address.user {
-        credential = HTTP.Credential(user: user, password: address.password ?? "")
-        credentialOrigin = address.origin
+        authentication.credential = HTTP.Credential(user: user, password: address.password ?? "")
+        authentication.origin = address.origin
       } else {
-        credential = configuration.credential
-        credentialOrigin = configuration.credential?.origin ?? address.origin
+        authentication.credential = configuration.credential
+        authentication.origin = configuration.credential?.origin ?? address.origin
       }
-      if let credential, !credential.isSendable {
+      if let credential = authentication.credential, !credential.isSendable {
         return .failure(HTTP.Error(.invalidRequest, url: address.safeText, "the credential has a control character"))
       }
       return .success(
-        HTTP.Hop(address: address, method: request.method, headers: request.headers, body: request.body))
+        HTTP.Hop(
+          address: address, method: request.method, headers: request.headers, body: request.body,
+          allowsResending: request.allowsResending))
     } catch {
       let detail =
         switch error {
@@ -131,7 +133,8 @@ extension Transfer {
     let range = part.received > 0 ? part.received : nil
     let exchange = Exchange(
       address: hop.address, method: hop.method, fields: fields(of: hop, range: range), range: range,
-      addresses: addresses, isFresh: isFresh, proxy: proxy, proxyAuthentication: proxyAuthentication)
+      addresses: addresses, isFresh: progress.isFresh, proxy: proxy, proxyAuthentication: authentication.ofProxy,
+      allowsResending: hop.allowsResending)
     let source = try openBody(of: hop)
     let shape = core.shape(of: exchange, settings, hasBody: source != nil)
     guard let handle = core.takeHandle(shape) else {
@@ -163,7 +166,9 @@ extension Transfer {
   }
 
   private func fields(of hop: HTTP.Hop, range: Int64?) -> [HTTP.Headers.Field] {
-    if hop.headers.isEmpty, range == nil, challenge == nil, !configuration.storesCookies, clc_can_inflate() != 0 {
+    if hop.headers.isEmpty, range == nil, authentication.challenge == nil, !configuration.storesCookies,
+      clc_can_inflate() != 0
+    {
       return settings.usualFields
     }
     var fields = hop.headers
@@ -180,13 +185,16 @@ extension Transfer {
     if configuration.storesCookies, let cookies = core.jar.header(for: hop.address) {
       fields["Cookie"] = fields["Cookie"].map { "\($0); \(cookies)" } ?? cookies
     }
-    if let credential, let challenge, credentialOrigin == hop.address.origin, fields["Authorization"] == nil {
+    if let credential = authentication.credential, let challenge = authentication.challenge,
+      authentication.origin == hop.address.origin, fields["Authorization"] == nil
+    {
       let clientNonce = hexadecimal((0..<16).map { _ in UInt8.random(in: .min ... .max) })
-      answered.count &+= 1
+      authentication.uses &+= 1
       fields.add(
         "Authorization",
         challenge.answer(
-          credential, method: hop.method, target: hop.address.target, clientNonce: clientNonce, use: answered.count))
+          credential, method: hop.method, target: hop.address.target, clientNonce: clientNonce, use: authentication.uses
+        ))
     }
     // What would have no value to the library is sent as a field without one.
     return fields.fields

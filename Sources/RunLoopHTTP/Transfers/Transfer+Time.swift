@@ -8,7 +8,7 @@ extension Transfer {
   var deadline: Tick {
     // Of the time limits, that for the whole request alone goes on while it is paused.
     guard state.isRunning || state.isFinishing else { return state.stage == .paused ? totalDue : .never }
-    let due = min(min(totalDue, beginDue), drainDue)
+    let due = min(min(totalDue, beginDue), progress.drainDue)
     guard let idle = settings.idle, state.isRunning, beginDue == .never, !isWaitingForUs else { return due }
     return min(due, lastActivity + idle)
   }
@@ -40,13 +40,13 @@ extension Transfer {
     }
     guard deadline <= now else { return }
     // An answer that is only waited for to leave the connection whole.
-    if let plan, case .deliver = plan {
-    } else if let plan {
+    if let plan = progress.plan, case .deliver = plan {
+    } else if let plan = progress.plan {
       if let attempt { core.drop(attempt) }
       leaveAttempt()
       return goOn(plan)
     }
-    if hasWholeAnswer, !state.isHeld, !isDecodingLater { return endEarly() }
+    if hasWholeAnswer, !state.isHeld, !progress.isDecodingLater { return endEarly() }
     apply(.fail(HTTP.Error(.timedOut, "nothing came or went for the idle timeout")))
   }
 }

@@ -13,21 +13,6 @@ final class Transfer: @unchecked Sendable {
   // Sendable: what changes is used by the loader's thread alone, but for the two atomic marks. Nothing is called while
   // a variable is being changed, so that those of each request are not checked for overlapping accesses.
 
-  /// What is done with the answer of an attempt.
-  enum Plan {
-    /// It is the answer.
-    case deliver
-    case follow(String)
-    case authenticate(Challenge)
-    case again(after: Duration)
-    /// The library answers the proxy by itself.
-    case leaveToLibrary
-    /// Everything had come before.
-    case complete
-    /// The server does not do what `Expect` asks for.
-    case withoutExpectation
-  }
-
   let core: ClientCore
   let request: HTTP.Request
   let receiver: any Receiver
@@ -45,29 +30,16 @@ final class Transfer: @unchecked Sendable {
 
   // How it goes on.
   @exclusivity(unchecked) var hop: HTTP.Hop?
-  @exclusivity(unchecked) var plan: Plan?
-  @exclusivity(unchecked) var lastHead: Head?
-  /// How many bytes of the body have arrived, as they are on the wire.
-  @exclusivity(unchecked) var wireCount: Int64 = 0
-  @exclusivity(unchecked) var drained = 0
-  @exclusivity(unchecked) var decoder: Decoder?
-  /// Whether the body has ended while it was held with more to decode.
-  @exclusivity(unchecked) var hasEndedHeld = false
-  /// Whether more is to be decoded when everybody else has taken a turn.
-  @exclusivity(unchecked) var isDecodingLater = false
+  /// What belongs to the exchange that is being made; each exchange begins with a new one.
+  @exclusivity(unchecked) var progress = Exchange.Progress()
+  @exclusivity(unchecked) var authentication = Authentication()
   @exclusivity(unchecked) var response: HTTP.Response?
   @exclusivity(unchecked) var limit: Int64?
   @exclusivity(unchecked) var retries = 0
-  @exclusivity(unchecked) var isFresh = false
-  /// By what the proxy wants its credential, where the library could not find that out with this body.
-  @exclusivity(unchecked) var proxyAuthentication: Int?
-  @exclusivity(unchecked) var challenge: Challenge?
-  /// How often the challenge was answered, and whether the server has accepted that.
-  @exclusivity(unchecked) var answered: (count: UInt32, isAccepted: Bool) = (0, false)
-  /// How many credentials the server has not accepted.
-  @exclusivity(unchecked) var failures = 0
-  @exclusivity(unchecked) var credential: HTTP.Credential?
-  @exclusivity(unchecked) var credentialOrigin: String?
+  /// Why the request was sent again, each time.
+  @exclusivity(unchecked) var resends: [HTTP.ResendReason] = []
+  /// Whether the next exchange uses no kept connection.
+  @exclusivity(unchecked) private var wantsFresh = false
   @exclusivity(unchecked) var lookup: HostLookup?
   @exclusivity(unchecked) var sent: (count: Int64, of: Int64?) = (0, nil)
 
@@ -75,8 +47,6 @@ final class Transfer: @unchecked Sendable {
   @exclusivity(unchecked) var lastActivity = Tick.never
   @exclusivity(unchecked) var totalDue = Tick.never
   @exclusivity(unchecked) var beginDue = Tick.never
-  /// Until when an answer is read that is not the last.
-  @exclusivity(unchecked) var drainDue = Tick.never
 
   init(
     _ core: ClientCore, _ request: HTTP.Request, _ receiver: any Receiver, configuration: OwnConfiguration? = nil
@@ -170,18 +140,18 @@ final class Transfer: @unchecked Sendable {
     }
   }
 
-  func resume() { core.post { [self] in apply(.resume) } }
+  func resume() {
+    core.post { [self] in
+      if state.stage == .paused, progress.hasAsked { resends.append(.resumption) }
+      apply(.resume)
+    }
+  }
 
   // The loader's thread.
 
   private func begin(after delay: Duration) {
-    plan = nil
-    drained = 0
-    wireCount = 0
-    decoder = nil
-    hasEndedHeld = false
-    isDecodingLater = false
-    drainDue = .never
+    progress = Exchange.Progress(isFresh: wantsFresh)
+    wantsFresh = false
     lastActivity = core.now
     if delay > .zero {
       beginDue = core.now + Int64(saturating: delay)
@@ -207,6 +177,7 @@ final class Transfer: @unchecked Sendable {
 
   func start(_ attempt: Attempt) {
     self.attempt = attempt
+    progress.hasAsked = true
     core.start(attempt)
   }
 
@@ -273,38 +244,45 @@ extension Transfer {
 
   func hasConnected() { apply(.connected) }
 
+  /// The library sends the request again by itself.
+  func noteResend(_ reason: HTTP.ResendReason) { resends.append(reason) }
+
   /// An attempt has ended; nothing of it comes any more.
   func hasEnded(_ ended: Attempt, _ error: HTTP.Error?, timings: HTTP.Timings) {
     guard ended === attempt else { return }
     attempt = nil
     noteActivity()
     response?.timings = timings
+    response?.resends = resends
     if let error, [.cannotConnect, .timedOut, .proxyFailed].contains(error.code), ended.requests == 0 {
       // The name may have other addresses by now.
       let target = ended.exchange.proxy ?? ended.exchange.address
       core.names.forget(target.host, target.port)
     }
-    switch plan {
+    switch progress.plan {
     case nil:
-      if ended.needsFresh, !isFresh {
+      if ended.needsFresh, !progress.isFresh {
         // The connection was no good, and nothing was sent on it.
-        isFresh = true
+        wantsFresh = true
         return apply(.retry(after: .zero))
+      }
+      if let reason = ended.resend, resends.count < Self.mostResends, isRepeatable || !ended.hasSentSome {
+        return resend(reason, isFresh: reason == .connectionEnded)
       }
       handle(error ?? HTTP.Error(.connectionLost, "the connection ended before the answer"))
     case .deliver:
       // A server may answer before it has read everything, and go.
       if let error, !(hasWholeAnswer && error.code == .connectionLost) { return handle(error) }
-      if state.isHeld || isDecodingLater, decoder != nil {
-        hasEndedHeld = true
+      if state.isHeld || progress.isDecodingLater, progress.decoder != nil {
+        progress.hasEndedHeld = true
       } else {
         endBody()
       }
-    case .leaveToLibrary where ended.needsBodyForProxy && proxyAuthentication == nil:
-      proxyAuthentication = Challenge.best(of: lastHead?.headers ?? [:], "Proxy-Authenticate").map {
+    case .leaveToLibrary where ended.needsBodyForProxy && authentication.ofProxy == nil:
+      authentication.ofProxy = Challenge.best(of: progress.head?.headers ?? [:], "Proxy-Authenticate").map {
         Int($0.scheme == "basic" ? clc_basic : clc_digest)
       }
-      if proxyAuthentication == nil { goOn(.leaveToLibrary) } else { apply(.retry(after: .zero)) }
+      if authentication.ofProxy == nil { goOn(.leaveToLibrary) } else { resend(.challenge) }
     case .some(let plan): goOn(plan)
     }
   }
@@ -313,11 +291,24 @@ extension Transfer {
   ///
   /// Whoever cannot take back what it has been given is not given a second head after the first, either.
   private func handle(_ error: HTTP.Error) {
-    guard let hop, HTTP.Retry.codes.contains(error.code), hop.method.isIdempotent,
+    guard let hop, HTTP.Retry.codes.contains(error.code), hop.method.isIdempotent, hop.allowsResending,
       retries < configuration.retry.maximumCount, response == nil || receiver.canRestart || state.part.canGoOn
     else { return apply(.fail(error)) }
-    apply(.retry(after: nextDelay()))
+    resend(.retry, after: nextDelay())
   }
+
+  /// How often a request is sent again whose server rejects it unprocessed, or whose connections end.
+  static let mostResends = 64
+
+  /// Sends the request again.
+  func resend(_ reason: HTTP.ResendReason, isFresh: Bool = false, after delay: Duration = .zero) {
+    resends.append(reason)
+    wantsFresh = isFresh
+    apply(.retry(after: delay))
+  }
+
+  /// Whether the body can be read again.
+  var isRepeatable: Bool { hop?.body?.isRepeatable ?? true }
 
   func nextDelay() -> Duration {
     retries += 1
@@ -325,12 +316,12 @@ extension Transfer {
   }
 
   /// Whether the head of an answer has arrived.
-  var hasAnswer: Bool { plan != nil }
+  var hasAnswer: Bool { progress.plan != nil }
 
   /// Whether all that the head announces has arrived.
   var hasWholeAnswer: Bool {
-    guard case .deliver? = plan, let length = lastHead?.length else { return false }
-    return wireCount == length
+    guard case .deliver? = progress.plan, let length = progress.head?.length else { return false }
+    return progress.wireCount == length
   }
 
   /// Does without sending the rest of a request whose answer is there.
@@ -343,12 +334,14 @@ extension Transfer {
 
   /// The whole body has arrived.
   func endBody() {
-    if let decoder, !decoder.isComplete || !decoder.hasBegun && lastHead?.endsWithConnection == true {
+    if let decoder = progress.decoder,
+      !decoder.isComplete || !decoder.hasBegun && progress.head?.endsWithConnection == true
+    {
       return apply(.fail(HTTP.Error(.cannotDecode, "the coded body has no end")))
     }
     // The library counts by the length that the head has. A part may have none, and says where it ends.
     if let total = state.total, state.received < total {
-      let isCut = lastHead?.endsWithConnection == true
+      let isCut = progress.head?.endsWithConnection == true
       return handle(
         HTTP.Error(isCut ? .connectionLost : .badServerResponse, "the part ended before the end that its head says"))
     }

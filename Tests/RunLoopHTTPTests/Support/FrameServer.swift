@@ -22,10 +22,11 @@ final class FrameServer: Sendable {
   /// A server that answers with a text, or with other frames than those of an answer.
   ///
   /// - Parameters:
-  ///   - frames: The frames that answer a request of a stream; nil: those of an answer.
+  ///   - frames: The frames that answer a request of a stream; nil: those of an answer. If it returns nil, the
+  ///     connection is cut.
   ///   - isLate: Whether a request is answered when the client has acknowledged the settings: it has read them in an
   ///     earlier call then, and reads the answer by itself.
-  init(_ text: String, isLate: Bool = false, frames: (@Sendable (UInt32) -> [UInt8])? = nil) throws {
+  init(_ text: String, isLate: Bool = false, frames: (@Sendable (UInt32) -> [UInt8]?)? = nil) throws {
     thread = try ResidentThread(name: "FrameServer")
     listener = try ListeningSocket(at: .loopback(port: 0))
     let (loop, connections) = (thread.runLoop, connections)
@@ -43,12 +44,10 @@ final class FrameServer: Sendable {
             case .request(let stream):
               answered.add()
               if let frames {
-                _ = try? socket.write(frames(stream))
+                if let bytes = frames(stream) { _ = try? socket.write(bytes) } else { socket.invalidate() }
                 continue
               }
-              // The status 200 of the static table, and the body with the end of the stream.
-              let head = Self.frame(1, flags: 4, of: stream, [0x88])
-              _ = try? socket.write(head + Self.frame(0, flags: 1, of: stream, Array(text.utf8)))
+              _ = try? socket.write(Self.response(text, of: stream))
             case .broken:
               broken.add()
               socket.invalidate()
@@ -71,6 +70,11 @@ final class FrameServer: Sendable {
     listener.invalidate()
     for socket in connections.value { socket.invalidate() }
     thread.stop()
+  }
+
+  /// The status 200 of the static table, and the body with the end of the stream.
+  static func response(_ text: String, of stream: UInt32) -> [UInt8] {
+    frame(1, flags: 4, of: stream, [0x88]) + frame(0, flags: 1, of: stream, Array(text.utf8))
   }
 
   static func frame(_ type: UInt8, flags: UInt8 = 0, of stream: UInt32 = 0, _ bytes: [UInt8]) -> [UInt8] {

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopCore
+
+extension Exchange {
+  /// What is done with the response of an exchange.
+  enum Plan {
+    /// It is delivered.
+    case deliver
+    case follow(String)
+    case authenticate(Challenge)
+    case again(after: Duration)
+    /// The library answers the proxy by itself.
+    case leaveToLibrary
+    /// The whole body arrived earlier.
+    case complete
+    /// The server does not support `Expect`.
+    case withoutExpectation
+    /// The server has not processed the request on this connection, and may on another.
+    case misdirected
+  }
+
+  /// How far an exchange has come, from the request to the end of the response.
+  ///
+  /// Each exchange begins with a new value, so that nothing of the one before is left.
+  struct Progress {
+    /// Whether it uses no kept connection.
+    var isFresh = false
+    /// Whether the library has the request.
+    var hasAsked = false
+    /// What is done with the response; nil until its head has arrived.
+    var plan: Plan?
+    var head: Head?
+    /// How many bytes of the body have arrived, as they are on the wire.
+    var wireCount: Int64 = 0
+    /// How many bytes have arrived of a response that is not delivered.
+    var drained = 0
+    /// Until when a response is read that is not delivered.
+    var drainDue = Tick.never
+    var decoder: Decoder?
+    /// Whether the body has ended while it was held with more to decode.
+    var hasEndedHeld = false
+    /// Whether more is decoded after all others have had a turn.
+    var isDecodingLater = false
+  }
+}
+
+/// How a request proves who sends it.
+struct Authentication {
+  var credential: HTTP.Credential?
+  /// Where the credential is sent.
+  var origin: String?
+  var challenge: Challenge?
+  /// How often the challenge was answered.
+  var uses: UInt32 = 0
+  /// Whether the server has accepted that.
+  var isAccepted = false
+  /// How many credentials the server has rejected.
+  var failures = 0
+  /// The method of the proxy's authentication, where the library could not find it out with this body.
+  var ofProxy: Int?
+
+  mutating func answer(_ asked: Challenge) {
+    challenge = asked
+    uses = 0
+    isAccepted = false
+  }
+
+  /// A redirect leads elsewhere.
+  mutating func leaveOrigin() {
+    challenge = nil
+    failures = 0
+  }
+}
