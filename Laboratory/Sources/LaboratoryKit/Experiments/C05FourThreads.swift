@@ -65,7 +65,7 @@ struct FourThreads: Experiment {
         requires: "stopped; isExecuting = 0, isFinished = 1")
       let counts = loop.statistics
       outcome.observe(
-        "blocks that were dropped, and whatever was refused", "\(counts.droppedBlocks), \(counts.rejections)",
+        "blocks that were dropped, and whatever was refused", "\(counts.droppedBlockCount), \(counts.rejectionCount)",
         requires: "0, 0")
       thread.end()
       return outcome
