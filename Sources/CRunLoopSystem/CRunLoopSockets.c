@@ -217,3 +217,23 @@ const char *crl_host_error_text(int answer) { return gai_strerror(answer); }
 
 const int crl_host_error_system = EAI_SYSTEM, crl_host_error_again = EAI_AGAIN, crl_host_error_unknown = EAI_NONAME,
           crl_host_error_no_data = EAI_NODATA;
+
+int crl_socket_drop_notes(int descriptor, int most) {
+  int family = 0;
+  socklen_t length = sizeof family;
+  // A Unix socket has no notes, and would return bytes in their place.
+  if (getsockopt(descriptor, SOL_SOCKET, SO_DOMAIN, &family, &length) < 0) return -errno;
+  if (family != AF_INET && family != AF_INET6) return 0;
+  int count = 0;
+  while (count < most) {
+    struct msghdr note = {0};
+    if (recvmsg(descriptor, &note, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) break;
+    count++;
+  }
+  return count;
+}
+
+int crl_socket_reset_when_closed(int descriptor) {
+  struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+  return setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once) < 0 ? -errno : 0;
+}

@@ -69,6 +69,20 @@ static inline int crl_socket_receive(int descriptor, void *bytes, size_t count) 
   return answer < 0 ? -errno : (int)answer;
 }
 
+// Whether bytes wait to be read, which stay there: one, or zero at the end.
+static inline int crl_socket_peek(int descriptor) {
+  char byte;
+  ssize_t answer = crl_receive_now(descriptor, &byte, 1, MSG_PEEK, NULL, NULL);
+  return answer < 0 ? -errno : (int)answer;
+}
+
+// Drops what the kernel notes of packets that were sent (MSG_ERRQUEUE), which reports the socket as failed until it is
+// read. Returns how many notes there were; at most `most` are dropped.
+int crl_socket_drop_notes(int descriptor, int most);
+
+// A connection that is closed from now on is reset, and its port is free at once.
+int crl_socket_reset_when_closed(int descriptor);
+
 // Writes as much as there is room for, without waiting and without a signal. At most 2^31 − 1 bytes.
 static inline int crl_socket_send(int descriptor, const void *bytes, size_t count) {
   ssize_t answer = crl_send_now(descriptor, bytes, count > INT32_MAX ? INT32_MAX : count, NULL, 0);

@@ -34,6 +34,7 @@ package enum SystemCall: String, Sendable, CaseIterable {
   case receiveMessage = "recvmsg"
   case streamRead = "recv"
   case streamWrite = "send"
+  case streamPeek = "recv (MSG_PEEK)"
   case fileRead = "read (stream)"
   case fileWrite = "write (stream)"
   case fileReady = "poll"

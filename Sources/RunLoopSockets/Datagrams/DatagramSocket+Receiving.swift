@@ -20,6 +20,8 @@ extension DatagramSocket {
     if state.isOpen, !events.isEmpty || !kept.isEmpty {
       if state.room != .notAwaited, !events.isEmpty, events != .readable { tellRoom(&called) }
       if state.receives, events != .writable { receive(&called) } else { updateInterest() }
+      // With the last of them an error would go that is yet to be received.
+      if events.contains(.error), state.isOpen { descriptor?.dropNotes() }
     }
     responder = outer
     guard state.isOver, case .closing(let error) = state.phase else { return lock.unlock() }

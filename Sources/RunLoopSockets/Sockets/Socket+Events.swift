@@ -15,6 +15,7 @@ extension Socket {
     let outer = responder
     responder = thread
     respond(events)
+    if state.hasOutputFailed { tellFailure() }
     responder = outer
     guard state.isOver, case .closing(let error) = state.phase else { return lock.unlock() }
     let body = body
@@ -30,12 +31,14 @@ extension Socket {
   /// Under the lock, which is not held during call-outs.
   private func respond(_ events: RunLoop.DescriptorSource.Events) {
     guard !events.isEmpty else { return }
-    if state.isOpen { return transfer(events) }
     switch state.phase {
+    case .open: transfer(events)
     case .connecting: finishConnecting()
     case .securing: shakeHands()
-    case .open, .closing, .closed: break
+    case .closing, .closed: break
     }
+    // With the last of them an error would go that is yet to be taken.
+    if events.contains(.error), !state.isOver { descriptor?.dropNotes() }
   }
 
   private func transfer(_ events: RunLoop.DescriptorSource.Events) {
@@ -43,29 +46,36 @@ extension Socket {
     if events.contains(.writable) || hasTrouble, hasUnsent { flush() }
     if events.contains(.readable) || hasTrouble, state.receives {
       receive()
-    } else if events.contains(.readable) {
-      // Found before it was paused, or in a run within the handler.
-      updateInterest()
-    } else if hasTrouble, state.isOpen, !hasUnsent {
+    } else if hasTrouble, state.hasEnded, state.isOpen, !hasUnsent {
       // Nothing is to be read, and nothing can be written any more.
-      failOrEnd()
+      failOrEnd(isHungUp: events.contains(.hangUp))
+    } else if events.contains(.readable) || hasTrouble {
+      // Found before it was paused, or in a run within the handler.
+      if hasTrouble { closeIfNothingIsLeft() }
+      updateInterest()
     }
     if tls != nil { attendToSession() }
   }
 
   private func finishConnecting() {
     guard let descriptor else { return }
+    var lost: SocketError?
     do throws(SystemError) {
       try descriptor.takeError(of: .connect)
     } catch {
-      return close(failure(error))
+      guard (try? descriptor.hasBytes()) == true else { return close(failure(error)) }
+      // The connection was made, and the peer has sent something and reset it before anybody looked.
+      lost = failure(SystemError(call: SystemCall.streamRead.rawValue, number: error.number))
     }
+    if descriptor.isConnectedToItself(errorAddress) { return close(failure(descriptor.refuseItself())) }
     if let tls {
       begin(tls)
+      if let lost { failOutput(lost) }
       startTimer()?.invalidate()
       return shakeHands()
     }
     state.connected()
+    if let lost { failOutput(lost) }
     startTimer()?.invalidate()
     tell(.connected)
     guard state.phase == .open else { return }
@@ -73,11 +83,12 @@ extension Socket {
     updateInterest()
   }
 
-  private func failOrEnd() {
+  private func failOrEnd(isHungUp: Bool) {
     guard let descriptor else { return }
     do throws(SystemError) {
       try descriptor.takeError(of: .streamRead)
-      close(nil)
+      // The kernel's notes of packets were all that there was: the other direction goes on.
+      if isHungUp { close(nil) }
     } catch {
       close(failure(error))
     }

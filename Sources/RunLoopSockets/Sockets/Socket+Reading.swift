@@ -28,8 +28,9 @@ extension Socket {
 
   /// Stops receiving, so that the peer has to wait when the system's buffers are full.
   ///
-  /// An error is reported when receiving is resumed, or by a write. Bytes that are being received now are still
-  /// reported. Can be called from any thread. Calling it again has no effect.
+  /// An error waits behind the bytes that have arrived: it is reported when receiving is resumed and they were
+  /// delivered, or at once if there are none; a write that finds it throws it. Bytes that are being received now are
+  /// still reported. Can be called from any thread. Calling it again has no effect.
   public func pauseReading() { setPaused(true) }
 
   /// Receives again.
@@ -42,6 +43,10 @@ extension Socket {
     lock.lock()
     state.isPaused = isPaused
     updateInterest()
+    if state.hasOutputFailed {
+      closeIfNothingIsLeft()
+      postFailure()
+    }
     lock.unlock()
   }
 
@@ -96,10 +101,11 @@ extension Socket {
     do throws(SystemError) {
       guard let count = try descriptor.receive(bytes) else { return nil }
       noteActivity()
-      if count == 0, state.ended() { close(nil) }
+      guard count > 0 else { return inputEnded() }
+      state.received()
       return count
     } catch {
-      close(failure(error))
+      close(firstError(failure(error)))
       return nil
     }
   }

@@ -23,6 +23,7 @@ extension Socket: RegisteredItem {
   func hasEntered() {
     if registrations.timer == nil { startTimer() }
     if case .closing = state.phase { postEnd() }
+    postFailure()
     if tls != nil {
       // A loop that has ended looks for nothing.
       hasPostedSession = false
@@ -129,6 +130,9 @@ extension Socket {
     let due = lastActivity + Int64(saturating: limit)
     if due > RunLoop.current.clockNow {
       timer.deadline = due.instant
+    } else if state.phase == .open, state.receives, (try? descriptor?.hasBytes()) ?? nil != nil {
+      // The loop was busy while something has arrived, which is received first.
+      timer.deadline = RunLoop.current.instant(after: limit)
     } else {
       close(state.phase == .securing ? handshakeTimedOut(limit) : .timedOut(after: limit, address: errorAddress))
     }

@@ -47,7 +47,8 @@ extension Socket {
         switch state.phase {
         case .closed: .failure(SocketError.invalid)
         case .closing(let error): .failure(error ?? .closedForWriting)
-        case .connecting, .securing, .open: state.owesRoom ? nil : .success(())
+        case .connecting, .securing, .open:
+          state.outputFailure.map { .failure($0) } ?? (state.owesRoom ? nil : .success(()))
         }
       }, changed: {})
   }

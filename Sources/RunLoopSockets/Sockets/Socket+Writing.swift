@@ -11,10 +11,10 @@ extension Socket {
   /// together.
   ///
   /// - Returns: Whether to go on. False if ``Options/highWater`` is reached, and ``Event/writable`` will report when
-  ///   there is room; or if an error has happened, which ``Event/closed(_:)`` will report.
+  ///   there is room; or if an error has happened, which ``Event/closed(_:)`` will report behind what was received.
   /// - Throws: ``SocketError/bufferFull(limit:)`` if `highWater` was reached before, so that the queued bytes stay
-  ///   below `highWater` and one more write; ``SocketError/closedForWriting``, ``SocketError/invalid``. Then no bytes
-  ///   are taken.
+  ///   below `highWater` and one more write; ``SocketError/closedForWriting``, ``SocketError/invalid``; the error of an
+  ///   earlier write, after which nothing can be written. Then no bytes are taken.
   @discardableResult
   public func write(_ bytes: UnsafeRawBufferPointer) throws(SocketError) -> Bool {
     guard !lock.isParents else { throw .invalid }
@@ -24,7 +24,12 @@ extension Socket {
       guard case .closing = state.phase else { throw .invalid }
       return false
     }
-    guard state.writing == .open else { throw .closedForWriting }
+    guard state.writing == .open else {
+      guard let failure = state.outputFailure else { throw .closedForWriting }
+      state.oweRoom()
+      postFailure()
+      throw failure
+    }
     guard queue.count < max(1, options.highWater) else {
       state.oweRoom()
       throw .bufferFull(limit: options.highWater)
@@ -33,6 +38,11 @@ extension Socket {
     if state.isOpen, !hasUnsent {
       let sent = send(bytes)
       guard !state.isOver else { return false }
+      guard !state.hasOutputFailed else {
+        state.oweRoom()
+        postFailure()
+        return false
+      }
       rest = UnsafeRawBufferPointer(rebasing: bytes[sent...])
     }
     guard !rest.isEmpty || tls?.hasOutput == true else { return true }
@@ -102,7 +112,8 @@ extension Socket {
         tls?.endedReading()
         updateInterest()
       } catch {
-        close(failure(error))
+        // Of a connection that is lost, what has arrived and the error are received as they are.
+        if error.number != ENOTCONN { close(failure(error)) }
       }
     }
   }
@@ -118,7 +129,7 @@ extension Socket {
       if state.writingEnded() { close(nil) }
       updateInterest()
     } catch {
-      close(failure(error))
+      failShutDown(error)
     }
   }
 
@@ -128,7 +139,7 @@ extension Socket {
   func flush() {
     if queue.count == 0 { sendOutput() }
     let sent = queue.withBytes { send($0) }
-    guard !state.isOver else { return }
+    guard !state.isOver, !state.hasOutputFailed else { return }
     queue.removeFirst(sent)
     endWritingIfDue()
     updateInterest()
@@ -153,7 +164,7 @@ extension Socket {
       noteActivity()
       return count
     } catch {
-      close(failure(error))
+      failOutput(failure(error))
       return 0
     }
   }

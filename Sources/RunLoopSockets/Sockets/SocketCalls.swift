@@ -74,6 +74,38 @@ extension OwnedDescriptor {
     }
   }
 
+  /// Whether bytes wait to be received; nil: there are none now; false: the end.
+  func hasBytes() throws(SystemError) -> Bool? {
+    do {
+      return try SystemCall.streamPeek.makeUninterrupted { crl_socket_peek(number) } > 0
+    } catch {
+      guard error.number == EAGAIN else { throw error }
+      return nil
+    }
+  }
+
+  /// How many of the kernel's notes of packets that were sent are dropped at a time.
+  private static let mostNotes: Int32 = 1024
+
+  /// Drops what the kernel notes of packets that were sent, if an option asks for that: nobody reads it here, and it
+  /// would be reported in each pass.
+  func dropNotes() { _ = crl_socket_drop_notes(number, Self.mostNotes) }
+
+  /// Whether a connection that was made to a port of this machine leads from it to itself.
+  ///
+  /// The system takes the port to connect to for this end's if nobody listens there, and then meets itself.
+  func isConnectedToItself(_ address: SocketAddress?) -> Bool {
+    guard let port = address?.port, let own = (try? ownAddress()) ?? nil, own.port == port else { return false }
+    // A connection to the address of all interfaces is one to this machine.
+    return (try? peerAddress()) == own
+  }
+
+  /// Nobody listens where a socket has connected to itself: it gives up the port at once, and says so.
+  func refuseItself() -> SystemError {
+    _ = crl_socket_reset_when_closed(number)
+    return SystemError(call: SystemCall.connect.rawValue, number: ECONNREFUSED)
+  }
+
   func shutDown(_ how: Int32) throws(SystemError) {
     _ = try SystemCall.shutDown.make { crl_socket_shut_down(number, how) }
   }

@@ -39,6 +39,13 @@ struct SocketState: Hashable {
   private(set) var isOpen = false
   private(set) var isOver = false
   private(set) var writing = Writing.open
+  /// Why the writing side has ended before it was shut down.
+  ///
+  /// What was received before that is still delivered.
+  private(set) var outputFailure: SocketError?
+  private(set) var hasOutputFailed = false
+  /// Whoever waits to write is yet to learn that nothing can be written.
+  private var owesFailure = false
   /// The peer writes no more.
   private(set) var hasEnded = false
   /// The system is not connecting: it has to be asked again.
@@ -117,6 +124,32 @@ struct SocketState: Hashable {
   mutating func close(_ error: SocketError?) -> Bool {
     guard !isOver else { return false }
     phase = .closing(error)
+    return true
+  }
+
+  /// Nothing can be written any more, for the first reason that there is; true if this is it.
+  ///
+  /// The socket is over when what was received has been delivered.
+  mutating func failOutput(_ error: SocketError) -> Bool {
+    guard !isOver, !hasOutputFailed else { return false }
+    outputFailure = error
+    hasOutputFailed = true
+    owesFailure = true
+    writing = .ended
+    isClogged = false
+    return true
+  }
+
+  /// Bytes have arrived: a writer that has stopped reading, to wait for room, is notified once more.
+  mutating func received() { if hasOutputFailed { owesFailure = true } }
+
+  /// Whether a writer has to be notified that nothing can be written.
+  var owesWriter: Bool { owesFailure && isOpen }
+
+  /// Takes the debt of notifying writers; true if one was told to wait for room.
+  mutating func takeFailure() -> Bool {
+    guard owesFailure, owesRoom else { return false }
+    (owesFailure, owesRoom) = (false, false)
     return true
   }
 

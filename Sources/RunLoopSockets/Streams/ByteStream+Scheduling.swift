@@ -87,7 +87,7 @@ extension ByteStream {
   private var interest: RunLoop.DescriptorSource.Events? {
     switch state {
     case .opening: core.openingInterest
-    case .open: isTold && !hasUnsent ? nil : direction
+    case .open: isTold && !hasUnsent ? nil : isClogged ? .writable : direction
     case .notOpen, .atEnd, .failed, .closed: nil
     }
   }
@@ -170,6 +170,7 @@ extension ByteStream {
       }
       // A handler that has done it costs no system call.
       updateInterest()
+      if events.contains(.error), let channel, channel.kind == .socket { channel.descriptor.dropNotes() }
     case .notOpen, .atEnd, .failed, .closed: break
     }
     lock.unlock()

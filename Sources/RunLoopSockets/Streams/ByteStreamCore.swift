@@ -25,6 +25,10 @@ final class ByteStreamCore: @unchecked Sendable {
   private(set) var openSides: Int
   /// What encrypts and decrypts, if the connection is or will be secured; the channel is a socket then.
   let tls: TLSSession?
+  /// Why nothing can be written any more.
+  ///
+  /// What was received before that is still read.
+  private(set) var outputFailure: SystemError?
   /// Whether its handshake has begun.
   var hasBegun = false
   /// Ends what goes on after a stream was closed, if that takes too long.
@@ -42,6 +46,18 @@ final class ByteStreamCore: @unchecked Sendable {
 
   /// An error of a system call, with the peer's address.
   func failure(_ error: SystemError) -> SocketError { .system(error, address: address) }
+
+  /// Notes that nothing can be written any more, and returns the first error: a reset is reported once, by whichever
+  /// call comes first.
+  ///
+  /// Under the lock.
+  @discardableResult
+  func failOutput(_ error: SystemError) -> SystemError {
+    let first = outputFailure ?? error
+    outputFailure = first
+    tls?.dropOutput()
+    return first
+  }
 
   /// The channel, if there is one; begins to connect if need be.
   func open() throws(SystemError) -> (channel: ByteChannel, isConnected: Bool) {
@@ -77,13 +93,19 @@ final class ByteStreamCore: @unchecked Sendable {
     defer { lock.unlock() }
     switch link {
     case .connecting(let channel):
+      let descriptor = channel.descriptor
       do throws(SystemError) {
-        try channel.descriptor.takeError(of: .connect)
-        link = .connected(channel)
+        try descriptor.takeError(of: .connect)
+        if descriptor.isConnectedToItself(address) { throw descriptor.refuseItself() }
       } catch {
-        link = .failed(error)
-        throw error
+        guard (try? descriptor.hasBytes()) == true else {
+          link = .failed(error)
+          throw error
+        }
+        // The connection was made, and the peer has sent something and reset it before anybody looked.
+        failOutput(SystemError(call: SystemCall.streamRead.rawValue, number: error.number))
       }
+      link = .connected(channel)
     case .failed(let error): throw error
     case .address, .connected, .closed: break
     }

@@ -64,6 +64,9 @@ extension ByteStream {
   /// Whether the stream has to wait for room for what is encrypted.
   var hasUnsent: Bool { direction == .writable && core.tls != nil && core.hasUnsent }
 
+  /// Whether nothing is received until there is room for what is encrypted.
+  var isClogged: Bool { direction == .readable && core.tls != nil && core.isClogged }
+
   /// Looks on a loop at a handshake that has begun, as nothing more may come for this stream to find.
   func postHandshake() {
     guard state == .opening, core.isShakingHands else { return }

@@ -12,9 +12,10 @@ extension ByteStreamCore {
     guard let tls else {
       do throws(SystemError) {
         guard let count = try channel.receive(bytes) else { return .nothing }
+        if count == 0, let lost = lock.withLock({ outputFailure }), lost.endsConnection { throw lost }
         return count == 0 ? .end : .some(count)
       } catch {
-        throw failure(error)
+        throw failure(lock.withLock { outputFailure } ?? error)
       }
     }
     lock.lock()
@@ -28,24 +29,23 @@ extension ByteStreamCore {
   func send(
     _ bytes: UnsafeRawBufferPointer, to channel: ByteChannel
   ) throws(SocketError) -> ByteStream.Transfer {
-    do throws(SystemError) {
-      guard let tls else {
+    guard let tls else {
+      do throws(SystemError) {
         let count = try channel.send(bytes)
         return count == 0 ? .nothing : .some(count)
+      } catch {
+        throw failure(lock.withLock { failOutput(error) })
       }
-      lock.lock()
-      defer { lock.unlock() }
-      try flush(channel.descriptor, tls)
-      guard !tls.hasOutput else { return .nothing }
-      let count = tls.write(bytes)
-      try flush(channel.descriptor, tls)
-      guard count == 0 else { return .some(count) }
-    } catch {
-      throw failure(error)
     }
     lock.lock()
     defer { lock.unlock() }
-    if let tls { try check(channel.descriptor, tls) }
+    flush(channel.descriptor, tls)
+    guard !tls.hasOutput else { return .nothing }
+    let count = outputFailure == nil ? tls.write(bytes) : 0
+    flush(channel.descriptor, tls)
+    if let outputFailure { throw failure(outputFailure) }
+    guard count == 0 else { return .some(count) }
+    try check(channel.descriptor, tls)
     return .nothing
   }
 
@@ -56,9 +56,11 @@ extension ByteStreamCore {
     defer { lock.unlock() }
     if direction == .writable {
       // What fails is reported by the next write.
-      try? flush(descriptor, tls)
+      flush(descriptor, tls)
       return !tls.hasOutput || tls.state.hasFailed
     }
+    // What clogs the connection goes first: until then nothing is received.
+    if isClogged(tls) { flush(descriptor, tls) }
     do throws(SocketError) {
       if !tls.isReady { try pump(descriptor, tls) }
     } catch {
@@ -84,11 +86,7 @@ extension ByteStreamCore {
       tls.start()
     }
     if tls.state.isHandshaking {
-      do throws(SystemError) {
-        try flush(descriptor, tls)
-      } catch {
-        throw failure(error)
-      }
+      flush(descriptor, tls)
       try pump(descriptor, tls)
     }
     if !tls.state.hasShakenHands { try check(descriptor, tls) }
@@ -118,6 +116,11 @@ extension ByteStreamCore {
   /// Whether encrypted bytes wait for room.
   var hasUnsent: Bool { lock.withLock { tls?.hasOutput == true } }
 
+  /// Whether so many encrypted bytes wait to be sent that none are received.
+  var isClogged: Bool { lock.withLock { tls.map { isClogged($0) } ?? false } }
+
+  private func isClogged(_ tls: TLSSession) -> Bool { tls.outputCount >= TLSSession.outputLimit }
+
   /// Whether there is something to read that the loop does not find.
   var isReadable: Bool { lock.withLock { tls?.isReady ?? false } }
 
@@ -125,7 +128,7 @@ extension ByteStreamCore {
 
   /// Receives once and decrypts.
   private func pump(_ descriptor: OwnedDescriptor, _ tls: TLSSession) throws(SocketError) {
-    guard tls.state.isHandshaking || tls.state.reads, tls.outputCount < TLSSession.outputLimit else { return }
+    guard tls.state.isHandshaking || tls.state.reads, !isClogged(tls) else { return }
     let buffer = ReceiveBuffers.single.take()
     defer { ReceiveBuffers.single.giveBack(buffer) }
     do throws(SystemError) {
@@ -137,26 +140,34 @@ extension ByteStreamCore {
         _ = tls.receive(UnsafeRawBufferPointer(rebasing: buffer[..<count]), into: room)
       }
       // An answer, or the alert by which the peer learns what is wrong.
-      try flush(descriptor, tls)
+      flush(descriptor, tls)
     } catch {
       // What has been decrypted, or has failed, comes first.
-      if !tls.isReady { throw failure(error) }
+      if !tls.isReady { throw failure(outputFailure ?? error) }
     }
   }
 
-  private func flush(_ descriptor: OwnedDescriptor, _ tls: TLSSession) throws(SystemError) {
-    while tls.hasOutput {
-      let (sent, isAll) = try tls.withOutput { bytes throws(SystemError) in
-        let sent = try descriptor.send(bytes)
-        return (sent, sent == bytes.count)
+  /// Sends what is encrypted, as far as there is room; what cannot be sent any more is dropped.
+  private func flush(_ descriptor: OwnedDescriptor, _ tls: TLSSession) {
+    if outputFailure != nil { tls.dropOutput() }
+    do throws(SystemError) {
+      while tls.hasOutput {
+        let (sent, isAll) = try tls.withOutput { bytes throws(SystemError) in
+          let sent = try descriptor.send(bytes)
+          return (sent, sent == bytes.count)
+        }
+        tls.sent(sent)
+        guard isAll else { return }
       }
-      tls.sent(sent)
-      guard isAll else { return }
+    } catch {
+      failOutput(error)
     }
   }
 
   private func check(_ descriptor: OwnedDescriptor, _ tls: TLSSession) throws(SocketError) {
     guard let cause = tls.state.failure else { return }
+    // That nothing more came is no reason, if the connection was lost.
+    if let outputFailure, cause == .truncated || cause == .closedDuringHandshake { throw failure(outputFailure) }
     throw .tls(TLSError(cause, peer: tls.peer(of: descriptor, at: address)))
   }
 
@@ -167,7 +178,7 @@ extension ByteStreamCore {
     guard let tls else { return true }
     tls.endWriting()
     // A connection that is lost keeps nothing waiting.
-    do throws(SystemError) { try flush(descriptor, tls) } catch { return true }
+    flush(descriptor, tls)
     return !tls.hasOutput
   }
 

@@ -133,7 +133,7 @@ extension Socket {
       guard let count = try descriptor.receive(buffer) else { return updateInterest() }
       feed(UnsafeRawBufferPointer(rebasing: buffer[..<count]), UnsafeMutableRawBufferPointer(start: nil, count: 0), tls)
     } catch {
-      return close(failure(error))
+      return close(firstError(failure(error)))
     }
     sendOutput()
     guard state.phase == .securing else { return }
@@ -152,7 +152,7 @@ extension Socket {
 
   /// Gives the session what was received; no bytes are the end.
   @discardableResult
-  private func feed(
+  func feed(
     _ bytes: UnsafeRawBufferPointer, _ room: UnsafeMutableRawBufferPointer, _ tls: TLSSession
   ) -> Int {
     guard bytes.isEmpty else { return tls.receive(bytes, into: room) }
@@ -174,14 +174,17 @@ extension Socket {
         // A peer may make this end answer.
         sendOutput(of: tls)
         if tls.hasOutput { updateInterest() }
-        if plain > 0 { return plain }
+        if plain > 0 {
+          state.received()
+          return plain
+        }
       } catch {
-        close(failure(error))
+        close(firstError(failure(error)))
         return nil
       }
     }
     if tls.state.hasEnded {
-      if state.ended() { close(nil) }
+      if state.ended() { close(state.outputFailure) }
       return 0
     }
     closeIfFailed()
@@ -211,6 +214,7 @@ extension Socket {
 
   private func sendAll(of tls: TLSSession) {
     guard let descriptor, !state.isOver else { return }
+    guard !state.hasOutputFailed else { return tls.dropOutput() }
     do throws(SystemError) {
       while tls.hasOutput {
         let (sent, isAll) = try tls.withOutput { bytes throws(SystemError) in
@@ -223,7 +227,7 @@ extension Socket {
       }
       state.isClogged = tls.outputCount >= TLSSession.outputLimit
     } catch {
-      close(failure(error))
+      failOutput(failure(error))
     }
   }
 
@@ -231,9 +235,9 @@ extension Socket {
   func sendSecured(_ bytes: UnsafeRawBufferPointer, _ tls: TLSSession) -> Int {
     var taken = 0
     sendOutput(of: tls)
-    while !state.isOver, !tls.hasOutput, taken < bytes.count {
+    while !state.isOver, !state.hasOutputFailed, !tls.hasOutput, taken < bytes.count {
       taken += tls.write(UnsafeRawBufferPointer(rebasing: bytes[taken...]))
-      guard !closeIfFailed() else { break }
+      guard !failIfFailed() else { break }
       sendOutput(of: tls)
     }
     return taken
@@ -244,22 +248,28 @@ extension Socket {
     guard let tls else { return true }
     tls.endWriting()
     sendOutput()
-    closeIfFailed()
-    return !state.isOver && !tls.hasOutput
+    failIfFailed()
+    return !state.isOver && !state.hasOutputFailed && !tls.hasOutput
   }
 
-  /// Closes the socket if the session has failed; true if it has.
+  /// Closes the socket if the session has failed, behind what has been decrypted before that; true if it has failed.
   @discardableResult
-  @inline(__always)
-  private func closeIfFailed() -> Bool {
-    guard let tls, tls.state.hasFailed else { return false }
-    closeFailed(tls)
+  private func failIfFailed() -> Bool {
+    guard let tls, let cause = tls.state.failure else { return false }
+    if tls.plain.count == 0 { closeFailed(tls) } else { failOutput(.tls(TLSError(cause, peer: peer))) }
     return true
   }
 
+  /// Closes the socket if the session has failed.
+  @inline(__always)
+  func closeIfFailed() { if let tls, tls.state.hasFailed { closeFailed(tls) } }
+
   private func closeFailed(_ tls: TLSSession) {
     guard !state.isOver, let descriptor, let cause = tls.state.failure else { return }
-    close(.tls(TLSError(cause, peer: peer)))
+    // What the peer has said is the reason; that nothing more came of it is none, if the connection was lost.
+    let isEnd = cause == .truncated || cause == .closedDuringHandshake
+    let error = SocketError.tls(TLSError(cause, peer: peer))
+    close(isEnd ? firstError(error) : error)
     // The alert by which the peer learns why.
     sendLast()
     try? descriptor.shutDown(Int32(SHUT_WR))

@@ -199,6 +199,9 @@ final class TLSSession {
     countOutput()
   }
 
+  /// Drops what cannot be sent any more.
+  func dropOutput() { if hasOutput { sent(outputCount) } }
+
   // MARK: - What it is
 
   /// The peer, for a person, with its name and its address, which the system forgets of a connection that was reset.

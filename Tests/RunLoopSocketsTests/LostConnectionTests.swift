@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopSystem
+import Glibc
+import RunLoopCore
+import Testing
+import TestSupport
+
+@testable import RunLoopSockets
+
+@Suite("Connections that are lost", .timeLimit(.minutes(20)))
+struct LostConnectionTests {
+  @Test("every byte that the kernel has is delivered before the error, whatever has failed", arguments: Loss.all)
+  func delivery(loss: Loss) async throws {
+    let (near, far) = try connectedPair()
+    let contexts = loss.isSecured ? try (client: TLSContext.client(), server: TLSContext.server()) : nil
+    let sent = (0..<150_000).map { UInt8(truncatingIfNeeded: $0 / 100) }
+    let outcome = await onOtherLoop { loop, log in
+      let session = try contexts.map {
+        loss.isServer ? try TLSSession($0.client, serverName: "localhost") : try TLSSession($0.server)
+      }
+      let peer = Peer(far, session)
+      let reader = try Reader(
+        loss, near, contexts.map { loss.isServer ? $0.server : $0.client }, reacts: loss.moment == .idle, on: loop)
+      peer.shakeHands(with: reader, on: loop)
+      if loss.moment == .idle {
+        reader.start()
+        let thread = startThread { peer.finish(sent, loss.end) }
+        loop.runUntilStopped()
+        thread.result()
+      } else {
+        peer.finish(sent, loss.end)
+        awaitEnd(of: near, loss.end)
+        switch loss.failure {
+        case .write, .record:
+          // What a peer that has ended answers is a reset.
+          while reader.write() { if loss.end == .fin { awaitEnd(of: near, .rst) } }
+        case .shutDown: reader.shutDown()
+        case .ticket: break
+        }
+        reader.start()
+        loop.runUntilStopped()
+      }
+      #expect(reader.received == sent, "\(reader.received.count) bytes")
+      log.write(reader.outcome)
+      reader.release()
+      peer.release()
+    }
+    // The peer has said that it writes no more, or it has not.
+    #expect(outcome == (loss.end == .fin ? "ended" : "lost"))
+  }
+
+  @Test("an answer that came with a reset before the loop had looked is delivered", arguments: [false, true])
+  func beforeConnected(isStream: Bool) async throws {
+    let log = await onOtherLoop { loop, log in
+      let listener = try ListeningSocket(at: .loopback(port: 0))
+      let got = Box("")
+      let descriptor: Int32
+      if isStream {
+        let (input, output) = ByteStream.pair(connectingTo: listener.address)
+        input.handler = { _, event in
+          switch event {
+          case .openCompleted: log.write("connected")
+          case .hasBytesAvailable:
+            var bytes = [UInt8](repeating: 0, count: 100)
+            let count = bytes.withUnsafeMutableBytes { (try? input.read(into: $0)) ?? 0 }
+            got.update { $0 += String(decoding: bytes[..<count], as: UTF8.self) }
+          case .canAcceptBytes: break
+          case .endEncountered, .errorOccurred:
+            if case .errorOccurred(.system(let error, _)) = event { log.write("\(error.number)") }
+            loop.stop()
+          }
+        }
+        for stream in [input, output] as [ByteStream] {
+          try stream.schedule(in: loop, forMode: .default)
+          stream.open()
+        }
+        descriptor = try #require(input.channel?.descriptor.number)
+      } else {
+        let socket = try loop.connect(listener.address) { _, event in
+          if case .received(let bytes) = event { return got.update { $0 += text(bytes) } }
+          log.write(event.word)
+          if case .closed = event { loop.stop() }
+        }
+        descriptor = try #require(socket.withDescriptor { $0 })
+      }
+      let peer = Peer(try acceptedEnd(of: listener), nil)
+      peer.finish(Array("go away".utf8), .rst)
+      awaitEnd(of: descriptor, .rst)
+      loop.runUntilStopped()
+      log.write(got.value)
+      peer.release()
+    }
+    #expect(log.hasPrefix("connected "))
+    #expect(log.contains("\(ECONNRESET)") && log.hasSuffix("go away"), "\(log)")
+  }
+
+  @Test(
+    "an alert of the peer is what a handshake fails with, whatever becomes of the connection",
+    .enabled(if: TLSFiles.isAvailable), arguments: Loss.End.allCases, [false, true])
+  func handshake(end: Loss.End, isBusy: Bool) async throws {
+    let context = try TLSContext.client()
+    let log = await onOtherLoop { loop, log in
+      let listener = try ListeningSocket(at: .loopback(port: 0))
+      let socket = try Socket(connectingTo: listener.address, tls: context, serverName: "localhost") { _, event in
+        log.write(event.cause)
+        if case .closed = event { loop.stop() }
+      }
+      try loop.add(socket, forMode: .default)
+      let descriptor = try #require(socket.withDescriptor { $0 })
+      let peer = Peer(try acceptedEnd(of: listener), nil)
+      // Its first message is read before the answer, or has not been sent by then.
+      if !isBusy { while !peer.receive() { loop.run(mode: .default, for: .zero) } }
+      // A fatal alert: handshake failure.
+      peer.finish([21, 3, 3, 0, 2, 2, 40], end)
+      awaitEnd(of: descriptor, end)
+      loop.runUntilStopped()
+      peer.release()
+    }
+    #expect(log == "alert40")
+  }
+
+  @Test(
+    "a server's alert about the certificate is delivered to a client that writes", .enabled(if: TLSFiles.isAvailable),
+    arguments: [false, true])
+  func rejectedCertificate(isBusy: Bool) async throws {
+    let contexts = try (
+      client: TLSContext.client(),
+      server: TLSContext.server {
+        $0.clientVerification = .required
+        $0.clientRoots = [.file(TLSFiles.path("ca.pem"))]
+      }
+    )
+    let (near, far) = try connectedPair()
+    let log = await onOtherLoop { loop, log in
+      let peer = Peer(far, try TLSSession(contexts.server))
+      var options = Socket.Options()
+      options.tls = contexts.client
+      options.serverName = "localhost"
+      let socket = try Socket(takingOver: near, options: options) { socket, event in
+        log.write(event.cause)
+        switch event {
+        case .connected: if !isBusy { _ = try? socket.write([UInt8](repeating: 1, count: 1_000_000)) }
+        case .closed: loop.stop()
+        default: break
+        }
+      }
+      try loop.add(socket, forMode: .default)
+      while peer.isShakingHands {
+        loop.run(mode: .default, for: .zero)
+        peer.receive()
+        // The alert goes with the reset.
+        if peer.isShakingHands { peer.flush() }
+      }
+      peer.finish([], .rst)
+      awaitEnd(of: near, .rst)
+      if isBusy { _ = try? socket.write([UInt8](repeating: 1, count: 100_000)) }
+      loop.runUntilStopped()
+      peer.release()
+    }
+    // The writer is told that there will be no room.
+    #expect(log == (isBusy ? "connected writable alert116" : "connected alert116"))
+  }
+
+  @Test("a writer that has stopped reading, to wait for room, learns that there will be none")
+  func pausedWriter() async throws {
+    let (near, far) = try connectedPair()
+    let log = await onOtherLoop { loop, log in
+      let got = Box(0)
+      // It sends back what it receives, as the documentation has it.
+      let socket = try Socket(takingOver: near) { socket, event in
+        switch event {
+        case .received(let bytes):
+          got.value += bytes.byteCount
+          if (try? socket.write(bytes)) != true { socket.pauseReading() }
+        case .writable: socket.resumeReading()
+        case .ended: socket.shutDown(.write)
+        case .closed:
+          log.write(event.word)
+          loop.stop()
+        case .connected, .readable: break
+        }
+      }
+      try loop.add(socket, forMode: .default)
+      let peer = Peer(far, nil)
+      peer.finish([UInt8](repeating: 1, count: 150_000), .rst)
+      awaitEnd(of: near, .rst)
+      loop.runUntilStopped()
+      log.write("\(got.value)")
+      peer.release()
+    }
+    #expect(log == "closed(send:\(ECONNRESET)) 150000")
+  }
+
+  @Test(
+    "a paused socket is closed at once by a write that fails, unless bytes wait for its handler",
+    arguments: [false, true])
+  func paused(bytesWait: Bool) async throws {
+    let (near, far) = try connectedPair()
+    let log = await onOtherLoop { loop, log in
+      let socket = try Socket(takingOver: near) { _, event in
+        log.write(event.word)
+        if case .closed = event { loop.stop() }
+      }
+      socket.pauseReading()
+      try loop.add(socket, forMode: .default)
+      let peer = Peer(far, nil)
+      peer.finish(bytesWait ? Array("x".utf8) : [], .rst)
+      awaitEnd(of: near, .rst)
+      log.write("\((try? socket.write("y")) == false)")
+      if bytesWait {
+        log.write(socketFailure { _ = try socket.write("y") })
+        loop.run(mode: .default, for: .zero)
+        log.write("\(socket.isValid)")
+        socket.resumeReading()
+      }
+      loop.runUntilStopped()
+      peer.release()
+    }
+    let reset = "send:\(ECONNRESET)"
+    #expect(log == (bytesWait ? "true \(reset) writable true received(x) closed(\(reset))" : "true closed(\(reset))"))
+  }
+
+  @Test("a task that sends gets the error, and one that receives gets the bytes before it")
+  func tasks() async throws {
+    let (near, far) = try connectedPair()
+    let socket = try Socket(takingOver: near)
+    let thread = SocketThread()
+    try thread.loop.add(socket, forMode: .default)
+    let peer = Peer(far, nil)
+    peer.finish(Array("x".utf8), .rst)
+    awaitEnd(of: near, .rst)
+    await #expect(throws: SocketError.self) { try await socket.send(Array("y".utf8)) }
+    #expect(try await socket.receive() == Array("x".utf8))
+    await #expect(throws: SocketError.self) { try await socket.receive() }
+    while socket.isValid { await Task.yield() }
+    peer.release()
+    thread.stop()
+  }
+
+  @Test("a connection that leads to itself is refused, and its port is free at once", arguments: [false, true])
+  func itself(isSocket: Bool) async throws {
+    let (address, holder) = try refusingAddress("127.0.0.1:0")
+    let port = try #require(address.port)
+    // The system takes the port to connect to for this end's by chance; here it has no other
+    // (IP_LOCAL_PORT_RANGE, from Linux 6.3 on).
+    var options = Socket.Options()
+    options.socketOptions = [SocketOption(level: Int32(IPPROTO_IP), name: 51, value: Int32(port) << 16 | Int32(port))]
+    close(holder)
+    let given = options
+    let log = await onOtherLoop { loop, log in
+      if isSocket {
+        do {
+          try loop.connect(address, options: given) { _, event in
+            log.write(event.word)
+            loop.stop()
+          }
+        } catch SocketError.option {
+          return log.write("closed(connect:\(ECONNREFUSED))")
+        }
+        loop.runUntilStopped()
+      } else {
+        let descriptor = try OwnedDescriptor.makeStream(address)
+        try descriptor.bind(address)
+        _ = try descriptor.connect(address)
+        guard descriptor.isConnectedToItself(address) else { return }
+        let error = descriptor.refuseItself()
+        log.write("closed(\(error.call):\(error.number))")
+      }
+    }
+    #expect(log == "closed(connect:\(ECONNREFUSED))")
+    #expect(socketFailure { _ = try ListeningSocket(at: .loopback(port: port)) } == "nothing")
+  }
+
+  @Test(
+    "what the kernel notes of packets that were sent does not keep a loop awake",
+    arguments: [(0, 11, 1), (1, 37, 1 << 1 | 1 << 4 | 1 << 11)])
+  func notes(level: Int, name: Int, value: Int) async throws {
+    let option = SocketOption(
+      level: level == 0 ? Int32(IPPROTO_IP) : SOL_SOCKET, name: Int32(name), value: Int32(value))
+    let (nobody, holder) = try refusingAddress("127.0.0.1:0")
+    let log = await onOtherLoop { loop, log in
+      var options = DatagramSocket.Options()
+      options.socketOptions = [option]
+      let failed = Box(false)
+      let socket = try DatagramSocket(boundTo: .loopback(port: 0), options: options) { _, event in
+        if case .failed = event { failed.value = true }
+      }
+      try loop.add(socket, forMode: .default)
+      let descriptor = try #require(socket.withDescriptor { $0 })
+      _ = try socket.send([1], to: nobody)
+      // POLLERR: the kernel has noted what has become of it.
+      var entry = pollfd(fd: descriptor, events: 0, revents: 0)
+      #expect(poll(&entry, 1, 60_000) == 1)
+      while poll(&entry, 1, 0) == 1 { loop.run(mode: .default, for: .zero) }
+      log.write("\(failed.value) \(socket.isValid)")
+      socket.invalidate()
+    }
+    close(holder)
+    // One option asks for errors, the other for the times at which packets have left.
+    #expect(log == "\(level == 0) true")
+  }
+}
