@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
@@ -116,4 +117,15 @@ int crl_thread_get_niceness(int thread, int *niceness) {
   errno = 0;
   *niceness = getpriority(PRIO_PROCESS, (id_t)thread);
   return *niceness == -1 && errno != 0 ? -errno : 0;
+}
+
+int crl_unread_count(int descriptor) {
+  int type = 0, listens = 0, count = 0;
+  socklen_t length = sizeof type;
+  if (getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &length) == 0) {
+    length = sizeof listens;
+    getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length);
+    if (type != SOCK_STREAM || listens) return crl_unread_unknown;
+  }
+  return ioctl(descriptor, FIONREAD, &count) < 0 ? crl_unread_none : count;
 }

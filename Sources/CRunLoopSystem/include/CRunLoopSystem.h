@@ -128,6 +128,10 @@ static inline int crl_poll_now(int descriptor, short events) {
   return answer < 0 ? -errno : entry.revents;
 }
 
+// How many bytes wait to be read; or, for a descriptor of which that says nothing, one of these.
+static const int crl_unread_none = -1, crl_unread_unknown = -2;
+int crl_unread_count(int descriptor);
+
 static inline int crl_close(int descriptor) { return close(descriptor) < 0 ? -errno : 0; }
 
 // libdispatch's main queue for a run loop: the descriptor that says that it has work, and the call that does the work.

@@ -22,6 +22,7 @@ package enum Diagnostic {
   package static let portComponent = Kind()
   package static let coreFoundation = Kind()
   package static let sleepless = Kind()
+  package static let unread = Kind()
   package static let emptyRuns = Kind()
   package static let unservedItems = Kind()
   package static let transaction = Kind()

@@ -129,15 +129,27 @@ extension RunLoop {
   /// This is a function of its own, so that its reference to the source is gone when it returns: that may be the last
   /// reference, whose release may run the loop.
   private func serveNextDescriptor(_ mode: ModeState) -> Served {
+    var isSuspect = false
     let next = table.locked {
-      mode.pollSet.map(Unmanaged.passUnretained)?._withUnsafeGuaranteedRef { $0.takeNext() } ?? nil
+      mode.pollSet.map(Unmanaged.passUnretained)?._withUnsafeGuaranteedRef {
+        let next = $0.takeNext()
+        isSuspect = $0.isSuspect
+        return next
+      } ?? nil
     }
     guard let (source, events) = next else { return .nothing }
-    let isCalled = calling(
+    let isCalled =
+      isSuspect
+      ? serveSuspect(source, events, mode) { call(source, events, mode) } : call(source, events, mode)
+    return isCalled ? .source : .other
+  }
+
+  @inline(__always)
+  private func call(_ source: DescriptorSource, _ events: DescriptorSource.Events, _ mode: ModeState) -> Bool {
+    calling(
       CRL_KIND_SOURCE1, mode,
       CallNote(hook: .source1, code: source.heldCode { source.code }, item: itemAddress(source))
     ) { source.call(events) }
-    return isCalled ? .source : .other
   }
 
   /// Receives the messages that the port whose turn it is has now, up to a limit.

@@ -30,12 +30,15 @@ package protocol CarriedItem: AnyObject, Sendable {
   var keepAliveIdentity: AnyObject { get }
   /// Where the item was made, if that says more than where it was added.
   var keepAlivePlace: AddedPlace? { get }
+  /// Whether what is watched for the item is always ready, as a file is, and is not to be read.
+  var isAlwaysReady: Bool { get }
 }
 
 extension CarriedItem {
   package var keepAliveCode: UInt64 { 0 }
   package var keepAliveIdentity: AnyObject { self }
   package var keepAlivePlace: AddedPlace? { nil }
+  package var isAlwaysReady: Bool { false }
 }
 
 /// The function of a closure that is kept in a structure of its own, because generic storage would wrap it in a thunk.

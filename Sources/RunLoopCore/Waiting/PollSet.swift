@@ -65,6 +65,9 @@ final class PollSet: @unchecked Sendable {
   /// longest.
   @exclusivity(unchecked) private var isUnfair = false
   @exclusivity(unchecked) private var services: UInt64 = 0
+  @exclusivity(unchecked) private var waits: UInt64 = 0
+  /// Whether the descriptor that was taken last has been ready so often that it may be that nobody reads it.
+  @exclusivity(unchecked) private(set) var isSuspect = false
   /// Whether the first thing that the last wait found was an event, and not the loop's own counter.
   ///
   /// The kernel reports what became ready in that order, since the set had nothing ready when the wait began.
@@ -222,6 +225,7 @@ extension PollSet {
   /// remove.
   func prepareToWait(servingMainQueue: Bool) {
     servesMainQueue = servingMainQueue
+    waits &+= 1
     departuresBeforeWait = departures
     beganWithEvent = false
     if hasStrayEvents { makeAnew() }
@@ -266,7 +270,13 @@ extension PollSet {
   private func takeTurn(_ watch: Watch, _ found: Ready) -> Turn? {
     services += 1
     watch.lastService = services
+    isSuspect = watch.streak.noteService(inWait: waits)
     return watch.takeTurn(found)
+  }
+
+  /// Notes what came of a service of a descriptor that is under suspicion; true if it is to be reported now.
+  func noteSuspect(_ descriptor: Int32, wasRead: Bool) -> Bool {
+    watches.withWatch(of: descriptor) { $0.streak.noteEvidence(wasRead: wasRead) } ?? false
   }
 
   /// The place in the batch of the descriptor that was not served for the longest time.

@@ -15,6 +15,8 @@ final class Watch {
   @exclusivity(unchecked) private var turn = 0
   /// When one of its sources was last served, in the order of everything that the set has served.
   @exclusivity(unchecked) var lastService: UInt64 = 0
+  /// How often it was served in waits that followed each other, and whether anything was read then.
+  @exclusivity(unchecked) var streak = ReadyStreak()
   /// Whether it is in the kernel's set, as it is unless all its sources are paused.
   @exclusivity(unchecked) var isArmed = false
 

@@ -242,6 +242,9 @@ extension ByteStream: CustomDebugStringConvertible {
 
 // What it is for those who ask what keeps a loop.
 extension ByteStream: CarriedItem {
+  package var isAlwaysReady: Bool {
+    !lock.isParents && lock.withLock { channel.map { $0.watched !== $0.descriptor } ?? false }
+  }
   package var keepAliveKind: KeepAliveKind { .descriptor }
   package var keepAliveCode: UInt64 {
     lock.isParents ? 0 : lock.withLock { body.map { codeAddress(of: $0) } ?? 0 }

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopSystem
+import Glibc
+@testable import RunLoopCore
+import TestSupport
+import Testing
+
+/// Adds a source to the calling thread's loop, or ends the process.
+private func add(_ source: RunLoop.DescriptorSource) {
+  do { try RunLoop.current.add(source, forMode: .default) } catch { exit(9) }
+}
+
+/// Descriptors whose sources are called again and again.
+@Suite("Descriptors that nobody reads", .timeLimit(.minutes(20)))
+struct UnreadDescriptorTests {
+  @Test("one that is ready in a thousand waits and is not read is reported, once; one that is read is not")
+  func reported() async {
+    await #expect(processExitsWith: .success) {
+      onNewThread {
+        let loop = RunLoop.current
+        var (read, unread): ([Int32], [Int32]) = ([0, 0], [0, 0])
+        guard pipe(&read) == 0, pipe(&unread) == 0 else { exit(2) }
+        let bytes = [UInt8](repeating: 1, count: 4000)
+        guard write(read[1], bytes, bytes.count) == bytes.count else { exit(3) }
+        let input = read[0]
+        let calls = Box(0)
+        let reader = RunLoop.DescriptorSource(descriptor: input, events: .readable) { source, _ in
+          var byte: UInt8 = 0
+          _ = Glibc.read(input, &byte, 1)
+          calls.value += 1
+          if calls.value == 4000 { source.invalidate() }
+        }
+        add(reader)
+        loop.run(mode: .default, for: .seconds(1000))
+        while calls.value < 4000 { loop.run(mode: .default, for: .seconds(1000)) }
+        guard Diagnostic.unread.count == 0 else { exit(4) }
+
+        guard write(unread[1], bytes, 1) == 1 else { exit(5) }
+        calls.value = 0
+        let sleeper = RunLoop.DescriptorSource(descriptor: unread[0], events: .readable) { _, _ in
+          calls.value += 1
+          if Diagnostic.unread.count > 0 { loop.stop() }
+        }
+        add(sleeper)
+        loop.runUntilStopped()
+        guard Diagnostic.unread.count == 1, calls.value > ReadyStreak.suspicion else { exit(6) }
+        let before = calls.value
+        while calls.value < before + 5000 { loop.run(mode: .default, for: .zero) }
+        guard Diagnostic.unread.count == 1 else { exit(7) }
+      }
+    }
+  }
+
+  @Test("an end that is not responded to is reported, and so is a counter; a source that is paused in time is not")
+  func ends() async {
+    await #expect(processExitsWith: .success) {
+      onNewThread {
+        let loop = RunLoop.current
+        var ends: [Int32] = [0, 0]
+        guard pipe(&ends) == 0 else { exit(2) }
+        close(ends[1])
+        let counter = crl_event_create()
+        guard counter >= 0, crl_event_write(counter) >= 0 else { exit(8) }
+        for (number, descriptor) in [ends[0], counter].enumerated() {
+          let source = RunLoop.DescriptorSource(descriptor: descriptor, events: .readable) { _, _ in
+            if Diagnostic.unread.count > number { loop.stop() }
+          }
+          add(source)
+          loop.runUntilStopped()
+          source.invalidate()
+        }
+        guard Diagnostic.unread.count == 2 else { exit(3) }
+        for _ in 0..<2000 {
+          let source = RunLoop.DescriptorSource(descriptor: counter, events: .readable) { source, _ in source.pause() }
+          add(source)
+          loop.run(mode: .default, for: .zero)
+          source.invalidate()
+        }
+        guard Diagnostic.unread.count == 2 else { exit(4) }
+      }
+    }
+  }
+}
