@@ -87,7 +87,7 @@ final class MessageAccount: @unchecked Sendable {
   }
 
   /// What was counted.
-  var statistics: MessagePort.Local.Statistics { lock.isParents ? .init() : lock.withLock { counted } }
+  var statistics: MessagePort.Local.Statistics { lock.ifOwned(else: .init()) { counted } }
 
   /// Charges an amount to the account of all and, if that is done, counts one more message; false: there is no room for
   /// it.

@@ -109,7 +109,7 @@ extension MessagePort {
     /// Whether the port can still receive.
     ///
     /// Can be used from any thread.
-    public var isValid: Bool { !lock.isParents && lock.withLock { held != nil } }
+    public var isValid: Bool { lock.ifOwned(else: false) { held != nil } }
 
     /// Ends the port permanently: it releases the name and ends all connections.
     ///
@@ -141,7 +141,7 @@ extension MessagePort {
     /// How many senders are connected.
     ///
     /// Can be used from any thread.
-    public var connections: Int { lock.isParents ? 0 : lock.withLock { clients.count } }
+    public var connections: Int { lock.ifOwned(else: 0) { clients.count } }
 
     /// Ends everything, and returns who is to be notified.
     @discardableResult

@@ -89,7 +89,7 @@ extension MessagePort {
     /// Whether messages can still be sent, as far as is known.
     ///
     /// Can be used from any thread.
-    public var isValid: Bool { !lock.isParents && lock.withLock { state.end == nil } }
+    public var isValid: Bool { lock.ifOwned(else: false) { state.end == nil } }
 
     /// Ends the port permanently.
     ///
@@ -142,7 +142,7 @@ extension MessagePort {
     /// What has become of the port's messages so far.
     ///
     /// Can be used from any thread.
-    public var statistics: Statistics { lock.isParents ? Statistics() : lock.withLock { state.statistics } }
+    public var statistics: Statistics { lock.ifOwned(else: Statistics()) { state.statistics } }
   }
 }
 

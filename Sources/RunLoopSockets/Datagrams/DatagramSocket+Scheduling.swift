@@ -141,9 +141,9 @@ extension DatagramSocket {
 extension DatagramSocket: CarriedItem {
   package var keepAliveKind: KeepAliveKind { .descriptor }
   package var keepAliveCode: UInt64 {
-    lock.isParents ? 0 : lock.withLock { body.map { codeAddress(of: $0) } ?? 0 }
+    lock.ifOwned(else: 0) { body.map { codeAddress(of: $0) } ?? 0 }
   }
   package var keepAliveDetail: String {
-    lock.isParents ? "of the parent process" : lock.withLock { "descriptor \(descriptor?.number ?? -1), datagrams" }
+    lock.ifOwned(else: "of the parent process") { "descriptor \(descriptor?.number ?? -1), datagrams" }
   }
 }

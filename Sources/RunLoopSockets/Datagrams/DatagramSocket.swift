@@ -183,7 +183,7 @@ extension DatagramSocket {
   ///
   /// Can be used from any thread. A handler that is replaced while it runs is not called again after it has returned.
   public var handler: Handler? {
-    get { lock.isParents ? nil : lock.withLock { body?.handler } }
+    get { lock.ifOwned(else: nil) { body?.handler } }
     set {
       guard !lock.isParents else { return }
       lock.lock()
@@ -201,7 +201,7 @@ extension DatagramSocket {
   /// Whether the socket is neither closed nor invalidated.
   ///
   /// Can be used from any thread.
-  public var isValid: Bool { !lock.isParents && lock.withLock { !state.isOver } }
+  public var isValid: Bool { lock.ifOwned(else: false) { !state.isOver } }
 
   /// The socket's own address, with the port that the system has chosen.
   ///
@@ -243,7 +243,7 @@ extension DatagramSocket {
     return try body(descriptor.number)
   }
 
-  private var openDescriptor: OwnedDescriptor? { lock.isParents ? nil : lock.withLock { descriptor } }
+  private var openDescriptor: OwnedDescriptor? { lock.ifOwned(else: nil) { descriptor } }
 
   /// Closes the socket: it leaves all modes and its handler is not called again.
   ///

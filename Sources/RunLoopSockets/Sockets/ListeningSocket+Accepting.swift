@@ -192,7 +192,7 @@ extension ListeningSocket: RegisteredItem {
 extension ListeningSocket: CarriedItem {
   package var keepAliveKind: KeepAliveKind { .listener }
   package var keepAliveCode: UInt64 {
-    lock.isParents ? 0 : lock.withLock { body.map { codeAddress(of: $0) } ?? 0 }
+    lock.ifOwned(else: 0) { body.map { codeAddress(of: $0) } ?? 0 }
   }
   package var keepAliveDetail: String {
     "listens at \(address)"

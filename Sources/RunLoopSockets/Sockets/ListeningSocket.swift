@@ -177,7 +177,7 @@ extension ListeningSocket {
   ///
   /// Can be used from any thread.
   public var handler: Handler? {
-    get { lock.isParents ? nil : lock.withLock { body?.handler } }
+    get { lock.ifOwned(else: nil) { body?.handler } }
     set {
       guard !lock.isParents else { return }
       lock.lock()
@@ -192,7 +192,7 @@ extension ListeningSocket {
   /// Whether the socket has not been closed or invalidated.
   ///
   /// Can be used from any thread.
-  public var isValid: Bool { !lock.isParents && lock.withLock { descriptor != nil } }
+  public var isValid: Bool { lock.ifOwned(else: false) { descriptor != nil } }
 
   /// Stops accepting; new connections wait in the system.
   ///

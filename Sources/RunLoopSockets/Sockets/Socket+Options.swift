@@ -45,7 +45,7 @@ extension Socket {
     }
   }
 
-  private var openDescriptor: OwnedDescriptor? { lock.isParents ? nil : lock.withLock { descriptor } }
+  private var openDescriptor: OwnedDescriptor? { lock.ifOwned(else: nil) { descriptor } }
 
   /// Closes the socket with ``SocketError/deadlinePassed(after:address:)`` after a time from now on, whatever is
   /// received or sent meanwhile; nil means never.

@@ -216,7 +216,7 @@ extension Socket {
   ///
   /// Can be used from any thread. A handler that is replaced while it runs is not called again after it has returned.
   public var handler: Handler? {
-    get { lock.isParents ? nil : lock.withLock { body?.handler } }
+    get { lock.ifOwned(else: nil) { body?.handler } }
     set {
       guard !lock.isParents else { return }
       lock.lock()
@@ -234,17 +234,17 @@ extension Socket {
   /// Whether the socket is neither closed nor invalidated.
   ///
   /// Can be used from any thread.
-  public var isValid: Bool { !lock.isParents && lock.withLock { !state.isOver } }
+  public var isValid: Bool { lock.ifOwned(else: false) { !state.isOver } }
 
   /// Whether the connection is made and not over.
   ///
   /// Can be used from any thread.
-  public var isConnected: Bool { !lock.isParents && lock.withLock { state.phase == .open } }
+  public var isConnected: Bool { lock.ifOwned(else: false) { state.phase == .open } }
 
   /// How many bytes wait to be sent.
   ///
   /// Can be used from any thread.
-  public var queuedByteCount: Int { lock.isParents ? 0 : lock.withLock { queue.count } }
+  public var queuedByteCount: Int { lock.ifOwned(else: 0) { queue.count } }
 
   /// The socket's own address.
   ///

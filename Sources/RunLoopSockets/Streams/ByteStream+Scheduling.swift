@@ -243,11 +243,11 @@ extension ByteStream: CustomDebugStringConvertible {
 // What it is for those who ask what keeps a loop.
 extension ByteStream: CarriedItem {
   package var isAlwaysReady: Bool {
-    !lock.isParents && lock.withLock { channel.map { $0.watched !== $0.descriptor } ?? false }
+    lock.ifOwned(else: false) { channel.map { $0.watched !== $0.descriptor } ?? false }
   }
   package var keepAliveKind: KeepAliveKind { .descriptor }
   package var keepAliveCode: UInt64 {
-    lock.isParents ? 0 : lock.withLock { body.map { codeAddress(of: $0) } ?? 0 }
+    lock.ifOwned(else: 0) { body.map { codeAddress(of: $0) } ?? 0 }
   }
   package var keepAliveDetail: String {
     guard !lock.isParents else { return "of the parent process" }

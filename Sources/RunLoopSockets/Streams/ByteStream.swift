@@ -122,11 +122,11 @@ public class ByteStream: @unchecked Sendable, IdentityHashable {
 
 extension ByteStream {
   /// The state of the stream's life.
-  public var status: Status { lock.isParents ? .closed : lock.withLock { state } }
+  public var status: Status { lock.ifOwned(else: .closed) { state } }
 
   /// The closure that is called with the stream's events.
   public var handler: Handler? {
-    get { lock.isParents ? nil : lock.withLock { body?.handler } }
+    get { lock.ifOwned(else: nil) { body?.handler } }
     set {
       guard !lock.isParents else { return }
       lock.lock()

@@ -65,7 +65,7 @@ extension Socket {
   /// What the ends have agreed on; nil before the handshake is done, and without TLS.
   ///
   /// Can be used from any thread.
-  public var tlsInfo: TLSInfo? { lock.isParents ? nil : lock.withLock { tls?.info } }
+  public var tlsInfo: TLSInfo? { lock.ifOwned(else: nil) { tls?.info } }
 
   /// Makes the socket one that is yet to be secured.
   ///

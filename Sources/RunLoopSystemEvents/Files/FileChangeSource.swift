@@ -121,7 +121,7 @@ public final class FileChangeSource: @unchecked Sendable {
   /// to nothing.
   ///
   /// Can be used from any thread.
-  public var watchCount: Int { lock.isParents ? 0 : lock.withLock { watcher?.watchCount ?? 0 } }
+  public var watchCount: Int { lock.ifOwned(else: 0) { watcher?.watchCount ?? 0 } }
 
   /// Ends the source permanently: it leaves all modes of all loops and is not called again.
   ///

@@ -38,7 +38,7 @@ final class LoopRegistration: @unchecked Sendable {
   /// The first descriptor, unless the source is invalid, as a parent's is.
   ///
   /// Whoever has it keeps it open.
-  var opened: OwnedDescriptor? { lock.isParents ? nil : lock.withLock { descriptors.first } }
+  var opened: OwnedDescriptor? { lock.ifOwned(else: nil) { descriptors.first } }
 
   var isOpen: Bool { opened != nil }
 
@@ -58,7 +58,7 @@ final class LoopRegistration: @unchecked Sendable {
 
   /// The descriptor sources that are in modes now.
   fileprivate var present: [RunLoop.DescriptorSource] {
-    lock.isParents ? [] : lock.withLock { [first, second].compactMap { $0 } }
+    lock.ifOwned(else: []) { [first, second].compactMap { $0 } }
   }
 
   /// The descriptor sources to be put into a mode; none once closed.

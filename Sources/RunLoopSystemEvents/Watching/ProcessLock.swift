@@ -43,6 +43,14 @@ package struct ProcessLock: ~Copyable {
     return try body()
   }
 
+  /// What is found under the lock, unless that is the parent's: then `fallback`.
+  @inline(__always)
+  package borrowing func ifOwned<Result, Failure: Error>(
+    else fallback: @autoclosure () -> Result, _ body: () throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    isParents ? fallback() : try withLock(body)
+  }
+
   /// Orders what a thread did before it held this lock and resumed a task before what the task does next.
   @inline(__always)
   package borrowing func noteResumption() { inner.noteResumption() }
