@@ -106,7 +106,7 @@ package enum RuleID: String, CaseIterable, Sendable {
   case r41 = "R41"
   /// A stop of a mode is kept until a run of that mode answers it, whichever mode is innermost, and makes the mode.
   case r42 = "R42"
-  /// `run()` goes on after a stop.
+  /// `run()` continues after a stop.
   case r43 = "R43"
   /// Many wake-ups before the loop answers are one.
   case r44 = "R44"
@@ -238,8 +238,8 @@ package enum RuleID: String, CaseIterable, Sendable {
   /// Invalidating a timer is final, takes it out of everything, leaves its date (M27), and releases its block when no
   /// call-out runs (M22).
   case r99c = "R99c"
-  /// A timer that is removed in its own call-out stays valid, its date goes on, and it may be added again, here or
-  /// elsewhere.
+  /// A timer that is removed in its own call-out stays valid and keeps its next date, and it may be added again, here
+  /// or elsewhere.
   case r99d = "R99d"
   /// A timer that is removed or invalidated during the sleep does not fire.
   case r99e = "R99e"
