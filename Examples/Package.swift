@@ -39,6 +39,10 @@ let package = Package(
     .executableTarget(
       name: "dns-responder", dependencies: [core, sockets, systemEvents], swiftSettings: swiftSettings),
     .executableTarget(name: "file-watcher", dependencies: [core, systemEvents], swiftSettings: swiftSettings),
+    .executableTarget(
+      name: "chat-server", dependencies: [core, sockets, systemEvents, threads], swiftSettings: swiftSettings),
+    .executableTarget(
+      name: "job-runner", dependencies: [core, sockets, systemEvents, threads], swiftSettings: swiftSettings),
     .executableTarget(name: "supervisor", dependencies: [core, sockets, systemEvents], swiftSettings: swiftSettings),
     .target(
       name: "CStore", cSettings: hasSQLite ? [.define("HAS_SQLITE")] : [],

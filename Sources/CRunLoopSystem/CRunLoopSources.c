@@ -312,7 +312,8 @@ int crl_is_ready(int descriptor, int writes) {
 }
 
 int crl_has_hung_up(int descriptor) {
-  struct pollfd entry = {.fd = descriptor};
+  struct pollfd entry = {.fd = descriptor, .events = POLLIN};
   int answer = poll(&entry, 1, 0);
-  return answer < 0 ? -errno : (entry.revents & POLLHUP) != 0;
+  // What was written before the last writer left is still to be read.
+  return answer < 0 ? -errno : (entry.revents & (POLLHUP | POLLIN)) == POLLHUP;
 }

@@ -2,12 +2,19 @@
 
 #include "CRunLoopSystem.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 _Thread_local void *crl_thread_slot __attribute__((tls_model("initial-exec")));
 _Thread_local void *crl_promise_slot __attribute__((tls_model("initial-exec")));
@@ -119,13 +126,49 @@ int crl_thread_get_niceness(int thread, int *niceness) {
   return *niceness == -1 && errno != 0 ? -errno : 0;
 }
 
-int crl_unread_count(int descriptor) {
+// How many bytes wait to be read, or the value of a counter; or, where there is no such number, one of these: of the
+// first, what is still ready was not read, of the second, that is not known.
+enum { unread_none = -1, unread_unknown = -2 };
+
+static int64_t unread_number(int descriptor) {
   int type = 0, listens = 0, count = 0;
   socklen_t length = sizeof type;
   if (getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &length) == 0) {
     length = sizeof listens;
     getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length);
-    if (type != SOCK_STREAM || listens) return crl_unread_unknown;
+    // Datagrams, and connections that wait.
+    if (type != SOCK_STREAM || listens) return unread_unknown;
   }
-  return ioctl(descriptor, FIONREAD, &count) < 0 ? crl_unread_none : count;
+  if (ioctl(descriptor, FIONREAD, &count) == 0) return count;
+  char text[512];
+  snprintf(text, sizeof text, "/proc/self/fdinfo/%d", descriptor);
+  int file = open(text, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return unread_unknown;
+  ssize_t size = read(file, text, sizeof text - 1);
+  close(file);
+  text[size > 0 ? size : 0] = 0;
+  const char *counter = strstr(text, "eventfd-count:");
+  if (counter) return (int64_t)(strtoull(counter + sizeof "eventfd-count:" - 1, NULL, 16) & INT64_MAX);
+  // A timer or signals are read as a whole. Of other descriptors, such as an epoll set, that is not known.
+  return strstr(text, "ticks:") || strstr(text, "sigmask:") ? unread_none : unread_unknown;
+}
+
+void crl_read_check_begin(crl_read_check *check, int descriptor) {
+  check->unread = unread_number(descriptor);
+  // Reports what arrives from now on, once what there is was taken.
+  check->set = epoll_create1(EPOLL_CLOEXEC);
+  struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | EPOLLET};
+  if (check->set < 0 || epoll_ctl(check->set, EPOLL_CTL_ADD, descriptor, &event) < 0) check->unread = unread_unknown;
+  if (check->set >= 0) epoll_wait(check->set, &event, 1, 0);
+}
+
+int crl_read_check_end(crl_read_check *check, int descriptor) {
+  struct pollfd entry = {.fd = descriptor, .events = POLLIN};
+  struct epoll_event event;
+  int has_arrived = check->set < 0 || epoll_wait(check->set, &event, 1, 0) != 0;
+  if (check->set >= 0) close(check->set);
+  if (poll(&entry, 1, 0) <= 0 || has_arrived) return 1;
+  // An error or a hang-up that was not responded to.
+  if (!(entry.revents & POLLIN)) return 0;
+  return check->unread == unread_unknown || unread_number(descriptor) != check->unread;
 }

@@ -31,3 +31,6 @@ extension HostError: DescribedError {}
 extension DatagramError: DescribedError {}
 extension HostConnectionError: DescribedError {}
 extension SpawnError: DescribedError {}
+extension SpawnedProcess.RunError: DescribedError {}
+extension PieceTooLongError: DescribedError {}
+extension CutFrameError: DescribedError {}

@@ -81,4 +81,39 @@ struct UnreadDescriptorTests {
       }
     }
   }
+
+  @Test("one whose handler reads, and that is filled again by then, is not reported")
+  func refilled() async {
+    await #expect(processExitsWith: .success) {
+      onNewThread {
+        let loop = RunLoop.current
+        var ends: [Int32] = [0, 0]
+        let (counter, semaphore) = (crl_event_create(), eventfd(10_000, Int32(EFD_SEMAPHORE)))
+        guard pipe(&ends) == 0, counter >= 0, semaphore >= 0 else { exit(2) }
+        let (input, output) = (ends[0], ends[1])
+        guard write(output, "x", 1) == 1, crl_event_write(counter) >= 0 else { exit(3) }
+        let calls = Box(0)
+        // A byte is read and written, a counter is read and set, a semaphore is taken one by one.
+        let sources = [
+          RunLoop.DescriptorSource(descriptor: input, events: .readable) { _, _ in
+            var byte: UInt8 = 0
+            guard Glibc.read(input, &byte, 1) == 1, write(output, &byte, 1) == 1 else { exit(4) }
+          },
+          RunLoop.DescriptorSource(descriptor: counter, events: .readable) { _, _ in
+            var value: UInt64 = 0
+            guard Glibc.read(counter, &value, 8) == 8, crl_event_write(counter) >= 0 else { exit(5) }
+          },
+          RunLoop.DescriptorSource(descriptor: semaphore, events: .readable) { _, _ in
+            var value: UInt64 = 0
+            guard Glibc.read(semaphore, &value, 8) == 8 else { exit(6) }
+            calls.value += 1
+            if calls.value == 5000 { loop.stop() }
+          },
+        ]
+        for source in sources { add(source) }
+        loop.runUntilStopped()
+        guard Diagnostic.unread.count == 0 else { exit(7) }
+      }
+    }
+  }
 }

@@ -20,7 +20,7 @@ struct LocalizedErrorTests {
     SpawnError.notFound(program: "nothing"), TLSError(.noServerName),
     SocketActivationError.malformed(variable: "LISTEN_FDS", value: "many"),
     DatagramError.tooLong(byteCount: 70_000, address: nil), InstrumentsError.noDirectory,
-    HostConnectionError.cancelled(host: "nowhere"),
+    HostConnectionError.cancelled(host: "nowhere"), PieceTooLongError(limit: 3), CutFrameError(byteCount: 5),
     StreamSecurityError.unsupportedLevel("kCFStreamSocketSecurityLevelSSLv3"),
   ]
 

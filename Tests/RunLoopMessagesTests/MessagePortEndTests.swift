@@ -87,6 +87,32 @@ struct MessagePortEndTests {
     #expect(remote.statistics.undeliveredCount == 5)
   }
 
+  @Test("a reply whose sender is gone is counted as dropped, once, however it ends", arguments: [0, 100, 5 << 20])
+  func dropped(size: Int) throws {
+    let directory = try PortDirectory()
+    let mayReply = Latch()
+    let server = try PortServer(
+      directory,
+      handler: { _ in
+        mayReply.wait()
+        return MessagePort.Reply([UInt8](repeating: 1, count: size))
+      })
+    do {
+      let remote = try MessagePort.Remote(name: "a", directory: directory.place)
+      let error = portError { () throws(MessagePortError) in
+        try remote.send(id: 1, receiveTimeout: .milliseconds(1))
+      }
+      #expect(error == .receiveTimedOut)
+      remote.invalidate()
+    }
+    // The loop is in the handler: it cannot have noticed the end of the sender.
+    mayReply.open()
+    waitUntil { server.port.statistics.droppedReplyCount == 1 }
+    waitUntil { server.port.connections == 0 }
+    let counted = server.port.statistics
+    #expect(counted.receivedCount == counted.replyCount + counted.droppedReplyCount && counted.replyCount == 0)
+  }
+
   @Test("a port that is let go reports what was not confirmed")
   func letGo() throws {
     let directory = try PortDirectory()

@@ -117,7 +117,7 @@ struct RunProgramTests {
     #expect(lines == ["one", "", "two", "three"])
     let third = try SpawnedProcess("printf", ["12\\n123\\n"], options: options)
     var short: [String] = []
-    await #expect(throws: InputByteStream.LineTooLong(limit: 2)) {
+    await #expect(throws: PieceTooLongError(limit: 2)) {
       for try await line in try #require(third.standardOutput).lines(upTo: 2) { short.append(line) }
     }
     #expect(short == ["12"])

@@ -61,6 +61,93 @@ struct SocketTaskTests {
     next.stop()
   }
 
+  @Test("to wait for a socket that is in no loop is an error, as is to send before it is connected")
+  func noLoop() async throws {
+    let listener = try ListeningSocket(at: .loopback(port: 0))
+    let client = try Socket(connectingTo: listener.address)
+    let datagrams = try DatagramSocket(boundTo: .loopback(port: 0))
+    #expect(await failure { _ = try await listener.accept() } == .loop(.itemIsInNoLoop))
+    #expect(await failure { _ = try await client.receive() } == .loop(.itemIsInNoLoop))
+    #expect(await failure { try await client.send([1]) } == .loop(.itemIsInNoLoop))
+    await #expect(throws: DatagramError.loop(.itemIsInNoLoop)) { try await datagrams.receive() }
+    // Nothing was lost by that.
+    let thread = SocketThread()
+    try thread.loop.add(listener, forMode: .default)
+    try thread.loop.add(client, forMode: .default)
+    let accepted = try #require(try await listener.accept())
+    try thread.loop.add(accepted, forMode: .default)
+    try await client.send([2])
+    #expect(try await accepted.receive() == [2])
+    thread.stop()
+  }
+
+  @Test("lines end with a line feed, with or without a carriage return, and frames begin with their length")
+  func pieces() async throws {
+    let (thread, socket, peer) = try servedSocket()
+    let other = try Socket(takingOver: peer)
+    try thread.loop.add(other, forMode: .default)
+    try await socket.send("a\r\n\nb")
+    try await socket.send(line: "ü")
+    try await socket.send("last\r")
+    socket.shutDown(.write)
+    var lines: [String] = []
+    for try await line in other.lines(upTo: 5) { lines.append(line) }
+    #expect(lines == ["a", "", "bü", "last"])
+    try await other.send(frame: [1, 2, 3])
+    try await other.send(frame: [])
+    try await other.send([0, 0, 0, 2, 13])
+    other.shutDown(.write)
+    var frames = socket.frames(upTo: 3).makeAsyncIterator()
+    #expect(try await frames.next() == [1, 2, 3])
+    #expect(try await frames.next() == [])
+    await #expect(throws: CutFrameError(byteCount: 5)) { try await frames.next() }
+    thread.stop()
+  }
+
+  @Test("a line or frame that is too long is an error, wherever the chunks end")
+  func tooLong() throws {
+    let bytes = Array("abcd".utf8)
+    for cut in 0..<4 {
+      var lines = ByteCutter(limit: 3)
+      lines.feed(Array(bytes[..<cut]))
+      #expect(try lines.nextLine() == nil)
+      lines.feed(Array(bytes[cut...]))
+      #expect(throws: PieceTooLongError(limit: 3)) { try lines.nextLine() }
+    }
+    var frames = ByteCutter(limit: 255)
+    frames.feed([0, 0, 1])
+    #expect(try frames.nextFrame() == nil)
+    frames.feed([0])
+    #expect(throws: PieceTooLongError(limit: 255)) { try frames.nextFrame() }
+    frames = ByteCutter(limit: .max)
+    frames.feed([255, 255, 255, 255])
+    #expect(try frames.nextFrame() == nil)
+  }
+
+  @Test("tasks that send at once all send, and the bytes of each call stay together")
+  func senders() async throws {
+    let (thread, socket, peer) = try servedSocket()
+    let other = try Socket(takingOver: peer)
+    try thread.loop.add(other, forMode: .default)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for sender in UInt8(0)..<8 {
+        group.addTask {
+          for _ in 0..<20 { try await socket.send(frame: [UInt8](repeating: sender, count: 50_000)) }
+        }
+      }
+      var counts = [Int](repeating: 0, count: 8)
+      var frames = other.frames().makeAsyncIterator()
+      for _ in 0..<160 {
+        let frame = try #require(try await frames.next())
+        #expect(frame.count == 50_000 && Set(frame).count == 1)
+        counts[Int(frame[0])] += 1
+      }
+      #expect(counts == [Int](repeating: 20, count: 8))
+      try await group.waitForAll()
+    }
+    thread.stop()
+  }
+
   /// A socket that a loop of another thread serves, and the descriptor of its peer.
   private func servedSocket() throws -> (thread: SocketThread, socket: Socket, peer: Int32) {
     let thread = SocketThread()

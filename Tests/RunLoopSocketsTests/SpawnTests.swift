@@ -123,6 +123,30 @@ struct SpawnTests {
     }
   }
 
+  @Test(
+    "what is wrong with the first line of a script is said",
+    arguments: [
+      ("#!/no/such/shell\n", "/no/such/shell"), ("#! /bin/sh\r\necho\r\n", "/bin/sh\r"),
+      ("#!/etc/passwd -x", "/etc/passwd"),
+    ])
+  func firstLine(text: String, interpreter: String) throws {
+    var template = Array("/tmp/first-line-XXXXXX".utf8CString)
+    let file = mkstemp(&template)
+    let path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    defer { unlink(path) }
+    #expect(write(file, text, text.utf8.count) == text.utf8.count && fchmod(file, 0o755) == 0 && close(file) == 0)
+    var options = SpawnedProcess.Options()
+    options.directory = "/tmp"
+    for name in [path, "./" + path.dropFirst("/tmp/".count)] {
+      let error = #expect(throws: SpawnError.self) { _ = try SpawnedProcess(name, options: options) }
+      guard case .interpreter(interpreter, name, _)? = error else {
+        Issue.record("\(String(describing: error))")
+        return
+      }
+      #expect(error?.description.contains(interpreter.debugDescription) == true)
+    }
+  }
+
   @Test("what cannot be started is an error that names it, and nothing stays")
   func failures() throws {
     #expect(throws: SpawnError.notFound(program: "/no/such/program")) { try SpawnedProcess("/no/such/program") }

@@ -128,9 +128,14 @@ static inline int crl_poll_now(int descriptor, short events) {
   return answer < 0 ? -errno : entry.revents;
 }
 
-// How many bytes wait to be read; or, for a descriptor of which that says nothing, one of these.
-static const int crl_unread_none = -1, crl_unread_unknown = -2;
-int crl_unread_count(int descriptor);
+// What is known of a descriptor before its handler is called, to find out afterwards whether that has read anything.
+typedef struct crl_read_check {
+  int set;
+  int64_t unread;
+} crl_read_check;
+void crl_read_check_begin(crl_read_check *check, int descriptor);
+// 0: nothing was read; 1: something was read, or has arrived meanwhile, or that cannot be known.
+int crl_read_check_end(crl_read_check *check, int descriptor);
 
 static inline int crl_close(int descriptor) { return close(descriptor) < 0 ? -errno : 0; }
 

@@ -35,13 +35,13 @@ extension RunLoop {
 
   /// Removes an item from a mode, or, for ``Mode/common``, a common item from every common mode.
   ///
-  /// It stays valid and can be added again, here or elsewhere; a descriptor that was found ready is not served any
-  /// more. Can be called from any thread.
+  /// It stays valid and can be added again, here or elsewhere; a descriptor that was found ready is no longer
+  /// served. Can be called from any thread.
   ///
   /// Removing the last item of a mode does not wake a loop that sleeps in it. The run finds that its mode is empty at
   /// its next wake-up; if the item leaves on the loop's own thread, at the end of the pass. To end such a run, call
   /// ``stop()``. To replace the only item of a mode, add the new one first: then the mode is empty at no time, and the
-  /// run goes on even if it is in the middle of a pass.
+  /// run continues even if it is in the middle of a pass.
   ///
   /// The corresponding Core Foundation functions are `CFRunLoopRemoveSource`, `CFRunLoopRemoveTimer` and
   /// `CFRunLoopRemoveObserver`.
@@ -63,7 +63,7 @@ extension RunLoop {
 
   /// Adds a timer to a mode and returns nothing, as Foundation's method does.
   ///
-  /// A rejected timer is reported. The result of the other method is there where a `Bool` is expected.
+  /// A rejected timer is reported. Where a `Bool` is expected, the other method is called, which returns it.
   ///
   /// - Complexity: O(log n) in the timers of each mode.
   ///

@@ -10,6 +10,8 @@ public enum RunLoopError: Error, Hashable, Sendable {
   case mainThreadHasLeft
   /// The source has been invalidated.
   case invalidSource
+  /// A task would wait for an item that is in no loop, where nothing serves it.
+  case itemIsInNoLoop
   /// The system cannot watch a descriptor, or has none left to do it with.
   case cannotWatch(descriptor: Int32, SystemError)
   /// The system has no descriptor left for serving the main dispatch queue in a mode.
@@ -37,6 +39,7 @@ extension RunLoopError: CustomStringConvertible {
         + "give the program a `main` that is not `async`, and call `MainLoop.run` in it; a test of Swift Testing, whose "
         + "runner has such a main, runs its body in `VirtualTime.asMain` of RunLoopTesting, or is an XCTestCase"
     case .invalidSource: "the source has been invalidated"
+    case .itemIsInNoLoop: "the item is in no run loop, which would serve it: add it to one first"
     case .cannotWatch(let descriptor, let error): "descriptor \(descriptor) cannot be watched: \(error)"
     case .cannotServeMainQueue(let mode, let error):
       "the main dispatch queue cannot be served in the mode \"\(mode)\": \(error)"

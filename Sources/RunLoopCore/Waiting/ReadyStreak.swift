@@ -20,7 +20,7 @@ struct ReadyStreak {
   private var lastWait: UInt64 = 0
   private var isReported = false
 
-  /// Returns whether this service is to be looked at.
+  /// Returns whether to look at this service.
   @inline(__always)
   mutating func noteService(inWait wait: UInt64) -> Bool {
     count = wait &- lastWait <= Self.gap ? count &+ 1 : 1
@@ -28,7 +28,8 @@ struct ReadyStreak {
     return count > Self.suspicion && !isReported
   }
 
-  /// Notes whether something was read in a service that was looked at; true if it is to be reported, which it is once.
+  /// Notes whether something was read, as far as that is known, in a service that was looked at; returns whether to
+  /// report it, which is done once.
   mutating func noteEvidence(wasRead: Bool) -> Bool {
     guard !wasRead else {
       (count, evidence) = (0, 0)
@@ -40,40 +41,6 @@ struct ReadyStreak {
   }
 }
 
-/// What can be known of a descriptor around one service of it, to see whether something was read.
-struct ReadCheck {
-  private let descriptor: Int32
-  private let unread: Int32
-  private let began: Int64
-
-  /// The longest service that says something, in nanoseconds: while a longer one goes on, what was read may have come
-  /// again.
-  private static let longest: Int64 = 200_000
-
-  init(_ descriptor: Int32) {
-    self.descriptor = descriptor
-    unread = crl_unread_count(descriptor)
-    began = crl_monotonic_nanoseconds()
-  }
-
-  /// Whether something was read, or the descriptor is quiet; nil if that is not known.
-  var wasRead: Bool? {
-    let duration = crl_monotonic_nanoseconds() - began
-    let ready = crl_poll_now(descriptor, Int16(POLLIN))
-    guard ready > 0 else { return true }
-    let isReadable = ready & Int32(POLLIN) != 0
-    switch unread {
-    // Of datagrams and connections that wait there is no such number.
-    case crl_unread_unknown where isReadable: return true
-    case crl_unread_unknown: return false
-    default: break
-    }
-    let rest = crl_unread_count(descriptor)
-    if rest < unread { return true }
-    return rest > unread || duration > Self.longest ? nil : false
-  }
-}
-
 extension RunLoop {
   /// Calls the source of a descriptor that has been ready for very long, and sees whether it reads.
   @inline(never)
@@ -81,11 +48,13 @@ extension RunLoop {
     _ source: DescriptorSource, _ events: DescriptorSource.Events, _ mode: ModeState, _ call: () -> Bool
   ) -> Bool {
     let descriptor = source.descriptor
-    let check = events == .writable || source.carriedItem?.isAlwaysReady == true ? nil : ReadCheck(descriptor)
+    // What is only written, or is no file of the user's, is not expected to be read.
+    let isExempt = events == .writable || source.carriedItem?.isAlwaysReady == true
+    var check = crl_read_check()
+    if !isExempt { crl_read_check_begin(&check, descriptor) }
     let isHandled = call()
     // A source that has ended or is paused is not called again for this.
-    let isOver = !source.isValid || source.isPaused || check == nil
-    guard let wasRead = isOver ? true : check?.wasRead else { return isHandled }
+    let wasRead = isExempt || crl_read_check_end(&check, descriptor) != 0 || !source.isValid || source.isPaused
     let isProven = table.locked { mode.pollSet?.noteSuspect(descriptor, wasRead: wasRead) ?? false }
     guard isProven else { return isHandled }
     let name = source.carriedItem.map { "\(type(of: $0.keepAliveIdentity)) (\($0.keepAliveDetail))" }

@@ -8,7 +8,8 @@ extension HTTP {
     ///
     /// The method does not matter.
     case unprocessed
-    /// A kept connection ended before the response, and the method is idempotent.
+    /// The connection ended before the response, without a reason: it was a kept one, or one of HTTP/2. The method is
+    /// idempotent.
     case connectionEnded
     /// As ``Retry`` says.
     case retry

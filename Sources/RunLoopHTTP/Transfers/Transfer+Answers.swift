@@ -19,7 +19,7 @@ extension Transfer {
       let cookies = core.jar.take(head.headers, from: hop.address)
       if !cookies.isEmpty { receiver.note(cookies) }
     }
-    if head.status != 401, head.status != 407 { authentication.isAccepted = true }
+    if ![401, 407, .misdirectedRequest].contains(head.status) { authentication.isAccepted = true }
     let plan = try decide(head, hop, attempt)
     progress.plan = plan
     progress.head = head
@@ -49,7 +49,8 @@ extension Transfer {
       return .authenticate(asked)
     }
     // The server has no certificate or configuration for this host on the connection, and has not looked further.
-    if head.status == .misdirectedRequest, hop.allowsResending, !progress.isFresh, isRepeatable || !attempt.hasSentSome
+    if head.status == .misdirectedRequest, hop.allowsResending, !progress.isFresh, mayResendUnprocessed,
+      isRepeatable || !attempt.hasSentSome
     {
       return .misdirected
     }
@@ -292,6 +293,7 @@ extension Transfer {
         response = HTTP.Response(
           status: 200, headers: head.headers, url: hop.address.text, version: head.version,
           redirectCount: hop.redirects)
+        response?.resends = resends
       }
       apply(.head(state.kept))
       apply(.end)

@@ -266,7 +266,7 @@ extension Transfer {
         wantsFresh = true
         return apply(.retry(after: .zero))
       }
-      if let reason = ended.resend, resends.count < Self.mostResends, isRepeatable || !ended.hasSentSome {
+      if let reason = ended.resend, mayResendUnprocessed, isRepeatable || !ended.hasSentSome {
         return resend(reason, isFresh: reason == .connectionEnded)
       }
       handle(error ?? HTTP.Error(.connectionLost, "the connection ended before the answer"))
@@ -299,6 +299,11 @@ extension Transfer {
 
   /// How often a request is sent again whose server rejects it unprocessed, or whose connections end.
   static let mostResends = 64
+
+  /// Whether it may be sent once more for such a reason.
+  var mayResendUnprocessed: Bool {
+    resends.count { $0 == .unprocessed || $0 == .connectionEnded } < Self.mostResends
+  }
 
   /// Sends the request again.
   func resend(_ reason: HTTP.ResendReason, isFresh: Bool = false, after delay: Duration = .zero) {

@@ -65,7 +65,10 @@ extension LocalClient {
     if !isCharged(content.frame), state.waiting == 0, sendNow(&content) { return }
     let isTooMuch = state.waiting > 0 && content.amount.outgoing > limits.connectionBytes - state.waitingBytes
     guard !isTooMuch, account.take(content.amount) else {
-      counters.change { $0.overQuotaCount += 1 }
+      counters.change {
+        $0.replyCount -= 1
+        $0.overQuotaCount += 1
+      }
       return reject(.quotaExceeded)
     }
     if content.frame.isOutOfLine, state.waiting == 0, account.maySend(content.amount, on: key) {
@@ -75,7 +78,7 @@ extension LocalClient {
       lock.lock()
       guard isReady, !state.isClosed else {
         account.release(content.amount)
-        if state.isClosed { return counters.change { $0.droppedReplyCount += 1 } }
+        if state.isClosed { return noteDropped(content.frame) }
         return reject(.noResources)
       }
     }
@@ -86,6 +89,15 @@ extension LocalClient {
     // Memory is made again when there is room: it costs more than bytes that wait.
     content.forgetMemory()
     state.append(content, reply.descriptors)
+  }
+
+  /// Counts an answer whose sender is gone.
+  private func noteDropped(_ frame: MessageFrame) {
+    guard frame.kind.isAnswer else { return }
+    counters.change {
+      $0.replyCount -= 1
+      $0.droppedReplyCount += 1
+    }
   }
 
   /// Whether a reply stays charged until its receiver has taken it.
@@ -124,11 +136,15 @@ extension LocalClient {
       case EAGAIN: return false
       case EPIPE, ECONNRESET, ENOTCONN:
         if isCharged { account.release(content.amount) }
+        noteDropped(content.frame)
         return true
       default: break
       }
       if isCharged { account.release(content.amount) }
-      counters.change { $0.failedSendCount += 1 }
+      counters.change {
+        if content.frame.kind.isAnswer { $0.replyCount -= 1 }
+        $0.failedSendCount += 1
+      }
       // The sender is notified, with as little as can be sent.
       let reason = MessagePort.Rejection.noResources.rawValue
       do {
@@ -171,8 +187,10 @@ extension LocalClient {
     let sent = sendWaiting()
     sendConfirmation()
     let dropped = state.removeWaiting()
-    counters.change { $0.droppedReplyCount += dropped.count }
-    for (content, _) in dropped where content.frame.kind == .reply { account.release(content.amount) }
+    for (content, _) in dropped {
+      noteDropped(content.frame)
+      if content.frame.kind == .reply { account.release(content.amount) }
+    }
     account.noteReading(of: key)
     state.isClosed = true
     state.isHeldBack = false

@@ -13,9 +13,9 @@ extension MessagePort.Local {
     public internal(set) var rejectedConnectionCount = 0
     /// The messages that were received whole.
     public internal(set) var receivedCount = 0
-    /// The replies that were given.
+    /// The replies that were given, and are in none of the other counts.
     public internal(set) var replyCount = 0
-    /// The replies whose senders were gone.
+    /// The replies whose senders were gone, before or after they were given.
     public internal(set) var droppedReplyCount = 0
     /// The packets that were no messages; each has ended its connection.
     package internal(set) var malformedCount = 0

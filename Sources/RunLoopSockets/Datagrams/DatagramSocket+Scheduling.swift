@@ -76,7 +76,7 @@ extension DatagramSocket: RegisteredItem {
     let descriptor: OwnedDescriptor?
     let body: Body?
     let reader: CheckedContinuation<Datagram?, any Error>?
-    let writer: CheckedContinuation<Void, any Error>?
+    let writer: RoomWaits?
 
     /// Leaves the loops, before the descriptor is closed, and notifies the tasks that wait.
     func release(_ error: DatagramError?) {

@@ -12,7 +12,7 @@ extension DatagramSocket {
   /// as there is room. Only one task can wait at a time.
   ///
   /// - Throws: ``DatagramError/busy``, or the error that has closed the socket while the task waited;
-  ///   ``DatagramError/loop(_:)`` if the threads of all loops that the socket is in have ended.
+  ///   ``DatagramError/loop(_:)`` if the socket is in no loop, or the threads of all its loops have ended.
   public func receive() async throws -> Datagram? {
     guard !lock.isParents else { return nil }
     return try await wait(
@@ -25,11 +25,11 @@ extension DatagramSocket {
 
   /// Sends a datagram, and waits while there is no room for it.
   ///
-  /// Only one task can wait at a time. A task that is cancelled no longer waits, and nothing was sent.
+  /// Several tasks may wait. A task that is cancelled no longer waits, and nothing was sent.
   ///
   /// - Returns: Whether it was sent; false if the task was cancelled before.
-  /// - Throws: The errors of ``send(_:to:)-([UInt8],_)`` without waiting; ``DatagramError/busy``;
-  ///   ``DatagramError/loop(_:)`` as for receiving.
+  /// - Throws: The errors of ``send(_:to:)-([UInt8],_)`` without waiting; ``DatagramError/loop(_:)``
+  ///   as for receiving.
   @discardableResult
   public func sendWhenRoom(_ bytes: [UInt8], to address: SocketAddress? = nil) async throws -> Bool {
     while !Task.isCancelled {
@@ -70,6 +70,7 @@ extension DatagramSocket: TaskItem {
   static func error(_ rejection: WaitRejection) -> any Error {
     switch rejection {
     case .busy: DatagramError.busy
+    case .noLoop: DatagramError.loop(.itemIsInNoLoop)
     case .loopsHaveEnded: DatagramError.loop(.loopHasEnded)
     }
   }

@@ -84,7 +84,7 @@ public final class DatagramSocket: @unchecked Sendable {
   @exclusivity(unchecked) private(set) var bodySerial = 0
   @exclusivity(unchecked) var registrations = Registrations()
   @exclusivity(unchecked) var reader = TaskWait<Datagram?>()
-  @exclusivity(unchecked) var writer = TaskWait<Void>()
+  @exclusivity(unchecked) var writer = RoomWaits()
   var lastWait: UInt64 = 0
   let hasBeenAwaited = Atomic<Bool>(false)
   /// The sender of the last datagram, whose address is not made again for the next.

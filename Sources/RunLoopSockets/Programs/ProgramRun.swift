@@ -58,7 +58,6 @@ final class ProgramRun: @unchecked Sendable {
       }
       if let deadline {
         let timer = Timer(deadline: loop.instant(after: deadline)) { [self] _ in
-          isTimedOut = true
           interrupt(by: nil, kills: false)
         }
         self.timer = timer
@@ -79,18 +78,26 @@ final class ProgramRun: @unchecked Sendable {
   /// Looks for the end now and then: the loop has no descriptor to wait for it.
   private func pollEnd() {
     _ = loop.schedule(in: .milliseconds(10), repeating: .milliseconds(10)) { [self] timer in
-      guard end == nil, let end = spawned.child.awaitEnd(leavesStatus: false) else { return }
+      guard end == nil else { return timer.invalidate() }
+      guard let end = spawned.child.awaitEnd(leavesStatus: false) else { return }
       timer.invalidate()
       ended(end)
     }
   }
 
-  /// Terminates the program; the first reason is the one that counts.
+  /// Terminates the program; the first reason is the one that counts, a deadline if there is no error.
   private func interrupt(by error: (any Error)?, kills: Bool) {
-    guard continuation != nil, interruption == nil else { return }
+    guard continuation != nil, interruption == nil, !isTimedOut else { return }
     interruption = error
+    isTimedOut = error == nil
     if end != nil { return finish() }
-    _ = try? spawned.terminate(within: grace, on: loop, signal: kills ? SIGKILL : SIGTERM)
+    do throws(SystemError) {
+      _ = try spawned.terminate(within: grace, on: loop, signal: kills ? SIGKILL : SIGTERM)
+    } catch {
+      // A program of another user's, such as one that sudo runs, ends when it will; its source reaps it then.
+      interruption = SpawnedProcess.RunError.notPermitted(error)
+      finish()
+    }
   }
 
   private func ended(_ end: ChildProcessSource.End) {
@@ -100,18 +107,22 @@ final class ProgramRun: @unchecked Sendable {
   }
 
   private func finish() {
-    guard let continuation, let end else { return }
+    guard let continuation, end != nil || interruption != nil else { return }
     self.continuation = nil
     timer?.invalidate()
-    // What was written before the end is there.
+    // What was written before the end is there; a program that others write for does not end after its deadline.
     if interruption == nil {
-      for stream in reading { take(from: stream, stream === spawned.standardOutput ? \.output : \.error) }
+      for stream in reading {
+        let bytes: Bytes = stream === spawned.standardOutput ? \.output : \.error
+        if isTimedOut { takeSome(from: stream, bytes) } else { take(from: stream, bytes) }
+      }
     }
     for stream in reading { stream.close() }
     reading = []
     spawned.standardInput?.close()
     if let interruption { return continuation.resume(throwing: interruption) }
     switch end {
+    case nil: break
     case .ended(let status):
       let completion = Completion(status: status, output: output, error: error)
       if isTimedOut {

@@ -6,6 +6,8 @@ public import RunLoopCore
 public enum SpawnError: Error, Hashable, Sendable {
   /// There is no such program, or, for a name without a slash, none in the directories of `PATH`.
   case notFound(program: String)
+  /// The program is a script whose first line names an interpreter that is not there or cannot be executed: `execve`.
+  case interpreter(String, program: String, SystemError)
   /// A word for the program has a zero byte, which would end it.
   case zeroByte(String)
   /// A number for a descriptor is not from 3 to 65535.
@@ -26,6 +28,8 @@ extension SpawnError: CustomStringConvertible {
   public var description: String {
     switch self {
     case .notFound(let program): "there is no program \"\(program)\""
+    case .interpreter(let interpreter, let program, let error):
+      "the first line of \"\(program)\" asks for \(interpreter.debugDescription), which cannot be executed: \(error)"
     case .zeroByte(let word): "\"\(word)\" has a zero byte"
     case .badNumber(let number): "no descriptor can be passed as number \(number)"
     case .tooManyDescriptors(let count, let limit): "\(count) descriptors cannot be passed: the limit is \(limit)"

@@ -128,13 +128,33 @@ struct SpawnRequest {
       let call = calls.indices.contains(kind) ? calls[kind] : error.call
       let reason = SystemError(call: call, number: error.number)
       switch call {
-      case "execve" where error.number == ENOENT: throw .notFound(program: program.string)
+      case "execve":
+        if let interpreter = missingInterpreter { throw .interpreter(interpreter, program: program.string, reason) }
+        guard error.number == ENOENT else { throw .system(program: program.string, reason) }
+        throw .notFound(program: program.string)
       case "dup3" where plumbing.from.indices.contains(place):
         throw .descriptor(plumbing.from[place], as: plumbing.to[place], program: program.string, reason)
       case "chdir": throw .directory(options.directory ?? "", program: program.string, reason)
       default: throw .system(program: program.string, reason)
       }
     }
+  }
+
+  /// What the first line of the program asks for, if it is a script, and that cannot be executed.
+  ///
+  /// A carriage return at the end of the line is part of the name, as it is for the system.
+  private var missingInterpreter: String? {
+    for path in paths {
+      guard let start = path.beginning(in: directory, count: 256), start.starts(with: Array("#!".utf8)) else {
+        continue
+      }
+      let blanks = Array(" \t".utf8)
+      let line = start.dropFirst(2).prefix { $0 != UInt8(ascii: "\n") && $0 != 0 }
+      let name = Array(line.drop { blanks.contains($0) }.prefix { !blanks.contains($0) })
+      guard let interpreter = try? CText(bytes: name), !name.isEmpty else { return nil }
+      return interpreter.withPointer { access($0, X_OK) } == 0 ? nil : String(decoding: name, as: UTF8.self)
+    }
+    return nil
   }
 
   private func call(_ plumbing: SpawnPlumbing, _ descriptor: inout Int32, _ failed: inout Int32) -> Int32 {
@@ -175,6 +195,28 @@ struct SpawnRequest {
     deinit {
       for index in 0..<count { free(pointers[index]) }
       pointers.deallocate()
+    }
+  }
+}
+
+extension CText {
+  /// The first bytes of the file with this path, seen from a directory or from this process's own; nil if it cannot be
+  /// read.
+  fileprivate func beginning(in directory: CText?, count: Int) -> [UInt8]? {
+    var base: OwnedDescriptor?
+    if let directory {
+      let number = directory.withPointer { open($0, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
+      guard number >= 0 else { return nil }
+      base = OwnedDescriptor(number)
+    }
+    let number = withPointer {
+      openat(base?.number ?? AT_FDCWD, $0, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+    }
+    guard number >= 0 else { return nil }
+    let file = OwnedDescriptor(number)
+    defer { withExtendedLifetime((base, file)) {} }
+    return [UInt8](unsafeUninitializedCapacity: count) { buffer, length in
+      length = max(0, read(file.number, buffer.baseAddress, count))
     }
   }
 }

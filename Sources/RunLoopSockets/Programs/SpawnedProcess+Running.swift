@@ -49,6 +49,8 @@ extension SpawnedProcess {
     case deadlineExceeded(Completion)
     /// The program wrote more than this to its standard output or error, and was killed.
     case outputTooLarge(limit: Int)
+    /// The program could not be terminated, as it is another user's by now: it goes its way.
+    case notPermitted(SystemError)
     /// It is not known how the program ended.
     case unknownEnd(ChildProcessError)
     /// The program's streams could not be watched, and it was killed.
@@ -59,8 +61,8 @@ extension SpawnedProcess {
   ///
   /// It ends when the program has ended and its output and error are closed, by what it has started, too. A deadline,
   /// and a task that is cancelled, terminate the program as ``terminate(within:on:inModes:signal:of:onKill:)`` does,
-  /// together with its process group if it leads one; what is left of that is not waited for. A thread of the library's
-  /// own serves the program's streams.
+  /// together with its process group if it leads one, as far as ``SignalTarget/group`` says; what is left of that is
+  /// not waited for. A thread of the library's own serves the program's streams.
   ///
   /// - Parameters:
   ///   - program: A path, or a name without a slash, which is looked for in the directories of this process's `PATH`.
@@ -103,6 +105,7 @@ extension SpawnedProcess.RunError: CustomStringConvertible {
     switch self {
     case .deadlineExceeded(let completion): "the program did not end in time: it \(completion.status)"
     case .outputTooLarge(let limit): "the program wrote more than \(limit) bytes"
+    case .notPermitted(let error): "the program cannot be terminated: \(error)"
     case .unknownEnd(let error): "\(error)"
     case .loop(let error): "the program cannot be waited for: \(error)"
     }

@@ -175,7 +175,8 @@ public final class SpawnedProcess: Sendable {
   ///
   /// A process that is stopped is continued, so that it sees the signal. The loop counts the time; it need not be the
   /// loop that waits for the child. Once a source has seen the end, nothing more happens, unless other processes of the
-  /// group were left then. If the loop ends before the time is over, nothing is killed.
+  /// group were left then and can be reached: see ``SignalTarget/group``. If the loop ends before the time is over,
+  /// nothing is killed.
   ///
   /// - Parameters:
   ///   - grace: How long the child has from now on.

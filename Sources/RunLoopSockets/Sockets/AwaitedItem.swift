@@ -19,13 +19,56 @@ extension AwaitedItem {
   var isAwaited: Bool { hasBeenAwaited.load(ordering: .sequentiallyConsistent) }
 }
 
+/// Where an item keeps the tasks that wait for one thing.
+protocol WaitPlace<Value>: SendableMetatype {
+  associatedtype Value: Sendable
+
+  /// Whether no other task may wait now.
+  var isBusy: Bool { get }
+
+  mutating func begin(_ continuation: CheckedContinuation<Value, any Error>, _ number: UInt64)
+
+  /// Ends the wait with a number, for its task to be resumed without the lock: a task cancels its own wait alone.
+  mutating func take(_ number: UInt64) -> CheckedContinuation<Value, any Error>?
+}
+
+/// The tasks that wait for room, in order.
+struct RoomWaits: WaitPlace, Sendable {
+  private var waiting: [(number: UInt64, continuation: CheckedContinuation<Void, any Error>)] = []
+
+  var isTaken: Bool { !waiting.isEmpty }
+  var isBusy: Bool { false }
+
+  mutating func begin(_ continuation: CheckedContinuation<Void, any Error>, _ number: UInt64) {
+    waiting.append((number, continuation))
+  }
+
+  mutating func take(_ number: UInt64) -> CheckedContinuation<Void, any Error>? {
+    waiting.firstIndex { $0.number == number }.map { waiting.remove(at: $0).continuation }
+  }
+
+  /// Ends the waits, for their tasks to be resumed without the lock; nil if there are none.
+  mutating func take() -> RoomWaits? {
+    guard isTaken else { return nil }
+    defer { waiting = [] }
+    return self
+  }
+
+  /// Ends the waits with an error, which is to be done without the lock.
+  mutating func takeFailing() -> ((any Error) -> Void)? { take().map { waits in { waits.resume(throwing: $0) } } }
+
+  func resume() { for each in waiting { each.continuation.resume() } }
+
+  func resume(throwing error: any Error) { for each in waiting { each.continuation.resume(throwing: error) } }
+}
+
 /// The task that waits for one thing, if there is one.
-struct TaskWait<Value: Sendable> {
+struct TaskWait<Value: Sendable>: WaitPlace {
   private var continuation: CheckedContinuation<Value, any Error>?
-  /// A task cancels its own wait alone.
   private var number: UInt64 = 0
 
   var isTaken: Bool { continuation != nil }
+  var isBusy: Bool { isTaken }
 
   mutating func begin(_ continuation: CheckedContinuation<Value, any Error>, _ number: UInt64) {
     self.continuation = continuation
@@ -38,7 +81,6 @@ struct TaskWait<Value: Sendable> {
     return continuation
   }
 
-  /// The same if the wait has this number.
   mutating func take(_ number: UInt64) -> CheckedContinuation<Value, any Error>? {
     number == self.number ? take() : nil
   }
@@ -51,6 +93,8 @@ struct TaskWait<Value: Sendable> {
 enum WaitRejection {
   /// Another waits for the same.
   case busy
+  /// The item is in no loop.
+  case noLoop
   /// The threads of all loops that the item is in have ended.
   case loopsHaveEnded
 }
@@ -79,10 +123,10 @@ extension TaskItem {
   ///   - cancelled: What a task gets that is cancelled.
   ///   - answer: What is available without waiting; under the lock.
   ///   - changed: Does what is due when a wait has begun or was cancelled; under the lock.
-  func wait<Value: Sendable>(
-    _ path: any ReferenceWritableKeyPath<Self, TaskWait<Value>> & Sendable, cancelled: Value,
-    unless answer: @Sendable () -> Result<Value, any Error>?, changed: @Sendable () -> Void
-  ) async throws -> Value {
+  func wait<Place: WaitPlace>(
+    _ path: any ReferenceWritableKeyPath<Self, Place> & Sendable, cancelled: Place.Value,
+    unless answer: @Sendable () -> Result<Place.Value, any Error>?, changed: @Sendable () -> Void
+  ) async throws -> Place.Value {
     let number = lock.withLock {
       lastWait += 1
       return lastWait
@@ -91,7 +135,7 @@ extension TaskItem {
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         lock.lock()
-        let result = rejection(path) ?? (Task.isCancelled ? .success(cancelled) : answer()) ?? endOfLoops()
+        let result = rejection(path) ?? (Task.isCancelled ? .success(cancelled) : answer()) ?? lackOfLoops()
         if result == nil {
           self[keyPath: path].begin(continuation, number)
           changed()
@@ -109,13 +153,14 @@ extension TaskItem {
     }
   }
 
-  private func rejection<Value>(
-    _ path: ReferenceWritableKeyPath<Self, TaskWait<Value>>
-  ) -> Result<Value, any Error>? {
-    self[keyPath: path].isTaken ? .failure(Self.error(.busy)) : nil
+  private func rejection<Place: WaitPlace>(
+    _ path: ReferenceWritableKeyPath<Self, Place>
+  ) -> Result<Place.Value, any Error>? {
+    self[keyPath: path].isBusy ? .failure(Self.error(.busy)) : nil
   }
 
-  private func endOfLoops<Value>() -> Result<Value, any Error>? {
+  private func lackOfLoops<Value>() -> Result<Value, any Error>? {
+    if registrations.all.isEmpty { return .failure(Self.error(.noLoop)) }
     // Before the loops are looked at: then either the task finds them over, or their end finds the task.
     hasBeenAwaited.store(true, ordering: .sequentiallyConsistent)
     return registrations.areOver ? .failure(Self.error(.loopsHaveEnded)) : nil

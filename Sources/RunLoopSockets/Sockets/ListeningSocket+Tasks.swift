@@ -11,7 +11,7 @@ extension ListeningSocket {
   /// Nothing is accepted between two calls, unless there is a handler. Only one task can wait at a time.
   ///
   /// - Throws: ``SocketError/busy``, or the error that has closed the socket while the task waited;
-  ///   ``SocketError/loop(_:)`` if the threads of all loops that the socket is in have ended.
+  ///   ``SocketError/loop(_:)`` if the socket is in no loop, or the threads of all its loops have ended.
   public func accept() async throws -> Socket? {
     guard !lock.isParents else { return nil }
     return try await wait(

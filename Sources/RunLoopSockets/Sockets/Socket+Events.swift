@@ -130,7 +130,7 @@ extension Socket {
     let descriptor: OwnedDescriptor?
     let body: Body?
     let reader: CheckedContinuation<[UInt8]?, any Error>?
-    let writer: CheckedContinuation<Void, any Error>?
+    let writer: RoomWaits?
     let tls: TLSSession?
     /// Goes with this, after the descriptor was given up.
     let place: ConnectionPlace?

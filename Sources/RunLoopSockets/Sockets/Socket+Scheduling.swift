@@ -130,11 +130,18 @@ extension Socket {
     let due = lastActivity + Int64(saturating: limit)
     if due > RunLoop.current.clockNow {
       timer.deadline = due.instant
-    } else if state.phase == .open, state.receives, (try? descriptor?.hasBytes()) ?? nil != nil {
-      // The loop was busy while something has arrived, which is received first.
-      timer.deadline = RunLoop.current.instant(after: limit)
     } else {
-      close(state.phase == .securing ? handshakeTimedOut(limit) : .timedOut(after: limit, address: errorAddress))
+      do throws(SystemError) {
+        if state.phase == .open, state.receives, try descriptor?.hasBytes() != nil {
+          // The loop was busy while something has arrived, which is received first.
+          timer.deadline = RunLoop.current.instant(after: limit)
+        } else {
+          close(state.phase == .securing ? handshakeTimedOut(limit) : .timedOut(after: limit, address: errorAddress))
+        }
+      } catch {
+        // The system reports it once.
+        close(failure(error))
+      }
     }
     lock.unlock()
     ready([])

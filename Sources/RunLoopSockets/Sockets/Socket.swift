@@ -12,7 +12,7 @@ import Synchronization
 /// closing work from any thread. A loop holds the sockets that are in it; a socket in no loop that nobody holds is
 /// closed.
 ///
-/// Instead of a handler, tasks may use ``receive(atMost:)`` and ``send(_:)``; the socket must be in a loop
+/// Instead of a handler, tasks may use ``receive(atMost:)`` and ``send(_:)-([UInt8])``; the socket must be in a loop
 /// nevertheless.
 ///
 /// The corresponding Core Foundation type is `CFSocket`.
@@ -98,7 +98,7 @@ public final class Socket: @unchecked Sendable {
   @exclusivity(unchecked) var lastActivity: Tick?
   @exclusivity(unchecked) var reader = TaskWait<[UInt8]?>()
   var readerLimit = 0
-  @exclusivity(unchecked) var writer = TaskWait<Void>()
+  @exclusivity(unchecked) var writer = RoomWaits()
   var lastWait: UInt64 = 0
   let hasBeenAwaited = Atomic<Bool>(false)
   /// What encrypts and decrypts, if the connection is or will be secured.

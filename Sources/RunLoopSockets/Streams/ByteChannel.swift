@@ -21,6 +21,8 @@ final class ByteChannel: Sendable {
   let kind: Kind
   /// What the bytes are in, as far as its end has rules of its own.
   private let medium: Medium
+  /// Whether the system waits for no such file.
+  let isAlwaysReady: Bool
 
   private enum Medium: Hashable, Sendable {
     case pipe
@@ -36,13 +38,17 @@ final class ByteChannel: Sendable {
     watched = descriptor
     self.kind = kind
     medium = .other
+    isAlwaysReady = false
   }
 
-  private init(_ descriptor: OwnedDescriptor, _ kind: Kind, _ medium: Medium, watched: OwnedDescriptor) {
+  private init(
+    _ descriptor: OwnedDescriptor, _ kind: Kind, _ medium: Medium, watched: OwnedDescriptor, isAlwaysReady: Bool
+  ) {
     self.descriptor = descriptor
     self.watched = watched
     self.kind = kind
     self.medium = medium
+    self.isAlwaysReady = isAlwaysReady
   }
 
   /// Takes a descriptor of any kind over, or has a copy of one that stays the caller's.
@@ -75,7 +81,7 @@ final class ByteChannel: Sendable {
     let medium: Medium =
       type == crl_file_type_pipe ? .pipe : isWatchable && crl_is_terminal(number) != 0 ? .terminal : .other
     let given = try descriptor(number, isOwned: isOwned)
-    return ByteChannel(opened ?? given, kind, medium, watched: watched ?? given)
+    return ByteChannel(opened ?? given, kind, medium, watched: watched ?? given, isAlwaysReady: !isWatchable)
   }
 
   /// The descriptor itself, which no program inherits from now on, or a copy of one that stays the caller's.

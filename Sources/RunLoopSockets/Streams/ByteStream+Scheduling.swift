@@ -243,7 +243,7 @@ extension ByteStream: CustomDebugStringConvertible {
 // What it is for those who ask what keeps a loop.
 extension ByteStream: CarriedItem {
   package var isAlwaysReady: Bool {
-    lock.ifOwned(else: false) { channel.map { $0.watched !== $0.descriptor } ?? false }
+    lock.ifOwned(else: false) { channel?.isAlwaysReady ?? false }
   }
   package var keepAliveKind: KeepAliveKind { .descriptor }
   package var keepAliveCode: UInt64 {

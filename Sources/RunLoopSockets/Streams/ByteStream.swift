@@ -3,6 +3,7 @@
 import RunLoopLibC
 public import RunLoopCore
 import RunLoopSystemEvents
+import Synchronization
 
 /// The common part of the two kinds of streams: a life from opening to closing, and events on a loop.
 ///
@@ -192,7 +193,10 @@ extension ByteStream {
 
 /// The bytes from a connection, a pipe, a terminal or a file.
 public final class InputByteStream: ByteStream, @unchecked Sendable {
-  // Sendable: it has no variables beside those of the class above.
+  // Sendable: it has no variables beside those of the class above, and this.
+
+  /// What reads it for a task.
+  let taskReader = Atomic<UInt>(0)
 
   /// Reads the bytes that have arrived, without waiting.
   ///

@@ -2,6 +2,7 @@
 
 import RunLoopCore
 import RunLoopSystemEvents
+import Synchronization
 
 extension InputByteStream: AsyncSequence {
   /// The bytes that one read has taken.
@@ -10,7 +11,7 @@ extension InputByteStream: AsyncSequence {
   /// Opens the stream if it is not open yet, and takes the place of its handler.
   ///
   /// A thread of the library's own serves the stream, which need not be in a loop. One task iterates at a time. The
-  /// stream stays open when the iteration ends.
+  /// stream stays open when the iteration ends; what an iteration of lines has read beyond its last line is lost.
   public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(reader: StreamReader(self)) }
 
   /// Waits for the bytes of a stream.
@@ -23,73 +24,10 @@ extension InputByteStream: AsyncSequence {
     public mutating func next() async throws -> [UInt8]? { try await reader.next() }
   }
 
-  /// The lines of a stream as an asynchronous sequence.
+  /// The lines of the stream as an asynchronous sequence.
   ///
   /// - Parameter limit: The most bytes of a line.
-  public func lines(upTo limit: Int = 1 << 20) -> Lines { Lines(stream: self, limit: limit) }
-
-  /// A line is longer than the iteration allows.
-  public struct LineTooLong: Error, Hashable, Sendable {
-    /// The most bytes of a line.
-    public let limit: Int
-  }
-
-  /// The lines of a stream, without the line feeds and carriage returns that end them.
-  ///
-  /// What follows the last line feed is a line too, unless it is empty. Bytes that are not UTF-8 become replacement
-  /// characters.
-  public struct Lines: AsyncSequence, Sendable {
-    fileprivate let stream: InputByteStream
-    fileprivate let limit: Int
-
-    /// Begins to read the stream, as ``InputByteStream/makeAsyncIterator()`` does.
-    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(reader: StreamReader(stream), limit: limit) }
-
-    /// Waits for the lines of a stream.
-    public struct AsyncIterator: AsyncIteratorProtocol {
-      fileprivate let reader: StreamReader
-      fileprivate let limit: Int
-      private var bytes: [UInt8] = []
-      /// Where the next line begins, and how far no line feed was found.
-      private var (start, seen) = (0, 0)
-
-      fileprivate init(reader: StreamReader, limit: Int) {
-        self.reader = reader
-        self.limit = limit
-      }
-
-      /// Returns the next line; nil at the end, or when the task is cancelled.
-      ///
-      /// - Throws: ``LineTooLong``, and what ``InputByteStream/AsyncIterator/next()`` throws.
-      public mutating func next() async throws -> String? {
-        while true {
-          let end = bytes[seen...].firstIndex(of: UInt8(ascii: "\n"))
-          guard (end ?? bytes.count) - start <= limit else { throw LineTooLong(limit: limit) }
-          if let end {
-            defer { (start, seen) = (end + 1, end + 1) }
-            return text(end)
-          }
-          if start > 0 {
-            bytes.removeFirst(start)
-            start = 0
-          }
-          seen = bytes.count
-          guard let more = try await reader.next() else {
-            guard !bytes.isEmpty else { return nil }
-            defer { (bytes, seen) = ([], 0) }
-            return text(bytes.count)
-          }
-          bytes += more
-        }
-      }
-
-      private func text(_ end: Int) -> String {
-        var line = bytes[start..<end]
-        if line.last == UInt8(ascii: "\r") { line.removeLast() }
-        return String(decoding: line, as: UTF8.self)
-      }
-    }
-  }
+  public func lines(upTo limit: Int = 1 << 20) -> ByteLines<InputByteStream> { ByteLines(chunks: self, limit: limit) }
 }
 
 /// Reads a stream for a task, on the service thread.
@@ -108,6 +46,7 @@ private final class StreamReader: @unchecked Sendable {
 
   init(_ stream: InputByteStream) {
     self.stream = stream
+    stream.taskReader.store(identity, ordering: .relaxed)
     stream.handler = { [weak self] _, _ in self?.wake() }
     do throws(RunLoopError) {
       try stream.schedule(in: loop, forMode: .default)
@@ -119,9 +58,15 @@ private final class StreamReader: @unchecked Sendable {
   }
 
   deinit {
+    // Unless another has taken its place. Relaxed: one task iterates at a time, and orders its iterations itself.
+    guard stream.taskReader.compareExchange(expected: identity, desired: 0, ordering: .relaxed).exchanged else {
+      return
+    }
     stream.handler = nil
     stream.remove(from: loop, forMode: .default)
   }
+
+  private var identity: UInt { UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque()) }
 
   func next() async throws -> [UInt8]? {
     while !Task.isCancelled {

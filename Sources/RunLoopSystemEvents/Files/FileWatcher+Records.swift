@@ -9,7 +9,9 @@ extension FileWatcher {
     if record.has(IN_Q_OVERFLOW) { return overflow() }
     if endsRoot(record) {
       // One that follows its path has looked already.
-      if !isFollowing { endWithRoot() }
+      guard !isFollowing else { return }
+      // A file may be moved by another of its names.
+      if record.has(IN_MOVE_SELF) { checkPath() } else { endWithRoot() }
       return
     }
     if record.has(IN_IGNORED) { return forget(record.watch) }

@@ -71,7 +71,7 @@ package final class ChildProcess: @unchecked Sendable {
     } catch {
       // Linux before 6.9, or a filter. The number is the group's as long as the child has not been reaped.
       guard [EINVAL, ENOSYS, EPERM].contains(error.number) else { throw error }
-      guard !isReaped else { throw SystemError(call: SystemCall.processKill.rawValue, number: ESRCH) }
+      guard !isReaped, isThere else { throw SystemError(call: SystemCall.processKill.rawValue, number: ESRCH) }
       _ = try SystemCall.processKill.make { kill(-process, signal) < 0 ? -errno : 0 }
     }
   }
@@ -91,16 +91,16 @@ package final class ChildProcess: @unchecked Sendable {
   }
 
   /// Whether the number still means this process: nobody has reaped it.
-  private var isUnreaped: Bool {
-    lock.lock()
-    defer { lock.unlock() }
-    guard !isReaped else { return false }
+  private var isUnreaped: Bool { lock.withLock { !isReaped && isThere } }
+
+  /// Whether the child can be waited for, as it can until somebody reaps it, whoever that is.
+  ///
+  /// Under the lock.
+  private var isThere: Bool {
     var code: Int32 = 0
     var status: Int32 = 0
-    let answer = try? SystemCall.processWait.makeUninterrupted {
-      crl_process_wait(descriptor.number, 1, &code, &status)
-    }
-    return answer != nil
+    return
+      (try? SystemCall.processWait.makeUninterrupted { crl_process_wait(descriptor.number, 1, &code, &status) }) != nil
   }
 
   /// Sends a signal by the child's number, which stays the child's until it is reaped: no source does

@@ -5,7 +5,7 @@ public import RunLoopCore
 extension SignalSource: RunLoopItem {
   /// Enters or leaves a mode of a loop, or says whether it is in the mode.
   ///
-  /// It goes on counting while it is in no mode.
+  /// It continues to count while it is in no mode.
   ///
   /// - Throws: The errors of a descriptor source: `RunLoopError.cannotWatch` if the system has no descriptor left for
   ///   the mode; `RunLoopError.invalidSource`, `RunLoopError.loopHasEnded`.
