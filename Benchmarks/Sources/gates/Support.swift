@@ -191,12 +191,11 @@ func withTimers(_ body: @escaping @Sendable (RunLoop, [Timer], SuspendingClock.I
   }
 }
 
-/// The reading end of a pipe whose other end is closed.
-func endedPipe() -> Int32 {
+/// The writing end of a pipe that nobody reads.
+func emptyPipe() -> Int32 {
   var ends: [Int32] = [0, 0]
   if pipe(&ends) != 0 { fail("no pipe") }
-  close(ends[1])
-  return ends[0]
+  return ends[1]
 }
 
 func residentThread() -> ResidentThread {
