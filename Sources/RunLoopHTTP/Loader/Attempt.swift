@@ -49,7 +49,7 @@ final class Attempt {
   /// Where the loader has it among those that the library has; the loader's.
   @exclusivity(unchecked) var place: Int?
   /// What is read of the response; a new one for each response that the library delivers.
-  @exclusivity(unchecked) private var reading: Reading
+  @exclusivity(unchecked) private(set) var reading: Reading
   /// What is sent of the body; a new one each time the library sends it.
   @exclusivity(unchecked) private var sending = Sending()
   private let source: (any BodySource)?
@@ -58,13 +58,13 @@ final class Attempt {
   /// Whether the connection had bytes that nobody asked for, so that another is needed.
   @exclusivity(unchecked) private(set) var needsFresh = false
   /// Why the request is to be sent again, by another attempt.
-  @exclusivity(unchecked) private(set) var resend: HTTP.ResendReason?
+  @exclusivity(unchecked) var resend: HTTP.ResendReason?
   /// Whether the library had reported no failure when it last sent the request again.
-  @exclusivity(unchecked) private var wasWithoutFailure = false
+  @exclusivity(unchecked) var wasWithoutFailure = false
   /// Whether another attempt has opened the connection.
   @exclusivity(unchecked) private(set) var isReused = false
   /// Whether it uses a connection of HTTP/2 on which another was answered before.
-  @exclusivity(unchecked) private var isKept = false
+  @exclusivity(unchecked) var isKept = false
   /// Whether it has left the library's queue.
   @exclusivity(unchecked) private(set) var hasBegun = false
   /// Whether it waits for a connection of another that may take it, too.
@@ -73,7 +73,7 @@ final class Attempt {
   /// Until when a connection has to be made that it has begun to make.
   @exclusivity(unchecked) var connectDue = Tick.never
   @exclusivity(unchecked) var opened: [Int32] = []
-  @exclusivity(unchecked) private var connection: SocketWatch?
+  @exclusivity(unchecked) var connection: SocketWatch?
   /// Why a socket could not be made.
   var socketFailure: String?
   /// Whether the proxy has asked for its credential.
@@ -90,7 +90,7 @@ final class Attempt {
   @exclusivity(unchecked) private(set) var isSendingPaused = false
 
   /// What is read of a response.
-  private struct Reading {
+  struct Reading {
     var reader: HeadReader
     /// What the body's chunks are; nil if it has none.
     var chunks: ChunkReader?
@@ -134,7 +134,7 @@ final class Attempt {
   }
 
   /// Whether its connection was ended as too much came on it that is part of no answer.
-  private var wasFlooded: Bool {
+  var wasFlooded: Bool {
     guard let connection else { return false }
     return connection.flood?.wasFlooded == true || connection.opener != 0 && clc_was_flooded(connection.opener) != 0
   }
@@ -146,12 +146,12 @@ final class Attempt {
     !exchange.address.isTLS && exchange.proxy == nil && transfer.configuration.version == .http2
   }
 
-  private var reader: HeadReader { reading.reader }
+  var reader: HeadReader { reading.reader }
   var hasSentAll: Bool { sending.isComplete }
   var hasSentSome: Bool { sending.count > 0 }
 
   /// How often the library sends a request again by itself.
-  private static let mostRepetitions = 5
+  static let mostRepetitions = 5
 
   /// Why the library may send the request again; nil if it must not.
   private var reasonToRepeat: HTTP.ResendReason? {
@@ -172,28 +172,7 @@ final class Attempt {
     return !connection.speaksHTTP1 || hasWrittenNothing
   }
 
-  private var hasWrittenNothing: Bool { clc_get_long(easy, Int32(clc_info_request_size)) == 0 }
-
-  /// Whether the library has sent the request as often as it does, and it was unprocessed the last time, too.
-  ///
-  /// It is not kept from sending it the last time: with 7.88, an abort there would reset the stream of another request
-  /// that has the number of the one before. A connection that fails leaves an error number or an alert. The library's
-  /// text can only forbid this.
-  private func hasGivenUp(_ said: CurlFailure) -> Bool {
-    requests > Self.mostRepetitions && wasWithoutFailure && said.systemError == 0 && said.alert == nil
-      && [Int(clc_send_error), Int(clc_receive_error)].contains(Int(said.code))
-      && said.text.hasPrefix("Connection died, tried")
-  }
-
-  /// Why another attempt sends the request again after a failure; nil if none does.
-  private func reasonToResend(after said: CurlFailure) -> HTTP.ResendReason? {
-    guard exchange.allowsResending, requests > 0, !reader.hasBegun else { return nil }
-    if said.isEndOfKept, said.text.isEmpty, said.systemError == 0, hasWrittenNothing { return .unprocessed }
-    if hasGivenUp(said) { return .unprocessed }
-    guard exchange.method.isIdempotent, !exchange.isFresh else { return nil }
-    if said.isEndOfSession { return .connectionEnded }
-    return isReused && said.errorCode == .connectionLost ? .connectionEnded : nil
-  }
+  var hasWrittenNothing: Bool { clc_get_long(easy, Int32(clc_info_request_size)) == 0 }
 
   func fail(_ error: HTTP.Error) { if failure == nil { failure = error } }
 
@@ -209,75 +188,6 @@ final class Attempt {
     for descriptor in opened where loader.watches[descriptor]?.attempt === self {
       loader.watches[descriptor]?.attempt = nil
     }
-  }
-
-  /// What has come of it, when the library says that it has ended.
-  func outcome(_ code: Int32) -> HTTP.Error? {
-    if let failure { return failure }
-    if wasFlooded { return Self.flooded }
-    if code == 0 {
-      guard reader.isComplete else {
-        return HTTP.Error(.connectionLost, "the connection ended within the head of the answer")
-      }
-      guard !wasCut else {
-        return HTTP.Error(.connectionLost, "the encrypted connection was cut, and the body has no length")
-      }
-      guard connection == nil || loader.lookedAt !== connection else {
-        return HTTP.Error(.connectionLost, "the connection ended within the body")
-      }
-      return nil
-    }
-    let said = CurlFailure(
-      code: code, text: String(cString: handle.errorText),
-      systemError: Int32(clc_get_long(easy, Int32(clc_info_system_error))),
-      connectStatus: clc_get_long(easy, Int32(clc_info_connect_code)), usesProxy: exchange.proxy != nil,
-      wasConnected: requests > 0 || reader.hasBegun, isBeforeAnswer: !reader.hasBegun,
-      wantedCertificate: clc_wanted_certificate(number) != 0, wasKept: isKept, alert: alert,
-      isSecuring: exchange.address.isTLS && !opened.isEmpty && requests == 0 && !reader.hasBegun, progress: progress)
-    resend = reasonToResend(after: said)
-    return HTTP.Error(said.errorCode, socketFailure.map { "\(said.detail); \($0)" } ?? said.detail)
-  }
-
-  /// Whether the library's handle is in the state of one that has made no request.
-  ///
-  /// After a retry it keeps their number, also for the next request, and after a failed call its error number. A reset
-  /// would set back the first only. A library that does not ask before a request does not show its retries.
-  var leavesHandleAsNew: Bool { requests == 1 && clc_get_long(easy, Int32(clc_info_system_error)) == 0 }
-
-  /// The alert that has ended its connection; nil if there was none, or it is not known.
-  private var alert: CurlFailure.Alert? {
-    guard exchange.address.isTLS, CurlLibrary.usesOpenSSL else { return nil }
-    var isOwn: Int32 = 0
-    // Those of a kept connection are noted under the attempt that has made it.
-    let opener = connection.map(\.opener) ?? 0
-    // Unless libcurl has opened another in the place of a kept one that was dead.
-    let number = clc_alert(opened.isEmpty && opener != 0 ? opener : number, &isOwn)
-    return number < 0 ? nil : CurlFailure.Alert(number: Int(number), isOwn: isOwn != 0)
-  }
-
-  private var progress: CurlFailure.Progress {
-    guard reader.hasBegun else { return .nothing }
-    // After an interim response nothing of the next has arrived.
-    guard reader.isComplete else { return reader.isWithinHead ? .head(byteCount: reader.byteCount) : .nothing }
-    return reading.chunks.map { .chunks($0.state) } ?? .body
-  }
-
-  /// Whether the end of the connection is the only end of the body, and it is not the server's.
-  private var wasCut: Bool {
-    guard reader.endsWithConnection, exchange.address.isTLS, CurlLibrary.usesOpenSSL, clc_notes_ends() != 0,
-      let connection, connection.opener != 0
-    else { return false }
-    return exchange.method != .head && clc_was_ended(connection.opener) == 0
-  }
-
-  var timings: HTTP.Timings {
-    func time(_ info: some BinaryInteger) -> Duration { .microseconds(clc_get_offset(easy, Int32(info))) }
-    var timings = HTTP.Timings()
-    timings.connected = time(clc_info_time_connected)
-    timings.secured = time(clc_info_time_shaken)
-    timings.sent = time(clc_info_time_sent)
-    timings.firstByte = time(clc_info_time_first_byte)
-    return timings
   }
 
   // Holding, outside of the library.

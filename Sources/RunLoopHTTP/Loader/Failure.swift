@@ -21,6 +21,8 @@ struct CurlFailure {
   var wantedCertificate: Bool
   /// Whether an earlier request was answered on the connection by HTTP/2.
   var wasKept = false
+  /// Whether the server had ended the connection, and all that it had sent was read.
+  var peerHasEnded = false
   /// The alert that has ended the encrypted connection.
   var alert: Alert?
   /// Whether a connection to the host is being encrypted, as far as is known.
@@ -57,9 +59,12 @@ struct CurlFailure {
   /// The server has said so while nobody asked for anything, and the library tries it all the same.
   var isEndOfKept: Bool { Int(code) == Int(clc_http2) && wasKept && isBeforeAnswer }
 
-  /// Whether the server has ended the session of HTTP/2 before the response, in order or not: the library says no more.
+  /// Whether the server has ended the session of HTTP/2 before the response, in order or not.
+  ///
+  /// Where only rejected streams were open, it may not have ended the connection yet: the library says nothing then.
   var isEndOfSession: Bool {
-    isEndOfKept || Int(code) == Int(clc_http2) && isBeforeAnswer && text.isEmpty && systemError == 0
+    isEndOfKept
+      || Int(code) == Int(clc_http2) && isBeforeAnswer && (peerHasEnded || text.isEmpty && systemError == 0)
   }
 
   /// Which error it is for the program.
@@ -85,7 +90,7 @@ struct CurlFailure {
     // A line that is longer than the library takes is a lack of memory to it.
     case Int(clc_out_of_memory): wasConnected ? .tooLarge : .cannotConnect
     case Int(clc_too_large): .tooLarge
-    case Int(clc_http2): systemError == 0 ? .badServerResponse : .connectionLost
+    case Int(clc_http2): systemError == 0 && !peerHasEnded ? .badServerResponse : .connectionLost
     // The library resets a stream whose head it cannot read. Another was reset by the server, or its body was cut.
     // Before 8.0 the library reports nothing of a head that it cannot read whole, so that both are one.
     case Int(clc_http2_stream): isWithinHead ? .badServerResponse : .connectionLost

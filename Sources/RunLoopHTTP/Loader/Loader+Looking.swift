@@ -45,7 +45,7 @@ extension Loader {
       inside { _ = clc_multi_act(multi, descriptor, Int32(clc_select_in)) }
       if watches[descriptor] === watch, FloodGuard.received(descriptor) != before {
         again = true
-      } else {
+      } else if takenInCall == 0 {
         lookedAt = watch
       }
       settle()

@@ -27,6 +27,8 @@ final class SocketWatch {
   /// Whether an answer of HTTP/1 has come on it: between its answers nothing may come.
   @exclusivity(unchecked) var speaksHTTP1 = false
   @exclusivity(unchecked) var speaksHTTP2 = false
+  /// Whether the server had ended it when the library closed it; nil until then.
+  @exclusivity(unchecked) fileprivate var hadPeerEnded: Bool?
   /// Whether its first answer may be one of HTTP/2.
   @exclusivity(unchecked) var mayBeHTTP2 = false
   /// Whether it was ended as too much came that nobody has asked for; nil for one that nobody looks at.
@@ -109,9 +111,30 @@ final class SocketWatch {
   /// one of HTTP/2 that has ended without a word.
   var isSpoiled: Bool {
     guard speaksHTTP1 || speaksHTTP2 else { return false }
+    return switch peek() {
+    case .bytes: speaksHTTP1
+    case .end: true
+    case .nothing: false
+    }
+  }
+
+  /// Whether the server has ended it, and all that it had sent was read; also when the library has closed it.
+  var peerHasEnded: Bool { hadPeerEnded ?? (peek() == .end) }
+
+  /// The library is about to close it: of HTTP/2 it does not say afterwards who has ended the connection.
+  func noteClosing() { hadPeerEnded = (speaksHTTP2 || mayBeHTTP2) && peek() == .end }
+
+  private enum Peek {
+    case nothing
+    case bytes
+    case end
+  }
+
+  private func peek() -> Peek {
     var byte: UInt8 = 0
     let count = recv(source.descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT))
-    return count > 0 ? speaksHTTP1 : count == 0 || errno != EAGAIN && errno != EINTR
+    if count > 0 { return .bytes }
+    return count == 0 || errno != EAGAIN && errno != EINTR ? .end : .nothing
   }
 
   /// The library does not want to know of it for now.
@@ -202,6 +225,7 @@ extension Loader {
   }
 
   func close(_ descriptor: Int32) {
+    watches[descriptor]?.noteClosing()
     forget(descriptor)
     _ = RunLoopLibC.close(descriptor)
   }
@@ -222,6 +246,8 @@ extension Loader {
   private func forget(_ descriptor: Int32) {
     guard let watch = watches[descriptor] else { return }
     watches[descriptor] = nil
+    // Its number may be another's by now.
+    if watch.hadPeerEnded == nil { watch.hadPeerEnded = false }
     if watch.flood != nil { floodGuard?.remove(descriptor) }
     watch.source.invalidate()
     guard let ends = watch.ends else { return }

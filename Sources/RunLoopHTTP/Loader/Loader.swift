@@ -211,9 +211,9 @@ final class Loader: @unchecked Sendable {
   // Multiplexing.
 
   /// Whether the servers speak HTTP/2, by their origins; false too for those that could not be reached last.
-  private var multiplexing: [String: Bool] = [:]
+  var multiplexing: [String: Bool] = [:]
   /// What was noted last: most requests ask for the same address.
-  private var lastNoted: (address: WebAddress, multiplexes: Bool)?
+  var lastNoted: (address: WebAddress, multiplexes: Bool)?
 
   /// Whether an origin's connection takes further requests; nil if that is not known yet.
   func multiplexes(_ address: WebAddress) -> Bool? {
@@ -221,44 +221,11 @@ final class Loader: @unchecked Sendable {
     return multiplexing[address.origin]
   }
 
-  /// Notes what an origin's last connection was.
-  ///
-  /// The library tries the next of those that wait for a connection when the one before has failed. A host that does
-  /// not answer would have them time out one after the other: they are started over, and wait for no other.
-  func note(_ address: WebAddress, multiplexes: Bool) {
-    if let lastNoted, lastNoted.address === address, lastNoted.multiplexes == multiplexes { return }
-    let origin = address.origin
-    lastNoted = (address, multiplexes)
-    guard multiplexing[origin] != multiplexes else { return }
-    if multiplexing.count >= 1024 { multiplexing = [:] }
-    multiplexing[origin] = multiplexes
-    guard !multiplexes else { return }
-    let waiting = attempts.filter { $0.waitsForMultiplexing && $0.exchange.address.origin == origin }
-    guard !waiting.isEmpty else { return }
-    later { [self] in
-      for attempt in waiting.sorted(by: { $0.number < $1.number })
-      where attempt.waitsForMultiplexing && attempt.place != nil { startOver(attempt) }
-    }
-  }
-
-  /// Takes an attempt that has not begun out of the library's queue, and puts it there again to wait for no other.
-  private func startOver(_ attempt: Attempt) {
-    attempt.waitsForMultiplexing = false
-    var code: Int32 = 0
-    inside {
-      _ = clc_multi_remove(multi, attempt.easy)
-      _ = attempt.handle.set(waitsForMultiplexing: false)
-      code = clc_multi_add(multi, attempt.easy)
-    }
-    guard code != 0 else { return }
-    end(attempt, HTTP.Error(.cannotConnect, "libcurl takes no more: \(String(cString: clc_multi_text(code)))"))
-  }
-
   // Yielding. The library reads as long as there is something to read, and would let nobody else come.
 
   /// How many bytes are taken before everybody else comes.
   static let mostInCall = 512 * 1024
-  @exclusivity(unchecked) private var takenInCall = 0
+  @exclusivity(unchecked) private(set) var takenInCall = 0
   private var yielded: [Attempt] = []
   /// Whether there is work to be taken, and what asks for coming back.
   @exclusivity(unchecked) var isWanted: () -> Bool = { false }
