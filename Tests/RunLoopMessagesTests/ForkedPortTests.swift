@@ -23,7 +23,7 @@ struct ForkedPortTests {
       let code = inForkedChild {
         let port = server.port
         guard !port.isValid, !remote.isValid, unused?.isValid == false else { return 1 }
-        guard port.connections == 0, port.statistics == .init(), remote.statistics == .init() else { return 2 }
+        guard port.connectionCount == 0, port.statistics == .init(), remote.statistics == .init() else { return 2 }
         guard portError({ () throws(MessagePortError) in try remote.send(id: 1) }) == .invalid else { return 3 }
         let request = portError { () throws(MessagePortError) in try remote.send(id: 1, receiveTimeout: .seconds(1)) }
         guard request == .invalid else { return 4 }
@@ -46,7 +46,7 @@ struct ForkedPortTests {
       #expect(directory.entries == ["a", "a.lock", "b", "b.lock"])
       #expect(unused?.isValid == true)
       #expect(try remote.send(id: 2, bytes: [2], receiveTimeout: .unlimited)?.bytes == [2])
-      #expect(server.port.connections == 1)
+      #expect(server.port.connectionCount == 1)
     }
   }
 
@@ -76,7 +76,7 @@ struct ForkedPortTests {
         return asking.result() == [8, 0] && undelivered.count == 0 ? 0 : 2
       }
       #expect(code == .exited(0))
-      while server.port.connections > 0 { sched_yield() }
+      while server.port.connectionCount > 0 { sched_yield() }
       #expect(directory.entries == ["a", "a.lock"])
     }
   }

@@ -197,10 +197,10 @@ struct MessagePortClosingTests {
         }
       }
       try send(1)
-      waitUntil { server.port.connections == 1 }
+      waitUntil { server.port.connectionCount == 1 }
       let census = DescriptorCensus()
       try send(300)
-      waitUntil { server.port.connections == 1 }
+      waitUntil { server.port.connectionCount == 1 }
       // Its thread goes when there is nothing left.
       waitUntil { DescriptorCloser.isIdle }
       // There may have been one more to close when they were counted.

@@ -67,7 +67,7 @@ struct MessagePortEndTests {
     remote.invalidate()
     #expect(thread.result() == .invalid)
     mayGo.value = true
-    waitUntil { server.port.connections == 0 }
+    waitUntil { server.port.connectionCount == 0 }
     #expect(server.port.statistics.receivedCount == 1)
   }
 
@@ -108,7 +108,7 @@ struct MessagePortEndTests {
     // The loop is in the handler: it cannot have noticed the end of the sender.
     mayReply.open()
     waitUntil { server.port.statistics.droppedReplyCount == 1 }
-    waitUntil { server.port.connections == 0 }
+    waitUntil { server.port.connectionCount == 0 }
     let counted = server.port.statistics
     #expect(counted.receivedCount == counted.replyCount + counted.droppedReplyCount && counted.replyCount == 0)
   }

@@ -162,7 +162,7 @@ struct MessagePortLiveFuzzTests {
         let last = try MessagePort.Remote(name: "a", directory: place, connectTimeout: .seconds(300))
           .send(id: 1, bytes: [1], receiveTimeout: .seconds(300))
         try #require(last?.bytes == [1])
-        waitUntil { port.connections == 1 && DescriptorCloser.isIdle }
+        waitUntil { port.connectionCount == 1 && DescriptorCloser.isIdle }
         try ask()
         waitUntil {
           for account in port.users.values { account.noteReading() }

@@ -113,7 +113,7 @@ struct MessagePortRefusalTests {
     let client = try RawClient(directory)
     client.send(packet(MessageFrame(.request, token: 5, length: 1), [4]))
     #expect(client.receive() == packet(MessageFrame(.reply, token: 5, length: 1), [4]))
-    waitUntil { server.port.connections <= 1 }
+    waitUntil { server.port.connectionCount <= 1 }
     #expect(server.port.statistics.malformedCount == 0)
   }
 
@@ -184,7 +184,7 @@ struct MessagePortRefusalTests {
         == .rejected(.tooManyConnections))
     #expect(server.port.statistics.rejectedConnectionCount == 1)
     first.invalidate()
-    waitUntil { server.port.connections == 0 }
+    waitUntil { server.port.connectionCount == 0 }
     let third = try MessagePort.Remote(name: "a", directory: directory.place)
     #expect(try third.send(id: 1, bytes: [1], receiveTimeout: .unlimited)?.bytes == [1])
   }

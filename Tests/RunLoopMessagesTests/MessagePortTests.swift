@@ -48,7 +48,7 @@ struct MessagePortTests {
     }
     #expect(reply == [5])
     #expect(log.value == ["reply mode"])
-    #expect(server.port.connections <= 1)
+    #expect(server.port.connectionCount <= 1)
   }
 
   @Test("messages of one sender are received in order, whatever their sizes")

@@ -134,7 +134,7 @@ struct OtherUserDescriptorTests {
         guard reply?.bytes == [1] else { _exit(3) }
       }
     }
-    waitUntil { port.connections == 2 }
+    waitUntil { port.connectionCount == 2 }
     // The loop sees the first of it when the sender has let go.
     let isThere = Box(false)
     // It is occupied before there is anything to see: what has woken it may be served before a block.
@@ -182,7 +182,7 @@ struct OtherUserDescriptorTests {
     _ = try MessagePort.Remote(name: "a", directory: place).send(id: 0, receiveTimeout: .unlimited)
     pipe.closeWriting()
     pipe.awaitEnd()
-    waitUntil { port.connections == 1 && DescriptorCloser.isIdle }
+    waitUntil { port.connectionCount == 1 && DescriptorCloser.isIdle }
     waitUntil { DescriptorCensus().count("socket:") <= census.count("socket:") }
     for account in port.users.values {
       account.noteReading()

@@ -37,7 +37,7 @@ func asUser(
     sigemptyset(&signals)
     sigaddset(&signals, SIGALRM)
     pthread_sigmask(SIG_UNBLOCK, &signals, nil)
-    alarm(900)
+    alarm(300)
     done.closeReading()
     end.closeWriting()
     guard setgid(user) == 0, setuid(user) == 0 else { _exit(1) }

@@ -264,7 +264,7 @@ struct LostConnectionTests {
         try descriptor.bind(address)
         _ = try descriptor.connect(address)
         guard descriptor.isConnectedToItself(address) else { return }
-        let error = descriptor.refuseItself()
+        let error = descriptor.rejectItself()
         log.write("closed(\(error.call):\(error.number))")
       }
     }

@@ -16,7 +16,8 @@ struct RunProgramTests {
     var options = SpawnedProcess.Options()
     options.leadsProcessGroup = leadsGroup
     do {
-      _ = try await SpawnedProcess.run("/bin/sh", ["-c", script], limit: limit, deadline: deadline, options: options)
+      _ = try await SpawnedProcess.run(
+        "/bin/sh", ["-c", script], maximumOutputSize: limit, deadline: deadline, options: options)
       return nil
     } catch {
       return error as? SpawnedProcess.RunError

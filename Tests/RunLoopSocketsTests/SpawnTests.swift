@@ -257,7 +257,7 @@ struct SpawnTests {
       }
       try loop.add(looking, forMode: .default)
       loop.runUntilStopped()
-      log.write("\(reap(spawned.process).map { $0 >> 8 } ?? -1)")
+      log.write("\(reap(spawned.process).map { $0 & 0x7F == 0 ? $0 >> 8 : -$0 } ?? -1)")
       let late = ChildProcessSource(spawned) { _, end in
         log.write("\(end)")
         loop.stop()

@@ -48,6 +48,33 @@ import TestSupport
       #expect(plan.isUsedUp)
     }
 
+    @Test("a path that could not be looked at once is still followed where it was watched")
+    func onTheWay() {
+      watchingPath(
+        "link", isFollowing: true,
+        prepare: { scratch in
+          for name in ["a", "b"] { scratch.make(name) }
+          scratch.link("link", to: "a")
+        }
+      ) { watched in
+        let scratch = watched.scratch
+        func swap(to target: String) {
+          scratch.link("next", to: target)
+          scratch.move("next", "link")
+        }
+        let plan = FaultPlan()
+        plan.plan(.openFile, .fails(EMFILE), .fails(EMFILE))
+        let told = plan.rule {
+          swap(to: "b")
+          return watched.told()
+        }
+        let error = SystemError(call: SystemCall.openFile.rawValue, number: EMFILE)
+        #expect(told == ["unwatched(\(error)) link"] && plan.isUsedUp)
+        swap(to: "b")
+        #expect(watched.told() == ["replaced link"])
+      }
+    }
+
     @Test("a directory that may not be read is named, and the others are watched")
     func unreadable() throws {
       let scratch = Scratch()

@@ -60,7 +60,7 @@ let all: [Gate] =
     Gate(name: "pass that serves a descriptor", count: 1000) { count, measure in
       onLoop { loop in
         let turns = Turns(count, measure) { loop.stop() }
-        // A pipe with room is ready for good, as one is that has ended; but that would be reported.
+        // An empty pipe is always writable. An ended one is always readable, but ignoring an end is reported.
         let source = RunLoop.DescriptorSource(descriptor: emptyPipe(), events: .writable) { _, _ in turns.next() }
         do { try loop.add(source, forMode: .default) } catch { fail("\(error)") }
         loop.runUntilStopped()

@@ -191,7 +191,7 @@ func withTimers(_ body: @escaping @Sendable (RunLoop, [Timer], SuspendingClock.I
   }
 }
 
-/// The writing end of a pipe that nobody reads.
+/// The writing end of an empty pipe.
 func emptyPipe() -> Int32 {
   var ends: [Int32] = [0, 0]
   if pipe(&ends) != 0 { fail("no pipe") }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A chat: each line goes to everybody else. Who says nothing for half a minute, or does not read for five seconds while
-// somebody speaks, is let go.
+// A chat server: each line goes to all other members. A member that sends nothing for half a minute, or does not read
+// for five seconds, is disconnected.
 //
 //     swift run --package-path Examples chat-server [PORT]
 //     swift run --package-path Examples chat-server --demo

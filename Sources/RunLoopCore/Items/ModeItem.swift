@@ -2,7 +2,7 @@
 
 /// What sources, ports, timers and observers have in common: they are in modes of loops.
 ///
-/// **Locks.** An item has a lock, a loop has one for its table of modes; whoever needs both takes the item's first.
+/// **Locks.** An item has a lock, a loop has one for its table of modes; a thread that needs both locks the item first.
 /// What says where an item is changes only under both, so that either is enough to read it; but where a timer stands in
 /// the heaps of a loop is that loop's to change, under its lock alone. All else of a timer that has been in a loop is
 /// guarded by that lock alone too: `Timer+Home.swift` says how.

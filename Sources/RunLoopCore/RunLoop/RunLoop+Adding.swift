@@ -16,8 +16,9 @@ extension RunLoop {
   ///   is in no further mode then.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopAddSource`.
+  @inline(never)
   public func add<Item: RunLoopItem>(_ item: Item, forMode mode: Mode) throws(Item.Failure) {
-    _ = try item.respond(to: ItemRequest(act: .add, loop: self, mode: mode, site: 0))
+    _ = try item.respond(to: ItemRequest(act: .add, loop: self, mode: mode, site: crl_call_site()))
   }
 
   /// Adds an item whose addition throws nothing, and returns whether it was added.
@@ -150,7 +151,7 @@ extension Timer: RunLoopItem {
 extension RunLoop.Observer: RunLoopItem {
   /// Enters or leaves a mode of a loop, or says whether it is in the mode; O(1) for each mode.
   ///
-  /// The loop puts the observers of a mode in order, in O(n log n), when it comes to the next stage after a change. One
+  /// The loop puts the observers of a mode in order, in O(n log n), at the next stage after a change. One
   /// that was added during a stage is called from the next stage on; one that was removed during a stage that has yet
   /// to call it is still called once.
   public func respond(to request: RunLoop.ItemRequest) -> Bool {

@@ -96,11 +96,11 @@ extension RunLoop {
     case ports
   }
 
-  /// What serving a class of ready things has come to.
+  /// The result of serving one class of ready things.
   enum Served {
     /// Nothing was ready.
     case nothing
-    /// Something was served that ends no run: a timer, or a descriptor whose source was not to be called.
+    /// Something was served that does not end a run: a timer, or a descriptor whose source has ended.
     case other
     /// A source, a port or the main dispatch queue: a run that returns after a source does so now.
     case source

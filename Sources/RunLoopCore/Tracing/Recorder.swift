@@ -42,7 +42,7 @@ enum Tracing {
   static let unknownLevel = UInt32.max
 }
 
-/// What a call-out calls, for those who look.
+/// Describes a call-out to the instruments.
 struct CallNote {
   /// The kind that the trace hook is called with; nil if the hook is not called.
   let hook: RunLoop.CallOutKind?
@@ -62,7 +62,7 @@ extension RunLoop {
   /// - Parameters:
   ///   - kind: The kind of call-out, by the numbers of the layout.
   ///   - mode: The mode that runs.
-  ///   - note: What is called; made only if it is to be noted.
+  ///   - note: Describes the call; evaluated only if it is recorded.
   @inline(__always)
   func calling<Result>(
     _ kind: crl_kind, _ mode: ModeState, _ note: @autoclosure () -> CallNote, _ body: () -> Result

@@ -66,7 +66,7 @@ final class PollSet: @unchecked Sendable {
   @exclusivity(unchecked) private var isUnfair = false
   @exclusivity(unchecked) private var services: UInt64 = 0
   @exclusivity(unchecked) private var waits: UInt64 = 0
-  /// Whether the descriptor that was taken last has been ready so often that it may be that nobody reads it.
+  /// Whether the descriptor taken last has been ready so often that its handler may not read it.
   @exclusivity(unchecked) private(set) var isSuspect = false
   /// Whether the first thing that the last wait found was an event, and not the loop's own counter.
   ///
@@ -274,7 +274,7 @@ extension PollSet {
     return watch.takeTurn(found)
   }
 
-  /// Notes what came of a service of a descriptor that is under suspicion; true if it is to be reported now.
+  /// Records whether a suspect descriptor was read in one service; returns whether to report it now.
   func noteSuspect(_ descriptor: Int32, wasRead: Bool) -> Bool {
     watches.withWatch(of: descriptor) { $0.streak.noteEvidence(wasRead: wasRead) } ?? false
   }

@@ -5,10 +5,10 @@ import RunLoopLibC
 
 /// How often a descriptor was found ready in waits that followed each other, as a value.
 ///
-/// One that is ready all the time may be one that has much to read. So each service is looked at when there were many
-/// in a row, and it is reported if nothing was read in any of those.
+/// A descriptor that is always ready may only have much to read. After many services in a row each is checked, and the
+/// descriptor is reported if nothing was read in any of them.
 struct ReadyStreak {
-  /// From how many services in a row on they are looked at.
+  /// After how many services in a row they are checked.
   static let suspicion = 1000
   /// In how many of those nothing was read when that is reported.
   static let proof = 32
@@ -48,7 +48,7 @@ extension RunLoop {
     _ source: DescriptorSource, _ events: DescriptorSource.Events, _ mode: ModeState, _ call: () -> Bool
   ) -> Bool {
     let descriptor = source.descriptor
-    // What is only written, or is no file of the user's, is not expected to be read.
+    // A writer, and the counter that stands in for a file, are not read.
     let isExempt = events == .writable || source.carriedItem?.isAlwaysReady == true
     var check = crl_read_check()
     if !isExempt { crl_read_check_begin(&check, descriptor) }

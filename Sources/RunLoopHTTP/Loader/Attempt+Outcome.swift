@@ -26,7 +26,8 @@ extension Attempt {
       systemError: Int32(clc_get_long(easy, Int32(clc_info_system_error))),
       connectStatus: clc_get_long(easy, Int32(clc_info_connect_code)), usesProxy: exchange.proxy != nil,
       wasConnected: requests > 0 || reader.hasBegun, isBeforeAnswer: !reader.hasBegun,
-      wantedCertificate: clc_wanted_certificate(number) != 0, wasKept: isKept, peerHasEnded: connection?.peerHasEnded ?? false, alert: alert,
+      wantedCertificate: clc_wanted_certificate(number) != 0, wasKept: isKept,
+      peerHasEnded: connection?.peerHasEnded ?? false, alert: alert,
       isSecuring: exchange.address.isTLS && !opened.isEmpty && requests == 0 && !reader.hasBegun, progress: progress)
     resend = reasonToResend(after: said)
     return HTTP.Error(said.errorCode, socketFailure.map { "\(said.detail); \($0)" } ?? said.detail)

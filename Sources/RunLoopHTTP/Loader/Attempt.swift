@@ -57,7 +57,7 @@ final class Attempt {
   @exclusivity(unchecked) private(set) var failure: HTTP.Error?
   /// Whether the connection had bytes that nobody asked for, so that another is needed.
   @exclusivity(unchecked) private(set) var needsFresh = false
-  /// Why the request is to be sent again, by another attempt.
+  /// The reason for which another attempt sends the request again; nil if none does.
   @exclusivity(unchecked) var resend: HTTP.ResendReason?
   /// Whether the library had reported no failure when it last sent the request again.
   @exclusivity(unchecked) var wasWithoutFailure = false

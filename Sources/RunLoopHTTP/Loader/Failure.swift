@@ -21,7 +21,7 @@ struct CurlFailure {
   var wantedCertificate: Bool
   /// Whether an earlier request was answered on the connection by HTTP/2.
   var wasKept = false
-  /// Whether the server had ended the connection, and all that it had sent was read.
+  /// Whether the server had ended the connection and everything that it sent was read.
   var peerHasEnded = false
   /// The alert that has ended the encrypted connection.
   var alert: Alert?
@@ -61,7 +61,7 @@ struct CurlFailure {
 
   /// Whether the server has ended the session of HTTP/2 before the response, in order or not.
   ///
-  /// Where only rejected streams were open, it may not have ended the connection yet: the library says nothing then.
+  /// If only rejected streams were open, the connection may still be open: the library gives no cause then.
   var isEndOfSession: Bool {
     isEndOfKept
       || Int(code) == Int(clc_http2) && isBeforeAnswer && (peerHasEnded || text.isEmpty && systemError == 0)

@@ -3,20 +3,20 @@
 import CLibCurl
 import RunLoopCore
 
-// What a server sends may be no HTTP/2 any more. From 8.13 on, libcurl notices when it is called for that connection's
-// socket the next time, and asks for no such call: without an idle timeout the requests would wait forever. A later
-// call of its timer does not help. (Versions from 8.1 to 8.12 do not notice at all, by their source.)
+// A server may send bytes that are not HTTP/2. Since 8.13, libcurl reports that only in its next call for the socket of
+// the connection, which it does not request: without an idle timeout the requests would wait forever. A later call of
+// its timer does not help. (By their source, versions from 8.1 to 8.12 never report it.)
 extension Loader {
   /// How long after a call of the library.
   private static let lookDelay: Int64 = 50_000_000
 
-  /// The first answer on a socket may be one of HTTP/2.
+  /// Notes that the first response on a socket may be HTTP/2.
   func noteHTTP2IsPossible(_ descriptor: Int32) {
     watches[descriptor]?.mayBeHTTP2 = true
     hasHTTP2 = true
   }
 
-  /// Has the connections looked at soon.
+  /// Checks the connections soon.
   func lookSoon() {
     guard lookDue == .never, hasHTTP2, !attempts.isEmpty else { return }
     lookDue = entered + Self.lookDelay
@@ -25,13 +25,13 @@ extension Loader {
 
   /// Calls the library once for each connection of which everything that has arrived was read.
   ///
-  /// Such a call finds nothing to read, so that it sees all that was read before. Debian 12's version has to be told
-  /// that there is something: after the head of an answer it does not ask for the connection's state otherwise. Where
-  /// bytes arrive meanwhile, the call may have read them, and another follows. Otherwise there is none until the
-  /// library was called again: a connection on which nothing happens costs nothing.
+  /// Such a call finds nothing to read, and so handles everything that was read before. It says that the socket is
+  /// readable: Debian 12's version does not check the connection otherwise after the headers of a response. If bytes
+  /// arrive meanwhile, the call may have read them, and another follows. Otherwise the next call follows the next
+  /// activity: an idle connection costs nothing.
   ///
-  /// An answer whose end had been read would have ended before: one that ends now, without an error in Debian 12's
-  /// version, has lost its connection.
+  /// A response whose end had been read would have ended before. One that ends in this call has lost its connection;
+  /// Debian 12's version reports no error for it.
   ///
   /// - Complexity: O(*n*) in the sockets, and in the requests of each.
   func look() {

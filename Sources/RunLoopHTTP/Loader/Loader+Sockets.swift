@@ -27,7 +27,7 @@ final class SocketWatch {
   /// Whether an answer of HTTP/1 has come on it: between its answers nothing may come.
   @exclusivity(unchecked) var speaksHTTP1 = false
   @exclusivity(unchecked) var speaksHTTP2 = false
-  /// Whether the server had ended it when the library closed it; nil until then.
+  /// Whether the server had ended the connection when the library closed it; nil while it is open.
   @exclusivity(unchecked) fileprivate var hadPeerEnded: Bool?
   /// Whether its first answer may be one of HTTP/2.
   @exclusivity(unchecked) var mayBeHTTP2 = false
@@ -118,10 +118,10 @@ final class SocketWatch {
     }
   }
 
-  /// Whether the server has ended it, and all that it had sent was read; also when the library has closed it.
+  /// Whether the server has ended the connection and everything that it sent was read; valid after closing, too.
   var peerHasEnded: Bool { hadPeerEnded ?? (peek() == .end) }
 
-  /// The library is about to close it: of HTTP/2 it does not say afterwards who has ended the connection.
+  /// Records who ended an HTTP/2 connection, which the library does not report; called before the socket is closed.
   func noteClosing() { hadPeerEnded = (speaksHTTP2 || mayBeHTTP2) && peek() == .end }
 
   private enum Peek {

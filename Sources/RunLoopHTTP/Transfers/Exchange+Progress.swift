@@ -20,7 +20,7 @@ extension Exchange {
     case misdirected
   }
 
-  /// How far an exchange has come, from the request to the end of the response.
+  /// The state of an exchange, from the request to the end of the response.
   ///
   /// Each exchange begins with a new value, so that nothing of the one before is left.
   struct Progress {

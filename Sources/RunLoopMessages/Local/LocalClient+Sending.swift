@@ -91,7 +91,7 @@ extension LocalClient {
     state.append(content, reply.descriptors)
   }
 
-  /// Counts an answer whose sender is gone.
+  /// Counts a reply whose sender is gone.
   private func noteDropped(_ frame: MessageFrame) {
     guard frame.kind.isAnswer else { return }
     counters.change {

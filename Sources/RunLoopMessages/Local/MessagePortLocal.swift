@@ -141,7 +141,7 @@ extension MessagePort {
     /// How many senders are connected.
     ///
     /// Can be used from any thread.
-    public var connections: Int { lock.ifOwned(else: 0) { clients.count } }
+    public var connectionCount: Int { lock.ifOwned(else: 0) { clients.count } }
 
     /// Ends everything, and returns who is to be notified.
     @discardableResult

@@ -4,7 +4,7 @@ public import RunLoopCore
 
 /// The reason why a program was not started.
 public enum SpawnError: Error, Hashable, Sendable {
-  /// There is no such program, or, for a name without a slash, none in the directories of `PATH`.
+  /// There is no such program that can be read, or, for a name without a slash, none in the directories of `PATH`.
   case notFound(program: String)
   /// The program is a script whose first line names an interpreter that is not there or cannot be executed: `execve`.
   case interpreter(String, program: String, SystemError)

@@ -128,10 +128,7 @@ struct SpawnRequest {
       let call = calls.indices.contains(kind) ? calls[kind] : error.call
       let reason = SystemError(call: call, number: error.number)
       switch call {
-      case "execve":
-        if let interpreter = missingInterpreter { throw .interpreter(interpreter, program: program.string, reason) }
-        guard error.number == ENOENT else { throw .system(program: program.string, reason) }
-        throw .notFound(program: program.string)
+      case "execve": throw spawnError(reason)
       case "dup3" where plumbing.from.indices.contains(place):
         throw .descriptor(plumbing.from[place], as: plumbing.to[place], program: program.string, reason)
       case "chdir": throw .directory(options.directory ?? "", program: program.string, reason)
@@ -140,21 +137,27 @@ struct SpawnRequest {
     }
   }
 
-  /// What the first line of the program asks for, if it is a script, and that cannot be executed.
+  /// Why no file could be executed.
   ///
-  /// A carriage return at the end of the line is part of the name, as it is for the system.
-  private var missingInterpreter: String? {
-    for path in paths {
-      guard let start = path.beginning(in: directory, count: 256), start.starts(with: Array("#!".utf8)) else {
-        continue
-      }
-      let blanks = Array(" \t".utf8)
-      let line = start.dropFirst(2).prefix { $0 != UInt8(ascii: "\n") && $0 != 0 }
-      let name = Array(line.drop { blanks.contains($0) }.prefix { !blanks.contains($0) })
-      guard let interpreter = try? CText(bytes: name), !name.isEmpty else { return nil }
-      return interpreter.withPointer { access($0, X_OK) } == 0 ? nil : String(decoding: name, as: UTF8.self)
+  /// The system says of a script, or of a program for another system, that it is not there if what it asks for is not.
+  private func spawnError(_ reason: SystemError) -> SpawnError {
+    guard let start = paths.lazy.compactMap({ $0.beginning(in: directory, count: 256) }).first else {
+      return reason.number == ENOENT ? .notFound(program: program.string) : .system(program: program.string, reason)
     }
-    return nil
+    guard let name = Self.interpreter(start), let path = try? CText(bytes: name),
+      // One with a relative path is looked for where the program would have started.
+      name.first == UInt8(ascii: "/") || directory == nil, path.withPointer({ access($0, X_OK) }) != 0
+    else { return .system(program: program.string, reason) }
+    return .interpreter(String(decoding: name, as: UTF8.self), program: program.string, reason)
+  }
+
+  /// What the first line of a script asks for; a carriage return at its end is part of the name, as for the system.
+  private static func interpreter(_ start: [UInt8]) -> [UInt8]? {
+    guard start.starts(with: Array("#!".utf8)) else { return nil }
+    let blanks = Array(" \t".utf8)
+    let line = start.dropFirst(2).prefix { $0 != UInt8(ascii: "\n") && $0 != 0 }
+    let name = Array(line.drop { blanks.contains($0) }.prefix { !blanks.contains($0) })
+    return name.isEmpty ? nil : name
   }
 
   private func call(_ plumbing: SpawnPlumbing, _ descriptor: inout Int32, _ failed: inout Int32) -> Int32 {

@@ -70,7 +70,7 @@ extension SpawnedProcess {
   ///   - input: What the program reads. It may end before it has read everything.
   ///   - directory: Where the program starts; nil means the directory of the options.
   ///   - environment: The program's environment; nil means that of the options.
-  ///   - limit: The most bytes of the output, and of the error, which are kept in memory.
+  ///   - maximumOutputSize: The most bytes of the output, and of the error, which are kept in memory.
   ///   - deadline: How long the program may run; nil means indefinitely.
   ///   - grace: How long it has to end when it is asked to, before it is killed.
   ///   - options: The rest of how it is started. The standard streams are those of this call, except that the error may
@@ -78,7 +78,7 @@ extension SpawnedProcess {
   /// - Throws: A ``SpawnError``, a ``RunError``, or `CancellationError`.
   public static func run(
     _ program: String, _ arguments: [String] = [], input: Input = .none, directory: String? = nil,
-    environment: [String: String]? = nil, limit: Int = 16 << 20, deadline: Duration? = nil,
+    environment: [String: String]? = nil, maximumOutputSize: Int = 16 << 20, deadline: Duration? = nil,
     grace: Duration = .seconds(2), options: Options = Options()
   ) async throws -> Completion {
     var options = options
@@ -90,7 +90,8 @@ extension SpawnedProcess {
     if options.standardError != .standardOutput { options.standardError = .pipe }
     try Task.checkCancellation()
     let run = ProgramRun(
-      try SpawnedProcess(program, arguments, options: options), input: bytes ?? [], limit: limit, grace: grace)
+      try SpawnedProcess(program, arguments, options: options), input: bytes ?? [], limit: maximumOutputSize,
+      grace: grace)
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { run.begin($0, deadline: deadline) }
     } onCancel: {

@@ -184,7 +184,8 @@ public final class SpawnedProcess: Sendable {
   ///   - modes: The modes of the loop in which the time is counted.
   ///   - signal: The signal that asks the child to end, by default `SIGTERM`.
   ///   - target: The processes that are asked and killed; nil means the group if the child leads one.
-  ///   - onKill: Called on the loop when the child, or what is left of its group, is killed.
+  ///   - onKill: Called on the loop when the child, or the rest of its group, is killed. An ended child that has not
+  ///     been reaped counts as part of the group.
   /// - Returns: Whether the child was asked; false if it has ended.
   /// - Throws: `pidfd_send_signal` with `EINVAL` if there is no such signal, with `EPERM` if the child has become
   ///   another user's.

@@ -54,7 +54,7 @@ struct RoomWaits: WaitPlace, Sendable {
     return self
   }
 
-  /// Ends the waits with an error, which is to be done without the lock.
+  /// Takes the waits out; the closure that is returned ends them with an error, without the lock.
   mutating func takeFailing() -> ((any Error) -> Void)? { take().map { waits in { waits.resume(throwing: $0) } } }
 
   func resume() { for each in waiting { each.continuation.resume() } }

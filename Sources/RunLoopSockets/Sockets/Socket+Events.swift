@@ -47,7 +47,7 @@ extension Socket {
     if events.contains(.readable) || hasTrouble, state.receives {
       receive()
     } else if hasTrouble, state.hasEnded, state.isOpen, !hasUnsent {
-      // Nothing is to be read, and nothing can be written any more.
+      // There is nothing to read, and the output has failed.
       failOrEnd(isHungUp: events.contains(.hangUp))
     } else if events.contains(.readable) || hasTrouble {
       // Found before it was paused, or in a run within the handler.
@@ -67,7 +67,7 @@ extension Socket {
       // The connection was made, and the peer has sent something and reset it before anybody looked.
       lost = failure(SystemError(call: SystemCall.streamRead.rawValue, number: error.number))
     }
-    if descriptor.isConnectedToItself(errorAddress) { return close(failure(descriptor.refuseItself())) }
+    if descriptor.isConnectedToItself(errorAddress) { return close(failure(descriptor.rejectItself())) }
     if let tls {
       begin(tls)
       if let lost { failOutput(lost) }
@@ -87,7 +87,7 @@ extension Socket {
     guard let descriptor else { return }
     do throws(SystemError) {
       try descriptor.takeError(of: .streamRead)
-      // The kernel's notes of packets were all that there was: the other direction goes on.
+      // Only the kernel's notes of packets were there: the other direction continues.
       if isHungUp { close(nil) }
     } catch {
       close(failure(error))

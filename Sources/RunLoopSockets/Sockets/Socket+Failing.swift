@@ -39,7 +39,7 @@ extension Socket {
   /// A reset is reported once, by whichever call comes first; the others find a connection that has ended.
   func firstError(_ error: SocketError) -> SocketError { state.outputFailure ?? error }
 
-  /// The end of what is received was found; returns zero if the handler is to be notified of it, or else nil.
+  /// Called at the end of the input; returns zero if the handler must be notified of it, or else nil.
   func inputEnded() -> Int? {
     guard let failure = state.outputFailure else {
       if state.ended() { close(nil) }
@@ -52,7 +52,7 @@ extension Socket {
     return 0
   }
 
-  /// Closes a socket for which nobody receives now, if its connection is lost and there is nothing to be received.
+  /// Closes a socket that no task or handler reads now, if its connection is lost and there is nothing to read.
   func closeIfNothingIsLeft() {
     guard state.isOpen, !state.hasEnded, !state.receives, let descriptor else { return }
     if let tls { return closeIfNothingIsLeft(tls, descriptor) }
@@ -84,7 +84,7 @@ extension Socket {
     if tls.state.hasFailed { closeIfFailed() } else if let failure = state.outputFailure { close(failure) }
   }
 
-  /// Notifies whoever waits to write that nothing can be written.
+  /// Notifies tasks and handlers that wait to write that the output has failed.
   ///
   /// The loop's thread.
   func tellFailure() {

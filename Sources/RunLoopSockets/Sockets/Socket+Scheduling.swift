@@ -7,7 +7,7 @@ extension Socket: RunLoopItem {
   /// Enters or leaves a mode of a loop, or says whether it is in the mode.
   ///
   /// A socket may be in several modes of several loops; its timeouts count as long as it is in one. It stays connected
-  /// if somebody holds it while it is in none.
+  /// in no loop as long as a reference to it is kept.
   ///
   /// - Throws: `RunLoopError.invalidSource` if the socket is over, and the errors of adding a descriptor source.
   ///

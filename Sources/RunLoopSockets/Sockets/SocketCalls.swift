@@ -87,21 +87,22 @@ extension OwnedDescriptor {
   /// How many of the kernel's notes of packets that were sent are dropped at a time.
   private static let mostNotes: Int32 = 1024
 
-  /// Drops what the kernel notes of packets that were sent, if an option asks for that: nobody reads it here, and it
+  /// Drops what the kernel notes of packets that were sent, if an option asks for that: it is not read here, and it
   /// would be reported in each pass.
   func dropNotes() { _ = crl_socket_drop_notes(number, Self.mostNotes) }
 
   /// Whether a connection that was made to a port of this machine leads from it to itself.
   ///
-  /// The system takes the port to connect to for this end's if nobody listens there, and then meets itself.
+  /// If no other socket listens at the port to connect to, the system may choose it for this end, too, and connects the
+  /// socket to itself.
   func isConnectedToItself(_ address: SocketAddress?) -> Bool {
     guard let port = address?.port, let own = (try? ownAddress()) ?? nil, own.port == port else { return false }
     // A connection to the address of all interfaces is one to this machine.
     return (try? peerAddress()) == own
   }
 
-  /// Nobody listens where a socket has connected to itself: it gives up the port at once, and says so.
-  func refuseItself() -> SystemError {
+  /// The error of a socket that has connected to itself, as no other listens there; releases the port at once.
+  func rejectItself() -> SystemError {
     _ = crl_socket_reset_when_closed(number)
     return SystemError(call: SystemCall.connect.rawValue, number: ECONNREFUSED)
   }

@@ -44,7 +44,7 @@ struct SocketState: Hashable {
   /// What was received before that is still delivered.
   private(set) var outputFailure: SocketError?
   private(set) var hasOutputFailed = false
-  /// Whoever waits to write is yet to learn that nothing can be written.
+  /// Tasks and handlers that wait to write have not been notified of the failure yet.
   private var owesFailure = false
   /// The peer writes no more.
   private(set) var hasEnded = false
@@ -127,7 +127,7 @@ struct SocketState: Hashable {
     return true
   }
 
-  /// Nothing can be written any more, for the first reason that there is; true if this is it.
+  /// Records that the output has failed; returns whether this is the first reason.
   ///
   /// The socket is over when what was received has been delivered.
   mutating func failOutput(_ error: SocketError) -> Bool {

@@ -58,7 +58,7 @@ public struct ByteFrames<Chunks: AsyncSequence & Sendable>: AsyncSequence, Senda
       while true {
         if let frame = try pieces.nextFrame() { return Array(frame) }
         guard let more = try await chunks.next() else {
-          // A task that is cancelled may go on later with what has arrived.
+          // A cancelled task may continue later with what has arrived.
           guard !Task.isCancelled, pieces.restCount > 0 else { return nil }
           throw CutFrameError(byteCount: pieces.restCount)
         }
@@ -68,7 +68,7 @@ public struct ByteFrames<Chunks: AsyncSequence & Sendable>: AsyncSequence, Senda
   }
 }
 
-/// A line or frame is longer than whoever reads it allows.
+/// A line or frame is longer than the limit.
 public struct PieceTooLongError: Error, Hashable, Sendable {
   /// The most bytes of a line or frame.
   public let limit: Int

@@ -25,7 +25,7 @@ final class ByteStreamCore: @unchecked Sendable {
   private(set) var openSides: Int
   /// What encrypts and decrypts, if the connection is or will be secured; the channel is a socket then.
   let tls: TLSSession?
-  /// Why nothing can be written any more.
+  /// Why the output has failed.
   ///
   /// What was received before that is still read.
   private(set) var outputFailure: SystemError?
@@ -47,7 +47,7 @@ final class ByteStreamCore: @unchecked Sendable {
   /// An error of a system call, with the peer's address.
   func failure(_ error: SystemError) -> SocketError { .system(error, address: address) }
 
-  /// Notes that nothing can be written any more, and returns the first error: a reset is reported once, by whichever
+  /// Records that the output has failed, and returns the first error: a reset is reported once, by whichever
   /// call comes first.
   ///
   /// Under the lock.
@@ -96,7 +96,7 @@ final class ByteStreamCore: @unchecked Sendable {
       let descriptor = channel.descriptor
       do throws(SystemError) {
         try descriptor.takeError(of: .connect)
-        if descriptor.isConnectedToItself(address) { throw descriptor.refuseItself() }
+        if descriptor.isConnectedToItself(address) { throw descriptor.rejectItself() }
       } catch {
         guard (try? descriptor.hasBytes()) == true else {
           link = .failed(error)

@@ -147,7 +147,7 @@ extension ByteStreamCore {
     }
   }
 
-  /// Sends what is encrypted, as far as there is room; what cannot be sent any more is dropped.
+  /// Sends what is encrypted, as far as there is room; after a failure it is dropped.
   private func flush(_ descriptor: OwnedDescriptor, _ tls: TLSSession) {
     if outputFailure != nil { tls.dropOutput() }
     do throws(SystemError) {
@@ -182,7 +182,7 @@ extension ByteStreamCore {
     return !tls.hasOutput
   }
 
-  /// Whether more may come from the peer, such as tickets, though nobody reads it.
+  /// Whether more may arrive from the peer, such as tickets, although the application does not read.
   ///
   /// Under the lock.
   var awaitsPeer: Bool { tls.map { $0.state.hasShakenHands && $0.state.failure == nil && !$0.state.hasEnded } ?? false }

@@ -199,7 +199,7 @@ final class TLSSession {
     countOutput()
   }
 
-  /// Drops what cannot be sent any more.
+  /// Drops the output after a failure.
   func dropOutput() { if hasOutput { sent(outputCount) } }
 
   // MARK: - What it is

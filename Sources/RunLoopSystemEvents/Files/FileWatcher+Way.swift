@@ -16,6 +16,10 @@ extension FileWatcher {
     var identity: WatchTree.Identity? {
       if case .file(_, let identity) = self { identity } else { nil }
     }
+
+    var failure: SystemError? {
+      if case .failed(let error) = self { error } else { nil }
+    }
   }
 
   /// How many links a path may have, as in the kernel.
@@ -45,17 +49,19 @@ extension FileWatcher {
   private mutating func walk() -> WatchTree.Identity? {
     wayFailure = nil
     var way: [Int32: Set<[UInt8]>] = [:]
-    defer { queue.setWay(way, inbox) }
+    // A way that was not walked to its end for want of descriptors is watched where it was watched before, too.
+    var isWhole = true
+    defer { if isWhole { queue.setWay(way, inbox) } }
     do throws(SystemError) {
       let top = try OpenFile.root("/", isDirectory: true)
       var (here, links) = (top, 0)
       var left = Array(place.names.reversed())
       while let name = left.popLast() {
-        var found = Step(name, in: here)
+        var found = try Step(name, in: here)
         if left.isEmpty || !found.isDirectory {
           // The name may come to mean something else. Looked up again: that would be reported now.
           note(here, name, &way)
-          found = Step(name, in: here)
+          found = try Step(name, in: here)
         }
         switch found {
         case .directory(let directory):
@@ -72,6 +78,8 @@ extension FileWatcher {
       }
       return try OpenFile.identity(here)
     } catch {
+      // Not what has just been removed, which a record reports.
+      if !OpenFile.isGone(error) { (isWhole, wayFailure) = (false, error) }
       return nil
     }
   }
@@ -83,7 +91,7 @@ extension FileWatcher {
     case other(OwnedDescriptor)
     case nothing
 
-    init(_ name: [UInt8], in directory: OwnedDescriptor) {
+    init(_ name: [UInt8], in directory: OwnedDescriptor) throws(SystemError) {
       do throws(SystemError) {
         let file = try OpenFile.entry(name, in: directory)
         switch try OpenFile.type(file) {
@@ -92,6 +100,7 @@ extension FileWatcher {
         default: self = .other(file)
         }
       } catch {
+        guard error.number == EACCES || OpenFile.isGone(error) else { throw error }
         self = .nothing
       }
     }

@@ -56,6 +56,8 @@ struct FileWatcher {
   private(set) var hasEnded = false
   /// Why a directory on the way could not be watched, if that matters.
   var wayFailure: SystemError?
+  /// Whether the root is a directory, or was one.
+  private var isDirectory: Bool
   /// Directories that may not be read, as found when all were looked at.
   private(set) var unreadable: [FileChangeSource.Path] = []
 
@@ -75,6 +77,7 @@ struct FileWatcher {
     }
     self.root = root
     self.isRecursive = recursive
+    isDirectory = recursive
     self.isFollowing = isFollowing
     self.events = events
     place = root.absolute
@@ -82,6 +85,7 @@ struct FileWatcher {
       let file = try OpenFile.root(place, isDirectory: recursive)
       let identity = try OpenFile.identity(file)
       tree = WatchTree(root: try queue.add(file, inbox, path: place), identity)
+      isDirectory = try OpenFile.type(file) == UInt32(S_IFDIR)
       if recursive { opened.keep(file, of: tree.root) }
     } catch {
       guard isFollowing, OpenFile.isGone(error) else {
@@ -188,12 +192,12 @@ struct FileWatcher {
   }
 
   mutating func endWithRoot() {
-    report(.rootGone, root, isRecursive)
+    report(.rootGone, root, isDirectory)
     hasEnded = true
   }
 
   mutating func overflow() {
-    report(.overflow, root, isRecursive)
+    report(.overflow, root, isDirectory)
     // The records that say where the root is may be among those that were lost.
     let watched = tree.root
     checkPath()
@@ -222,7 +226,10 @@ extension FileWatcher {
   /// Looks where the path leads, and ends or changes the root if that is another file than the one that is watched.
   mutating func checkPath() {
     let found = findPath()
-    if let wayFailure { changes.append(FileChange(.unwatched(wayFailure), root, isDirectory: isRecursive)) }
+    // One cause may keep the path from being found, too, which is reported below.
+    if let wayFailure, found.failure == nil {
+      changes.append(FileChange(.unwatched(wayFailure), root, isDirectory: isDirectory))
+    }
     switch found {
     case .file(let file, let identity):
       do throws(SystemError) {
@@ -238,14 +245,15 @@ extension FileWatcher {
         } else if identity != tree.identity(of: tree.root) {
           return endWithRoot()
         }
-        changes.append(FileChange(.unwatched(error), root, isDirectory: isRecursive))
+        changes.append(FileChange(.unwatched(error), root, isDirectory: isDirectory))
       }
     case .nothing: if isFollowing { removeRoot() } else { endWithRoot() }
-    case .failed(let error): changes.append(FileChange(.unwatched(error), root, isDirectory: isRecursive))
+    case .failed(let error): changes.append(FileChange(.unwatched(error), root, isDirectory: isDirectory))
     }
   }
 
   private mutating func setRoot(_ watch: Int32, _ identity: WatchTree.Identity, isDirectory: Bool) {
+    self.isDirectory = isDirectory
     changes.append(FileChange(hasRoot ? .replaced : .created, root, isDirectory: isDirectory))
     replaceTree(by: WatchTree(root: watch, identity))
     if isDirectory { toScan = [watch] } else { tree.noteScanned(watch) }
@@ -253,7 +261,7 @@ extension FileWatcher {
 
   private mutating func removeRoot() {
     guard hasRoot else { return }
-    changes.append(FileChange(.removed, root, isDirectory: isRecursive))
+    changes.append(FileChange(.removed, root, isDirectory: isDirectory))
     replaceTree(by: WatchTree(root: Self.noWatch))
   }
 

@@ -18,7 +18,7 @@ package final class ChildProcess: @unchecked Sendable {
   private var end: End?
   /// Nobody can wait for the child any more.
   private var isReaped = false
-  /// What is to be done if it, or the process group that it leads, does not end in time.
+  /// The timers that kill it, or the process group that it leads, unless it ends in time.
   private var escalations: [(timer: Timer, isOfGroup: Bool)] = []
 
   private init(_ process: Int32, _ descriptor: OwnedDescriptor) {
@@ -93,7 +93,7 @@ package final class ChildProcess: @unchecked Sendable {
   /// Whether the number still means this process: nobody has reaped it.
   private var isUnreaped: Bool { lock.withLock { !isReaped && isThere } }
 
-  /// Whether the child can be waited for, as it can until somebody reaps it, whoever that is.
+  /// Whether the child can be waited for: it has not been reaped, by this or other code.
   ///
   /// Under the lock.
   private var isThere: Bool {
