@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Compares what CLibCurl declares by itself with the headers of libcurl and zlib. It is compiled, and never linked or
-// run:
+// Compares what CLibCurl declares by itself with the headers of libcurl, zlib and, where they are, Brotli and zstd. It
+// is compiled, and never linked or run:
 //
 //     clang -fsyntax-only -I Sources/CLibCurl/include -I Sources/CLibCurl Tests/CurlHeader/check.c
 
@@ -11,7 +11,7 @@
 #include <zlib.h>
 
 #include "CLibCurl.h"
-#include "zlib_layout.h"
+#include "decoder_layouts.h"
 
 #define SAME(ours, theirs) _Static_assert((long long)(ours) == (long long)(theirs), #ours " is not " #theirs)
 
@@ -201,3 +201,21 @@ SAME(clc_z_stream_end, Z_STREAM_END);
 SAME(clc_z_memory_error, Z_MEM_ERROR);
 SAME(clc_z_buffer_error, Z_BUF_ERROR);
 SAME(clc_z_no_flush, Z_NO_FLUSH);
+
+#if __has_include(<brotli/decode.h>)
+#include <brotli/decode.h>
+SAME(clc_brotli_success, BROTLI_DECODER_RESULT_SUCCESS);
+SAME(clc_brotli_needs_input, BROTLI_DECODER_RESULT_NEEDS_MORE_INPUT);
+SAME(clc_brotli_needs_output, BROTLI_DECODER_RESULT_NEEDS_MORE_OUTPUT);
+SAME(clc_brotli_first_memory_error, BROTLI_DECODER_ERROR_ALLOC_CONTEXT_MODES);
+SAME(clc_brotli_last_memory_error, BROTLI_DECODER_ERROR_ALLOC_BLOCK_TYPE_TREES);
+#endif
+#if __has_include(<zstd.h>) && __has_include(<zstd_errors.h>)
+#include <zstd.h>
+#include <zstd_errors.h>
+SAME(sizeof(clc_zstd_input), sizeof(ZSTD_inBuffer));
+SAME(offsetof(clc_zstd_input, position), offsetof(ZSTD_inBuffer, pos));
+SAME(offsetof(clc_zstd_output, position), offsetof(ZSTD_outBuffer, pos));
+SAME(clc_zstd_window_limit, ZSTD_d_windowLogMax);
+SAME(clc_zstd_memory_error, ZSTD_error_memory_allocation);
+#endif

@@ -228,7 +228,7 @@ import Testing
   @Test("bytes that come one by one are decoded as those that come at once")
   func slowDecoding() throws {
     for count in 1...Self.gzip.count {
-      let decoder = Decoder(["gzip"])
+      let decoder = Decoder([.gzip])
       var text: [UInt8] = []
       for byte in Self.gzip.prefix(count) {
         withUnsafeBytes(of: byte) { decoder.feed($0) }

@@ -147,7 +147,7 @@ import Testing
   func goingOn() {
     var part = Self.part
     #expect(part.canGoOn)
-    part.isCoded = true
+    part.isDecoded = true
     #expect(!part.canGoOn)
     part = Self.part
     part.total = nil

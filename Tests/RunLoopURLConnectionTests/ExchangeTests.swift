@@ -35,6 +35,33 @@ struct ExchangeTests {
     }
   }
 
+  @Test(
+    "a body is decoded if the client or the request has asked for its coding",
+    arguments: [
+      ([:], 200, "hello"), (["Accept-Encoding": "gzip;q=1.0, compress;q=0.5"], 200, "hello"),
+      (["Accept-Encoding": "identity"], 200, nil), (["Range": "bytes=0-24"], 206, nil),
+      (["Range": "bytes=0-24", "Accept-Encoding": "gzip"], 206, nil),
+    ] as [([String: String], Int, String?)])
+  func decoding(_ fields: [String: String], _ status: Int, _ expected: String?) async throws {
+    // "hello" by gzip.
+    let bytes: [UInt8] = [
+      31, 139, 8, 0, 0, 0, 0, 0, 2, 3, 203, 72, 205, 201, 201, 7, 0, 134, 166, 16, 54, 5, 0, 0, 0,
+    ]
+    let server = try LyingServer {
+      $0.answer(bytes, status: "\(status) OK", ["Content-Encoding: gzip", "Content-Range: bytes 0-24/25"])
+    }
+    await apart {
+      var request = server.request("/")
+      for (name, value) in fields { request.setValue(value, forHTTPHeaderField: name) }
+      let loaded = load(request)
+      #expect(loaded.body.value == (expected.map { Array($0.utf8) } ?? bytes))
+      let operation = AFHTTPRequestOperation(request: request)
+      operation.start()
+      waitUntil { operation.isFinished }
+      #expect(operation.responseData.map { [UInt8]($0) } == (expected.map { Array($0.utf8) } ?? bytes))
+    }
+  }
+
   @Test("redirects that do not end are an error, and one that leads to no address of http too")
   func endlessRedirects() async throws {
     let server = try LyingServer { exchange in
@@ -226,8 +253,10 @@ struct ExchangeTests {
     #expect(answer.statusCode == 201)
     #expect(answer.value(forHTTPHeaderField: "X-One") == "a, b")
     #expect(answer.expectedContentLength == 7)
-    let coded = HTTP.Response(
+    var coded = HTTP.Response(
       status: 200, headers: ["Content-Length": "7", "Content-Encoding": "gzip"], url: "http://host/path")
+    #expect(coded.urlResponse?.expectedContentLength == 7)
+    coded.decodedFrom = ["gzip"]
     #expect(coded.urlResponse?.expectedContentLength == -1)
   }
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// libcurl and zlib, opened when they are first needed. These are declarations of our own: neither the headers nor the
-// libraries are needed to build. `Tests/CurlHeader/check.c` compares every number with the headers where they are.
+// libcurl and the libraries that decode bodies, opened when they are first needed. These are declarations of our own:
+// neither the headers nor the libraries are needed to build. `Tests/CurlHeader/check.c` compares every number with the
+// headers where they are.
 #pragma once
 
 #include <stddef.h>
@@ -293,20 +294,20 @@ int clc_notes_ends(void);
 // Whether the server has ended the connection that this transfer has made; lately, and on this thread.
 int clc_was_ended(uintptr_t number);
 
-// Decoding by zlib, which libcurl itself needs.
+// Decoding by zlib, Brotli and zstd, which libcurl itself mostly uses.
 
-typedef struct clc_inflater clc_inflater;
+typedef struct clc_decoder clc_decoder;
 
-// Which format: 15 + 16 is gzip, 15 zlib, -15 deflate without a head.
-enum { clc_gzip = 31, clc_zlib = 15, clc_raw_deflate = -15 };
-enum { clc_inflate_more = 0, clc_inflate_end = 1, clc_inflate_broken = 2, clc_inflate_no_memory = 3 };
+// Which format: 15 + 16 is gzip, 15 zlib, -15 deflate without a head, as zlib numbers them.
+enum { clc_gzip = 31, clc_zlib = 15, clc_raw_deflate = -15, clc_brotli = 1, clc_zstd = 2 };
+enum { clc_decode_more = 0, clc_decode_end = 1, clc_decode_broken = 2, clc_decode_no_memory = 3 };
 
-// Whether zlib can be opened.
-int clc_can_inflate(void);
-clc_inflater *clc_inflater_make(int format);
-void clc_inflater_free(clc_inflater *inflater);
-// Begins anew, for the next member of a gzip file.
-int clc_inflater_reset(clc_inflater *inflater);
+// Whether the library for a format can be opened.
+int clc_can_decode(int format);
+clc_decoder *clc_decoder_make(int format);
+void clc_decoder_free(clc_decoder *decoder);
+// Begins anew, for the next member of a gzip file or the next frame of zstd; zero if that cannot be.
+int clc_decoder_reset(clc_decoder *decoder);
 // Takes what it can of `input`, and writes what it can to `output`; both counts become what was used.
-int clc_inflate(
-  clc_inflater *inflater, const uint8_t *input, size_t *input_count, uint8_t *output, size_t *output_count);
+int clc_decode(
+  clc_decoder *decoder, const uint8_t *input, size_t *input_count, uint8_t *output, size_t *output_count);

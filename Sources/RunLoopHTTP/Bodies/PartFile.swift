@@ -63,6 +63,7 @@ final class PartFile: @unchecked Sendable {
     kept.received = Int64(status.st_size)
     kept.validator = validator
     kept.total = note.total
+    kept.codings = HTTP.Headers([.init("Content-Encoding", note.codings)]).codings
   }
 
   /// Opens the file of a name, or makes it, and locks it; nil if something is there that is not this user's alone.
@@ -124,10 +125,11 @@ final class PartFile: @unchecked Sendable {
     }
     guard offset == 0, other == nil else { return }
     note.remove()
-    guard response.status == 200, response.headers["Content-Encoding"] == nil,
+    guard response.status == 200, response.decodedFrom.isEmpty,
       let validator = Validator(response.headers), let total = response.contentLength
     else { return }
-    try PartNote(url: url, validator: validator.text, total: total).write(at: note)
+    let codings = response.headers.codings.joined(separator: ", ")
+    try PartNote(url: url, validator: validator.text, total: total, codings: codings).write(at: note)
   }
 
   func write(_ bytes: UnsafeRawBufferPointer) throws(HTTP.Error) {

@@ -5,13 +5,17 @@ struct PartNote: Equatable {
   var url: String
   var validator: String
   var total: Int64
+  /// The content codings of what is in the file, as a head has them; empty for none.
+  var codings = ""
 
   var text: String {
-    "{\"url\": \(Self.quoted(url)), \"validator\": \(Self.quoted(validator)), \"total\": \(total)}\n"
+    "{\"url\": \(Self.quoted(url)), \"validator\": \(Self.quoted(validator)), \"total\": \(total)\(ofCodings)}\n"
   }
 
-  init(url: String, validator: String, total: Int64) {
-    (self.url, self.validator, self.total) = (url, validator, total)
+  private var ofCodings: String { codings.isEmpty ? "" : ", \"coding\": \(Self.quoted(codings))" }
+
+  init(url: String, validator: String, total: Int64, codings: String = "") {
+    (self.url, self.validator, self.total, self.codings) = (url, validator, total, codings)
   }
 
   init?(text: String) {
@@ -63,7 +67,7 @@ struct PartNote: Equatable {
       }
     } while take(",")
     guard take("}"), let url = texts["url"], let validator = texts["validator"], let number else { return nil }
-    self.init(url: url, validator: validator, total: number)
+    self.init(url: url, validator: validator, total: number, codings: texts["coding"] ?? "")
   }
 
   private static func quoted(_ text: String) -> String {

@@ -7,7 +7,8 @@ extension HTTP.Client {
   /// the file is written to the disk and renamed, so that `NAME` is complete or does not exist. If the request ends
   /// before, the next download goes on with the bytes that are there, as long as the server has the same version of the
   /// body (a strong tag or a date) and reports its length; otherwise it begins afresh. An answer whose status is not a
-  /// success leaves `NAME` as it is: check the status.
+  /// success leaves `NAME` as it is: check the status. The bytes are those that the server has sent, even if it says
+  /// that they are coded, unless ``HTTP/Request/decoding`` is ``HTTP/Decoding/always``.
   ///
   /// Only a part of the process's user that others cannot write is continued. In a directory in which others can make
   /// files, what they have put at these names is neither written to nor believed.
@@ -24,8 +25,14 @@ extension HTTP.Client {
   ) async throws -> HTTP.Response {
     let file = try PartFile(path, url: PartNote.name(of: request.url), resumes: resuming)
     var request = request
-    // What is coded on its way could not be gone on with.
-    if request.headers["Accept-Encoding"] == nil { request.headers["Accept-Encoding"] = "identity" }
+    request.asksForFile()
     return try await run(request) { FileReceiver(file, $0) }
+  }
+}
+
+extension HTTP.Request {
+  /// Asks for a body as it is stored: one that is coded on its way could not be continued.
+  mutating func asksForFile() {
+    if decoding == .negotiated, headers["Accept-Encoding"] == nil { headers["Accept-Encoding"] = "identity" }
   }
 }

@@ -44,6 +44,7 @@ final class ConnectionReceiver: Receiver, @unchecked Sendable {
       let next = try hop.following(response.status, to: location)
       var wanted = HTTP.Request(next.method, next.address.text, headers: next.headers, body: next.body)
       wanted.maximumBodySize = request.maximumBodySize
+      wanted.decoding = request.decoding
       post(.redirect(wanted, response))
     } else if response.status == 401, address.user == nil, let asked = Challenge.best(of: response.headers) {
       post(.challenge(asked, address, response))

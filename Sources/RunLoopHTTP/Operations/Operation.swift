@@ -43,9 +43,7 @@ extension HTTP {
 
     init(_ core: ClientCore, _ request: Request, _ output: Output, _ loop: RunLoop, _ modes: [RunLoop.Mode]) {
       var request = request
-      if case .file = output, request.headers["Accept-Encoding"] == nil {
-        request.headers["Accept-Encoding"] = "identity"
-      }
+      if case .file = output { request.asksForFile() }
       self.core = core
       receiver = OperationReceiver(output, request.url, core.multiplexer(loop, modes))
       transfer = Transfer(core, request, receiver)

@@ -15,11 +15,13 @@ struct OperationState: Sendable, Hashable {
     /// How many bytes the whole has.
     var total: Int64?
     /// Whether what was handed over is not what is on the wire.
-    var isCoded = false
+    var isDecoded = false
+    /// The content codings of what is on the wire.
+    var codings: [String] = []
 
     /// Whether a further answer can go on where this one ends.
     var canGoOn: Bool {
-      guard let total, validator != nil, !isCoded else { return false }
+      guard let total, validator != nil, !isDecoded else { return false }
       return received > 0 && received <= total
     }
   }

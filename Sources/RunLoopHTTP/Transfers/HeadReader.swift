@@ -133,7 +133,7 @@ struct HeadReader {
     }
     if let fault { return bad(fault) }
     guard codings.isEmpty || head.length == nil else { return bad("the answer has a length and is cut into chunks") }
-    head.codings = head.headers.list(of: "Content-Encoding").map { $0.lowercased() }.filter { $0 != "identity" }
+    head.codings = head.headers.codings
     phase = .body
     endsWithConnection = codings.isEmpty && head.length == nil && status != 204 && status != 304 && head.version != "2"
     head.endsWithConnection = endsWithConnection

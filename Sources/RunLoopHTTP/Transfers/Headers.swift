@@ -98,6 +98,9 @@ extension HTTP {
         ? [] : values.flatMap { $0.split(separator: ",") }.map { trimmed($0) }.filter { !$0.isEmpty }
     }
 
+    /// The content codings in lower case, in the order in which they were applied.
+    var codings: [String] { list(of: "Content-Encoding").map { $0.lowercased() }.filter { $0 != "identity" } }
+
     mutating func removeAll(of names: String...) {
       make()
       made.removeAll { field in names.contains { Headers.isSame(field.name, $0) } }

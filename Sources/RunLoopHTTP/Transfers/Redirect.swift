@@ -9,6 +9,8 @@ extension HTTP {
     var body: Content?
     var redirects = 0
     var allowsResending = true
+    var decoding = Decoding.negotiated
+    var decodesNamedCodings = false
   }
 }
 
@@ -19,6 +21,13 @@ extension HTTP.Hop {
     case 301, 302, 303, 307, 308: true
     default: false
     }
+  }
+
+  /// Whether the client asks for codings by a field of its own.
+  ///
+  /// - Parameter range: From which byte on the body is asked for.
+  func asksForCodings(range: Int64?) -> Bool {
+    decoding != .raw && range == nil && headers["Accept-Encoding"] == nil && headers["Range"] == nil
   }
 
   /// Fields that are meant for one origin.

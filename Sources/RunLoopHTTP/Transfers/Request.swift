@@ -9,8 +9,8 @@ extension HTTP {
     public var url: String
     /// The header fields.
     ///
-    /// `Host`, `User-Agent`, `Accept` and `Accept-Encoding` are added unless they are here. `Content-Length` and
-    /// `Transfer-Encoding` come from the body.
+    /// `Host`, `User-Agent`, `Accept` and `Accept-Encoding` are added unless they are here; the last also depends on
+    /// ``decoding``. `Content-Length` and `Transfer-Encoding` come from the body.
     public var headers: Headers
     /// The body of the request.
     public var body: Content?
@@ -21,6 +21,10 @@ extension HTTP {
     ///
     /// Redirects, challenges and expectations that are not met are followed in any case.
     public var allowsResending = true
+    /// When the body of the response is decoded.
+    public var decoding = Decoding.negotiated
+    /// Whether codings that the request's own `Accept-Encoding` names count as negotiated, as `NSURLConnection` has it.
+    package var decodesNamedCodings = false
 
     /// Makes a request.
     public init(_ method: Method, _ url: String, headers: Headers = [:], body: Content? = nil) {
@@ -83,6 +87,9 @@ extension HTTP {
     public var timings = Timings()
     /// Why the request was sent again, each time; empty if it was sent once.
     public internal(set) var resends: [ResendReason] = []
+    /// The content codings that the body was decoded from, in lower case and in the order in which the server applied
+    /// them; empty if it is delivered as it was sent.
+    public var decodedFrom: [String] = []
     /// Whether the response is from an interceptor of the program.
     public var isIntercepted = false
 

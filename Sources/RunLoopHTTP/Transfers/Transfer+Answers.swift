@@ -118,7 +118,8 @@ extension Transfer {
       guard head.length == nil || head.length == bounds.upperBound - range + 1 else {
         throw HTTP.Error(.badServerResponse, "the length is not that of the part")
       }
-      guard head.codings.isEmpty else { throw mismatch("the part is coded") }
+      // With `If-Range` a server may leave the coding of the whole out.
+      guard head.codings.isEmpty || head.codings == kept.codings else { throw mismatch("the part is coded") }
       guard kept.validator?.isContradicted(by: head.headers) != true else { throw mismatch("the body has changed") }
       return .deliver
     case 416:
@@ -134,37 +135,26 @@ extension Transfer {
 
   private func begin(_ head: Head, _ hop: HTTP.Hop, _ attempt: Attempt) throws(HTTP.Error) {
     let hasBody = hop.method != .head && head.status != 204 && head.status != 304
-    var codings = hasBody ? head.codings : []
-    if let unknown = codings.first(where: { !Inflater.decodes($0) }) {
-      // Who asks for a coding gets it.
-      guard hop.headers["Accept-Encoding"] != nil else {
-        throw HTTP.Error(.cannotDecode, "the content coding \(unknown) is not known")
-      }
-      codings = []
-    }
-    if !codings.isEmpty {
-      guard codings.count <= Decoder.mostStages else { throw HTTP.Error(.cannotDecode, "the body is coded too often") }
-      guard clc_can_inflate() != 0 else {
-        throw HTTP.Error(.cannotDecode, "zlib is missing; Debian's package is zlib1g")
-      }
-    }
-    progress.decoder = codings.isEmpty ? nil : Decoder(codings)
     let isContinued = attempt.exchange.range != nil && head.status == 206
+    let decoded = hasBody && decodes(head, hop, attempt) ? head.codings : []
+    progress.decoder = try decoder(of: decoded)
+    let isDecoded = progress.decoder != nil
     var part = OperationState.Part()
     if isContinued {
       part = state.kept
       part.base = part.received
     } else {
-      part.isCoded = !codings.isEmpty
+      part.isDecoded = isDecoded
+      part.codings = head.codings
       if head.status == 200, hop.method == .get {
         part.validator = Validator(head.headers)
         part.total = hasBody ? head.length : nil
-      } else if hasBody, codings.isEmpty {
+      } else if hasBody {
         part.total = head.length
       }
-      if !codings.isEmpty { part.total = nil }
+      if isDecoded { part.total = nil }
     }
-    if let limit, hasBody, codings.isEmpty, let length = head.length, part.base + length > limit {
+    if let limit, hasBody, !isDecoded, let length = head.length, part.base + length > limit {
       throw HTTP.Error(.tooLarge, "the body has \(part.base + length) bytes, and \(limit) are allowed")
     }
     // What is reported is the first answer, of which this is the rest.
@@ -173,11 +163,39 @@ extension Transfer {
         status: head.status, headers: head.headers, url: hop.address.text, version: head.version,
         redirectCount: hop.redirects)
       response?.resends = resends
+      response?.decodedFrom = isDecoded ? decoded : []
     }
     if state.stage == .connecting { apply(.connected) }
     apply(.head(part))
     guard let response, !hasBeenCancelled else { return }
     try receiver.begin(response, at: part.base)
+  }
+
+  /// Whether the body of a response is decoded if it is coded.
+  private func decodes(_ head: Head, _ hop: HTTP.Hop, _ attempt: Attempt) -> Bool {
+    switch hop.decoding {
+    case .raw: return false
+    case .always: return attempt.exchange.range == nil
+    case .negotiated:
+      guard head.status != 206 else { return false }
+      if hop.asksForCodings(range: attempt.exchange.range) { return true }
+      return hop.decodesNamedCodings && head.codings.allSatisfy { ContentCoding.isNamed($0, in: hop.headers) }
+    }
+  }
+
+  /// What decodes a body; nil if it has no codings.
+  private func decoder(of codings: [String]) throws(HTTP.Error) -> Decoder? {
+    guard !codings.isEmpty else { return nil }
+    guard codings.count <= Decoder.mostStages else { throw HTTP.Error(.cannotDecode, "the body is coded too often") }
+    var known: [ContentCoding] = []
+    for name in codings {
+      guard let coding = ContentCoding(name) else {
+        throw HTTP.Error(.cannotDecode, "the content coding \(name) is not known")
+      }
+      guard coding.isAvailable else { throw HTTP.Error(.cannotDecode, coding.library) }
+      known.append(coding)
+    }
+    return Decoder(known, isStrict: true)
   }
 
   /// Bytes of the body have arrived, as they are on the wire.
@@ -325,6 +343,7 @@ extension Transfer {
     var request = HTTP.Request(next.method, next.address.text, headers: next.headers, body: next.body)
     request.maximumBodySize = self.request.maximumBodySize
     request.allowsResending = hop.allowsResending
+    request.decoding = hop.decoding
     let response = HTTP.Response(
       status: status, headers: head.headers, url: hop.address.text, redirectCount: hop.redirects)
     guard let wanted = receiver.redirect(request, after: response) else {

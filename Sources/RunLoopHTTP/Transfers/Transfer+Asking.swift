@@ -69,7 +69,8 @@ extension Transfer {
       return .success(
         HTTP.Hop(
           address: address, method: request.method, headers: request.headers, body: request.body,
-          allowsResending: request.allowsResending))
+          allowsResending: request.allowsResending, decoding: request.decoding,
+          decodesNamedCodings: request.decodesNamedCodings))
     } catch {
       let detail =
         switch error {
@@ -166,8 +167,8 @@ extension Transfer {
   }
 
   private func fields(of hop: HTTP.Hop, range: Int64?) -> [HTTP.Headers.Field] {
-    if hop.headers.isEmpty, range == nil, authentication.challenge == nil, !configuration.storesCookies,
-      clc_can_inflate() != 0
+    if hop.headers.isEmpty, range == nil, hop.decoding != .raw, authentication.challenge == nil,
+      !configuration.storesCookies
     {
       return settings.usualFields
     }
@@ -179,8 +180,8 @@ extension Transfer {
       fields["Range"] = "bytes=\(range)-"
       fields["If-Range"] = validator.text
       fields["Accept-Encoding"] = "identity"
-    } else if fields["Accept-Encoding"] == nil, fields["Range"] == nil, clc_can_inflate() != 0 {
-      fields.add(OwnConfiguration.acceptEncoding)
+    } else if hop.asksForCodings(range: range), let field = ContentCoding.field {
+      fields.add(field)
     }
     if configuration.storesCookies, let cookies = core.jar.header(for: hop.address) {
       fields["Cookie"] = fields["Cookie"].map { "\($0); \(cookies)" } ?? cookies

@@ -218,18 +218,30 @@ final class OwnConfiguration: Sendable {
   /// The idle timeout in nanoseconds.
   let idle: Int64?
   let hasSendableUserAgent: Bool
-  /// What is sent for a request without fields of its own.
-  let usualFields: [HTTP.Headers.Field]
+  private let usual = AtomicLazyReference<Fields>()
+
+  private final class Fields: Sendable {
+    let list: [HTTP.Headers.Field]
+
+    init(_ list: [HTTP.Headers.Field]) { self.list = list }
+  }
 
   init(_ value: HTTP.Configuration) {
     self.value = value
     idle = value.idleTimeout.map { Int64(saturating: $0) }
     hasSendableUserAgent = HTTP.Headers.isValue(value.userAgent)
-    usualFields = [.init("User-Agent", value.userAgent), Self.accept, Self.acceptEncoding]
+  }
+
+  /// What is sent for a request without fields of its own.
+  ///
+  /// Made when it is first asked for: which codings can be decoded is found out by opening libraries.
+  var usualFields: [HTTP.Headers.Field] {
+    if let made = usual.load() { return made.list }
+    let own = [HTTP.Headers.Field("User-Agent", value.userAgent), Self.accept]
+    return usual.storeIfNil(Fields(own + (ContentCoding.field.map { [$0] } ?? []))).list
   }
 
   static let accept = HTTP.Headers.Field("Accept", "*/*")
-  static let acceptEncoding = HTTP.Headers.Field("Accept-Encoding", "gzip, deflate")
 }
 
 // What happens to an attempt. Within the library, but for the last.

@@ -10,14 +10,16 @@ extension HTTP.Request {
   ///
   /// The body is the data or the stream that it has. A stream is opened and read where it may wait, by a queue of
   /// dispatch, and can be sent once; its length is announced if the request has a `Content-Length`. The header fields
-  /// are sent in the order of their names. The timeout, the policies and the services of the request are left to the
-  /// caller.
+  /// are sent in the order of their names. If the request has an `Accept-Encoding` of its own, a response with the
+  /// codings that this names is decoded, as `NSURLConnection` does on Apple's systems. The timeout, the policies and
+  /// the services of the request are left to the caller.
   public init?(_ request: URLRequest) {
     guard let url = request.url else { return nil }
     self.init(HTTP.Method(request.httpMethod ?? "GET"), url.absoluteString)
     for (name, value) in (request.allHTTPHeaderFields ?? [:]).sorted(by: { $0.key < $1.key }) {
       headers[name] = value
     }
+    decodesNamedCodings = true
     // It comes from the body.
     let length = headers["Content-Length"].flatMap { Int64($0) }
     headers["Content-Length"] = nil

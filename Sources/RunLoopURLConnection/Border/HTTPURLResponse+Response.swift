@@ -19,9 +19,7 @@ extension HTTP.Response {
       names[field.name.lowercased()] = name
       fields[name] = fields[name].map { "\($0), \(field.value)" } ?? field.value
     }
-    if let coding = headers["Content-Encoding"], coding.lowercased() != "identity" {
-      if let name = names["content-length"] { fields[name] = nil }
-    }
+    if !decodedFrom.isEmpty, let name = names["content-length"] { fields[name] = nil }
     return HTTPURLResponse(url: address, statusCode: status.code, httpVersion: "HTTP/\(version)", headerFields: fields)
   }
 }

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopCore
+import TestSupport
+import Testing
+
+@testable import RunLoopHTTP
+
+/// When bodies are decoded, and by what.
+@Suite struct DecodingTests {
+  /// "hello" by each coding.
+  private static let gzip: [UInt8] = [
+    31, 139, 8, 0, 0, 0, 0, 0, 2, 3, 203, 72, 205, 201, 201, 7, 0, 134, 166, 16, 54, 5, 0, 0, 0,
+  ]
+  private static let brotli: [UInt8] = [0x40, 0x00, 0x10] + Array("hello".utf8) + [0x03]
+  private static let zstd: [UInt8] = [0x28, 0xb5, 0x2f, 0xfd, 0x20, 5, 0x29, 0, 0] + Array("hello".utf8)
+
+  /// The status, the body and what it was decoded from.
+  private func end(_ client: HTTP.Client, _ request: HTTP.Request) async -> String {
+    do {
+      let (body, response) = try await client.data(for: request)
+      let bytes = body.text ?? "\(body.count) bytes"
+      return "\(response.status.code) \(bytes) \(response.decodedFrom.joined(separator: "+"))"
+    } catch let error as HTTP.Error {
+      return "\(error.code)"
+    } catch {
+      return "\(error)"
+    }
+  }
+
+  @Test(
+    "Brotli and zstd are asked for where their libraries are, and decoded",
+    arguments: [("br", brotli, ContentCoding.brotli), ("zstd", zstd, .zstd), ("zstd", zstd + zstd, .zstd)])
+  func libraries(_ name: String, _ bytes: [UInt8], _ coding: ContentCoding) async throws {
+    let server = try LyingServer { $0.answer(bytes, ["Content-Encoding: \(name)"]) }
+    try await withClient { client in
+      let text = String(repeating: "hello", count: bytes.count / Self.zstd.count + (coding == .brotli ? 1 : 0))
+      let expected = coding.isAvailable ? "200 \(text) \(name)" : "cannotDecode"
+      #expect(await end(client, HTTP.Request(server.url())) == expected)
+      for cut in 1..<Self.zstd.count - 5 {
+        let part = Array(bytes.prefix(cut))
+        let server = try LyingServer { $0.answer(part, ["Content-Encoding: \(name)"]) }
+        #expect(await end(client, HTTP.Request(server.url())) == "cannotDecode", "\(cut)")
+      }
+    }
+    let asked = ContentCoding.field?.value.split(separator: ",").map { trimmed($0) } ?? []
+    #expect(asked.contains(name) == coding.isAvailable)
+  }
+
+  @Test(
+    "each way of decoding",
+    arguments: [
+      // Asked for by the client; by the program; with a range; and by the program for something else.
+      (HTTP.Decoding.negotiated, [:], 200, "200 hello gzip"),
+      (.negotiated, ["Accept-Encoding": "gzip"], 200, "200 25 bytes "),
+      (.negotiated, ["Accept-Encoding": "identity"], 200, "200 25 bytes "),
+      (.negotiated, ["Range": "bytes=0-24"], 206, "206 25 bytes "),
+      (.negotiated, ["Range": "bytes=0-24"], 200, "200 25 bytes "),
+      (.raw, [:], 200, "200 25 bytes "), (.raw, ["Accept-Encoding": "gzip"], 200, "200 25 bytes "),
+      (.always, [:], 200, "200 hello gzip"), (.always, ["Accept-Encoding": "identity"], 200, "200 hello gzip"),
+      (.always, ["Range": "bytes=0-24"], 206, "206 hello gzip"),
+    ] as [(HTTP.Decoding, HTTP.Headers, Int, String)])
+  func ways(_ decoding: HTTP.Decoding, _ headers: HTTP.Headers, _ status: Int, _ expected: String) async throws {
+    let asked = Box("")
+    let server = try LyingServer {
+      asked.value = $0.field("Accept-Encoding") ?? "nothing"
+      $0.answer(
+        Self.gzip, status: "\(status) OK", ["Content-Encoding: x-gzip", "Content-Range: bytes 0-24/25"])
+    }
+    try await withClient { client in
+      var request = HTTP.Request(server.url(), headers: headers)
+      request.decoding = decoding
+      #expect(await end(client, request) == expected.replacing("gzip", with: "x-gzip"))
+    }
+    let isAsked = decoding != .raw && headers.fields.isEmpty
+    #expect(asked.value == headers["Accept-Encoding"] ?? (isAsked ? ContentCoding.field?.value : nil) ?? "nothing")
+  }
+
+  @Test("a file gets the bytes that were sent, and is continued", arguments: [true, false])
+  func files(namesCoding: Bool) async throws {
+    let bytes = Self.gzip
+    let server = try LyingServer { exchange in
+      let fields = "ETag: \"v1\"\r\nContent-Encoding: x-gzip\r\n"
+      guard exchange.field("Range") == "bytes=10-" else {
+        exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 25\r\n\(fields)\r\n")
+        exchange.send(Array(bytes.prefix(10)))
+        return exchange.end()
+      }
+      exchange.send(
+        "HTTP/1.1 206 Part\r\nContent-Length: 15\r\nContent-Range: bytes 10-24/25\r\n"
+          + "\(namesCoding ? fields : "")\r\n")
+      exchange.send(Array(bytes.dropFirst(10)))
+    }
+    let scratch = Scratch()
+    try await withClient { client in
+      let path = scratch("a.tar.gz")
+      await #expect(throws: HTTP.Error.self) { try await client.download(HTTP.Request(server.url()), to: path) }
+      let response = try await client.download(HTTP.Request(server.url()), to: path)
+      #expect(response.status == 206)
+      #expect(response.decodedFrom.isEmpty)
+      #expect(RunLoopTestPath.read(path) == bytes)
+    }
+  }
+
+  @Test("a file is decoded if that is asked for, and by an operation as well")
+  func decodedFiles() async throws {
+    let server = try LyingServer { $0.answer(Self.gzip, ["Content-Encoding: gzip"]) }
+    let scratch = Scratch()
+    try await withClient { client in
+      var request = HTTP.Request(server.url())
+      let raw = client.operation(request, output: .file(scratch("raw")), on: .main)
+      _ = try await raw.value()
+      #expect(RunLoopTestPath.read(scratch("raw")) == Self.gzip)
+      request.decoding = .always
+      _ = try await client.download(request, to: scratch("decoded"))
+      #expect(RunLoopTestPath.read(scratch("decoded")) == Array("hello".utf8))
+      let operation = client.operation(request, output: .file(scratch("operation")), on: .main)
+      #expect(try await operation.value().1.decodedFrom == ["gzip"])
+      #expect(RunLoopTestPath.read(scratch("operation")) == Array("hello".utf8))
+    }
+  }
+
+  @Test("which codings a field names")
+  func names() {
+    func isNamed(_ coding: String, _ value: String) -> Bool {
+      ContentCoding.isNamed(coding, in: ["Accept-Encoding": value])
+    }
+    #expect(isNamed("gzip", "deflate, GZIP;q=0.5"))
+    #expect(isNamed("x-gzip", "gzip"))
+    #expect(isNamed("br", "*"))
+    #expect(!isNamed("gzip", "identity"))
+    #expect(!isNamed("gzip", "gzip;q=0, deflate"))
+    #expect(!isNamed("gzip", "gzip; q=0.000"))
+    #expect(!isNamed("br", ""))
+  }
+}
