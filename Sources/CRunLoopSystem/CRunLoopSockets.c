@@ -29,15 +29,155 @@ int crl_socket_accept(int descriptor, void *address, uint32_t capacity, uint32_t
   return answer;
 }
 
+// Room for what may be beside a message: descriptors, and what options ask for.
+typedef union control {
+  char bytes[CMSG_SPACE(sizeof(int) * crl_passed_most) + 256];
+  struct cmsghdr aligned;
+} control;
+
+enum { no_time = -1 };
+
+// Linux since 6.5: a descriptor of the sender's process, if an option asks for it.
+#ifndef SCM_PIDFD
+#define SCM_PIDFD 4
+#endif
+
+static void read_socket_part(const struct cmsghdr *part, crl_ancillary *ancillary) {
+  const unsigned char *data = CMSG_DATA(part);
+  size_t length = part->cmsg_len - CMSG_LEN(0);
+  if (part->cmsg_type == SCM_RIGHTS) {
+    size_t count = length / sizeof(int), room = crl_passed_most - (size_t)ancillary->descriptor_count;
+    if (count > room) count = room;
+    memcpy(ancillary->descriptors + ancillary->descriptor_count, data, count * sizeof(int));
+    ancillary->descriptor_count += (int32_t)count;
+  } else if (part->cmsg_type == SCM_PIDFD && length >= sizeof(int)) {
+    int process;
+    memcpy(&process, data, sizeof process);
+    if (process >= 0) close(process);
+  } else if (part->cmsg_type == SCM_TIMESTAMPNS && length >= sizeof(struct timespec)) {
+    struct timespec time;
+    memcpy(&time, data, sizeof time);
+    ancillary->nanoseconds = (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+  }
+}
+
+static void read_ipv4_part(const struct cmsghdr *part, crl_ancillary *ancillary) {
+  struct in_pktinfo info;
+  if (part->cmsg_type != IP_PKTINFO || part->cmsg_len < CMSG_LEN(sizeof info)) return;
+  // To a socket of IPv6 the other part says it.
+  if (ancillary->family == AF_INET6) return;
+  memcpy(&info, CMSG_DATA(part), sizeof info);
+  ancillary->family = AF_INET;
+  ancillary->interface = (uint32_t)info.ipi_ifindex;
+  memcpy(ancillary->destination, &info.ipi_addr, sizeof info.ipi_addr);
+  memcpy(ancillary->local, &info.ipi_spec_dst, sizeof info.ipi_spec_dst);
+}
+
+static void read_ipv6_part(const struct cmsghdr *part, crl_ancillary *ancillary) {
+  struct in6_pktinfo info;
+  if (part->cmsg_type != IPV6_PKTINFO || part->cmsg_len < CMSG_LEN(sizeof info)) return;
+  memcpy(&info, CMSG_DATA(part), sizeof info);
+  ancillary->family = AF_INET6;
+  ancillary->interface = info.ipi6_ifindex;
+  memcpy(ancillary->destination, &info.ipi6_addr, sizeof info.ipi6_addr);
+  // Nothing is sent from a group, be it one of IPv4 that is written as an address of IPv6.
+  int is_group = IN6_IS_ADDR_MULTICAST(&info.ipi6_addr) ||
+                 (IN6_IS_ADDR_V4MAPPED(&info.ipi6_addr) && info.ipi6_addr.s6_addr[12] >= 224);
+  if (!is_group) memcpy(ancillary->local, &info.ipi6_addr, sizeof info.ipi6_addr);
+}
+
+static void read_ancillary(const struct msghdr *message, crl_ancillary *ancillary) {
+  memset(ancillary, 0, offsetof(crl_ancillary, descriptors));
+  ancillary->nanoseconds = no_time;
+  ancillary->has_lost = (message->msg_flags & MSG_CTRUNC) != 0;
+  struct msghdr *parts = (struct msghdr *)message;
+  for (struct cmsghdr *part = CMSG_FIRSTHDR(parts); part; part = CMSG_NXTHDR(parts, part)) {
+    if (part->cmsg_level == SOL_SOCKET) read_socket_part(part, ancillary);
+    if (part->cmsg_level == IPPROTO_IP) read_ipv4_part(part, ancillary);
+    if (part->cmsg_level == IPPROTO_IPV6) read_ipv6_part(part, ancillary);
+  }
+}
+
+int crl_ancillary_receive(int descriptor, void *bytes, size_t count, void *address, uint32_t *length,
+                          crl_ancillary *ancillary) {
+  control room;
+  struct iovec part = {bytes, count > INT32_MAX ? INT32_MAX : count};
+  struct msghdr message = {.msg_name = address, .msg_namelen = address ? *length : 0, .msg_iov = &part, .msg_iovlen = 1,
+                           .msg_control = room.bytes, .msg_controllen = sizeof room.bytes};
+  // Of a stream, MSG_TRUNC would drop the bytes.
+  int flags = MSG_DONTWAIT | MSG_CMSG_CLOEXEC | (address ? MSG_TRUNC : 0);
+#if defined(SYS_recvmsg) && !__has_feature(thread_sanitizer)
+  ssize_t answer = syscall(SYS_recvmsg, descriptor, &message, flags);
+#else
+  ssize_t answer = recvmsg(descriptor, &message, flags);
+#endif
+  if (answer < 0) return -errno;
+  if (address && message.msg_namelen < *length) *length = message.msg_namelen;
+  read_ancillary(&message, ancillary);
+  return (int)answer;
+}
+
+int crl_datagram_report_destination(int descriptor, int family) {
+  int on = 1, level = family == AF_INET6 ? IPPROTO_IPV6 : IPPROTO_IP;
+  int option = family == AF_INET6 ? IPV6_RECVPKTINFO : IP_PKTINFO;
+  return setsockopt(descriptor, level, option, &on, sizeof on) < 0 ? -errno : 0;
+}
+
+int crl_datagram_report_time(int descriptor) {
+  int on = 1;
+  return setsockopt(descriptor, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on) < 0 ? -errno : 0;
+}
+
+static int read_ipv4(const void *address, uint32_t length, struct sockaddr_in *read);
+static int read_ipv6(const void *address, uint32_t length, struct sockaddr_in6 *read);
+
+// Fills in the part that names the source; zero, or a negative errno.
+static int write_source(struct msghdr *message, int family, const void *source, uint32_t length) {
+  struct cmsghdr *part = CMSG_FIRSTHDR(message);
+  struct sockaddr_in ipv4;
+  struct sockaddr_in6 ipv6;
+  if (family == AF_INET && read_ipv4(source, length, &ipv4)) {
+    struct in_pktinfo info = {.ipi_spec_dst = ipv4.sin_addr};
+    part->cmsg_level = IPPROTO_IP, part->cmsg_type = IP_PKTINFO, part->cmsg_len = CMSG_LEN(sizeof info);
+    memcpy(CMSG_DATA(part), &info, sizeof info);
+  } else if (family == AF_INET6 && read_ipv6(source, length, &ipv6)) {
+    struct in6_pktinfo info = {.ipi6_addr = ipv6.sin6_addr, .ipi6_ifindex = ipv6.sin6_scope_id};
+    part->cmsg_level = IPPROTO_IPV6, part->cmsg_type = IPV6_PKTINFO, part->cmsg_len = CMSG_LEN(sizeof info);
+    memcpy(CMSG_DATA(part), &info, sizeof info);
+  } else {
+    return -EAFNOSUPPORT;
+  }
+  message->msg_controllen = CMSG_ALIGN(part->cmsg_len);
+  return 0;
+}
+
+int crl_datagram_send_from(int descriptor, const void *bytes, size_t count, const void *address, uint32_t length,
+                           const void *source, uint32_t source_length) {
+  if (count > INT32_MAX) return -EMSGSIZE;
+  int family = 0;
+  socklen_t size = sizeof family;
+  if (getsockopt(descriptor, SOL_SOCKET, SO_DOMAIN, &family, &size) < 0) return -errno;
+  control room = {0};
+  struct iovec part = {(void *)bytes, count};
+  struct msghdr message = {.msg_name = (void *)address, .msg_namelen = length, .msg_iov = &part, .msg_iovlen = 1,
+                           .msg_control = room.bytes, .msg_controllen = sizeof room.bytes};
+  int problem = write_source(&message, family, source, source_length);
+  if (problem < 0) return problem;
+  ssize_t answer = sendmsg(descriptor, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+  return answer < 0 ? -errno : (int)answer;
+}
+
 struct burst {
   struct mmsghdr headers[crl_burst_most];
   struct iovec parts[crl_burst_most];
   struct sockaddr_storage senders[crl_burst_most];
+  control controls[crl_burst_most];
 };
 
 size_t crl_burst_size(void) { return sizeof(struct burst); }
 
-int crl_burst_receive(int descriptor, void *memory, void *bytes, size_t size, size_t stride, uint32_t count) {
+int crl_burst_receive(int descriptor, void *memory, void *bytes, size_t size, size_t stride, uint32_t count,
+                      int has_ancillary) {
   struct burst *burst = memory;
   if (count > crl_burst_most) count = crl_burst_most;
   for (uint32_t index = 0; index < count; index++) {
@@ -47,21 +187,39 @@ int crl_burst_receive(int descriptor, void *memory, void *bytes, size_t size, si
         .msg_namelen = sizeof burst->senders[index],
         .msg_iov = &burst->parts[index],
         .msg_iovlen = 1,
+        .msg_control = has_ancillary ? burst->controls[index].bytes : NULL,
+        .msg_controllen = has_ancillary ? sizeof burst->controls[index].bytes : 0,
     };
   }
+  int flags = MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC;
 #if defined(SYS_recvmmsg) && !__has_feature(thread_sanitizer)
-  long answer = syscall(SYS_recvmmsg, descriptor, burst->headers, count, MSG_DONTWAIT | MSG_TRUNC, NULL);
+  long answer = syscall(SYS_recvmmsg, descriptor, burst->headers, count, flags, NULL);
 #else
-  long answer = recvmmsg(descriptor, burst->headers, count, MSG_DONTWAIT | MSG_TRUNC, NULL);
+  long answer = recvmmsg(descriptor, burst->headers, count, flags, NULL);
 #endif
   // Some filters do not know the call: then one datagram is received at a time.
   if (answer < 0 && (errno == ENOSYS || errno == EPERM) && count > 0) {
-    ssize_t length = recvmsg(descriptor, &burst->headers[0].msg_hdr, MSG_DONTWAIT | MSG_TRUNC);
+    ssize_t length = recvmsg(descriptor, &burst->headers[0].msg_hdr, flags);
     if (length < 0) return -errno;
     burst->headers[0].msg_len = (unsigned)length;
     return 1;
   }
   return answer < 0 ? -errno : (int)answer;
+}
+
+int crl_burst_has_descriptors(const void *memory, uint32_t index) {
+  const struct burst *burst = memory;
+  struct msghdr *message = (struct msghdr *)&burst->headers[index].msg_hdr;
+  if (message->msg_flags & MSG_CTRUNC) return 1;
+  for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part)) {
+    if (part->cmsg_level == SOL_SOCKET && (part->cmsg_type == SCM_RIGHTS || part->cmsg_type == SCM_PIDFD)) return 1;
+  }
+  return 0;
+}
+
+void crl_burst_ancillary(const void *memory, uint32_t index, crl_ancillary *ancillary) {
+  const struct burst *burst = memory;
+  read_ancillary(&burst->headers[index].msg_hdr, ancillary);
 }
 
 uint32_t crl_burst_length(const void *memory, uint32_t index) {
@@ -193,6 +351,27 @@ int crl_address_port(const void *address, uint32_t length) {
   if (read_ipv4(address, length, &ipv4)) return ntohs(ipv4.sin_port);
   if (read_ipv6(address, length, &ipv6)) return ntohs(ipv6.sin6_port);
   return -1;
+}
+
+int crl_address_is_any(const void *address, uint32_t length) {
+  struct sockaddr_in ipv4;
+  struct sockaddr_in6 ipv6;
+  if (read_ipv4(address, length, &ipv4)) return ipv4.sin_addr.s_addr == htonl(INADDR_ANY);
+  return read_ipv6(address, length, &ipv6) && IN6_IS_ADDR_UNSPECIFIED(&ipv6.sin6_addr);
+}
+
+int crl_address_make_host(int family, const void *host, uint32_t scope, uint16_t port, void *address,
+                          uint32_t capacity) {
+  struct sockaddr_in ipv4 = {.sin_family = AF_INET, .sin_port = htons(port)};
+  struct sockaddr_in6 ipv6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+  if (family == AF_INET) {
+    memcpy(&ipv4.sin_addr, host, sizeof ipv4.sin_addr);
+    return store(&ipv4, sizeof ipv4, address, capacity);
+  }
+  memcpy(&ipv6.sin6_addr, host, sizeof ipv6.sin6_addr);
+  // As the system does in the addresses of senders.
+  if (IN6_IS_ADDR_LINKLOCAL(&ipv6.sin6_addr) || IN6_IS_ADDR_MC_LINKLOCAL(&ipv6.sin6_addr)) ipv6.sin6_scope_id = scope;
+  return store(&ipv6, sizeof ipv6, address, capacity);
 }
 
 uint32_t crl_address_scope(const void *address, uint32_t length) {

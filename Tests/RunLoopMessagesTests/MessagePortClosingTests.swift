@@ -7,6 +7,7 @@ import Testing
 
 @testable import RunLoopCore
 @testable import RunLoopMessages
+@testable import RunLoopSystemEvents
 
 /// A loop that closed such a descriptor itself would serve nothing until the sender likes: the requests below would
 /// have no reply in ten seconds, and then the test lets the close end.

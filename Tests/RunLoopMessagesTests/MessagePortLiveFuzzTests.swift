@@ -8,6 +8,7 @@ import Testing
 
 @testable import RunLoopCore
 @testable import RunLoopMessages
+@testable import RunLoopSystemEvents
 
 /// A process that sends whatever comes to its mind.
 ///

@@ -7,6 +7,7 @@ import Testing
 
 @testable import RunLoopCore
 @testable import RunLoopMessages
+@testable import RunLoopSystemEvents
 
 /// Each attack begins with a socket whose last close takes an hour, so that whatever has to be closed after it waits
 /// for that; and then brings as many descriptors as it can.

@@ -7,6 +7,7 @@ import Testing
 
 @testable import RunLoopCore
 @testable import RunLoopMessages
+@testable import RunLoopSystemEvents
 
 /// `unshare`, which Glibc's module does not let Swift see; 0x10000000 is `CLONE_NEWUSER`.
 @_silgen_name("unshare")

@@ -107,17 +107,57 @@ static inline int crl_datagram_send(int descriptor, const void *bytes, size_t co
   return answer < 0 ? -errno : (int)answer;
 }
 
+// Sends a datagram as above, from an address of this machine; its port is not looked at. The number of an interface is
+// used for an address that is valid on one link only. EAFNOSUPPORT if the socket has no such addresses.
+int crl_datagram_send_from(int descriptor, const void *bytes, size_t count, const void *address, uint32_t length,
+                           const void *source, uint32_t source_length);
+
+// The most descriptors that a message can have (SCM_MAX_FD).
+enum { crl_passed_most = 253 };
+
+// What the system delivers beside the bytes of a message.
+typedef struct crl_ancillary {
+  // The family of the two addresses; AF_UNSPEC: there are none. The first is the one that the sender has named, which
+  // may be that of a group; the second is the one to answer from, all zero if the system has to choose it.
+  int32_t family;
+  uint32_t interface;
+  uint8_t destination[16], local[16];
+  // When it has arrived, by the real-time clock; -1: not known.
+  int64_t nanoseconds;
+  // Whether the system has closed descriptors that came with it, as this process can have no more.
+  int32_t has_lost;
+  int32_t descriptor_count;
+  // All are closed on exec.
+  int32_t descriptors[crl_passed_most];
+} crl_ancillary;
+
+// Has the system deliver, with each datagram, the address that it was sent to, or when it has arrived.
+int crl_datagram_report_destination(int descriptor, int family);
+int crl_datagram_report_time(int descriptor);
+// Whether an address is the one of all interfaces.
+int crl_address_is_any(const void *address, uint32_t length);
+// An address of the bytes of a host, of the family of what was delivered.
+int crl_address_make_host(int family, const void *host, uint32_t scope, uint16_t port, void *address, uint32_t capacity);
+
+// Receives bytes of a stream, or a datagram as above, with what is beside them. Of a stream there is no address.
+int crl_ancillary_receive(int descriptor, void *bytes, size_t count, void *address, uint32_t *length,
+                          crl_ancillary *ancillary);
+
 // How many datagrams one system call receives at most, and how many bytes it needs for what it notes of them.
 enum { crl_burst_most = 16 };
 size_t crl_burst_size(void);
 
 // Receives datagrams without waiting: each of at most `size` bytes, `stride` bytes behind the one before, `count` of
-// them at most. Returns how many.
-int crl_burst_receive(int descriptor, void *burst, void *bytes, size_t size, size_t stride, uint32_t count);
+// them at most, with what is beside them if that is wanted. Returns how many.
+int crl_burst_receive(int descriptor, void *burst, void *bytes, size_t size, size_t stride, uint32_t count,
+                      int has_ancillary);
 
 // Of one that was received: its length as it was sent; its sender, and the length of that in `length`.
 uint32_t crl_burst_length(const void *burst, uint32_t index);
 const void *crl_burst_sender(const void *burst, uint32_t index, uint32_t *length);
+// Whether descriptors came with it, or were lost; what is beside it, whose descriptors are open once.
+int crl_burst_has_descriptors(const void *burst, uint32_t index);
+void crl_burst_ancillary(const void *burst, uint32_t index, crl_ancillary *ancillary);
 
 // Ends reading (SHUT_RD), writing (SHUT_WR) or both.
 static inline int crl_socket_shut_down(int descriptor, int how) { return shutdown(descriptor, how) < 0 ? -errno : 0; }

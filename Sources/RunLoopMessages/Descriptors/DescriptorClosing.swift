@@ -2,6 +2,7 @@
 
 import CRunLoopSystem
 import RunLoopCore
+import RunLoopSystemEvents
 
 extension MessagePort.Descriptor {
   /// Where a descriptor is closed.
@@ -22,7 +23,7 @@ extension MessagePort.Descriptor {
       defer { withExtendedLifetime(charge) {} }
       switch self {
       case .here: _ = crl_close(number)
-      case .apart: DescriptorCloser.close(number, charge)
+      case .apart: DescriptorCloser.close(number, on: charge?.closer, keeping: charge)
       case .connection: Self.closeConnection(number, charge)
       case .listener: Self.closeListener(number)
       }
@@ -30,7 +31,7 @@ extension MessagePort.Descriptor {
 
     private static func closeConnection(_ number: Int32, _ charge: MessageCharge?) {
       if drain(number) { return _ = crl_close(number) }
-      DescriptorCloser.close(number, charge)
+      DescriptorCloser.close(number, on: charge?.closer, keeping: charge)
     }
 
     /// The most packets that are dropped here: more than a sender without privileges can have in a socket.

@@ -15,6 +15,8 @@ struct DatagramBurst {
   private let size: Int
   private var next = 0
   private var count = 0
+  /// Descriptors that came with datagrams, by the index of those; all are closed with this.
+  private var passed: [Int: PassedDescriptors] = [:]
 
   /// No datagrams.
   init() {
@@ -23,17 +25,44 @@ struct DatagramBurst {
   }
 
   /// Receives what has arrived, of each datagram `size` bytes at most; nil if that is nothing.
-  init?(from descriptor: Int32, size: Int, in memory: UnsafeMutableRawBufferPointer) throws(SystemError) {
+  ///
+  /// - Parameter extras: What is wanted beside the bytes; nil for nothing.
+  init?(
+    from descriptor: Int32, size: Int, in memory: UnsafeMutableRawBufferPointer, _ extras: DatagramExtras?
+  ) throws(SystemError) {
     guard let start = memory.baseAddress else { return nil }
     (self.memory, self.size) = (start, size)
     do {
       let answer = try SystemCall.datagramsReceive.makeUninterrupted {
-        crl_burst_receive(descriptor, start, start + Self.headSize, size, Self.stride(of: size), UInt32(Self.most))
+        crl_burst_receive(
+          descriptor, start, start + Self.headSize, size, Self.stride(of: size), UInt32(Self.most),
+          extras == nil ? 0 : 1)
       }
       count = Int(answer)
+      if let extras { takePassed(start, extras) }
     } catch {
       guard error.number == EAGAIN else { throw error }
       return nil
+    }
+  }
+
+  /// Takes over the descriptors of all datagrams at once: what is not taken in the end is closed.
+  private mutating func takePassed(_ start: UnsafeMutableRawPointer, _ extras: DatagramExtras) {
+    for index in 0..<count where crl_burst_has_descriptors(start, UInt32(index)) != 0 {
+      Ancillary.withOne { ancillary in
+        crl_burst_ancillary(start, UInt32(index), ancillary.memory)
+        passed[index, default: PassedDescriptors()].take(
+          ancillary, limit: extras.maximumDescriptorCount, extras.closing)
+      }
+    }
+  }
+
+  /// What came beside the datagram that was taken last.
+  func extras(_ wanted: DatagramExtras) -> Datagram.Extras? {
+    guard let memory, next > 0 else { return nil }
+    return Ancillary.withOne { ancillary in
+      crl_burst_ancillary(memory, UInt32(next - 1), ancillary.memory)
+      return wanted.make(ancillary, passed[next - 1] ?? PassedDescriptors())
     }
   }
 

@@ -87,13 +87,15 @@ extension DatagramSocket {
     // A socket that is closed by a handler receives no more.
     while taken < limit, state.receives {
       do throws(SystemError) {
-        guard let (count, senderCount) = try DatagramCall.receive(from: descriptor, buffer, sender: sender) else {
+        var beside: Datagram.Extras?
+        guard let (count, senderCount) = try receiveOne(from: descriptor, buffer, sender, &beside) else {
           isEmpty = true
           break
         }
         taken += 1
         let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<min(buffer.count, count)])
-        passOn(bytes, envelope(count, bytes, UnsafeRawBufferPointer(rebasing: sender[..<senderCount])), &called)
+        let address = UnsafeRawBufferPointer(rebasing: sender[..<senderCount])
+        passOn(bytes, envelope(count, bytes, address, beside), &called)
       } catch {
         respond(to: error, &called)
         break
@@ -103,12 +105,28 @@ extension DatagramSocket {
     if isEmpty || taken == limit { state.batch.noteService(count: taken, isEmpty: isEmpty) }
   }
 
+  @inline(__always)
+  private func receiveOne(
+    from descriptor: Int32, _ buffer: UnsafeMutableRawBufferPointer, _ sender: UnsafeMutableRawBufferPointer,
+    _ beside: inout Datagram.Extras?
+  ) throws(SystemError) -> (count: Int, senderCount: Int)? {
+    guard let extras, !extras.refusesDescriptors else {
+      return try DatagramCall.receive(from: descriptor, buffer, sender: sender)
+    }
+    guard let received = try DatagramCall.receive(from: descriptor, buffer, sender: sender, extras) else { return nil }
+    beside = received.extras
+    return (received.count, received.senderCount)
+  }
+
   /// Receives as many datagrams as a service takes by one system call.
   private func receiveBurst(from descriptor: Int32, _ size: Int, _ called: inout CalledHandler) {
     let memory = ReceiveBuffers.burst.take()
     defer { ReceiveBuffers.burst.giveBack(memory) }
     do throws(SystemError) {
-      burst = try DatagramBurst(from: descriptor, size: size, in: memory) ?? DatagramBurst()
+      burst =
+        try DatagramBurst(
+          from: descriptor, size: size, in: memory, extras?.refusesDescriptors == true ? nil : extras)
+        ?? DatagramBurst()
     } catch {
       return respond(to: error, &called)
     }
@@ -116,7 +134,7 @@ extension DatagramSocket {
     let loop = RunLoop.current
     if burst.remaining > 1 { loop.unreadItem = self }
     while state.receives, let next = burst.takeNext() {
-      passOn(next.bytes, envelope(next.byteCount, next.bytes, next.sender), &called)
+      passOn(next.bytes, envelope(next.byteCount, next.bytes, next.sender, extras.flatMap(burst.extras)), &called)
     }
     loop.unreadItem = nil
     // Somebody has paused the socket, or a run in a handler has left what it was to find.
@@ -140,9 +158,10 @@ extension DatagramSocket {
 
   @inline(__always)
   private func envelope(
-    _ count: Int, _ bytes: UnsafeRawBufferPointer, _ sender: UnsafeRawBufferPointer
+    _ count: Int, _ bytes: UnsafeRawBufferPointer, _ sender: UnsafeRawBufferPointer, _ beside: Datagram.Extras?
   ) -> Datagram.Envelope {
-    Datagram.Envelope(sender: address(sender), byteCount: count, isTruncated: count > bytes.count)
+    Datagram.Envelope(
+      sender: address(sender), byteCount: count, isTruncated: count > bytes.count, extras: beside)
   }
 
   /// The longest datagram that is received.
@@ -228,7 +247,8 @@ extension DatagramSocket: UnreadItem {
   /// Under the lock.
   private func keepRest() {
     while state.isOpen, let next = burst.takeNext() {
-      kept.append(Datagram(bytes: Array(next.bytes), envelope: envelope(next.byteCount, next.bytes, next.sender)))
+      let envelope = envelope(next.byteCount, next.bytes, next.sender, extras.flatMap(burst.extras))
+      kept.append(Datagram(bytes: Array(next.bytes), envelope: envelope))
     }
     burst = DatagramBurst()
   }

@@ -28,12 +28,14 @@ extension DatagramSocket {
   /// Several tasks may wait. A task that is cancelled no longer waits, and nothing was sent.
   ///
   /// - Returns: Whether it was sent; false if the task was cancelled before.
-  /// - Throws: The errors of ``send(_:to:)-([UInt8],_)`` without waiting; ``DatagramError/loop(_:)``
+  /// - Throws: The errors of ``send(_:to:from:)-([UInt8],_,_)`` without waiting; ``DatagramError/loop(_:)``
   ///   as for receiving.
   @discardableResult
-  public func sendWhenRoom(_ bytes: [UInt8], to address: SocketAddress? = nil) async throws -> Bool {
+  public func sendWhenRoom(
+    _ bytes: [UInt8], to address: SocketAddress? = nil, from source: SocketAddress? = nil
+  ) async throws -> Bool {
     while !Task.isCancelled {
-      if try send(bytes, to: address) { return true }
+      if try send(bytes, to: address, from: source) { return true }
       try await awaitRoom()
     }
     return false

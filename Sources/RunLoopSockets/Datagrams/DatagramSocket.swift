@@ -28,7 +28,8 @@ public final class DatagramSocket: @unchecked Sendable {
   public enum Event: ~Escapable, Sendable {
     /// A datagram has arrived. Its bytes are in a buffer of the loop, which is reused when the handler returns.
     case received(RawSpan, Datagram.Envelope)
-    /// There may be room again, after a ``DatagramSocket/send(_:to:)-(UnsafeRawBufferPointer,_)`` that returned false.
+    /// There may be room again, after a ``DatagramSocket/send(_:to:from:)-(UnsafeRawBufferPointer,_,_)`` that returned
+    /// false.
     case writable
     /// The system has reported an error, such as that nobody receives at the other end (`ECONNREFUSED`), or that it has
     /// no memory for what has arrived. The socket goes on.
@@ -52,6 +53,20 @@ public final class DatagramSocket: @unchecked Sendable {
     /// Whether the file of a Unix address is removed when the socket is closed; only a file that the socket has made is
     /// removed.
     public var removesFile = true
+    /// Whether a Unix address may be taken whose file exists though no socket receives at it, as a killed program
+    /// leaves it.
+    ///
+    /// Programs that set this exclude each other as with ``ListeningSocket/Options/replacesStaleFile``.
+    public var replacesStaleFile = false
+    /// Whether each datagram reports the address that it was sent to and the interface that it arrived at
+    /// (`IP_PKTINFO`, `IPV6_RECVPKTINFO`), even if the socket is bound to one address.
+    ///
+    /// A socket that is bound to the address of all interfaces reports them always, as answers need them.
+    public var reportsDestination = false
+    /// Whether each datagram reports when the system received it (`SO_TIMESTAMPNS`).
+    public var reportsTime = false
+    /// How many descriptors of a datagram within this machine are delivered; others are closed and counted.
+    public var maximumDescriptorCount = 0
     /// The mode of the file of a Unix address, such as 0o660; nil means 0o777 without the bits of the process's
     /// `umask`.
     public var fileMode: UInt16?
@@ -75,6 +90,8 @@ public final class DatagramSocket: @unchecked Sendable {
   @exclusivity(unchecked) var descriptor: OwnedDescriptor?
   /// The file to be removed when the socket is closed.
   let file: SocketFile?
+  /// What is wanted beside the bytes of datagrams; nil for nothing.
+  let extras: DatagramExtras?
   /// The address that it is connected to, for errors.
   let peer: SocketAddress?
   /// Whether a Unix socket has a peer, of whose queue the system reports that it has room.
@@ -114,7 +131,8 @@ public final class DatagramSocket: @unchecked Sendable {
   ///   - handler: Called when the socket is in a loop. It is released when the socket is closed or invalidated.
   /// - Throws: ``DatagramError/system(_:address:)`` with one of the two addresses: `socket`, `setsockopt`, `bind`
   ///   (`EADDRINUSE`, `EACCES`), `connect` (`ENOENT`, `ECONNREFUSED`, `ENETUNREACH`), with
-  ///   ``Options/fileMode`` also `fchmod` and `chmod`; ``DatagramError/option(_:_:)``.
+  ///   ``Options/fileMode`` also `fchmod` and `chmod`, with ``Options/replacesStaleFile`` also `open` of the directory,
+  ///   `flock`, and `unlink`; ``DatagramError/option(_:_:)``.
   /// - Precondition: One of the two addresses is given.
   public init(
     boundTo address: SocketAddress?, connectedTo peer: SocketAddress? = nil, options: Options = Options(),
@@ -125,7 +143,13 @@ public final class DatagramSocket: @unchecked Sendable {
     }
     var made: SocketFile?
     do throws(DatagramError) {
-      descriptor = try OwnedDescriptor.makeDatagram(first, address, peer, options, &made)
+      let descriptor = try OwnedDescriptor.makeDatagram(first, address, peer, options, &made)
+      do throws(SystemError) {
+        extras = try .prepare(descriptor.number, address, first.family, options)
+      } catch {
+        throw .system(error, address: first)
+      }
+      self.descriptor = descriptor
     } catch {
       made?.remove()
       throw error
@@ -157,6 +181,7 @@ public final class DatagramSocket: @unchecked Sendable {
       address = try SocketAddress.ask(.socketName) { crl_socket_name(descriptor, $0, $1) }
       guard address != nil else { throw SystemError(call: SystemCall.socketName.rawValue, number: EAFNOSUPPORT) }
       _ = try SystemCall.descriptorFlags.make { crl_descriptor_set_flags(descriptor) }
+      extras = try .prepare(descriptor, address, address?.family ?? .unix, options)
     } catch {
       throw .descriptor(descriptor, error)
     }

@@ -72,7 +72,7 @@ extension Socket {
     do throws(SystemError) {
       // What is not for the reader, such as tickets, is no reason to wait for one.
       while tls.plain.count == 0, tls.state.reads {
-        guard let count = try descriptor.receive(buffer) else { return }
+        guard let count = try receiveBytes(buffer, from: descriptor) else { return }
         feed(UnsafeRawBufferPointer(rebasing: buffer[..<count]), nowhere, tls)
         if state.hasOutputFailed { tls.dropOutput() }
       }

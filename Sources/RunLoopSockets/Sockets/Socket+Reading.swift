@@ -99,7 +99,7 @@ extension Socket {
   func take(_ bytes: UnsafeMutableRawBufferPointer, from descriptor: OwnedDescriptor) -> Int? {
     if let tls { return takeSecured(bytes, from: descriptor, tls) }
     do throws(SystemError) {
-      guard let count = try descriptor.receive(bytes) else { return nil }
+      guard let count = try receiveBytes(bytes, from: descriptor) else { return nil }
       noteActivity()
       guard count > 0 else { return inputEnded() }
       state.received()

@@ -64,6 +64,11 @@ public final class Socket: @unchecked Sendable {
     public var highWater = 256 * 1024
     /// The number of queued bytes at which writers are notified that there is room.
     public var lowWater = 64 * 1024
+    /// How many descriptors that a peer within this machine has passed may wait for ``Socket/takeDescriptors()``.
+    ///
+    /// Others are closed, and counted by ``Socket/droppedDescriptorCount``. If a peer passes hundreds of those, and
+    /// closing them takes long, the socket is closed with ``SocketError/system(_:address:)`` and `ETOOMANYREFS`.
+    public var maximumDescriptorCount = 0
     /// Whether TCP sends small amounts at once.
     public var noDelay = true
     /// Further options of the system, set in this order before the socket connects, or after it was accepted.
@@ -93,6 +98,11 @@ public final class Socket: @unchecked Sendable {
   @exclusivity(unchecked) var queue = ByteQueue()
   @exclusivity(unchecked) var body: Body?
   @exclusivity(unchecked) var registrations = Registrations()
+  /// Whether the peer can pass descriptors: it is one within this machine.
+  let receivesDescriptors: Bool
+  @exclusivity(unchecked) var passed = PassedDescriptors()
+  /// Of the descriptors that were dropped; made with the first.
+  var closingCount: ClosingCount?
   /// Where the socket is to connect to as soon as the queue of the one that listens there has room.
   var awaitedAddress: SocketAddress?
   @exclusivity(unchecked) var lastActivity: Tick?
@@ -146,6 +156,7 @@ public final class Socket: @unchecked Sendable {
       throw .system(error, address: address)
     }
     errorAddress = address
+    receivesDescriptors = address.family == .unix
     self.descriptor = descriptor
     self.options = options
     self.tls = tls
@@ -161,6 +172,7 @@ public final class Socket: @unchecked Sendable {
     error: SocketError?
   ) {
     errorAddress = address
+    receivesDescriptors = address.family == .unix
     self.descriptor = descriptor
     self.options = options
     self.place = place
@@ -196,6 +208,7 @@ public final class Socket: @unchecked Sendable {
       throw .descriptor(descriptor, error)
     }
     errorAddress = address?.unlessUnnamed
+    receivesDescriptors = address?.family == .unix
     self.descriptor = OwnedDescriptor(descriptor)
     self.options = options
     state = SocketState(isConnecting: false)
@@ -288,7 +301,9 @@ extension Socket {
     lock.lock()
     sayGoodbye()
     let remains = finish()
+    let untaken = passed.takeAll()
     lock.unlock()
+    withExtendedLifetime(untaken) {}
     remains?.release(.invalid)
   }
 }

@@ -79,6 +79,16 @@ public struct SocketAddress: Hashable, Sendable {
     self.bytes = Array(bytes)
   }
 
+  /// Makes an address of the bytes of a host, with its interface if it is valid on that alone.
+  init?(host: UnsafeRawBufferPointer, of family: Int32, interface: UInt32, port: UInt16) {
+    let bytes = SocketAddress.make { crl_address_make_host(family, host.baseAddress, interface, port, $0, $1) }
+    guard let bytes else { return nil }
+    self.bytes = bytes
+  }
+
+  /// Whether it is the address of all interfaces.
+  var isAny: Bool { withBytes { crl_address_is_any($0, $1) } != 0 }
+
   /// Lets `body` write a `sockaddr` and give its length, or zero.
   private static func make(_ body: (UnsafeMutableRawPointer, UInt32) -> Int32) -> [UInt8]? {
     let bytes = [UInt8](unsafeUninitializedCapacity: capacity) { buffer, count in

@@ -68,11 +68,12 @@ extension SocketFile {
   /// - Parameters:
   ///   - address: Where to listen.
   ///   - path: The path of the address.
+  ///   - isOfDatagrams: Whether it is datagrams that are to be received there, and not connections.
   ///   - body: Binds and begins to listen.
   /// - Throws: `bind` with `EADDRINUSE` if there is a listener, or the file is no socket; `flock` if other processes
   ///   of this user have held the lock for a tenth of a second; what `body` throws.
   static func replacing(
-    _ address: SocketAddress, _ path: String, _ body: () throws(SystemError) -> Void
+    _ address: SocketAddress, _ path: String, isOfDatagrams: Bool = false, _ body: () throws(SystemError) -> Void
   ) throws(SystemError) {
     let locks = try ReplacementLock(path)
     defer { withExtendedLifetime(locks) {} }
@@ -80,7 +81,7 @@ extension SocketFile {
       return try body()
     } catch {
       guard error.call == SystemCall.bind.rawValue, error.number == EADDRINUSE, let identity = Identity(path),
-        identity.isSocket, try isAbandoned(address), Identity(path) == identity
+        identity.isSocket, try isAbandoned(address, isOfDatagrams), Identity(path) == identity
       else { throw error }
     }
     _ = try SystemCall.unlink.make { unlink(path) < 0 ? -errno : 0 }
@@ -88,8 +89,9 @@ extension SocketFile {
   }
 
   /// Whether nobody listens at an address.
-  private static func isAbandoned(_ address: SocketAddress) throws(SystemError) -> Bool {
-    let descriptor = try OwnedDescriptor.makeStream(address)
+  private static func isAbandoned(_ address: SocketAddress, _ isOfDatagrams: Bool) throws(SystemError) -> Bool {
+    let descriptor =
+      try isOfDatagrams ? OwnedDescriptor.makeDatagrams(address) : OwnedDescriptor.makeStream(address)
     do throws(SystemError) {
       _ = try descriptor.connect(address)
       return false

@@ -130,7 +130,7 @@ extension Socket {
     let buffer = ReceiveBuffers.single.take()
     defer { ReceiveBuffers.single.giveBack(buffer) }
     do throws(SystemError) {
-      guard let count = try descriptor.receive(buffer) else { return updateInterest() }
+      guard let count = try receiveBytes(buffer, from: descriptor) else { return updateInterest() }
       feed(UnsafeRawBufferPointer(rebasing: buffer[..<count]), UnsafeMutableRawBufferPointer(start: nil, count: 0), tls)
     } catch {
       return close(firstError(failure(error)))
@@ -168,7 +168,7 @@ extension Socket {
       let buffer = ReceiveBuffers.single.take()
       defer { ReceiveBuffers.single.giveBack(buffer) }
       do throws(SystemError) {
-        guard let count = try descriptor.receive(buffer) else { return nil }
+        guard let count = try receiveBytes(buffer, from: descriptor) else { return nil }
         noteActivity()
         let plain = feed(UnsafeRawBufferPointer(rebasing: buffer[..<count]), bytes, tls)
         // A peer may make this end answer.
@@ -276,7 +276,7 @@ extension Socket {
     // A descriptor that is closed with bytes unread resets the connection, and the peer may not see the alert.
     let buffer = ReceiveBuffers.single.take()
     defer { ReceiveBuffers.single.giveBack(buffer) }
-    _ = try? descriptor.receive(buffer)
+    _ = try? receiveBytes(buffer, from: descriptor)
   }
 
   /// Notifies the peer of the end of a socket that is invalidated, if nothing is missing before it.

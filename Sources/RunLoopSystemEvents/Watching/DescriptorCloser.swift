@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopSystem
-import RunLoopCore
-import RunLoopSystemEvents
+package import RunLoopCore
 import Synchronization
 
 /// A thread that closes what others have sent, made when there is something to close, ended when there is nothing left.
@@ -10,11 +9,11 @@ import Synchronization
 /// What waits for it are open descriptors, of which a process has a limited number, and each sender still fewer.
 /// Another user's wait for a thread of their own, so that nobody else waits for what that user makes take long. A child
 /// of a fork has a closer of its own.
-final class DescriptorCloser: @unchecked Sendable {
+package final class DescriptorCloser: @unchecked Sendable {
   // Sendable: the variables are guarded by the lock.
 
   private enum Work {
-    case close(Int32, MessageCharge?)
+    case close(Int32, (any AnyObject & Sendable)?)
     case call(@Sendable () -> Void)
   }
 
@@ -31,18 +30,24 @@ final class DescriptorCloser: @unchecked Sendable {
   private var waiting: [Work] = []
   private var isRunning = false
 
+  package init() {}
+
   /// Has a descriptor closed; it does not wait, unless no thread can be made.
   ///
-  /// - Parameter charge: Who pays until it has been closed, and whose thread closes it.
-  static func close(_ number: Int32, _ charge: MessageCharge? = nil) {
-    (charge?.closer ?? shared.value.closer).enqueue(.close(number, charge))
+  /// - Parameters:
+  ///   - closer: Whose thread closes it; nil means the one for everything that has none of its own.
+  ///   - charge: Is kept until the descriptor has been closed.
+  package static func close(
+    _ number: Int32, on closer: DescriptorCloser? = nil, keeping charge: (any AnyObject & Sendable)? = nil
+  ) {
+    (closer ?? shared.value.closer).enqueue(.close(number, charge))
   }
 
   /// Has something done that closes descriptors.
-  func perform(_ call: @escaping @Sendable () -> Void) { enqueue(.call(call)) }
+  package func perform(_ call: @escaping @Sendable () -> Void) { enqueue(.call(call)) }
 
   /// Whether there is nothing to close and no thread, for tests.
-  static var isIdle: Bool { shared.value.running.load(ordering: .acquiring) == 0 }
+  package static var isIdle: Bool { shared.value.running.load(ordering: .acquiring) == 0 }
 
   private func enqueue(_ work: Work) {
     lock.lock()
