@@ -48,6 +48,108 @@ import Testing
   }
 
   @Test(
+    "what is wrong with a body and does no harm is passed over, unless the client is strict",
+    arguments: [
+      ("gzip", gzip + Array("\r\n<!-- junk -->".utf8), "gzip", .bytesAfterEnd),
+      ("gzip", gzip + [1], "gzip", .bytesAfterEnd),
+      ("gzip", gzip + [0, 0, 1], "gzip", .bytesAfterEnd), ("gzip", gzip + [0x1f], "gzip", .bytesAfterEnd),
+      ("gzip", gzip + [0x1f, 0, 0x11], "gzip", .bytesAfterEnd),
+      ("gzip", gzip + gzip.prefix(10), "gzip", .bytesAfterEnd),
+      ("deflate", [120, 156, 203, 72, 205, 201, 201, 7, 0, 6, 44, 2, 21, 10], "deflate", .bytesAfterEnd),
+      ("deflate", [203, 72, 205, 201, 201, 7, 0, 10], "deflate", .bytesAfterEnd),
+      ("br", brotli + [10], "br", .bytesAfterEnd), ("zstd", zstd + [10], "zstd", .bytesAfterEnd),
+      ("zstd", zstd + Array("12345678".utf8), "zstd", .bytesAfterEnd),
+      ("UTF-8", Array("hello".utf8), "", .unknownCoding("utf-8")),
+      ("none", Array("hello".utf8), "", .unknownCoding("none")),
+      ("gzip,aws-chunked", gzip, "gzip", .unknownCoding("aws-chunked")),
+    ] as [(String, [UInt8], String, HTTP.Oddity)])
+  func oddBodies(_ name: String, _ bytes: [UInt8], _ decodedFrom: String, _ oddity: HTTP.Oddity) async throws {
+    guard ContentCoding(name)?.isAvailable ?? true else { return }
+    let server = try LyingServer { $0.answer(bytes, ["Content-Encoding: \(name)"]) }
+    try await withClient { client in
+      let (body, response) = try await client.data(for: HTTP.Request(server.url()))
+      #expect(body.text == "hello")
+      #expect(response.decodedFrom.joined() == decodedFrom)
+      #expect(response.oddities == [oddity])
+    }
+    try await withClient {
+      $0.strict = true
+    } _: { client in
+      #expect(await end(client, HTTP.Request(server.url())) == "cannotDecode")
+    }
+  }
+
+  @Test(
+    "what follows the end is dropped however it is cut", arguments: [gzip + gzip + [0, 1, 2], gzip + [0x1f, 0x8b, 1]])
+  func cutRest(_ bytes: [UInt8]) throws {
+    for size in 1...bytes.count {
+      let decoder = Decoder([.gzip])
+      var text: [UInt8] = []
+      for start in stride(from: 0, to: bytes.count, by: size) {
+        bytes[start..<min(start + size, bytes.count)].withUnsafeBytes { decoder.feed($0) }
+        while let bytes = try decoder.next() { text += bytes }
+      }
+      #expect(decoder.isComplete && decoder.hasRest)
+      #expect(text == Array(String(repeating: "hello", count: bytes.count / Self.gzip.count).utf8))
+    }
+  }
+
+  @Test("a member that has brought something and is cut or broken is an error")
+  func brokenMembers() async throws {
+    for rest in [Array(Self.gzip.dropLast()), Self.gzip.dropLast(8) + [1, 2, 3, 4, 5, 0, 0, 0]] {
+      let server = try LyingServer { $0.answer(Self.gzip + rest, ["Content-Encoding: gzip"]) }
+      try await withClient { client in #expect(await end(client, HTTP.Request(server.url())) == "cannotDecode") }
+    }
+  }
+
+  @Test(
+    "a part that nobody has asked for is taken if it is the whole, unless the client is strict",
+    arguments: [
+      ("Content-Range: bytes 0-4/5", true), ("Content-Range: bytes 0-4/6", false),
+      ("Content-Range: bytes 1-5/6", false),
+      ("Content-Range: bytes 0-4/*", false), ("Content-Range: bytes 0-5/6", false), ("A: b", false),
+    ])
+  func unrequestedPart(_ field: String, isWhole: Bool) async throws {
+    let server = try LyingServer { $0.answer("hello", status: "206 Part", field) }
+    try await withClient { client in
+      guard isWhole else {
+        return #expect(await end(client, HTTP.Request(server.url())) == "badServerResponse")
+      }
+      let (body, response) = try await client.data(for: HTTP.Request(server.url()))
+      #expect(body.text == "hello")
+      #expect(response.oddities == [.unrequestedPart])
+    }
+    try await withClient {
+      $0.strict = true
+    } _: { client in
+      #expect(await end(client, HTTP.Request(server.url())) == "badServerResponse")
+    }
+  }
+
+  @Test("lines that are no fields are passed over on a connection too, in heads and trailers")
+  func oddLines() async throws {
+    let server = try LyingServer { exchange in
+      exchange.send(
+        "HTTP/1.1 200 OK\r\nA : b\r\nPHP Warning: no file\r\nTransfer-Encoding: chunked\r\n\r\n"
+          + "5\r\nhello\r\n0\r\na trailer: x\r\n\r\n")
+    }
+    try await withClient { client in
+      let (body, response) = try await client.data(for: HTTP.Request(server.url()))
+      #expect(body.text == "hello")
+      #expect(response.headers["A"] == "b")
+      let expected: [HTTP.Oddity] = [
+        .spaceBeforeColon("A"), .malformedLine("PHP Warning: no file"), .malformedLine("a trailer: x"),
+      ]
+      #expect(response.oddities == expected)
+    }
+    try await withClient {
+      $0.strict = true
+    } _: { client in
+      #expect(await end(client, HTTP.Request(server.url())) == "badServerResponse")
+    }
+  }
+
+  @Test(
     "each way of decoding",
     arguments: [
       // Asked for by the client; by the program; with a range; and by the program for something else.

@@ -6,8 +6,10 @@ import Testing
 
 /// Heads, line by line, without a connection.
 @Suite struct HeadReaderTests {
-  private func read(_ text: String, limit: Int = 10_000) -> (HeadReader, HeadReader.Step) {
-    var reader = HeadReader(limit: limit)
+  private func read(
+    _ text: String, limit: Int = 10_000, isStrict: Bool = false
+  ) -> (HeadReader, HeadReader.Step) {
+    var reader = HeadReader(limit: limit, isStrict: isStrict)
     var last = HeadReader.Step.more
     for line in text.split(separator: "\n", omittingEmptySubsequences: false).dropLast() {
       let bytes = Array((line + "\n").utf8)
@@ -80,6 +82,43 @@ import Testing
       return
     }
     #expect(head.headers["A"] == "caf\u{e9} \u{e9}t\u{e9}")
+  }
+
+  @Test(
+    "what is no field is passed over with what continues it, unless the reader is strict",
+    arguments: [
+      ("X Some Test: abc", .malformedLine("X Some Test: abc")), (": nothing", .malformedLine(": nothing")),
+      (
+        "PHP Warning: PHP Startup: no such file on line 0",
+        .malformedLine("PHP Warning: PHP Startup: no such file on line 0")
+      ),
+      ("no colon", .malformedLine("no colon")), ("X-Foo(bar): 1", .malformedLine("X-Foo(bar): 1")),
+      (String(repeating: "a b", count: 100), .malformedLine(String(String(repeating: "a b", count: 100).prefix(80)))),
+    ] as [(String, HTTP.Oddity)])
+  func passedOver(_ line: String, _ oddity: HTTP.Oddity) {
+    let text = "HTTP/1.1 200 OK\nA: b\n\(line)\n goes on\nC: d\n e\n\n"
+    let (reader, step) = read(text)
+    guard case .head(let head) = step else { return #expect(step == .more) }
+    #expect(head.headers == ["A": "b", "C": "d e"])
+    #expect(reader.oddities == [oddity])
+    guard case .failed(.badServerResponse, _) = read(text, isStrict: true).1 else {
+      return #expect(Bool(false), "the strict reader takes it")
+    }
+  }
+
+  @Test("a field whose name is followed by a space is one, unless the reader is strict")
+  func spaceBeforeColon() {
+    let (reader, step) = read("HTTP/1.1 200 OK\nA : b\nSet-Cookie\t:c\n\n")
+    guard case .head(let head) = step else { return #expect(step == .more) }
+    #expect(head.headers == ["A": "b", "Set-Cookie": "c"])
+    #expect(reader.oddities == [.spaceBeforeColon("A"), .spaceBeforeColon("Set-Cookie")])
+    #expect(read("HTTP/1.1 200 OK\nA : b\n\n", isStrict: true).1 != .more)
+  }
+
+  @Test("no more oddities are noted than one may want to know of")
+  func manyOddities() {
+    let lines = String(repeating: "no field\n", count: 1000)
+    #expect(read("HTTP/1.1 200 OK\n\(lines)\n").0.oddities.count == HTTP.Oddity.limit)
   }
 
   @Test("codings are listed in the order in which they were applied")

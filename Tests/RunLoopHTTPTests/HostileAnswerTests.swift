@@ -43,7 +43,8 @@ import Testing
       "Content-Length: 5\r\nContent-Length: 6", "Content-Length: 5, 6", "Content-Length: -5", "Content-Length: +5",
       "Content-Length: 99999999999999999999", "Content-Length: 0x5", "Content-Length:",
       "Content-Length: 5\r\nTransfer-Encoding: chunked", "Transfer-Encoding: gzip, chunked",
-      "Content-Length: 5\r\n 5", "Content-Length : 5", " Content-Length: 5", ": 5",
+      "Content-Length: 5\r\n 5", "Content-Length : 5", " Content-Length: 5", "Transfer-Encoding : chunked",
+      "Transfer-Encoding\u{b}: chunked", "A: b\rc", "A: b\0c",
     ])
   func lengths(_ fields: String) async throws {
     #expect(try await end(after: "HTTP/1.1 200 OK\r\n\(fields)\r\n\r\nhello") == "badServerResponse")
@@ -63,7 +64,6 @@ import Testing
     "chunks that are garbage are no answer",
     arguments: [
       "zz\r\nhello\r\n", "fffffffffffffffffffff\r\nhello\r\n", "-5\r\nhello\r\n", "5\r\nhelloX\r\n0\r\n\r\n",
-      "5\r\nhello\r\n0\r\nnot a field\r\n\r\n",
     ])
   func chunks(_ text: String) async throws {
     #expect(try await end(after: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + text) == "badServerResponse")

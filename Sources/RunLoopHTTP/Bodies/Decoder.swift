@@ -77,6 +77,7 @@ final class CodingDecoder {
         mayHaveMore = false
       case Int(clc_decode_no_memory): throw .memory
       default:
+        if made > 0 { isBeyondEnd = false }
         try drop()
         return nil
       }

@@ -42,6 +42,8 @@ extension HTTP {
     public var retry = Retry()
     /// The path of a Unix socket at which all hosts are reached; one that begins with `@` is outside the file system.
     public var unixSocket: String?
+    /// Whether a response that browsers read although something in it is wrong is an error; see ``HTTP/Oddity``.
+    public var strict = false
     /// Called in their order with each request before it is sent.
     public var interceptors: [Interceptor] = []
     /// The value of `User-Agent`, unless a request sets another.

@@ -130,7 +130,9 @@ final class Attempt {
       case .http1: false
       case .http2: true
       }
-    return Reading(reader: HeadReader(limit: settings.value.maximumHeaderSize, speaksHTTP2: speaksHTTP2))
+    return Reading(
+      reader: HeadReader(
+        limit: settings.value.maximumHeaderSize, speaksHTTP2: speaksHTTP2, isStrict: settings.value.strict))
   }
 
   /// Whether its connection was ended as too much came on it that is part of no answer.

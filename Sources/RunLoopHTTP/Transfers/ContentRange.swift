@@ -33,6 +33,17 @@ struct ContentRange: Hashable, Sendable {
   }
 }
 
+extension Head {
+  /// Whether it is the head of a part that is the whole.
+  var isWhole: Bool {
+    guard let content = headers["Content-Range"].flatMap(ContentRange.init), let bounds = content.bounds else {
+      return false
+    }
+    let count = bounds.upperBound + 1
+    return bounds.lowerBound == 0 && content.total == count && (length == nil || length == count)
+  }
+}
+
 /// By what a server knows a version of a body: a strong tag or a date.
 struct Validator: Hashable, Sendable, Codable {
   var text: String

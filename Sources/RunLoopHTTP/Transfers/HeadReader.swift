@@ -35,6 +35,11 @@ struct HeadReader {
   private var count = 0
   private let limit: Int
   private let speaksHTTP2: Bool
+  private let isStrict: Bool
+  /// What was passed over.
+  private(set) var oddities: [HTTP.Oddity] = []
+  /// Whether the last line was.
+  private var hasPassedOver = false
 
   private struct StatusLine {
     var version: String
@@ -44,9 +49,11 @@ struct HeadReader {
   /// - Parameters:
   ///   - limit: How many bytes all heads and trailers of an answer may have together.
   ///   - speaksHTTP2: Whether HTTP/2 was offered; else an answer that calls itself one is none.
-  init(limit: Int, speaksHTTP2: Bool = true) {
+  ///   - isStrict: Whether lines that are not fields are errors.
+  init(limit: Int, speaksHTTP2: Bool = true, isStrict: Bool = false) {
     self.limit = limit
     self.speaksHTTP2 = speaksHTTP2
+    self.isStrict = isStrict
   }
 
   /// Whether the head of the answer is complete.
@@ -82,14 +89,27 @@ struct HeadReader {
       }
       self.line = begun
       fields = WireFields()
+      hasPassedOver = false
       phase = .fields
       return .more
     case .fields: return text.isEmpty ? finish() : takeField(text)
     case .body:
       guard !text.isEmpty else { return .more }
       let name = UnsafeRawBufferPointer(rebasing: text[..<(text.firstOffset(of: 58) ?? 0)])
-      return HTTP.Headers.isToken(name) ? .more : bad("a line of the trailer is not a field")
+      return HTTP.Headers.isToken(name) ? .more : passOver(text, "a line of the trailer is not a field")
     }
+  }
+
+  /// A line is not a field.
+  private mutating func passOver(_ line: UnsafeRawBufferPointer, _ detail: String) -> Step {
+    guard !isStrict else { return bad(detail) }
+    hasPassedOver = true
+    note(HTTP.Oddity(line: line))
+    return .more
+  }
+
+  private mutating func note(_ oddity: HTTP.Oddity) {
+    if oddities.count < HTTP.Oddity.limit { oddities.append(oddity) }
   }
 
   private func bad(_ detail: String) -> Step { .failed(.badServerResponse, detail) }
@@ -97,21 +117,39 @@ struct HeadReader {
   private mutating func takeField(_ line: UnsafeRawBufferPointer) -> Step {
     let isKept: Bool
     if line[0] == 32 || line[0] == 9 {
+      if hasPassedOver { return .more }
       guard !fields.isEmpty else { return bad("the first field of the head continues another") }
       guard !fields.lastIsNamed("content-length", "transfer-encoding") else {
         return bad("\(fields.lastName) goes on in a second line")
       }
       isKept = fields.continueLast(with: trimmed(line))
     } else {
-      guard let colon = line.firstOffset(of: 58) else { return bad("a line of the head is not a field") }
-      let name = UnsafeRawBufferPointer(rebasing: line[..<colon])
-      guard HTTP.Headers.isToken(name) else { return bad("a line of the head is not a field") }
+      let detail = "a line of the head is not a field"
+      guard let colon = line.firstOffset(of: 58) else { return passOver(line, detail) }
+      let name = trimmed(UnsafeRawBufferPointer(rebasing: line[..<colon]))
+      // The library, or somebody between, may take a length for one that it is not here.
+      guard name.count == colon || !Self.isAboutLength(name) else { return bad(detail) }
+      guard HTTP.Headers.isToken(name) else {
+        return Self.isAboutLength(name) ? bad(detail) : passOver(line, detail)
+      }
+      if name.count < colon {
+        guard !isStrict else { return bad(detail) }
+        note(.spaceBeforeColon(String(decoding: name, as: UTF8.self)))
+      }
+      hasPassedOver = false
       // A token has no spaces at its ends.
       let text = trimmed(line)
       let value = trimmed(UnsafeRawBufferPointer(rebasing: text[(colon + 1)...]))
-      isKept = fields.append(text, nameCount: colon, valueCount: value.count)
+      isKept = fields.append(text, nameCount: name.count, valueCount: value.count)
     }
     return isKept ? .more : .failed(.tooLarge, "the head has more bytes than can be counted")
+  }
+
+  /// Whether a name, without what no name has, is one of those that say where the body ends.
+  private static func isAboutLength(_ name: UnsafeRawBufferPointer) -> Bool {
+    let letters = name.filter { HTTP.Headers.isToken(CollectionOfOne($0)) }
+    let text = String(decoding: letters, as: UTF8.self)
+    return ["Content-Length", "Transfer-Encoding"].contains { HTTP.Headers.isSame($0, text) }
   }
 
   private mutating func finish() -> Step {

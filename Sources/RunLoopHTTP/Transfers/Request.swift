@@ -90,6 +90,8 @@ extension HTTP {
     /// The content codings that the body was decoded from, in lower case and in the order in which the server applied
     /// them; empty if it is delivered as it was sent.
     public var decodedFrom: [String] = []
+    /// What was wrong with the response and was passed over; complete when the body is.
+    public internal(set) var oddities: [Oddity] = []
     /// Whether the response is from an interceptor of the program.
     public var isIntercepted = false
 

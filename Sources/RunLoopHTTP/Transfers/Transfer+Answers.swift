@@ -64,7 +64,7 @@ extension Transfer {
       }
     }
     if let range = attempt.exchange.range { return try check(head, range) }
-    if head.status == 206, hop.headers["Range"] == nil {
+    if head.status == 206, hop.headers["Range"] == nil, configuration.strict || !head.isWhole {
       throw HTTP.Error(.badServerResponse, "a part has arrived that nobody has asked for")
     }
     return .deliver
@@ -136,7 +136,9 @@ extension Transfer {
   private func begin(_ head: Head, _ hop: HTTP.Hop, _ attempt: Attempt) throws(HTTP.Error) {
     let hasBody = hop.method != .head && head.status != 204 && head.status != 304
     let isContinued = attempt.exchange.range != nil && head.status == 206
-    let decoded = hasBody && decodes(head, hop, attempt) ? head.codings : []
+    var decoded = hasBody && decodes(head, hop, attempt) ? head.codings : []
+    let unknown = configuration.strict ? [] : decoded.filter(ContentCoding.isUnknown)
+    decoded.removeAll { unknown.contains($0) }
     progress.decoder = try decoder(of: decoded)
     let isDecoded = progress.decoder != nil
     var part = OperationState.Part()
@@ -165,6 +167,9 @@ extension Transfer {
       response?.resends = resends
       response?.decodedFrom = isDecoded ? decoded : []
     }
+    note(unknown.map { .unknownCoding($0) })
+    if head.status == 206, hop.headers["Range"] == nil, !isContinued { note([.unrequestedPart]) }
+    note(attempt.reader.oddities)
     if state.stage == .connecting { apply(.connected) }
     apply(.head(part))
     guard let response, !hasBeenCancelled else { return }
@@ -195,7 +200,7 @@ extension Transfer {
       guard coding.isAvailable else { throw HTTP.Error(.cannotDecode, coding.library) }
       known.append(coding)
     }
-    return Decoder(known, isStrict: true)
+    return Decoder(known, isStrict: configuration.strict)
   }
 
   /// Bytes of the body have arrived, as they are on the wire.

@@ -266,6 +266,7 @@ extension Transfer {
     noteActivity()
     response?.timings = timings
     response?.resends = resends
+    if case .deliver? = progress.plan { note(ended.reader.oddities) }
     if let error, [.cannotConnect, .timedOut, .proxyFailed].contains(error.code), ended.requests == 0 {
       // The name may have other addresses by now.
       let target = ended.exchange.proxy ?? ended.exchange.address
@@ -332,6 +333,12 @@ extension Transfer {
     return configuration.retry.delay(before: retries, chance: Double.random(in: 0..<1))
   }
 
+  /// Notes what was passed over in the response that is delivered.
+  func note(_ oddities: [HTTP.Oddity]) {
+    guard !oddities.isEmpty, let known = response?.oddities else { return }
+    response?.oddities += oddities.filter { !known.contains($0) }.prefix(max(0, HTTP.Oddity.limit - known.count))
+  }
+
   /// Whether the head of an answer has arrived.
   var hasAnswer: Bool { progress.plan != nil }
 
@@ -356,6 +363,7 @@ extension Transfer {
     {
       return apply(.fail(HTTP.Error(.cannotDecode, "the coded body has no end")))
     }
+    if progress.decoder?.hasRest == true { note([.bytesAfterEnd]) }
     // The library counts by the length that the head has. A part may have none, and says where it ends.
     if let total = state.total, state.received < total {
       let isCut = progress.head?.endsWithConnection == true
