@@ -23,6 +23,7 @@ let package = Package(
     .library(name: "RunLoopDisplayTesting", targets: ["RunLoopDisplayTesting"]),
     .library(name: "RunLoopHTTP", targets: ["RunLoopHTTP"]),
     .library(name: "RunLoopURLConnection", targets: ["RunLoopURLConnection"]),
+    .library(name: "RunLoopGLib", targets: ["RunLoopGLib"]),
     .library(name: "RunLoopInstruments", targets: ["RunLoopInstruments"]),
     // Its target has another name: a target's name has to be unique among all packages of a client, a product's not.
     .executable(name: "runloop", targets: ["RunLoopTool"]),
@@ -96,6 +97,10 @@ let package = Package(
       name: "RunLoopInstruments",
       dependencies: ["RunLoopLibC", "RunLoopCore", "CRunLoopAgent", "CRunLoopRecorder", "CRunLoopSystem"],
       swiftSettings: swiftSettings),
+    // Opens GLib when the first loop is attached: neither its headers nor the library are needed here.
+    .target(name: "CRunLoopGLib", cSettings: [.define("_GNU_SOURCE")]),
+    .target(
+      name: "RunLoopGLib", dependencies: ["RunLoopCore", "CRunLoopGLib"], swiftSettings: swiftSettings),
     // What only the tool links, in two targets, as C and Swift cannot be in one: the C code reads what other processes
     // leave, and names their code.
     .target(
@@ -126,7 +131,8 @@ let package = Package(
       swiftSettings: swiftSettings),
     // Uses the main loop and Core Foundation's in processes of its own, where nobody has made either.
     .executableTarget(
-      name: "main-loops", dependencies: ["RunLoopKit", "RunLoopCore", "RunLoopThreads", "TestSupport"],
+      name: "main-loops",
+      dependencies: ["RunLoopKit", "RunLoopCore", "RunLoopGLib", "RunLoopThreads", "TestSupport"],
       path: "Tests/MainLoops",
       swiftSettings: swiftSettings),
     // Uses everything on a system that refuses something, which C code sets up.
@@ -191,6 +197,9 @@ let package = Package(
     .testTarget(
       name: "RunLoopThreadsTests",
       dependencies: ["RunLoopThreads", "RunLoopCore", "TestRules", "TestSupport", "async-main"],
+      swiftSettings: swiftSettings),
+    .testTarget(
+      name: "RunLoopGLibTests", dependencies: ["RunLoopGLib", "RunLoopCore", "RunLoopThreads", "TestSupport"],
       swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopTestingTests", dependencies: ["RunLoopTesting", "RunLoopCore", "RunLoopSockets", "RunLoopThreads"],

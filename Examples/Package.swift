@@ -13,6 +13,8 @@ let swiftSettings: [SwiftSetting] = [
 let hasSQLite = FileManager.default.fileExists(atPath: "/usr/include/sqlite3.h")
 // glib-host is a guest of GLib's main loop where that is.
 let hasGLib = FileManager.default.fileExists(atPath: "/usr/include/glib-2.0/glib.h")
+// gtk-app is a program of GTK's.
+let hasGtk = FileManager.default.fileExists(atPath: "/usr/include/gtk-4.0/gtk/gtk.h")
 let glib: [Target] =
   hasGLib ? [.systemLibrary(name: "CGLib", pkgConfig: "glib-2.0", providers: [.apt(["libglib2.0-dev"])])] : []
 
@@ -25,13 +27,23 @@ let systemEvents = Target.Dependency.product(name: "RunLoopSystemEvents", packag
 
 let http = Target.Dependency.product(name: "RunLoopHTTP", package: "swift-run-loop")
 
+let gtk: [Target] =
+  hasGtk
+  ? [
+    .systemLibrary(name: "CGtk", pkgConfig: "gtk4", providers: [.apt(["libgtk-4-dev"])]),
+    .executableTarget(
+      name: "gtk-app",
+      dependencies: ["CGtk", core, http, threads, .product(name: "RunLoopGLib", package: "swift-run-loop")],
+      swiftSettings: swiftSettings),
+  ] : []
+
 let urlConnection = Target.Dependency.product(name: "RunLoopURLConnection", package: "swift-run-loop")
 
 let package = Package(
   name: "swift-run-loop-examples",
   // The name holds whatever the folder of the clone is called.
   dependencies: [.package(name: "swift-run-loop", path: "..")],
-  targets: glib + [
+  targets: glib + gtk + [
     .executableTarget(name: "network-thread", dependencies: [core, threads], swiftSettings: swiftSettings),
     .executableTarget(
       name: "echo-server", dependencies: [core, sockets, systemEvents, threads], swiftSettings: swiftSettings),

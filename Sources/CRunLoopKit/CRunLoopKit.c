@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/uio.h>
 #include <unistd.h>
 #if __has_include(<execinfo.h>)
 #include <execinfo.h>
@@ -130,6 +131,37 @@ int rlk_begin_draining(void) {
 }
 
 void rlk_end_draining(void) { _CFSetTSD(SLOT_DRAINS_MAIN_QUEUE, NULL, NULL); }
+
+// Core Foundation's, of which it has one for each run of a loop, and one for the time outside.
+typedef struct {
+  uint32_t marks[2];
+  uint32_t is_stopped;
+  uint32_t ignores_wakeups;
+} run_data;
+
+enum { RUN_DATA_MARK = 0x4346524c, LOOP_SIZE = 256 };
+
+static int reads(const void *address, void *bytes, size_t size) {
+  struct iovec here = {bytes, size}, there = {(void *)(uintptr_t)address, size};
+  return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)size;
+}
+
+int rlk_find_run_data(const void *loop) {
+  run_data *words[LOOP_SIZE / sizeof(void *)];
+  if (!reads(loop, words, sizeof words)) return -1;
+  for (size_t index = 0; index < sizeof words / sizeof *words; index++) {
+    run_data data;
+    if ((uintptr_t)words[index] < 4096 || (uintptr_t)words[index] % sizeof(uint32_t) != 0) continue;
+    if (!reads(words[index], &data, sizeof data)) continue;
+    if (data.marks[0] == RUN_DATA_MARK && data.marks[1] == RUN_DATA_MARK) return (int)(index * sizeof(void *));
+  }
+  return -1;
+}
+
+void rlk_heed_wakeups(const void *loop, int offset) {
+  run_data *data = *(run_data *const *)((const char *)loop + offset);
+  __atomic_store_n(&data->ignores_wakeups, 0, __ATOMIC_RELAXED);
+}
 
 void rlk_stop_mode(const void *loop, const void *mode) { _CFRunLoopStopMode(loop, mode); }
 

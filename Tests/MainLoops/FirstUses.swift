@@ -5,6 +5,7 @@ import Dispatch
 import Foundation
 import Glibc
 import RunLoopCore
+import RunLoopGLib
 import RunLoopKit
 import RunLoopThreads
 import TestSupport
@@ -86,7 +87,7 @@ enum FirstUse: String, CaseIterable {
 /// How the main thread runs one of its loops.
 enum WayOfRunning: String, CaseIterable {
   case cfRun, cfRunInMode, cfLooks, foundationUntil, foundationMode, process, xctest
-  case run, runMode, looks, runUntilStopped, mainLoop, guest
+  case run, runMode, looks, runUntilStopped, mainLoop, guest, glib, dialogue
 
   /// What a wait of XCTest's waits for.
   private static let done = XCTestExpectation(description: "each use was answered")
@@ -122,6 +123,17 @@ enum WayOfRunning: String, CaseIterable {
         guest.service()
       }
       guest.invalidate()
+    case .glib:
+      attachToGLib()
+      while !isDone() { iterateGLib() }
+    case .dialogue:
+      attachToGLib()
+      let isOver = Box(false)
+      RunLoop.main.perform {
+        while !isDone() { iterateGLib() }
+        isOver.value = true
+      }
+      while !isOver.value { iterateGLib() }
     }
   }
 
@@ -135,15 +147,6 @@ enum WayOfRunning: String, CaseIterable {
     case .xctest: Self.done.fulfill()
     case .run: succeed()
     default: break
-    }
-  }
-
-  /// Whether a first use is served: a guest of a loop of C code serves ours and the main dispatch queue.
-  func serves(_ use: FirstUse) -> Bool {
-    guard self == .guest else { return true }
-    switch use {
-    case .foundationTimer, .cfTimer, .cfBlock: return false
-    default: return true
     }
   }
 }
@@ -191,6 +194,18 @@ func useFirst(_ first: FirstUse, _ second: FirstUse, _ way: WayOfRunning, delay:
   thread?.result()
   guard counts.value == wanted else { fail("\(counts.value) calls in place of \(wanted)") }
   succeed()
+}
+
+private func attachToGLib() {
+  do { try GLibHost.attach() } catch { fail("\(error)") }
+}
+
+/// Waits in GLib's default context, and serves what is ready.
+private func iterateGLib() {
+  typealias Iteration = @convention(c) (UnsafeMutableRawPointer?, Int32) -> Int32
+  guard let library = dlopen("libglib-2.0.so.0", RTLD_NOW), let found = dlsym(library, "g_main_context_iteration")
+  else { fail("no GLib") }
+  _ = unsafeBitCast(found, to: Iteration.self)(nil, 1)
 }
 
 func succeed() -> Never {

@@ -35,7 +35,6 @@ case "first":
     let way = WayOfRunning(rawValue: arguments[2]),
     let second = FirstUse(rawValue: arguments[1])
   else { fatalError("usage: main-loops first USE USE WAY [DELAY]") }
-  guard way.serves(first), way.serves(second) else { say("-"); exit(0) }
   useFirst(first, second, way, delay: arguments.dropFirst(3).first.flatMap { Int($0) })
 case "names":
   say(FirstUse.allCases.map(\.rawValue).joined(separator: " "))

@@ -54,5 +54,13 @@ void rlk_end_draining(void);
 // Ends the run of a mode of Core Foundation's loop that goes on, or the next, whatever it is told otherwise.
 void rlk_stop_mode(const void *loop, const void *mode);
 
+// Where a loop of Core Foundation's keeps what it notes for a run, from the loop's address; -1 if it cannot be found.
+// Outside a run that does not move.
+int rlk_find_run_data(const void *loop);
+
+// Lets `CFRunLoopWakeUp` wake the loop outside a run too, where it is dropped otherwise; called on the loop's thread,
+// outside a run, with what `rlk_find_run_data` has found.
+void rlk_heed_wakeups(const void *loop, int offset);
+
 // Whether a source of Core Foundation's is signalled.
 int rlk_is_signalled(const void *source);

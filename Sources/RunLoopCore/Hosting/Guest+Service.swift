@@ -63,6 +63,17 @@ extension RunLoop.Guest {
     if isInnermost, state != .servicing { settle() }
   }
 
+  /// Ends a guest that only slept; returns whether the loop was stopped meanwhile.
+  package func endSleep() -> Bool {
+    loop.awaken()
+    let isStopped = loop.consumeStop(table)
+    finish()
+    return isStopped
+  }
+
+  /// Whether the guest sleeps, or is about to be serviced, and no run and no guest is nested in it.
+  package var isBetweenServices: Bool { isInnermost && (state == .ready || state == .waiting) }
+
   /// Whether no run and no guest is nested in this one.
   var isInnermost: Bool { loop.guest === self && loop.innermost.depth == outerRun.depth + 1 }
 }
@@ -128,7 +139,7 @@ extension RunLoop.Guest {
     return .stopped
   }
 
-  private func finish() {
+  func finish() {
     loop.awaken()
     state = .servicing
     if hasEntered { loop.notify(.exit, table) }
@@ -140,6 +151,7 @@ extension RunLoop.Guest {
     loop.current.store(outerMode, ordering: .releasing)
     drop()
     loop.guest = outerGuest
+    if !isAutomatic { loop.mainService?.guestEnds(of: loop, in: mode) }
     loop.resumeHosting(outerSleep, after: outerRun)
   }
 

@@ -100,6 +100,8 @@ extension RunLoop {
       // The maker of a guest decides who serves the loop, so an automatic host gives way.
       if loop.hostLink != nil { loop.removeHost() }
       self.init(of: loop, mode, table, at: gate, isAutomatic: false, from: origin)
+      loop.mainService?.guestBegins(of: loop, in: mode)
+      gate.open()
     }
 
     /// Makes the calling thread's loop a guest of the loop that is otherwise its host, for one run of that loop; nil if
@@ -109,6 +111,25 @@ extension RunLoop {
       guard !loop.stopFlag.isEnding, !loop.hasExplicitGuest else { return nil }
       guard let table = loop.enterableMode(mode, making: true), !loop.takesNoItems else { return nil }
       self.init(of: loop, mode, table, at: gate, isAutomatic: true, from: .unknown)
+      gate.open()
+    }
+
+    /// Lets the calling thread's loop sleep while a call-out of it, or of its host, lets the host wait; nil if there is
+    /// something to do instead.
+    ///
+    /// No observer is called, and nothing is served: a run that polls does that after ``endSleep()``.
+    package convenience init?(sleepingAt gate: any SleepGate, in mode: Mode) {
+      let loop = RunLoop.current
+      guard !loop.stopFlag.isEnding, let table = loop.enterableMode(mode, making: true), !loop.takesNoItems else {
+        return nil
+      }
+      self.init(of: loop, mode, table, at: gate, isAutomatic: true, from: .unknown)
+      state = .servicing
+      guard loop.fallAsleep(table, at: gate) else {
+        finish()
+        return nil
+      }
+      state = .waiting
     }
 
     private init(
@@ -134,7 +155,6 @@ extension RunLoop {
       loop.noteRun()
       loop.hasRun = true
       loop.guest = self
-      gate.open()
     }
   }
 }
@@ -155,7 +175,7 @@ extension RunLoop.Guest {
   /// the host need not ask for it at any other time. It is also nil while the loop is being serviced, or run in a
   /// call-out of the host.
   public var nextDeadline: SuspendingClock.Instant? {
-    guard isInnermost, state == .ready || state == .waiting else { return nil }
+    guard isBetweenServices else { return nil }
     guard let sleep = loop.hostedSleep else { return loop.now }
     return sleep.deadline == .never ? nil : sleep.deadline.instant
   }
@@ -178,7 +198,7 @@ extension RunLoop.Guest {
 
   /// Whether ``service()`` would find a reason for a pass, as far as the loop knows without looking at descriptors.
   package var isDue: Bool {
-    guard isInnermost, state == .ready || state == .waiting else { return false }
+    guard isBetweenServices else { return false }
     guard let sleep = loop.hostedSleep else { return true }
     return sleep.deadline != .never && sleep.deadline <= loop.tickNow
   }

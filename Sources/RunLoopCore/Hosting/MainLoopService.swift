@@ -32,6 +32,11 @@ package protocol MainLoopService: OtherLoopService {
   /// Notes an item that was added to a mode; called on any thread, with no lock held.
   func itemCame(to mode: RunLoop.Mode, of loop: RunLoop)
 
+  /// Serves the other library's loop in a mode as long as the main loop is a guest that was made explicitly, or no
+  /// longer; called on the loop's thread.
+  func guestBegins(of loop: RunLoop, in mode: RunLoop.Mode)
+  func guestEnds(of loop: RunLoop, in mode: RunLoop.Mode)
+
   /// Stops the innermost run of the main thread if it is a run of ours: a stop of the other library's loop is meant for
   /// it.
   ///

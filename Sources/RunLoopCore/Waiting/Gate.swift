@@ -60,7 +60,7 @@ package final class Gate: SleepGate, @unchecked Sendable {
   /// - Parameters:
   ///   - keepsTime: Whether the gate opens at deadlines too.
   ///   - isWatchedByEdge: Whether a look before each wait finds what is ready already.
-  init(keepsTime: Bool, isWatchedByEdge: Bool = false) throws(SystemError) {
+  package init(keepsTime: Bool, isWatchedByEdge: Bool = false) throws(SystemError) {
     self.isWatchedByEdge = isWatchedByEdge
     epoll = OwnedDescriptor(try SystemCall.epollCreate.make { crl_epoll_create() })
     counter = try WakeDescriptor()

@@ -37,6 +37,13 @@ final class MainThreadService: MainLoopService, @unchecked Sendable {
   /// What our observers of a run's end call is no part of the run, and not served.
   var isEndingTurn = false
   weak var host: CoreFoundationHost?
+  /// Where our loop is somebody else's guest: what serves Core Foundation's modes, and for how many guests.
+  var looks: [RunLoopCore.RunLoop.Mode: (source: RunLoopCore.RunLoop.DescriptorSource, guestCount: Int)] = [:]
+  /// Where Core Foundation's loop keeps what it notes for a run, if that has been found.
+  private(set) lazy var runDataOffset: Int32? = runLoop.flatMap { runLoop in
+    let offset = rlk_find_run_data(Unmanaged.passUnretained(runLoop).toOpaque())
+    return offset < 0 ? nil : offset
+  }
 
   var isOn: Bool { !isOff.load(ordering: .acquiring) }
 

@@ -80,7 +80,7 @@ private final class FirstUseTable: Sendable {
       let (status, output) = try runProgram(
         "main-loops", ["first", pair.first, pair.second, way] + (delay.map { ["\($0)"] } ?? []))
       switch status {
-      case 0: return output == "-\n" ? "-" : "ok"
+      case 0: return "ok"
       case -SIGALRM: return "LOST"
       case ..<0: return "CRASH(\(-status))"
       default: return "WRONG(\(output.prefix { $0 != "\n" }))"
@@ -91,7 +91,7 @@ private final class FirstUseTable: Sendable {
   }
 
   private func note(_ pair: Pair, _ way: String, _ outcome: String, _ delay: Int?) {
-    let text = outcome == "ok" || outcome == "-" ? outcome : outcome + (delay.map { "@\($0)" } ?? "")
+    let text = outcome == "ok" ? outcome : outcome + (delay.map { "@\($0)" } ?? "")
     cells.update { cells in
       let former = cells["\(pair.first) \(pair.second)"]?[way]
       // A failure stays in the table.
@@ -115,7 +115,7 @@ private final class FirstUseTable: Sendable {
     order.value.flatMap { pair in
       ways.compactMap { way in
         let cell = cells.value[pair]?[way] ?? "not run"
-        return cell == "ok" || cell == "-" ? nil : "\(pair) \(way): \(cell)"
+        return cell == "ok" ? nil : "\(pair) \(way): \(cell)"
       }
     }
   }

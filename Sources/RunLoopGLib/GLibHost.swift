@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopGLib
+public import RunLoopCore
+
+/// Serves a thread's run loop in a context of GLib's, whatever runs that: `g_application_run`, `g_main_loop_run`, a
+/// dialogue that runs the context within a call-out.
+///
+/// ```swift
+/// try GLibHost.attach()
+/// g_application_run(application, 0, nil)
+/// ```
+///
+/// From then on timers, sources, sockets, blocks, the main dispatch queue and `@MainActor` are served on the main thread
+/// while GLib waits. Nothing polls: GLib waits for the loop's descriptors, too.
+///
+/// **Order.** Each turn of the context makes one pass of the loop at most, at ``priority``. With the default, 0, it
+/// comes after input of high priority and before GTK lays out (110) and draws (120), and before idle sources (200). A
+/// loop that has had something to do for 8 ms without an end takes turns with GLib's idle sources until it has rested
+/// once, so that windows are drawn.
+///
+/// **Nested loops.** A call-out of the loop, or of GLib, may run the context: the loop is served in there, in the mode of
+/// ``run(in:_:)`` or that of ``attach(to:priority:mode:onStop:)``. What is served within a call-out of the loop is a
+/// nested run that polls, for each turn. As in any nested run, a block of the main dispatch queue that runs the context
+/// keeps that queue from being served in there.
+///
+/// Use a host on its own thread only. It stays until ``detach()``, or until the thread ends. A forked child has none.
+public final class GLibHost: @unchecked Sendable {
+  // Sendable: the variables belong to the loop's thread.
+
+  /// The priority of the loop's turns, as GLib counts it: the smaller, the earlier.
+  public let priority: Int32
+
+  private let loop: RunLoop
+  private let mode: RunLoop.Mode
+  private let guest: RunLoop.Guest
+  /// What GLib waits for while a call-out of the loop runs the context.
+  private let nestedGate: Gate
+  private let onStop: () -> Void
+  private var source: OpaquePointer?
+  /// The sleep of the loop in a nested wait.
+  private var nestedSleep: RunLoop.Guest?
+  /// The mode of ``run(in:_:)``.
+  private var innerMode: RunLoop.Mode?
+  private var fairness: Fairness
+
+  private init(priority: Int32, mode: RunLoop.Mode, onStop: @escaping () -> Void) throws(GLibHostError) {
+    do throws(RunLoopError) {
+      guest = try RunLoop.Guest(mode: mode, signalsDeadlines: true)
+    } catch {
+      throw .runLoop(error)
+    }
+    do throws(SystemError) {
+      nestedGate = try Gate(keepsTime: true)
+    } catch {
+      guest.invalidate()
+      throw .runLoop(.cannotBeHosted(error))
+    }
+    loop = RunLoop.current
+    self.priority = priority
+    self.mode = mode
+    self.onStop = onStop
+    fairness = Fairness(priority: priority)
+  }
+
+  /// Serves the calling thread's loop in a context of GLib's from now on.
+  ///
+  /// - Parameters:
+  ///   - context: A `GMainContext *`; if it is nil, the thread's default context, which for the main thread is GLib's.
+  ///     The thread must be the one that runs the context.
+  ///   - priority: The priority of the loop's turns, as GLib counts it.
+  ///   - mode: The mode whose items are served.
+  ///   - onStop: Called on the thread when the loop is stopped, for example by ``RunLoop/stop()``: a program ends its
+  ///     GLib loop there, by `g_application_quit` or `g_main_loop_quit`. By default the loop goes on.
+  /// - Returns: The host, which need not be kept.
+  @discardableResult
+  public static func attach(
+    to context: UnsafeMutableRawPointer? = nil, priority: Int32 = 0, mode: RunLoop.Mode = .default,
+    onStop: @escaping () -> Void = {}
+  ) throws(GLibHostError) -> GLibHost {
+    try openLibrary()
+    guard let context = context ?? threadContext else { throw .noContext }
+    guard crg_may_run(context) != 0 else { throw .contextIsBusy }
+    guard let place = RunLoop.current.attachment(HostPlace.self, orMake: HostPlace.init)?.attachment else {
+      throw .runLoop(.loopHasEnded)
+    }
+    guard place.host == nil else { throw .isAttached }
+    let host = try GLibHost(priority: priority, mode: mode, onStop: onStop)
+    place.host = host
+    host.source = withUnsafePointer(to: SourceCalls.all) {
+      crg_attach(
+        context, priority, host.guest.descriptor, host.nestedGate.descriptor, $0,
+        Unmanaged.passRetained(host).toOpaque())
+    }
+    return host
+  }
+
+  /// The host of the calling thread's loop, if there is one.
+  public static var current: GLibHost? { RunLoop.currentIfMade?.attachment(HostPlace.self)?.host }
+
+  /// Serves the loop in its context no longer; the loop can be run, or attached again.
+  ///
+  /// If it is called in a call-out of the loop, the guest ends when the call-outs are over. Calling it again has no
+  /// effect.
+  ///
+  /// - Precondition: The calling thread is the host's.
+  public func detach() {
+    loop.requireOwnThread()
+    leave()
+    guest.invalidate()
+  }
+
+  /// Leaves the context.
+  fileprivate func leave() {
+    guard let source else { return }
+    self.source = nil
+    loop.attachment(HostPlace.self)?.host = nil
+    endNestedSleep()
+    crg_detach(source)
+  }
+
+  /// Runs a body that runs the context, such as a dialogue, and serves the loop in another mode meanwhile.
+  ///
+  /// - Precondition: The calling thread is the host's.
+  public func run<Result, Failure: Error>(
+    in mode: RunLoop.Mode, _ body: () throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    loop.requireOwnThread()
+    precondition(mode != .common, "\"\(mode)\" stands for the common modes and is not a mode itself")
+    let before = innerMode
+    innerMode = mode
+    defer { innerMode = before }
+    return try body()
+  }
+
+  private static func openLibrary() throws(GLibHostError) {
+    var detail = [CChar](repeating: 0, count: 512)
+    guard crg_open(&detail, detail.count) == 0 else {
+      throw .libraryNotFound(String(decoding: detail.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self))
+    }
+  }
+
+  private static var threadContext: UnsafeMutableRawPointer? {
+    crg_thread_context() ?? (RunLoop.isMainThread ? crg_main_context() : nil)
+  }
+}
+
+/// The place of a loop's host.
+private final class HostPlace: LoopAttachment, @unchecked Sendable {
+  // Sendable: the variable belongs to the loop's thread.
+  var host: GLibHost?
+
+  func loopDidEnd() { host?.leave() }
+}
+
+// What the source of GLib's asks; on the loop's thread but for the first.
+extension GLibHost {
+  /// Whether the calling thread is the loop's, and the loop is served here.
+  var isServedHere: Bool { loop.isCurrent && guest.isValid }
+
+  /// Whether GLib is run in a call-out of the loop, or in ``run(in:_:)``.
+  var isNested: Bool { innerMode != nil || !guest.isBetweenServices }
+
+  func beginNestedWait() -> Bool {
+    endNestedSleep()
+    nestedSleep = RunLoop.Guest(sleepingAt: nestedGate, in: innerMode ?? mode)
+    return nestedSleep != nil
+  }
+
+  func endNestedSleep() {
+    guard let sleep = nestedSleep else { return }
+    nestedSleep = nil
+    if sleep.endSleep() { onStop() }
+  }
+
+  func rest() { fairness.rest() }
+
+  /// Makes a pass, and returns the priority of the next.
+  func serve() -> Int32 {
+    guard isServedHere else { return priority }
+    let result = isNested ? loop.run(mode: innerMode ?? mode, for: .zero) : guest.service()
+    if result == .stopped { onStop() }
+    return fairness.priorityAfterTurn(at: loop.now)
+  }
+}
+
+/// Lets a loop that always has something to do take turns with GLib's idle sources.
+private struct Fairness {
+  /// The priority of GLib's idle sources.
+  private static let idle: Int32 = 200
+
+  let priority: Int32
+  private var busySince: SuspendingClock.Instant?
+
+  init(priority: Int32) {
+    self.priority = priority
+  }
+
+  mutating func rest() { busySince = nil }
+
+  mutating func priorityAfterTurn(at now: SuspendingClock.Instant) -> Int32 {
+    let start = busySince ?? now
+    busySince = start
+    return start.duration(to: now) < .milliseconds(8) ? priority : max(priority, Self.idle)
+  }
+}
+
+/// The functions that the source of GLib's calls.
+private enum SourceCalls {
+  static let all = crg_calls(
+    is_on_thread: { SourceCalls.host($0).isServedHere ? 1 : 0 },
+    is_nested: { SourceCalls.host($0).isNested ? 1 : 0 },
+    begin_wait: { SourceCalls.host($0).beginNestedWait() ? 1 : 0 },
+    end_wait: { SourceCalls.host($0).endNestedSleep() },
+    rest: { SourceCalls.host($0).rest() },
+    serve: { SourceCalls.host($0).serve() },
+    release: { if let owner = $0 { Unmanaged<GLibHost>.fromOpaque(owner).release() } })
+
+  private static func host(_ owner: UnsafeMutableRawPointer?) -> GLibHost {
+    guard let owner else { fatalError("GLib has lost the owner of a source") }
+    return Unmanaged<GLibHost>.fromOpaque(owner).takeUnretainedValue()
+  }
+}

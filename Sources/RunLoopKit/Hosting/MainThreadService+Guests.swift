@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopKit
+import CoreFoundation
+import RunLoopCore
+
+// Where our main loop is the guest of a third one, such as GLib's: neither of the two waits in the other. Ours waits for
+// the descriptors of that one's mode, and looks when they are ready. The main thread.
+extension MainThreadService {
+  func guestBegins(of loop: RunLoopCore.RunLoop, in name: RunLoopCore.RunLoop.Mode) {
+    guard isOn else { return }
+    if let look = looks[name] {
+      looks[name] = (look.source, look.guestCount + 1)
+      return
+    }
+    findLoop(making: true)
+    guard let runLoop else { return }
+    attach(to: runLoop, loop)
+    let mode = serve(name, of: runLoop)
+    guard let descriptor = mode.portSet else { return }
+    let source = RunLoopCore.RunLoop.DescriptorSource(descriptor: descriptor, events: .readable) { [weak self] _, _ in
+      self?.look(in: mode)
+    }
+    do {
+      try loop.add(source, forMode: name)
+      // What was added before the guest was made has nobody to tell of it.
+      loop.perform(inModes: [name]) { [weak self] in self?.look(in: mode) }
+    } catch {
+      Diagnostic.coreFoundation.report(
+        "Core Foundation's main run loop is not served in the mode \(name), in which RunLoop.main is a guest: \(error)")
+      return
+    }
+    looks[name] = (source, 1)
+  }
+
+  /// Serves what is ready in a mode of Core Foundation's.
+  private func look(in mode: ServedMode) {
+    guard looks[mode.name] != nil else { return }
+    _ = runOwn(mode.name) { CFRunLoopRunInMode(mode.coreFoundationName, 0, true) }
+    // Another thread's wake-up is what tells of its block or signal.
+    if runs.isEmpty, let offset = runDataOffset {
+      rlk_heed_wakeups(Unmanaged.passUnretained(mode.runLoop).toOpaque(), offset)
+    }
+  }
+
+  func guestEnds(of loop: RunLoopCore.RunLoop, in name: RunLoopCore.RunLoop.Mode) {
+    guard let look = looks[name] else { return }
+    looks[name] = look.guestCount > 1 ? (look.source, look.guestCount - 1) : nil
+    if look.guestCount == 1 { look.source.invalidate() }
+  }
+}
