@@ -126,8 +126,8 @@ int crg_may_run(void *context) {
 static _Thread_local crg_source *source_here;
 static _Thread_local poll_function poll_before;
 
-// Waits for a context's descriptors. A wait that a call-out of the owner has begun is announced to the owner: GLib tells
-// a source when a wait is about to begin, but not always when it is over.
+// Waits for a context's descriptors. A wait that a call-out of the owner has begun is announced to the owner: GLib
+// tells a source when a wait is about to begin, but not always when it is over.
 static int poll_for_source(poll_entry *entries, unsigned count, int milliseconds) {
   poll_function before = poll_before != NULL ? poll_before : glib.g_poll;
   crg_source *source = source_here;

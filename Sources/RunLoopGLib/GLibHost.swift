@@ -11,16 +11,16 @@ public import RunLoopCore
 /// g_application_run(application, 0, nil)
 /// ```
 ///
-/// From then on timers, sources, sockets, blocks, the main dispatch queue and `@MainActor` are served on the main thread
-/// while GLib waits. Nothing polls: GLib waits for the loop's descriptors, too.
+/// From then on timers, sources, sockets, blocks, the main dispatch queue and `@MainActor` are served on the main
+/// thread while GLib waits. Nothing polls: GLib waits for the loop's descriptors, too.
 ///
 /// **Order.** Each turn of the context makes one pass of the loop at most, at ``priority``. With the default, 0, it
 /// comes after input of high priority and before GTK lays out (110) and draws (120), and before idle sources (200). A
 /// loop that has had something to do for 8 ms without an end takes turns with GLib's idle sources until it has rested
 /// once, so that windows are drawn.
 ///
-/// **Nested loops.** A call-out of the loop, or of GLib, may run the context: the loop is served in there, in the mode of
-/// ``run(in:_:)`` or that of ``attach(to:priority:mode:onStop:)``. What is served within a call-out of the loop is a
+/// **Nested loops.** A call-out of the loop, or of GLib, may run the context: the loop is served in there, in the mode
+/// of ``run(in:_:)`` or that of ``attach(to:priority:mode:onStop:)``. What is served within a call-out of the loop is a
 /// nested run that polls, for each turn. As in any nested run, a block of the main dispatch queue that runs the context
 /// keeps that queue from being served in there.
 ///

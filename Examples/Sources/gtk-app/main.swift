@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // A window of GTK 4's whose button starts a task of the main actor: it computes on a resident thread, asks a server by
-// HTTP, waits for the main dispatch queue, and says what came in the label. One line makes that work: GLibHost.attach().
+// HTTP, waits for the main dispatch queue, and says what came in the label. One line makes that work:
+// GLibHost.attach().
 //
 //     swift run --package-path Examples gtk-app [URL]
 

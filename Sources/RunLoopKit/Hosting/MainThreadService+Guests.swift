@@ -4,8 +4,8 @@ import CRunLoopKit
 import CoreFoundation
 import RunLoopCore
 
-// Where our main loop is the guest of a third one, such as GLib's: neither of the two waits in the other. Ours waits for
-// the descriptors of that one's mode, and looks when they are ready. The main thread.
+// Where our main loop is the guest of a third one, such as GLib's: neither of the two waits in the other. Ours waits
+// for the descriptors of that one's mode, and looks when they are ready. The main thread.
 extension MainThreadService {
   func guestBegins(of loop: RunLoopCore.RunLoop, in name: RunLoopCore.RunLoop.Mode) {
     guard isOn else { return }
