@@ -60,29 +60,38 @@ int crl_expect_long_call(int expected) {
 
 // Samples of a thread that has a processor
 
-// Where a function without a frame may return to, or nothing of use.
+// The registers that samples have, as bits, and how many these are.
 #if defined(__x86_64__)
-#define RETURN_REGISTER PERF_REG_X86_SP
+// The lowest nine are the first eight and the program counter; those from R8 on follow behind others.
+#define SAMPLED_REGISTERS (0x1ffull | 0xffull << PERF_REG_X86_R8)
+static const unsigned char numbers[] = {0, 3, 2, 1, 4, 5, 6, 7, CRL_SAMPLE_COUNTER, 8, 9, 10, 11, 12, 13, 14, 15};
 #elif defined(__aarch64__)
-#define RETURN_REGISTER PERF_REG_ARM64_LR
+#define SAMPLED_REGISTERS ((1ull << PERF_REG_ARM64_MAX) - 1)
+static const unsigned char numbers[] = {
+  0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16,
+  17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, CRL_SAMPLE_COUNTER};
 #else
 #error "the processor's registers are not known"
 #endif
 
-// How many bytes of samples the kernel keeps, in whole pages whose number is a power of two.
-enum { SAMPLER_BYTES = 65536 };
+// How many bytes of the stack a sample has, and of samples the kernel keeps, in whole pages whose number is a power of
+// two. What a user may have of that is limited.
+static const struct {
+  unsigned stack;
+  size_t ring;
+} sizes[] = {{CRL_SAMPLE_STACK, 524288}, {16384, 131072}, {8192, 65536}};
 
-size_t crl_sampler_size(size_t page) { return page + (page < SAMPLER_BYTES ? SAMPLER_BYTES : page); }
+size_t crl_sampler_size(size_t page, size_t ring) { return page + (page < ring ? ring : page); }
 
-int crl_sampler_open(crl_sampler *sampler, int thread, uint64_t period) {
+static int open_sized(crl_sampler *sampler, int thread, uint64_t period, unsigned stack, size_t ring) {
   struct perf_event_attr attributes = {
     .type = PERF_TYPE_SOFTWARE,
     .size = sizeof attributes,
     .config = PERF_COUNT_SW_TASK_CLOCK,
     .sample_period = period,
     .sample_type = PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER,
-    .sample_regs_user = 1ull << RETURN_REGISTER,
-    .sample_stack_user = 8 * CRL_SAMPLE_WORDS,
+    .sample_regs_user = SAMPLED_REGISTERS,
+    .sample_stack_user = stack,
     .exclude_hv = 1,
     .exclude_callchain_kernel = 1,
     .sample_max_stack = CRL_SAMPLE_FRAMES,
@@ -94,17 +103,22 @@ int crl_sampler_open(crl_sampler *sampler, int thread, uint64_t period) {
     descriptor = syscall(SYS_perf_event_open, &attributes, thread, -1, -1, PERF_FLAG_FD_CLOEXEC);
   }
   if (descriptor < 0) return -errno;
-  size_t size = crl_sampler_size((size_t)sysconf(_SC_PAGESIZE));
-  void *ring = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, (int)descriptor, 0);
-  if (ring == MAP_FAILED) {
+  size_t size = crl_sampler_size((size_t)sysconf(_SC_PAGESIZE), ring);
+  void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, (int)descriptor, 0);
+  if (memory == MAP_FAILED) {
     int reason = errno;
     close((int)descriptor);
     return -reason;
   }
-  sampler->ring = ring;
-  sampler->size = size;
-  sampler->descriptor = (int)descriptor;
+  *sampler = (crl_sampler){.ring = memory, .size = size, .descriptor = (int)descriptor};
   return 0;
+}
+
+int crl_sampler_open(crl_sampler *sampler, int thread, uint64_t period) {
+  int answer = -EINVAL;
+  for (size_t index = 0; index < sizeof sizes / sizeof *sizes && answer != 0; index++)
+    answer = open_sized(sampler, thread, period, sizes[index].stack, sizes[index].ring);
+  return answer;
 }
 
 // The part of the mapping that holds samples.
@@ -126,40 +140,43 @@ static samples samples_of(const crl_sampler *sampler) {
 
 // Copies from the ring, which begins anew at its end.
 static void copy_out(samples data, uint64_t place, void *target, size_t size) {
-  for (size_t done = 0; done < size; done += 8)
-    memcpy((char *)target + done, data.bytes + (place + done) % data.size, 8);
+  uint64_t start = place % data.size;
+  size_t first = size < data.size - start ? size : (size_t)(data.size - start);
+  memcpy(target, data.bytes + start, first);
+  if (size - first <= data.size) memcpy((char *)target + first, data.bytes, size - first);
 }
 
-static void copy_sample(samples data, uint64_t place, crl_sample *sample) {
+static void copy_sample(samples data, uint64_t place, crl_sample *sample, void *stack) {
   uint64_t count, address, value;
   copy_out(data, place, &count, sizeof count);
   place += 8;
-  sample->frames = sample->words = 0;
+  sample->frames = sample->has_registers = 0;
+  sample->stack = 0;
   for (uint64_t index = 0; index < count; index++, place += 8) {
     copy_out(data, place, &address, sizeof address);
     // The greatest numbers tell whose addresses follow.
     if (address < (uint64_t)PERF_CONTEXT_MAX && sample->frames < CRL_SAMPLE_FRAMES)
       sample->addresses[sample->frames++] = address;
   }
-  // Whether there are registers, of which there is one.
+  // Whether there are registers; a thread of a 32-bit program has others.
   copy_out(data, place, &value, sizeof value);
   place += 8;
   if (value != PERF_SAMPLE_REGS_ABI_NONE) {
-    copy_out(data, place, &value, sizeof value);
-    place += 8;
-#if defined(__aarch64__)
-    sample->stack[sample->words++] = value;
-#endif
+    sample->has_registers = value == PERF_SAMPLE_REGS_ABI_64;
+    for (size_t index = 0; index < sizeof numbers; index++, place += 8)
+      copy_out(data, place, &sample->registers[numbers[index]], 8);
   }
   // How many bytes of the stack stand here, and behind them how many of these are there.
   copy_out(data, place, &count, sizeof count);
   if (count == 0) return;
   copy_out(data, place + 8 + count, &value, sizeof value);
-  for (uint64_t index = 0; index < value / 8 && index < count / 8 && sample->words < CRL_SAMPLE_WORDS; index++)
-    copy_out(data, place + 8 + 8 * index, &sample->stack[sample->words++], 8);
+  uint64_t size = (value < count ? value : count) & ~7ull;
+  if (size > CRL_SAMPLE_STACK) size = CRL_SAMPLE_STACK;
+  copy_out(data, place + 8, stack, size);
+  sample->stack = (int)size;
 }
 
-int crl_sampler_next(crl_sampler *sampler, crl_sample *sample) {
+int crl_sampler_next(crl_sampler *sampler, crl_sample *sample, void *stack) {
   struct perf_event_mmap_page *page = sampler->ring;
   samples data = samples_of(sampler);
   int found = 0;
@@ -169,7 +186,7 @@ int crl_sampler_next(crl_sampler *sampler, crl_sample *sample) {
     copy_out(data, tail, &header, sizeof header);
     if (header.size < sizeof header) break;
     if (header.type == PERF_RECORD_SAMPLE) {
-      copy_sample(data, tail + sizeof header, sample);
+      copy_sample(data, tail + sizeof header, sample, stack);
       found = sample->frames > 0;
     }
     tail += header.size;

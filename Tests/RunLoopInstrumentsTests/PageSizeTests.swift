@@ -49,7 +49,7 @@ import Testing
     "the kernel's samples are read from where it says that they begin, whatever the size of its pages",
     arguments: [4096, 16384, 65536])
   func samples(page: Int) {
-    let size = crl_sampler_size(page)
+    let size = crl_sampler_size(page, 65536)
     // The kernel takes a page and a power of two of pages.
     #expect((size - page) % page == 0)
     #expect((size / page - 1).nonzeroBitCount == 1)
@@ -70,9 +70,11 @@ import Testing
     }
     var sampler = crl_sampler(ring: ring, size: size, descriptor: -1)
     var sample = crl_sample()
-    #expect(crl_sampler_next(&sampler, &sample) == 1)
+    let stack = UnsafeMutableRawPointer.allocate(byteCount: Int(CRL_SAMPLE_STACK), alignment: 64)
+    defer { stack.deallocate() }
+    #expect(crl_sampler_next(&sampler, &sample, stack) == 1)
     #expect(sample.frames == 2)
     #expect([sample.addresses.0, sample.addresses.1] == [0x1000, 0x2000])
-    #expect(crl_sampler_next(&sampler, &sample) == 0)
+    #expect(crl_sampler_next(&sampler, &sample, stack) == 0)
   }
 }

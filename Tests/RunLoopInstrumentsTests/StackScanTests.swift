@@ -291,22 +291,51 @@ private struct Bytes: ReadableMemory {
   }
 }
 
-@Suite("Samples of a hang", .ownThread) struct StackSampleTests {
-  private func sample(_ addresses: UInt64..., function: UInt64 = 0) -> StackSample {
-    StackSample(addresses: addresses, function: function)
+@Suite("Samples of a hang", .ownThread) struct HeaviestPathTests {
+  private func sample(_ addresses: UInt64..., functions: [UInt64]? = nil, proved: Int? = nil) -> StackSample {
+    StackSample(addresses: addresses, functions: functions, proved: proved)
   }
 
-  @Test("the stack that was seen most often wins, not the last")
-  func mostRepeated() {
-    let samples = [sample(1, 10, 20), sample(2, 11, 20), sample(3, 11, 20), sample(4, 11, 20), sample(5, 12, 20)]
-    #expect(StackSample.mostRepeated(samples)?.addresses == [2, 11, 20])
-    #expect(StackSample.mostRepeated([]) == nil)
+  private func path(_ samples: [StackSample]) -> [UInt64]? { HeaviestPath(samples)?.steps.map(\.address) }
+
+  @Test("the way that most samples share leads from the run to where the thread stood most often, with the counts")
+  func heaviest() throws {
+    let samples = [sample(1, 10, 20), sample(2, 11, 20), sample(2, 11, 20), sample(2, 11, 20), sample(5, 12, 20)]
+    let path = try #require(HeaviestPath(samples))
+    #expect(path.steps.map(\.address) == [2, 11, 20])
+    #expect(path.steps.map(\.count) == [3, 3, 5])
+    #expect(!path.endsInCall)
+    #expect(HeaviestPath([]) == nil)
+  }
+
+  @Test("a function whose callees are all seldom is the last one")
+  func branching() throws {
+    let samples = (0..<15).map { sample(100 + UInt64($0), 11, 20) }
+    let path = try #require(HeaviestPath(samples))
+    #expect(path.steps.map(\.address) == [11, 20])
+    #expect(path.endsInCall)
   }
 
   @Test("a thread that runs is mostly at another address of the same function, and of equals the first wins")
   func function() {
-    let samples = [sample(1, 10, function: 100), sample(7, 10, function: 7), sample(2, 10, function: 100)]
-    #expect(StackSample.mostRepeated(samples)?.addresses == [1, 10])
-    #expect(StackSample.mostRepeated([sample(9, 3), sample(8, 4)])?.addresses == [9, 3])
+    let samples = [
+      sample(1, 10, functions: [100, 10]), sample(7, 10, functions: [7, 10]), sample(2, 10, functions: [100, 10]),
+    ]
+    #expect(path(samples) == [1, 10])
+    #expect(path([sample(9, 3), sample(8, 4)]) == [9, 3])
+  }
+
+  @Test("a sample that does not lead to the run is left out, unless all are so")
+  func incomplete() {
+    var lost = sample(5)
+    lost.isComplete = false
+    #expect(path([lost, lost, lost, sample(1, 2)]) == [1, 2])
+    #expect(path([lost]) == [5])
+  }
+
+  @Test("a function is proved to be on the way if it is in one sample")
+  func proved() {
+    let samples = [sample(1, 10, 20, proved: 1), sample(1, 10, 20, proved: 2)]
+    #expect(HeaviestPath(samples)?.steps.map(\.isProved) == [true, true, false])
   }
 }

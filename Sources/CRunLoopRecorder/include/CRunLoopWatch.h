@@ -43,23 +43,24 @@ typedef struct crl_sampler {
   int descriptor;
 } crl_sampler;
 
-enum { CRL_SAMPLE_FRAMES = 100, CRL_SAMPLE_WORDS = 32 };
+enum { CRL_SAMPLE_FRAMES = 100, CRL_SAMPLE_STACK = 32768, CRL_SAMPLE_COUNTER = 32, CRL_SAMPLE_REGISTERS = 33 };
 
-// One sample: the addresses that frame pointers lead to, the innermost first, and the innermost words of the stack,
-// among which is where a function without a frame returns to.
+// One sample: the addresses that frame pointers lead to, the innermost first, the registers by the numbers that tables
+// for unwinders use, with the program counter as the last, and how many bytes of the stack were copied.
 typedef struct crl_sample {
   int frames;
-  int words;
+  int has_registers;
+  int stack;
   uint64_t addresses[CRL_SAMPLE_FRAMES];
-  uint64_t stack[CRL_SAMPLE_WORDS];
+  uint64_t registers[CRL_SAMPLE_REGISTERS];
 } crl_sample;
 
-// How much is mapped for a sampler on a system with pages of a size.
-size_t crl_sampler_size(size_t page);
+// How much is mapped for samples of so many bytes on a system with pages of a size.
+size_t crl_sampler_size(size_t page, size_t ring);
 // Opens a sampler of a thread, with a sample for each `period` nanoseconds of processor time.
 int crl_sampler_open(crl_sampler *sampler, int thread, uint64_t period);
-// Copies the next sample; 0: there is none.
-int crl_sampler_next(crl_sampler *sampler, crl_sample *sample);
+// Copies the next sample, and the innermost part of its stack to memory of CRL_SAMPLE_STACK bytes; 0: there is none.
+int crl_sampler_next(crl_sampler *sampler, crl_sample *sample, void *stack);
 void crl_sampler_close(crl_sampler *sampler);
 
 // Starts a thread that takes no signals; `body` gets `context`.

@@ -142,6 +142,37 @@ struct FrameLayout {
     return words
   }
 
+  /// Whether no instruction of a function moves the end of the stack by what is known only when it runs: then all its
+  /// calls are made so far from its frame pointer as its beginning says.
+  ///
+  /// Some bytes that look like such an instruction are none.
+  static func isFixed(_ function: Range<UInt64>, in memory: some ReadableMemory) -> Bool {
+    guard function.count <= FrameLayout.mostCode else { return false }
+    let code = memory.bytes(at: function.lowerBound, count: function.count)
+    guard code.count == function.count else { return false }
+    switch memory.instructions {
+    case .x86: return !(0..<max(0, code.count - 2)).contains { FrameLayout.movesStackOfX86(code, $0) }
+    case .arm64:
+      return !stride(from: 0, to: code.count - 3, by: 4).contains { code.word($0).movesStack }
+    case .unknown: return false
+    }
+  }
+
+  /// No function is looked at that is longer.
+  private static let mostCode = 1 << 18
+
+  private static func movesStackOfX86(_ code: [UInt8], _ place: Int) -> Bool {
+    let (prefix, operation, form) = (code[place], code[place + 1], code[place + 2])
+    switch operation {
+    // `sub` and `mov` to the stack pointer, in both ways to write them.
+    case 0x29, 0x89: return (prefix == 0x48 || prefix == 0x4c) && form & 0xc7 == 0xc4
+    case 0x2b, 0x8b: return (prefix == 0x48 || prefix == 0x49) && form & 0xf8 == 0xe0
+    // `and`, which aligns it.
+    case 0x81, 0x83: return prefix == 0x48 && form == 0xe4
+    default: return false
+    }
+  }
+
   /// How many words a function without a frame pointer has put on the stack up to its return address, with that; nil if
   /// that is not known.
   static func wordsToReturnAddress(of function: UInt64, in memory: some ReadableMemory) -> Int? {
@@ -284,6 +315,14 @@ extension UInt32 {
       return nil
     }
     return place &+ UInt64(bitPattern: steps * 4)
+  }
+
+  /// Whether an instruction of arm64 sets the stack pointer to what is computed: from another register, by a register,
+  /// or aligned.
+  fileprivate var movesStack: Bool {
+    // `add` and `sub` of a constant, from another register than the stack pointer itself
+    if self & 0xbf80_001f == 0x9100_001f, self >> 5 & 31 != 31 { return true }
+    return self & 0xbfe0_001f == 0x8b20_001f || self & 0xff80_001f == 0x9200_001f
   }
 
   /// Which of the two registers that an instruction of arm64 stores is the return address's; nil: neither.

@@ -55,10 +55,17 @@ public struct HangReport: Sendable, Codable {
   public internal(set) var waitsFor: Int32?
   /// The name of that thread.
   public internal(set) var waitsForName: String?
-  /// The stack that was seen most often, the innermost address first.
+  /// The path of calls that most samples share, the innermost address first.
   ///
-  /// All addresses except the first are return addresses.
+  /// All addresses except the first are return addresses; the first is of an instruction that ran or called.
   public internal(set) var stack: [CodeAddress]
+  /// For each address of the stack, the number of samples that its function was in; nil if that is not known.
+  public internal(set) var stackCounts: [Int]?
+  /// The number of addresses of the stack that are proved, from the innermost on; nil if that is not known.
+  ///
+  /// The others are guesses: the registers of a blocked thread are not known, so that some of its frames have to be
+  /// searched for.
+  public internal(set) var provedFrames: Int?
   /// Why the stack is missing, or has only its innermost address, such as
   /// `perf_event_open: Permission denied (13)`; nil if nothing was rejected.
   public internal(set) var stackProblem: String?

@@ -162,10 +162,11 @@ package final class HangScout {
   private func sample(_ face: crl_face, _ slot: Int, _ now: Int64) {
     let loop = watch(face, slot, now)
     loop.last = ThreadClock(thread: face.thread, of: memory.process, at: now) ?? loop.last
-    if samples, let sample = loop.sampler.sample(limit: face.stack, awaited: face.awaited) {
+    if samples {
+      let found = loop.sampler.sample(limit: face.stack, awaited: face.awaited)
       // What is sampled after the call-out was over is not its.
       guard faces.face(slot).number == face.number || face.kind == 0 else { return }
-      loop.add(sample)
+      for sample in found { loop.add(sample) }
     }
     let key = ReportKey(slot: slot, isBacklog: false)
     if var report = reports[key] {
@@ -198,7 +199,8 @@ package final class HangScout {
       code: code == 0 || code & CRL_CODE_PLACE != 0 ? nil : address(code),
       postedFrom: site == 0 ? nil : address(site), mode: faces.mode(face.mode),
       depth: Int(face.depth), begin: since, end: nil, processor: .blocked, shares: nil, blockedIn: nil, waitsFor: nil,
-      waitsForName: nil, stack: [], stackProblem: nil, samples: 0, isBacklog: false, sites: [], leftOut: 0)
+      waitsForName: nil, stack: [], stackCounts: [], provedFrames: 0, stackProblem: nil, samples: 0, isBacklog: false,
+      sites: [], leftOut: 0)
     complete(&report, slot, now)
     return report
   }
@@ -215,8 +217,13 @@ package final class HangScout {
     guard let loop = watched[slot] else { return }
     report.samples = loop.samples.count
     report.stackProblem = loop.sampler.problem(hasSamples: !loop.samples.isEmpty)
-    if let best = StackSample.mostRepeated(loop.samples) {
-      report.stack = best.addresses.map { address($0) }
+    if let path = HeaviestPath(loop.samples) {
+      let best = path.sample
+      report.stack = path.steps.enumerated().map { index, step in
+        address(index == 0 && path.endsInCall ? step.address &- 1 : step.address)
+      }
+      report.stackCounts = path.steps.map(\.count)
+      report.provedFrames = path.steps.prefix { $0.isProved }.count
       report.blockedIn = best.blockedIn
       // When the hang is over, the thread may have ended.
       if report.waitsFor != best.waitsFor { report.waitsForName = best.waitsFor.map { name(ofThread: $0) } }

@@ -12,6 +12,10 @@ package protocol ReadableMemory {
   func isCode(_ address: UInt64) -> Bool
   /// Where the function begins that an address lies in; nil if that is not known.
   func functionStart(of address: UInt64) -> UInt64?
+  /// Where a table for unwinders describes the function that an address lies in; nil if that is not known.
+  func frameDescription(of address: UInt64) -> UInt64?
+  /// How a frame is undone at an address; nil if nothing says it.
+  func frameRules(at address: UInt64) -> FrameRules?
   /// What its code consists of.
   var instructions: InstructionSet { get }
   /// The bits of a return address that are part of the address. The others may hold a signature, as on arm64.
@@ -21,6 +25,8 @@ package protocol ReadableMemory {
 extension ReadableMemory {
   package var instructions: InstructionSet { .native }
   package var codeAddressMask: UInt64 { crl_code_address_mask() }
+  package func frameDescription(of address: UInt64) -> UInt64? { nil }
+  package func frameRules(at address: UInt64) -> FrameRules? { FrameRules(at: address, in: self) }
 }
 
 extension ReadableMemory {
@@ -49,7 +55,10 @@ package final class ProcessMemory: ReadableMemory {
   package let process: Int32
   private var code: [Range<UInt64>] = []
   private var known: [CodeImage] = []
-  private var starts: [UInt64: UInt64] = [:]
+  private var entries: [UInt64: FunctionEntry?] = [:]
+  private var rules: [UInt64: FrameRules?] = [:]
+  /// How much is cached before the caches are emptied.
+  private static let mostKnown = 20_000
   /// The memory as a file, once the call that reads it has been refused.
   private var file: OwnedDescriptor?
   private var refusal: SystemError?
@@ -100,30 +109,23 @@ package final class ProcessMemory: ReadableMemory {
   /// The image of an address.
   package func image(of address: UInt64) -> CodeImage? { known.first { $0.start <= address && address < $0.end } }
 
-  package func functionStart(of address: UInt64) -> UInt64? {
-    if let known = starts[address] { return known }
-    let found = image(of: address).flatMap { findFunction(of: address, $0.functionTable) }
-    starts[address] = found
+  package func functionStart(of address: UInt64) -> UInt64? { entry(of: address)?.start }
+  package func frameDescription(of address: UInt64) -> UInt64? { entry(of: address)?.description }
+
+  package func frameRules(at address: UInt64) -> FrameRules? {
+    if let known = rules[address] { return known }
+    if rules.count >= ProcessMemory.mostKnown { rules.removeAll() }
+    let found = FrameRules(at: address, in: self)
+    rules[address] = .some(found)
     return found
   }
 
-  /// Searches a table whose entries are two numbers of 32 bits each, of which the first says where a function begins.
-  private func findFunction(of address: UInt64, _ table: UInt64) -> UInt64? {
-    let head = bytes(at: table, count: 12)
-    // The only form that linkers write: numbers of 32 bits, relative to the table.
-    guard table != 0, head.count == 12, head[0] == 1, head[2] == 0x03, head[3] == 0x3b else { return nil }
-    func start(_ index: Int) -> UInt64? {
-      let entry = bytes(at: table + 12 + UInt64(8 * index), count: 4)
-      guard entry.count == 4 else { return nil }
-      return table &+ UInt64(bitPattern: Int64(Int32(truncatingIfNeeded: entry.number(0, 4))))
-    }
-    var (low, high) = (0, Int(head.number(8, 4)))
-    while low < high {
-      let middle = (low + high) / 2
-      guard let place = start(middle) else { return nil }
-      if place <= address { low = middle + 1 } else { high = middle }
-    }
-    return low > 0 ? start(low - 1) : nil
+  private func entry(of address: UInt64) -> FunctionEntry? {
+    if let known = entries[address] { return known }
+    if entries.count >= ProcessMemory.mostKnown { entries.removeAll() }
+    let found = image(of: address).flatMap { FunctionEntry(of: address, $0.functionTable, in: self) }
+    entries[address] = .some(found)
+    return found
   }
 
   /// Looks at what is loaded now.
@@ -132,6 +134,9 @@ package final class ProcessMemory: ReadableMemory {
     if fileFailure != nil { (refusal, fileFailure, file) = (nil, nil, nil) }
     guard let text = ProcFile.read("/proc/\(process)/maps") else { return }
     code.removeAll()
+    // What was not known may be loaded by now, and something else where it was.
+    entries.removeAll()
+    rules.removeAll()
     var earlier = known
     known.removeAll()
     for line in text.split(separator: "\n") {
@@ -194,6 +199,33 @@ package final class ProcessMemory: ReadableMemory {
       place = data + (size + 3) & ~3
     }
     return []
+  }
+}
+
+/// A line of the table by which unwinders find functions.
+private struct FunctionEntry {
+  let start: UInt64
+  /// Where `.eh_frame` describes the function.
+  let description: UInt64
+
+  /// Searches a table whose entries are two numbers of 32 bits each: where a function begins, and its description.
+  init?(of address: UInt64, _ table: UInt64, in memory: ProcessMemory) {
+    let head = memory.bytes(at: table, count: 12)
+    // The only form that linkers write: numbers of 32 bits, relative to the table.
+    guard table != 0, head.count == 12, head[0] == 1, head[2] == 0x03, head[3] == 0x3b else { return nil }
+    func numbers(_ index: Int) -> [UInt64]? {
+      let entry = memory.bytes(at: table &+ 12 &+ UInt64(8 * index), count: 8)
+      guard entry.count == 8 else { return nil }
+      return [0, 4].map { table &+ UInt64(bitPattern: Int64(Int32(truncatingIfNeeded: entry.number($0, 4)))) }
+    }
+    var (low, high) = (0, Int(head.number(8, 4)))
+    while low < high {
+      let middle = (low + high) / 2
+      guard let entry = numbers(middle) else { return nil }
+      if entry[0] <= address { low = middle + 1 } else { high = middle }
+    }
+    guard low > 0, let entry = numbers(low - 1) else { return nil }
+    (start, description) = (entry[0], entry[1])
   }
 }
 

@@ -5,34 +5,27 @@ import RunLoopCore
 
 /// What was seen of a thread at a moment of a hang.
 package struct StackSample: Sendable, Hashable {
+  /// The return addresses, the innermost first, which is where the thread stood.
   package var addresses: [UInt64]
+  /// Where the function of each begins, or the address itself where that is not known.
+  package var functions: [UInt64]
+  /// How many of them are proved, from the innermost on.
+  package var proved: Int
+  /// Whether they lead to the run that called out.
+  package var isComplete: Bool
   package var blockedIn: BlockedCall?
   package var waitsFor: Int32?
-  /// Where the innermost function begins, if that is known.
-  package var function: UInt64 = 0
 
-  package init(addresses: [UInt64], function: UInt64 = 0, blockedIn: BlockedCall? = nil, waitsFor: Int32? = nil) {
+  package init(
+    addresses: [UInt64], functions: [UInt64]? = nil, proved: Int? = nil, isComplete: Bool = true,
+    blockedIn: BlockedCall? = nil, waitsFor: Int32? = nil
+  ) {
     self.addresses = addresses
-    self.function = function
+    self.functions = functions ?? addresses
+    self.proved = proved ?? addresses.count
+    self.isComplete = isComplete
     self.blockedIn = blockedIn
     self.waitsFor = waitsFor
-  }
-
-  /// What is the same in two samples of a thread that runs: the innermost address is mostly another.
-  private struct Place: Hashable {
-    let function: UInt64
-    let callers: ArraySlice<UInt64>
-  }
-
-  /// The one of several that is repeated most, the first of equals.
-  package static func mostRepeated(_ samples: [StackSample]) -> StackSample? {
-    var counts: [Place: (count: Int, first: Int)] = [:]
-    for (index, sample) in samples.enumerated() {
-      let place = Place(function: sample.function, callers: sample.addresses.dropFirst())
-      counts[place, default: (0, index)].count += 1
-    }
-    let best = counts.values.max { ($0.count, -$0.first) < ($1.count, -$1.first) }
-    return best.map { samples[$0.first] }
   }
 }
 
@@ -50,8 +43,17 @@ package final class StackSampler {
   /// Why it cannot be read where the thread is blocked.
   private var blindness: SystemError?
   /// What the kernel has sampled since somebody asked.
-  private var pending: [StackSample] = []
+  private var pending: [Pending] = []
+  private static let mostPending = 32
   private var buffer = crl_sample()
+
+  /// A sample that is not yet unwound.
+  private struct Pending {
+    let state: MachineState
+    let stack: StackCopy
+    /// What frame pointers lead to.
+    let addresses: [UInt64]
+  }
 
   package init(thread: Int32, in memory: ProcessMemory) {
     self.thread = thread
@@ -60,34 +62,35 @@ package final class StackSampler {
 
   deinit { if isOpen { crl_sampler_close(&sampler) } }
 
-  /// Samples the stack; nil if there is nothing to be seen now.
+  /// Samples the stack; empty if there is nothing to be seen now.
   ///
   /// - Parameters:
   ///   - limit: An address in the frame of the loop's run; zero: it is not known.
   ///   - awaited: The thread whose work the thread waits for; zero: it is not known.
-  package func sample(limit: UInt64, awaited: Int32) -> StackSample? {
+  package func sample(limit: UInt64, awaited: Int32) -> [StackSample] {
     if let registers = ThreadRegisters(thread: thread, of: memory.process) {
       // What was sampled while it ran is of another moment.
       drain()
       pending.removeAll(keepingCapacity: true)
-      let addresses = scan(registers, limit)
+      var sample = unwind(registers, limit)
       // It may have gone on meanwhile: then the stack is no one's.
-      guard ThreadRegisters(thread: thread, of: memory.process) == registers else { return nil }
+      guard ThreadRegisters(thread: thread, of: memory.process) == registers else { return [] }
       let wait = ThreadWait(of: thread, registers, awaited: awaited, in: memory)
-      return StackSample(addresses: addresses, blockedIn: wait.blockedIn, waitsFor: wait.thread)
+      (sample.blockedIn, sample.waitsFor) = (wait.blockedIn, wait.thread)
+      return [sample]
     }
     blindness = ProcFile.failure("/proc/\(memory.process)/task/\(thread)/syscall")
-    guard ThreadState(thread: thread, of: memory.process) == .runs else { return nil }
+    guard ThreadState(thread: thread, of: memory.process) == .runs else { return [] }
     open()
     drain()
     defer { pending.removeAll(keepingCapacity: true) }
-    return StackSample.mostRepeated(pending)
+    return pending.map { unwind($0, limit) }
   }
 
   private func open() {
     guard !isOpen, refusal == nil else { return }
-    // A millisecond of its time each.
-    let answer = crl_sampler_open(&sampler, thread, 1_000_000)
+    // Two milliseconds of its time each.
+    let answer = crl_sampler_open(&sampler, thread, 2_000_000)
     isOpen = answer == 0
     if answer < 0 { refusal = SystemError(call: "perf_event_open", number: -answer) }
   }
@@ -102,33 +105,65 @@ package final class StackSampler {
   /// Takes what the kernel has sampled, so that it has room for what follows.
   package func drain() {
     guard isOpen else { return }
-    while crl_sampler_next(&sampler, &buffer) != 0 {
-      guard pending.count < 1000 else { continue }
-      var addresses = withUnsafeBytes(of: buffer.addresses) {
-        $0.bindMemory(to: UInt64.self).prefix(Int(buffer.frames)).map { $0 & memory.codeAddressMask }
-      }
-      let words = withUnsafeBytes(of: buffer.stack) {
-        Array($0.bindMemory(to: UInt64.self).prefix(Int(buffer.words)))
-      }
-      let function = memory.functionStart(of: addresses[0]) ?? 0
-      if let caller = StackScan.caller(of: addresses, words, in: memory) { addresses.insert(caller, at: 1) }
-      pending.append(StackSample(addresses: addresses, function: function))
+    while let next = next() {
+      pending.append(next)
+      // They stay spread over the time.
+      if pending.count == Self.mostPending { pending = pending.indices.filter { $0 % 2 == 1 }.map { pending[$0] } }
     }
   }
 
-  private func scan(_ registers: ThreadRegisters, _ limit: UInt64) -> [UInt64] {
+  private func next() -> Pending? {
+    let size = Int(CRL_SAMPLE_STACK)
+    let bytes = [UInt8](
+      unsafeUninitializedCapacity: size,
+      initializingWith: { memory, count in
+        buffer.frames = 0
+        count = crl_sampler_next(&sampler, &buffer, memory.baseAddress) != 0 ? Int(buffer.stack) : 0
+      })
+    guard buffer.frames > 0 else { return nil }
+    let addresses = withUnsafeBytes(of: buffer.addresses) {
+      $0.bindMemory(to: UInt64.self).prefix(Int(buffer.frames)).map { $0 & memory.codeAddressMask }
+    }
+    let registers = withUnsafeBytes(of: buffer.registers) { Array($0.bindMemory(to: UInt64.self)) }
+    guard buffer.has_registers != 0, let numbers = RegisterNumbers(memory.instructions) else {
+      let state = MachineState(programCounter: addresses[0], stackPointer: 0)
+      return Pending(state: state, stack: StackCopy(start: 0, bytes: [], isPast: true), addresses: addresses)
+    }
+    var others: [Int: UInt64] = [:]
+    let known = memory.instructions == .x86 ? 0...15 : 0...30
+    for number in known where number != numbers.stackPointer { others[number] = registers[number] }
+    let state = MachineState(
+      programCounter: registers[Int(CRL_SAMPLE_COUNTER)], stackPointer: registers[numbers.stackPointer], others: others)
+    let stack = StackCopy(start: state.stackPointer, bytes: bytes, isPast: true)
+    return Pending(state: state, stack: stack, addresses: addresses)
+  }
+
+  private func unwind(_ pending: Pending, _ limit: UInt64) -> StackSample {
+    if !memory.isCode(pending.state.programCounter) { memory.readMap() }
+    let walk = StackWalk(from: pending.state, stack: pending.stack, limit: limit, mayGuess: false, in: memory)
+    // Where no table leads on, frame pointers do, which pass over functions that keep none.
+    guard walk.isComplete || walk.addresses.count >= pending.addresses.count else {
+      return sample(pending.addresses, proved: 1, isComplete: false)
+    }
+    return sample(walk.addresses, proved: walk.proved, isComplete: walk.isComplete)
+  }
+
+  private func sample(_ addresses: [UInt64], proved: Int, isComplete: Bool) -> StackSample {
+    let functions = addresses.enumerated().map { index, address in
+      memory.functionStart(of: index == 0 ? address : address &- 1) ?? address
+    }
+    return StackSample(addresses: addresses, functions: functions, proved: proved, isComplete: isComplete)
+  }
+
+  private func unwind(_ registers: ThreadRegisters, _ limit: UInt64) -> StackSample {
     if !memory.isCode(registers.programCounter) { memory.readMap() }
     let pointer = registers.stackPointer & ~7
     // The frame of the run is near its limit; without one, as much as most stacks have.
     let isKnown = limit > pointer && limit - pointer < 8 << 20
     let size = isKnown ? Int(min(limit - pointer + 256, 1 << 20)) : 1 << 16
-    let bytes = memory.bytes(at: pointer, count: size)
-    let words = bytes.withUnsafeBytes { raw in
-      (0..<raw.count / 8).map { raw.loadUnaligned(fromByteOffset: 8 * $0, as: UInt64.self) }
-    }
-    let scan = StackScan(
-      programCounter: registers.programCounter, stackPointer: pointer, words: words, limit: isKnown ? limit : 0,
-      in: memory)
-    return scan.addresses
+    let stack = StackCopy(start: pointer, bytes: memory.bytes(at: pointer, count: size))
+    let state = MachineState(programCounter: registers.programCounter, stackPointer: registers.stackPointer)
+    let walk = StackWalk(from: state, stack: stack, limit: isKnown ? limit : 0, in: memory)
+    return sample(walk.addresses, proved: walk.proved, isComplete: walk.isComplete)
   }
 }

@@ -55,25 +55,6 @@ package struct StackScan {
     addresses = Array(found.prefix(StackScan.most))
   }
 
-  /// Who called the innermost function of a thread that runs, if that has no frame and frame pointers pass its caller
-  /// over.
-  ///
-  /// - Parameters:
-  ///   - addresses: What frame pointers lead to, the innermost first.
-  ///   - words: The innermost words of the stack.
-  static func caller(of addresses: [UInt64], _ words: [UInt64], in memory: some ReadableMemory) -> UInt64? {
-    guard let innermost = addresses.first else { return nil }
-    var scanner = Scanner(stackPointer: 0, words: words, limit: 0, memory: memory)
-    for index in words.indices {
-      let word = scanner.code(index)
-      guard let call = scanner.call(word), call.target != nil else { continue }
-      // The first call that is known to lead here is the one, unless its caller is known.
-      if scanner.isLinked(word, innermost) { return addresses.count > 1 && addresses[1] == word ? nil : word }
-      if addresses.count > 1, addresses[1] == word { return nil }
-    }
-    return nil
-  }
-
   /// One scan.
   private struct Scanner<Memory: ReadableMemory> {
     let stackPointer: UInt64

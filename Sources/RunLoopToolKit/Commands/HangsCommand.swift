@@ -157,10 +157,23 @@ struct HangsCommand: ObservingCommand {
       ("tid", .int(Int(report.thread))), ("thread", .text(report.threadName)), ("begin", .int(Int(report.begin))),
       ("end", .optional(report.end.map { Int($0) })), ("class", .text(report.isBacklog ? "backlog" : "call-out")),
       ("callOut", callOut ?? .null), ("cpu", .text(report.processor.rawValue)), ("blockedIn", blockedIn ?? .null),
-      ("waitsFor", waitsFor ?? .null), ("stack", .list(hang.stack.map { CodePlace.json($0) })),
+      ("waitsFor", waitsFor ?? .null), ("stack", .list(hang.stack.map(\.json))),
       ("stackProblem", .optional(report.stackProblem)),
     ])
   }
+}
+
+extension StackPlace {
+  /// The place for programs: `guess` and `share` stand there only if there is something to say.
+  var json: JSON {
+    guard case .object(var members) = CodePlace.json(place) else { return .null }
+    if !isProved { members.append(("guess", .bool(true))) }
+    if share < 100 { members.append(("share", .int(share))) }
+    return .object(members)
+  }
+
+  /// The place for people, marked if it is a guess, with its share of the samples if they differ.
+  var text: String { (isProved ? "" : "? ") + place.text + (share < 100 ? "  \(share) %" : "") }
 }
 
 /// A hang for people.
@@ -182,6 +195,9 @@ enum HangText {
     for site in hang.sites { lines.append("  waits   \(site.count) × \(site.place?.text ?? "?")") }
     for (index, place) in hang.stack.enumerated() {
       lines.append("  \(index == 0 ? "at    " : "      ")  \(place.text)")
+    }
+    if hang.stack.contains(where: { !$0.isProved }) {
+      lines.append("          (? not proved: the place of its frame had to be guessed)")
     }
     if let problem = report.stackProblem { lines.append("  stack   is not complete: \(problem)") }
     return lines

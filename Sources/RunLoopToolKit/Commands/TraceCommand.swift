@@ -175,4 +175,10 @@ extension TimelineNames {
 
 extension TimelineName {
   init(_ place: CodePlace) { self.init(function: place.function, file: place.file, line: place.line) }
+
+  /// A function of a stack; a guess is marked.
+  init(_ place: StackPlace) {
+    self.init(place.place)
+    if !place.isProved { function = "? \(function)" }
+  }
 }

@@ -77,27 +77,44 @@ package enum FrameChoice: Equatable {
     return names.contains { name.hasPrefix($0) }
   }
 
-  /// The modules of this package, and those of the toolchain.
-  private static let modules: Set<String> = [
+  /// The modules of the toolchain.
+  private static let toolchain: Set<String> = [
+    "Dispatch", "Foundation", "FoundationEssentials", "FoundationNetworking", "Swift", "Synchronization",
+    "_Concurrency",
+  ]
+
+  /// The modules of this package.
+  private static let package: Set<String> = [
     "RunLoopCore", "RunLoopThreads", "RunLoopSystemEvents", "RunLoopSockets", "RunLoopMessages",
     "RunLoopTransactions", "RunLoopFoundation", "RunLoopKit",
     "RunLoopDisplay", "RunLoopDisplayTesting", "RunLoopHTTP", "RunLoopURLConnection",
-    "RunLoopInstruments", "RunLoopTesting", "Dispatch", "Foundation", "FoundationEssentials",
-    "FoundationNetworking", "Swift", "Synchronization", "_Concurrency",
+    "RunLoopInstruments", "RunLoopTesting",
   ]
 
   /// Whether a function is one of this package or of the toolchain's libraries.
   ///
   /// What a program adds to a type of theirs by an extension is the program's.
   static func isOurs(_ symbol: String) -> Bool {
-    for prefix in ["crl_", "swift_", "_dispatch", "_swift"] where symbol.hasPrefix(prefix) { return true }
+    symbol.hasPrefix("crl_") || isToolchains(symbol) || isOf(package, symbol)
+  }
+
+  /// Whether a function is one of the toolchain's libraries.
+  static func isToolchains(_ symbol: String) -> Bool {
+    ["swift_", "_dispatch", "_swift", "_ZN5swift"].contains { symbol.hasPrefix($0) } || isOf(toolchain, symbol)
+      || ["$ss", "$sSc"].contains { symbol.hasPrefix($0) } && isWithoutModule(symbol)
+  }
+
+  private static func isWithoutModule(_ symbol: String) -> Bool {
+    SwiftNames.text(String(bare(symbol)), isQualified: true).flatMap(declaringModule) == nil
+  }
+
+  private static func isOf(_ modules: Set<String>, _ symbol: String) -> Bool {
     guard symbol.hasPrefix("$s") else { return false }
     if let text = SwiftNames.text(String(bare(symbol)), isQualified: true), let module = declaringModule(text) {
       return modules.contains(module)
     }
     // A module stands first, as its length and its name; a name within it that begins likewise is written shorter.
-    return ["$ss", "$sSc"].contains { symbol.hasPrefix($0) }
-      || modules.contains { symbol.hasPrefix("$s\($0.utf8.count)\($0)") }
+    return modules.contains { symbol.hasPrefix("$s\($0.utf8.count)\($0)") }
   }
 
   /// The module that a function is declared in, of its name with all modules; nil: the name does not say it.

@@ -10,9 +10,24 @@ package struct SymbolicatedHang: Sendable {
   package let code: CodePlace?
   package let posted: CodePlace?
   /// The functions that are not this package's, the innermost first, up to the loop's call-out.
-  package let stack: [CodePlace]
+  package let stack: [StackPlace]
   /// Where waiting posts come from.
   package let sites: [(place: CodePlace?, count: Int)]
+}
+
+/// A function on a stack.
+package struct StackPlace: Sendable, Hashable {
+  package let place: CodePlace
+  /// Whether it is known to have been on the stack.
+  package let isProved: Bool
+  /// In what part of the samples it was, in percent.
+  package let share: Int
+
+  package init(_ place: CodePlace, isProved: Bool = true, share: Int = 100) {
+    self.place = place
+    self.isProved = isProved
+    self.share = share
+  }
 }
 
 extension HangReport {
@@ -47,13 +62,15 @@ package final class HangNames {
       sites: reports.flatMap { [$0.postedFrom?.address] + $0.sites.map { $0.site?.address } }.compactMap { $0 })
     return zip(reports, stacks).map { report, stack in
       let posted = report.postedFrom.flatMap { symbolizer.place(.site, $0.address) }
-      let named = self.stack(report.stack, stack)
+      let named = self.stack(report, stack)
       // What began before anybody looked is named by its stack.
-      let code = report.code.flatMap { symbolizer.place(.function, $0.address) } ?? posted ?? named.code
+      let code =
+        report.code.flatMap { HangNames.isSystems($0) ? nil : symbolizer.place(.function, $0.address) }
+        ?? posted ?? named.code
       return SymbolicatedHang(
         report: report, kind: report.isBacklog ? nil : report.kind ?? named.kind,
         code: report.isBacklog ? nil : code, posted: posted,
-        stack: named.places.isEmpty && !report.isBacklog ? code.map { [$0] } ?? [] : named.places,
+        stack: named.places.isEmpty && !report.isBacklog ? code.map { [StackPlace($0)] } ?? [] : named.places,
         sites: report.sites.map { site in (site.site.flatMap { symbolizer.place(.site, $0.address) }, site.count) })
     }
   }
@@ -96,35 +113,34 @@ package final class HangNames {
     }
   }
 
+  /// Whether an address is in a library of the system or the toolchain, of which nothing is the user's.
+  fileprivate static func isSystems(_ address: CodeAddress) -> Bool {
+    address.image.map(FrameChoice.isSystemLibrary) ?? false
+  }
+
   /// The user's part of a stack, with the kind of call-out that it ends at, and the outermost function in it.
   private func stack(
-    _ addresses: [CodeAddress], _ queries: [Query?]
-  ) -> (places: [CodePlace], kind: String?, code: CodePlace?) {
-    var places: [CodePlace] = []
-    var outermost: CodeFrame?
-    for (address, query) in zip(addresses, queries) {
+    _ report: HangReport, _ queries: [Query?]
+  ) -> (places: [StackPlace], kind: String?, code: CodePlace?) {
+    var named = NamedStack(report)
+    let addresses = report.stack
+    for (index, (address, query)) in zip(addresses, queries).enumerated() {
       let frames = query.flatMap { known[$0] } ?? []
       if frames.isEmpty {
         let name = address.image?.split(separator: "/").last.map(String.init) ?? "?"
-        places.append(CodePlace(function: "\(name) + 0x\(String(address.offset ?? address.address, radix: 16))"))
+        let place = CodePlace(function: "\(name) + 0x\(String(address.offset ?? address.address, radix: 16))")
+        named.add(place, at: index, isToolchains: HangNames.isSystems(address))
       }
       for frame in frames {
-        if FrameChoice.isOurs(frame.symbol) {
-          guard let kind = HangNames.kind(FrameChoice.demangled(frame.symbol)) else { continue }
-          return (places, kind, outermost.flatMap { code($0, addresses) })
-        }
-        // A closure and what hands on what it has captured are one.
-        let isOwn = !FrameChoice.isThunk(frame.symbol) && !FrameChoice.isForwarder(frame.symbol)
-        guard isOwn, !frame.symbol.hasPrefix("_ZN5swift"), let place = FrameChoice.place(frame) else { continue }
-        if places.last?.function != place.function || places.last?.line != place.line { places.append(place) }
-        outermost = frame
+        if let kind = named.add(frame, at: index) { return (named.places, kind, code(named.outermost, addresses)) }
       }
     }
-    return (places, nil, outermost.flatMap { code($0, addresses) })
+    return (named.places, nil, code(named.outermost, addresses))
   }
 
   /// Where a function of a stack begins.
-  private func code(_ frame: CodeFrame, _ addresses: [CodeAddress]) -> CodePlace? {
+  private func code(_ frame: CodeFrame?, _ addresses: [CodeAddress]) -> CodePlace? {
+    guard let frame else { return nil }
     for image in Set(addresses.compactMap(\.image)).sorted() where known.keys.contains(where: { $0.image == image }) {
       let isThere = known.contains { $0.key.image == image && $0.value.contains(frame) }
       guard isThere, let begin = source.frames(ofSymbol: frame.symbol, in: image).last else { continue }
@@ -134,7 +150,7 @@ package final class HangNames {
   }
 
   /// The kind of call-out that a function of the core makes.
-  private static func kind(_ function: String) -> String? {
+  fileprivate static func kind(_ function: String) -> String? {
     let kinds = [
       ("runLoopIsCallingOutToABlock", "block"), ("runLoopIsCallingOutToATimer", "timer"),
       ("runLoopIsCallingOutToASource0", "source0"), ("runLoopIsCallingOutToASource1", "source1"),
@@ -144,5 +160,53 @@ package final class HangNames {
     ]
     // A longer name may begin with a shorter one.
     return kinds.last { function.contains($0.0) }?.1
+  }
+}
+
+/// The functions of a stack that are not this package's, from the innermost on.
+///
+/// Those of the toolchain's libraries belong to it as far as a function of the user's has called them: what stands
+/// further out has called the user.
+private struct NamedStack {
+  private let report: HangReport
+  private let most: Int
+  private var certain: [StackPlace] = []
+  /// The outermost of the user's functions.
+  private(set) var outermost: CodeFrame?
+  /// Functions that belong to the stack if one of the user's follows.
+  private var pending: [StackPlace] = []
+
+  /// All that belong to it, which are the libraries' where nothing of the user's is known.
+  var places: [StackPlace] { certain.isEmpty ? pending : certain }
+
+  init(_ report: HangReport) {
+    self.report = report
+    most = max(1, report.stackCounts?.max() ?? 1)
+  }
+
+  /// Adds a function; returns the kind of call-out if it is where the loop called out.
+  mutating func add(_ frame: CodeFrame, at index: Int) -> String? {
+    let isToolchains = FrameChoice.isToolchains(frame.symbol)
+    if !isToolchains, FrameChoice.isOurs(frame.symbol) {
+      return HangNames.kind(FrameChoice.demangled(frame.symbol))
+    }
+    // A closure and what hands on what it has captured are one.
+    let isOwn = !FrameChoice.isThunk(frame.symbol) && !FrameChoice.isForwarder(frame.symbol)
+    guard isOwn, !frame.symbol.hasPrefix("_ZN5swift"), let place = FrameChoice.place(frame) else { return nil }
+    let isSystems = isToolchains || HangNames.isSystems(report.stack[index])
+    add(place, at: index, isToolchains: isSystems)
+    if !isSystems { outermost = frame }
+    return nil
+  }
+
+  mutating func add(_ place: CodePlace, at index: Int, isToolchains: Bool) {
+    let last = (pending.last ?? certain.last)?.place
+    guard last?.function != place.function || last?.line != place.line else { return }
+    let count = report.stackCounts.flatMap { index < $0.count ? min(max($0[index], 0), most) : nil } ?? most
+    let share = Int((100 * Double(count) / Double(most)).rounded())
+    pending.append(StackPlace(place, isProved: index < report.provedFrames ?? 0, share: share))
+    guard !isToolchains else { return }
+    certain += pending
+    pending = []
   }
 }

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What is known of a thread's registers at a point of its stack.
+package struct MachineState: Sendable, Hashable {
+  package var programCounter: UInt64
+  package var stackPointer: UInt64
+  /// The others that are known, by the numbers that tables for unwinders use.
+  package var others: [Int: UInt64]
+
+  package init(programCounter: UInt64, stackPointer: UInt64, others: [Int: UInt64] = [:]) {
+    self.programCounter = programCounter
+    self.stackPointer = stackPointer
+    self.others = others
+  }
+}
+
+/// The registers that unwinding depends on, by their numbers in tables for unwinders.
+struct RegisterNumbers: Sendable {
+  let stackPointer: Int
+  let framePointer: Int
+  /// Where a call leaves its return address; nil: on the stack.
+  let link: Int?
+  /// Those that a function leaves to its caller as they were.
+  let preserved: Set<Int>
+
+  static let x86 = RegisterNumbers(stackPointer: 7, framePointer: 6, link: nil, preserved: [3, 6, 12, 13, 14, 15])
+  static let arm64 = RegisterNumbers(stackPointer: 31, framePointer: 29, link: 30, preserved: Set(19...29))
+
+  /// Nil for a processor that is not known.
+  init?(_ instructions: InstructionSet) {
+    switch instructions {
+    case .x86: self = .x86
+    case .arm64: self = .arm64
+    case .unknown: return nil
+    }
+  }
+
+  private init(stackPointer: Int, framePointer: Int, link: Int?, preserved: Set<Int>) {
+    self.stackPointer = stackPointer
+    self.framePointer = framePointer
+    self.link = link
+    self.preserved = preserved
+  }
+}
+
+/// A copy of the innermost part of a thread's stack.
+package struct StackCopy: Sendable {
+  let start: UInt64
+  let bytes: [UInt8]
+  /// Whether the thread has gone on since: what is not in the copy is of another moment.
+  let isPast: Bool
+
+  package init(start: UInt64, bytes: [UInt8], isPast: Bool = false) {
+    self.start = start
+    self.bytes = bytes
+    self.isPast = isPast
+  }
+
+  var end: UInt64 { start &+ UInt64(bytes.count) }
+
+  func number(at address: UInt64, _ size: Int) -> UInt64? {
+    guard address >= start, address < end, UInt64(size) <= end - address else { return nil }
+    return bytes.number(Int(address - start), size)
+  }
+
+  /// The words from an address on.
+  func words(from address: UInt64) -> [UInt64] {
+    guard address >= start, address < end else { return [] }
+    return stride(from: Int(address - start), to: bytes.count - 7, by: 8).map { bytes.number($0, 8) }
+  }
+}

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Testing
+
+@testable import RunLoopInstruments
+
+/// A process's memory with functions of 64 bytes, each of which has a description as compilers write it.
+private struct Described: ReadableMemory {
+  static let code: UInt64 = 0x10000
+  static let table: UInt64 = 0x80000
+
+  let instructions: InstructionSet
+  /// The bytes at some addresses.
+  var content: [UInt64: [UInt8]] = [:]
+  /// Where each function's description stands.
+  private(set) var descriptions: [UInt64] = []
+  var codeAddressMask: UInt64 { 0x0000_ffff_ffff_ffff }
+
+  /// - Parameter common: The instructions that all functions have in common.
+  init(_ instructions: InstructionSet, common: [UInt8]) {
+    self.instructions = instructions
+    let isX86 = instructions == .x86
+    // Version 1, "zR", alignments of code and data, the column of the return address, and that pointers count from
+    // their own place in four bytes.
+    var bytes: [UInt8] = [0, 0, 0, 0, 1, 0x7a, 0x52, 0, isX86 ? 1 : 4, 0x78, isX86 ? 16 : 30, 1, 0x1b]
+    bytes += common
+    content[Described.table] = Described.entry(bytes)
+  }
+
+  private static func entry(_ bytes: [UInt8]) -> [UInt8] {
+    let padded = bytes + [UInt8](repeating: 0, count: (4 - bytes.count % 4) % 4)
+    return words([UInt32(padded.count)]) + padded
+  }
+
+  static func words(_ words: [UInt32]) -> [UInt8] {
+    words.flatMap { word in (0..<4).map { UInt8(truncatingIfNeeded: word >> (8 * $0)) } }
+  }
+
+  static func start(_ number: Int) -> UInt64 { code + UInt64(64 * number) }
+
+  /// Adds a function, with its code and the instructions of its description.
+  mutating func add(_ code: [UInt8], _ rules: [UInt8]) {
+    let number = descriptions.count
+    let place = Described.table + UInt64(0x100 * (number + 1))
+    let distance = UInt32(place + 4 - Described.table)
+    let offset = UInt32(truncatingIfNeeded: Described.start(number) &- (place + 8))
+    content[place] = Described.entry(Described.words([distance, offset, 64]) + [0] + rules)
+    content[Described.start(number)] = code + [UInt8](repeating: 0, count: 64 - code.count)
+    descriptions.append(place)
+  }
+
+  func isCode(_ address: UInt64) -> Bool {
+    (Described.code..<(Described.code + UInt64(64 * descriptions.count))).contains(address)
+  }
+
+  func functionStart(of address: UInt64) -> UInt64? { isCode(address) ? address & ~63 : nil }
+
+  func frameDescription(of address: UInt64) -> UInt64? {
+    isCode(address) ? descriptions[Int(address - Described.code) / 64] : nil
+  }
+
+  func bytes(at address: UInt64, count: Int) -> [UInt8] {
+    for (start, bytes) in content where start <= address && address < start + UInt64(bytes.count) {
+      return Array(bytes[Int(address - start)...].prefix(count))
+    }
+    return []
+  }
+}
+
+private let bottom: UInt64 = 0x7000_0000
+
+private func stack(_ words: [UInt64]) -> StackCopy {
+  StackCopy(start: bottom, bytes: words.flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (8 * $0)) } })
+}
+
+@Suite("The walk of a stack of x86-64", .ownThread) struct StackWalkTests {
+  // push rbp; mov rbp, rsp; push rbx; sub rsp, 24; and a call through a register that ends at 16
+  private static let framed: [UInt8] =
+    [0x55, 0x48, 0x89, 0xe5, 0x53, 0x48, 0x83, 0xec, 24] + [UInt8](repeating: 0x90, count: 5) + [0xff, 0xd0]
+  private static let framedRules: [UInt8] = [0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x45, 0x83, 3]
+  // sub rsp, 8, and such a call
+  private static let frameless: [UInt8] =
+    [0x48, 0x83, 0xec, 8] + [UInt8](repeating: 0x90, count: 10) + [0xff, 0xd0]
+  private static let framelessRules: [UInt8] = [0x44, 0x0e, 16]
+
+  /// Functions 0 to 3: one that waits in the kernel, one without a frame pointer, one with, and the thread's first.
+  private static func memory(framed: [UInt8] = StackWalkTests.framed) -> Described {
+    var memory = Described(.x86, common: [0x0c, 7, 8, 0x90, 1])
+    memory.add([0x0f, 0x05], [])
+    memory.add(frameless, framelessRules)
+    memory.add(framed, framedRules)
+    memory.add(Self.framed, framedRules + [0x07, 16])
+    return memory
+  }
+
+  private func site(_ number: Int) -> UInt64 { Described.start(number) + 16 }
+  private var blocked: MachineState { MachineState(programCounter: Described.start(0) + 2, stackPointer: bottom) }
+
+  /// The stack of the four functions, from where the innermost returns to.
+  private var words: [UInt64] {
+    // 1's word and where it returns to; 2's three words, rbx, frame pointer and return address; then 3's.
+    [site(1), 7, site(2), 1, 2, 3, 4, bottom + 80, site(3), 0, 0, 0, 0, 0, 0, 0, 0]
+  }
+
+  @Test("functions with a frame pointer and without one are undone by their tables, and all is proved")
+  func chain() {
+    let walk = StackWalk(from: blocked, stack: stack(words), limit: 0, in: StackWalkTests.memory())
+    #expect(walk.addresses == [Described.start(0) + 2, site(1), site(2), site(3)])
+    #expect(walk.proved == 4)
+    #expect(walk.isComplete)
+  }
+
+  @Test("the walk ends at the frame of the run")
+  func limit() {
+    let walk = StackWalk(from: blocked, stack: stack(words), limit: bottom + 32, in: StackWalkTests.memory())
+    #expect(walk.addresses == [Described.start(0) + 2, site(1), site(2), site(3)])
+    let near = StackWalk(from: blocked, stack: stack(words), limit: bottom + 8, in: StackWalkTests.memory())
+    #expect(near.addresses == [Described.start(0) + 2, site(1)])
+    #expect(near.isComplete)
+  }
+
+  @Test("a function that makes room as it goes is found further out, and is a guess with all that called it")
+  func moving() {
+    // Behind the beginning: sub rsp, rax
+    var code = StackWalkTests.framed
+    code.replaceSubrange(9..<12, with: [0x48, 0x29, 0xc4])
+    var words = words
+    words.insert(contentsOf: [8, 9, 10, 11], at: 3)
+    words[11] = bottom + 112
+    let walk = StackWalk(from: blocked, stack: stack(words), limit: 0, in: StackWalkTests.memory(framed: code))
+    #expect(walk.addresses == [Described.start(0) + 2, site(1), site(2), site(3)])
+    #expect(walk.proved == 3)
+  }
+
+  @Test("a known frame pointer is used, wherever the frame is")
+  func known() {
+    var words = words
+    words.insert(contentsOf: [8, 9, 10, 11], at: 3)
+    words[11] = bottom + 112
+    var state = blocked
+    state.others[6] = bottom + 88
+    let walk = StackWalk(from: state, stack: stack(words), limit: 0, in: StackWalkTests.memory())
+    #expect(walk.addresses == [Described.start(0) + 2, site(1), site(2), site(3)])
+    #expect(walk.proved == 4)
+  }
+
+  @Test("where the table is damaged, nothing is proved that it says")
+  func damaged() {
+    var memory = StackWalkTests.memory()
+    // The return address of the second is where no code is.
+    var words = words
+    words[2] = 0x1234
+    let walk = StackWalk(from: blocked, stack: stack(words), limit: 0, in: memory)
+    #expect(walk.proved == 2)
+    // Its description says that it belongs to none.
+    memory.content[memory.descriptions[1]] = [12, 0, 0, 0, 0xff, 0xff, 0xff, 0x7f, 0, 0, 0, 0, 0, 0, 0, 0]
+    #expect(StackWalk(from: blocked, stack: stack(self.words), limit: 0, in: memory).proved == 2)
+  }
+
+  @Test("a stack that leads back to itself ends")
+  func circle() {
+    var words = words
+    words[7] = bottom + 56
+    let walk = StackWalk(from: blocked, stack: stack(words), limit: 0, in: StackWalkTests.memory())
+    #expect(walk.addresses.count < 10)
+  }
+
+  @Test("a linker's stub is undone by a formula")
+  func stub() {
+    // rsp + 8 + (rip & 15 >= 11) * 8, as a linker writes it
+    let formula: [UInt8] = [0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22]
+    var memory = Described(.x86, common: [0x0c, 7, 8, 0x90, 1])
+    memory.add([0xff, 0x25], [0x0f, UInt8(formula.count)] + formula)
+    memory.add(Self.framed, Self.framedRules + [0x07, 16])
+    for (place, words) in [(UInt64(2), [site(1), 0]), (12, [5, site(1), 0])] {
+      let state = MachineState(programCounter: Described.start(0) + place, stackPointer: bottom)
+      let walk = StackWalk(from: state, stack: stack(words), limit: 0, in: memory)
+      #expect(walk.addresses == [state.programCounter, site(1)])
+    }
+  }
+
+  @Test("any bytes as a table, as a formula, and as a stack, end a walk")
+  func anything() {
+    var random: UInt64 = 0x9e37_79b9_7f4a_7c15
+    func next() -> UInt64 {
+      random ^= random << 13
+      random ^= random >> 7
+      random ^= random << 17
+      return random
+    }
+    for round in 0..<1000 {
+      var memory = StackWalkTests.memory()
+      var words = words
+      // Some bytes of the descriptions, of the code, and of the stack are others.
+      for (place, bytes) in memory.content where round % 3 == 0 || place >= Described.table {
+        var bytes = bytes
+        for _ in 0..<(next() % 6) { bytes[Int(next() % UInt64(bytes.count))] = UInt8(truncatingIfNeeded: next()) }
+        memory.content[place] = bytes
+      }
+      if round % 2 == 0 { words[Int(next() % UInt64(words.count))] = next() }
+      let walk = StackWalk(from: blocked, stack: stack(words), limit: round % 5 == 0 ? bottom + 64 : 0, in: memory)
+      #expect(walk.proved <= walk.addresses.count && walk.addresses.count <= 128)
+      let bytes = (0..<24).map { _ in UInt8(truncatingIfNeeded: next()) }
+      _ = FrameExpression.value(bytes, startingWith: 1, .init(register: { UInt64($0) }, word: { $0 &+ UInt64($1) }))
+    }
+  }
+}
+
+@Suite("The walk of a stack of arm64", .ownThread) struct ArmStackWalkTests {
+  /// Function 0 waits in the kernel and keeps its return address in the register; 1 has a frame pointer, 2 is first.
+  private var memory: Described {
+    var memory = Described(.arm64, common: [0x0c, 31, 0])
+    memory.add(Described.words([0xd400_0001]), [])
+    // stp x29, x30, [sp, #-32]!; mov x29, sp; str x19, [sp, #16]; blr x8
+    let code = Described.words([0xa9be_7bfd, 0x9100_03fd, 0xf900_0bf3, 0xd63f_0100])
+    // After one instruction the base is 32 further, with x29 and x30; after the next it counts from x29.
+    let rules: [UInt8] = [0x41, 0x0e, 32, 0x9d, 4, 0x9e, 3, 0x41, 0x0d, 29, 0x41, 0x93, 2]
+    memory.add(code, rules)
+    memory.add(code, rules + [0x07, 30])
+    return memory
+  }
+
+  private func site(_ number: Int) -> UInt64 { Described.start(number) + 16 }
+
+  /// What stands above an address in a register that is signed.
+  private let signature: UInt64 = 0x005a_0000_0000_0000
+
+  @Test("a return address is in its register or on the stack, signed or not")
+  func chain() {
+    let words = [bottom + 32, site(2) | signature, 0, 0, 0, 0, 0, 0]
+    var state = MachineState(programCounter: Described.start(0) + 4, stackPointer: bottom)
+    state.others[30] = site(1) | signature
+    let walk = StackWalk(from: state, stack: stack(words), limit: 0, in: memory)
+    #expect(walk.addresses == [state.programCounter, site(1), site(2)])
+    #expect(walk.proved == 3)
+    #expect(walk.isComplete)
+  }
+
+  @Test("without the register nothing is proved but where the thread stands")
+  func withoutLink() {
+    let state = MachineState(programCounter: Described.start(0) + 4, stackPointer: bottom)
+    let walk = StackWalk(from: state, stack: stack([0, 0, 0, 0]), limit: 0, in: memory)
+    #expect(walk.addresses == [state.programCounter])
+  }
+
+  @Test("in the middle of a function's beginning its frame is as far as that has come", arguments: [0, 1, 2, 3])
+  func beginning(_ instructions: Int) {
+    let words = [bottom + 32, site(2), 0, 0, 0, 0, 0, 0]
+    var state = MachineState(programCounter: Described.start(1) + UInt64(4 * instructions), stackPointer: bottom)
+    state.others = [30: site(2), 29: instructions < 2 ? bottom + 32 : bottom]
+    if instructions == 0 { state.stackPointer = bottom + 32 }
+    let walk = StackWalk(from: state, stack: stack(words), limit: 0, in: memory)
+    #expect(walk.addresses == [state.programCounter, site(2)])
+  }
+}
+
+@Suite("The walk of this thread's own stack", .ownThread) struct OwnStackWalkTests {
+  @Test("it finds what the C library's own unwinder finds")
+  func own() {
+    let memory = ProcessMemory(process: getpid())
+    let thread = BlockedThread()
+    defer { thread.end() }
+    let registers = thread.registers
+    let bytes = memory.bytes(at: registers.stackPointer, count: 1 << 14)
+    let state = MachineState(programCounter: registers.programCounter, stackPointer: registers.stackPointer)
+    let walk = StackWalk(
+      from: state, stack: StackCopy(start: registers.stackPointer, bytes: bytes), limit: 0, in: memory)
+    #expect(walk.proved >= thread.addresses.count)
+    #expect(walk.isComplete)
+    // Further out than the function that blocks both have the same return addresses.
+    let common = thread.addresses.suffix(2)
+    #expect(Array(walk.addresses.suffix(2)) == Array(common))
+  }
+}
+
+/// A thread that waits for a pipe, with the addresses on its stack as the C library's unwinder has them.
+private final class BlockedThread: @unchecked Sendable {
+  private var pipes: [Int32] = [0, 0]
+  private var thread = pthread_t()
+  private var number: Int32 = 0
+  private(set) var addresses: [UInt64] = []
+
+  init() {
+    pipe(&pipes)
+    var ready = [Int32](repeating: 0, count: 2)
+    pipe(&ready)
+    let context = Context(pipe: pipes[0], ready: ready[1])
+    pthread_create(
+      &thread, nil,
+      { raw in
+        guard let raw else { return nil }
+        Unmanaged<Context>.fromOpaque(raw).takeUnretainedValue().wait()
+        return nil
+      }, Unmanaged.passUnretained(context).toOpaque())
+    var byte: UInt8 = 0
+    read(ready[0], &byte, 1)
+    for descriptor in ready { close(descriptor) }
+    number = context.number
+    addresses = context.addresses
+    held = context
+  }
+
+  private var held: Context?
+
+  /// Those of the system call that it waits in.
+  var registers: ThreadRegisters {
+    while true {
+      if let found = ThreadRegisters(thread: number, of: getpid()), found.call == 0 { return found }
+      sched_yield()
+    }
+  }
+
+  func end() {
+    var byte: UInt8 = 1
+    write(pipes[1], &byte, 1)
+    pthread_join(thread, nil)
+    for descriptor in pipes { close(descriptor) }
+  }
+
+  private final class Context {
+    let pipe: Int32
+    let ready: Int32
+    var number: Int32 = 0
+    var addresses: [UInt64] = []
+
+    init(pipe: Int32, ready: Int32) {
+      self.pipe = pipe
+      self.ready = ready
+    }
+
+    func wait() {
+      typealias Number = @convention(c) () -> Int32
+      typealias Backtrace = @convention(c) (UnsafeMutablePointer<UnsafeMutableRawPointer?>, Int32) -> Int32
+      number = unsafeBitCast(dlsym(nil, "gettid"), to: Number.self)()
+      let backtrace = unsafeBitCast(dlsym(nil, "backtrace"), to: Backtrace.self)
+      var found = [UnsafeMutableRawPointer?](repeating: nil, count: 64)
+      let count = backtrace(&found, 64)
+      addresses = found[..<Int(count)].map { UInt64(UInt(bitPattern: $0)) }
+      var byte: UInt8 = 0
+      write(ready, &byte, 1)
+      read(pipe, &byte, 1)
+    }
+  }
+}
