@@ -22,7 +22,7 @@ extension HTTP {
     /// The cause in words, for a person; with libcurl's number and text if there are any.
     public let detail: String
 
-    init(_ code: Code, url: String = "", bytesReceived: Int64 = 0, _ detail: String) {
+    package init(_ code: Code, url: String = "", bytesReceived: Int64 = 0, _ detail: String) {
       self.code = code
       self.url = url
       self.bytesReceived = bytesReceived
@@ -79,6 +79,8 @@ extension HTTP.Error.Code {
   public static let stopped = Self("stopped")
   /// libcurl is missing or unusable.
   public static let noLibrary = Self("noLibrary")
+  /// The request may be answered from a cache alone, which has no response.
+  public static let notInCache = Self("notInCache")
   /// A file could not be read or written.
   public static let fileFailed = Self("fileFailed")
 }

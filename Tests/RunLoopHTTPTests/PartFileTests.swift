@@ -50,17 +50,26 @@ import Testing
     other.stop()
   }
 
-  @Test("what is no regular file is not replaced", arguments: ["device", "directory"])
+  @Test("what is no regular file is not replaced", arguments: ["device", "directory", "link", "dangling"])
   func specialFiles(_ kind: String) throws {
     let path = "/tmp/RunLoopHTTPTests.\(RunLoopTestPath.next())"
     defer { _ = remove(path) }
-    try #require((kind == "device" ? symlink("/dev/null", path) : mkdir(path, 0o700)) == 0)
+    defer { RunLoopTestPath.remove(path + ".target") }
+    switch kind {
+    case "device": try #require(symlink("/dev/null", path) == 0)
+    case "link":
+      RunLoopTestPath.write(Array("old".utf8), to: path + ".target")
+      try #require(symlink(path + ".target", path) == 0)
+    case "dangling": try #require(symlink(path + ".target", path) == 0)
+    default: try #require(mkdir(path, 0o700) == 0)
+    }
     #expect {
       try PartFile(path, url: "http://a/", resumes: false)
     } throws: {
       ($0 as? HTTP.Error)?.code == .fileFailed
     }
     #expect(access(path + ".part", F_OK) != 0)
+    #expect(RunLoopTestPath.read(path + ".target") == (kind == "link" ? Array("old".utf8) : nil))
   }
 
   @Test("a note whose validator has a control character is none")

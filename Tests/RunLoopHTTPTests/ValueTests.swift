@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import Testing
 
 @testable import RunLoopHTTP
@@ -17,6 +18,12 @@ import Testing
         == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
     let million = [UInt8](repeating: 97, count: 1_000_000)
     #expect(hexadecimal(SHA256.digest(million)) == "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0")
+    for (bytes, digest) in [
+      ([], "c672b8d1ef56ed28ab87c3622c5114069bdd3ad7b8f9737498d0c01ecef0967a"),
+      (Array("abc".utf8), "53048e2681941ef99b2e29b76b4c7dabe4c2d0c634fc6d46e0e2f13107e7af23"),
+      ([UInt8](repeating: 120, count: 119), "2fa82e22c09850847719c2c658964afdd442ca7a72a91693db765e4b4a8b4876"),
+      (million, "9a59a052930187a97038cae692f30708aa6491923ef5194394dc68d56c74fb21"),
+    ] { #expect(hexadecimal(SHA512.digest256(bytes)) == digest) }
     #expect(["", "f", "fo", "foo", "foob"].map { base64(Array($0.utf8)) } == ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg=="])
   }
 
@@ -30,7 +37,8 @@ import Testing
     #expect(Challenge.best(of: ["WWW-Authenticate": text])?.scheme == "digest")
     #expect(Challenge.best(of: ["WWW-Authenticate": "Negotiate, NTLM"]) == nil)
     #expect(
-      Challenge.best(of: ["WWW-Authenticate": "Digest nonce=\"n\", qop=\"auth-int\", Basic realm=x"])?.scheme == "basic"
+      Challenge.best(of: ["WWW-Authenticate": "Digest nonce=\"n\", qop=\"auth-conf\", Basic realm=x"])?.scheme
+        == "basic"
     )
   }
 
@@ -51,6 +59,42 @@ import Testing
       let later = challenge.answer(credential, method: .get, target: "/", clientNonce: "c", use: 26)
       #expect(later.contains("nc=0000001a"))
     }
+  }
+
+  @Test(
+    "Digest by SHA-512/256, and with the digest of a body",
+    arguments: [
+      (
+        "SHA-512-256", "auth-int,auth", .get, "/", nil,
+        "0875229d322b95b09a7be531d2a39b5fdc252ac3248ca3fd100e1f162e166ff4"
+      ),
+      (
+        "SHA-512-256", "auth-int", .post, "/x", "body",
+        "5b432d627cb8a829530857cffd82632d3446fcaf14b81d0c344080fb1b5e0ccb"
+      ),
+      ("MD5", "auth-int", .post, "/x", "body", "ad6a657608d77151bc35da1ef147601c"),
+      ("MD5", "auth-int", .get, "/x", nil, "65e74764734664c67e86135afd389c7b"),
+    ] as [(String, String, HTTP.Method, String, String?, String)])
+  func digestsOfBodies(
+    _ algorithm: String, _ qop: String, _ method: HTTP.Method, _ target: String, _ body: String?, _ response: String
+  ) throws {
+    let headers: HTTP.Headers = [
+      "WWW-Authenticate": "Digest realm=\"realm\", nonce=\"nonce\", qop=\"\(qop)\", algorithm=\(algorithm)"
+    ]
+    let credential = HTTP.Credential(user: "user", password: "password")
+    let scratch = Scratch()
+    scratch.make("body", text: body ?? "")
+    for content in [body.map { HTTP.Content.text($0) }, body.map { _ in HTTP.Content.file(scratch("body")) }] {
+      let challenge = try #require(Challenge.best(of: headers, body: content))
+      let answer = challenge.answer(
+        credential, method: method, target: target, clientNonce: "client", body: content)
+      #expect(answer.contains("response=\"\(response)\""))
+      #expect(answer.contains(qop.contains("auth,") || qop.hasSuffix(",auth") ? "qop=auth," : "qop=auth-int,"))
+    }
+    // A sequence may be another the next time.
+    let stream = HTTP.Content.stream { AsyncStream<[UInt8]> { $0.finish() } }
+    #expect((Challenge.best(of: headers, body: stream) == nil) == (qop == "auth-int"))
+    #expect((Challenge.best(of: headers, body: .file(scratch("none"))) == nil) == (qop == "auth-int"))
   }
 
   @Test("a proxy's credential is in no text of a configuration")
@@ -166,7 +210,7 @@ import Testing
   func proxies() throws {
     let variables = ["http_proxy": "p:1", "https_proxy": "http://u:x@q:2", "no_proxy": "localhost, .inside.example"]
     let choice = ProxyChoice(.environment) { variables[$0] }
-    func proxy(_ url: String) throws -> String? { try choice.proxy(for: WebAddress(url))?.origin }
+    func proxy(_ url: String) throws -> String? { try choice.proxy(for: WebAddress(url))?.address.origin }
     #expect(try proxy("http://a/") == "http://p:1")
     #expect(try proxy("https://a/") == "http://q:2")
     #expect(try proxy("https://localhost/") == nil)

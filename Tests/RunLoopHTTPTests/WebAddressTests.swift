@@ -64,9 +64,25 @@ import Testing
   }
 
   @Test(
-    "names that are not ASCII are written in Punycode",
+    "names that are not ASCII are mapped as UTS 46 says, or rejected without libidn2",
     arguments: [
-      ("bücher", "bcher-kva"), ("münchen", "mnchen-3ya"), ("他们为什么不说中文", "ihqwcrb4cv8a8dqg056pqjye"), ("ü", "tda"),
+      ("bücher.example", "xn--bcher-kva.example"), ("bu\u{308}cher.example", "xn--bcher-kva.example"),
+      ("ＥＸＡＭＰＬＥ.com", "example.com"), ("例え。テスト", "xn--r8jz45g.xn--zckzah"), ("ex\u{ad}ample.com", "example.com"),
+      ("BÜCHER.Example", "xn--bcher-kva.example"), ("faß.de", "xn--fa-hia.de"),
+      ("他们为什么不说中文", "xn--ihqwcrb4cv8a8dqg056pqjye"), ("Königsgäßchen", "xn--knigsgchen-b4a3dun"),
     ])
-  func punycode(_ text: String, _ code: String) { #expect(Punycode.encode(text) == code) }
+  func mapping(_ host: String, _ expected: String) throws {
+    var isThere = true
+    do throws(HostName.Failure) { _ = try HostName.ascii("bücher") } catch { isThere = false }
+    guard isThere else {
+      #expect(throws: WebAddress.Failure.self) { try WebAddress("http://\(host)/") }
+      return
+    }
+    #expect(try WebAddress("http://\(host)/").host == expected)
+  }
+
+  @Test(
+    "names that cannot be mapped are rejected",
+    arguments: ["a\u{ff0f}b.example", "a\u{2048}b", "\u{ad}", "a\u{d7ff}b", "xn--ü", "\u{e000}"])
+  func unmapped(_ host: String) { #expect(throws: WebAddress.Failure.self) { try WebAddress("http://\(host)/") } }
 }

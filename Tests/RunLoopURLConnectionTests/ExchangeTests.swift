@@ -62,6 +62,29 @@ struct ExchangeTests {
     }
   }
 
+  @Test("a request that is to be answered from the cache alone fails without asking")
+  func cacheOnly() async throws {
+    let server = try LyingServer { $0.answer("asked") }
+    await apart {
+      var request = server.request("/")
+      request.cachePolicy = .returnCacheDataDontLoad
+      let loaded = load(request)
+      #expect(loaded.log.text == "fail \(URLError.Code.resourceUnavailable.rawValue)")
+      #expect {
+        try NSURLConnection.sendSynchronousRequest(request, returning: nil)
+      } throws: {
+        ($0 as? URLError)?.code == .resourceUnavailable
+      }
+      let operation = AFHTTPRequestOperation(request: request)
+      operation.start()
+      waitUntil { operation.isFinished }
+      #expect((operation.error as? URLError)?.code == .resourceUnavailable)
+      request.cachePolicy = .returnCacheDataElseLoad
+      #expect(load(request).text == "asked")
+    }
+    #expect(server.requests.value.count == 1)
+  }
+
   @Test("redirects that do not end are an error, and one that leads to no address of http too")
   func endlessRedirects() async throws {
     let server = try LyingServer { exchange in
@@ -166,12 +189,12 @@ struct ExchangeTests {
       .cancelled, .timedOut, .cannotFindHost, .cannotConnect, .connectionLost, .badServerResponse, .tooManyRedirects,
       .redirectRejected, .untrusted, .tlsFailed, .clientCertificateRequired, .pinMismatch, .tooLarge, .cannotDecode,
       .resumeMismatch, .authenticationFailed, .unsupportedURL, .invalidRequest, .proxyFailed, .stopped, .noLibrary,
-      .fileFailed,
+      .fileFailed, .notInCache,
     ]
     #expect(
       codes.map(\.urlErrorCode.rawValue) == [
         -999, -1001, -1003, -1004, -1005, -1011, -1007, -1010, -1202, -1200, -1206, -1202, -1103, -1016, -1011, -1013,
-        -1002, -1021, -1004, -2000, -2000, -3003,
+        -1002, -1021, -1004, -2000, -2000, -3003, -1008,
       ])
     let error = HTTP.Error(.timedOut, url: "http://host/", "it took too long")
     #expect(error.localizedDescription == "timedOut (http://host/): it took too long")

@@ -311,3 +311,12 @@ int clc_decoder_reset(clc_decoder *decoder);
 // Takes what it can of `input`, and writes what it can to `output`; both counts become what was used.
 int clc_decode(
   clc_decoder *decoder, const uint8_t *input, size_t *input_count, uint8_t *output, size_t *output_count);
+
+// The names of hosts.
+
+enum { clc_host_mapped = 0, clc_host_library_missing = 1, clc_host_rejected = 2 };
+
+// Writes the name of a host as it is looked up, by libidn2; `result` gets it or, for one that is rejected, the reason.
+int clc_host_to_ascii(const char *name, char *result, size_t capacity);
+// Whether anybody can register names below a domain, by libpsl; -1 if that cannot be opened.
+int clc_is_public_suffix(const char *domain);

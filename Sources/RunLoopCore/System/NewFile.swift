@@ -176,12 +176,11 @@ package final class NewFile {
     try self.init(at: FilePlace(path))
   }
 
-  /// - Parameter replacesLink: Whether a link is replaced as a file is.
-  package init(at target: FilePlace, replacesLink: Bool = false) throws(SystemError) {
+  package init(at target: FilePlace) throws(SystemError) {
     self.target = target
     switch try target.status()?.kind {
     case nil, S_IFREG: break
-    case S_IFLNK: if !replacesLink { throw SystemCall.openFile.error(ELOOP) }
+    case S_IFLNK: throw SystemCall.openFile.error(ELOOP)
     default: throw SystemCall.openFile.error(EEXIST)
     }
     do throws(SystemError) {

@@ -64,24 +64,26 @@ final class MemorySource: BodySource {
 }
 
 final class FileSource: BodySource {
-  private let path: String
+  /// The file as an error's text names it.
+  private let name: String
   private let size: Int64
   private var descriptor: Int32
   private var position: Int64 = 0
 
-  init(_ path: String) throws(HTTP.Error) {
-    self.path = path
+  /// - Parameter what: What the file is, for the texts of errors.
+  init(_ path: String, _ what: String = "the body") throws(HTTP.Error) {
+    name = "\(what) \(path)"
     guard !path.utf8.contains(0) else {
-      throw .init(.invalidRequest, "the body's path \(path.debugDescription) contains a zero byte")
+      throw .init(.invalidRequest, "the path \(path.debugDescription) of \(what) contains a zero byte")
     }
     descriptor = RunLoopLibC.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else {
-      throw .init(.invalidRequest, "the body \(path) cannot be opened: \(systemText(errno))")
+      throw .init(.invalidRequest, "\(name) cannot be opened: \(systemText(errno))")
     }
     var status = stat()
     guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
       _ = RunLoopLibC.close(descriptor)
-      throw .init(.invalidRequest, "the body \(path) is not a file")
+      throw .init(.invalidRequest, "\(name) is not a file")
     }
     size = Int64(status.st_size)
   }
@@ -94,10 +96,25 @@ final class FileSource: BodySource {
     let wanted = min(Int64(buffer.count), size - position)
     guard wanted > 0 else { return .end }
     let count = pread(descriptor, buffer.baseAddress, Int(wanted), Int(position))
-    if count < 0 { return .failed("the body \(path) cannot be read: \(systemText(errno))") }
-    if count == 0 { return .failed("the body \(path) has become shorter than \(size) bytes") }
+    if count < 0 { return .failed("\(name) cannot be read: \(systemText(errno))") }
+    if count == 0 { return .failed("\(name) has become shorter than \(size) bytes") }
     position += Int64(count)
     return .bytes(count)
+  }
+
+  /// Reads all of it.
+  func readWhole() throws(HTTP.Error) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: Int(size))
+    var count = 0
+    while count < bytes.count {
+      let read = bytes.withUnsafeMutableBytes { self.read(into: UnsafeMutableRawBufferPointer(rebasing: $0[count...])) }
+      switch read {
+      case .bytes(let more): count += more
+      case .end, .wait: throw HTTP.Error(.invalidRequest, "\(name) has become shorter")
+      case .failed(let detail): throw HTTP.Error(.invalidRequest, detail)
+      }
+    }
+    return bytes
   }
 
   func rewind() -> Bool {

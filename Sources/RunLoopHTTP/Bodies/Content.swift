@@ -44,6 +44,31 @@ extension HTTP {
     /// Whether it is the same each time it is read, which is not known of a sequence.
     var isRepeatable: Bool { if case .stream = kind { false } else { true } }
 
+    /// How many bytes of a file are read into memory for a digest.
+    static let digestLimit = 16 * 1024 * 1024
+
+    /// Whether a digest of a body can be made before it is sent.
+    static func canBeDigested(_ body: Content?) -> Bool {
+      guard let body else { return true }
+      return switch body.kind {
+      case .bytes: true
+      case .file: wholeBytes(body) != nil
+      case .stream: false
+      }
+    }
+
+    /// All bytes of a body; nil for a sequence, and for a file that is too large or cannot be read.
+    static func wholeBytes(_ body: Content?) -> [UInt8]? {
+      guard let body else { return [] }
+      switch body.kind {
+      case .bytes(let bytes): return bytes
+      case .stream: return nil
+      case .file(let path):
+        guard let source = try? FileSource(path), let length = source.length, length <= digestLimit else { return nil }
+        return try? source.readWhole()
+      }
+    }
+
     /// How many bytes there are, where that is known without a look at the file system.
     var length: Int64? {
       switch kind {

@@ -36,11 +36,11 @@ final class PartFile: @unchecked Sendable {
     do throws(SystemError) {
       target = try FilePlace(path)
       // It would take the place of a device such as /dev/null, or fail when everything has arrived.
-      guard try target.status(followsLink: true).map({ $0.kind == S_IFREG }) ?? true else {
+      guard try target.status().map({ $0.kind == S_IFREG }) ?? true else {
         throw SystemError(call: SystemCall.fileStatus.rawValue, number: EEXIST)
       }
     } catch {
-      if error.number == EEXIST { throw HTTP.Error(.fileFailed, "\(path) is there, and is no regular file") }
+      if error.number == EEXIST { throw HTTP.Error(.fileFailed, "\(path) is there, and is a link or no regular file") }
       throw HTTP.Error(.fileFailed, "\(path).part cannot be opened: \(systemText(error.number))")
     }
     note = FilePlace(target, name: target.name + ".part.json")
@@ -49,7 +49,7 @@ final class PartFile: @unchecked Sendable {
       if let own = try Self.openOwn(part) {
         (file, other) = (own, nil)
       } else {
-        let made = try NewFile(at: target, replacesLink: true)
+        let made = try NewFile(at: target)
         (file, other) = (made.descriptor, made)
       }
     } catch {

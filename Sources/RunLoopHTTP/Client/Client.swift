@@ -49,6 +49,26 @@ extension HTTP {
     /// The cookies that were set, if the configuration allows them to be kept.
     public var cookies: [Cookie] { core.jar.all }
 
+    /// Adds cookies, each in the place of the one with its name, domain, path and port.
+    ///
+    /// A cookie whose time is over removes that one. Cookies are sent only if
+    /// ``HTTP/Configuration/storesCookies`` allows it.
+    public func setCookies(_ cookies: [Cookie]) { core.jar.set(cookies) }
+
+    /// Writes all cookies to a file that the process's user alone can read.
+    ///
+    /// The format is that of curl and wget (Netscape's `cookies.txt`). A cookie for another port than the usual ones
+    /// has a line that is a comment to these. An existing file is replaced, and a link is not followed.
+    ///
+    /// - Throws: ``HTTP/Error/Code/fileFailed``.
+    public func saveCookies(to path: String) throws(HTTP.Error) { try CookieFile.write(cookies, to: path) }
+
+    /// Reads cookies from a file and adds them, as ``setCookies(_:)`` does.
+    ///
+    /// - Throws: ``HTTP/Error/Code/fileFailed`` if the file cannot be read, has more than 16 MiB, or contains a line
+    ///   that is no cookie; no cookie is added then.
+    public func loadCookies(from path: String) throws(HTTP.Error) { core.jar.set(try CookieFile.read(path)) }
+
     /// Forgets all cookies.
     public func removeCookies() { core.jar.removeAll() }
 

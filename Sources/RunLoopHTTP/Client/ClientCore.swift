@@ -374,7 +374,9 @@ extension ClientCore {
     return address
   }
 
-  func proxy(for address: WebAddress) throws(HTTP.Error) -> WebAddress? { try environment.proxy(for: address) }
+  func proxy(for address: WebAddress) throws(HTTP.Error) -> ProxyAddress? {
+    try environment.proxy(for: address)
+  }
 }
 
 extension ClientCore.Home {

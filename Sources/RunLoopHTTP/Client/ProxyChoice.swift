@@ -7,7 +7,13 @@ struct ProxyChoice: Sendable {
   private enum Choice: Sendable {
     case none
     case all(String)
-    case environment(http: String?, https: String?, none: [ProxyException])
+    case environment(http: Variable?, https: Variable?, none: [ProxyException])
+  }
+
+  /// A variable of the environment that is set.
+  private struct Variable: Sendable {
+    let name: String
+    let value: String
   }
 
   private let choice: Choice
@@ -17,39 +23,30 @@ struct ProxyChoice: Sendable {
     case .none: choice = .none
     case .url(let text): choice = .all(text)
     case .environment:
-      func first(_ names: String...) -> String? { names.compactMap { environment($0) }.first { !$0.isEmpty } }
+      func first(_ names: String...) -> Variable? {
+        names.compactMap { name in environment(name).map { Variable(name: name, value: $0) } }.first {
+          !$0.value.isEmpty
+        }
+      }
       let any = first("all_proxy", "ALL_PROXY")
       // HTTP_PROXY in capitals is what a server's client may set in a CGI program.
       choice = .environment(
         http: first("http_proxy") ?? any, https: first("https_proxy", "HTTPS_PROXY") ?? any,
-        none: (first("no_proxy", "NO_PROXY") ?? "").split(whereSeparator: { $0 == "," || $0 == " " }).map {
+        none: (first("no_proxy", "NO_PROXY")?.value ?? "").split(whereSeparator: { $0 == "," || $0 == " " }).map {
           ProxyException($0.lowercased())
         })
     }
   }
 
   /// The proxy's address; nil for none.
-  func proxy(for address: WebAddress) throws(HTTP.Error) -> WebAddress? {
+  func proxy(for address: WebAddress) throws(HTTP.Error) -> ProxyAddress? {
     switch choice {
     case .none: return nil
-    case .all(let text): return try Self.read(text)
+    case .all(let text): return try ProxyAddress(text)
     case .environment(let http, let https, let none):
       if none.contains(where: { $0.covers(address) }) { return nil }
-      guard let text = address.isTLS ? https : http else { return nil }
-      return try Self.read(text)
+      guard let variable = address.isTLS ? https : http else { return nil }
+      return try ProxyAddress(variable.value, variable: variable.name)
     }
-  }
-
-  private static func read(_ text: String) throws(HTTP.Error) -> WebAddress {
-    let address: WebAddress
-    do throws(WebAddress.Failure) {
-      address = try WebAddress(text.contains("://") ? text : "http://" + text)
-    } catch {
-      throw HTTP.Error(.proxyFailed, "the proxy's address is not one of http or https")
-    }
-    guard HTTP.Credential(user: address.user ?? "", password: address.password ?? "").isSendable else {
-      throw HTTP.Error(.proxyFailed, "the proxy's credential has a control character")
-    }
-    return address
   }
 }

@@ -28,8 +28,11 @@ extension HTTP.Connection {
   func ask(_ request: HTTP.Request, isFirst: Bool) {
     let (delegate, generation, redirects) = lock.withLock { (self.delegate, asking.generation, asking.redirects) }
     guard let delegate else { return }
-    guard var prepared = delegate.connectionWillAsk(request, isFirst: isFirst) else {
-      post(.end(HTTP.Error(.invalidRequest, "the body cannot be sent again")), generation)
+    var prepared: HTTP.Request
+    do throws(HTTP.Error) {
+      prepared = try delegate.connectionWillAsk(request, isFirst: isFirst)
+    } catch {
+      post(.end(error.of(url: WebAddress.safeText(of: request.url), bytesReceived: 0)), generation)
       return
     }
     if let authorization = lock.withLock({ asking.authorization }) {
@@ -91,7 +94,7 @@ extension HTTP.Connection {
       lock.unlock()
       let clientNonce = hexadecimal((0..<16).map { _ in UInt8.random(in: .min ... .max) })
       let authorization = asked.challenge.answer(
-        credential, method: next.method, target: asked.address.target, clientNonce: clientNonce)
+        credential, method: next.method, target: asked.address.target, clientNonce: clientNonce, body: next.body)
       return follow(next, from: generation) { $0.authorization = authorization }
     case .proceed:
       isAwaitingAnswer = false

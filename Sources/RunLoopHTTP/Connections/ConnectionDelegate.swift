@@ -4,8 +4,9 @@
 package protocol ConnectionDelegate: AnyObject, Sendable {
   /// A request is about to be made: the first on the thread that starts the connection, the others where it calls out.
   ///
-  /// - Returns: The request with what is to be added, such as cookies; nil if its body cannot be sent again.
-  func connectionWillAsk(_ request: HTTP.Request, isFirst: Bool) -> HTTP.Request?
+  /// - Returns: The request with what is to be added, such as cookies.
+  /// - Throws: The reason it cannot be made.
+  func connectionWillAsk(_ request: HTTP.Request, isFirst: Bool) throws(HTTP.Error) -> HTTP.Request
   /// An answer leads elsewhere.
   ///
   /// - Returns: What to ask for; nil: the answer is the answer.
@@ -23,7 +24,7 @@ package protocol ConnectionDelegate: AnyObject, Sendable {
 }
 
 extension ConnectionDelegate {
-  package func connectionWillAsk(_ request: HTTP.Request, isFirst: Bool) -> HTTP.Request? { request }
+  package func connectionWillAsk(_ request: HTTP.Request, isFirst: Bool) -> HTTP.Request { request }
   package func connection(willFollow next: HTTP.Request, after response: HTTP.Response) -> HTTP.Request? { next }
   package func connection(isAsked challenge: HTTP.ConnectionChallenge) { challenge.answer(.proceed) }
   package func connection(storeCookiesOf response: HTTP.Response) {}

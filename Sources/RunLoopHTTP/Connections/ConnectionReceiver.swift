@@ -46,7 +46,9 @@ final class ConnectionReceiver: Receiver, @unchecked Sendable {
       wanted.maximumBodySize = request.maximumBodySize
       wanted.decoding = request.decoding
       post(.redirect(wanted, response))
-    } else if response.status == 401, address.user == nil, let asked = Challenge.best(of: response.headers) {
+    } else if response.status == 401, address.user == nil,
+      let asked = Challenge.best(of: response.headers, body: request.body)
+    {
       post(.challenge(asked, address, response))
     } else {
       post(.response(response))

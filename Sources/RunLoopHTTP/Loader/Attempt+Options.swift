@@ -19,7 +19,7 @@ extension Attempt {
     check(handle.set(url: exchange.address.requestText))
     check(
       handle.set(
-        fields: exchange.fields, hasBody: hasBody, isTunneled: exchange.proxy != nil && exchange.address.isTLS))
+        fields: exchange.fields, hasBody: hasBody, isTunneled: exchange.proxyOfHTTP != nil && exchange.address.isTLS))
     // Further requests to an encrypted server wait for its connection, which may take them all.
     waitsForMultiplexing =
       exchange.address.isTLS && transfer.configuration.version != .http1
@@ -94,14 +94,14 @@ extension Attempt {
       }
     }
     // An empty text: the library does not look at the environment.
-    set(clc_option_proxy, exchange.proxy.map { "\($0.scheme)://\($0.hostText):\($0.port)" } ?? "")
+    set(clc_option_proxy, exchange.proxy?.text ?? "")
     set(clc_option_no_proxy, "")
     if let proxy = exchange.proxy {
       set(clc_option_suppress_connect_headers, 1)
-      if let user = proxy.user {
+      if let user = proxy.address.user {
         set(clc_option_proxy_authentication, exchange.proxyAuthentication ?? Int(clc_basic) | Int(clc_digest))
         set(clc_option_proxy_user, user)
-        set(clc_option_proxy_password, proxy.password ?? "")
+        set(clc_option_proxy_password, proxy.address.password ?? "")
       }
     }
 
@@ -166,7 +166,7 @@ extension Attempt {
     if CurlLibrary.asksBeforeRequest {
       set(Int(clc_option_prerequest_data), handle.context)
       check(clc_set_prerequest_function(easy, attemptPrerequestFunction))
-      if exchange.proxy != nil, exchange.address.isTLS {
+      if exchange.proxyOfHTTP != nil, exchange.address.isTLS {
         check(clc_set_long(easy, Int32(clc_option_no_progress), 0))
         set(Int(clc_option_progress_data), handle.context)
         check(clc_set_progress_function(easy, attemptProgressFunction))
@@ -199,10 +199,13 @@ extension Exchange {
 
   /// The addresses, as the library takes them.
   var resolveLines: [String] {
-    guard !addresses.isEmpty else { return [] }
-    let target = proxy ?? address
-    let texts = addresses.compactMap { address in address.host.map { address.family == .ipv6 ? "[\($0)]" : $0 } }
-    return ["-\(target.host):\(target.port)", "+\(target.host):\(target.port):\(texts.joined(separator: ","))"]
+    func lines(_ target: WebAddress, _ addresses: [SocketAddress]) -> [String] {
+      guard !addresses.isEmpty else { return [] }
+      let texts = addresses.compactMap { address in address.host.map { address.family == .ipv6 ? "[\($0)]" : $0 } }
+      return ["-\(target.host):\(target.port)", "+\(target.host):\(target.port):\(texts.joined(separator: ","))"]
+    }
+    return addressesBehindProxy.isEmpty
+      ? lines(target, addresses) : lines(target, addresses) + lines(address, addressesBehindProxy)
   }
 }
 

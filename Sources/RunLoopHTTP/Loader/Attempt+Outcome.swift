@@ -24,13 +24,22 @@ extension Attempt {
     let said = CurlFailure(
       code: code, text: String(cString: handle.errorText),
       systemError: Int32(clc_get_long(easy, Int32(clc_info_system_error))),
-      connectStatus: clc_get_long(easy, Int32(clc_info_connect_code)), usesProxy: exchange.proxy != nil,
+      connectStatus: clc_get_long(easy, Int32(clc_info_connect_code)), usesProxy: exchange.proxyOfHTTP != nil,
       wasConnected: requests > 0 || reader.hasBegun, isBeforeAnswer: !reader.hasBegun,
       wantedCertificate: clc_wanted_certificate(number) != 0, wasKept: isKept,
       peerHasEnded: connection?.peerHasEnded ?? false, alert: alert,
       isSecuring: exchange.address.isTLS && !opened.isEmpty && requests == 0 && !reader.hasBegun, progress: progress)
     resend = reasonToResend(after: said)
-    return HTTP.Error(said.errorCode, socketFailure.map { "\(said.detail); \($0)" } ?? said.detail)
+    let detail = socketFailure.map { "\(said.detail); \($0)" } ?? said.detail
+    return errorOfProxy(said.errorCode, detail) ?? HTTP.Error(said.errorCode, detail)
+  }
+
+  /// The error, if it is a proxy's.
+  private func errorOfProxy(_ code: HTTP.Error.Code, _ detail: String) -> HTTP.Error? {
+    guard let proxy = exchange.proxy else { return nil }
+    // What SOCKS has to say comes before the request.
+    let isOfSOCKS = proxy.isSOCKS && requests == 0 && [.cannotConnect, .connectionLost].contains(code)
+    return isOfSOCKS || code == .proxyFailed ? HTTP.Error(.proxyFailed, proxy.detail(detail)) : nil
   }
 
   /// Whether the library's handle is in the state of one that has made no request.

@@ -17,13 +17,20 @@ struct Exchange {
   var range: Int64?
   /// The addresses of the host, or of the proxy; empty if the library needs none.
   var addresses: [SocketAddress]
+  /// The addresses of the host behind a proxy that looks up no names.
+  var addressesBehindProxy: [SocketAddress] = []
   /// Whether no kept connection may be used.
   var isFresh: Bool
-  var proxy: WebAddress?
+  var proxy: ProxyAddress?
   /// By what the proxy's credential is sent, where a proxy has asked before; nil: by what the proxy asks for.
   var proxyAuthentication: Int?
   /// Whether the request may be sent again.
   var allowsResending = true
+
+  /// What is connected to: the host or the proxy.
+  var target: WebAddress { proxy?.address ?? address }
+  /// The proxy, if it is spoken to by HTTP.
+  var proxyOfHTTP: WebAddress? { proxy.flatMap { $0.isSOCKS ? nil : $0.address } }
 }
 
 /// What a transfer makes of bytes that it is given.
@@ -235,7 +242,7 @@ extension Attempt {
     case .more: return true
     case .failed(let code, let detail): fail(HTTP.Error(code, detail))
     case .head(let head):
-      isAskedByProxy = head.status == 407 && exchange.proxy?.user != nil
+      isAskedByProxy = head.status == 407 && exchange.proxyOfHTTP?.user != nil
       if exchange.address.isTLS { loader.note(exchange.address, multiplexes: head.version == "2") }
       if head.version == "2" {
         connection?.speaksHTTP2 = true

@@ -47,32 +47,56 @@ struct Challenge: Hashable, Sendable {
   }
 
   /// The safest of those that can be answered.
-  static func best(of headers: HTTP.Headers, _ name: String = "WWW-Authenticate") -> Challenge? {
+  ///
+  /// - Parameter body: The body of the request, which some servers want to have a digest of.
+  static func best(
+    of headers: HTTP.Headers, _ name: String = "WWW-Authenticate", body: HTTP.Content? = nil
+  ) -> Challenge? {
     let all = headers.values(of: name).flatMap(read)
-    return all.max { $0.rank < $1.rank }.flatMap { $0.rank > 0 ? $0 : nil }
+    let best = all.max { $0.rank(body) < $1.rank(body) }
+    return best.flatMap { $0.rank(body) > 0 ? $0 : nil }
   }
 
-  private var rank: Int {
+  private func rank(_ body: HTTP.Content?) -> Int {
     switch scheme {
     case "basic": return 1
     case "digest":
       guard parameters["nonce"] != nil, let algorithm else { return 0 }
-      if let qop = parameters["qop"], !Self.options(qop).contains("auth") { return 0 }
-      return algorithm.isSHA ? 3 : 2
+      switch protection {
+      case .none?, .request?: break
+      case .body?: guard HTTP.Content.canBeDigested(body) else { return 0 }
+      case nil: return 0
+      }
+      return algorithm.rank
     default: return 0
     }
   }
 
-  private static func options(_ text: String) -> [String] {
-    text.split(separator: ",").map { trimmed($0).lowercased() }
+  /// What the digest protects.
+  private enum Protection { case none, request, body }
+
+  /// What the server wants to be protected: as little as it accepts; nil for what is not known.
+  private var protection: Protection? {
+    guard let qop = parameters["qop"] else { return Protection.none }
+    let options = qop.split(separator: ",").map { trimmed($0).lowercased() }
+    return options.contains("auth") ? .request : options.contains("auth-int") ? .body : nil
   }
 
-  private var algorithm: (isSHA: Bool, isSession: Bool)? {
-    switch (parameters["algorithm"] ?? "MD5").uppercased() {
-    case "MD5": (false, false)
-    case "MD5-SESS": (false, true)
-    case "SHA-256": (true, false)
-    case "SHA-256-SESS": (true, true)
+  /// How a digest is made.
+  private struct Algorithm {
+    let rank: Int
+    let isSession: Bool
+    let digest: ([UInt8]) -> [UInt8]
+  }
+
+  private var algorithm: Algorithm? {
+    var name = (parameters["algorithm"] ?? "MD5").uppercased()
+    let isSession = name.hasSuffix("-SESS")
+    if isSession { name.removeLast(5) }
+    return switch name {
+    case "MD5": Algorithm(rank: 2, isSession: isSession, digest: MD5.digest)
+    case "SHA-256": Algorithm(rank: 3, isSession: isSession, digest: SHA256.digest)
+    case "SHA-512-256": Algorithm(rank: 4, isSession: isSession, digest: SHA512.digest256)
     default: nil
     }
   }
@@ -82,17 +106,17 @@ struct Challenge: Hashable, Sendable {
 
   /// The value of `Authorization`.
   ///
-  /// - Parameter use: Which use of the server's number it is, from one on: a server may reject one that it has seen.
+  /// - Parameters:
+  ///   - use: Which use of the server's number it is, from one on: a server may reject one that it has seen.
+  ///   - body: The body of the request.
   func answer(
-    _ credential: HTTP.Credential, method: HTTP.Method, target: String, clientNonce: String, use: UInt32 = 1
+    _ credential: HTTP.Credential, method: HTTP.Method, target: String, clientNonce: String, use: UInt32 = 1,
+    body: HTTP.Content? = nil
   ) -> String {
     guard scheme == "digest", let algorithm, let nonce = parameters["nonce"] else {
       return "Basic " + base64(Array("\(credential.user):\(credential.password)".utf8))
     }
-    func hash(_ text: String) -> String {
-      let bytes = Array(text.utf8)
-      return hexadecimal(algorithm.isSHA ? SHA256.digest(bytes) : MD5.digest(bytes))
-    }
+    func hash(_ text: String) -> String { hexadecimal(algorithm.digest(Array(text.utf8))) }
     func quoted(_ text: String) -> String {
       var result = "\""
       for character in text.unicodeScalars {
@@ -104,7 +128,8 @@ struct Challenge: Hashable, Sendable {
     let realm = parameters["realm"] ?? ""
     var secret = hash("\(credential.user):\(realm):\(credential.password)")
     if algorithm.isSession { secret = hash("\(secret):\(nonce):\(clientNonce)") }
-    let request = hash("\(method):\(target)")
+    let ofBody = protection == .body ? ":" + hexadecimal(algorithm.digest(HTTP.Content.wholeBytes(body) ?? [])) : ""
+    let request = hash("\(method):\(target)\(ofBody)")
     var fields = [
       "username=" + quoted(credential.user), "realm=" + quoted(realm), "nonce=" + quoted(nonce),
       "uri=" + quoted(target),
@@ -112,8 +137,9 @@ struct Challenge: Hashable, Sendable {
     if parameters["qop"] != nil {
       let digits = String(use, radix: 16)
       let count = String(repeating: "0", count: 8 - digits.count) + digits
-      fields.append("response=" + quoted(hash("\(secret):\(nonce):\(count):\(clientNonce):auth:\(request)")))
-      fields += ["qop=auth", "nc=\(count)", "cnonce=" + quoted(clientNonce)]
+      let qop = protection == .body ? "auth-int" : "auth"
+      fields.append("response=" + quoted(hash("\(secret):\(nonce):\(count):\(clientNonce):\(qop):\(request)")))
+      fields += ["qop=\(qop)", "nc=\(count)", "cnonce=" + quoted(clientNonce)]
     } else {
       fields.append("response=" + quoted(hash("\(secret):\(nonce):\(request)")))
       if algorithm.isSession { fields.append("cnonce=" + quoted(clientNonce)) }

@@ -41,6 +41,9 @@ extension HTTP {
     /// No proxy, whatever the environment sets.
     case none
     /// An address such as `http://user:password@proxy.example:3128`.
+    ///
+    /// The scheme is `http`, `https`, `socks4`, `socks4a`, `socks5` or `socks5h`. The names of hosts are looked up by
+    /// the proxy, except with `socks4` and `socks5`.
     case url(String)
     /// The values of the variables `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` when the client is made.
     case environment

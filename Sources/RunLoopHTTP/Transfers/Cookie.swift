@@ -23,6 +23,73 @@ extension HTTP {
     public let isSecure: Bool
     /// When the cookie expires, in seconds since 1970; nil means with the client.
     public let expires: Int64?
+
+    /// Makes a cookie.
+    ///
+    /// - Parameters:
+    ///   - name: The name.
+    ///   - value: The value.
+    ///   - domain: The host that gets the cookie, or the domain whose hosts get it.
+    ///   - isHostOnly: Whether only the host gets the cookie.
+    ///   - port: The port that gets the cookie; nil for the usual ports of both schemes.
+    ///   - path: The path below which the cookie is sent.
+    ///   - isSecure: Whether the cookie is sent over encrypted connections only.
+    ///   - expires: When the cookie expires, in seconds since 1970; nil means with the client.
+    /// - Throws: ``HTTP/Error/Code/invalidRequest`` for what no server could set.
+    public init(
+      name: String, value: String, domain: String, isHostOnly: Bool = true, port: Int? = nil, path: String = "/",
+      isSecure: Bool = false, expires: Int64? = nil
+    ) throws(HTTP.Error) {
+      (self.name, self.value, self.domain) = (name, value, try Self.host(domain))
+      (self.isHostOnly, self.port, self.path) = (isHostOnly, port, path)
+      (self.isSecure, self.expires) = (isSecure, expires)
+      if let fault { throw HTTP.Error(.invalidRequest, "the cookie \(name.debugDescription) \(fault)") }
+    }
+  }
+}
+
+extension HTTP.Cookie {
+  /// A domain as an address has it.
+  private static func host(_ domain: String) throws(HTTP.Error) -> String {
+    let text = domain.contains(":") ? "[\(domain)]" : domain
+    guard let address = try? WebAddress("http://\(text)/"), address.isDefaultPort, address.user == nil,
+      address.requestText == "http://\(address.hostText)/"
+    else { throw HTTP.Error(.invalidRequest, "the domain \(domain.debugDescription) of a cookie is no host") }
+    return address.host
+  }
+
+  /// Why it is none that a server could set; nil if it is.
+  private var fault: String? {
+    func isText(_ text: String) -> Bool { text.utf8.allSatisfy { $0 >= 32 && $0 != 127 && $0 != UInt8(ascii: ";") } }
+    guard !name.isEmpty, isText(name), !name.contains("="), trimmed(name[...]) == name else {
+      return "has a name that no cookie has"
+    }
+    guard isText(value), trimmed(value[...]) == value else { return "has a value that no cookie has" }
+    guard path.hasPrefix("/"), isText(path) else { return "has the path \(path.debugDescription)" }
+    guard name.utf8.count + value.utf8.count + path.utf8.count <= 4096 else { return "is longer than 4096 bytes" }
+    guard port.map({ (1...65_535).contains($0) }) ?? true else { return "has the port \(port ?? 0)" }
+    guard isHostOnly || Self.canBeShared(domain) else { return "would be for all hosts below \(domain)" }
+    return keepsPromise ? nil : "is not what its name promises"
+  }
+
+  /// RFC 6265bis, section 5.7: what such a name promises is so, or the cookie is none.
+  private var keepsPromise: Bool {
+    let promise = name.lowercased()
+    guard isSecure || !promise.hasPrefix("__secure-") else { return false }
+    return isSecure && isHostOnly && path == "/" || !promise.hasPrefix("__host-")
+  }
+
+  /// Whether a cookie can be for all hosts below a domain: it is none below which anybody can register names.
+  private static func canBeShared(_ domain: String) -> Bool {
+    guard domain.contains("."), !domain.contains(":"), (try? WebAddress("http://\(domain)/"))?.isNumeric == false else {
+      return false
+    }
+    return HostName.isPublicSuffix(domain) != true
+  }
+
+  /// Whether another takes its place.
+  func isSame(as other: HTTP.Cookie) -> Bool {
+    name == other.name && domain == other.domain && path == other.path && port == other.port
   }
 }
 
@@ -51,16 +118,17 @@ extension HTTP.Cookie {
       default: break
       }
     }
-    if let domain, domain != address.host {
-      // A domain of one part would be everybody's.
-      guard domain.contains("."), Self.isBelow(address.host, domain), !address.isNumeric else { return nil }
+    let given = domain
+    if let given {
+      // A domain that everybody has hosts below would make the cookie everybody's; a host of that name may set its own.
+      if given != address.host {
+        guard Self.isBelow(address.host, given), Self.canBeShared(given) else { return nil }
+      } else if HostName.isPublicSuffix(given) == true {
+        domain = nil
+      }
     }
     // A connection that anybody can change sets no cookie that is meant to be safe from that.
     guard !isSecure || address.isTLS else { return nil }
-    // RFC 6265bis, section 5.7: what such a name promises is so, or the cookie is none.
-    let promise = name.lowercased()
-    guard isSecure || !promise.hasPrefix("__secure-") else { return nil }
-    guard isSecure && domain == nil && path == "/" || !promise.hasPrefix("__host-") else { return nil }
     self.name = name
     value = trimmed(parts[0][parts[0].index(after: equals)...])
     self.domain = domain ?? address.host
@@ -70,6 +138,8 @@ extension HTTP.Cookie {
     self.isSecure = isSecure
     self.expires =
       maximumAge.map { $0 <= 0 ? 0 : now.addingReportingOverflow($0).overflow ? .max : now + $0 } ?? expires
+    // A host that is a public suffix has set the domain, too.
+    guard keepsPromise, given == nil || !name.lowercased().hasPrefix("__host-") else { return nil }
   }
 
   /// Whether it would take the place of another, or stand before it.

@@ -22,17 +22,25 @@ final class CookieJar: @unchecked Sendable {
         // RFC 6265bis, section 5.7: a connection that anybody can change leaves alone what is safe from that.
         guard address.isTLS || !cookies.contains(where: { $0.isSecure && cookie.shadows($0) }) else { continue }
         taken.append(cookie)
-        cookies.removeAll {
-          $0.name == cookie.name && $0.domain == cookie.domain && $0.path == cookie.path && $0.port == cookie.port
-        }
-        guard cookie.expires.map({ $0 > now }) ?? true else { continue }
-        let ofDomain = cookies.indices.filter { cookies[$0].domain == cookie.domain }
-        if ofDomain.count >= Self.domainLimit { cookies.remove(at: ofDomain[0]) }
-        if cookies.count >= Self.limit { cookies.removeFirst() }
-        cookies.append(cookie)
+        keep(cookie, now)
       }
     }
     return taken
+  }
+
+  /// Takes what the program sets; a cookie that has ended removes the one that is there.
+  func set(_ set: [HTTP.Cookie], now: Int64 = WebDate.now) {
+    lock.withLock { for cookie in set { keep(cookie, now) } }
+  }
+
+  /// Under the lock.
+  private func keep(_ cookie: HTTP.Cookie, _ now: Int64) {
+    cookies.removeAll { $0.isSame(as: cookie) }
+    guard cookie.expires.map({ $0 > now }) ?? true else { return }
+    let ofDomain = cookies.indices.filter { cookies[$0].domain == cookie.domain }
+    if ofDomain.count >= Self.domainLimit { cookies.remove(at: ofDomain[0]) }
+    if cookies.count >= Self.limit { cookies.removeFirst() }
+    cookies.append(cookie)
   }
 
   /// What is sent to an address; nil for nothing.

@@ -21,6 +21,8 @@ extension HTTP {
     ///
     /// Redirects, challenges and expectations that are not met are followed in any case.
     public var allowsResending = true
+    /// The proxy for this request, in place of that of the client's configuration.
+    public var proxy: Proxy?
     /// When the body of the response is decoded.
     public var decoding = Decoding.negotiated
     /// Whether codings that the request's own `Accept-Encoding` names count as negotiated, as `NSURLConnection` has it.

@@ -43,7 +43,8 @@ extension Transfer {
     }
     if head.status == 407, attempt.isAskedByProxy { return .leaveToLibrary }
     if head.status == 417, hop.headers["Expect"] != nil { return .withoutExpectation }
-    if head.status == 401, hop.headers["Authorization"] == nil, let asked = Challenge.best(of: head.headers),
+    if head.status == 401, hop.headers["Authorization"] == nil,
+      let asked = Challenge.best(of: head.headers, body: hop.body),
       try answers(asked, head, hop)
     {
       return .authenticate(asked)

@@ -25,11 +25,11 @@ extension Transfer {
     do throws(HTTP.Error) {
       // Opened before any socket or thread: where it is missing, this is the answer.
       try core.openLoader()
-      let proxy = try core.proxy(for: hop.address)
-      let target = proxy ?? hop.address
-      if target.isNumeric || configuration.unixSocket != nil { return try ask(hop, proxy, []) }
-      if let known = core.names.find(target.host, target.port, now: core.now) { return try ask(hop, proxy, known) }
-      lookUp(hop, proxy)
+      if let proxyChoice {
+        try resolve(hop, proxyChoice.proxy(for: hop.address))
+      } else {
+        try resolve(hop, core.proxy(for: hop.address))
+      }
     } catch {
       apply(.fail(error))
     }
@@ -53,6 +53,7 @@ extension Transfer {
       if let fault = request.fault {
         return .failure(HTTP.Error(.invalidRequest, url: address.safeText, fault))
       }
+      proxyChoice = request.proxy.map { ProxyChoice($0) }
       guard settings.hasSendableUserAgent else {
         return .failure(HTTP.Error(.invalidRequest, url: address.safeText, "the user agent has a control character"))
       }
@@ -107,8 +108,22 @@ extension Transfer {
     apply(.end)
   }
 
-  private func lookUp(_ hop: HTTP.Hop, _ proxy: WebAddress?) {
-    let target = proxy ?? hop.address
+  /// Asks the host if all addresses are known that are needed, and looks for the first that is not.
+  private func resolve(_ hop: HTTP.Hop, _ proxy: ProxyAddress?) throws(HTTP.Error) {
+    func known(_ address: WebAddress) -> [SocketAddress]? {
+      if address.isNumeric || configuration.unixSocket != nil { return [] }
+      return core.names.find(address.host, address.port, now: core.now)
+    }
+    guard let addresses = known(proxy?.address ?? hop.address) else {
+      return lookUp(proxy?.address ?? hop.address, hop, proxy)
+    }
+    guard let proxy, !proxy.looksUpHosts else { return try ask(hop, proxy, addresses, []) }
+    guard let ofHost = known(hop.address) else { return lookUp(hop.address, hop, proxy) }
+    try ask(hop, proxy, addresses, ofHost)
+  }
+
+  private func lookUp(_ target: WebAddress, _ hop: HTTP.Hop, _ proxy: ProxyAddress?) {
+    let ofProxy = proxy.flatMap { $0.address === target ? $0 : nil }
     lookup = HostResolver.resolve(target.host, port: target.port, on: core.loop, inModes: [.common]) {
       [weak self] answer in
       guard let self, self.lookup != nil else { return }
@@ -118,23 +133,27 @@ extension Transfer {
       case .success(let addresses):
         self.core.names.note(target.host, target.port, addresses, now: self.core.now)
         do throws(HTTP.Error) {
-          try self.ask(hop, proxy, addresses)
+          try self.resolve(hop, proxy)
         } catch {
           self.apply(.fail(error))
         }
       case .failure(let error):
-        self.apply(.fail(HTTP.Error(proxy == nil ? .cannotFindHost : .proxyFailed, "\(error)")))
+        guard let ofProxy else { return self.apply(.fail(HTTP.Error(.cannotFindHost, "\(error)"))) }
+        self.apply(.fail(HTTP.Error(.proxyFailed, ofProxy.detail("\(error)"))))
       }
     }
   }
 
-  private func ask(_ hop: HTTP.Hop, _ proxy: WebAddress?, _ addresses: [SocketAddress]) throws(HTTP.Error) {
+  private func ask(
+    _ hop: HTTP.Hop, _ proxy: ProxyAddress?, _ addresses: [SocketAddress], _ ofHost: [SocketAddress]
+  ) throws(HTTP.Error) {
     apply(.resolved)
     let part = state.kept
     let range = part.received > 0 ? part.received : nil
     let exchange = Exchange(
       address: hop.address, method: hop.method, fields: fields(of: hop, range: range), range: range,
-      addresses: addresses, isFresh: progress.isFresh, proxy: proxy, proxyAuthentication: authentication.ofProxy,
+      addresses: addresses, addressesBehindProxy: ofHost, isFresh: progress.isFresh, proxy: proxy,
+      proxyAuthentication: authentication.ofProxy,
       allowsResending: hop.allowsResending)
     let source = try openBody(of: hop)
     let shape = core.shape(of: exchange, settings, hasBody: source != nil)
@@ -194,8 +213,9 @@ extension Transfer {
       fields.add(
         "Authorization",
         challenge.answer(
-          credential, method: hop.method, target: hop.address.target, clientNonce: clientNonce, use: authentication.uses
-        ))
+          credential, method: hop.method, target: hop.address.target, clientNonce: clientNonce,
+          use: authentication.uses,
+          body: hop.body))
     }
     // What would have no value to the library is sent as a field without one.
     return fields.fields

@@ -33,6 +33,8 @@ final class Transfer: @unchecked Sendable {
   /// What belongs to the exchange that is being made; each exchange begins with a new one.
   @exclusivity(unchecked) var progress = Exchange.Progress()
   @exclusivity(unchecked) var authentication = Authentication()
+  /// The request's own choice of a proxy.
+  @exclusivity(unchecked) var proxyChoice: ProxyChoice?
   @exclusivity(unchecked) var response: HTTP.Response?
   @exclusivity(unchecked) var limit: Int64?
   @exclusivity(unchecked) var retries = 0
@@ -269,7 +271,7 @@ extension Transfer {
     if case .deliver? = progress.plan { note(ended.reader.oddities) }
     if let error, [.cannotConnect, .timedOut, .proxyFailed].contains(error.code), ended.requests == 0 {
       // The name may have other addresses by now.
-      let target = ended.exchange.proxy ?? ended.exchange.address
+      let target = ended.exchange.target
       core.names.forget(target.host, target.port)
     }
     switch progress.plan {

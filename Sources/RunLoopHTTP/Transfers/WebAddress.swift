@@ -57,10 +57,23 @@ final class WebAddress: Sendable {
     guard let scheme = parts.scheme else { throw .malformed("it has no scheme") }
     guard scheme == "http" || scheme == "https" else { throw .scheme(scheme) }
     guard let authority = parts.authority else { throw .malformed("it has no host") }
-    let (user, password, host, isIPv6, port) = try readAuthority(authority, isTLS: scheme == "https")
+    let (user, password, host, isIPv6, port) = try readAuthority(authority, port: scheme == "https" ? 443 : 80)
     return Values(
       scheme: scheme, user: user, password: password, host: host, isIPv6: isIPv6, port: port,
       path: normalPath(parts.path), query: parts.query, fragment: parts.fragment)
+  }
+
+  /// Reads a proxy's address, whose scheme may be any; that of the result is https or, for all others, http.
+  static func readProxy(_ text: String) throws(Failure) -> (scheme: String, address: WebAddress) {
+    let parts = try Parts(text)
+    guard let scheme = parts.scheme else { throw .malformed("it has no scheme") }
+    guard let authority = parts.authority else { throw .malformed("it has no host") }
+    let usual: UInt16 = scheme == "https" ? 443 : scheme.hasPrefix("socks") ? 1080 : 80
+    let (user, password, host, isIPv6, port) = try readAuthority(authority, port: usual)
+    let values = Values(
+      scheme: scheme == "https" ? scheme : "http", user: user, password: password, host: host, isIPv6: isIPv6,
+      port: port, path: "/")
+    return (scheme, WebAddress(values))
   }
 
   /// The address that a reference leads to from here, as RFC 3986 has it in section 5.2.
@@ -76,7 +89,8 @@ final class WebAddress: Sendable {
     var next = values
     next.fragment = parts.fragment ?? fragment
     if let authority = parts.authority {
-      (next.user, next.password, next.host, next.isIPv6, next.port) = try Self.readAuthority(authority, isTLS: isTLS)
+      (next.user, next.password, next.host, next.isIPv6, next.port) = try Self.readAuthority(
+        authority, port: isTLS ? 443 : 80)
       next.path = Self.normalPath(parts.path)
       next.query = parts.query
     } else if parts.path.isEmpty {
@@ -173,7 +187,7 @@ extension WebAddress {
   private static func isLetter(_ byte: UInt8) -> Bool { (65...90).contains(byte) || (97...122).contains(byte) }
 
   private static func readAuthority(
-    _ text: String, isTLS: Bool
+    _ text: String, port usual: UInt16
   ) throws(Failure) -> (user: String?, password: String?, host: String, isIPv6: Bool, port: UInt16) {
     var rest = text[...].utf8
     var user: String?
@@ -199,7 +213,7 @@ extension WebAddress {
       host = try asciiHost(String(Substring(rest[..<end])))
       rest = rest[end...]
     }
-    var port: UInt16 = isTLS ? 443 : 80
+    var port = usual
     if rest.first == ASCII.colon {
       let digits = rest.dropFirst()
       if !digits.isEmpty {
@@ -214,26 +228,24 @@ extension WebAddress {
     return (user, password, host, isIPv6, port)
   }
 
-  /// A name in lower case, each part that is not ASCII in Punycode.
+  /// A name in lower case and in the form in which it is looked up.
   private static func asciiHost(_ host: String) throws(Failure) -> String {
     guard !host.isEmpty else { throw .malformed("the host is empty") }
-    if host.utf8.count <= 253, host != ".", host.utf8.allSatisfy({ isLowerHostByte($0) || $0 == ASCII.dot }) {
-      return host
-    }
-    var labels: [String] = []
-    for label in host.lowercased().split(separator: ".", omittingEmptySubsequences: false) {
-      if label.utf8.allSatisfy({ $0 < 0x80 }) {
-        guard label.utf8.allSatisfy(isLowerHostByte) else {
-          throw .malformed("the host has a character that no name has")
+    var text = host
+    if !host.utf8.allSatisfy({ $0 < 0x80 }) {
+      do throws(HostName.Failure) {
+        text = try HostName.ascii(host)
+      } catch {
+        switch error {
+        case .rejected(let reason): throw .malformed("the host is no name: \(reason)")
         }
-        labels.append(String(label))
-      } else {
-        guard let code = Punycode.encode(String(label)) else { throw .malformed("the host cannot be written in ASCII") }
-        labels.append("xn--" + code)
       }
     }
-    let text = labels.joined(separator: ".")
-    guard text.utf8.count <= 253, text != "." else { throw .malformed("the host is no name") }
+    if !text.utf8.allSatisfy({ isLowerHostByte($0) || $0 == ASCII.dot }) { text = text.lowercased() }
+    guard text.utf8.allSatisfy({ isLowerHostByte($0) || $0 == ASCII.dot }) else {
+      throw .malformed("the host has a character that no name has")
+    }
+    guard !text.isEmpty, text.utf8.count <= 253, text != "." else { throw .malformed("the host is no name") }
     return text
   }
 

@@ -33,12 +33,17 @@ class ConnectionBorder: ConnectionDelegate, @unchecked Sendable {
 
   // The connection's delegate.
 
-  func connectionWillAsk(_ request: HTTP.Request, isFirst: Bool) -> HTTP.Request? {
+  func connectionWillAsk(_ request: HTTP.Request, isFirst: Bool) throws(HTTP.Error) -> HTTP.Request {
     var prepared = request
     let current = currentRequest
+    guard current.cachePolicy != .returnCacheDataDontLoad else {
+      throw HTTP.Error(.notInCache, "the request is to be answered from the cache alone, and there is none")
+    }
     if let stream = current.httpBodyStream, request.body != nil {
       if !isFirst, stream === usedStream {
-        guard let fresh = newBodyStream(for: current) else { return nil }
+        guard let fresh = newBodyStream(for: current) else {
+          throw HTTP.Error(.invalidRequest, "the body cannot be sent again")
+        }
         lock.withLock { self.request.httpBodyStream = fresh }
         prepared.body = HTTP.Request(currentRequest)?.body
       }

@@ -44,6 +44,7 @@ extension HTTP.Error.Code {
     case .invalidRequest: .requestBodyStreamExhausted
     case .stopped, .noLibrary: .cannotLoadFromNetwork
     case .fileFailed: .cannotWriteToFile
+    case .notInCache: .resourceUnavailable
     default: .unknown
     }
   }

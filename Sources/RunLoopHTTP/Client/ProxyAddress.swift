@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Where a proxy is, and how it is spoken to.
+struct ProxyAddress: Sendable {
+  enum Kind: String, Sendable {
+    case http
+    case https
+    case socks4
+    case socks4a
+    case socks5
+    case socks5h
+  }
+
+  let kind: Kind
+  let address: WebAddress
+  /// The variable of the environment that names it; nil if the program does.
+  let variable: String?
+
+  /// Reads an address; without a scheme it is one of http.
+  init(_ text: String, variable: String? = nil) throws(HTTP.Error) {
+    let what = variable.map { "the proxy that \($0) names" } ?? "the proxy's address"
+    do throws(WebAddress.Failure) {
+      let (scheme, address) = try WebAddress.readProxy(text.contains("://") ? text : "http://" + text)
+      // What curl takes it for.
+      guard let kind = Kind(rawValue: scheme == "socks" ? "socks4" : scheme) else { throw .scheme(scheme) }
+      (self.kind, self.address) = (kind, address)
+    } catch {
+      switch error {
+      case .scheme(let scheme):
+        throw HTTP.Error(.proxyFailed, "\(what) has the scheme \(scheme), which is not one of http, https or SOCKS")
+      case .malformed(let reason): throw HTTP.Error(.proxyFailed, "\(what) cannot be read: \(reason)")
+      }
+    }
+    self.variable = variable
+    guard HTTP.Credential(user: address.user ?? "", password: address.password ?? "").isSendable else {
+      throw HTTP.Error(.proxyFailed, "\(what) has a credential with a control character")
+    }
+  }
+
+  var isSOCKS: Bool { kind != .http && kind != .https }
+  /// Whether the proxy looks up the names of hosts.
+  var looksUpHosts: Bool { kind != .socks4 && kind != .socks5 }
+  /// What the library is given, without user and password.
+  var text: String { "\(kind.rawValue)://\(address.hostText):\(address.port)" }
+
+  /// The text of an error that is the proxy's.
+  func detail(_ text: String) -> String { variable.map { "\(text) (the proxy that \($0) names)" } ?? text }
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TestSupport
+import Testing
+
+@testable import RunLoopHTTP
+
+/// Cookies that the program makes, sets, saves and loads.
+@Suite struct CookieTests {
+  @Test("a cookie that the program sets is sent, and one whose time is over removes it")
+  func setting() async throws {
+    let server = try LyingServer { $0.answer($0.field("Cookie") ?? "none") }
+    try await withClient {
+      $0.storesCookies = true
+    } _: { client in
+      let port = Int(server.url().split(separator: ":")[2].prefix { $0 != "/" })
+      client.setCookies([try HTTP.Cookie(name: "a", value: "b", domain: "127.0.0.1", port: port)])
+      #expect(await end(client, HTTP.Request(server.url())) == "200 a=b")
+      client.setCookies([try HTTP.Cookie(name: "a", value: "", domain: "127.0.0.1", port: port, expires: 1)])
+      #expect(client.cookies.isEmpty)
+      #expect(await end(client, HTTP.Request(server.url())) == "200 none")
+    }
+  }
+
+  @Test("cookies that were saved are loaded as they were")
+  func saving() throws {
+    let scratch = Scratch()
+    let cookies = [
+      try HTTP.Cookie(name: "a", value: "b=c d", domain: "Example.ORG"),
+      try HTTP.Cookie(
+        name: "b", value: "", domain: "example.org", isHostOnly: false, port: 8080, path: "/x", isSecure: true,
+        expires: 4_000_000_000),
+      try HTTP.Cookie(name: "__Host-c", value: "é", domain: "::1", isSecure: true),
+    ]
+    let (client, other) = (HTTP.Client(), HTTP.Client())
+    client.setCookies(cookies)
+    try client.saveCookies(to: scratch("jar"))
+    try other.loadCookies(from: scratch("jar"))
+    #expect(other.cookies == cookies)
+    #expect(cookies[0].domain == "example.org")
+    // What curl reads: not the one for another port.
+    let text = String(decoding: RunLoopTestPath.read(scratch("jar")) ?? [], as: UTF8.self)
+    #expect(text.contains("\nexample.org\tFALSE\t/\tFALSE\t0\ta\tb=c d\n#Port_8080_.example.org\tTRUE\t/x\t"))
+  }
+
+  @Test("a file that curl has written is read")
+  func foreign() throws {
+    let text =
+      "# Netscape HTTP Cookie File\r\n# a comment\r\n\r\n#HttpOnly_.example.org\tTRUE\t/\tTRUE\t4000000000\ta\tb\r\n"
+      + "host.example.org\tFALSE\t/p\tFALSE\t0\tempty\n"
+    let cookies = try CookieFile.cookies(in: text)
+    try #require(cookies.map(\.name) == ["a", "empty"])
+    #expect(cookies[0].domain == "example.org" && !cookies[0].isHostOnly && cookies[0].isSecure)
+    #expect(cookies[1].isHostOnly && cookies[1].value.isEmpty && cookies[1].expires == nil)
+  }
+
+  @Test(
+    "a file with a line that is no cookie is an error that names the line, and nothing is loaded",
+    arguments: [
+      "nonsense", "a\tFALSE\t/\tFALSE\tsoon\tn\tv", "a\tFALSE\tpath\tFALSE\t0\tn\tv", "a b\tFALSE\t/\tFALSE\t0\tn\tv",
+      "#Port_x_a\tFALSE\t/\tFALSE\t0\tn\tv", "a\tFALSE\t/\tFALSE\t0\tn\tv\tw", ".org\tTRUE\t/\tFALSE\t0\tn\tv",
+    ])
+  func brokenFiles(_ line: String) throws {
+    let scratch = Scratch()
+    scratch.make("jar", text: "a\tFALSE\t/\tFALSE\t0\tn\tv\n\(line)\n")
+    let client = HTTP.Client()
+    #expect {
+      try client.loadCookies(from: scratch("jar"))
+    } throws: {
+      guard let error = $0 as? HTTP.Error else { return false }
+      return error.code == .fileFailed && error.detail.hasPrefix("line 2: ")
+    }
+    #expect(client.cookies.isEmpty)
+  }
+
+  @Test("a file that is not there or cannot be written is an error")
+  func missingFiles() {
+    let scratch = Scratch()
+    scratch.makeDirectory("folder")
+    for path in [scratch("none"), scratch("folder"), "/tmp/a\0b"] {
+      #expect(throws: HTTP.Error.self) { try HTTP.Client().loadCookies(from: path) }
+    }
+    for path in [scratch("folder"), scratch("no/jar"), "", "/tmp/a\0b"] {
+      #expect(throws: HTTP.Error.self) { try HTTP.Client().saveCookies(to: path) }
+    }
+  }
+
+  @Test("what no server could set is none")
+  func faults() {
+    func isCookie(
+      _ name: String, _ value: String = "", domain: String = "a.example", isHostOnly: Bool = true, port: Int? = nil,
+      path: String = "/", isSecure: Bool = false
+    ) -> Bool {
+      (try? HTTP.Cookie(
+        name: name, value: value, domain: domain, isHostOnly: isHostOnly, port: port, path: path, isSecure: isSecure))
+        != nil
+    }
+    #expect(isCookie("a"))
+    for name in ["", "a=b", "a;b", "a\nb", " a"] { #expect(!isCookie(name), "\(name)") }
+    for value in ["a;b", "a\r\nb", "b ", "\u{7f}"] { #expect(!isCookie("a", value), "\(value)") }
+    for domain in ["", "a/b", "a b", "u@a", "a:80", "[::1]"] { #expect(!isCookie("a", domain: domain), "\(domain)") }
+    for path in ["", "a", "/;a", "/\n"] { #expect(!isCookie("a", path: path), "\(path)") }
+    for port in [0, -1, 65_536] { #expect(!isCookie("a", port: port)) }
+    for domain in ["org", "1.2.3.4", "::1"] { #expect(!isCookie("a", domain: domain, isHostOnly: false), "\(domain)") }
+    #expect(!isCookie("__Secure-a") && isCookie("__Secure-a", isSecure: true))
+    #expect(!isCookie("__Host-a", path: "/x", isSecure: true))
+    #expect(!isCookie("a", String(repeating: "x", count: 4096)))
+  }
+
+  @Test("a public suffix gets no cookie for all its hosts, where libpsl is")
+  func publicSuffixes() throws {
+    let jar = CookieJar()
+    jar.take(["Set-Cookie": "a=1; Domain=co.uk"], from: try WebAddress("http://shop.co.uk/"))
+    #expect(jar.all.isEmpty == (HostName.isPublicSuffix("co.uk") == true))
+    jar.removeAll()
+    jar.take(["Set-Cookie": "a=1; Domain=shop.co.uk"], from: try WebAddress("http://www.shop.co.uk/"))
+    #expect(jar.all.map(\.isHostOnly) == [false])
+    jar.removeAll()
+    // Its own host may set one for itself.
+    jar.take(["Set-Cookie": "a=1; Domain=github.io"], from: try WebAddress("http://github.io/"))
+    #expect(jar.all.map(\.isHostOnly) == [HostName.isPublicSuffix("github.io") == true])
+  }
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TestSupport
+import Testing
+
+@testable import RunLoopHTTP
+
+/// Proxies of SOCKS, and which proxy is used for a request.
+@Suite(.timeLimit(.minutes(20))) struct SocksTests {
+  @Test(
+    "each kind of SOCKS looks the names of hosts up where it says",
+    arguments: [
+      ("socks5h", "http://no.such.host.invalid/", "200 5 name no.such.host.invalid:80"),
+      ("socks4a", "http://no.such.host.invalid:81/", "200 4 name no.such.host.invalid:81"),
+      ("socks5", "http://localhost:82/", "200 5 number 127.0.0.1:82"),
+      ("socks4", "http://localhost:83/", "200 4 number 127.0.0.1:83"),
+      ("socks5", "http://192.0.2.1/", "200 5 number 192.0.2.1:80"),
+      ("socks5", "http://no.such.host.invalid/", "cannotFindHost"),
+      ("SOCKS5H", "http://no.such.host.invalid/", "200 5 name no.such.host.invalid:80"),
+    ])
+  func kinds(_ scheme: String, _ url: String, _ expected: String) async throws {
+    let proxy = try SocksServer()
+    try await withClient {
+      $0.proxy = .url("\(scheme)://127.0.0.1:\(proxy.port)")
+    } _: { client in
+      // A name may have an address of either family.
+      let found = await end(client, HTTP.Request(url))
+      #expect(found == expected || found.hasPrefix("200 5 number 0.0.0.0.0") && url.contains("localhost"))
+      // The connection is kept.
+      guard found.hasPrefix("200") else { return }
+      #expect(await end(client, HTTP.Request(url)) == found)
+      #expect(proxy.asked.value.count == 1)
+    }
+  }
+
+  @Test("a credential for SOCKS 5 is sent, and one that is wrong is the proxy's error", arguments: ["right", "wrong"])
+  func credentials(_ password: String) async throws {
+    let proxy = try SocksServer(password: "right")
+    try await withClient {
+      $0.proxy = .url("socks5h://user:\(password)@127.0.0.1:\(proxy.port)")
+    } _: { client in
+      let expected = password == "right" ? "200 5 name a.invalid:80" : "proxyFailed"
+      #expect(await end(client, HTTP.Request("http://a.invalid/")) == expected)
+    }
+  }
+
+  @Test("a proxy that rejects a connection, or is not there, is the proxy's error", arguments: ["socks5h", "socks4a"])
+  func rejections(_ scheme: String) async throws {
+    let proxy = try SocksServer(rejects: true)
+    let gone = try SocksServer()
+    gone.stop()
+    for port in [proxy.port, gone.port] {
+      try await withClient {
+        $0.proxy = .url("\(scheme)://127.0.0.1:\(port)")
+      } _: { client in
+        #expect(await end(client, HTTP.Request("http://a.invalid/")) == "proxyFailed")
+        #expect(await end(client, HTTP.Request("https://a.invalid/")) == "proxyFailed")
+      }
+    }
+  }
+
+  @Test("a host's 407 behind SOCKS is its response")
+  func responses() async throws {
+    let server = try LyingServer { $0.answer("who", status: "407 Who", "Proxy-Authenticate: Basic realm=\"r\"") }
+    let proxy = try SocksServer()
+    try await withClient { client in
+      var request = HTTP.Request("http://a.invalid/")
+      request.proxy = .url("socks5h://127.0.0.1:\(proxy.port)")
+      #expect(await end(client, request) == "200 5 name a.invalid:80")
+      // The next has none.
+      #expect(await end(client, HTTP.Request(server.url())) == "407 who")
+    }
+  }
+
+  @Test("a request's own proxy takes the place of the client's, and none is one, too")
+  func ownProxies() async throws {
+    let server = try LyingServer { $0.answer("direct") }
+    let (first, second) = (try SocksServer(), try SocksServer())
+    try await withClient {
+      $0.proxy = .url("socks5h://127.0.0.1:\(first.port)")
+    } _: { client in
+      var request = HTTP.Request(server.url())
+      let asked = "200 5 number 127.0.0.1:"
+      #expect(await end(client, request).hasPrefix(asked))
+      request.proxy = .url("socks5h://127.0.0.1:\(second.port)")
+      #expect(await end(client, request).hasPrefix(asked))
+      #expect(second.asked.value.count == 1)
+      request.proxy = HTTP.Proxy.none
+      #expect(await end(client, request) == "200 direct")
+      request.proxy = .url("gopher://127.0.0.1:1")
+      #expect(await end(client, request) == "proxyFailed")
+    }
+    #expect(first.asked.value.count == 1)
+  }
+
+  @Test(
+    "an error names the variable that the proxy comes from",
+    arguments: [
+      ("ALL_PROXY", "gopher://a", "gopher"), ("http_proxy", "http://a:b", "http_proxy"),
+      ("all_proxy", "socks9://u:secret@a", "socks9"), ("http_proxy", "http://u%00:secret@a", "http_proxy"),
+    ])
+  func variables(_ name: String, _ value: String, _ words: String) throws {
+    let choice = ProxyChoice(.environment) { $0 == name ? value : nil }
+    #expect {
+      try choice.proxy(for: WebAddress("http://example.org/"))
+    } throws: { error in
+      guard let error = error as? HTTP.Error, error.code == .proxyFailed else { return false }
+      return error.detail.contains(name) && error.detail.contains(words) && !error.detail.contains("secret")
+    }
+  }
+
+  @Test(
+    "the address of a proxy",
+    arguments: [
+      ("proxy.example", "http://proxy.example:80"), ("https://proxy.example", "https://proxy.example:443"),
+      ("socks5://proxy.example", "socks5://proxy.example:1080"), ("socks://[::1]:9", "socks4://[::1]:9"),
+      ("socks4a://u:p@Proxy.Example:9/", "socks4a://proxy.example:9"),
+    ])
+  func addresses(_ text: String, _ expected: String) throws { #expect(try ProxyAddress(text).text == expected) }
+}
