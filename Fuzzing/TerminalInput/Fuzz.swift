@@ -23,8 +23,8 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     index = end
   }
   precondition(events == others, "split by \(step) they are others")
-  precondition(whole.awaitsMore == split.awaitsMore)
-  if first & 0x80 != 0 { whole.flush { events.append($0) } }
+  precondition(whole.wait == split.wait)
+  if first & 0x80 != 0 { for _ in 0..<3 { whole.flush { events.append($0) } } }
   var last: [ParsedInput] = []
   Array("\u{1B}[201~\u{18}\u{18}x".utf8).withUnsafeBytes { whole.parse($0) { last.append($0) } }
   precondition(last.last == .event(.key(KeyEvent(.character("x")))), "a letter is no key")

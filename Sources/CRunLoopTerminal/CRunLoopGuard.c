@@ -8,11 +8,14 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <termios.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "CRunLoopTerminal.h"
@@ -23,6 +26,8 @@ struct terminal {
   atomic_int is_kept;
   // Which of the two is valid; negative: nothing has to be given back.
   atomic_int prepared;
+  // How many answers of the terminal have not arrived.
+  atomic_int answers;
   int descriptor;
   struct termios modes;
   struct {
@@ -38,8 +43,10 @@ static int kept;
 static atomic_int owner;
 static uint8_t stack[STACK] __attribute__((aligned(16)));
 
-// Memory for what is written to the standard error, and the standard error itself; negative: none.
-static atomic_int captured = -1, errors = -1;
+// Memory for what is written to the terminal, and the standard output and error themselves; negative: none.
+static atomic_int captured = -1, saved_output = -1, saved_errors = -1;
+// How much of the memory was freed.
+static off_t trimmed;
 
 static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGSYS};
 // What ends a process that does not handle it.
@@ -72,13 +79,21 @@ static void give_back(void) {
       tcflush(terminal->descriptor, TCOFLUSH);
       crl_terminal_write_all(terminal->descriptor, terminal->bytes[prepared].bytes, count, 300);
     }
+    int answers = atomic_load(&terminal->answers);
+    if (answers > 0) crl_terminal_drop_answers(terminal->descriptor, answers);
     tcsetattr(terminal->descriptor, TCSANOW, &terminal->modes);
   }
-  crl_terminal_show_errors();
+  crl_terminal_show_output();
+}
+
+// Whether a handler is that of faults too: it reports how the process ends, and does not handle a signal of the
+// program's. The backtracer of the toolchain has SIGQUIT as well.
+static int is_of_faults(const struct sigaction *action) {
+  const struct sigaction *fault = &actions[SIGSEGV];
+  return action->sa_flags & SA_SIGINFO && fault->sa_flags & SA_SIGINFO && action->sa_sigaction == fault->sa_sigaction;
 }
 
 static void handle(int signal, siginfo_t *info, void *context) {
-  (void)context;
   int error = errno;
   give_back();
   sigaction(signal, &actions[signal], NULL);
@@ -90,11 +105,16 @@ static void handle(int signal, siginfo_t *info, void *context) {
 #endif
   if (!(is_fault && info->si_code > 0)) {
     raise(signal);
-    // Delivered here, not in whatever the thread would do next.
-    sigset_t one;
-    sigemptyset(&one);
-    sigaddset(&one, signal);
-    pthread_sigmask(SIG_UNBLOCK, &one, NULL);
+    // Delivered here, not in whatever the thread would do next, and with the mask that the interrupted code had: a
+    // handler that finds out what has happened relies on signals of its own.
+    sigset_t interrupted = ((ucontext_t *)context)->uc_sigmask;
+    sigdelset(&interrupted, signal);
+    pthread_sigmask(SIG_SETMASK, &interrupted, NULL);
+    // The backtracer has printed, and leaves the end to a fault that happens again. A signal that was sent does not.
+    if (is_of_faults(&actions[signal])) {
+      sigaction(signal, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+      raise(signal);
+    }
   }
   errno = error;
 }
@@ -103,7 +123,8 @@ static void install(int signal, int only_if_usual) {
   struct sigaction before;
   sigaction(signal, NULL, &before);
   if (before.sa_flags & SA_SIGINFO && before.sa_sigaction == handle) return;
-  if (only_if_usual && (before.sa_flags & SA_SIGINFO || before.sa_handler != SIG_DFL)) return;
+  int is_usual = !(before.sa_flags & SA_SIGINFO) && before.sa_handler == SIG_DFL;
+  if (only_if_usual && !is_usual && !is_of_faults(&before)) return;
   // Somebody who ignores a fault of the kind that can be sent keeps doing so.
   if (!(before.sa_flags & SA_SIGINFO) && before.sa_handler == SIG_IGN) return;
   actions[signal] = before;
@@ -173,8 +194,9 @@ void crl_terminal_forget(int number) {
   pthread_mutex_unlock(&lock);
 }
 
-void crl_terminal_prepare(int number, const uint8_t *bytes, size_t count) {
+void crl_terminal_prepare(int number, const uint8_t *bytes, size_t count, int answers) {
   struct terminal *terminal = &terminals[number];
+  atomic_store(&terminal->answers, answers);
   if (!bytes || count > MOST_BYTES) {
     atomic_store(&terminal->prepared, -1);
     return;
@@ -197,42 +219,73 @@ int crl_terminal_set_raw(int number) {
   }
 }
 
-int crl_terminal_capture_errors(int descriptor) {
-  if (!crl_terminal_is_same(STDERR_FILENO, descriptor) || atomic_load(&captured) >= 0) return 0;
-  int memory = memfd_create("standard error", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+int crl_terminal_is_captured(int descriptor) {
+  struct stat one, other;
+  int memory = atomic_load(&captured);
+  return memory >= 0 && fstat(descriptor, &one) == 0 && fstat(memory, &other) == 0 && one.st_dev == other.st_dev &&
+         one.st_ino == other.st_ino;
+}
+
+// Lets a descriptor lead to the memory if it leads to the terminal; returns a copy of what it was, or -1.
+static int capture(int descriptor, int terminal, int memory) {
+  if (!crl_terminal_is_same(descriptor, terminal)) return -1;
+  int saved = fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
+  if (saved >= 0) dup2(memory, descriptor);
+  return saved;
+}
+
+int crl_terminal_capture_output(int descriptor) {
+  if (atomic_load(&captured) >= 0) return 0;
+  if (!crl_terminal_is_same(STDOUT_FILENO, descriptor) && !crl_terminal_is_same(STDERR_FILENO, descriptor)) return 0;
+  int memory = memfd_create("standard output", MFD_CLOEXEC);
   if (memory < 0) return 0;
-  // It cannot grow: who writes more gets an error.
-  if (ftruncate(memory, MOST_CAPTURED) < 0 || fcntl(memory, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK) < 0) {
-    close(memory);
-    return 0;
-  }
-  int saved = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
-  if (saved < 0) {
-    close(memory);
-    return 0;
-  }
-  atomic_store(&errors, saved);
+  // What was written before belongs before it, and `print` writes by lines to a terminal.
+  fflush(stdout);
+  setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
   atomic_store(&captured, memory);
-  dup2(memory, STDERR_FILENO);
+  atomic_store(&saved_output, capture(STDOUT_FILENO, descriptor, memory));
+  atomic_store(&saved_errors, capture(STDERR_FILENO, descriptor, memory));
   return 1;
 }
 
-void crl_terminal_show_errors(void) {
-  int memory = atomic_exchange(&captured, -1);
-  int saved = atomic_exchange(&errors, -1);
-  if (memory < 0 || saved < 0) return;
-  // Unless the program has set another one meanwhile.
+void crl_terminal_trim_output(void) {
+  int memory = atomic_load(&captured);
+  if (memory < 0) return;
   off_t end = lseek(memory, 0, SEEK_CUR);
-  dup2(saved, STDERR_FILENO);
+  off_t start = end - MOST_CAPTURED - trimmed;
+  // Rarely, and whole pages.
+  if (start < MOST_CAPTURED) return;
+  start -= start % 65536;
+  if (fallocate(memory, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, trimmed, start) == 0) trimmed += start;
+}
+
+// Lets a descriptor that leads to the memory lead where it led before.
+static void restore(int descriptor, atomic_int *place) {
+  int saved = atomic_exchange(place, -1);
+  if (saved < 0) return;
+  // Unless the program has set another one meanwhile.
+  if (crl_terminal_is_captured(descriptor)) dup2(saved, descriptor);
+  close(saved);
+}
+
+void crl_terminal_show_output(void) {
+  int memory = atomic_load(&captured);
+  int output = atomic_load(&saved_output) >= 0 ? STDOUT_FILENO : STDERR_FILENO;
+  if (memory < 0) return;
+  restore(STDOUT_FILENO, &saved_output);
+  restore(STDERR_FILENO, &saved_errors);
+  if (atomic_exchange(&captured, -1) < 0) return;
+  off_t end = lseek(memory, 0, SEEK_CUR);
+  off_t start = end > MOST_CAPTURED ? end - MOST_CAPTURED : 0;
+  static const char cut[] = "(what was written before was too much to keep)\n";
+  if (start > 0) crl_terminal_write_all(output, cut, sizeof cut - 1, 1000);
   char buffer[4096];
-  for (off_t start = 0; start < end;) {
+  while (start < end) {
     size_t wanted = (size_t)(end - start) < sizeof buffer ? (size_t)(end - start) : sizeof buffer;
     ssize_t count = pread(memory, buffer, wanted, start);
-    if (count <= 0 || crl_terminal_write_all(saved, buffer, (size_t)count, 1000) < 0) break;
+    if (count <= 0 || crl_terminal_write_all(output, buffer, (size_t)count, 1000) < 0) break;
     start += count;
   }
-  static const char cut[] = "\n(what followed on the standard error was too much to keep)\n";
-  if (end >= MOST_CAPTURED) crl_terminal_write_all(saved, cut, sizeof cut - 1, 1000);
+  trimmed = 0;
   close(memory);
-  close(saved);
 }

@@ -58,8 +58,6 @@ int crl_terminal_set_size(int descriptor, int columns, int rows) {
   return ioctl(descriptor, TIOCSWINSZ, &size) < 0 ? -errno : 0;
 }
 
-void crl_terminal_drop_input(int descriptor) { tcflush(descriptor, TCIFLUSH); }
-
 int crl_terminal_read(int descriptor, void *bytes, size_t count) {
   for (;;) {
     ssize_t answer = read(descriptor, bytes, count);
@@ -101,6 +99,38 @@ int crl_terminal_write_all(int descriptor, const void *bytes, size_t count, int 
     if (room.revents & (POLLERR | POLLHUP | POLLNVAL)) return -EIO;
   }
   return 0;
+}
+
+// Everything in it may be called by a signal's handler.
+void crl_terminal_drop_answers(int descriptor, int count) {
+  const int64_t end = now_in_milliseconds() + 500;
+  // How much of `ESC [ ? 6 2 ; 2 2 c` has arrived: the three bytes of its beginning, then numbers.
+  int state = 0;
+  while (count > 0) {
+    int64_t left = end - now_in_milliseconds();
+    struct pollfd input = {.fd = descriptor, .events = POLLIN};
+    if (left <= 0) break;
+    if (poll(&input, 1, (int)left) < 0 && errno != EINTR) break;
+    uint8_t bytes[256];
+    int read = input.revents ? crl_terminal_read(descriptor, bytes, sizeof bytes) : -EAGAIN;
+    if (read == 0 || (read < 0 && read != -EAGAIN)) break;
+    for (int index = 0; index < read; index++) {
+      uint8_t byte = bytes[index];
+      if (byte == 0x1B) {
+        state = 1;
+      } else if (state == 1) {
+        state = byte == '[' ? 2 : 0;
+      } else if (state == 2) {
+        state = byte == '?' ? 3 : 0;
+      } else if (state == 3 && byte == 'c') {
+        count--;
+        state = 0;
+      } else if (state == 3 && !((byte >= '0' && byte <= '9') || byte == ';')) {
+        state = 0;
+      }
+    }
+  }
+  tcflush(descriptor, TCIFLUSH);
 }
 
 void crl_terminal_close(int descriptor) { close(descriptor); }

@@ -9,7 +9,9 @@ extension HeadlessTerminal {
   public func type(_ text: String) { send(text.utf8) }
 
   /// A key is pressed.
-  public func press(_ key: KeyEvent.Key, modifiers: KeyModifiers = []) { send(Self.bytes(of: key, modifiers)) }
+  public func press(_ key: KeyEvent.Key, modifiers: KeyModifiers = []) {
+    send(sendsCodes ? Self.code(of: key, modifiers) : Self.bytes(of: key, modifiers))
+  }
 
   /// A text is pasted.
   public func paste(_ text: String) {
@@ -26,6 +28,7 @@ extension HeadlessTerminal {
     case .release(let button):
       number = Self.number(of: button)
       final = "m"
+    case .move: number = 35
     case .wheel(let wheel):
       switch wheel {
       case .up: number = 64
@@ -57,6 +60,28 @@ extension HeadlessTerminal {
   /// The terminal's window comes to the front, or leaves it.
   public func focus(_ isInFront: Bool) { send((isInFront ? "\u{1B}[I" : "\u{1B}[O").utf8) }
 
+  /// The bytes of a key by the keyboard protocol.
+  private static func code(of key: KeyEvent.Key, _ modifiers: KeyModifiers) -> [UInt8] {
+    let bits = wire(modifiers)
+    let code: Int
+    switch key {
+    case .escape: code = 27
+    case .enter where bits != 0: code = 13
+    case .tab where bits != 0: code = 9
+    case .backspace where bits != 0: code = 127
+    case .character(let character) where bits & ~1 != 0:
+      guard let scalar = character.unicodeScalars.first else { return [] }
+      code = Int(scalar.value)
+    default: return bytes(of: key, modifiers)
+    }
+    return Array((bits == 0 ? "\u{1B}[\(code)u" : "\u{1B}[\(code);\(bits + 1)u").utf8)
+  }
+
+  private static func wire(_ modifiers: KeyModifiers) -> Int {
+    let places: [KeyModifiers] = [.shift, .alt, .control, .super, .hyper, .meta]
+    return places.enumerated().reduce(0) { $0 + (modifiers.contains($1.element) ? 1 << $1.offset : 0) }
+  }
+
   private static func number(of button: MouseEvent.Button) -> Int {
     switch button {
     case .left: 0
@@ -66,8 +91,7 @@ extension HeadlessTerminal {
   }
 
   private static func bytes(of key: KeyEvent.Key, _ modifiers: KeyModifiers) -> [UInt8] {
-    let bits =
-      (modifiers.contains(.shift) ? 1 : 0) + (modifiers.contains(.alt) ? 2 : 0) + (modifiers.contains(.control) ? 4 : 0)
+    let bits = wire(modifiers)
     let alt = modifiers.contains(.alt) ? "\u{1B}" : ""
     func cursor(_ final: String) -> String { bits == 0 ? "\u{1B}[\(final)" : "\u{1B}[1;\(bits + 1)\(final)" }
     func numbered(_ number: Int) -> String { bits == 0 ? "\u{1B}[\(number)~" : "\u{1B}[\(number);\(bits + 1)~" }

@@ -199,6 +199,36 @@ public final class HeadlessTerminal: DisplayDevice {
     return count
   }
 
+  /// What the terminal reports of the mouse.
+  public var mouseTracking: MouseTracking {
+    get { session.mouse }
+    set {
+      session.setMouse(newValue, isOpen: isOpen && !isSuspended, into: &output)
+      drain()
+    }
+  }
+
+  /// The cursor that was set for the next frame; what is shown is ``shownCursor``.
+  public var cursor: TextCursor? {
+    get { session.cursor }
+    set { session.cursor = newValue }
+  }
+
+  /// Sets the title of the emulated window.
+  public func setTitle(_ title: String) { send { $0.setTitle(title, into: &$1) } }
+
+  /// Rings the bell, which is counted.
+  public func ringBell() { send { $1.append(0x07) } }
+
+  /// Puts a text on the emulated clipboard.
+  public func copy(_ text: String) { send { TerminalSession.copy(text, into: &$1) } }
+
+  private func send(_ body: (inout TerminalSession, inout ContiguousArray<UInt8>) -> Void) {
+    guard isOpen, !isSuspended else { return }
+    body(&session, &output)
+    drain()
+  }
+
   /// Lets the next frame be written in full.
   public func repaint() { session.encoder.repaint() }
 
@@ -211,6 +241,18 @@ public final class HeadlessTerminal: DisplayDevice {
     return rows.joined(separator: "\n")
   }
 
+  /// Where the cursor is, and whether and how it is visible.
+  public var shownCursor: TextCursor { emulator.cursor }
+
+  /// The title of the window, as it was set last; nil: it was not.
+  public var title: String? { emulator.title }
+
+  /// How often the bell has rung.
+  public var bellCount: Int { emulator.bellCount }
+
+  /// The text on the clipboard; nil: none was put there.
+  public var clipboard: String? { emulator.clipboard }
+
   /// The cells of the screen.
   public var cells: Grid { emulator.grid }
 
@@ -221,6 +263,9 @@ public final class HeadlessTerminal: DisplayDevice {
 
   /// What the terminal did not understand, or what real terminals do not agree about; nothing if all is well.
   public var errors: [String] { emulator.errors }
+
+  /// Whether keys are sent by the keyboard protocol now.
+  var sendsCodes: Bool { emulator.keyboards.last.map { $0 & 1 != 0 } ?? false }
 
   /// The private modes that are set: 1049 the other screen, 25 the cursor, and so on.
   public var modes: Set<Int> { emulator.modes }
@@ -275,7 +320,7 @@ public final class HeadlessTerminal: DisplayDevice {
     pending = []
     drain()
     if !bytes.isEmpty || !events.isEmpty { client?.device(self, didRead: bytes.count, events: events) }
-    escapeTimer?.set(session.awaitsMore)
+    escapeTimer?.set(session.wait)
     if !wasReady, isReadyForFrame { client?.deviceIsReadyForFrame(self) }
     if needsFrame, isOpen, !isSuspended, !isGone { client?.deviceNeedsFrame(self) }
   }
@@ -284,6 +329,7 @@ public final class HeadlessTerminal: DisplayDevice {
     var events: [InputEvent] = []
     session.flush(events: &events, output: &output)
     drain()
+    escapeTimer?.set(session.wait)
     if !events.isEmpty { client?.device(self, didRead: 0, events: events) }
   }
 

@@ -20,10 +20,12 @@ struct OutputParser {
     case control(UInt8)
     case escape(UInt8)
     case sequence(OutputSequence)
+    /// An operating system command.
+    case command(String)
     case error(String)
   }
 
-  private enum State { case ground, escape, sequence }
+  private enum State { case ground, escape, sequence, command, commandEscape }
 
   private var state = State.ground
   private var bytes: [UInt8] = []
@@ -42,9 +44,19 @@ struct OutputParser {
       if byte < 0x20 || byte == 0x7F { return .control(byte) }
       return scalar(byte)
     case .escape:
-      state = byte == 0x5B ? .sequence : .ground
+      state = byte == 0x5B ? .sequence : byte == 0x5D ? .command : .ground
       bytes = []
-      return byte == 0x5B ? .nothing : .escape(byte)
+      return state == .ground ? .escape(byte) : .nothing
+    case .command:
+      guard byte != 0x1B else {
+        state = .commandEscape
+        return .nothing
+      }
+      bytes.append(byte)
+      return byte < 0x20 ? .error("byte \(byte) in a command") : .nothing
+    case .commandEscape:
+      defer { self = OutputParser() }
+      return byte == 0x5C ? .command(String(decoding: bytes, as: UTF8.self)) : .error("a command without its end")
     case .sequence:
       guard (0x20...0x7E).contains(byte), bytes.count < 64 else {
         self = OutputParser()

@@ -11,9 +11,19 @@ struct ScreenEmulator {
   var answers: [UInt8] = []
   /// The private modes that are set.
   private(set) var modes: Set<Int> = [7, 25]
-  /// How many times the keyboard protocol was begun and not ended.
-  private(set) var keyboards = 0
+  /// The flags of the keyboard protocol, for each time that it was begun and not ended.
+  private(set) var keyboards: [Int] = []
   let features: HeadlessTerminal.Features
+
+  /// The title of the window, how often the bell has rung, and the text on the clipboard.
+  private(set) var title: String?
+  private(set) var bellCount = 0
+  private(set) var clipboard: String?
+  private var shape = TextCursor.Shape.block
+  /// The cursor as it is seen.
+  var cursor: TextCursor {
+    TextCursor(at: Point(x: min(x, grid.size.width - 1), y: y), shape: modes.contains(25) ? shape : nil)
+  }
 
   private(set) var x = 0
   private(set) var y = 0
@@ -55,9 +65,37 @@ struct ScreenEmulator {
       case .control(let byte): control(byte)
       case .escape(let byte): if byte == 0x4D { reverse() } else { fail("ESC \(Character(Unicode.Scalar(byte)))") }
       case .sequence(let sequence): carryOut(sequence)
+      case .command(let text): command(text)
       case .error(let text): fail(text)
       }
     }
+  }
+
+  private mutating func command(_ text: String) {
+    if text.hasPrefix("2;") {
+      title = String(text.dropFirst(2))
+    } else if text.hasPrefix("52;c;") {
+      clipboard = Self.decoded(text.dropFirst(5))
+    } else {
+      fail("OSC \(text)")
+    }
+  }
+
+  /// The text of base64 digits.
+  private static func decoded(_ digits: Substring) -> String {
+    let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+    var bytes: [UInt8] = []
+    var (value, bits) = (0, 0)
+    for digit in digits {
+      guard let number = alphabet.firstIndex(of: digit) else { continue }
+      value = (value << 6 | number) & 0xFFFF
+      bits += 6
+      if bits >= 8 {
+        bits -= 8
+        bytes.append(UInt8(value >> bits & 0xFF))
+      }
+    }
+    return String(decoding: bytes, as: UTF8.self)
   }
 
   // MARK: Characters
@@ -68,6 +106,8 @@ struct ScreenEmulator {
       let isNarrow = Cell(Character(scalar)).character != Character(scalar)
       if features.clusters ? joined.count == 1 : isNarrow && joined.count == 1 {
         let cell = Cell(Character(joined), style: grid[last.x, last.y].style)
+        // Without wrapping some terminals are before the last column then, and join it to another character.
+        if isBehind, !modes.contains(7) { fail("a mark behind the last column") }
         // A terminal that does not know clusters leaves the width as it was.
         guard features.clusters || cell.width == grid[last.x, last.y].width else { return }
         x = last.x
@@ -112,6 +152,7 @@ struct ScreenEmulator {
   private mutating func control(_ byte: UInt8) {
     last = nil
     switch byte {
+    case 0x07: bellCount += 1
     case 0x08:
       if isBehind || x == 0 { fail("backspace in column \(x)") }
       x = max(0, x - 1)
@@ -188,12 +229,19 @@ struct ScreenEmulator {
     case "?h", "?l": setMode(sequence)
     case "?$p": report(sequence[0] ?? 0)
     case ">q": if let version = features.version { answers += "\u{1B}P>|\(version)\u{1B}\\".utf8 }
-    case "?u": if features.keyboard { answers += "\u{1B}[?0u".utf8 }
+    case "?u": if features.keyboard { answers += "\u{1B}[?\(keyboards.last ?? 0)u".utf8 }
+    case "t": if ![22, 23].contains(sequence[0]) { fail("\(sequence)") }
+    case " q":
+      switch sequence[0] {
+      case 0, 2: shape = .block
+      case 4: shape = .underline
+      case 6: shape = .bar
+      default: fail("\(sequence)")
+      }
     case "c": answers += "\u{1B}[?62;22c".utf8
-    case ">u" where features.keyboard: keyboards += 1
+    case ">u" where features.keyboard: keyboards.append(sequence[0] ?? 0)
     case "<u" where features.keyboard:
-      if keyboards == 0 { fail("\(sequence) without a beginning") }
-      keyboards = max(0, keyboards - 1)
+      if keyboards.popLast() == nil { fail("\(sequence) without a beginning") }
     default: fail("\(sequence)")
     }
   }
@@ -223,7 +271,7 @@ struct ScreenEmulator {
     let isOn = sequence.name == "?h"
     for mode in sequence.numbers.compactMap({ $0 }) {
       switch mode {
-      case 7, 25, 1002, 1004, 1006, 1049, 2004: break
+      case 7, 25, 1002, 1003, 1004, 1006, 1049, 2004: break
       case 2026 where features.synchronizes: break
       case 2027 where features.clusters: break
       default: fail("\(sequence)")

@@ -39,6 +39,19 @@ struct CellTests {
     #expect(Cell("👨‍👩‍👧") != Cell("👨‍👩‍👦"))
   }
 
+  @Test("many clusters, also more than any text has, are shown whole")
+  func manyClusters() {
+    let marks = (0x300...0x36F).compactMap { Unicode.Scalar($0).map(Character.init) }
+    var canvas = Canvas(size: Size(width: 4, height: 1))
+    for first in marks {
+      for second in marks {
+        for letter in ["a", "b", "c", "d"] { canvas.draw("\(letter)\(first)\(second)", at: .zero) }
+      }
+    }
+    canvas.draw("q\u{301}👩‍👩‍👦", at: .zero)
+    #expect(canvas.grid.text(row: 0) == "q\u{301}👩‍👩‍👦")
+  }
+
   @Test("a full table of clusters, and one that is too long, fall back to the first scalar")
   func tableIsBounded() throws {
     let table = ClusterTable(capacity: 2)

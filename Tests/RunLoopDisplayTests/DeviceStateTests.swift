@@ -103,7 +103,7 @@ struct DeviceStateTests {
         session.receive($0, events: &events, output: &output)
       }
     }
-    #expect(String(decoding: output, as: UTF8.self) == "\u{1B}[?2027h\u{1B}[>1u" && events.isEmpty)
+    #expect(String(decoding: output, as: UTF8.self) == "\u{1B}[?2027h\u{1B}[>5u\u{1B}[?u\u{1B}[c" && events.isEmpty)
   }
 
   @Test("what was cut off when the terminal was given back does not go on when it is taken again")

@@ -85,7 +85,53 @@ struct TerminalEndTests {
     #expect(terminal.modes == modes)
   }
 
-  @Test("and what others wrote to the standard error meanwhile is shown after it")
+  @Test(
+    "before the toolchain's backtracer prints, also for a signal", .disabled(if: isSanitizedForThreads),
+    arguments: ["abort", "quit"])
+  func backtracerOfSignals(_ how: String) throws {
+    let terminal = try PseudoTerminal(columns: 200)
+    let modes = terminal.modes
+    try terminal.start([how], environment: ["SWIFT_BACKTRACE": "enable=yes,interactive=no,color=no"])
+    #expect(terminal.expect("frame") != nil)
+    if how == "abort" { terminal.type("e") }
+    #expect(terminal.end(by: how == "quit" ? SIGQUIT : nil) == (how == "quit" ? -SIGQUIT : -SIGABRT))
+    let parts = terminal.text.components(separatedBy: leaving)
+    #expect(parts.count == 2)
+    #expect(parts.last?.contains("Thread 0") ?? false, "\(parts.last ?? "")")
+    #expect(!parts[0].contains("rash"))
+    #expect(terminal.modes == modes)
+  }
+
+  @Test("and the last of a long log is shown after it, with the reason of the end")
+  func longLog() throws {
+    let terminal = try PseudoTerminal()
+    try terminal.start(["log"])
+    #expect(terminal.expect("frame") != nil)
+    terminal.type("e")
+    #expect(terminal.end() < 0)
+    let after = try #require(terminal.text.components(separatedBy: leaving).last)
+    #expect(after.contains("line 2999 ") && after.contains("the reason"), "\(after.suffix(200))")
+    #expect(after.hasPrefix("(what was written before was too much to keep)") && !after.contains("line 1000 "))
+    #expect((1 << 20)..<(5 << 18) ~= after.utf8.count)
+  }
+
+  @Test("answers that arrive after it are no input of the next program", arguments: ["return", "signal"])
+  func lateAnswers(_ how: String) throws {
+    let terminal = try PseudoTerminal()
+    let descriptor = open(terminal.path, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
+    defer { close(descriptor) }
+    try terminal.start(["return"])
+    #expect(terminal.expect("frame") != nil)
+    if how == "signal" { terminal.send(SIGTERM) } else { terminal.type("q") }
+    #expect(terminal.expect(leaving) != nil)
+    terminal.type("\u{1B}[?2026;2$y\u{1B}P>|XTerm(380)\u{1B}\\\u{1B}[?62;22c")
+    #expect(terminal.end() == (how == "signal" ? -SIGTERM : 0))
+    var bytes = [UInt8](repeating: 0, count: 100)
+    #expect(read(descriptor, &bytes, 100) == -1 && errno == EAGAIN)
+    #expect(!terminal.text.contains("^["))
+  }
+
+  @Test("and what others wrote to the terminal meanwhile is shown after it")
   func errors() throws {
     let terminal = try PseudoTerminal()
     try terminal.start(["errors"])
@@ -93,7 +139,7 @@ struct TerminalEndTests {
     terminal.type("eq")
     #expect(terminal.end() == 0)
     #expect(
-      terminal.text.hasSuffix(leaving + "written meanwhile\r\nand more\r\nafter\r\n"),
+      terminal.text.hasSuffix(leaving + "written meanwhile\r\nand more\r\nprinted\r\nafter\r\n"),
       "\(terminal.text.debugDescription)")
   }
 

@@ -14,7 +14,7 @@ struct TerminalTests {
     #expect(terminal.expect("frame return") != nil)
     terminal.type("\u{1B}[?2026;2$y\u{1B}[?2027;0$y\u{1B}P>|XTerm(380)\u{1B}\\\u{1B}[?0u\u{1B}[?62;22c")
     // The keyboard protocol was granted.
-    #expect(terminal.expect("\u{1B}[>1u") != nil)
+    #expect(terminal.expect("\u{1B}[>5u") != nil)
     terminal.type("x")
     #expect(terminal.note("key")?.contains("character(\"x\")") == true)
     terminal.resize(columns: 40, rows: 5)

@@ -91,6 +91,10 @@ func end(_ how: String) {
   case "errors":
     write("written meanwhile", to: STDERR_FILENO)
     write("and more", to: STDERR_FILENO)
+    print("printed")
+  case "log":
+    for number in 0..<3000 { write("line \(number) " + String(repeating: "x", count: 1000), to: STDERR_FILENO) }
+    fatalError("the reason")
   default: break
   }
 }

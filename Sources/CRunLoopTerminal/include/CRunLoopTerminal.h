@@ -33,15 +33,16 @@ int crl_terminal_set_raw(int number);
 // Puts the modes back that were kept. From the background it does nothing.
 int crl_terminal_put_back(int number);
 
-// Sets the bytes that are written when the process ends without giving the terminal back; NULL: it was returned
-// already.
-void crl_terminal_prepare(int number, const uint8_t *bytes, size_t count);
+// Sets the bytes that are written when the process ends without giving the terminal back, and how many answers are
+// waited for then; NULL: it was returned already.
+void crl_terminal_prepare(int number, const uint8_t *bytes, size_t count, int answers);
 
 // Forgets a terminal.
 void crl_terminal_forget(int number);
 
-// Drops what was typed and not read.
-void crl_terminal_drop_input(int descriptor);
+// Waits until as many answers to DA1 have arrived, for at most half a second, and drops them with all that was typed.
+// It can be called in a signal's handler.
+void crl_terminal_drop_answers(int descriptor, int count);
 
 // Reads or writes what can be without waiting.
 int crl_terminal_read(int descriptor, void *bytes, size_t count);
@@ -49,10 +50,15 @@ int crl_terminal_write(int descriptor, const void *bytes, size_t count);
 // Writes all, waiting at most so many milliseconds for room.
 int crl_terminal_write_all(int descriptor, const void *bytes, size_t count, int milliseconds);
 
-// What is written to the standard error from now on goes to memory, if it is the terminal of the descriptor; 1 if so.
-int crl_terminal_capture_errors(int descriptor);
-// Shows what was written meanwhile, on the standard error.
-void crl_terminal_show_errors(void);
+// What is written to the standard output and the standard error from now on goes to memory, as far as they are the
+// terminal of the descriptor; 1 if any of them is.
+int crl_terminal_capture_output(int descriptor);
+// Whether the descriptor leads to that memory.
+int crl_terminal_is_captured(int descriptor);
+// Frees the memory of all but the last of what was written.
+void crl_terminal_trim_output(void);
+// Shows the last mebibyte of what was written meanwhile.
+void crl_terminal_show_output(void);
 
 // Stops the process as the terminal's own key does; returns when it continues, or at once if nobody could let it
 // continue. `terminal`: stops the processes of its foreground too, if this is one of them; negative: this process

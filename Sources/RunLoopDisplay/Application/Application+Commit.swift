@@ -11,6 +11,8 @@ struct FrameState: Hashable {
   var isSuspended = false
   /// The frame is presented even if no cell has changed.
   var isPresentationForced = false
+  /// The cursor of the frame before.
+  var cursor: TextCursor?
   /// Views are being laid out: what they mark is part of this frame.
   var isLayingOut = false
 }
@@ -23,6 +25,14 @@ extension Application {
   }
 
   func addStages() {
+    // A loop that does not come to its wait has frames, and so it has the actions.
+    pipeline.add(
+      .init(
+        unnamed: "gestures", order: TurnOrder.queues,
+        perform: MainActor.handler { [weak self] in
+          guard let self, gestures.hasActions else { return }
+          DisplayCallOut.make(pipeline.isCalledOut) { self.gestures.update() }
+        }))
     pipeline.add(
       .init(
         unnamed: "layout, display, present", order: TurnOrder.commit,
@@ -60,7 +70,10 @@ extension Application {
     var drawn = window.display(corner: .zero, clip: Rect(origin: .zero, size: size))
     let isDamaged = window.screen.isDamaged
     drawn += window.screen.compose(window)
-    let isChanged = isDamaged || frame.isPresentationForced
+    let cursor = window.shownCursor
+    let isChanged = isDamaged || frame.isPresentationForced || cursor != frame.cursor
+    if cursor != frame.cursor { device.cursor = cursor }
+    frame.cursor = cursor
     if drawn > 0 { trace?.applicationDid(.draw(views: drawn)) }
     guard canPresent(), window.screen.grid.size == size else {
       // The screen has it, and is not damaged any more.

@@ -40,10 +40,26 @@ extension Application: DisplayDeviceClient {
 }
 
 extension Application {
+  /// How many nanoseconds of events are handled in one call-out: the rest waits for the next, so that a long read does
+  /// not keep the loop from frames and timers.
+  private static let eventBudget: Int64 = 8_000_000
+
   /// Handles what is queued: the one call-out of the source 0.
+  ///
+  /// A press waits for the actions of the gestures before it: they may change what it hits, and who follows it.
   func handleEvents() {
-    if events.count > 0 { trace?.applicationDid(.source0(events: events.count)) }
-    while end == nil, let entry = events.takeFirst() {
+    let before = events.count
+    let begin = loop.clockNow.nanoseconds
+    var isFirst = true
+    while end == nil, events.count > 0 {
+      if events.nextIsPress, gestures.hasActions { return setNeedsCommit() }
+      if isFirst { trace?.applicationDid(.source0(events: before)) }
+      if !isFirst, loop.clockNow.nanoseconds - begin > Self.eventBudget {
+        items?.eventQueue.signal()
+        return
+      }
+      isFirst = false
+      guard let entry = events.takeFirst() else { return }
       switch entry {
       case .interruption: window.cancelTouches { _ in true }
       case .input(.resize(let size)):
@@ -55,6 +71,13 @@ extension Application {
         window.sendEvent(event)
       }
     }
+  }
+
+  /// The actions of gestures were called: events that have waited for them are handled.
+  func gestureActionsWereCalled() {
+    guard events.count > 0, let items else { return }
+    items.eventQueue.signal()
+    loop.wakeUp()
   }
 
   /// Lets the window have the device's size; what is held down is cancelled if it is another.

@@ -37,8 +37,13 @@ public final class Application: Responder {
     case hungUp
   }
 
-  /// The application that was made last; nil if there is none.
-  public private(set) static weak var shared: Application?
+  /// The application that is running; nil if there is none.
+  ///
+  /// Of several it is the one that was started last. If none is running, it is the one that was made last.
+  public static var shared: Application? { running.last?.application ?? made }
+
+  private static weak var made: Application?
+  private static var running: [(id: ObjectIdentifier, application: Application)] = []
 
   /// The device that the window is shown on.
   public let device: any DisplayDevice
@@ -85,7 +90,7 @@ public final class Application: Responder {
     pipeline = CommitPipeline(loop: loop, frameInterval: frameInterval)
     gestures = GestureEnvironment(loop: loop)
     super.init()
-    Self.shared = self
+    Self.made = self
     gestures.application = self
     takeWindow()
     addStages()
@@ -102,6 +107,14 @@ public final class Application: Responder {
   isolated deinit {
     // When the loop has ended, so has the pipeline.
     if RunLoop.currentIfMade === loop { pipeline.invalidate() }
+  }
+
+  /// What the device reports of the mouse; presses and the wheel, unless it is set.
+  ///
+  /// Without the mouse the terminal itself selects text with it.
+  public var mouseTracking: MouseTracking {
+    get { device.mouseTracking }
+    set { device.mouseTracking = newValue }
   }
 
   /// The mode that the loop runs in, or is about to run in.
@@ -208,7 +221,9 @@ public final class Application: Responder {
     end = nil
     // It may have been suspended when it ended.
     frame = FrameState()
+    device.cursor = nil
     items = ApplicationItems(self)
+    Self.running.append((ObjectIdentifier(self), self))
     resize(to: device.size)
     setNeedsCommit()
   }
@@ -223,6 +238,7 @@ public final class Application: Responder {
     device.client = nil
     items?.invalidate()
     items = nil
+    Self.running.removeAll { $0.id == ObjectIdentifier(self) }
     runEnder?.invalidate()
     runEnder = nil
     gestures.stop()

@@ -2,7 +2,8 @@
 
 /// The events that were read and are still to be handled, in order.
 ///
-/// A drag that follows a drag of the same button replaces it; nothing else is dropped or reordered.
+/// A drag that follows a drag of the same button replaces it, and so does a movement that follows a movement; nothing
+/// else is dropped or reordered.
 struct EventQueue {
   /// What is handled in its turn.
   enum Entry: Hashable {
@@ -28,6 +29,14 @@ struct EventQueue {
     }
   }
 
+  /// Whether the next entry presses a button of the mouse.
+  var nextIsPress: Bool {
+    guard first < entries.count, case .input(.mouse(let event)) = entries[first], case .press = event.action else {
+      return false
+    }
+    return true
+  }
+
   /// Takes the first entry out; nil if there is none.
   mutating func takeFirst() -> Entry? {
     guard first < entries.count else { return nil }
@@ -44,9 +53,11 @@ struct EventQueue {
 
 extension EventQueue.Entry {
   fileprivate func replaces(_ other: Self) -> Bool {
-    guard case .input(.mouse(let event)) = self, case .drag(let button) = event.action,
-      case .input(.mouse(let before)) = other, case .drag(button) = before.action
-    else { return false }
-    return true
+    guard case .input(.mouse(let event)) = self, case .input(.mouse(let before)) = other else { return false }
+    switch (event.action, before.action) {
+    case (.drag(let button), .drag(let other)): return button == other
+    case (.move, .move): return true
+    default: return false
+    }
   }
 }

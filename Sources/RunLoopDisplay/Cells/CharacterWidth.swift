@@ -24,7 +24,7 @@ enum CharacterWidth {
     var width: Int
     /// Whether a terminal that knows nothing of clusters takes as many for the scalars one by one.
     var isSumOfScalars: Bool
-    /// Whether all terminals that know of clusters agree about the width, and none joins what follows.
+    /// Whether all terminals agree about the width, and none joins what follows.
     var isCertain: Bool
   }
 
@@ -38,6 +38,7 @@ enum CharacterWidth {
     var isNarrowEmoji = false
     var hasEmojiSelector = false
     var joinsNext = false
+    var isCertain = true
     for scalar in scalars {
       let width = of(scalar)
       if count == 0 {
@@ -46,17 +47,28 @@ enum CharacterWidth {
       }
       if scalar.value == emojiSelector { hasEmojiSelector = true }
       joinsNext = scalar.value == 0x200D || scalar.properties.canonicalCombiningClass == .virama
+      if isNew(scalar) || scalar.value == 0x200D { isCertain = false }
       sum += width
       count += 1
     }
     guard first > 0 else { return Cluster(width: 0, isSumOfScalars: false, isCertain: false) }
     if first == 2 || isNarrowEmoji && hasEmojiSelector {
-      return Cluster(width: 2, isSumOfScalars: sum == 2, isCertain: !joinsNext)
+      return Cluster(width: 2, isSumOfScalars: sum == 2, isCertain: isCertain && first == 2 && !joinsNext)
     }
     // Letters of several parts, as of Devanagari; two regional indicators, which are a flag.
     let width = min(2, sum)
-    return Cluster(width: width, isSumOfScalars: width == sum, isCertain: sum == 1 && !joinsNext)
+    return Cluster(width: width, isSumOfScalars: width == sum, isCertain: isCertain && sum == 1 && !joinsNext)
   }
+
+  /// Whether a scalar is so new that terminals with older tables give it another width.
+  static func isNew(_ scalar: Unicode.Scalar) -> Bool {
+    guard scalar.value >= 0x800 else { return false }
+    guard let age = scalar.properties.age else { return true }
+    return age.major >= 13
+  }
+
+  /// Whether the scalar of a value is new.
+  static func isNew(_ value: UInt32) -> Bool { Unicode.Scalar(value).map(isNew) ?? true }
 
   /// Whether a terminal that knows clusters could take a character of one scalar and the one after it for one
   /// character.

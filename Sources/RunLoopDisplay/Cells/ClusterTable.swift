@@ -5,7 +5,11 @@ import RunLoopCore
 /// The clusters of several scalars that have a number.
 final class ClusterTable: @unchecked Sendable {
   // Sendable: all variables are guarded by the lock.
-  static let shared = ClusterTable(capacity: 32_768)
+  //
+  // A cell names a cluster by its number, and cells are values that anybody may keep: so a number is never used for
+  // another cluster, and the table grows with what was seen. A million clusters, more than texts of all languages
+  // have, take about 64 MiB; further ones are shown by their first scalar.
+  static let shared = ClusterTable(capacity: 1 << 20)
 
   /// The longest cluster, in scalars: more cannot be seen in two cells.
   static let longest = 16
@@ -13,14 +17,17 @@ final class ClusterTable: @unchecked Sendable {
   struct Entry {
     let cluster: CharacterWidth.Cluster
     /// Where its scalars lie.
-    let scalars: Range<Int>
+    let start: UInt32
+    let count: UInt8
+    /// Another cluster of the same hash; 0: none.
+    let other: UInt32
+
+    var scalars: Range<Int> { Int(start)..<Int(start) + Int(count) }
   }
 
   private let capacity: Int
   private let lock = Lock()
-  /// Numbers by the hash of their scalars.
-  ///
-  /// Of two clusters of one hash the first has a number; for the other it is as if the table were full.
+  /// Numbers by the hash of their scalars: the last of those with one hash.
   private var numbers: [UInt64: UInt32] = [:]
   private var entries: ContiguousArray<Entry> = []
   private var scalars: ContiguousArray<Unicode.Scalar> = []
@@ -39,15 +46,17 @@ final class ClusterTable: @unchecked Sendable {
       if count > Self.longest { return nil }
     }
     return lock.withLock {
-      if let number = numbers[hash] {
+      let last = numbers[hash] ?? 0
+      var number = last
+      while number != 0 {
         let entry = entries[Int(number - Glyphs.firstCluster)]
-        return scalars[entry.scalars].elementsEqual(cluster) ? number : nil
+        if scalars[entry.scalars].elementsEqual(cluster) { return number }
+        number = entry.other
       }
       guard entries.count < capacity else { return nil }
-      let number = Glyphs.firstCluster + UInt32(entries.count)
-      let start = scalars.count
+      number = Glyphs.firstCluster + UInt32(entries.count)
+      entries.append(Entry(cluster: known, start: UInt32(scalars.count), count: UInt8(count), other: last))
       scalars.append(contentsOf: cluster)
-      entries.append(Entry(cluster: known, scalars: start..<scalars.count))
       numbers[hash] = number
       return number
     }
@@ -77,9 +86,9 @@ final class ClusterTable: @unchecked Sendable {
       }
       let entry = entries[index]
       guard whole || entry.cluster.isSumOfScalars else {
-        let base = scalars[entry.scalars.lowerBound]
+        let base = scalars[Int(entry.start)]
         writer.put(scalar: base.value)
-        return CharacterWidth.of(base)
+        return CharacterWidth.isNew(base) ? nil : CharacterWidth.of(base)
       }
       for position in entry.scalars { writer.put(scalar: scalars[position].value) }
       return entry.cluster.isCertain ? entry.cluster.width : nil

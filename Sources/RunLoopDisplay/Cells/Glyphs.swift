@@ -3,7 +3,7 @@
 /// The numbers by which cells name their characters.
 ///
 /// A character of one scalar is named by it. One of several gets a number above all scalars, from a table that the
-/// whole process has in common and that only grows, up to a limit: a further one is shown by its first scalar.
+/// whole process has in common and that only grows.
 enum Glyphs {
   static let space: UInt32 = 0x20
   static let replacement: UInt32 = 0xFFFD

@@ -41,6 +41,51 @@ public protocol DisplayDevice: AnyObject {
 
   /// Lets the next frame be written in full, whatever is on the screen.
   func repaint()
+
+  /// What the device reports of the mouse.
+  var mouseTracking: MouseTracking { get set }
+
+  /// The cursor, shown with the next frame; nil means that it is hidden, and anywhere.
+  var cursor: TextCursor? { get set }
+
+  /// Sets the title of the window that the device is shown in, if it has one, until the device is given back.
+  func setTitle(_ title: String)
+
+  /// Rings the bell.
+  func ringBell()
+
+  /// Puts a text on the clipboard of the user's computer, if the device has one and allows it.
+  func copy(_ text: String)
+}
+
+extension DisplayDevice {
+  /// A device without a cursor.
+  public var cursor: TextCursor? {
+    get { nil }
+    set {}
+  }
+  /// Does nothing.
+  public func setTitle(_ title: String) {}
+  /// Does nothing.
+  public func ringBell() {}
+  /// Does nothing.
+  public func copy(_ text: String) {}
+
+  /// A device that cannot change it reports the buttons.
+  public var mouseTracking: MouseTracking {
+    get { .buttons }
+    set {}
+  }
+}
+
+/// What a device reports of the mouse.
+public enum MouseTracking: Hashable, Sendable {
+  /// Nothing: the mouse is the terminal's own, which selects text with it.
+  case off
+  /// Presses, releases, the wheel, and movements while a button is held down.
+  case buttons
+  /// Every movement too.
+  case movements
 }
 
 /// Rows that have moved within a rectangle of the screen.

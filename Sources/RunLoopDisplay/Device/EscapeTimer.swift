@@ -2,13 +2,13 @@
 
 import RunLoopCore
 
-/// Says when nothing has followed an escape for so long that it was a key.
+/// Fires when input was held back for as long as it may be.
 ///
-/// It is parked while there is nothing to wait for, and wakes nobody then.
+/// It is parked while there is nothing to wait for, and wakes no thread then.
 @MainActor
 package final class EscapeTimer {
   private let timer: Timer
-  private var isSet = false
+  private var wait: InputParser.Wait?
 
   /// Makes a timer of the main loop, in the common modes.
   package init(_ body: @escaping @MainActor @Sendable () -> Void) {
@@ -22,11 +22,15 @@ package final class EscapeTimer {
     timer.park()
   }
 
-  /// Lets the time begin anew, or takes it away.
-  package func set(_ isWaiting: Bool) {
-    guard isWaiting || isSet else { return }
-    isSet = isWaiting
-    if isWaiting { timer.move(after: TerminalSession.escapeDelay) } else { timer.park() }
+  /// Sets the time for what a parser waits for; if it still waits for the same end, the time continues.
+  package func set(_ wait: InputParser.Wait?) {
+    let before = self.wait
+    self.wait = wait
+    switch wait {
+    case nil: if before != nil { timer.park() }
+    case .more: timer.move(after: TerminalSession.escapeDelay)
+    case .end: if wait != before { timer.move(after: TerminalSession.holdLimit) }
+    }
   }
 
   /// Ends the timer.

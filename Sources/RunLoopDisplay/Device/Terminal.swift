@@ -15,8 +15,13 @@ import RunLoopSystemEvents
 /// The terminal is restored by ``close()``, when the process calls `exit`, when a signal or a fault ends it, before the
 /// toolchain's backtracer prints, and while the process is stopped. The kind of end does not change: the process still
 /// ends by that signal. A stack overflow is covered on the thread that has taken the terminal, and on those of a
-/// `WorkerPool`. Only `SIGKILL`, and `_exit`, leave the terminal as it is. Output of other code to the standard error
-/// meanwhile, if that is the terminal, is kept, up to a mebibyte, and shown afterwards.
+/// `WorkerPool`. Only `SIGKILL`, and `_exit`, leave the terminal as it is.
+///
+/// What other code writes to the standard output or the standard error meanwhile, as `print` does, is kept if that is
+/// the terminal, and shown afterwards: the last mebibyte of it.
+///
+/// The terminal's answers about itself that have not arrived at its end are waited for, for half a second, so that they
+/// do not reach the program that reads the terminal next. What is typed meanwhile is lost.
 ///
 /// Signals for which the program has a handler of its own stay with it; to restore the terminal, the handlers call
 /// ``close()``.
@@ -85,6 +90,7 @@ public final class Terminal: DisplayDevice {
   public func open() throws(DisplayError) {
     guard state.phase == .closed else { return }
     for descriptor in [input, output] where crl_terminal_is_one(descriptor) != 1 {
+      if crl_terminal_is_captured(descriptor) == 1 { throw .taken }
       throw .notATerminal(descriptor: descriptor)
     }
     let name = name ?? Environment.word("TERM")
@@ -103,14 +109,14 @@ public final class Terminal: DisplayDevice {
     resumeTimer = EscapeTimer { [weak self] in self?.resume() }
     noteSize()
     state.open()
-    crl_terminal_capture_errors(connection.writer)
+    crl_terminal_capture_output(connection.writer)
     pending.discard()
-    prepareForEnd()
     pending.append { session.enter(asks: true, into: &$0) }
+    prepareForEnd()
     write()
   }
 
-  /// Restores the terminal as it was found, and shows what other code has written to the standard error meanwhile.
+  /// Restores the terminal as it was found, and shows what other code has written to it meanwhile.
   ///
   /// It waits up to a second for a terminal that does not read.
   public func close() {
@@ -120,7 +126,7 @@ public final class Terminal: DisplayDevice {
     default: return
     }
     tearDown()
-    crl_terminal_show_errors()
+    crl_terminal_show_output()
   }
 
   /// Restores the terminal for a time and stops the process, together with its group, as the terminal's own key does.
@@ -135,25 +141,25 @@ public final class Terminal: DisplayDevice {
     // The client may have closed it.
     guard state.suspend() == .restoreAndStop, let connection else { return }
     leave()
-    crl_terminal_show_errors()
+    crl_terminal_show_output()
     crl_terminal_stop(group ? connection.writer : -1)
     // It continues: the signal that says so takes the terminal again; if it was not stopped, the timer does.
-    resumeTimer?.set(true)
+    resumeTimer?.set(.more)
   }
 
   /// Takes the terminal again.
   private func resume() {
     guard state.resume() == .take, let connection else { return }
-    resumeTimer?.set(false)
+    resumeTimer?.set(nil)
     guard connection.setRaw() == 0 else { return hangUp() }
-    crl_terminal_capture_errors(connection.writer)
+    crl_terminal_capture_output(connection.writer)
     // What was under way is not finished: it is written in full again.
     pending.discard()
-    prepareForEnd()
     pending.append {
       $0.append(0x18)
       session.enter(asks: false, into: &$0)
     }
+    prepareForEnd()
     write()
     let before = size
     noteSize()
@@ -172,8 +178,7 @@ public final class Terminal: DisplayDevice {
       crl_terminal_write_all(connection.writer, $0.baseAddress, $0.count, 1000)
     }
     pending.discard()
-    // Answers that come too late are nothing for who reads the terminal next.
-    if session.awaitsAnswers { crl_terminal_drop_input(connection.reader) }
+    connection.dropAnswers(session.awaitedAnswers)
     connection.putBack()
   }
 
@@ -181,7 +186,7 @@ public final class Terminal: DisplayDevice {
   private func prepareForEnd() {
     var bytes: ContiguousArray<UInt8> = []
     session.leave(into: &bytes)
-    connection?.prepareForEnd(bytes)
+    connection?.prepareForEnd(bytes, awaitedAnswers: session.awaitedAnswers)
   }
 
   private func tearDown() {
@@ -204,8 +209,67 @@ public final class Terminal: DisplayDevice {
   public func present(_ grid: borrowing Grid, scrolls: [ScrollHint] = []) -> Int {
     precondition(isReadyForFrame, "a frame was presented to a terminal that was not ready for it")
     let count = pending.append { session.encoder.encode(grid, scrolls: scrolls, into: &$0) }
-    if count > 0 { write() }
+    if count > 0 {
+      write()
+      crl_terminal_trim_output()
+    }
     return count
+  }
+
+  /// What the terminal reports of the mouse; the buttons, unless it is set.
+  ///
+  /// It can be set before the terminal is taken.
+  public var mouseTracking: MouseTracking {
+    get { session.mouse }
+    set { send { $0.setMouse(newValue, isOpen: state.phase == .open, into: &$1) } }
+  }
+
+  /// The cursor, shown with the next frame.
+  public var cursor: TextCursor? {
+    get { session.cursor }
+    set {
+      let hadShape = session.hasShape
+      session.cursor = newValue
+      if session.hasShape != hadShape, state.phase == .open { prepareForEnd() }
+    }
+  }
+
+  /// Sets the title of the terminal's window while the terminal is taken; control characters, and what is beyond 256
+  /// characters, are left out.
+  public func setTitle(_ title: String) {
+    guard state.phase == .open else { return }
+    send { $0.setTitle(title, into: &$1) }
+  }
+
+  /// Rings the terminal's bell while the terminal is taken.
+  public func ringBell() {
+    guard state.phase == .open else { return }
+    send { $1.append(0x07) }
+  }
+
+  /// Puts a text on the clipboard, also over SSH.
+  ///
+  /// Terminals may ignore the sequence for it, OSC 52, or carry it out when the user allows it. A text of more than
+  /// ``maximumCopy`` bytes is not sent.
+  public func copy(_ text: String) {
+    guard state.phase == .open, text.utf8.count <= Self.maximumCopy else { return }
+    send { TerminalSession.copy(text, into: &$1) }
+  }
+
+  /// The longest text, in bytes, that is sent for the clipboard: terminals drop longer ones.
+  public static let maximumCopy = 74_994
+
+  /// Sends something beside the frames, behind what is under way.
+  private func send(_ body: (inout TerminalSession, inout ContiguousArray<UInt8>) -> Void) {
+    guard state.phase == .open else {
+      var none: ContiguousArray<UInt8> = []
+      return body(&session, &none)
+    }
+    let wasReady = isReadyForFrame
+    pending.append { body(&session, &$0) }
+    prepareForEnd()
+    write()
+    if !wasReady, isReadyForFrame { client?.deviceIsReadyForFrame(self) }
   }
 
   /// Makes the next frame be written in full.
@@ -252,11 +316,12 @@ public final class Terminal: DisplayDevice {
     // What has arrived meanwhile belongs to the escape: the loop was late, not the terminal.
     let count = Int(crl_terminal_read(connection.reader, buffer.baseAddress, buffer.count))
     take(max(0, count)) { session, events, replies in
+      let wait = session.wait
       if count > 0 {
         session.receive(UnsafeRawBufferPointer(rebasing: buffer[..<count]), events: &events, output: &replies)
-      } else {
-        session.flush(events: &events, output: &replies)
       }
+      // The time for the end of a sequence is over also if more of it arrives.
+      if count <= 0 || wait != .more && wait == session.wait { session.flush(events: &events, output: &replies) }
     }
   }
 
@@ -264,18 +329,21 @@ public final class Terminal: DisplayDevice {
     _ count: Int, _ parse: (inout TerminalSession, inout [InputEvent], inout ContiguousArray<UInt8>) -> Void
   ) {
     let capabilities = session.encoder.capabilities
+    let awaited = session.awaitedAnswers
     let wasRepainting = session.encoder.isRepainting
     var replies: ContiguousArray<UInt8> = []
     var events = events
     self.events = []
     parse(&session, &events, &replies)
-    if !replies.isEmpty || capabilities != session.encoder.capabilities { prepareForEnd() }
+    if !replies.isEmpty || capabilities != session.encoder.capabilities || awaited != session.awaitedAnswers {
+      prepareForEnd()
+    }
     let wasReady = isReadyForFrame
     if !replies.isEmpty {
       pending.append { $0.append(contentsOf: replies) }
       write()
     }
-    escapeTimer?.set(session.awaitsMore)
+    escapeTimer?.set(session.wait)
     let needsFrame = session.encoder.isRepainting
     client?.device(self, didRead: count, events: events)
     // The answers may have found room for all that was before them.

@@ -68,18 +68,22 @@ final class TerminalConnection {
     if let inputNumber { crl_terminal_put_back(inputNumber) }
   }
 
-  /// Sets what is written if the process ends; nil: the terminal was returned already.
-  func prepareForEnd(_ bytes: ContiguousArray<UInt8>?) {
+  /// Sets what is written if the process ends, and how many answers are waited for; nil: the terminal was returned
+  /// already.
+  func prepareForEnd(_ bytes: ContiguousArray<UInt8>?, awaitedAnswers: Int = 0) {
     guard let bytes else {
-      crl_terminal_prepare(number, nil, 0)
-      if let inputNumber { crl_terminal_prepare(inputNumber, nil, 0) }
+      crl_terminal_prepare(number, nil, 0, 0)
+      if let inputNumber { crl_terminal_prepare(inputNumber, nil, 0, 0) }
       return
     }
     bytes.withUnsafeBufferPointer {
-      crl_terminal_prepare(number, $0.baseAddress, $0.count)
-      if let inputNumber { crl_terminal_prepare(inputNumber, $0.baseAddress, 0) }
+      crl_terminal_prepare(number, $0.baseAddress, $0.count, inputNumber == nil ? Int32(awaitedAnswers) : 0)
+      if let inputNumber { crl_terminal_prepare(inputNumber, $0.baseAddress, 0, Int32(awaitedAnswers)) }
     }
   }
+
+  /// Waits for answers that have not arrived, and drops them.
+  func dropAnswers(_ count: Int) { if count > 0 { crl_terminal_drop_answers(reader, Int32(count)) } }
 
   /// Serves the terminal on the main loop, also in the mode for receiving events.
   func serve(_ terminal: Terminal) throws(DisplayError) {

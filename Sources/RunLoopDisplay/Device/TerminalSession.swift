@@ -10,19 +10,28 @@ package struct TerminalSession: Sendable {
   private var hasKeyboard = false
   /// Whether clusters were switched on: once, whatever the terminal says how often.
   private var hasClusters = false
-  /// Whether answers may still come.
-  package private(set) var awaitsAnswers = false
+  /// Whether the shape of the cursor was set.
+  package private(set) var hasShape = false
+  /// Whether the title of the terminal's window was set.
+  private var hasTitle = false
+  /// What is reported of the mouse.
+  package private(set) var mouse = MouseTracking.buttons
+  /// How many questions after which every terminal answers have not been answered.
+  package private(set) var awaitedAnswers = 0
 
   package init(size: Size, capabilities: TerminalCapabilities, pasteLimit: Int = 1 << 20) {
     encoder = FrameEncoder(size: size, capabilities: capabilities)
     parser = InputParser(pasteLimit: pasteLimit)
   }
 
-  /// Whether a key may have come that is one only if nothing follows soon.
-  package var awaitsMore: Bool { parser.awaitsMore }
+  /// What the input that is held back waits for; nil if there is none.
+  package var wait: InputParser.Wait? { parser.wait }
 
   /// The time after which a lone escape is a key.
   package static let escapeDelay: Duration = .milliseconds(50)
+
+  /// The longest time for which the beginning of a sequence keeps what follows it from being a key.
+  package static let holdLimit: Duration = .milliseconds(500)
 
   // MARK: Taking and giving back
 
@@ -31,15 +40,80 @@ package struct TerminalSession: Sendable {
   /// - Parameter asks: Whether it is asked what it can do, of which the last is answered by every terminal.
   package mutating func enter(asks: Bool, into output: inout ContiguousArray<UInt8>) {
     encoder.repaint()
+    encoder.cursorIsHidden()
     // What was cut off when the terminal was returned has no rest.
     parser = InputParser(pasteLimit: parser.pasteLimit)
     output.append(
-      contentsOf: "\u{1B}[?1049h\u{1B}[?25l\u{1B}[?7l\u{1B}[?1002h\u{1B}[?1006h\u{1B}[?2004h\u{1B}[?1004h".utf8)
-    if hasKeyboard { output.append(contentsOf: Self.keyboardOn.utf8) }
+      contentsOf: "\u{1B}[?1049h\u{1B}[?25l\u{1B}[?7l".utf8)
+    if let mode = Self.mode(of: mouse) { output.append(contentsOf: "\u{1B}[?\(mode)h".utf8) }
+    output.append(contentsOf: "\u{1B}[?1006h\u{1B}[?2004h\u{1B}[?1004h".utf8)
+    awaitedAnswers = 0
+    if hasKeyboard { setKeyboard(into: &output) }
     if encoder.capabilities.knowsClusters { output.append(contentsOf: Self.clustersOn.utf8) }
     guard asks else { return }
-    awaitsAnswers = true
+    awaitedAnswers += 1
     output.append(contentsOf: "\u{1B}[?2026$p\u{1B}[?2027$p\u{1B}[>q\u{1B}[?u\u{1B}[c".utf8)
+  }
+
+  /// Appends what makes the terminal send keys by the keyboard protocol, with their codes on a Latin keyboard.
+  ///
+  /// It is asked for what it has set: keys after that answer are sent in this way, and those before it are not.
+  private mutating func setKeyboard(into output: inout ContiguousArray<UInt8>) {
+    awaitedAnswers += 1
+    output.append(contentsOf: "\u{1B}[>5u\u{1B}[?u\u{1B}[c".utf8)
+  }
+
+  /// Where the cursor is to be after the next frame.
+  package var cursor: TextCursor? {
+    get { encoder.cursor }
+    set {
+      encoder.cursor = newValue
+      if newValue?.shape != nil { hasShape = true }
+    }
+  }
+
+  private static func mode(of mouse: MouseTracking) -> Int? {
+    switch mouse {
+    case .off: nil
+    case .buttons: 1002
+    case .movements: 1003
+    }
+  }
+
+  /// Appends what makes the terminal, if it is taken, report another part of what the mouse does.
+  package mutating func setMouse(_ mouse: MouseTracking, isOpen: Bool, into output: inout ContiguousArray<UInt8>) {
+    guard mouse != self.mouse else { return }
+    if isOpen {
+      if let mode = Self.mode(of: self.mouse) { output.append(contentsOf: "\u{1B}[?\(mode)l".utf8) }
+      if let mode = Self.mode(of: mouse) { output.append(contentsOf: "\u{1B}[?\(mode)h".utf8) }
+    }
+    self.mouse = mouse
+  }
+
+  /// Appends what sets the title of the terminal's window, without its control characters.
+  package mutating func setTitle(_ title: String, into output: inout ContiguousArray<UInt8>) {
+    // The title that it has is kept by the terminal.
+    if !hasTitle { output.append(contentsOf: "\u{1B}[22;2t".utf8) }
+    hasTitle = true
+    output.append(contentsOf: "\u{1B}]2;".utf8)
+    let text = title.unicodeScalars.filter { $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value) }.prefix(256)
+    output.append(contentsOf: String(String.UnicodeScalarView(text)).utf8)
+    output.append(contentsOf: "\u{1B}\\".utf8)
+  }
+
+  /// Appends what puts a text on the clipboard.
+  package static func copy(_ text: String, into output: inout ContiguousArray<UInt8>) {
+    let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+    output.append(contentsOf: "\u{1B}]52;c;".utf8)
+    let bytes = Array(text.utf8)
+    for start in stride(from: 0, to: bytes.count, by: 3) {
+      let part = bytes[start..<min(start + 3, bytes.count)]
+      let value = part.reduce(0) { $0 << 8 | Int($1) } << (8 * (3 - part.count))
+      for place in 0..<4 {
+        output.append(place > part.count ? 0x3D : digits[value >> (18 - 6 * place) & 0x3F])
+      }
+    }
+    output.append(contentsOf: "\u{1B}\\".utf8)
   }
 
   /// Appends what gives the terminal back, whatever was sent before.
@@ -49,12 +123,14 @@ package struct TerminalSession: Sendable {
     if encoder.capabilities.synchronizes { output.append(contentsOf: "\u{1B}[?2026l".utf8) }
     if encoder.capabilities.knowsClusters { output.append(contentsOf: "\u{1B}[?2027l".utf8) }
     if hasKeyboard { output.append(contentsOf: "\u{1B}[<u".utf8) }
+    if hasTitle { output.append(contentsOf: "\u{1B}[23;2t".utf8) }
+    if hasShape { output.append(contentsOf: "\u{1B}[0 q".utf8) }
+    if mouse == .movements { output.append(contentsOf: "\u{1B}[?1003l".utf8) }
     output.append(
       contentsOf:
         "\u{1B}[r\u{1B}[m\u{1B}[?1004l\u{1B}[?2004l\u{1B}[?1006l\u{1B}[?1002l\u{1B}[?7h\u{1B}[?25h\u{1B}[?1049l".utf8)
   }
 
-  private static let keyboardOn = "\u{1B}[>1u"
   private static let clustersOn = "\u{1B}[?2027h"
 
   // MARK: Input
@@ -72,10 +148,10 @@ package struct TerminalSession: Sendable {
     self.parser = parser
   }
 
-  /// Nothing has followed what was a part of something: it is a key.
+  /// The time of ``wait`` is over: what was held back is reported.
   package mutating func flush(events: inout [InputEvent], output: inout ContiguousArray<UInt8>) {
     var parser = parser
-    parser.flush(awaitsAnswers: awaitsAnswers) { take($0, &events, &output) }
+    parser.flush(awaitsAnswers: awaitedAnswers > 0) { take($0, &events, &output) }
     self.parser = parser
   }
 
@@ -91,10 +167,10 @@ package struct TerminalSession: Sendable {
       hasClusters = hasClusters || grants
       encoder.capabilities.knowsClusters = grants
     case .answer(.keyboard):
-      if !hasKeyboard { output.append(contentsOf: Self.keyboardOn.utf8) }
+      if !hasKeyboard { setKeyboard(into: &output) }
       hasKeyboard = true
     case .answer(.version(let text)): encoder.capabilities.note(version: text)
-    case .answer(.attributes): awaitsAnswers = false
+    case .answer(.attributes): awaitedAnswers = max(0, awaitedAnswers - 1)
     case .answer: break
     }
   }

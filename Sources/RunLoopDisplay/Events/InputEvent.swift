@@ -28,10 +28,19 @@ public struct KeyModifiers: OptionSet, Hashable, Sendable {
 
   /// Shift.
   public static let shift = KeyModifiers(rawValue: 1 << 0)
-  /// Alt, also called Meta or Option.
+  /// Alt, also called Option.
   public static let alt = KeyModifiers(rawValue: 1 << 1)
   /// Control.
   public static let control = KeyModifiers(rawValue: 1 << 2)
+  /// Super, also called Command or the Windows key; only terminals with kitty's keyboard protocol report it.
+  public static let `super` = KeyModifiers(rawValue: 1 << 3)
+  /// Hyper, reported like Super.
+  public static let hyper = KeyModifiers(rawValue: 1 << 4)
+  /// Meta where it is not Alt, reported like Super.
+  public static let meta = KeyModifiers(rawValue: 1 << 5)
+
+  /// Those with which a character is a command, and no text.
+  static let commands: KeyModifiers = [.control, .alt, .super, .hyper, .meta]
 }
 
 /// A key that was pressed.
@@ -39,6 +48,9 @@ public struct KeyEvent: Hashable, Sendable {
   /// A key of the keyboard.
   public enum Key: Hashable, Sendable {
     /// A character as it was typed, with Shift taken into account; with Control, the letter in lower case.
+    ///
+    /// With Control, Alt or Super on a keyboard that is not Latin it is the letter of the same key on a Latin one, as
+    /// far as the terminal reports it: Ctrl-C is the same key for everybody.
     ///
     /// It is one scalar: a character that is typed as several, such as a letter and a combining accent, arrives as a
     /// key for each.
@@ -77,6 +89,8 @@ public struct MouseEvent: Hashable, Sendable {
     case release(Button)
     /// The mouse moved with a button held down.
     case drag(Button)
+    /// The mouse moved without a button; reported if the device follows it, see ``MouseTracking/movements``.
+    case move
     /// The wheel was turned by one notch.
     case wheel(Wheel)
   }

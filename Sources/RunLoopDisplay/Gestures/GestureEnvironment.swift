@@ -10,6 +10,8 @@ import Synchronization
 final class GestureEnvironment {
   let loop: RunLoop
   weak var application: Application?
+  /// Those that have the mouse above their views.
+  private var hovering: [HoverGestureRecognizer] = []
   /// The recognisers that follow each touch: those of the view that was hit first, then its superview's.
   private var sessions: [(touch: Touch, recognizers: [GestureRecognizer])] = []
   /// Those that wait for others to fail.
@@ -35,6 +37,9 @@ final class GestureEnvironment {
     self.observer = observer
     loop.add(observer, forMode: .common)
   }
+
+  /// Whether actions are to be called.
+  var hasActions: Bool { pending.count > 0 }
 
   func stop() {
     observer?.invalidate()
@@ -63,6 +68,7 @@ final class GestureEnvironment {
         recognizer.callAction(report)
       }
     } while isDue.load(ordering: .relaxed) || pending.count > 0
+    application?.gestureActionsWereCalled()
   }
 
   private func postpone() {
@@ -83,7 +89,7 @@ extension GestureEnvironment {
     while let current = view {
       for recognizer in current.recognizers.active
       where recognizer.button == touch.button && recognizer.touch == nil
-        && recognizer.machine.phase == .plain(.possible)
+        && recognizer.machine.phase == .plain(.possible) && recognizer.shouldReceive(touch)
       {
         recognizers.append(recognizer)
       }
@@ -123,6 +129,29 @@ extension GestureEnvironment {
     }
   }
 
+  /// The mouse was moved above a view without a button; nil: it has left the window.
+  func hovered(_ view: View?, _ location: Point) {
+    var found: [HoverGestureRecognizer] = []
+    var view = view
+    while let current = view {
+      found += current.recognizers.active.compactMap { $0 as? HoverGestureRecognizer }
+      view = current.superview
+    }
+    for recognizer in hovering where !found.contains(where: { $0 === recognizer }) {
+      hovering.removeAll { $0 === recognizer }
+      recognizer.hover(.ended, location)
+    }
+    for recognizer in found {
+      recognizer.environment = self
+      if hovering.contains(where: { $0 === recognizer }) {
+        recognizer.hover(.changed, location)
+      } else {
+        hovering.append(recognizer)
+        recognizer.hover(.began, location)
+      }
+    }
+  }
+
   private func forEach(of touch: Touch, _ body: (GestureRecognizer) -> Void) {
     guard let session = sessions.first(where: { $0.touch === touch }) else { return }
     for recognizer in session.recognizers where recognizer.touch === touch { body(recognizer) }
@@ -130,7 +159,8 @@ extension GestureEnvironment {
 
   /// A recogniser gets no touches any more.
   func leave(_ recognizer: GestureRecognizer) {
-    guard recognizer.touch != nil || recognizer.isUndecided else { return }
+    hovering.removeAll { $0 === recognizer }
+    guard recognizer.touch != nil || recognizer.isUndecided || recognizer.machine.isRecognizing else { return }
     recognizer.abandon()
     // While the others follow the touch on, it is not part of it.
     recognizer.leaveTouch()
@@ -143,7 +173,7 @@ extension GestureEnvironment {
   /// A recogniser asks for a state.
   func request(_ state: GestureRecognizer.State, of recognizer: GestureRecognizer) {
     let recognizes = recognizer.machine.phase == .plain(.possible) && (state == .began || state == .recognized)
-    if recognizes, isPrevented(recognizer) { return request(.failed, of: recognizer) }
+    if recognizes, isPrevented(recognizer) || !mayBegin(recognizer) { return request(.failed, of: recognizer) }
     let waits = recognizes && recognizer.required.contains { $0.recognizer?.isUndecided ?? false }
     perform(recognizer.machine.request(state, waits: waits), of: recognizer)
   }
@@ -181,9 +211,16 @@ extension GestureEnvironment {
     }
   }
 
+  /// Asks the view that was hit, and the one that the recogniser is on.
+  private func mayBegin(_ recognizer: GestureRecognizer) -> Bool {
+    let hit = recognizer.touch?.view
+    if let hit, hit !== recognizer.view, !hit.gestureRecognizerShouldBegin(recognizer) { return false }
+    return recognizer.view?.gestureRecognizerShouldBegin(recognizer) ?? true
+  }
+
   /// Whether a gesture that was recognised rules this one out: one that it requires to fail, or one in the same touch.
   private func isPrevented(_ recognizer: GestureRecognizer) -> Bool {
-    if recognizer.required.contains(where: { $0.recognizer?.machine.hasRecognized ?? false }) { return true }
+    if recognizer.requiresRecognized { return true }
     guard let touch = recognizer.touch, let session = sessions.first(where: { $0.touch === touch }) else {
       return false
     }
@@ -201,9 +238,10 @@ extension GestureEnvironment {
         }
       }
     }
-    for other in held where other.isHeld && other.required.contains(where: { $0.recognizer === recognizer }) {
-      other.state = .failed
-    }
+    // All at once: one that is ruled out is no failure for which another has waited.
+    let ruledOut = held.filter { $0.isHeld && $0 !== recognizer && $0.isOrRequires(recognizer) }
+    held.removeAll { other in ruledOut.contains { $0 === other } }
+    for other in ruledOut { other.state = .failed }
   }
 
   /// Lets those recognise their gestures whose obstacles have failed.

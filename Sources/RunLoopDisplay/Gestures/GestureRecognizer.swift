@@ -135,7 +135,7 @@ open class GestureRecognizer {
   }
 
   /// Whether it is another, or requires it to fail, maybe by way of others.
-  private func isOrRequires(_ other: GestureRecognizer) -> Bool {
+  final func isOrRequires(_ other: GestureRecognizer) -> Bool {
     var seen: Set<ObjectIdentifier> = []
     var rest = [self]
     while let recognizer = rest.popLast() {
@@ -151,6 +151,19 @@ open class GestureRecognizer {
     simultaneous.insert(other.number)
     other.simultaneous.insert(number)
   }
+
+  /// Whether a gesture was recognised that this one requires to fail, maybe by way of others.
+  final var requiresRecognized: Bool {
+    required.contains { requirement in
+      guard let other = requirement.recognizer else { return false }
+      return other.machine.hasRecognized || other.requiresRecognized
+    }
+  }
+
+  /// Whether the recogniser follows a touch; true, unless a subclass overrides it.
+  ///
+  /// It is called when the touch begins, before the recogniser gets it.
+  open func shouldReceive(_ touch: Touch) -> Bool { true }
 
   /// Whether the other gesture fails when this one is recognised first.
   open func canPrevent(_ other: GestureRecognizer) -> Bool { !simultaneous.contains(other.number) }
@@ -218,6 +231,12 @@ extension GestureRecognizer {
     self.touch = touch
     start = touch.start
     lastLocation = touch.location
+  }
+
+  /// Sets the place of a gesture without a touch.
+  final func place(at location: Point, begins: Bool) {
+    if begins { start = location }
+    lastLocation = location
   }
 
   final func leaveTouch() {

@@ -41,7 +41,10 @@ extension InputParser {
         mouse(parameters[0] ?? 0, parameters[1] ?? 1, parameters[2] ?? 1, isRelease: final == 0x6D, emit)
         finish()
       case 0x3F where final == 0x63: answerOrNothing(.attributes, emit)
-      case 0x3F where final == 0x75: answerOrNothing(.keyboard(flags: parameters[0] ?? 0), emit)
+      case 0x3F where final == 0x75:
+        // The keys after the answer are sent as it says.
+        hasKeyboard = (parameters[0] ?? 0) & 1 != 0
+        answerOrNothing(.keyboard(flags: parameters[0] ?? 0), emit)
       case 0x3F where final == 0x52: answerOrNothing(cursor, emit)
       default: answerOrNothing(.other, emit)
       }
@@ -75,14 +78,18 @@ extension InputParser {
       if hasAlt { key(.escape, [], emit) }
       emit(.event(.focus(final == 0x49)))
     case 0x5A: key(.tab, modifiers.union(.shift), emit)
-    case 0x75 where parameters.count > 0: keyboard(parameters[0] ?? 0, parameters.second(0), emit)
+    case 0x75 where parameters.count > 0: keyboard(parameters[0] ?? 0, parameters.second(0), parameters.third, emit)
     // A cursor's position, unless it looks like F3 with modifiers.
     case 0x52 where parameters.count == 2 && !(parameters[0] == 1 && (2...16).contains(parameters[1] ?? 0)):
       return answerOrNothing(cursor, emit)
     case 0x61...0x64 where parameters.count == 0:
       key([.up, .down, .right, .left][Int(final - 0x61)], modifiers.union(.shift), emit)
     default:
-      guard let found = Self.cursorKey(final) else { return answerOrNothing(.other, emit) }
+      guard let found = Self.cursorKey(final) else {
+        // No terminal sends that: it was typed.
+        if parameters.isUntouched, !hasKeyboard { return endAsTyped("[", final, emit) }
+        return answerOrNothing(.other, emit)
+      }
       if !isRelease { key(found, modifiers, emit) }
     }
     finish()
@@ -102,6 +109,13 @@ extension InputParser {
     }
   }
 
+  /// The beginning of a sequence was a letter with Alt, and the byte after it another key.
+  private mutating func endAsTyped(_ first: Character, _ byte: UInt8, _ emit: (ParsedInput) -> Void) {
+    if hasAlt { key(.escape, [], emit) }
+    key(.character(first), [.alt], emit)
+    restart(byte, emit)
+  }
+
   // MARK: Modifiers
 
   /// What was held down: the second number, less one, has a bit for each, and ESC before it is Alt.
@@ -118,13 +132,14 @@ extension InputParser {
 
   private mutating func tilde(_ more: KeyModifiers, _ emit: (ParsedInput) -> Void) {
     let number = parameters[0] ?? 0
+    if number == 201 { pasteHasEnded() }
     if number == 200, parameters.count == 1, more.isEmpty {
       if hasAlt { key(.escape, [], emit) }
       hasAlt = false
       return beginPaste()
     }
     if number == 27, parameters.count == 3 {
-      keyboard(parameters[2] ?? 0, nil, emit)
+      keyboard(parameters[2] ?? 0, nil, nil, emit)
       return finish()
     }
     if let found = Self.numberedKey(number) {
@@ -153,7 +168,9 @@ extension InputParser {
   }
 
   /// A key by its code in the keyboard protocol, or in the one of xterm's other keys.
-  private mutating func keyboard(_ code: Int, _ shifted: Int?, _ emit: (ParsedInput) -> Void) {
+  ///
+  /// `shifted` is the code with Shift, and `base` that of the same key on a Latin keyboard.
+  private mutating func keyboard(_ code: Int, _ shifted: Int?, _ base: Int?, _ emit: (ParsedInput) -> Void) {
     var modifiers = modifiers
     guard !isRelease else { return }
     let found: KeyEvent.Key
@@ -169,18 +186,7 @@ extension InputParser {
       found = [.left, .right, .up, .down, .pageUp, .pageDown, .home, .end, .insert, .delete][code - 57417]
     case 57344...63743: return
     default:
-      var value = code
-      if modifiers.contains(.shift), !modifiers.contains(.control) {
-        if let shifted {
-          value = shifted
-        } else if (0x61...0x7A).contains(code) {
-          value = code - 0x20
-        }
-        modifiers.remove(.shift)
-      } else if modifiers.contains(.control), (0x41...0x5A).contains(code) {
-        value = code + 0x20
-      }
-      guard value >= 0x20, value != 0x7F, let scalar = Unicode.Scalar(UInt32(value)) else { return }
+      guard let scalar = KeyboardLayout.scalar(code, shifted: shifted, base: base, &modifiers) else { return }
       found = .character(Character(scalar))
     }
     key(found, modifiers, emit)
@@ -209,6 +215,8 @@ extension InputParser {
         key(.character(Character(Unicode.Scalar(byte - 0x40))), modifiers, emit)
       } else if byte == 0x58 {
         key(.character("="), modifiers, emit)
+      } else if parameters.isUntouched, !hasKeyboard {
+        return endAsTyped("O", byte, emit)
       }
       finish()
     default: restart(byte, emit)
@@ -243,9 +251,14 @@ extension InputParser {
       action = .wheel([.up, .down, .left, .right][number & 3])
     } else if number & 3 == 3 {
       // No button: released, or moved without any.
-      guard isRelease == nil, number & 32 == 0, let button = heldButton else { return }
-      heldButton = nil
-      action = .release(button)
+      if number & 32 != 0 {
+        guard isRelease != true else { return }
+        action = .move
+      } else {
+        guard isRelease == nil, let button = heldButton else { return }
+        heldButton = nil
+        action = .release(button)
+      }
     } else {
       let button: MouseEvent.Button = [.left, .middle, .right][number & 3]
       if isRelease == true {
@@ -266,7 +279,10 @@ extension KeyModifiers {
     let bits = max(0, number - 1)
     self = []
     if bits & 1 != 0 { insert(.shift) }
-    if bits & (2 | 32) != 0 { insert(.alt) }
+    if bits & 2 != 0 { insert(.alt) }
     if bits & 4 != 0 { insert(.control) }
+    if bits & 8 != 0 { insert(.super) }
+    if bits & 16 != 0 { insert(.hyper) }
+    if bits & 32 != 0 { insert(.meta) }
   }
 }

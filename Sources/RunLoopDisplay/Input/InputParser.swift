@@ -7,7 +7,18 @@
 ///
 /// CAN and SUB end a sequence, which is forgotten. Another control character, or one that cannot be there, ends it too,
 /// and is a key. Within a paste only its end is looked for.
+///
+/// Input is held back for a bounded time: ``wait`` says for how long, and ``flush(awaitsAnswers:_:)`` decides what it
+/// was. So a sequence whose end was lost delays Ctrl-C by less than a second, however often it is pressed.
 package struct InputParser: Sendable {
+  /// What the parser waits for.
+  package enum Wait: Hashable, Sendable {
+    /// A byte that shows whether a key is the beginning of a sequence: the time counts from the last byte.
+    case more
+    /// The end of a sequence, the time for which counts from its beginning; the number differs for each.
+    case end(Int)
+  }
+
   /// Where in a sequence the parser is.
   enum State: Hashable, Sendable {
     case ground
@@ -21,10 +32,10 @@ package struct InputParser: Sendable {
     case csi
     /// After ESC [ [, the function keys of the Linux console.
     case console
-    /// After an ESC that was a key, though the terminal has been asked: an answer may go on here.
-    case late
-    /// After what could go on with an answer, of which nothing has been a key; or it has.
-    case lateStart(UInt8, isKey: Bool)
+    /// After the beginning of a sequence that was reported as a key: ESC if the byte is 0, otherwise ESC and the byte.
+    case late(UInt8)
+    /// In what may be the rest of such a sequence.
+    case rest(UInt8)
     /// In the three bytes of a mouse report of the old kind.
     case mouse
     /// In a string, up to ST.
@@ -39,7 +50,13 @@ package struct InputParser: Sendable {
   /// The longest paste, in bytes.
   package let pasteLimit: Int
 
-  var state = State.ground
+  var state = State.ground {
+    didSet { if oldValue == .ground { holds &+= 1 } }
+  }
+  /// How often input was held back.
+  private var holds = 0
+  /// Whether keys are sent by the keyboard protocol, as the terminal has said: ESC alone is no key then.
+  var hasKeyboard = false
   /// Whether the sequence came after a second ESC.
   var hasAlt = false
   var parameters = SequenceParameters()
@@ -49,6 +66,12 @@ package struct InputParser: Sendable {
   private var isTruncated = false
   /// How many bytes of the paste's end have arrived.
   private var matched = 0
+  /// The end of a paste from the first byte on that may be a key; kept apart until that is known.
+  private var suffix: ContiguousArray<UInt8> = []
+  /// How many bytes of a paste or a string have arrived since the time for it began.
+  private var arrived = 0
+  /// Whether the last paste was cut off, so that more of it may follow.
+  private var isPasteCut = false
   private var decoder = ScalarDecoder()
   private var mouseBytes: (UInt8, UInt8, UInt8) = (0, 0, 0)
   private var mouseCount = 0
@@ -57,53 +80,80 @@ package struct InputParser: Sendable {
 
   /// How many bytes of a string are kept.
   static let stringLimit = 64
+  private static let suffixLimit = 256
+  /// A paste or a string that brings fewer bytes until its time is over has lost its end: what arrives is typed.
+  private static let slowest = 128
   private static let pasteEnd: StaticString = "\u{1B}[201~"
 
   package init(pasteLimit: Int = 1 << 20) { self.pasteLimit = pasteLimit }
 
-  /// Whether what has come is a key if nothing follows soon: ESC alone, or a key with Alt that begins sequences.
-  package var awaitsMore: Bool {
+  /// What the parser waits for; nil if it holds nothing back.
+  package var wait: Wait? {
     switch state {
-    case .escape, .escapeEscape: true
-    case .csi, .ss3: parameters.isUntouched
-    case .string: text.isEmpty
-    case .lateStart(_, let isKey): !isKey
-    default: false
+    case .ground, .late: nil
+    case .rest: .more
+    case .escape, .escapeEscape: hasKeyboard ? .end(holds) : .more
+    case .csi, .ss3: parameters.isUntouched && !hasKeyboard ? .more : .end(holds)
+    case .string: text.isEmpty && !hasKeyboard ? .more : .end(holds)
+    case .console, .mouse, .stringEscape, .paste, .utf8: .end(holds)
     }
   }
 
-  /// Nothing has followed: what has come is a key.
+  /// The time of ``wait`` is over: what was held back is reported as what it was, or dropped as a part of something.
   ///
   /// - Parameter awaitsAnswers: Whether it may have been the beginning of an answer, whose end is no key then either.
   package mutating func flush(awaitsAnswers: Bool = false, _ emit: (ParsedInput) -> Void) {
-    guard awaitsMore else { return }
-    if hasAlt { key(.escape, [], emit) }
-    let before = state
-    defer {
-      if awaitsAnswers {
-        switch before {
-        case .escape: state = .late
-        case .csi: state = .lateStart(0x5B, isKey: true)
-        case .string where stringKind == 0x50: state = .lateStart(0x50, isKey: true)
-        default: break
-        }
-      }
-    }
     switch state {
-    case .escape: key(.escape, [], emit)
-    case .lateStart(let byte, _): character(UInt32(byte), [], emit)
-    case .escapeEscape: key(.escape, [.alt], emit)
-    case .csi: key(.character("["), [.alt], emit)
-    case .ss3: key(.character("O"), [.alt], emit)
-    default: character(UInt32(stringKind), [.alt], emit)
+    case .ground, .late: break
+    case .rest: typeRest(emit)
+    case .escape, .escapeEscape, .csi, .ss3, .console: flushSequence(awaitsAnswers, emit)
+    case .mouse: finish()
+    case .utf8:
+      character(0xFFFD, hasAlt ? [.alt] : [], emit)
+      finish()
+    case .string where text.isEmpty && !hasKeyboard:
+      let kind = stringKind
+      endAsKeys(emit)
+      if awaitsAnswers, kind == 0x50 { state = .late(kind) }
+    case .string, .paste:
+      holds &+= 1
+      let isStillArriving = arrived >= Self.slowest
+      arrived = 0
+      if isStillArriving { return }
+      if state == .paste { cutPaste(emit) } else { breakString(emit) }
+    case .stringEscape:
+      breakString(emit)
+      if !hasKeyboard { key(.escape, [], emit) }
     }
+  }
+
+  private mutating func flushSequence(_ awaitsAnswers: Bool, _ emit: (ParsedInput) -> Void) {
+    let before = state
+    let (hasAlt, isUntouched) = (hasAlt, parameters.isUntouched)
     finish()
+    guard !hasKeyboard else { return }
+    if hasAlt { key(.escape, [], emit) }
+    switch before {
+    case .escape:
+      key(.escape, [], emit)
+      state = .late(0)
+    case .escapeEscape: key(.escape, [.alt], emit)
+    case .csi where isUntouched:
+      key(.character("["), [.alt], emit)
+      state = .late(0x5B)
+    case .ss3 where isUntouched: key(.character("O"), [.alt], emit)
+    case .console:
+      key(.character("["), [.alt], emit)
+      key(.character("["), [], emit)
+    default: break
+    }
   }
 
   /// Parses bytes.
   ///
   /// - Complexity: O(n).
   package mutating func parse(_ bytes: UnsafeRawBufferPointer, _ emit: (ParsedInput) -> Void) {
+    if isPasteCut, state == .ground, continuesPaste(bytes) { beginPaste() }
     for byte in bytes { take(byte, emit) }
   }
 
@@ -115,7 +165,7 @@ package struct InputParser: Sendable {
     case .ground: return takeGround(byte, [], emit)
     case .escape: return takeEscape(byte, emit)
     case .escapeEscape: return takeEscapeEscape(byte, emit)
-    case .late, .lateStart: return takeLate(byte, emit)
+    case .late, .rest: return takeLate(byte, emit)
     default: break
     }
     // CAN and SUB end any sequence.
@@ -195,9 +245,15 @@ package struct InputParser: Sendable {
     switch byte {
     case 0x1B: state = .escapeEscape
     case 0x18, 0x1A: finish()
+    case Self.interrupt:
+      if !hasKeyboard { key(.escape, [], emit) }
+      restart(byte, emit)
     default: begin(byte, emit)
     }
   }
+
+  /// Ctrl-C, which is never taken for a part of something that was held back.
+  private static let interrupt: UInt8 = 0x03
 
   private mutating func takeEscapeEscape(_ byte: UInt8, _ emit: (ParsedInput) -> Void) {
     switch byte {
@@ -205,6 +261,9 @@ package struct InputParser: Sendable {
     case 0x18, 0x1A:
       key(.escape, [], emit)
       finish()
+    case Self.interrupt:
+      if !hasKeyboard { key(.escape, [], emit) }
+      takeEscape(byte, emit)
     case 0x5B, 0x4F:
       hasAlt = true
       begin(byte, emit)
@@ -214,19 +273,50 @@ package struct InputParser: Sendable {
     }
   }
 
-  /// A byte after what was a key, because nothing followed it for so long.
+  /// A byte after the beginning of a sequence that was reported as a key, as nothing followed it in time.
+  ///
+  /// What follows is the rest of the sequence if no keys look like that, or it arrives faster than it can be typed.
   private mutating func takeLate(_ byte: UInt8, _ emit: (ParsedInput) -> Void) {
     switch (state, byte) {
-    case (.late, 0x5B), (.late, 0x50): state = .lateStart(byte, isKey: false)
-    // No key that follows looks like that: `ESC [ ?` and `ESC P >` begin answers.
-    case (.lateStart(0x5B, _), 0x3F), (.lateStart(0x50, _), 0x3E):
-      begin(byte == 0x3F ? 0x5B : 0x50, emit)
+    case (.late(0), 0x5B), (.late(0), 0x50), (.late(0x5B), 0x30...0x39):
+      if case .late(let first) = state { state = .rest(first) }
+      text.removeAll(keepingCapacity: true)
+      text.append(byte)
+    // `ESC [ <`, `ESC [ ?` and `ESC P >` begin reports of the mouse and answers.
+    case (.late(0x5B), 0x3C), (.late(0x5B), 0x3F), (.late(0x50), 0x3E), (.rest(0), 0x3C), (.rest(0), 0x3E),
+      (.rest(0), 0x3F):
+      var start = text
+      if case .late(let first) = state { start = [first] }
+      guard start == [byte == 0x3E ? 0x50 : 0x5B] else { return typeRest(byte, emit) }
+      begin(start[0], emit)
       take(byte, emit)
-    case (.lateStart(let first, isKey: false), _):
-      character(UInt32(first), [], emit)
-      restart(byte, emit)
+    case (.rest(let first), 0x30...0x39), (.rest(let first), 0x3B):
+      guard text[0] != 0x50, text.count < Self.stringLimit else { return typeRest(byte, emit) }
+      state = .rest(first)
+      text.append(byte)
+    case (.rest(let first), 0x40...0x7E):
+      let isKnown = text.count > 1 || first != 0 || Self.cursorKey(byte) != nil || [0x49, 0x4F, 0x5A].contains(byte)
+      guard text[0] != 0x50, isKnown else { return typeRest(byte, emit) }
+      let rest = text
+      finish()
+      if first == 0 { state = .escape } else { begin(first, emit) }
+      for byte in rest { take(byte, emit) }
+      take(byte, emit)
+    case (.rest, _): typeRest(byte, emit)
     default: restart(byte, emit)
     }
+  }
+
+  /// What was held back as the rest of a sequence was typed.
+  private mutating func typeRest(_ emit: (ParsedInput) -> Void) {
+    let rest = text
+    finish()
+    for byte in rest { take(byte, emit) }
+  }
+
+  private mutating func typeRest(_ byte: UInt8, _ emit: (ParsedInput) -> Void) {
+    typeRest(emit)
+    take(byte, emit)
   }
 
   private mutating func begin(_ byte: UInt8, _ emit: (ParsedInput) -> Void) {
@@ -234,10 +324,11 @@ package struct InputParser: Sendable {
     switch byte {
     case 0x5B: state = .csi
     case 0x4F: state = .ss3
-    // DCS, OSC, PM and APC. SOS is left out: no terminal sends it, and it is Alt with X.
-    case 0x50, 0x5D, 0x5E, 0x5F:
+    // DCS, OSC and APC. No terminal sends SOS or PM: they are Alt with X and with ^.
+    case 0x50, 0x5D, 0x5F:
       state = .string
       stringKind = byte
+      arrived = 0
       text.removeAll(keepingCapacity: true)
     default: takeGround(byte, [.alt], emit)
     }
@@ -246,9 +337,11 @@ package struct InputParser: Sendable {
   // MARK: Strings
 
   private mutating func takeString(_ byte: UInt8, _ emit: (ParsedInput) -> Void) {
+    arrived += 1
     if state == .stringEscape {
-      if byte == 0x5C { return endString(emit) }
+      if byte == 0x5C, !text.isEmpty || hasKeyboard { return endString(emit) }
       // Another sequence begins; the string has no end.
+      breakString(emit)
       state = .escape
       return takeEscape(byte, emit)
     }
@@ -256,9 +349,45 @@ package struct InputParser: Sendable {
     case 0x1B: state = .stringEscape
     case 0x07: endString(emit)
     // A key: the string was none, or has no end.
-    case ..<0x20, 0x7F: restart(byte, emit)
+    case ..<0x20, 0x7F:
+      breakString(emit)
+      take(byte, emit)
+    case _ where !canFollow(byte):
+      endAsKeys(emit)
+      take(byte, emit)
     default: if text.count < Self.stringLimit { text.append(byte) }
     }
+  }
+
+  /// Whether the string with another byte is one that terminals send; if not, it was typed: a letter with Alt, and
+  /// others after it.
+  private func canFollow(_ byte: UInt8) -> Bool {
+    guard !hasKeyboard, text.count < Self.stringLimit else { return true }
+    let isDigit = (0x30...0x39).contains(byte)
+    switch (stringKind, text.first) {
+    // A number and what follows a semicolon.
+    case (0x5D, nil): return isDigit
+    case (0x5D, _): return isDigit || byte == 0x3B || text.contains(0x3B)
+    // `>|`, `!|`, or a number and a sign.
+    case (0x50, nil): return isDigit || byte == 0x3E || byte == 0x21
+    case (0x50, 0x3E), (0x50, 0x21): return text.count > 1 || byte == 0x7C
+    case (0x50, _): return !text.allSatisfy { (0x30...0x3B).contains($0) } || byte < 0x40 || byte == 0x7C
+    default: return !text.isEmpty || byte == 0x47
+    }
+  }
+
+  /// A string without an end: if it is short, and keys look like that, it was typed.
+  private mutating func breakString(_ emit: (ParsedInput) -> Void) {
+    if hasKeyboard || text.count >= Self.stringLimit { finish() } else { endAsKeys(emit) }
+  }
+
+  /// The string was none, but a letter with Alt, and others after it.
+  private mutating func endAsKeys(_ emit: (ParsedInput) -> Void) {
+    let typed = text
+    if hasAlt { key(.escape, [], emit) }
+    finish()
+    character(UInt32(stringKind), [.alt], emit)
+    for byte in typed { take(byte, emit) }
   }
 
   private mutating func endString(_ emit: (ParsedInput) -> Void) {
@@ -276,11 +405,15 @@ package struct InputParser: Sendable {
   mutating func beginPaste() {
     state = .paste
     text.removeAll(keepingCapacity: true)
+    suffix.removeAll(keepingCapacity: true)
     matched = 0
+    arrived = 0
     isTruncated = false
+    isPasteCut = false
   }
 
   private mutating func takePaste(_ byte: UInt8, _ emit: (ParsedInput) -> Void) {
+    arrived += 1
     if byte == Self.pasteEnd.utf8Start[matched] {
       matched += 1
       if matched == Self.pasteEnd.utf8CodeUnitCount { endPaste(emit) }
@@ -293,10 +426,44 @@ package struct InputParser: Sendable {
   }
 
   private mutating func keep(_ byte: UInt8) {
+    guard !suffix.isEmpty || byte == 0x1B || byte == Self.interrupt else { return keepText(byte) }
+    suffix.append(byte)
+    if suffix.count == Self.suffixLimit { keepSuffix() }
+  }
+
+  private mutating func keepText(_ byte: UInt8) {
     if text.count < pasteLimit { text.append(byte) } else { isTruncated = true }
   }
 
+  /// What could have been keys is text.
+  private mutating func keepSuffix() {
+    for byte in suffix { keepText(byte) }
+    suffix.removeAll(keepingCapacity: true)
+  }
+
+  /// The paste has lost its end: what may be keys is taken as keys.
+  private mutating func cutPaste(_ emit: (ParsedInput) -> Void) {
+    for index in 0..<matched { keep(Self.pasteEnd.utf8Start[index]) }
+    let keys = suffix
+    suffix = []
+    isTruncated = true
+    if text.isEmpty { finish() } else { endPaste(emit) }
+    isPasteCut = true
+    for byte in keys { take(byte, emit) }
+  }
+
+  /// The end of a paste arrived that was cut off before.
+  mutating func pasteHasEnded() { isPasteCut = false }
+
+  /// Whether bytes after a paste that was cut off belong to it: more than can be typed at once, and no keys.
+  private func continuesPaste(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    guard bytes.count >= Self.stringLimit else { return false }
+    guard let place = bytes.firstIndex(where: { $0 == 0x1B || $0 == Self.interrupt }) else { return true }
+    return bytes[place...].starts(with: UnsafeRawBufferPointer(start: Self.pasteEnd.utf8Start, count: 6))
+  }
+
   private mutating func endPaste(_ emit: (ParsedInput) -> Void) {
+    keepSuffix()
     if isTruncated {
       // Not half a scalar.
       var end = text.count

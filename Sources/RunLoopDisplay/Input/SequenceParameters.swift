@@ -18,6 +18,8 @@ struct SequenceParameters: Sendable {
   private var values: (Int32, Int32, Int32, Int32, Int32, Int32, Int32, Int32) = (-1, -1, -1, -1, -1, -1, -1, -1)
   /// The second number of each, after a colon.
   private var seconds: (Int32, Int32, Int32, Int32, Int32, Int32, Int32, Int32) = (-1, -1, -1, -1, -1, -1, -1, -1)
+  /// The part of the first number after its second colon.
+  private(set) var third: Int?
   private var part = 0
 
   /// The number at a place; nil if it is missing.
@@ -31,8 +33,12 @@ struct SequenceParameters: Sendable {
   mutating func add(digit: UInt8) {
     isUntouched = false
     if count == 0 { count = 1 }
-    guard count <= Self.limit, part < 2 else { return }
+    guard count <= Self.limit, part < 3 else { return }
     let index = count - 1
+    if part == 2 {
+      if index == 0 { third = min(9_999_999, (third ?? 0) * 10 + Int(digit)) }
+      return
+    }
     func append(_ digit: UInt8, to value: inout Int32) { value = min(9_999_999, max(0, value) * 10 + Int32(digit)) }
     if part == 0 {
       Self.change(&values, index) { append(digit, to: &$0) }
@@ -52,7 +58,7 @@ struct SequenceParameters: Sendable {
   mutating func divide() {
     isUntouched = false
     if count == 0 { count = 1 }
-    part = min(2, part + 1)
+    part = min(3, part + 1)
   }
 
   private typealias Values = (Int32, Int32, Int32, Int32, Int32, Int32, Int32, Int32)

@@ -49,7 +49,8 @@ final class DrawingBatch: Sendable {
       }
     }
     for item in items where !item.node.assign(self, item.ticket) { abandon() }
-    transaction.commit()
+    // If none is wanted any more it was cancelled.
+    _ = transaction.commitIfOpen()
   }
 
   /// One of the drawings is not wanted any more.

@@ -4,7 +4,7 @@
 struct DrawingBudget: Hashable, Sendable {
   /// Nanoseconds in a turn.
   static let limit: Int64 = 4_000_000
-  /// After so many nanoseconds there is a new budget, also in a turn that does not end.
+  /// After as many nanoseconds without a drawing there is a new budget, also in a turn that does not end.
   static let interval: Int64 = 16_000_000
 
   private var turn = -1
@@ -22,5 +22,9 @@ struct DrawingBudget: Hashable, Sendable {
   }
 
   /// A drawing has taken a time.
-  mutating func spend(_ nanoseconds: Int64) { spent += nanoseconds }
+  mutating func spend(_ nanoseconds: Int64) {
+    spent += nanoseconds
+    // A drawing does not earn the time for the next.
+    begin += nanoseconds
+  }
 }

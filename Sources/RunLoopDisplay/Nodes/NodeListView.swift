@@ -23,10 +23,12 @@ open class NodeListView: ListView {
   ///   - group: The group of the main loop.
   ///   - workers: The threads that draw the rows.
   ///   - placeholder: The placeholder of a row before it is drawn.
-  ///   - content: Returns the content of a row; called on any thread, for visible rows and the rows near them.
+  ///   - content: Returns the content of a row; called on the main thread, once for each row that comes near the
+  ///     visible ones. It reads what the row shows from the model, and leaves the work to the content's drawing, which
+  ///     is done on any thread.
   public init(
     frame: Rect = .zero, group: AsyncTransactionGroup = .main, workers: WorkerPool = .shared,
-    placeholder: NodePlaceholder? = nil, content: @escaping @Sendable (Int) -> any NodeContent
+    placeholder: NodePlaceholder? = nil, content: @escaping @MainActor (Int) -> any NodeContent
   ) {
     let rowsAhead = RowsAhead(group, workers, content)
     self.rowsAhead = rowsAhead

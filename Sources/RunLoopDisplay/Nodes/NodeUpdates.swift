@@ -159,7 +159,8 @@ extension NodeUpdates {
   /// Hands over what was drawn neither here nor before: a few one by one, and many in blocks, as to hand one over is
   /// dearer than to draw it if it is small.
   private func commitDrawings() {
-    while let transaction = transactions.popLast() { transaction.commit() }
+    // One may have been cancelled since.
+    while let transaction = transactions.popLast() { _ = transaction.commitIfOpen() }
     guard !handedOver.isEmpty else { return }
     let items = handedOver.filter { $0.node.wants($0.ticket) }
     handedOver.removeAll(keepingCapacity: true)

@@ -8,15 +8,16 @@ final class RowsAhead {
   private let updates: NodeUpdates
   private let group: AsyncTransactionGroup
   private let workers: WorkerPool
-  private let content: @Sendable (Int) -> any NodeContent
-  private var drawings: [Int: NodeDrawing] = [:]
+  private let content: @MainActor (Int) -> any NodeContent
+  private var drawings: [Int: (content: any NodeContent, drawing: NodeDrawing)] = [:]
   private var size = Size.zero
   /// The rows that are wanted: those that are visible, and those around them.
   private var wanted = 0..<0
   private var visible = 0..<0
   private var underWay: (transaction: AsyncTransaction, rows: Range<Int>)?
 
-  init(_ group: AsyncTransactionGroup, _ workers: WorkerPool, _ content: @escaping @Sendable (Int) -> any NodeContent) {
+  init(_ group: AsyncTransactionGroup, _ workers: WorkerPool, _ content: @escaping @MainActor (Int) -> any NodeContent)
+  {
     updates = .of(group)
     self.group = group
     self.workers = workers
@@ -28,10 +29,17 @@ final class RowsAhead {
     if let before = row.node.shownDrawing, row.node.isUpToDate, before.grid.size == size, wanted.contains(row.index),
       row.index != index
     {
-      drawings[row.index] = before
+      drawings[row.index] = (row.node.content, before)
     }
-    let drawing = drawings.removeValue(forKey: index)
-    row.node.reuse(for: RowContent(index: index, content: content), drawing?.grid.size == size ? drawing : nil)
+    let ready = drawings.removeValue(forKey: index)
+    let drawing = ready.flatMap { $0.drawing.grid.size == size ? $0.drawing : nil }
+    row.node.reuse(for: ready?.content ?? fetch(index), drawing)
+  }
+
+  /// Asks the user's model for a row, on the main thread: a worker would find the model as it is later.
+  private func fetch(_ index: Int) -> any NodeContent {
+    DisplayCallOut.note(closure: CalledContent(call: content))
+    return content(index)
   }
 
   /// Forgets what was drawn: it is out of date.
@@ -69,37 +77,33 @@ final class RowsAhead {
     for index in drawings.keys where !wanted.contains(index) { drawings[index] = nil }
     let missing = wanted.filter { !visible.contains($0) && drawings[$0] == nil }
     guard let first = missing.first, let last = missing.last else { return }
+    let contents = missing.map { fetch($0) }
     let transaction = AsyncTransaction(group: group, workers: workers)
-    transaction.add(count: missing.count) { [content, size] number, cancellation in
-      NodeDrawing.make(
-        RowContent(index: missing[number], content: content), size: size, placesSubnodes: false, cancellation)
+    transaction.add(count: missing.count) { [size] number, cancellation in
+      NodeDrawing.make(contents[number], size: size, placesSubnodes: false, cancellation)
     } completion: { [weak self] results in
-      MainActor.assumeIsolated { self?.take(results, missing, transaction) }
+      MainActor.assumeIsolated { self?.take(results, missing, contents, transaction) }
     }
     underWay = (transaction, first..<last + 1)
     updates.commit(transaction)
   }
 
-  private func take(_ results: ContiguousArray<NodeDrawing?>, _ rows: [Int], _ transaction: AsyncTransaction) {
+  private func take(
+    _ results: ContiguousArray<NodeDrawing?>, _ rows: [Int], _ contents: [any NodeContent],
+    _ transaction: AsyncTransaction
+  ) {
     // It was cancelled, or is of another size.
     guard underWay?.transaction === transaction else { return }
     underWay = nil
-    for (row, drawing) in zip(rows, results) where wanted.contains(row) && !visible.contains(row) {
-      if let drawing, drawing.grid.size == size { drawings[row] = drawing }
+    for (index, row) in rows.enumerated() where wanted.contains(row) && !visible.contains(row) {
+      if let drawing = results[index], drawing.grid.size == size { drawings[row] = (contents[index], drawing) }
     }
     // A drawing without a result would be tried indefinitely.
     if results.contains(where: { $0 != nil }) { drawMissing() }
   }
 }
 
-/// The content of a row, which is asked for when the row is drawn.
-private struct RowContent: NodeContent {
-  let index: Int
-  let content: @Sendable (Int) -> any NodeContent
-
-  func layout(_ size: SizeRange) -> Layout { content(index).layout(size) }
-
-  func draw(into canvas: inout Canvas, _ cancellation: Cancellation) {
-    content(index).draw(into: &canvas, cancellation)
-  }
+/// What names the user's closure in records.
+private struct CalledContent {
+  let call: @MainActor (Int) -> any NodeContent
 }

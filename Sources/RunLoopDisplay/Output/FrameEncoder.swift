@@ -37,11 +37,43 @@ package struct FrameEncoder: Sendable {
     }
   }
 
+  /// Where the cursor is to be after each frame; nil: hidden, anywhere.
+  package var cursor: TextCursor?
+  /// How the terminal's cursor was set.
+  private var shownShape: TextCursor.Shape?
+
+  /// Appends what puts the cursor where it is to be, if it is not there.
+  private mutating func putCursor() {
+    if shownShape != cursor?.shape {
+      if let shape = cursor?.shape {
+        writer.put("\u{1B}[")
+        writer.put(number: shape.number)
+        writer.put(" q\u{1B}[?25h")
+      } else {
+        writer.put("\u{1B}[?25l")
+      }
+      shownShape = cursor?.shape
+    }
+    guard let cursor, !next.size.isEmpty, Rect(origin: .zero, size: screen).contains(cursor.position) else { return }
+    let (x, y) = (cursor.position.x, cursor.position.y)
+    guard writer.state.x != x || writer.state.y != y else { return }
+    writer.put("\u{1B}[")
+    writer.put(number: y + 1)
+    writer.put(0x3B)
+    writer.put(number: x + 1)
+    writer.put(0x48)
+    writer.state.x = x
+    writer.state.y = y
+  }
+
   /// Whether the next frame is written in full.
   package var isRepainting: Bool { isUnknown }
 
   /// Lets the next frame be written in full.
   package mutating func repaint() { isUnknown = true }
+
+  /// The terminal was taken: its cursor is hidden.
+  package mutating func cursorIsHidden() { shownShape = nil }
 
   /// The terminal has another size: what it shows is not known any more.
   package mutating func resize(to size: Size) {
@@ -80,6 +112,7 @@ package struct FrameEncoder: Sendable {
     if !scrolls.isEmpty, writer.capabilities.scrolls, writer.bytes.count - body > 6, state.isPenKnown {
       tryScrolls(scrolls, from: body, state)
     }
+    putCursor()
     swap(&shown, &next)
     if writer.bytes.count == frame {
       writer.bytes.removeSubrange(start...)

@@ -181,8 +181,17 @@ struct OutputWriter {
     let width = Int(cell.width)
     if cell.glyph < Glyphs.firstCluster {
       if CharacterWidth.joinsPrevious(cell.glyph) { put(count: state.x + 1, 0x47) }
+      let isCertain = !CharacterWidth.isNew(cell.glyph)
+      // A terminal that takes one column for it would leave in the other what was there.
+      if !isCertain, width == 2 { put(count: 2, 0x58) }
       put(scalar: cell.glyph)
-      state.x = CharacterWidth.joinsNext(cell.glyph) ? -1 : state.x + width
+      state.x = CharacterWidth.joinsNext(cell.glyph) || !isCertain ? -1 : state.x + width
+    } else if state.x + width >= columns {
+      // Without wrapping, a terminal may add a mark that follows the last column to the character before it.
+      put("\u{1B}[?7h")
+      _ = ClusterTable.shared.write(cell.glyph, whole: capabilities.knowsClusters, to: &self)
+      put("\u{1B}[?7l")
+      state.x = -1
     } else {
       let taken = ClusterTable.shared.write(cell.glyph, whole: capabilities.knowsClusters, to: &self)
       if let taken, taken == width {
@@ -220,5 +229,7 @@ struct OutputWriter {
 
 extension Cell {
   /// Whether it is one column of one scalar that has nothing to do with what is beside it.
-  var isPlainText: Bool { width == 1 && glyph < Glyphs.firstCluster && !CharacterWidth.joinsNext(glyph) }
+  var isPlainText: Bool {
+    width == 1 && glyph < Glyphs.firstCluster && !CharacterWidth.joinsNext(glyph) && !CharacterWidth.isNew(glyph)
+  }
 }

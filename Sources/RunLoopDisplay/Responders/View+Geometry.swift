@@ -1,21 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension View {
-  /// The view that is hit at a point: the topmost view there that can be hit.
-  ///
-  /// Later subviews come before earlier ones, and subviews before the view itself. A view that is hidden or disabled is
-  /// skipped, together with its subviews, and the parts of a view outside its superview are not hit.
-  ///
-  /// - Parameter point: The point in coordinates of this view's bounds.
-  /// - Returns: The view; nil if the point is outside of this one.
-  public final func hitTest(_ point: Point) -> View? {
-    guard !isHidden, isUserInteractionEnabled, bounds.contains(point) else { return nil }
-    for view in subviews.reversed() {
-      if let hit = view.hitTest(point - view.frame.origin + view.bounds.origin) { return hit }
-    }
-    return self
-  }
-
   /// A point of this view's coordinates in those of another view of the same window, or of the window if it is nil.
   ///
   /// The coordinates of a view are those of its bounds; those of a view that is in no window are converted by way of

@@ -118,6 +118,44 @@ open class View: Responder {
   /// Views that are marked meanwhile are laid out and drawn in the same commit.
   open func layoutSubviews() {}
 
+  /// The size that the view needs for what it shows; that of its frame, unless a subclass overrides it.
+  ///
+  /// - Parameter size: The room that there is.
+  open func sizeThatFits(_ size: Size) -> Size { frame.size }
+
+  // MARK: Events
+
+  /// The view that is hit at a point: the topmost view there that can be hit.
+  ///
+  /// Later subviews come before earlier ones, and subviews before the view itself. A view that is hidden or disabled is
+  /// skipped, together with its subviews, and the parts of a view outside its superview are not hit. An override can
+  /// make a view larger for the mouse, or let what lies below it be hit.
+  ///
+  /// - Parameter point: The point in coordinates of this view's bounds.
+  /// - Returns: The view; nil if the point is outside of this one.
+  open func hitTest(_ point: Point) -> View? {
+    guard !isHidden, isUserInteractionEnabled, bounds.contains(point) else { return nil }
+    for view in subviews.reversed() {
+      if let hit = view.hitTest(point - view.frame.origin + view.bounds.origin) { return hit }
+    }
+    return self
+  }
+
+  /// Whether a gesture may begin; true, unless a subclass overrides it.
+  ///
+  /// It is called when a recogniser has found its gesture, for the view that was hit and for the one that the
+  /// recogniser is on. If it returns false, the recogniser fails.
+  open func gestureRecognizerShouldBegin(_ recognizer: GestureRecognizer) -> Bool { true }
+
+  /// The cursor while the view has the focus, in coordinates of its bounds; nil, unless a subclass overrides it.
+  ///
+  /// A view that is drawn anew has its cursor asked for in the same commit.
+  open var textCursor: TextCursor? { nil }
+
+  /// Called for every view of a window when the terminal's window came to the front, or left it; see
+  /// ``Window/isInFront``.
+  open func windowFocusDidChange() {}
+
   // MARK: Being in a window
 
   /// Called when the view has entered a window, or left one.

@@ -20,6 +20,9 @@ extension Window {
       application?.gestures.ended(touch)
       send(touch, touch.delivery.end())
       application?.gestures.finish(touch)
+    case .move:
+      let location = location(of: event)
+      application?.gestures.hovered(hitTest(location) ?? self, location)
     case .wheel(let wheel):
       let view = hitTest(location(of: event)) ?? self
       DisplayCallOut.note(view)

@@ -50,14 +50,49 @@ open class Window: View {
   open func sendEvent(_ event: InputEvent) {
     switch event {
     case .key(let key):
-      DisplayCallOut.note(firstResponder ?? self)
-      (firstResponder ?? self).keyPressed(key)
+      let receiver = keyReceiver
+      DisplayCallOut.note(receiver)
+      receiver.keyPressed(key)
     case .paste(let text, let isTruncated):
-      DisplayCallOut.note(firstResponder ?? self)
-      (firstResponder ?? self).pasted(text, isTruncated: isTruncated)
+      let receiver = keyReceiver
+      DisplayCallOut.note(receiver)
+      receiver.pasted(text, isTruncated: isTruncated)
     case .mouse(let event): sendMouse(event)
-    case .resize, .focus, .hangUp: break
+    case .focus(let isInFront): setInFront(isInFront)
+    case .resize, .hangUp: break
     }
+  }
+
+  /// The responder that gets keys: the one with the focus, or, where that is a view that is hidden or disabled, the
+  /// first above it that is neither, nor in one that is.
+  private var keyReceiver: Responder {
+    guard let view = firstResponder as? View else { return firstResponder ?? self }
+    var receiver = view
+    var current: View? = view
+    while let view = current {
+      if view.isHidden || !view.isUserInteractionEnabled { receiver = view.superview ?? self }
+      current = view.superview
+    }
+    return receiver
+  }
+
+  /// Whether the terminal's window is in front, as far as the terminal has said.
+  public private(set) final var isInFront = true
+
+  /// The terminal's window came to the front, or left it: then nothing says when a button is released.
+  private func setInFront(_ isInFront: Bool) {
+    if !isInFront {
+      cancelTouches { _ in true }
+      application?.gestures.hovered(nil, .zero)
+    }
+    guard isInFront != self.isInFront else { return }
+    self.isInFront = isInFront
+    notifyOfFocus(self)
+  }
+
+  private func notifyOfFocus(_ view: View) {
+    view.windowFocusDidChange()
+    for subview in view.subviews where subview.window === self { notifyOfFocus(subview) }
   }
 
   /// Called when the focus has moved to another responder, or to none.

@@ -57,18 +57,26 @@ open class Button: View {
     canvas.draw(title, at: .zero, style: style)
   }
 
+  /// The size of the title.
+  override open func sizeThatFits(_ size: Size) -> Size { Size(width: title.cellWidth, height: 1) }
+
   override open func keyPressed(_ key: KeyEvent) {
     if key == KeyEvent(.enter) { press() } else { super.keyPressed(key) }
   }
 
   override open func touchesBegan(_ touch: Touch) {
+    guard touch.button == .left else { return super.touchesBegan(touch) }
     becomeFirstResponder()
     isHighlighted = true
   }
 
-  override open func touchesMoved(_ touch: Touch) { isHighlighted = bounds.contains(touch.location(in: self)) }
+  override open func touchesMoved(_ touch: Touch) {
+    guard touch.button == .left else { return super.touchesMoved(touch) }
+    isHighlighted = bounds.contains(touch.location(in: self))
+  }
 
   override open func touchesEnded(_ touch: Touch) {
+    guard touch.button == .left else { return super.touchesEnded(touch) }
     isHighlighted = false
     if bounds.contains(touch.location(in: self)) { press() }
   }
@@ -79,5 +87,14 @@ open class Button: View {
     action()
   }
 
-  override open func touchesCancelled(_ touch: Touch) { isHighlighted = false }
+  override open func touchesCancelled(_ touch: Touch) {
+    guard touch.button == .left else { return super.touchesCancelled(touch) }
+    isHighlighted = false
+  }
+
+  /// A tap on the button presses it, and is no tap on a view around it.
+  override open func gestureRecognizerShouldBegin(_ recognizer: GestureRecognizer) -> Bool {
+    guard let tap = recognizer as? TapGestureRecognizer, tap.view !== self, tap.tapsRequired == 1 else { return true }
+    return tap.button != .left
+  }
 }

@@ -181,6 +181,7 @@ open class ListView: ScrollView {
 
   override open func touchesBegan(_ touch: Touch) {
     super.touchesBegan(touch)
+    guard touch.button == .left else { return }
     let row = touch.location(in: self).y
     if (0..<rowCount).contains(row) { selectedRow = row }
   }

@@ -41,17 +41,40 @@ open class ScrollView: View {
     bounds.origin = offset
   }
 
+  /// Scrolls as little as needed for a rectangle of the contents to be visible; of one that is larger than the view,
+  /// the beginning is.
+  ///
+  /// The corresponding function of UIKit is `scrollRectToVisible(_:animated:)`.
+  open func scrollRectToVisible(_ rect: Rect) {
+    func offset(_ offset: Int, _ length: Int, _ start: Int, _ end: Int) -> Int {
+      min(max(offset, end - length), start)
+    }
+    let rect = rect.clamped
+    contentOffset = Point(
+      x: offset(contentOffset.x, bounds.size.width, rect.minX, rect.maxX),
+      y: offset(contentOffset.y, bounds.size.height, rect.minY, rect.maxY))
+  }
+
   /// Keeps the offset within what is there; an override calls `super`.
   override open func layoutSubviews() { scroll(to: contentOffset) }
 
+  private var enclosingScrollView: ScrollView? {
+    var view = superview
+    while let current = view, !(current is ScrollView) { view = current.superview }
+    return view as? ScrollView
+  }
+
+  /// Scrolls; at its end a scroll view around it does.
   override open func wheelTurned(_ wheel: MouseEvent.Wheel, at event: MouseEvent) {
     let step = Self.rowsForNotch
+    let before = contentOffset
     switch wheel {
     case .up: contentOffset.y -= step
     case .down: contentOffset.y += step
     case .left: contentOffset.x -= step
     case .right: contentOffset.x += step
     }
+    if contentOffset == before, let outer = enclosingScrollView { return outer.wheelTurned(wheel, at: event) }
     tracking.noteWheel(window?.application)
   }
 
@@ -69,10 +92,13 @@ open class ScrollView: View {
     }
   }
 
-  override open func touchesBegan(_ touch: Touch) { becomeFirstResponder() }
-  override open func touchesMoved(_ touch: Touch) {}
-  override open func touchesEnded(_ touch: Touch) {}
-  override open func touchesCancelled(_ touch: Touch) {}
+  override open func touchesBegan(_ touch: Touch) {
+    guard touch.button == .left else { return super.touchesBegan(touch) }
+    becomeFirstResponder()
+  }
+  override open func touchesMoved(_ touch: Touch) { if touch.button != .left { super.touchesMoved(touch) } }
+  override open func touchesEnded(_ touch: Touch) { if touch.button != .left { super.touchesEnded(touch) } }
+  override open func touchesCancelled(_ touch: Touch) { if touch.button != .left { super.touchesCancelled(touch) } }
 
   /// Ends the tracking of the wheel with the view's stay in its window; an override calls `super`.
   override open func didMoveToWindow() { if window == nil { tracking.end() } }

@@ -110,8 +110,8 @@ public final class AsyncTransaction: Sendable {
   /// cancel the transaction.
   public func finished() async -> Outcome { await core.finished() }
 
-  /// Commits for the group, which knows that the transaction may have been committed.
-  func commitIfOpen() -> Bool { (try? core.commit()) != nil }
+  /// Commits for a caller that knows that the transaction may have been committed or cancelled.
+  package func commitIfOpen() -> Bool { (try? core.commit()) != nil }
 
   /// The loop of the group has ended.
   func loopDidEnd() { core.loopDidEnd() }

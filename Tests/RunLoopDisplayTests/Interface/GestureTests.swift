@@ -64,10 +64,25 @@ struct GestureTests {
       let log = try stage.record(until: 100)
       #expect(
         log == """
-          began(view) gesture:began cancelled(view) gesture:changed gesture:changed gesture:ended began(view) \
-          gesture:began cancelled(view) gesture:ended pan:began:3,0@10 pan:changed:6,0@10 pan:ended:6,1@10 \
-          pan:began:0,4@10 pan:ended:0,4@10
+          began(view) gesture:began cancelled(view) gesture:changed gesture:changed gesture:ended pan:began:3,0@10 \
+          pan:changed:6,0@10 pan:ended:6,1@10 began(view) gesture:began cancelled(view) gesture:ended pan:began:0,4@10 \
+          pan:ended:0,4@10
           """)
+    }
+  }
+
+  @Test("what the action of a tap changes is true for the next click, also of the same read")
+  func actionBeforeNextPress() throws {
+    try perform { stage, view in
+      stage.logged = { _ in false }
+      view.addGestureRecognizer(
+        TapGestureRecognizer { recognizer in
+          stage.log.write("tap")
+          recognizer.isEnabled = false
+        })
+      stage.send(.press(0, 0), .release(0, 0), .press(0, 0), .release(0, 0), .press(0, 0), .release(0, 0), at: 10)
+      let log = try stage.record(until: 100)
+      #expect(log == "tap")
     }
   }
 

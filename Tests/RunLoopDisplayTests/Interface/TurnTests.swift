@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopCore
+import RunLoopTesting
 import RunLoopTransactions
 import TestSupport
 import Testing
@@ -165,6 +166,24 @@ struct TurnTests {
       RunLoop.main.run(mode: .initialization, for: 0.001)
       #expect(stage.log.text == "layout draw commit" && stage.device.text == "a")
       stage.application.finish()
+    }
+  }
+
+  @Test("many events of one read are handled in parts, with the loop's other work in between")
+  func eventBudget() throws {
+    final class Slow: Window {
+      var time: VirtualTime?
+      override func keyPressed(_ key: KeyEvent) { time?.spend(.milliseconds(3)) }
+    }
+    let window = Slow()
+    try Stage.perform(window: window) { stage in
+      window.time = stage.time
+      stage.logged = { step in
+        if case .source0 = step { true } else { false }
+      }
+      stage.at(10) { stage.device.send(Array(repeating: .type(.character("a")), count: 10)) }
+      let log = try stage.record(until: 200)
+      #expect(log.split(separator: " ").count == 4, "\(log)")
     }
   }
 }

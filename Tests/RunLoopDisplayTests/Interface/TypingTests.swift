@@ -160,7 +160,7 @@ struct TypingTests {
       window.addSubview(Button("ok", frame: Rect(x: 4, y: 2, width: 2, height: 1)) { presses += 1 })
       let application = Application(device: terminal, window: window)
       time.at(.milliseconds(100)) { MainActor.assumeIsolated { terminal.click(at: Point(x: 5, y: 2)) } }
-      time.at(.milliseconds(200)) { MainActor.assumeIsolated { terminal.send([0x1B]) } }
+      time.at(.milliseconds(200)) { MainActor.assumeIsolated { terminal.press(.escape) } }
       time.at(.milliseconds(300)) { MainActor.assumeIsolated { terminal.hangUp() } }
       let end = try application.run()
       #expect(end == .hungUp && presses == 1 && window.keys == [.escape] && !terminal.isOpen)

@@ -113,6 +113,30 @@ struct ViewTests {
     #expect(line.deleteBackward() && line.text == "" && line.cursor == 0 && !line.deleteBackward())
   }
 
+  @Test("an edit is what it is in the text as a whole, wherever the cursor is", arguments: 0..<100)
+  func edits(_ seed: Int) {
+    var random = SplitMix64(seed: UInt64(seed))
+    let parts = [
+      "a", "b", "世", "\u{301}", "\u{1F1E9}", "\u{1F1EA}", "👩", "\u{200D}", "\u{1F3FD}", "\u{1112}", "\u{1161}",
+    ]
+    var line = TextLine("")
+    for _ in 0..<60 {
+      let before = String(line.characters[..<line.cursor])
+      let after = String(line.characters[line.cursor...])
+      switch random.below(5) {
+      case 0, 1:
+        let part = parts[random.below(parts.count)]
+        #expect(line.insert(part) && line.characters == Array(before + part + after))
+      case 2:
+        let rest = String(before.dropLast())
+        #expect(line.deleteBackward() == !before.isEmpty && line.characters == Array(rest + after))
+      case 3: #expect(line.deleteForward() == !after.isEmpty && line.characters == Array(before + after.dropFirst()))
+      default: line.cursor = random.below(line.count + 1)
+      }
+      #expect(line.text == String(line.characters) && line.count == line.characters.count)
+    }
+  }
+
   @Test("a text that is longer than its field is scrolled so that the cursor is seen")
   func longText() throws {
     let typed = "abcdefgh".map { InputEvent.type(.character($0)) }

@@ -39,6 +39,27 @@ struct NodeDrawingTests {
     }
   }
 
+  @Test("contents that take longer than the time after which there is a new budget do not earn one: one is drawn here")
+  func slowContents() throws {
+    try NodeStage.perform { stage in
+      let (log, time) = (stage.log, stage.time)
+      let nodes = (0..<4).map { row in
+        let node = stage.node(
+          Drawn("row \(row)") { [thread = stage.thread] _ in
+            guard RunLoop.callingThreadID == thread else { return }
+            log.write("main:\(row)")
+            time.spend(.milliseconds(17))
+          }, y: row)
+        stage.window.addSubview(node.view)
+        return node
+      }
+      try stage.turn()
+      #expect(log.text == "main:0")
+      try stage.turns { nodes.allSatisfy(\.isUpToDate) }
+      #expect(stage.text == "row 0\nrow 1\nrow 2\nrow 3")
+    }
+  }
+
   @Test("the next turn has a budget of its own")
   func nextBudget() throws {
     try NodeStage.perform { stage in

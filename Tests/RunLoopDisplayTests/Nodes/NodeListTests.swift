@@ -166,4 +166,39 @@ struct NodeListTests {
       hold.released.open()
     }
   }
+
+  @Test("the model is asked on the main thread, once for each row, and never for one past its end")
+  func model() throws {
+    try NodeStage.perform { stage in
+      @MainActor
+      final class Model {
+        var rows = (0..<100).map { "row \($0)" }
+        var asked: [Int] = []
+      }
+      let model = Model()
+      let list = NodeListView(
+        frame: Rect(x: 0, y: 0, width: 12, height: 4), group: stage.group, workers: stage.workers
+      ) { index in
+        model.asked.append(index)
+        return DrawnContent { [text = model.rows[index]] canvas, _ in canvas.draw(text, at: .zero) }
+      }
+      list.rowCount = model.rows.count
+      stage.window.addSubview(list)
+      try stage.turns { stage.group.countUnderWay == 0 && stage.text == "row 0\nrow 1\nrow 2\nrow 3" }
+      for _ in 0..<8 {
+        list.contentOffset.y += 1
+        try stage.turn()
+      }
+      try stage.turns { stage.group.countUnderWay == 0 }
+      #expect(model.asked.count == Set(model.asked).count)
+      list.contentOffset.y = 90
+      try stage.turn()
+      model.asked = []
+      model.rows.removeSubrange(5...)
+      list.rowCount = 5
+      list.reload()
+      try stage.turns { stage.group.countUnderWay == 0 && stage.text == "row 1\nrow 2\nrow 3\nrow 4" }
+      #expect(model.asked.allSatisfy { $0 < 5 } && model.asked.count == Set(model.asked).count)
+    }
+  }
 }

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A view with a border and a title around another view.
+///
+/// Where there is no room for both, in fewer than three columns or rows, the content has all of it.
+@MainActor
+open class BoxView: View {
+  /// The title, in the upper edge; it is cut off with an ellipsis.
+  public var title: String {
+    didSet { if title != oldValue { setNeedsDisplay() } }
+  }
+  /// The style of the border.
+  public var borderStyle = Style(attributes: .dim) {
+    didSet { if borderStyle != oldValue { setNeedsDisplay() } }
+  }
+  /// The style of the title.
+  public var titleStyle = Style(attributes: .bold) {
+    didSet { if titleStyle != oldValue { setNeedsDisplay() } }
+  }
+  /// The cells between the border and the content.
+  public var padding = Insets() {
+    didSet { if padding != oldValue { setNeedsLayout() } }
+  }
+  /// The view within the border.
+  public let content: View
+
+  /// Makes a box around a view.
+  public init(_ title: String = "", content: View, frame: Rect = .zero) {
+    self.title = title
+    self.content = content
+    super.init(frame: frame)
+    addSubview(content)
+  }
+
+  private var hasBorder: Bool { bounds.size.width >= 3 && bounds.size.height >= 3 }
+
+  override open func layoutSubviews() {
+    guard hasBorder else { return content.frame = Rect(origin: bounds.origin, size: bounds.size) }
+    let padding = padding.clamped
+    content.frame = Rect(
+      x: 1 + padding.left, y: 1 + padding.top, width: max(0, bounds.size.width - 2 - padding.left - padding.right),
+      height: max(0, bounds.size.height - 2 - padding.top - padding.bottom))
+  }
+
+  override open func draw(_ canvas: inout Canvas) {
+    guard hasBorder else { return }
+    let (width, height) = (bounds.size.width, bounds.size.height)
+    canvas.fill(Rect(x: 1, y: 0, width: width - 2, height: 1), "─", style: borderStyle)
+    canvas.fill(Rect(x: 1, y: height - 1, width: width - 2, height: 1), "─", style: borderStyle)
+    canvas.fill(Rect(x: 0, y: 1, width: 1, height: height - 2), "│", style: borderStyle)
+    canvas.fill(Rect(x: width - 1, y: 1, width: 1, height: height - 2), "│", style: borderStyle)
+    for (x, y, corner) in [(0, 0, "╭"), (width - 1, 0, "╮"), (0, height - 1, "╰"), (width - 1, height - 1, "╯")] {
+      canvas.draw(corner, at: Point(x: x, y: y), style: borderStyle)
+    }
+    guard !title.isEmpty, width >= 5 else { return }
+    canvas.draw(" \(title.truncated(toWidth: width - 4)) ", at: Point(x: 1, y: 0), style: titleStyle)
+  }
+
+  /// The size of the content with the border around it.
+  override open func sizeThatFits(_ size: Size) -> Size {
+    let padding = padding.clamped
+    let edge = Size(width: 2 + padding.left + padding.right, height: 2 + padding.top + padding.bottom)
+    let inner = content.sizeThatFits(
+      Size(width: max(0, size.width - edge.width), height: max(0, size.height - edge.height)))
+    return Size(width: inner.width + edge.width, height: inner.height + edge.height)
+  }
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopCore
+import RunLoopDisplayTesting
+import RunLoopTesting
+import TestSupport
+import Testing
+
+@testable import RunLoopDisplay
+
+/// A window that notes what it is sent.
+@MainActor
+private final class Log: Window {
+  var events: [String] = []
+
+  override func sendEvent(_ event: InputEvent) {
+    events.append(describe(.event(event)))
+    super.sendEvent(event)
+  }
+}
+
+@Suite("Input that is held back", .timeLimit(.minutes(20)))
+@MainActor
+struct HeldInputTests {
+  /// Sends texts at times in milliseconds, in which `^` stands for ESC; returns what the window was sent, and the text
+  /// of its field.
+  private func typed(
+    _ steps: [(Int, String)], _ features: HeadlessTerminal.Features = .none
+  ) throws -> (events: String, text: String) {
+    try VirtualTime.asMain { time in
+      let terminal = HeadlessTerminal(size: Size(width: 40, height: 3), features: features)
+      let window = Log()
+      let field = TextField(frame: Rect(x: 0, y: 0, width: 40, height: 1))
+      window.addSubview(field)
+      field.becomeFirstResponder()
+      let application = Application(device: terminal, window: window)
+      try application.start()
+      try time.advance(by: .milliseconds(40))
+      var now = 0
+      for (date, text) in steps {
+        try time.advance(by: .milliseconds(date - now))
+        now = date
+        terminal.send(text.replacing("^", with: "\u{1B}").utf8)
+      }
+      try time.advance(by: .milliseconds(1000))
+      application.finish()
+      return (window.events.joined(separator: " "), field.text)
+    }
+  }
+
+  /// What a terminal sends, whole.
+  private nonisolated static let sequences = [
+    "^[200~abc^[201~", "^[<0;3;4M", "^[<35;3;4m", "^[M !!", "^[32;5;6M", "^[1;5A", "^[3;5~", "^[97;5u", "^[1089::99;5u",
+    "^[27;5;97~", "^OP", "^O5A", "^[[A", "^[I", "^[?62;22c", "^[?2026;2$y", "^[?1u", "^[12;40R", "^P>|xterm(380)^\\",
+    "^]11;rgb:0/0/0\u{7}", "^]52;c;QUJD^\\", "^_Gi=1;OK^\\", "^^[A", "^a", "^]", "^^", "ä世🙂", "^[200~a\u{3}b^[Ac",
+  ]
+
+  @Test("whatever part of a sequence was sent before it, Ctrl-C arrives within a second", arguments: sequences)
+  func prefixes(_ sequence: String) {
+    let bytes = Array(sequence.replacing("^", with: "\u{1B}").utf8)
+    for count in 0...bytes.count {
+      for (key, codes) in [("\u{3}", false), ("\u{3}", true), ("\u{1B}[99;5u", true)] {
+        for pause in [0, 30, 200] {
+          var line = Line(codes: codes)
+          line.send(bytes[..<count])
+          line.pass(pause)
+          // Held down: it comes again and again.
+          for _ in 0..<30 {
+            line.send(key.utf8)
+            line.pass(33)
+          }
+          #expect(line.found.contains("C-c"), "\(count) of \(sequence), \(pause) ms, \(codes): \(line.found)")
+        }
+      }
+    }
+  }
+
+  /// A session with its time, which a device's timer keeps otherwise.
+  private struct Line {
+    private var session = TerminalSession(size: Size(width: 10, height: 1), capabilities: .init())
+    private var now = 0
+    private var deadline: Int?
+    private var wait: InputParser.Wait?
+    private(set) var found: [String] = []
+
+    init(codes: Bool) { if codes { send("\u{1B}[?5u".utf8) } }
+
+    mutating func send(_ bytes: some Sequence<UInt8>) {
+      var events: [InputEvent] = []
+      var output: ContiguousArray<UInt8> = []
+      Array(bytes).withUnsafeBytes { session.receive($0, events: &events, output: &output) }
+      note(events)
+    }
+
+    mutating func pass(_ milliseconds: Int) {
+      let end = now + milliseconds
+      while let date = deadline, date <= end {
+        now = date
+        deadline = nil
+        var events: [InputEvent] = []
+        var output: ContiguousArray<UInt8> = []
+        session.flush(events: &events, output: &output)
+        note(events)
+      }
+      now = end
+    }
+
+    private mutating func note(_ events: [InputEvent]) {
+      found += events.map { describe(.event($0)) }
+      let before = wait
+      wait = session.wait
+      switch wait {
+      case nil: deadline = nil
+      case .more: deadline = now + 50
+      case .end: if wait != before { deadline = now + 500 }
+      }
+    }
+  }
+
+  @Test("a paste whose end was lost is reported, and what follows is keys")
+  func lostEnd() throws {
+    let found = try typed([(0, "^[200~abc"), (300, "\u{3}"), (600, "^"), (900, "q")], .all)
+    #expect(found.events == "paste(abc)… C-c")
+    #expect(try typed([(0, "^[200~abc"), (700, "q")]).events == "paste(abc)… q")
+    // Keys that are typed without a pause are not a paste that goes on.
+    let keys = (1...20).map { ($0 * 60, "x") }
+    #expect(try typed([(0, "^[200~abc")] + keys).events.hasSuffix("x x x"))
+  }
+
+  @Test("a paste that arrives slowly is whole, and one that pauses is no keys")
+  func slowPaste() throws {
+    let part = String(repeating: "line\r", count: 40)
+    let steps = (0..<20).map { ($0 * 300, $0 == 0 ? "^[200~" + part : part) } + [(6000, "^[201~q")]
+    let found = try typed(steps)
+    #expect(found.events.hasPrefix("paste(line\n") && found.events.hasSuffix("line\n) q"))
+    let pause = try typed([(0, "^[200~" + part), (900, part), (950, part + "^[201~q")])
+    #expect(!pause.events.contains("enter") && pause.events.hasSuffix(") q"), "\(pause.events.suffix(40))")
+  }
+
+  @Test(
+    "letters with Alt that begin strings swallow nothing",
+    arguments: [
+      ([(0, "^]abc"), (100, "def"), (200, "\r")], "A-] a b c d e f enter"),
+      ([(0, "^P"), (33, "^P"), (66, "^P"), (266, "z")], "A-P A-P A-P z"),
+      ([(0, "^]"), (30, "h"), (110, "e"), (190, "l"), (270, "lo")], "A-] h e l l o"),
+      ([(0, "^]"), (30, "1"), (60, "2")], "A-] 1 2"), ([(0, "^^"), (30, "x")], "escape A-x"),
+      ([(0, "^_"), (30, "x"), (100, "y")], "A-_ x y"), ([(0, "^^^"), (30, "x")], "escape escape A-x"),
+      ([(0, "^[x"), (100, "y")], "A-[ x y"), ([(0, "^[["), (700, "y")], "A-[ [ y"),
+    ] as [([(Int, String)], String)])
+  func alt(_ steps: [(Int, String)], _ events: String) throws { #expect(try typed(steps).events == events) }
+
+  @Test("the caret and the other letters with Alt are keys at once")
+  func caret() throws {
+    #expect(parsed([Array("\u{1B}\u{5E}abc".utf8)]).joined(separator: " ") == "A-^ a b c")
+    #expect(parsed("^Xabc") == "A-X a b c")
+  }
+
+  @Test(
+    "reports of the mouse, marks of pastes and keys that arrive in two parts are no text",
+    arguments: ["^[<0;3;1M", "^[200~hi^[201~", "^[A", "^[3~", "^[?62;22c", "^[97;5u", "^[I"], [60, 300])
+  func split(_ sequence: String, _ pause: Int) throws {
+    let bytes = Array(sequence)
+    let whole = parsed(sequence).replacing("?attributes", with: "")
+    for features in [HeadlessTerminal.Features.none, .all] {
+      for count in 1...2 {
+        let found = try typed([(0, String(bytes[..<count])), (pause, String(bytes[count...]))], features)
+        // Without the keyboard protocol a letter after Alt with [ is a letter.
+        if !features.keyboard, count == 2, ["^[A", "^[I"].contains(sequence) { continue }
+        let keys = features.keyboard ? "" : count == 1 ? "escape " : "A-[ "
+        #expect((found.events + " ").hasPrefix(keys + whole), "\(count): \(found)")
+        #expect(found.text == (sequence.contains("hi") ? "hi" : ""), "\(count): \(found)")
+      }
+    }
+  }
+
+  @Test("with the keyboard protocol a lone escape is no key, and the key arrives by its code")
+  func loneEscape() throws {
+    #expect(try typed([(0, "^"), (900, "x")], .all).events == "x")
+    #expect(try typed([(0, "^[27u")], .all).events == "escape")
+    #expect(try typed([(0, "^")]).events == "escape")
+  }
+
+  @Test("characters with Super, Hyper or Meta are no text")
+  func commands() throws {
+    #expect(try typed([(0, "a^[99;9u^[99;17u^[99;33u^[99;3ub")], .all).text == "ab")
+  }
+}

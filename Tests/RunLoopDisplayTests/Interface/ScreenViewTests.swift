@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopCore
+import RunLoopTesting
+import TestSupport
+import Testing
+
+@testable import RunLoopDisplay
+
+@Suite("Views that make a screen", .timeLimit(.minutes(20)))
+@MainActor
+struct ScreenViewTests {
+  /// What a view shows in a size.
+  private func shown(_ view: View, width: Int, height: Int) throws -> String {
+    var shown = ""
+    try Stage.perform(width: width, height: height) { stage in
+      stage.logged = { _ in false }
+      view.frame = Rect(x: 0, y: 0, width: width, height: height)
+      stage.window.addSubview(view)
+      try stage.run(until: 50)
+      shown = stage.device.text
+    }
+    return shown
+  }
+
+  @Test("a stack gives its views what they need, and the rest to those that are flexible")
+  func stack() throws {
+    let stack = StackView(.vertical)
+    stack.addArrangedSubview(Label("first"))
+    let hidden = Label("hidden")
+    hidden.isHidden = true
+    stack.addArrangedSubview(hidden)
+    let row = StackView(.horizontal, spacing: 1)
+    row.addArrangedSubview(Button("[a]"))
+    row.addArrangedSubview(Label("x"), isFlexible: true)
+    row.addArrangedSubview(Label("y"), isFlexible: true)
+    row.addArrangedSubview(Button("[b]"))
+    stack.addArrangedSubview(row, isFlexible: true)
+    stack.addArrangedSubview(Label("last"))
+    #expect(try shown(stack, width: 20, height: 5) == "first\n[a] x     y      [b]\n\n\nlast")
+    #expect(row.frame == Rect(x: 0, y: 1, width: 20, height: 3))
+    #expect(stack.sizeThatFits(Size(width: 20, height: 5)) == Size(width: 11, height: 3))
+  }
+
+  @Test("a stack that has too little room shows what comes first")
+  func smallStack() throws {
+    let stack = StackView(.vertical, spacing: 1)
+    stack.layoutMargins = Insets(left: 1)
+    for text in ["a", "b", "c"] { stack.addArrangedSubview(Label(text)) }
+    #expect(try shown(stack, width: 3, height: 3) == " a\n\n b")
+  }
+
+  @Test("a box has a border, a title that is cut off, and none of both where there is no room")
+  func box() throws {
+    #expect(
+      try shown(BoxView("Title", content: Label("in")), width: 12, height: 3)
+        == "╭ Title ───╮\n│in        │\n╰──────────╯")
+    #expect(
+      try shown(BoxView("A long title", content: Label("in")), width: 9, height: 3)
+        == "╭ A lo… ╮\n│in     │\n╰───────╯")
+    #expect(try shown(BoxView("Title", content: Label("in")), width: 12, height: 2) == "in")
+    let box = BoxView("t", content: Label("abc"))
+    box.padding = Insets(1)
+    #expect(box.sizeThatFits(Size(width: 20, height: 20)) == Size(width: 7, height: 5))
+  }
+
+  @Test("a progress view shows eighths of cells, and values beyond its ends as these")
+  func progress() throws {
+    for (value, text) in [
+      (0.0, "····"), (0.25, "█···"), (0.40625, "█▋··"), (1.0, "████"), (7.0, "████"), (-1.0, "····"), (.nan, "····"),
+    ] {
+      #expect(try shown(ProgressView(progress: value), width: 4, height: 1) == text)
+    }
+  }
+
+  @Test(
+    "a label wraps its text, or shows with an ellipsis that there is more",
+    arguments: [
+      (Label.LineBreakMode.clipping, 8, 1, "the quic"), (.truncatingTail, 8, 1, "the qui…"),
+      (.truncatingTail, 40, 1, "the quick 世界 fox"),
+      (.truncatingTail, 12, 1, "the quick …"), (.wordWrapping, 9, 3, "the quick\n世界 fox"),
+      (.wordWrapping, 9, 1, "the quic…"), (.wordWrapping, 5, 2, "the\nquic…"),
+    ])
+  func lines(_ mode: Label.LineBreakMode, _ width: Int, _ height: Int, _ text: String) throws {
+    let label = Label("the quick 世界 fox")
+    label.lineBreakMode = mode
+    #expect(try shown(label, width: width, height: height) == text)
+  }
+
+  @Test("a text field has the keys of shells, and passes others on")
+  func shellKeys() {
+    let window = Window(frame: Rect(x: 0, y: 0, width: 40, height: 3))
+    let field = TextField(text: "one two  three", frame: Rect(x: 0, y: 0, width: 40, height: 1))
+    window.addSubview(field)
+    field.becomeFirstResponder()
+    func press(_ character: Character, _ modifiers: KeyModifiers) {
+      window.sendEvent(.type(.character(character), modifiers))
+    }
+    press("w", .control)
+    #expect(field.text == "one two  " && field.cursor == 9)
+    press("b", .alt)
+    #expect(field.cursor == 4)
+    press("k", .control)
+    #expect(field.text == "one ")
+    press("y", .control)
+    #expect(field.text == "one two  " && field.cursor == 9)
+    press("a", .control)
+    press("f", .alt)
+    #expect(field.cursor == 3)
+    press("u", .control)
+    #expect(field.text == " two  " && field.cursor == 0)
+    press("d", .alt)
+    press("d", .control)
+    press("e", .control)
+    press("h", .control)
+    #expect(field.text == "")
+    press("y", .control)
+    #expect(field.text == " two")
+    press("q", .super)
+    #expect(field.text == " two")
+  }
+
+  @Test("a click sets the cursor, and a secret text is shown as dots and not kept")
+  func secure() throws {
+    let field = TextField(prompt: "> ", text: "a世b")
+    field.isSecureTextEntry = true
+    #expect(try shown(field, width: 10, height: 1) == "> •••")
+    let window = Window(frame: Rect(x: 0, y: 0, width: 40, height: 3))
+    field.frame = Rect(x: 1, y: 0, width: 20, height: 1)
+    window.addSubview(field)
+    window.sendEvent(.press(4, 0))
+    #expect(field.cursor == 1 && field.isFirstResponder)
+    field.isSecureTextEntry = false
+    for (x, cursor) in [(3, 0), (4, 1), (5, 1), (6, 2), (7, 3), (19, 3), (1, 0)] {
+      window.sendEvent(.press(x, 0))
+      #expect(field.cursor == cursor, "\(x)")
+    }
+  }
+}
