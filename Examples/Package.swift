@@ -50,6 +50,7 @@ let package = Package(
     .executableTarget(name: "echo-client", dependencies: [core, sockets], swiftSettings: swiftSettings),
     .executableTarget(
       name: "dns-responder", dependencies: [core, sockets, systemEvents], swiftSettings: swiftSettings),
+    .executableTarget(name: "dashboard", dependencies: [core, display, threads], swiftSettings: swiftSettings),
     .executableTarget(name: "file-watcher", dependencies: [core, systemEvents], swiftSettings: swiftSettings),
     .executableTarget(
       name: "chat-server", dependencies: [core, sockets, systemEvents, threads], swiftSettings: swiftSettings),

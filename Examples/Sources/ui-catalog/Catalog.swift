@@ -72,6 +72,7 @@ package final class Catalog {
       storm = Storm(.milliseconds(500), of: application) { label.show("storm \($0) commits") }
     case 4, 5:
       forgetWorst()
+      window.askForLayout()
       drawings?.begin(isCancelled: number == 5)
     case 6: forgetWorst()
     default: break

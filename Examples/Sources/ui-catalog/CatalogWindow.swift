@@ -29,7 +29,7 @@ final class CatalogWindow: Window {
   private var pressCount = 0
   private var tapCount = 0
   private var pastedCount = 0
-  /// Whether the button was pressed, and the layout that it asked for has not come yet.
+  /// Whether a layout was asked for, by the button or by F4 or F5, and has not come yet.
   ///
   /// What is seen then says "pending"; but the layout comes before the drawing in each commit, so no frame ever shows
   /// it.
@@ -76,9 +76,7 @@ final class CatalogWindow: Window {
     button.action = { [unowned self] in
       pressCount += 1
       pressed.text = "pressed \(pressCount)"
-      layoutState.text = "layout pending"
-      isLayoutPending = true
-      setNeedsLayout()
+      askForLayout()
     }
     button.whenCancelled = { [unowned self] in brokenOff.text = "broken off \($0)" }
     panView.name = "pan"
@@ -108,6 +106,13 @@ final class CatalogWindow: Window {
     }
     panning.name = "pan"
     panView.addGestureRecognizer(panning)
+  }
+
+  /// Asks for a layout, and shows when it has come.
+  func askForLayout() {
+    layoutState.text = "layout pending"
+    isLayoutPending = true
+    setNeedsLayout()
   }
 
   override func layoutSubviews() {

@@ -2,7 +2,7 @@
 
 import RunLoopCore
 
-/// A word that triggers an action when it is pressed: with the mouse, or with Enter when it has the focus.
+/// A word that triggers an action when it is pressed: with the mouse, or with Enter or Space when it has the focus.
 ///
 /// The corresponding class of UIKit is `UIButton`.
 @MainActor
@@ -23,7 +23,7 @@ open class Button: View {
   public var highlightedStyle = Style(attributes: [.reverse, .bold]) {
     didSet { if highlightedStyle != oldValue { setNeedsDisplay() } }
   }
-  /// Called when the button is pressed: on a release of the mouse above it, and on Enter.
+  /// Called when the button is pressed: on a release of the mouse above it, on Enter and on Space.
   public var action: (() -> Void)?
 
   /// Whether the mouse holds the button down.
@@ -61,7 +61,7 @@ open class Button: View {
   override open func sizeThatFits(_ size: Size) -> Size { Size(width: title.cellWidth, height: 1) }
 
   override open func keyPressed(_ key: KeyEvent) {
-    if key == KeyEvent(.enter) { press() } else { super.keyPressed(key) }
+    if key == KeyEvent(.enter) || key == KeyEvent(.character(" ")) { press() } else { super.keyPressed(key) }
   }
 
   override open func touchesBegan(_ touch: Touch) {
