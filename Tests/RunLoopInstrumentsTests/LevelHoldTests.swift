@@ -33,7 +33,11 @@ private final class Tool {
     posix_spawnattr_init(&attributes)
     defer { posix_spawnattr_destroy(&attributes) }
     posix_spawnattr_setsigmask(&attributes, &none)
-    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+    // What a shell starts in the background ignores the keys that interrupt, and so would the tool.
+    var all = sigset_t()
+    sigfillset(&all)
+    posix_spawnattr_setsigdefault(&attributes, &all)
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
     var words = ([path] + arguments).map { strdup($0) } + [nil]
     defer { for word in words { free(word) } }
     var child: pid_t = 0
@@ -44,7 +48,7 @@ private final class Tool {
   }
 
   deinit {
-    if isRunning { end(by: SIGKILL) }
+    if isRunning { try? end(by: SIGKILL) }
     close(reader)
   }
 
@@ -60,9 +64,36 @@ private final class Tool {
     return !hasEnded
   }
 
-  func end(by signal: Int32) {
+  /// Ends it by a signal.
+  ///
+  /// A tool that does not end is described as the kernel sees it, and killed.
+  func end(by signal: Int32) throws {
     kill(number, signal)
+    for _ in 0..<Tool.patience where isRunning { usleep(10_000) }
+    guard isRunning else { return }
+    let evidence = evidence
+    kill(number, SIGKILL)
     while isRunning { usleep(1000) }
+    throw VictimError(text: "signal \(signal) did not end the tool:\n\(evidence)")
+  }
+
+  /// Hundredths of a second; to name the code of a hang takes a minute at most.
+  private static let patience = 12_000
+
+  /// What the kernel says of its signals, and of where its threads are.
+  private var evidence: String {
+    let own = "/proc/\(number)"
+    let threads = (try? FileManager.default.contentsOfDirectory(atPath: "\(own)/task")) ?? []
+    let files = ["\(own)/status"] + threads.flatMap { ["\(own)/task/\($0)/wchan", "\(own)/task/\($0)/syscall"] }
+    return files.map { path in
+      let text = (try? String(contentsOfFile: path, encoding: .utf8)) ?? "?"
+      let lines = text.split(separator: "\n").filter { path.hasSuffix("status") ? Tool.isTelling($0) : true }
+      return "\(path): \(lines.joined(separator: ", "))"
+    }.joined(separator: "\n")
+  }
+
+  private static func isTelling(_ line: Substring) -> Bool {
+    ["State:", "SigPnd:", "ShdPnd:", "SigBlk:", "SigIgn:", "SigCgt:", "Threads:"].contains { line.hasPrefix($0) }
   }
 }
 
@@ -72,13 +103,14 @@ private func level(of victim: Victim) throws -> UInt32 {
 
 /// Starts the tool, again if need be, until it holds the level: `ps` does for a quarter of a second only.
 private func holding(_ victim: Victim, _ arguments: [String]) throws -> Tool {
-  while true {
+  for _ in 0..<200 {
     let tool = try Tool(arguments)
     while tool.isRunning {
       if try level(of: victim) == 2 { return tool }
       usleep(1000)
     }
   }
+  throw VictimError(text: "\(arguments) never held the level of the process")
 }
 
 @Suite("What a tool holds of a process's level", .ownThread) struct LevelHoldTests {
@@ -92,7 +124,7 @@ private func holding(_ victim: Victim, _ arguments: [String]) throws -> Tool {
     let more = ["ps": [], "hangs": ["--follow"], "trace": ["--for", "600", "--output", output]]
     let tool = try holding(victim, [command, "\(victim.number)"] + (more[command] ?? []))
     defer { unlink("\(output).\(tool.number).part") }
-    tool.end(by: signal)
+    try tool.end(by: signal)
     #expect(try level(of: victim) == 0)
     #expect(tool.isGone)
   }
@@ -101,7 +133,7 @@ private func holding(_ victim: Victim, _ arguments: [String]) throws -> Tool {
   func memory() throws {
     let victim = try Victim(["hang"], level: "off", directory: "/nonexistent/records")
     let tool = try holding(victim, ["hangs", "\(victim.number)", "--follow"])
-    tool.end(by: SIGQUIT)
+    try tool.end(by: SIGQUIT)
     #expect(try level(of: victim) == 0)
   }
 
@@ -109,7 +141,7 @@ private func holding(_ victim: Victim, _ arguments: [String]) throws -> Tool {
   func killed() throws {
     let victim = try Victim(["wakes"], level: "off")
     let tool = try holding(victim, ["hangs", "\(victim.number)", "--follow"])
-    tool.end(by: SIGKILL)
+    try tool.end(by: SIGKILL)
     while try level(of: victim) != 0 { usleep(1000) }
   }
 
