@@ -488,6 +488,7 @@ static void fill_header(void) {
   header->ring_size = sizeof(crl_ring);
   header->used_modes = header->used_images = 0;
   header->lost_loops = 0;
+  header->used_faces = 0;
   memset(header->holders, 0, sizeof header->holders);
   kept = *header;
   memset(kept_modes, 0, sizeof kept_modes);
@@ -664,6 +665,7 @@ crl_recorder *crl_recorder_take(const void *loop) {
       untaken--;
       slot = CRL_FACES;
     }
+    board->header.used_faces = crl_instruments.used_faces = kept.used_faces = untaken;
   } else if (free_bare.count > 0) {
     slot = take_slot(&free_bare);
   }
@@ -694,8 +696,13 @@ crl_recorder *crl_recorder_take(const void *loop) {
 }
 
 void crl_recorder_give_back(crl_recorder *recorder) {
-  if (recorder->slot >= CRL_FACES) return free(recorder);
   pthread_mutex_lock(&mutex);
+  if (recorder->slot >= CRL_FACES) {
+    if (recorder->generation == (uint32_t)generation)
+      board->header.lost_loops = crl_instruments.lost_loops = --kept.lost_loops;
+    pthread_mutex_unlock(&mutex);
+    return free(recorder);
+  }
   // A forked child has given all of its parent's back.
   if (recorder->generation == (uint32_t)generation) {
     crl_recorder_set_loop(recorder, 0);

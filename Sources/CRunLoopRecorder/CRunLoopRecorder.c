@@ -271,6 +271,11 @@ void crl_face_note_wait(int thread) {
   if (recorder) recorder->face->awaited = thread;
 }
 
+void crl_face_note_unread(crl_recorder *recorder, int descriptor, uint64_t code) {
+  recorder->face->unread_code = code;
+  recorder->face->unread = (uint32_t)descriptor + 1;
+}
+
 uint64_t crl_post_site(const crl_recorder *recorder, uint64_t sequence) {
   const crl_ring *ring = __atomic_load_n(&recorder->ring, __ATOMIC_ACQUIRE);
   if (!ring) return 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopAgent
+import CRunLoopRecorder
 import Foundation
 import Glibc
 import RunLoopInstruments
@@ -216,11 +217,11 @@ import Testing
     let path = try #require(victim.file)
     let file = try #require(FileHandle(forUpdatingAtPath: path))
     try file.seek(toOffset: 8)
-    file.write(Data([3]))
+    file.write(Data([UInt8(CRL_LAYOUT_VERSION + 1)]))
     let session = runloop("why-alive", "\(victim.number)")
     #expect(session.status == 1)
     #expect(session.complaints.count == 1)
-    #expect(session.complaints.first?.contains("layout 3") == true)
+    #expect(session.complaints.first?.contains("layout \(CRL_LAYOUT_VERSION + 1)") == true)
   }
 
   @Test("another user's process is reported in one sentence, and its agent is silent", .enabled(if: geteuid() == 0))

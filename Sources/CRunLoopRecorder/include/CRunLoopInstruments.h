@@ -14,12 +14,12 @@
 #define CRL_MAGIC 0x3153474e49524c52ull
 
 enum {
-  CRL_LAYOUT_VERSION = 2,
+  CRL_LAYOUT_VERSION = 3,
   // The largest page of any Linux that Swift runs on. What is shared by pages begins at multiples of it, so that a file
   // has one layout on all of them.
   CRL_LARGEST_PAGE = 65536,
   CRL_KIND_SHIFT = 32,
-  CRL_FACES = 256,
+  CRL_FACES = 2048,
   // Of the faces only the first have rings; a loop takes one when it first records.
   CRL_RINGS = 64,
   CRL_RECORDS = 2048,
@@ -125,7 +125,11 @@ typedef struct crl_face {
   uint64_t stack;  // an address within the frame of the innermost run: what is called stands below it
   int32_t awaited;  // the thread for whose work this one waits; 0: none. From `watch` on
   uint32_t padding;
-  uint64_t reserved[3];
+  // A descriptor that was ready in very many waits in a row, of which nothing was read, and one more: 0: none was.
+  uint32_t unread;
+  uint32_t reserved32;
+  uint64_t unread_code;  // the function that is called for it
+  uint64_t reserved;
 } crl_face;
 
 // What changes seldom, one for each face.
@@ -172,14 +176,15 @@ typedef struct crl_header {
   uint32_t face_offset, details_offset, mode_offset, image_offset;
   uint32_t ring_offset, ring_size;
   uint32_t used_modes, used_images;
-  uint64_t lost_loops;  // loops that found no face
+  uint64_t lost_loops;  // loops that are there and found no face
   crl_holder holders[CRL_HOLDERS];  // the tools that hold a level
   uint32_t raised;  // how often the level has become record
   uint32_t parked;  // whether a tool waits here, as on a futex, for a loop to do something
   uint64_t frequency;  // ticks of the clock in a second; 0: only the calibration says it
   uint32_t page_size;  // of the system that the process runs on
   uint32_t is_apart;  // not 0: the process does not see what a tool writes here, which is not its own header's page
-  uint8_t reserved[4096 - 312];
+  uint32_t used_faces;  // how many of the faces have ever been taken
+  uint8_t reserved[4096 - 316];
 } crl_header;
 
 // Room up to the next multiple of the largest page.
@@ -204,7 +209,7 @@ typedef struct crl_board {
   crl_details details[CRL_FACES];
   crl_mode_name modes[CRL_MODES];
   crl_image images[CRL_IMAGES];
-  crl_room front_room[14];
+  crl_room front_room[6];
   crl_ring rings[CRL_RINGS];
 } crl_board;
 
@@ -220,15 +225,17 @@ _Static_assert(offsetof(crl_header, holders) == 160, "the holders");
 _Static_assert(offsetof(crl_header, raised) == 288, "how often the level was raised");
 _Static_assert(offsetof(crl_header, parked) == 292, "where a tool waits");
 _Static_assert(offsetof(crl_header, frequency) == 296, "the clock's frequency");
+_Static_assert(offsetof(crl_header, used_faces) == 312, "how many faces are used");
 _Static_assert(offsetof(crl_board, faces) == CRL_LARGEST_PAGE, "the faces");
-_Static_assert(offsetof(crl_board, details) == 98304, "the details");
-_Static_assert(offsetof(crl_board, modes) == 229376, "the modes");
-_Static_assert(offsetof(crl_board, images) == 237568, "the images");
-_Static_assert(offsetof(crl_board, rings) == 5 * CRL_LARGEST_PAGE, "the rings");
+_Static_assert(offsetof(crl_board, details) == 327680, "the details");
+_Static_assert(offsetof(crl_board, modes) == 1376256, "the modes");
+_Static_assert(offsetof(crl_board, images) == 1384448, "the images");
+_Static_assert(offsetof(crl_board, rings) == 22 * CRL_LARGEST_PAGE, "the rings");
 _Static_assert(sizeof(crl_board) % CRL_LARGEST_PAGE == 0, "whole pages");
 _Static_assert(sizeof(crl_ring) == 256 * 1024, "a ring");
 _Static_assert(offsetof(crl_ring, posts) == 128 * 1024, "the posts");
 _Static_assert(offsetof(crl_face, loop) == 16 && offsetof(crl_face, posted) == 64, "a face's numbers");
+_Static_assert(offsetof(crl_face, unread) == 104 && offsetof(crl_face, unread_code) == 112, "what is not read");
 _Static_assert(offsetof(crl_record, outer) == 56 && offsetof(crl_record, kind) == 60, "a record's end");
 
 // The header of this process, in a section by which a tool finds it. It is the first page of the file, once a loop has
@@ -463,6 +470,10 @@ crl_outer crl_recorder_nest(crl_recorder *recorder);
 void crl_recorder_unnest(crl_recorder *recorder, crl_outer outer);
 // Notes in which mode and how deep the loop runs now.
 void crl_recorder_set_run(crl_recorder *recorder, uint32_t mode, uint32_t depth);
+
+// Notes that a descriptor of the loop is ready in wait after wait, and that its handler reads nothing of it; the loop's
+// thread.
+void crl_face_note_unread(crl_recorder *recorder, int descriptor, uint64_t code);
 
 // Notes for which thread the calling one waits; 0: for none any more.
 void crl_face_note_wait(int thread);

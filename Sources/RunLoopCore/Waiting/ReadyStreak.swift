@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopRecorder
 import CRunLoopSystem
 import RunLoopLibC
 
@@ -57,6 +58,7 @@ extension RunLoop {
     let wasRead = isExempt || crl_read_check_end(&check, descriptor) != 0 || !source.isValid || source.isPaused
     let isProven = table.locked { mode.pollSet?.noteSuspect(descriptor, wasRead: wasRead) ?? false }
     guard isProven else { return isHandled }
+    crl_face_note_unread(recorder, descriptor, source.heldCode { source.carriedItem?.keepAliveCode ?? source.code })
     let name = source.carriedItem.map { "\(type(of: $0.keepAliveIdentity)) (\($0.keepAliveDetail))" }
     Diagnostic.unread.report(
       "\(name ?? "descriptor \(descriptor)") was reported \(events) in more than \(ReadyStreak.suspicion) waits in a row "

@@ -56,7 +56,7 @@ package struct ThreadWait {
   }
 
   /// A descriptor's number, and what it is.
-  private static func descriptor(_ number: Int32, of process: Int32) -> String {
+  package static func descriptor(_ number: Int32, of process: Int32) -> String {
     guard number >= 0, let link = ProcFile.link("/proc/\(process)/fd/\(number)") else { return "\(number)" }
     // A pipe and a socket have numbers, which say nothing; others are in brackets.
     if link.hasPrefix("anon_inode:") { return "\(number) \(link.dropFirst(11).filter { $0 != "[" && $0 != "]" })" }

@@ -126,6 +126,9 @@ package struct HangJudge: Sendable {
     return verdicts
   }
 
+  /// Whether what is open in a loop was so when it was first looked at, so that it has lasted longer than is known.
+  package func isOlder(_ slot: Int) -> Bool { loops[slot]?.isOlder ?? false }
+
   /// Looks again after a park, of which nothing counts.
   package mutating func resume(at now: Int64) {
     lastLook = now

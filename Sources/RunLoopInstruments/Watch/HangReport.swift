@@ -43,6 +43,10 @@ public struct HangReport: Sendable, Codable {
   public internal(set) var depth: Int
   /// When the call-out began; for a backlog, when the oldest waiting post arrived.
   public internal(set) var begin: Int64
+  /// Whether it had begun before the loop was looked at first; nil if not.
+  ///
+  /// Then ``begin`` is the time of that look, and it has lasted longer.
+  public internal(set) var isOlder: Bool?
   /// When it ended; nil while it lasts.
   public internal(set) var end: Int64?
   /// The main activity of the thread.

@@ -18,7 +18,7 @@ package final class HangScout {
     }
   }
 
-  private let faces: any LoopFaces
+  let faces: any LoopFaces
   package let memory: ProcessMemory
   private var judge: HangJudge
   private let threshold: Int64
@@ -43,6 +43,39 @@ package final class HangScout {
     threshold = settings.threshold
     self.samples = samples
     self.isWanted = isWanted
+  }
+
+  /// A descriptor that is ready in wait after wait while nothing is read.
+  package struct Unread: Sendable, Hashable {
+    package let thread: Int32
+    package let descriptor: Int32
+    /// The function that is called for it.
+    package let code: UInt64
+  }
+
+  /// How many loops were seen at the last look.
+  package private(set) var seenLoops = 0
+  /// In how many looks in a row a loop with such a descriptor did not sleep.
+  private var sleepless: [Int: Int] = [:]
+
+  /// The descriptors that nothing is read of, of loops that did not sleep in so many looks that it still is so.
+  package var unread: [Unread] {
+    sleepless.filter { $0.value >= HangScout.sleeplessLooks }.keys.sorted().map { slot in
+      let face = faces.face(slot)
+      return Unread(
+        thread: face.thread, descriptor: Int32(truncatingIfNeeded: Int(face.unread) - 1), code: face.unread_code)
+    }
+  }
+
+  private static let sleeplessLooks = 10
+
+  private func noteSleepless(_ seen: [Int: crl_face]) {
+    seenLoops = seen.count
+    sleepless = sleepless.filter { seen[$0.key] != nil }
+    for (slot, face) in seen {
+      let isSleepless = face.unread != 0 && HangScout.isBusy(face)
+      sleepless[slot] = isSleepless ? sleepless[slot, default: 0] + 1 : nil
+    }
   }
 
   /// When to look again; nil: when a loop has begun to do something.
@@ -77,6 +110,7 @@ package final class HangScout {
   /// Looks at all loops.
   package func look(at now: Int64) -> [Finding] {
     let seen = current()
+    noteSleepless(seen)
     let looks = seen.keys.sorted().compactMap { slot in seen[slot].map { describe($0, slot, now) } }
     for watched in watched.values { watched.sampler.drain() }
     var findings: [Finding] = []
@@ -198,7 +232,8 @@ package final class HangScout {
       kind: face.kind == 0 ? nil : CallOutName.of(face.kind),
       code: code == 0 || code & CRL_CODE_PLACE != 0 ? nil : address(code),
       postedFrom: site == 0 ? nil : address(site), mode: faces.mode(face.mode),
-      depth: Int(face.depth), begin: since, end: nil, processor: .blocked, shares: nil, blockedIn: nil, waitsFor: nil,
+      depth: Int(face.depth), begin: since, isOlder: judge.isOlder(slot) ? true : nil, end: nil, processor: .blocked,
+      shares: nil, blockedIn: nil, waitsFor: nil,
       waitsForName: nil, stack: [], stackCounts: [], provedFrames: 0, stackProblem: nil, samples: 0, isBacklog: false,
       sites: [], leftOut: 0)
     complete(&report, slot, now)
@@ -271,11 +306,15 @@ package final class HangScout {
 
   /// The name of any thread of the process.
   package func name(ofThread thread: Int32) -> String {
-    let slot = (0..<faces.faceCount).first {
+    name(ofThread: thread, own: slot(ofThread: thread).map { faces.name($0) } ?? "")
+  }
+
+  /// The face of the loop of a thread.
+  func slot(ofThread thread: Int32) -> Int? {
+    (0..<faces.faceCount).first {
       let face = faces.face($0)
       return face.thread == thread && face.loop != 0 && face.flags & UInt8(CRL_FACE_ENDED) == 0
     }
-    return name(ofThread: thread, own: slot.map { faces.name($0) } ?? "")
   }
 
   private func name(ofThread thread: Int32, own: String) -> String {
@@ -286,7 +325,7 @@ package final class HangScout {
   }
 
   /// An address with the program or library that it lies in.
-  private func address(_ address: UInt64) -> CodeAddress {
+  func address(_ address: UInt64) -> CodeAddress {
     guard let image = memory.image(of: address) else { return CodeAddress(address: address) }
     let identity = image.buildID.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     return CodeAddress(

@@ -21,7 +21,7 @@ package protocol LoopFaces: AnyObject {
 /// What the loops of this process show.
 final class OwnFaces: LoopFaces {
   private let board: UnsafePointer<crl_board>
-  private let first: crl_times
+  private var first: crl_times
   /// Nanoseconds for each tick.
   private var rate = 1.0
   private var isCalibrated = false
@@ -43,7 +43,7 @@ final class OwnFaces: LoopFaces {
 
   private var header: crl_header { UnsafeRawPointer(board).load(as: crl_header.self) }
 
-  var faceCount: Int { Int(CRL_FACES) }
+  var faceCount: Int { Int(min(header.used_faces, UInt32(CRL_FACES))) }
 
   func face(_ slot: Int) -> crl_face {
     var face = place(\.faces, slot, MemoryLayout<crl_face>.size).load(as: crl_face.self)
@@ -90,17 +90,16 @@ final class OwnFaces: LoopFaces {
 
   /// Finds how long a tick is, once there is a span to measure.
   private func calibrate() {
+    // The clock is chosen before the first record, which may be later than these faces: its pair of times is the one.
+    let earlier = crl_times_first()
+    if earlier.ticks != 0 { first = earlier }
     let now = crl_monotonic_nanoseconds()
     let ticks = crl_ticks()
     guard ticks > first.ticks else { return }
-    // The header's pair is of the process's first record, where the span is longest.
-    let earlier = crl_times_first()
-    let begin = earlier.ticks != 0 ? earlier : first
-    guard ticks > begin.ticks else { return }
     let end = crl_times(ticks: ticks, monotonic: now, wall: 0)
     let isProcessors = header.clock == UInt32(CRL_CLOCK_PROCESSOR)
-    rate = isProcessors ? crl_tick_nanoseconds(begin, end, header.frequency) : 1
-    isCalibrated = now - begin.monotonic > 1_000_000_000
+    rate = isProcessors ? crl_tick_nanoseconds(first, end, header.frequency) : 1
+    isCalibrated = earlier.ticks != 0 && now - first.monotonic > 1_000_000_000
   }
 
   private func text(_ place: UnsafeRawPointer, _ capacity: Int) -> String {

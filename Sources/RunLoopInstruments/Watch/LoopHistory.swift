@@ -7,6 +7,8 @@ struct LoopHistory: Sendable {
   private var since: Int64 = 0
   /// For how long the open call-out is known to have run.
   private var counted: Int64 = 0
+  /// Whether the open call-out was so at the first look, and nobody knows when it began.
+  private(set) var isOlder = false
   private var isFound = false
   private var wasExcused = false
   /// When the stack is to be sampled next.
@@ -36,6 +38,8 @@ struct LoopHistory: Sendable {
     } else {
       endCallOut(look.slot, now, settings, &verdicts)
       open = look.callOut
+      // Before the first look of all nothing is known.
+      isOlder = last == now && look.callOut != nil && look.callOut?.began == nil
       guard let callOut = look.callOut else { return }
       // Without a time of its own, it began somewhere between the looks, and counts from now on.
       since = callOut.began ?? last + (now - last) / 2

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The names of the system calls that block, by the numbers of the processor's family.
-enum SystemCallNames {
+package enum SystemCallNames {
   /// The name of a call.
-  static func name(_ number: Int) -> String { names[number] ?? "system call \(number)" }
+  package static func name(_ number: Int) -> String { names[number] ?? "system call \(number)" }
 
   #if arch(x86_64)
     private static let names: [Int: String] = [

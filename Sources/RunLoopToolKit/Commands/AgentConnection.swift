@@ -70,7 +70,7 @@ final class AgentConnection {
     let parent = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
     guard parent >= 0 else { return nil }
     defer { close(parent) }
-    let place = openat(parent, "\(target.number).\(target.start)", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+    let place = openat(parent, target.recordName, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
     guard place >= 0 else { return nil }
     defer { close(place) }
     for descriptor in [parent, place] {

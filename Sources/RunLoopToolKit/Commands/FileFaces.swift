@@ -25,11 +25,19 @@ final class FileFaces: LoopFaces {
     clock = file.clock
   }
 
+  /// How many loops have no face.
+  var unseenLoops: Int { file.unseenLoops }
+
   var faceCount: Int { file.faceCount }
   func face(_ slot: Int) -> crl_face { file.face(slot) }
   func record(_ number: UInt64, of slot: Int) -> crl_record? { file.record(number, of: slot) }
   func post(_ sequence: UInt64, of slot: Int) -> crl_post? { file.post(sequence, of: slot) }
   func name(_ slot: Int) -> String { file.name(slot) }
   func mode(_ index: UInt8) -> String? { file.mode(index) }
-  func nanoseconds(_ ticks: UInt64) -> Int64 { clock.nanoseconds(ticks) }
+
+  func nanoseconds(_ ticks: UInt64) -> Int64 {
+    // Ticks are of a record, and the clock was chosen before the first was there.
+    if !clock.isKnown { recalibrate() }
+    return clock.nanoseconds(ticks)
+  }
 }

@@ -11,7 +11,7 @@ struct HangsCommand: ObservingCommand {
   static let name = "hangs"
   static let usage = """
     usage: runloop hangs PID [--for SECONDS | --follow] [--threshold MS] [--backlog MS] [--thread NAME]
-                         [--json]
+                         [--wait] [--json]
 
     Waits for call-outs that last too long, and shows what was called, where it was posted from, what the
     thread did and where it stood. The process is not touched: its memory is read, it gets no signal, and
@@ -24,16 +24,24 @@ struct HangsCommand: ObservingCommand {
       --backlog MS    from when on the oldest waiting post is a backlog, if no call-out is long; twice the
                       threshold by default
       --thread NAME   only the loop of the thread of that name
+      --wait          waits until the process has a run loop, and need not find the thread at once
       --json          prints {"hangs": [{"tid", "thread", "begin", "end", "class", "callOut", "cpu",
-                      "blockedIn", "waitsFor", "stack", "stackProblem"}]}; with --follow a line for each; times are
-                      nanoseconds of CLOCK_MONOTONIC; "end" is null if the hang was not over, "callOut" of a
-                      backlog and where the kind of the call-out is not known
+                      "blockedIn", "waitsFor", "stack", "stackProblem"}], "look": {"begin", "end",
+                      "ending", "loops", "unseen", "unread": [{"tid", "thread", "descriptor", "code"}]}};
+                      with --follow a line for each hang; times are nanoseconds of CLOCK_MONOTONIC; "end" is
+                      null if the hang was not over, "callOut" of a backlog and where the kind of the
+                      call-out is not known; with "atLeast" it had begun before the look, and "begin" is that
+                      of the look; "ending" is time, interrupted, ended or executed, "unseen" the number of
+                      loops that found no room to be seen, and "unread" are descriptors that were ready in
+                      more than a thousand waits in a row while nothing was read
+
+    A look that ends early, and loops that could not be seen, are reported in every case.
 
     Exit status: 0, also if the process ends meanwhile, 1 if it cannot be looked at, 2 for arguments that
     make no sense.
     """
   static let options = Arguments.Options(
-    values: ["--for", "--threshold", "--backlog", "--thread"], flags: ["--follow"])
+    values: ["--for", "--threshold", "--backlog", "--thread"], flags: ["--follow", "--wait"])
 
   private let process: Int32
   private let span: Double
@@ -41,6 +49,7 @@ struct HangsCommand: ObservingCommand {
   private let threshold: Int64
   private let backlog: Int64
   private let thread: String?
+  private let waits: Bool
   private let isJSON: Bool
 
   init(_ arguments: Arguments) throws(Arguments.Mistakes) {
@@ -61,13 +70,15 @@ struct HangsCommand: ObservingCommand {
     threshold = max(1_000_000, Int64(milliseconds * 1e6))
     backlog = max(1_000_000, Int64(number("--backlog", or: 2 * milliseconds, "milliseconds") * 1e6))
     thread = arguments.values["--thread"]
+    waits = arguments.flags.contains("--wait")
     isJSON = arguments.isJSON
     if !mistakes.isEmpty { throw Arguments.Mistakes(messages: mistakes) }
   }
 
   func run(_ output: Output) throws(RecordError) -> Int32 {
     let target = try TargetProcess(process)
-    let file = try target.openRecords()
+    guard let file = try records(of: target) else { return CommandStatus.success.rawValue }
+    if let thread, !waits { try LoopReader.require(thread, in: file, of: target) }
     let hold = try LevelHold(file, CRL_RECORD.rawValue)
     defer { hold.release() }
     let interruption = Interruption()
@@ -82,42 +93,65 @@ struct HangsCommand: ObservingCommand {
       thread == nil || file.threadName(slot) { target.kernelName(ofThread: $0) } == thread
     }
     if scout.memory.images.isEmpty { output.complain(HangsCommand.blindness(process, scout.memory.problem)) }
-    let found = try watch(target, faces, scout, interruption, output)
-    if !follows { print(found, target, output) }
+    var look = LookSummary(at: crl_monotonic_nanoseconds())
+    let found = try watch(target, faces, scout, interruption, &look, output)
+    look.unread = UnreadDescriptors.named(look.unread, scout, target)
+    if follows {
+      for line in look.lines(process, found: found.count, isAll: thread == nil) { output.complain(line) }
+    } else {
+      print(found, look, target, output)
+    }
     return CommandStatus.success.rawValue
+  }
+
+  /// Opens the records, once there are any if it waits; nil: that was interrupted.
+  private func records(of target: TargetProcess) throws(RecordError) -> RecordFile? {
+    guard waits else { return try target.openRecords() }
+    let interruption = Interruption()
+    defer { interruption.end() }
+    while !interruption.hasCome {
+      if let file = try target.recordsIfThere() { return file }
+      usleep(20_000)
+    }
+    return nil
   }
 
   /// Looks until it is over; returns the hangs, in the order of their beginnings.
   private func watch(
     _ target: TargetProcess, _ faces: FileFaces, _ scout: HangScout, _ interruption: borrowing Interruption,
-    _ output: Output
+    _ look: inout LookSummary, _ output: Output
   ) throws(RecordError) -> [HangReport] {
     let period = max(1_000_000, min(20_000_000, threshold / 12))
-    let end = follows ? Int64.max : crl_monotonic_nanoseconds() + Int64(span * 1e9)
+    let end = follows ? Int64.max : look.begin + Int64(span * 1e9)
     var ended: [HangReport] = []
     var lasting: [HangReport] = []
     var nextQuestion: Int64 = 0
     while true {
       let now = crl_monotonic_nanoseconds()
+      look.end = now
       if now >= nextQuestion {
-        guard target.isAlive else { break }
+        look.ending = target.ending
+        guard look.ending == .time else { break }
         nextQuestion = now + 100_000_000
       }
       do throws(RecordError) { try faces.refresh() } catch {
-        if target.isAlive { throw error }
+        look.ending = target.ending
+        if look.ending == .time { throw error }
         break
       }
       for finding in scout.look(at: now) {
         if case .ended(let report) = finding {
           ended.append(report)
-          if follows { print([report], target, output) }
+          if follows { print([report], look, target, output) }
         }
       }
+      look.note(scout, unseen: faces.unseenLoops)
       lasting = scout.lasting
+      if interruption.hasCome { look.ending = .interrupted }
       if now >= end || interruption.hasCome { break }
       usleep(UInt32(period / 1000))
     }
-    if follows { print(lasting, target, output) }
+    if follows { print(lasting, look, target, output) }
     return (ended + lasting).sorted { $0.begin < $1.begin }
   }
 
@@ -131,16 +165,18 @@ struct HangsCommand: ObservingCommand {
     return "runloop hangs: the stacks of process \(process) may not be read: \(reason)"
   }
 
-  private func print(_ reports: [HangReport], _ target: TargetProcess, _ output: Output) {
+  private func print(_ reports: [HangReport], _ look: LookSummary, _ target: TargetProcess, _ output: Output) {
     guard !(follows && reports.isEmpty) else { return }
     let named = HangNames(ExternalSymbolizer(of: target.user)).name(reports)
     if follows, isJSON {
       for hang in named { output.print(json(hang).line) }
     } else if isJSON {
-      output.print(JSON.object([("hangs", .list(named.map { json($0) }))]).line)
+      output.print(JSON.object([("hangs", .list(named.map { json($0) })), ("look", look.json)]).line)
     } else {
       for hang in named { for line in HangText.lines(hang) { output.print(line) } }
-      if named.isEmpty { output.print("No loop of process \(process) hung.") }
+      if !follows {
+        for line in look.lines(process, found: named.count, isAll: thread == nil) { output.print(line) }
+      }
     }
   }
 
@@ -153,13 +189,14 @@ struct HangsCommand: ObservingCommand {
     }
     let blockedIn = report.blockedIn.map { JSON.object([("call", .text($0.call)), ("on", .optional($0.on))]) }
     let waitsFor = report.waitsForName.map { JSON.object([("thread", .text($0))]) }
-    return .object([
-      ("tid", .int(Int(report.thread))), ("thread", .text(report.threadName)), ("begin", .int(Int(report.begin))),
-      ("end", .optional(report.end.map { Int($0) })), ("class", .text(report.isBacklog ? "backlog" : "call-out")),
-      ("callOut", callOut ?? .null), ("cpu", .text(report.processor.rawValue)), ("blockedIn", blockedIn ?? .null),
-      ("waitsFor", waitsFor ?? .null), ("stack", .list(hang.stack.map(\.json))),
-      ("stackProblem", .optional(report.stackProblem)),
-    ])
+    return .object(
+      [
+        ("tid", .int(Int(report.thread))), ("thread", .text(report.threadName)), ("begin", .int(Int(report.begin))),
+        ("end", .optional(report.end.map { Int($0) })), ("class", .text(report.isBacklog ? "backlog" : "call-out")),
+        ("callOut", callOut ?? .null), ("cpu", .text(report.processor.rawValue)), ("blockedIn", blockedIn ?? .null),
+        ("waitsFor", waitsFor ?? .null), ("stack", .list(hang.stack.map(\.json))),
+        ("stackProblem", .optional(report.stackProblem)),
+      ] + (report.isOlder == true ? [("atLeast", .bool(true))] : []))
   }
 }
 
@@ -181,7 +218,7 @@ enum HangText {
   static func lines(_ hang: SymbolicatedHang) -> [String] {
     let report = hang.report
     let now = report.end ?? crl_monotonic_nanoseconds()
-    let lasted = Text.duration(now - report.begin)
+    let lasted = (report.isOlder == true ? "at least " : "") + Text.duration(now - report.begin)
     let verb =
       report.isBacklog
       ? (report.end == nil ? "has had posts waiting for" : "had posts waiting for")

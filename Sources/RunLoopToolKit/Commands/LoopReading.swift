@@ -30,6 +30,8 @@ struct LoopStatus {
   let queued: Int
   var callOut: CallOut?
   let waits: UInt64
+  /// Whether a signal or a debugger has stopped the process: then no loop hangs.
+  var isStopped = false
 }
 
 /// Looks at the loops of a process for a moment.
@@ -47,6 +49,21 @@ struct LoopReader {
     /// Of a busy loop, what its thread has done so far and whether it can run.
     let clock: ThreadClock?
     let isRunnable: Bool
+  }
+
+  /// Throws if no loop is on a thread of a name.
+  static func require(_ thread: String, in file: RecordFile, of target: TargetProcess) throws(RecordError) {
+    try file.refresh()
+    let isThere = (0..<file.faceCount).contains { slot in
+      let face = file.face(slot)
+      return face.thread != 0 && face.loop != 0 && face.flags & UInt8(CRL_FACE_ENDED) == 0
+        && file.threadName(slot) { target.kernelName(ofThread: $0) } == thread
+    }
+    guard !isThere else { return }
+    let unseen = file.unseenLoops
+    throw RecordError(
+      "process \(target.number) has no run loop on a thread named \"\(thread)\""
+        + (unseen > 0 ? ", as far as can be seen: \(unseen) loops have no room to be seen" : ""))
   }
 
   private func look() -> [Int: Look] {
@@ -70,7 +87,8 @@ struct LoopReader {
     try file.refresh()
     let first = look()
     var second = first
-    if !first.values.allSatisfy({ isClear($0, since: nil) }) {
+    let isStopped = target.isStopped
+    if !isStopped, !first.values.allSatisfy({ isClear($0, since: nil) }) {
       // So that what goes on meanwhile has a name.
       let hold = try? LevelHold(file, CRL_RECORD.rawValue)
       defer { hold?.release() }
@@ -91,7 +109,7 @@ struct LoopReader {
     let names = RecordNames(file)
     names.prepare(second.compactMap { slot, look in look.record.map { (slot, $0) } })
     return second.sorted { $0.value.face.thread < $1.value.face.thread }.map { slot, look in
-      status(slot, look, before: first[slot], names)
+      status(slot, look, before: first[slot], names, isStopped)
     }
   }
 
@@ -126,13 +144,15 @@ struct LoopReader {
     return lasted >= Self.threshold
   }
 
-  private func status(_ slot: Int, _ look: Look, before: Look?, _ names: RecordNames) -> LoopStatus {
+  private func status(
+    _ slot: Int, _ look: Look, before: Look?, _ names: RecordNames, _ isStopped: Bool
+  ) -> LoopStatus {
     let face = look.face
     let name = file.threadName(slot) { target.kernelName(ofThread: $0) }
     var state: LoopStatus.State = face.depth == 0 ? .notRunning : isBusy(face) ? .busy : .idle
     var callOut: LoopStatus.CallOut?
     if state == .busy {
-      if isHung(look, since: before) { state = .hung }
+      if !isStopped, isHung(look, since: before) { state = .hung }
       if let record = look.record {
         callOut = .init(
           kind: KindName.of(record.kind), code: names.code(record, slot), since: file.clock.nanoseconds(record.begin),
@@ -145,6 +165,7 @@ struct LoopReader {
     let queued = face.posted >= face.served ? Int(face.posted - face.served) : 0
     return LoopStatus(
       thread: face.thread, name: name, mode: face.depth == 0 ? nil : file.mode(face.mode), state: state,
-      depth: Int(face.depth), queued: queued, callOut: callOut, waits: face.waits)
+      depth: Int(face.depth), queued: queued, callOut: callOut, waits: face.waits,
+      isStopped: isStopped)
   }
 }

@@ -7,6 +7,9 @@ package enum ObservingCommands {
       Subcommand(name: "ps", abstract: "shows the run loops of processes, and what they are doing") {
         run(PsCommand.self, $0, $1)
       },
+      Subcommand(name: "doctor", abstract: "says what is wrong with a process, and what to look at next") {
+        run(DoctorCommand.self, $0, $1)
+      },
       Subcommand(name: "hangs", abstract: "waits for call-outs that last too long, and shows where they hang") {
         run(HangsCommand.self, $0, $1)
       },

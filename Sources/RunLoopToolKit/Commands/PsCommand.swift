@@ -12,7 +12,7 @@ struct PsCommand: ObservingCommand {
 
     Shows the run loops of a process, or of all processes of the user: the thread, the mode, whether the
     loop sleeps, what it calls and since when, and how many blocks wait. A loop is hung if it has been in
-    one call-out for 250 ms. If a busy loop does not say what it calls, as the process records nothing,
+    one call-out for 250 ms, and the process is not stopped. If a busy loop does not say what it calls, as the process records nothing,
     it is let record for a quarter of a second.
 
     DEPTH is the number of runs that are nested, QUEUE that of the blocks and jobs that wait, and WAITS
@@ -20,7 +20,7 @@ struct PsCommand: ObservingCommand {
 
       --thread NAME  only the loop of the thread of that name
       --json         prints {"pid", "level", "loops": [{"tid", "thread", "mode", "state", "depth",
-                     "queued", "callOut"}]}, and without PID {"processes": [those]}; "since" of a call-out
+                     "queued", "callOut"}], "unseen"}, the last the number of loops without room, and without PID {"processes": [those]}; "since" of a call-out
                      is nanoseconds of CLOCK_MONOTONIC, and of one whose beginning nobody has noted, as the
                      level was watch, when it was first seen
 
@@ -71,7 +71,7 @@ struct PsCommand: ObservingCommand {
   }
 
   /// The processes that are alive and have left records where this user's are.
-  private static func processes() -> [Int32] {
+  static func processes() -> [Int32] {
     var numbers: Set<Int32> = []
     for directory in RecordDirectory.own {
       for (number, start) in RecordDirectory.processes(in: directory) where TargetProcess.start(of: number) == start {
@@ -85,10 +85,8 @@ struct PsCommand: ObservingCommand {
     let target = try TargetProcess(number)
     let file = try target.openRecords()
     let level = file.header.level
+    if let thread { try LoopReader.require(thread, in: file, of: target) }
     let loops = try LoopReader(target: target, file: file).read().filter { thread == nil || $0.name == thread }
-    if let thread, loops.isEmpty {
-      throw RecordError("process \(number) has no run loop on a thread named \"\(thread)\"")
-    }
     let names = ["off", "watch", "record"]
     return ProcessStatus(number: number, level: names[min(Int(level), 2)], loops: loops, lost: file.header.lost_loops)
   }
@@ -96,7 +94,7 @@ struct PsCommand: ObservingCommand {
   private func json(_ status: ProcessStatus) -> JSON {
     .object([
       ("pid", .int(Int(status.number))), ("level", .text(status.level)),
-      ("loops", .list(status.loops.map { json($0) })),
+      ("loops", .list(status.loops.map { json($0) })), ("unseen", .int(Int(clamping: status.lost))),
     ])
   }
 
@@ -118,7 +116,7 @@ struct PsCommand: ObservingCommand {
     var rows = [["PID", "TID", "THREAD", "STATE", "MODE", "DEPTH", "QUEUE", "WAITS", "CALL-OUT"]]
     for process in processes {
       for loop in process.loops {
-        var state = loop.state.rawValue
+        var state = loop.isStopped ? "stopped" : loop.state.rawValue
         if loop.state == .hung {
           let since = loop.callOut.map { callOut in
             (callOut.isSeenLater ? " > " : " ") + Text.duration(crl_monotonic_nanoseconds() - callOut.since)

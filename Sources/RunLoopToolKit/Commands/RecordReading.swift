@@ -51,7 +51,7 @@ extension RecordFile {
   /// The name of a slot's thread: its object's, `main` for the first, else the kernel's.
   func threadName(_ slot: Int, kernelName: (Int32) -> String?) -> String {
     let face = face(slot)
-    if face.thread == header.process { return "main" }
+    if face.thread == process { return "main" }
     let name = name(slot)
     return name.isEmpty ? kernelName(face.thread) ?? "\(face.thread)" : name
   }

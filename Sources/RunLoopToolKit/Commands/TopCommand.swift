@@ -45,6 +45,7 @@ struct TopCommand: ObservingCommand {
   func run(_ output: Output) throws(RecordError) -> Int32 {
     let target = try TargetProcess(process)
     let file = try target.openRecords()
+    if let thread { try LoopReader.require(thread, in: file, of: target) }
     let result = MainActor.assumeIsolated { () -> Result<Top.End, RecordError> in
       do throws(RecordError) {
         return .success(try Top(target, file, on: Terminal(), thread: thread).run())

@@ -13,6 +13,20 @@ final class TopReader {
   private var tails: [Int: RecordTail] = [:]
   private var meters: [Int: (generation: UInt32, meter: LoopMeter)] = [:]
   private let begin = crl_monotonic_nanoseconds()
+  /// What each loop was doing when that was seen first.
+  private var standing: [Int: Standing] = [:]
+
+  /// What changes when a loop does something, and since when it has not.
+  private struct Standing {
+    let generation: UInt32
+    let number: UInt64
+    let progress: UInt64
+    let since: Int64
+
+    func isSame(as other: Standing) -> Bool {
+      generation == other.generation && number == other.number && progress == other.progress
+    }
+  }
 
   init(_ target: TargetProcess, _ file: RecordFile) {
     self.target = target
@@ -52,13 +66,14 @@ final class TopReader {
   func read() throws(RecordError) -> [Loop] {
     try file.refresh()
     let now = crl_monotonic_nanoseconds()
-    let clock = file.clock
+    var clock = file.clock
     var found: [Loop] = []
     isSettled = true
     for slot in 0..<file.faceCount {
       let face = file.face(slot)
       guard face.thread != 0, face.loop != 0, face.flags & UInt8(CRL_FACE_ENDED) == 0 else {
         tails[slot] = nil
+        standing[slot] = nil
         meters[slot] = nil
         continue
       }
@@ -66,6 +81,8 @@ final class TopReader {
       if let known = meters[slot], known.generation == face.generation { meter = known.meter }
       if slot < Int(CRL_RINGS) {
         let (ended, lost) = tails[slot, default: RecordTail(slot: slot)].read(file)
+        // The clock was chosen before the first record was there.
+        if !clock.isKnown { clock = file.clock }
         for (record, post) in ended { meter.add(record, post, clock) }
         self.lost += lost
       }
@@ -79,6 +96,7 @@ final class TopReader {
 
   private func loop(_ slot: Int, _ face: crl_face, _ meter: LoopMeter, _ clock: RecordClock, _ now: Int64) -> Loop {
     let isAsleep = face.flags & UInt8(CRL_FACE_SLEEPS) != 0
+    if isAsleep || face.depth == 0 { standing[slot] = nil }
     let open = face.open == 0 ? nil : file.record(face.open, of: slot)
     var asleepSince: Int64?
     if isAsleep || face.depth == 0 { asleepSince = begin }
@@ -86,7 +104,11 @@ final class TopReader {
     var state = face.depth == 0 ? "not running" : isAsleep ? "idle" : "busy"
     var isHung = false
     var callOut = "–"
-    if face.depth > 0, !isAsleep {
+    if face.depth > 0, !isAsleep, target.isStopped {
+      state = "stopped"
+      standing[slot] = nil
+    } else if face.depth > 0, !isAsleep {
+      let unchanged = now - noteStanding(slot, face, now)
       if let open, UInt32(open.kind) < CRL_KIND_HOST.rawValue, open.end == 0 {
         let age = now - clock.nanoseconds(open.begin)
         isHung = age >= LoopReader.threshold
@@ -94,6 +116,11 @@ final class TopReader {
         callOut = "\(KindName.of(open.kind))  \(name(of: open, slot) ?? "")"
       } else if face.kind != 0 {
         callOut = KindName.of(face.kind)
+      }
+      // Nobody knows since when what had begun before the first look.
+      if !isHung, unchanged >= LoopReader.threshold {
+        isHung = true
+        state = "HUNG >\(Text.coarse(unchanged))"
       }
     }
     let isQuiet = isAsleep || face.depth == 0
@@ -104,6 +131,16 @@ final class TopReader {
       isHung: isHung, mode: face.depth == 0 ? "–" : file.mode(face.mode).map(Timeline.shortened) ?? "–",
       rate: meter.rate, busy: Int((meter.busy(at: now, asleepSince: asleepSince) * 100).rounded()),
       queued: queued, delay: meter.delay99, callOut: callOut)
+  }
+
+  /// Since when a loop that does not sleep has done nothing that can be seen.
+  private func noteStanding(_ slot: Int, _ face: crl_face, _ now: Int64) -> Int64 {
+    let seen = Standing(
+      generation: face.generation, number: face.number,
+      progress: face.sleeps &* 31 &+ face.served &* 17 &+ UInt64(face.depth), since: now)
+    if let known = standing[slot], known.isSame(as: seen) { return known.since }
+    standing[slot] = seen
+    return now
   }
 
   /// The table by code of a loop.

@@ -12,9 +12,12 @@ package struct RecordClock: Sendable {
   private let nanoseconds: Int64
   /// Nanoseconds for each tick.
   private let rate: Double
+  /// Whether the process had chosen a clock: before its first record it has not.
+  package let isKnown: Bool
 
   package init(_ header: crl_header) {
     let first = header.calibration.0
+    isKnown = first.ticks != 0
     guard header.clock == UInt32(CRL_CLOCK_PROCESSOR) else {
       (ticks, nanoseconds, rate) = (0, 0, 1)
       return

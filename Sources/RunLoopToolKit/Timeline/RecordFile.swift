@@ -22,6 +22,8 @@ package final class RecordFile {
   /// Reads the memory of a process that has no file anew, and writes its level; nil: the file is mapped.
   private let remote: RemoteRecords?
   private let isWritable: Bool
+  /// What its threads are called here, of a process of another namespace; nil: what they call themselves.
+  var numbers: ThreadNumbers?
   /// The user whom the records belong to, and with whose rights is read what they name.
   package let owner: UInt32
 
@@ -143,6 +145,9 @@ extension RecordFile {
 
   private func address(_ offset: Int) -> UnsafeRawPointer { UnsafeRawPointer(board) + offset }
 
+  /// The number of the process whose records these are.
+  package var process: Int32 { numbers?.outer(header.process) ?? header.process }
+
   /// The face of a slot as it is now, with counts that can be reckoned with, whatever stands there.
   package func face(_ slot: Int) -> crl_face {
     var face = RecordFile.load(address(RecordLayout.faces + slot * MemoryLayout<crl_face>.size), as: crl_face.self)
@@ -151,11 +156,18 @@ extension RecordFile {
     face.served = min(face.served, RecordLayout.most)
     face.waits = min(face.waits, RecordLayout.most)
     face.sleeps = min(face.sleeps, RecordLayout.most)
+    if let numbers {
+      face.thread = numbers.outer(face.thread)
+      face.awaited = numbers.outer(face.awaited)
+    }
     return face
   }
 
-  /// How many faces there are.
-  package var faceCount: Int { Int(CRL_FACES) }
+  /// How many faces have ever been used.
+  package var faceCount: Int { Int(min(header.used_faces, UInt32(CRL_FACES))) }
+
+  /// How many loops there are that have no face: nothing is to be seen of them.
+  package var unseenLoops: Int { Int(min(header.lost_loops, RecordLayout.most)) }
 
   /// How many loops were to record and found no room for it.
   package var lostLoops: Int {
@@ -163,7 +175,7 @@ extension RecordFile {
       let face = face(slot)
       return face.lost != 0 && face.loop != 0
     }
-    return ringless + Int(min(header.lost_loops, RecordLayout.most))
+    return ringless + unseenLoops
   }
 
   /// The name that a thread's object has; empty: none.

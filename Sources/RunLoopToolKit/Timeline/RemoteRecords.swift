@@ -43,16 +43,19 @@ package final class RemoteRecords {
 
   /// Copies what is in use.
   func copy(into memory: UnsafeMutableRawPointer) throws(RecordError) {
-    let front = RecordLayout.rings
-    try read(0, front, into: memory)
+    try read(0, MemoryLayout<crl_header>.size, into: memory)
     let header = memory.load(as: crl_header.self)
     guard RecordLayout.isKept(by: header) else { return }
+    let faces = Int(min(header.used_faces, UInt32(CRL_FACES)))
+    try read(RecordLayout.faces, faces * MemoryLayout<crl_face>.size, into: memory)
+    try read(RecordLayout.details, faces * MemoryLayout<crl_details>.size, into: memory)
+    try read(RecordLayout.modes, RecordLayout.rings - RecordLayout.modes, into: memory)
     let size = MemoryLayout<crl_ring>.size
-    for slot in 0..<Int(CRL_RINGS) {
+    for slot in 0..<min(faces, Int(CRL_RINGS)) {
       let place = memory + RecordLayout.faces + slot * MemoryLayout<crl_face>.size
       let face = place.load(as: crl_face.self)
       if face.generation > 0, face.level >= CRL_RECORD.rawValue {
-        try read(front + slot * size, size, into: memory)
+        try read(RecordLayout.rings + slot * size, size, into: memory)
       }
     }
   }

@@ -62,10 +62,35 @@ package struct TargetProcess: Sendable {
   /// Whether it still runs, as the program that was found: one that has taken its place has none of its loops.
   package var isAlive: Bool { TargetProcess.start(of: number) == start && program.isSame }
 
+  /// How it is over; `time` while it runs.
+  var ending: LookSummary.Ending {
+    if isAlive { return .time }
+    return TargetProcess.start(of: number) == start ? .executed : .ended
+  }
+
+  /// Opens its records; nil if there are none, as of a process that may make a run loop yet.
+  func recordsIfThere() throws(RecordError) -> RecordFile? {
+    do throws(RecordError) { return try openRecords() } catch {
+      guard isAlive else { throw error }
+      return nil
+    }
+  }
+
   private func environment(_ name: String) -> String? {
     guard let text = readWhole("/proc/\(number)/environ") else { return nil }
     let line = text.split(separator: "\0").last { $0.hasPrefix("\(name)=") }
     return line.map { String($0.dropFirst(name.count + 1)) }
+  }
+
+  /// The way to its tree of files; nil if that is this process's.
+  private var ownRoot: String? {
+    let (own, its) = (TargetProcess.identity("/proc/self/ns/mnt"), TargetProcess.identity("/proc/\(number)/ns/mnt"))
+    return own == its ? nil : "/proc/\(number)/root"
+  }
+
+  private static func identity(_ path: String) -> UInt64 {
+    var status = stat()
+    return stat(path, &status) == 0 ? UInt64(status.st_ino) : 0
   }
 
   /// The directories in which its file may be, the likeliest first.
@@ -81,7 +106,10 @@ package struct TargetProcess: Sendable {
     }
     // A process that sets the variable itself does not show it.
     if let own = RecordDirectory.given { found.append(own) }
-    return found + RecordDirectory.usual(of: user)
+    found += RecordDirectory.usual(of: user)
+    // A container has a tree of files of its own.
+    if let root = ownRoot { found = found.filter { !$0.hasPrefix("/proc/") }.map { root + $0 } + found }
+    return found
   }
 
   /// The programs and libraries that it has loaded by now.
@@ -112,6 +140,12 @@ package struct TargetProcess: Sendable {
     }
   }
 
+  /// Its number in its own namespace of processes, by which its records are named.
+  private var ownNumber: Int32 { ThreadNumbers.inner(of: "/proc/\(number)/status") ?? number }
+
+  /// The name of its directory in one of ``directories``.
+  var recordName: String { "\(ownNumber).\(start)" }
+
   /// Opens its records.
   package func openRecords() throws(RecordError) -> RecordFile {
     var reason: RecordError?
@@ -119,9 +153,10 @@ package struct TargetProcess: Sendable {
     for directory in directories {
       do throws(RecordError) {
         let found = try rights.openingFiles { () throws(RecordError) -> RecordFile? in
-          try RecordDirectory.open(directory, "\(number).\(start)", owner: user, isWritable: true)
+          try RecordDirectory.open(directory, recordName, owner: user, isWritable: true)
         }
         guard let found else { continue }
+        if ownNumber != number { found.numbers = ThreadNumbers(of: number) }
         // The file stays where a program is executed in the place of the one that has made it.
         guard mapsRecords else {
           throw RecordError("process \(number) has executed another program since it made its run loops: they are gone")
@@ -142,7 +177,7 @@ package struct TargetProcess: Sendable {
   /// Whether its memory has the file of its records; true if its memory may not be seen.
   private var mapsRecords: Bool {
     guard let maps = readWhole("/proc/\(number)/maps"), !maps.isEmpty else { return true }
-    return maps.contains("/\(number).\(start)/rings")
+    return maps.contains("/\(recordName)/rings")
   }
 
   /// The kernel's name of one of its threads.

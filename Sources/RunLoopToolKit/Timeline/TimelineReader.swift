@@ -72,7 +72,7 @@ package final class TimelineReader {
   }
 
   private func name(_ slot: Int, _ face: crl_face) -> String {
-    if face.thread == file.header.process { return "main" }
+    if face.thread == file.process { return "main" }
     let name = file.name(slot)
     return name.isEmpty ? target?.kernelName(ofThread: face.thread) ?? "\(face.thread)" : name
   }
@@ -171,7 +171,7 @@ package final class TimelineReader {
     for edge in timeline.edges {
       if case .thread(let thread) = edge.from, !known.contains(thread), timeline.threads[thread] == nil {
         timeline.threads[thread] =
-          thread == file.header.process ? "main" : target?.kernelName(ofThread: thread) ?? "thread \(thread)"
+          thread == file.process ? "main" : target?.kernelName(ofThread: thread) ?? "thread \(thread)"
       }
     }
     return timeline

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopRecorder
+import CRunLoopSystem
+import RunLoopInstruments
+
+/// How a look at a process's loops went: how it ended, and what it could not see.
+struct LookSummary {
+  /// Why a look is over.
+  enum Ending: String {
+    /// It has lasted as long as it was to.
+    case time
+    case interrupted
+    /// The process has ended.
+    case ended
+    /// Another program has taken its place.
+    case executed
+  }
+
+  let begin: Int64
+  var end: Int64
+  var ending = Ending.time
+  /// How many loops were looked at, at most at once.
+  private(set) var loops = 0
+  /// How many had no face, at most.
+  private(set) var unseen = 0
+  var unread: [UnreadDescriptor] = []
+
+  init(at time: Int64) { (begin, end) = (time, time) }
+
+  mutating func note(_ scout: HangScout, unseen: Int) {
+    loops = max(loops, scout.seenLoops)
+    self.unseen = max(self.unseen, unseen)
+    for found in scout.unread where !unread.contains(where: { $0.found == found }) {
+      unread.append(UnreadDescriptor(found: found))
+    }
+  }
+
+  /// What is to be said beside the hangs that were found.
+  ///
+  /// - Parameter isAll: Whether all loops were looked at.
+  func lines(_ process: Int32, found: Int, isAll: Bool) -> [String] {
+    var lines = unread.map(\.text)
+    let span = Text.duration(max(0, end - begin))
+    let none = found == 0 ? "; until then no loop had hung" : ""
+    switch ending {
+    case .ended: lines.append("Process \(process) has ended, \(span) after the look began\(none).")
+    case .executed:
+      lines.append("Process \(process) has become another program, \(span) after the look began\(none).")
+    case .interrupted where found == 0: lines.append("No loop of process \(process) hung in \(span).")
+    case .time where found == 0 && unseen == 0: lines.append("No loop of process \(process) hung.")
+    case .time where found == 0: lines.append("No loop of process \(process) hung that could be seen.")
+    case .interrupted, .time: break
+    }
+    if loops == 0 { lines.append("It had no loop to look at\(isAll ? "" : " on a thread of that name").") }
+    if unseen > 0 {
+      lines.append("\(unseen) loops could not be looked at: the process has more than \(CRL_FACES).")
+    }
+    return lines
+  }
+
+  var json: JSON {
+    .object([
+      ("begin", .int(Int(begin))), ("end", .int(Int(end))), ("ending", .text(ending.rawValue)), ("loops", .int(loops)),
+      ("unseen", .int(unseen)), ("unread", .list(unread.map(\.json))),
+    ])
+  }
+}
+
+/// A descriptor that is ready in wait after wait while its handler reads nothing, so that its loop never sleeps.
+struct UnreadDescriptor {
+  let found: HangScout.Unread
+  var thread = ""
+  var code: CodePlace?
+  /// What the descriptor is.
+  var detail = ""
+
+  var text: String {
+    let handler = code.map { " of \($0.text)" } ?? ""
+    return "\(thread) (\(found.thread)) never sleeps: descriptor \(detail) was ready in more than 1,000 waits "
+      + "in a row, and the handler\(handler) reads nothing"
+  }
+
+  var json: JSON {
+    .object([
+      ("tid", .int(Int(found.thread))), ("thread", .text(thread)), ("descriptor", .int(Int(found.descriptor))),
+      ("code", CodePlace.json(code)),
+    ])
+  }
+}
+
+/// Names such descriptors.
+enum UnreadDescriptors {
+  static func named(
+    _ unread: [UnreadDescriptor], _ scout: HangScout, _ target: TargetProcess
+  ) -> [UnreadDescriptor] {
+    guard !unread.isEmpty else { return [] }
+    let symbolizer = Symbolizer(target.loadedImages, source: ExternalSymbolizer(of: target.user))
+    return unread.map { descriptor in
+      var named = descriptor
+      named.thread = scout.name(ofThread: descriptor.found.thread)
+      named.code = symbolizer.place(.function, descriptor.found.code)
+      named.detail = ThreadWait.descriptor(descriptor.found.descriptor, of: target.number)
+      return named
+    }
+  }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopInstruments
+import RunLoopLibC
+
+/// A child that waits for this process to read from a pipe.
+struct ChildPipe: Equatable {
+  let child: Int32
+  /// The descriptors by which the process reads the pipe.
+  let readers: [Int32]
+
+  /// The children of a process that are blocked in a write to a pipe that it reads.
+  static func blocked(of process: Int32) -> [ChildPipe] {
+    let children = ChildPipe.children(of: process)
+    guard !children.isEmpty else { return [] }
+    let own = ChildPipe.pipes(of: process)
+    return children.compactMap { child in
+      guard let pipe = ChildPipe.writtenPipe(of: child) else { return nil }
+      let readers = own.filter { $0.value == pipe }.keys.sorted().filter { ChildPipe.isRead($0, of: process) }
+      return readers.isEmpty ? nil : ChildPipe(child: child, readers: readers)
+    }
+  }
+
+  private static func children(of process: Int32) -> [Int32] {
+    Self.numbers(in: "/proc/\(process)/task").flatMap { thread in
+      (readWhole("/proc/\(process)/task/\(thread)/children") ?? "").split(separator: " ").compactMap { Int32($0) }
+    }.sorted()
+  }
+
+  /// The pipe that a process is blocked in writing to.
+  private static func writtenPipe(of process: Int32) -> String? {
+    for thread in numbers(in: "/proc/\(process)/task") {
+      guard let registers = ThreadRegisters(thread: thread, of: process), registers.call >= 0,
+        let first = registers.arguments.first,
+        ["write", "writev", "splice", "sendfile"].contains(SystemCallNames.name(registers.call)),
+        let link = link("/proc/\(process)/fd/\(Int32(truncatingIfNeeded: first))"), link.hasPrefix("pipe:")
+      else { continue }
+      return link
+    }
+    return nil
+  }
+
+  private static func pipes(of process: Int32) -> [Int32: String] {
+    var found: [Int32: String] = [:]
+    for descriptor in numbers(in: "/proc/\(process)/fd") {
+      if let link = link("/proc/\(process)/fd/\(descriptor)"), link.hasPrefix("pipe:") { found[descriptor] = link }
+    }
+    return found
+  }
+
+  /// Whether a descriptor can be read from.
+  private static func isRead(_ descriptor: Int32, of process: Int32) -> Bool {
+    let lines = readWhole("/proc/\(process)/fdinfo/\(descriptor)")?.split(separator: "\n") ?? []
+    let flags = lines.first { $0.hasPrefix("flags:") }?.split(whereSeparator: { $0 == "\t" || $0 == " " }).last
+    return flags.flatMap { Int32($0, radix: 8) }.map { $0 & O_ACCMODE != O_WRONLY } ?? false
+  }
+
+  private static func numbers(in directory: String) -> [Int32] {
+    guard let list = opendir(directory) else { return [] }
+    defer { closedir(list) }
+    var found: [Int32] = []
+    while let entry = readdir(list) {
+      let name = withUnsafeBytes(of: entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+      if let number = Int32(name) { found.append(number) }
+    }
+    return found.sorted()
+  }
+
+  private static func link(_ path: String) -> String? {
+    var buffer = [UInt8](repeating: 0, count: 256)
+    let count = buffer.withUnsafeMutableBytes { buffer in
+      buffer.withMemoryRebound(to: CChar.self) { text in text.baseAddress.map { readlink(path, $0, text.count) } ?? -1 }
+    }
+    return count > 0 ? String(decoding: buffer[..<count], as: UTF8.self) : nil
+  }
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopRecorder
+import CRunLoopSystem
+import Foundation
+import Testing
+
+@testable import RunLoopInstruments
+@testable import RunLoopToolKit
+
+/// One loop that does not sleep.
+private final class OneFace: LoopFaces {
+  var shown = crl_face()
+  let faceCount = 1
+  func face(_ slot: Int) -> crl_face { shown }
+  func record(_ number: UInt64, of slot: Int) -> crl_record? { nil }
+  func post(_ sequence: UInt64, of slot: Int) -> crl_post? { nil }
+  func name(_ slot: Int) -> String { "reader" }
+  func mode(_ index: UInt8) -> String? { nil }
+  func nanoseconds(_ ticks: UInt64) -> Int64 { 0 }
+}
+
+@Suite("What a look could not see", .ownThread) struct LookTests {
+  private func lines(
+    _ ending: LookSummary.Ending, found: Int = 0, unseen: Int = 0, loops: Int = 1
+  ) -> [String] {
+    let faces = OneFace()
+    if loops > 0 {
+      faces.shown.thread = 5
+      faces.shown.loop = 7
+    }
+    let scout = HangScout(process: getpid(), faces: faces, settings: .init(threshold: 250_000_000))
+    _ = scout.look(at: 1)
+    var look = LookSummary(at: 1_000_000_000)
+    look.end = 3_000_000_000
+    look.ending = ending
+    look.note(scout, unseen: unseen)
+    return look.lines(4711, found: found, isAll: true)
+  }
+
+  @Test("only a look that saw all loops to its end says that none hung")
+  func endings() {
+    #expect(lines(.time) == ["No loop of process 4711 hung."])
+    #expect(lines(.ended) == ["Process 4711 has ended, 2.0 s after the look began; until then no loop had hung."])
+    #expect(lines(.executed)[0].hasPrefix("Process 4711 has become another program"))
+    #expect(lines(.time, found: 1) == [])
+    #expect(lines(.ended, found: 1) == ["Process 4711 has ended, 2.0 s after the look began."])
+    #expect(lines(.time, unseen: 3)[0] == "No loop of process 4711 hung that could be seen.")
+    #expect(lines(.time, found: 1, unseen: 3) == ["3 loops could not be looked at: the process has more than 2048."])
+    #expect(lines(.time, loops: 0).last == "It had no loop to look at.")
+  }
+
+  @Test("a thread that has no loop is an error, and so is one for the screen")
+  func unknownThread() throws {
+    let victim = try Victim(["idle"], level: "off")
+    for command in [["hangs", "--for", "1"], ["ps"], ["top"]] {
+      let session = runloop([command[0], "\(victim.number)", "--thread", "nosuch"] + command.dropFirst())
+      #expect(session.status == 1, "\(command)")
+      #expect(session.complaints.first?.contains("no run loop on a thread named \"nosuch\"") == true, "\(command)")
+    }
+  }
+
+  @Test("more loops than an earlier layout had room for are all seen")
+  func many() throws {
+    let victim = try Victim(["loops", "300"], level: "off")
+    let document = try runloop("hangs", "\(victim.number)", "--for", "0.2", "--json").json()
+    let look = try #require(document["look"] as? [String: Any])
+    #expect(look["loops"] as? Int == 300)
+    #expect(look["unseen"] as? Int == 0)
+    #expect(look["ending"] as? String == "time")
+    let loops = try runloop("ps", "\(victim.number)", "--json").json()["loops"] as? [Any]
+    #expect(loops?.count == 300)
+  }
+
+  @Test("a descriptor that nothing is read of is named while its loop does not sleep")
+  func unread() {
+    let faces = OneFace()
+    (faces.shown.thread, faces.shown.loop, faces.shown.depth) = (getpid(), 7, 1)
+    (faces.shown.unread, faces.shown.unread_code) = (10, 0x1234)
+    let scout = HangScout(process: getpid(), faces: faces, settings: .init(threshold: 250_000_000))
+    for time in 1...9 { _ = scout.look(at: Int64(time) * 1_000_000) }
+    #expect(scout.unread.isEmpty)
+    _ = scout.look(at: 10_000_000)
+    #expect(scout.unread == [HangScout.Unread(thread: getpid(), descriptor: 9, code: 0x1234)])
+    // It sleeps: something was read meanwhile.
+    faces.shown.flags = UInt8(CRL_FACE_SLEEPS)
+    _ = scout.look(at: 11_000_000)
+    #expect(scout.unread.isEmpty)
+  }
+
+  @Test("a process that is stopped does not hang")
+  func stopped() throws {
+    let victim = try Victim(["hang"], level: "off")
+    kill(victim.number, SIGSTOP)
+    defer { kill(victim.number, SIGCONT) }
+    while ThreadState(thread: victim.number, of: victim.number) != .stopped { usleep(1000) }
+    #expect(runloop("ps", "\(victim.number)").output.contains("stopped"))
+    let loops = try runloop("ps", "\(victim.number)", "--json").json()["loops"] as? [[String: Any]]
+    #expect(loops?.allSatisfy { $0["state"] as? String != "hung" } == true)
+  }
+
+  @Test("the number of a thread within its namespace is the last")
+  func numbers() {
+    #expect(ThreadNumbers.inner(of: "/proc/self/status") == getpid())
+    #expect(ThreadNumbers(of: getpid()).outer(getpid()) == getpid())
+    #expect(ThreadNumbers(of: getpid()).outer(0) == 0)
+  }
+
+  @Test("--wait waits for a process that has no loop yet, until that ends")
+  func wait() throws {
+    let victim = try Victim(["none"], level: "off")
+    #expect(runloop("hangs", "\(victim.number)", "--for", "1").status == 1)
+    let number = victim.number
+    let killer = Foundation.Thread {
+      usleep(300_000)
+      kill(number, SIGKILL)
+    }
+    killer.start()
+    #expect(runloop("hangs", "\(number)", "--wait", "--for", "1").status == 1)
+  }
+
+  @Test("what had begun before the first look has lasted at least as long as the look, and what begins later has not")
+  func older() {
+    func look(_ number: UInt64) -> HangJudge.Look {
+      .init(slot: 0, callOut: .init(number: number), isAsleep: false)
+    }
+    var judge = HangJudge(.init(threshold: 100, tolerance: 1000))
+    _ = judge.judge([look(1)], at: 1000)
+    #expect(judge.isOlder(0))
+    _ = judge.judge([look(1)], at: 1200)
+    #expect(judge.isOlder(0))
+    _ = judge.judge([look(2)], at: 1300)
+    #expect(!judge.isOlder(0))
+    #expect(!judge.isOlder(1))
+  }
+}
+
+@Suite("The clock of records", .ownThread) struct RecordClockTests {
+  @Test("a process that begins to record after its file was opened has its clock by its first record")
+  func late() throws {
+    let victim = try Victim(["wakes"], level: "off")
+    let faces = FileFaces(try TargetProcess(victim.number).openRecords())
+    let file = try TargetProcess(victim.number).openRecords()
+    #expect(!file.clock.isKnown)
+    let hold = try LevelHold(file, CRL_RECORD.rawValue)
+    defer { hold.release() }
+    var record: crl_record?
+    while record == nil {
+      record = (0..<file.faceCount).compactMap { file.records($0).records.first }.first
+    }
+    let begin = try faces.nanoseconds(#require(record).begin)
+    #expect(abs(crl_monotonic_nanoseconds() - begin) < 600_000_000_000)
+  }
+}
