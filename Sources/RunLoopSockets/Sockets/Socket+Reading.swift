@@ -100,7 +100,7 @@ extension Socket {
     if let tls { return takeSecured(bytes, from: descriptor, tls) }
     do throws(SystemError) {
       guard let count = try receiveBytes(bytes, from: descriptor) else { return nil }
-      noteActivity()
+      noteReceived()
       guard count > 0 else { return inputEnded() }
       state.received()
       return count

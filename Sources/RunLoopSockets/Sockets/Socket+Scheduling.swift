@@ -35,6 +35,7 @@ extension Socket: RegisteredItem {
   ///
   /// Under the lock.
   func updateInterest() {
+    noteDirections()
     guard let source = registrations.source else { return }
     if tls != nil { postSession() }
     let events = state.interest(isQueueEmpty: !hasUnsent)
@@ -60,101 +61,6 @@ extension Socket: RegisteredItem {
     // Whoever responds to an event looks for the end when that is done.
     guard responder == 0 else { return }
     _ = registrations.perform { [self] in ready([]) }
-  }
-}
-
-// Timeouts.
-extension Socket {
-  /// Counts the time of what the socket waits for now, if that has a timeout, and returns the timer that is over.
-  ///
-  /// Under the lock.
-  @discardableResult
-  func startTimer() -> RegisteredTimer? {
-    if state.awaitsRoom, state.phase == .connecting { return startRetrying() }
-    let limit: Duration?
-    switch state.phase {
-    case .connecting: limit = options.connectTimeout
-    case .securing: limit = tls?.context.handshakeTimeout
-    case .open: limit = options.idleTimeout
-    case .closing, .closed: limit = nil
-    }
-    guard let limit, let loop = registrations.all.first?.loop else { return registrations.replaceTimer(nil) }
-    lastActivity = loop.clockNow
-    let timer = RegisteredTimer(deadline: loop.instant(after: limit), interval: limit) { [weak self] timer in
-      self?.timeIsOver(timer, limit)
-    }
-    return registrations.replaceTimer(timer)
-  }
-
-  /// How often connecting is tried where there is no room for the connection yet.
-  private static let retryInterval: Duration = .milliseconds(10)
-
-  /// Under the lock.
-  private func startRetrying() -> RegisteredTimer? {
-    guard let loop = registrations.all.first?.loop else { return registrations.replaceTimer(nil) }
-    lastActivity = loop.clockNow
-    let timer = RegisteredTimer(deadline: loop.instant(after: Self.retryInterval), interval: Self.retryInterval) {
-      [weak self] timer in self?.tryToConnect(timer)
-    }
-    return registrations.replaceTimer(timer)
-  }
-
-  /// On the thread of one of the loops.
-  private func tryToConnect(_ timer: Timer) {
-    lock.lock()
-    guard registrations.timer?.contains(timer) == true, let address = awaitedAddress, let descriptor,
-      let begun = lastActivity
-    else { return lock.unlock() }
-    var over: RegisteredTimer?
-    do throws(SystemError) {
-      if try descriptor.connect(address) {
-        awaitedAddress = nil
-        state.awaitsRoom = false
-        over = startTimer()
-        updateInterest()
-      } else if let limit = options.connectTimeout, RunLoop.current.clockNow >= begun + Int64(saturating: limit) {
-        close(.timedOut(after: limit, address: errorAddress))
-      }
-    } catch {
-      close(failure(error))
-    }
-    lock.unlock()
-    over?.invalidate()
-    ready([])
-  }
-
-  /// On the thread of one of the loops.
-  private func timeIsOver(_ timer: Timer, _ limit: Duration) {
-    lock.lock()
-    guard registrations.timer?.contains(timer) == true, let lastActivity else { return lock.unlock() }
-    let due = lastActivity + Int64(saturating: limit)
-    if due > RunLoop.current.clockNow {
-      timer.deadline = due.instant
-    } else {
-      do throws(SystemError) {
-        if state.phase == .open, state.receives, try descriptor?.hasBytes() != nil {
-          // The loop was busy while something has arrived, which is received first.
-          timer.deadline = RunLoop.current.instant(after: limit)
-        } else {
-          close(state.phase == .securing ? handshakeTimedOut(limit) : .timedOut(after: limit, address: errorAddress))
-        }
-      } catch {
-        // The system reports it once.
-        close(failure(error))
-      }
-    }
-    lock.unlock()
-    ready([])
-  }
-
-  /// Notes that something was received or sent.
-  ///
-  /// Under the lock.
-  @inline(__always)
-  func noteActivity() {
-    // The time of a handshake goes on whatever comes.
-    guard options.idleTimeout != nil, state.phase != .securing, let loop = registrations.all.first?.loop else { return }
-    lastActivity = loop.clockNow
   }
 }
 

@@ -161,7 +161,7 @@ extension Socket {
     guard let descriptor else { return 0 }
     do throws(SystemError) {
       let count = try descriptor.send(bytes)
-      noteActivity()
+      noteSent(count)
       return count
     } catch {
       failOutput(failure(error))

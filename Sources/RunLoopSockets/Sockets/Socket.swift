@@ -60,6 +60,17 @@ public final class Socket: @unchecked Sendable {
     public var connectTimeout: Duration?
     /// How long nothing may be received or sent, from then or from the connection on; with nil, indefinitely.
     public var idleTimeout: Duration?
+    /// How long nothing may arrive while something is waited for: neither reading is paused nor a task has to ask.
+    ///
+    /// After that the socket is closed with ``SocketError/idle(_:after:address:)`` of the side `read`; with nil it
+    /// waits indefinitely.
+    public var readTimeout: Duration?
+    /// How long bytes may wait to be sent of which the system takes none, as the peer does not read.
+    ///
+    /// After that nothing more can be written, and the socket is closed with ``SocketError/idle(_:after:address:)`` of
+    /// the side `write`, at once or, if something has arrived, when that was received. A peer that keeps sending is
+    /// ended after the same time once more. With nil it waits indefinitely.
+    public var writeTimeout: Duration?
     /// The number of queued bytes from which on writers are asked to wait, and further writes are rejected.
     public var highWater = 256 * 1024
     /// The number of queued bytes at which writers are notified that there is room.
@@ -105,7 +116,9 @@ public final class Socket: @unchecked Sendable {
   var closingCount: ClosingCount?
   /// Where the socket is to connect to as soon as the queue of the one that listens there has room.
   var awaitedAddress: SocketAddress?
+  /// When what has a timeout began: connecting or the handshake.
   @exclusivity(unchecked) var lastActivity: Tick?
+  @exclusivity(unchecked) var idle = IdleTimes()
   @exclusivity(unchecked) var reader = TaskWait<[UInt8]?>()
   var readerLimit = 0
   @exclusivity(unchecked) var writer = RoomWaits()

@@ -14,6 +14,9 @@ public enum SocketError: Error, Hashable, Sendable {
   /// The time limit for connecting, or for nothing being received or sent, is over; with the address as in
   /// ``system(_:address:)``.
   case timedOut(after: Duration, address: SocketAddress?)
+  /// Nothing was received in ``Socket/Options/readTimeout``, or sent in ``Socket/Options/writeTimeout``, as the side
+  /// says; with the address as in ``system(_:address:)``.
+  case idle(Socket.Side, after: Duration, address: SocketAddress?)
   /// The deadline of the socket has passed, whatever was received or sent meanwhile; with the address as in
   /// ``system(_:address:)``.
   case deadlinePassed(after: Duration, address: SocketAddress?)
@@ -41,7 +44,9 @@ extension SocketError: CustomStringConvertible {
 
   private var address: SocketAddress? {
     switch self {
-    case .system(_, let address), .timedOut(_, let address), .deadlinePassed(_, let address): address
+    case .system(_, let address), .timedOut(_, let address), .idle(_, _, let address),
+      .deadlinePassed(_, let address):
+      address
     default: nil
     }
   }
@@ -51,6 +56,8 @@ extension SocketError: CustomStringConvertible {
     switch self {
     case .system(let error, _): "\(error)"
     case .timedOut(let time, _): "nothing arrived within \(time)"
+    case .idle(.write, let time, _): "the peer took nothing of what waited to be sent within \(time)"
+    case .idle(_, let time, _): "the peer sent nothing within \(time)"
     case .deadlinePassed(let time, _): "the deadline of the socket, after \(time), has passed"
     case .descriptor(let number, let error): "descriptor \(number) cannot be used: \(error)"
     case .option(let option, let error): "the option \(option) cannot be set: \(error)"

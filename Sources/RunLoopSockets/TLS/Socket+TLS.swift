@@ -169,7 +169,7 @@ extension Socket {
       defer { ReceiveBuffers.single.giveBack(buffer) }
       do throws(SystemError) {
         guard let count = try receiveBytes(buffer, from: descriptor) else { return nil }
-        noteActivity()
+        noteReceived()
         let plain = feed(UnsafeRawBufferPointer(rebasing: buffer[..<count]), bytes, tls)
         // A peer may make this end answer.
         sendOutput(of: tls)
@@ -221,7 +221,7 @@ extension Socket {
           let sent = try descriptor.send(bytes)
           return (sent, sent == bytes.count)
         }
-        noteActivity()
+        noteSent(sent)
         tls.sent(sent)
         guard isAll else { break }
       }
