@@ -56,6 +56,9 @@ let package = Package(
       name: "chat-server", dependencies: [core, sockets, systemEvents, threads], swiftSettings: swiftSettings),
     .executableTarget(
       name: "job-runner", dependencies: [core, sockets, systemEvents, threads], swiftSettings: swiftSettings),
+    .executableTarget(
+      name: "service", dependencies: [core, sockets, systemEvents, threads],
+      exclude: ["Dockerfile", "README.md", "service.service", "service.socket"], swiftSettings: swiftSettings),
     .executableTarget(name: "supervisor", dependencies: [core, sockets, systemEvents], swiftSettings: swiftSettings),
     .target(
       name: "CStore", cSettings: hasSQLite ? [.define("HAS_SQLITE")] : [],

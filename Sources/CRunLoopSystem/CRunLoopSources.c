@@ -13,6 +13,7 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -222,6 +223,14 @@ int crl_process_wait(int descriptor, int keeps, int32_t *code, int32_t *status) 
   *status = info.si_status;
   return 1;
 }
+
+int crl_process_has_ended(int process) {
+  siginfo_t info = {0};
+  if (waitid(P_PID, (id_t)process, &info, WEXITED | WNOHANG | WNOWAIT) < 0) return -errno;
+  return info.si_pid != 0;
+}
+
+int crl_process_adopt_orphans(void) { return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 ? -errno : 0; }
 
 int crl_file_find(int directory, const char *name, int is_directory, int follows_link) {
   int flags = O_PATH | O_CLOEXEC | (is_directory ? O_DIRECTORY : 0) | (follows_link ? 0 : O_NOFOLLOW);

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -93,6 +94,8 @@ __attribute__((no_sanitize("thread", "address"))) static int run_child(void *arg
     syscall(SYS_rt_sigaction, signal, &action, NULL, 8);
   }
   if (request->leads_session && syscall(SYS_setsid) < 0) fail(state, CRL_SPAWN_SESSION, errno);
+  if (request->terminal >= 0 && syscall(SYS_ioctl, request->terminal, TIOCSCTTY, 0) < 0)
+    fail(state, CRL_SPAWN_TERMINAL, errno);
   if (request->leads_group && syscall(SYS_setpgid, 0, 0) < 0) fail(state, CRL_SPAWN_GROUP, errno);
   // Out of the way of the numbers that they get, then to their places.
   int highest = 2;
@@ -155,4 +158,25 @@ int crl_spawn(const crl_spawn_request *request, int *process, int32_t *failed) {
   }
   *process = descriptor;
   return answer;
+}
+
+int crl_terminal_resize(int descriptor, uint16_t columns, uint16_t rows) {
+  struct winsize size = {.ws_col = columns, .ws_row = rows};
+  return ioctl(descriptor, TIOCSWINSZ, &size) < 0 ? -errno : 0;
+}
+
+int crl_terminal_open(int *ends, uint16_t columns, uint16_t rows) {
+  int near = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+  if (near < 0) return -errno;
+  int locked = 0, far = -1;
+  // The other end is opened by this one, and not by a name, which other mounts may have for another terminal.
+  if (ioctl(near, TIOCSPTLCK, &locked) == 0) far = ioctl(near, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (far >= 0 && crl_terminal_resize(near, columns, rows) == 0) {
+    ends[0] = near, ends[1] = far;
+    return 0;
+  }
+  int error = errno;
+  if (far >= 0) close(far);
+  close(near);
+  return -error;
 }

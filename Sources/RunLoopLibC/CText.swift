@@ -13,7 +13,10 @@ package struct CText: Hashable, Sendable {
   }
 
   /// With the zero byte that ends it.
-  private let bytes: ContiguousArray<CChar>
+  private let stored: ContiguousArray<CChar>
+
+  /// The bytes, without the zero byte.
+  package var bytes: [UInt8] { stored.dropLast().map { UInt8(bitPattern: $0) } }
 
   package init(_ text: some StringProtocol) throws(ZeroByte) {
     try self.init(bytes: text.utf8)
@@ -25,12 +28,12 @@ package struct CText: Hashable, Sendable {
     bytes.reserveCapacity(text.count + 1)
     for byte in text { bytes.append(CChar(bitPattern: byte)) }
     bytes.append(0)
-    self.bytes = bytes
+    stored = bytes
   }
 
   /// A text of the project's own, such as the path of a file of the system.
   package init(known text: StaticString) {
-    bytes = text.withUTF8Buffer { buffer in
+    stored = text.withUTF8Buffer { buffer in
       precondition(!buffer.contains(0), "a text of the project contains a zero byte")
       return ContiguousArray(buffer.map { CChar(bitPattern: $0) } + [0])
     }
@@ -38,7 +41,7 @@ package struct CText: Hashable, Sendable {
 
   /// Calls `body` with the text as C takes it, which is valid until it returns.
   package func withPointer<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
-    bytes.withUnsafeBufferPointer { buffer in
+    stored.withUnsafeBufferPointer { buffer in
       // The zero byte makes it never empty.
       guard let start = buffer.baseAddress else { fatalError("a text without its end") }
       return body(start)
@@ -61,5 +64,5 @@ package struct CText: Hashable, Sendable {
 
 extension CText: CustomStringConvertible {
   /// The text; bytes that are not UTF-8 become replacement characters.
-  package var description: String { String(decoding: bytes.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self) }
+  package var description: String { String(decoding: bytes, as: UTF8.self) }
 }

@@ -60,6 +60,11 @@ static inline int crl_process_signal_group(int descriptor, int signal) {
 // unless it is to be kept.
 int crl_process_wait(int descriptor, int keeps, int32_t *code, int32_t *status);
 
+// Whether a child has ended and was not reaped, by its number: one, zero, or a negative errno if it is no child.
+int crl_process_has_ended(int process);
+// Has this process adopt the orphans among its descendants.
+int crl_process_adopt_orphans(void);
+
 // What a program is started with. The strings and arrays are the caller's; the arrays of strings end with NULL.
 typedef struct crl_spawn_request {
   // The paths to try in turn.
@@ -73,6 +78,8 @@ typedef struct crl_spawn_request {
   int32_t count;
   // Whether it leads a process group, or a session, of its own.
   int8_t leads_group, leads_session;
+  // A descriptor of this process that becomes the terminal of the session that it leads; -1: none.
+  int32_t terminal;
 } crl_spawn_request;
 
 // What failed in the child; for descriptors with the place in the arrays above the lowest eight bits.
@@ -83,8 +90,13 @@ enum {
   CRL_SPAWN_GROUP,
   CRL_SPAWN_SESSION,
   CRL_SPAWN_EXECUTE,
-  CRL_SPAWN_WAIT
+  CRL_SPAWN_WAIT,
+  CRL_SPAWN_TERMINAL
 };
+
+// Opens a pseudo-terminal of a size: this end, which does not block, and the other; both are closed on exec.
+int crl_terminal_open(int *ends, uint16_t columns, uint16_t rows);
+int crl_terminal_resize(int descriptor, uint16_t columns, uint16_t rows);
 
 // Starts a program: its number, with a descriptor of the process that is made with it and closed on exec; or a negative
 // errno with what has failed. Signals have their defaults there, but for those that this process ignores (SIGPIPE not),

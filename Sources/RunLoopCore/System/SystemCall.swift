@@ -44,6 +44,8 @@ package enum SystemCall: String, Sendable, CaseIterable {
   case datagramsReceive = "recvmmsg"
   case datagramSend = "sendto"
   case pipe = "pipe2"
+  case terminalOpen = "posix_openpt"
+  case terminalResize = "ioctl (TIOCSWINSZ)"
   case signalAction = "sigaction"
   case processDescriptor = "pidfd_open"
   case processWait = "waitid"

@@ -45,7 +45,7 @@ extension OwnedDescriptor {
   private func bind(
     _ address: SocketAddress, _ options: DatagramSocket.Options, _ file: inout SocketFile?
   ) throws(SystemError) {
-    guard options.replacesStaleFile, let path = address.path else {
+    guard options.replacesStaleFile, let path = address.pathText else {
       return try bind(address, fileMode: options.fileMode, &file)
     }
     try SocketFile.replacing(address, path, isOfDatagrams: true) { () throws(SystemError) in

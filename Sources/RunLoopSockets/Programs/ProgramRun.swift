@@ -17,7 +17,7 @@ final class ProgramRun: @unchecked Sendable {
   private let loop = ServiceThread.loop
   private let spawned: SpawnedProcess
   private let limit: Int
-  private let grace: Duration
+  private let teardown: [SpawnedProcess.TeardownStep]
   private var input: ArraySlice<UInt8>
   private var output: [UInt8] = []
   private var error: [UInt8] = []
@@ -31,11 +31,11 @@ final class ProgramRun: @unchecked Sendable {
   private var timer: Timer?
   private var continuation: CheckedContinuation<Completion, any Error>?
 
-  init(_ spawned: SpawnedProcess, input: [UInt8], limit: Int, grace: Duration) {
+  init(_ spawned: SpawnedProcess, input: [UInt8], limit: Int, teardown: [SpawnedProcess.TeardownStep]) {
     self.spawned = spawned
     self.input = input[...]
     self.limit = limit
-    self.grace = grace
+    self.teardown = teardown
   }
 
   func begin(_ continuation: CheckedContinuation<Completion, any Error>, deadline: Duration?) {
@@ -92,7 +92,7 @@ final class ProgramRun: @unchecked Sendable {
     isTimedOut = error == nil
     if end != nil { return finish() }
     do throws(SystemError) {
-      _ = try spawned.terminate(within: grace, on: loop, signal: kills ? SIGKILL : SIGTERM)
+      _ = try spawned.tearDown(by: kills ? [] : teardown, on: loop)
     } catch {
       // A program of another user's, such as one that sudo runs, ends when it will; its source reaps it then.
       interruption = SpawnedProcess.RunError.notPermitted(error)

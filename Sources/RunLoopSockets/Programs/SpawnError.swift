@@ -19,7 +19,7 @@ public enum SpawnError: Error, Hashable, Sendable {
   /// The directory where the program was to start cannot be entered: `chdir`.
   case directory(String, program: String, SystemError)
   /// Another system call has failed, of this process or of the child: `pipe2`, `open`, `clone`, `setsid`, `setpgid`,
-  /// `execve`.
+  /// `execve`, `posix_openpt`, `ioctl (TIOCSCTTY)`.
   case system(program: String, SystemError)
 }
 

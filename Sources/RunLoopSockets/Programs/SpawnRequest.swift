@@ -10,6 +10,10 @@ struct SpawnPlumbing {
   private(set) var input: OwnedDescriptor?
   private(set) var output: OwnedDescriptor?
   private(set) var error: OwnedDescriptor?
+  /// This end of the terminal.
+  private(set) var terminal: OwnedDescriptor?
+  /// The child's end, open until it is started.
+  private(set) var childTerminal: OwnedDescriptor?
   private(set) var from: [Int32] = []
   private(set) var to: [Int32] = []
   /// The child's ends, open until it is started.
@@ -45,6 +49,7 @@ struct SpawnPlumbing {
         })
       held.append(null)
       pass(null.number, as: number)
+    case .terminal: return try connectTerminal(number, options)
     case .pipe:
       var ends: [Int32] = [-1, -1]
       _ = try SystemCall.pipe.make { crl_pipe(&ends) }
@@ -57,6 +62,24 @@ struct SpawnPlumbing {
       return ours
     }
     return nil
+  }
+
+  /// Connects a standard stream to the terminal, and returns the end that stays here, for one reader at most.
+  private mutating func connectTerminal(
+    _ number: Int32, _ options: SpawnedProcess.Options
+  ) throws(SystemError) -> OwnedDescriptor? {
+    let isFirst = terminal == nil
+    if isFirst { try openTerminal(options.terminalSize) }
+    guard let terminal, let childTerminal else { return nil }
+    pass(childTerminal.number, as: number)
+    // What is written to the error is read with the output.
+    return number == STDERR_FILENO && output === terminal ? nil : terminal
+  }
+
+  private mutating func openTerminal(_ size: SpawnedProcess.TerminalSize) throws(SystemError) {
+    var ends: [Int32] = [-1, -1]
+    _ = try SystemCall.terminalOpen.make { crl_terminal_open(&ends, size.columns, size.rows) }
+    (terminal, childTerminal) = (OwnedDescriptor(ends[0]), OwnedDescriptor(ends[1]))
   }
 }
 
@@ -73,10 +96,10 @@ struct SpawnRequest {
     _ program: SpawnedProcess.Word, _ arguments: [SpawnedProcess.Word], _ options: SpawnedProcess.Options
   ) throws(SpawnError) {
     self.arguments = try Self.texts([program] + arguments)
-    environment = try options.environment.map { variables throws(SpawnError) in
-      try Self.texts(variables.map { .init("\($0.key)=\($0.value)") })
+    environment = try options.environmentWords.map { variables throws(SpawnError) in
+      try Self.texts(variables.map { .init(bytes: $0.key.bytes + [UInt8(ascii: "=")] + $0.value.bytes) })
     }
-    directory = try options.directory.map { path throws(SpawnError) in try Self.text(.init(path)) }
+    directory = try options.directoryWord.map { path throws(SpawnError) in try Self.text(path) }
     guard !program.bytes.isEmpty else { throw .notFound(program: program.string) }
     self.program = program
     self.options = options
@@ -122,7 +145,7 @@ struct SpawnRequest {
       let process = try SystemCall.processSpawn.make { call(plumbing, &descriptor, &failed) }
       return (process, OwnedDescriptor(descriptor))
     } catch {
-      let calls = ["clone", "dup3", "chdir", "setpgid", "setsid", "execve", "waitid"]
+      let calls = ["clone", "dup3", "chdir", "setpgid", "setsid", "execve", "waitid", "ioctl (TIOCSCTTY)"]
       // For a descriptor its place stands above.
       let (kind, place) = (Int(failed & 0xff), Int(failed >> 8))
       let call = calls.indices.contains(kind) ? calls[kind] : error.call
@@ -176,8 +199,10 @@ struct SpawnRequest {
         request.to = to.baseAddress
         request.count = Int32(from.count)
         // Whoever leads a session leads its group, and can make no other.
-        request.leads_group = options.leadsProcessGroup && !options.leadsSession ? 1 : 0
-        request.leads_session = options.leadsSession ? 1 : 0
+        let leadsSession = options.leadsSession || plumbing.childTerminal != nil
+        request.leads_group = options.leadsProcessGroup && !leadsSession ? 1 : 0
+        request.leads_session = leadsSession ? 1 : 0
+        request.terminal = plumbing.childTerminal?.number ?? -1
         return crl_spawn(&request, &descriptor, &failed)
       }
     }

@@ -84,6 +84,23 @@ extension SpawnedProcess {
     var options = options
     if let directory { options.directory = directory }
     if let environment { options.environment = environment }
+    return try await run(
+      Word(program), arguments.map { Word($0) }, input: input, maximumOutputSize: maximumOutputSize, deadline: deadline,
+      teardown: [.terminate(within: grace)], options: options)
+  }
+
+  /// Runs a program by words that are bytes and need not be text, such as the path of a `FileChange`, as
+  /// ``run(_:_:input:directory:environment:maximumOutputSize:deadline:grace:options:)`` does.
+  ///
+  /// - Parameter teardown: How the program is asked to end at the deadline or when the task is cancelled; after the
+  ///   last step it is killed.
+  @_disfavoredOverload
+  public static func run(
+    _ program: Word, _ arguments: [Word] = [], input: Input = .none, maximumOutputSize: Int = 16 << 20,
+    deadline: Duration? = nil, teardown: [TeardownStep] = [.terminate(within: .seconds(2))],
+    options: Options = Options()
+  ) async throws -> Completion {
+    var options = options
     let bytes = input.bytes
     options.standardInput = bytes == nil ? .null : .pipe
     options.standardOutput = .pipe
@@ -91,7 +108,7 @@ extension SpawnedProcess {
     try Task.checkCancellation()
     let run = ProgramRun(
       try SpawnedProcess(program, arguments, options: options), input: bytes ?? [], limit: maximumOutputSize,
-      grace: grace)
+      teardown: teardown)
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { run.begin($0, deadline: deadline) }
     } onCancel: {

@@ -29,6 +29,13 @@ public final class SpawnedProcess: Sendable {
     case descriptor(Int32)
     /// For the standard error: the same as the standard output.
     case standardOutput
+    /// A pseudo-terminal, which is the controlling terminal of the child and of the session that it then leads.
+    ///
+    /// All streams of this kind are one terminal. What the child writes there is read from ``standardOutput`` or, if
+    /// only the standard error is a terminal, from ``standardError``; what is written to ``standardInput`` is typed
+    /// there. Closing that stream ends nothing: type the character 4 (control-D) at the beginning of a line. The
+    /// terminal is closed with its last stream of this object, which hangs up (`SIGHUP`) on the child.
+    case terminal
   }
 
   /// A word for a program, which on Linux is bytes and need not be text.
@@ -55,9 +62,25 @@ public final class SpawnedProcess: Sendable {
   /// How a program is started.
   public struct Options: Sendable {
     /// The child's environment; nil means this process's.
-    public var environment: [String: String]?
+    public var environment: [String: String]? {
+      get {
+        environmentWords.map { Dictionary($0.map { ($0.key.string, $0.value.string) }) { first, _ in first } }
+      }
+      set {
+        environmentWords = newValue.map { variables in
+          Dictionary(variables.map { (Word($0.key), Word($0.value)) }) { first, _ in first }
+        }
+      }
+    }
+    /// The child's environment as bytes, of which ``environment`` is the text; nil means this process's.
+    public var environmentWords: [Word: Word]?
     /// The directory where the child starts; nil means this process's.
-    public var directory: String?
+    public var directory: String? {
+      get { directoryWord?.string }
+      set { directoryWord = newValue.map { Word($0) } }
+    }
+    /// The directory where the child starts as bytes, of which ``directory`` is the text; nil means this process's.
+    public var directoryWord: Word?
     /// The child's standard input.
     public var standardInput = Redirection.inherited
     /// The child's standard output.
@@ -68,6 +91,8 @@ public final class SpawnedProcess: Sendable {
     ///
     /// The numbers are from 3 to 65535, and there are at most 200. The descriptors stay the caller's.
     public var descriptors: [Int32: Int32] = [:]
+    /// The size of the terminal of the streams that are one.
+    public var terminalSize = TerminalSize(columns: 80, rows: 24)
     /// Whether the child leads a process group of its own, so that a terminal's interrupts do not reach it.
     public var leadsProcessGroup = false
     /// Whether the child leads a session of its own, without a terminal, and with that a process group.
@@ -90,7 +115,9 @@ public final class SpawnedProcess: Sendable {
 
   let child: ChildProcess
   /// Whether it leads a process group.
-  private let leadsGroup: Bool
+  let leadsGroup: Bool
+  /// This end of the terminal, which its streams keep open.
+  private let terminal: WeakDescriptor
 
   /// Starts a program.
   ///
@@ -127,19 +154,51 @@ public final class SpawnedProcess: Sendable {
     }
     let started = try SpawnRequest(program, arguments, options).start(plumbing)
     child = .adopt(started.process, started.descriptor)
-    leadsGroup = options.leadsProcessGroup || options.leadsSession
+    leadsGroup = options.leadsProcessGroup || options.leadsSession || plumbing.terminal != nil
     reference = ProcessReference(child)
-    standardInput = plumbing.input.map {
-      OutputByteStream(ByteStreamCore(.connected(ByteChannel($0, .nonBlocking)), sides: 1), .writable)
-    }
-    standardOutput = plumbing.output.map(Self.reader)
-    standardError = plumbing.error.map(Self.reader)
+    terminal = WeakDescriptor(plumbing.terminal)
+    standardInput = plumbing.input.map { OutputByteStream(Self.core($0), .writable) }
+    standardOutput = plumbing.output.map { InputByteStream(Self.core($0), .readable) }
+    standardError = plumbing.error.map { InputByteStream(Self.core($0), .readable) }
   }
 
   private static let mostDescriptors = 200
 
-  private static func reader(_ descriptor: OwnedDescriptor) -> InputByteStream {
-    InputByteStream(ByteStreamCore(.connected(ByteChannel(descriptor, .nonBlocking)), sides: 1), .readable)
+  private static func core(_ descriptor: OwnedDescriptor) -> ByteStreamCore {
+    ByteStreamCore(.connected(ByteChannel(descriptor, .nonBlocking)), sides: 1)
+  }
+
+  /// The size of a terminal, in characters.
+  public struct TerminalSize: Hashable, Sendable {
+    /// The width.
+    public var columns: UInt16
+    /// The height.
+    public var rows: UInt16
+
+    /// Makes a size.
+    public init(columns: UInt16, rows: UInt16) {
+      self.columns = columns
+      self.rows = rows
+    }
+  }
+
+  /// Sets the size of the child's terminal, of which the foreground processes there are notified by `SIGWINCH`.
+  ///
+  /// - Throws: `ioctl (TIOCSWINSZ)` with `ENOTTY` if the child has no terminal of this object, or its streams are
+  ///   closed.
+  public func setTerminalSize(_ size: TerminalSize) throws(SystemError) {
+    let descriptor = terminal.value
+    defer { withExtendedLifetime(descriptor) {} }
+    _ = try SystemCall.terminalResize.make {
+      descriptor.map { crl_terminal_resize($0.number, size.columns, size.rows) } ?? -ENOTTY
+    }
+  }
+
+  private struct WeakDescriptor: @unchecked Sendable {
+    // Sendable: a weak reference that is never written again; reading one is atomic.
+    weak var value: OwnedDescriptor?
+
+    init(_ value: OwnedDescriptor?) { self.value = value }
   }
 
   /// Whether the child has ended, reaped or not.
@@ -169,51 +228,6 @@ public final class SpawnedProcess: Sendable {
     case .process: try send(signal: signal)
     case .group: try child.send(toGroup: signal)
     }
-  }
-
-  /// Asks the child to end, and kills it if it has not ended in time; the same for the process group that it leads.
-  ///
-  /// A process that is stopped is continued, so that it sees the signal. The loop counts the time; it need not be the
-  /// loop that waits for the child. Once a source has seen the end, nothing more happens, unless other processes of the
-  /// group were left then and can be reached: see ``SignalTarget/group``. If the loop ends before the time is over,
-  /// nothing is killed.
-  ///
-  /// - Parameters:
-  ///   - grace: How long the child has from now on.
-  ///   - loop: The loop on whose clock the time is counted.
-  ///   - modes: The modes of the loop in which the time is counted.
-  ///   - signal: The signal that asks the child to end, by default `SIGTERM`.
-  ///   - target: The processes that are asked and killed; nil means the group if the child leads one.
-  ///   - onKill: Called on the loop when the child, or the rest of its group, is killed. An ended child that has not
-  ///     been reaped counts as part of the group.
-  /// - Returns: Whether the child was asked; false if it has ended.
-  /// - Throws: `pidfd_send_signal` with `EINVAL` if there is no such signal, with `EPERM` if the child has become
-  ///   another user's.
-  @discardableResult
-  public func terminate(
-    within grace: Duration, on loop: RunLoop, inModes modes: [RunLoop.Mode] = [.common], signal: Int32 = 15,
-    of target: SignalTarget? = nil,
-    onKill: (@Sendable (SpawnedProcess) -> Void)? = nil
-  ) throws(SystemError) -> Bool {
-    let target = target ?? (leadsGroup ? .group : .process)
-    guard target == .group || !hasEnded else { return false }
-    do throws(SystemError) {
-      try send(signal: signal, to: target)
-    } catch {
-      guard error.number == ESRCH else { throw error }
-      return false
-    }
-    // It may have ended by now.
-    try? send(signal: SIGCONT, to: target)
-    let timer = Timer(deadline: loop.instant(after: grace)) { [self] _ in
-      guard target == .group || !hasEnded else { return }
-      // It may end, and be reaped, just now.
-      guard (try? send(signal: SIGKILL, to: target)) != nil else { return }
-      onKill?(self)
-    }
-    guard child.escalate(by: timer, ofGroup: target == .group) else { return true }
-    for mode in modes { loop.add(timer, forMode: mode) }
-    return true
   }
 }
 

@@ -81,11 +81,9 @@ extension ListeningSocket: RegisteredItem {
     } catch {
       failure = error
     }
-    var place: ConnectionPlace?
-    if options.maximumConnectionCount != nil {
-      connectionCount += 1
-      place = ConnectionPlace(self)
-    }
+    let place = ConnectionPlace(self, accepted.number)
+    connectionCount += 1
+    openPlaces[accepted.number] = ObjectIdentifier(place)
     let connection = Socket(
       accepted: accepted, from: peer, options: options.accepted, place: place, error: failure)
     if let limit = options.requestDeadline { connection.setDeadline(after: limit, on: .current) }
@@ -94,11 +92,21 @@ extension ListeningSocket: RegisteredItem {
 
   /// A connection that was accepted is closed.
   func connectionEnded() {
-    guard !lock.isParents else { return }
-    lock.lock()
+    guard lock.lockUnlessParents() else { return }
     connectionCount -= 1
-    updateInterest()
+    if options.maximumConnectionCount != nil { updateInterest() }
+    let over = connectionCount == 0 ? drains : []
+    if connectionCount == 0 { drains = [] }
     lock.unlock()
+    for drain in over { drain.resume() }
+  }
+
+  /// The descriptor of a connection is about to be closed.
+  func descriptorEnds(_ descriptor: Int32, _ place: ConnectionPlace) {
+    guard lock.lockUnlessParents() else { return }
+    defer { lock.unlock() }
+    // Its number may be another's by now.
+    if openPlaces[descriptor] == ObjectIdentifier(place) { openPlaces[descriptor] = nil }
   }
 
   /// Responds to an error of accepting, and unlocks; true if the next connection is to be looked for.

@@ -100,6 +100,10 @@ public final class ListeningSocket: @unchecked Sendable {
   var isPaused = false
   /// How many connections that were accepted are there.
   var connectionCount = 0
+  /// The places of those whose descriptors are open, by those.
+  var openPlaces: [Int32: ObjectIdentifier] = [:]
+  /// Who waits for the last of them to end.
+  var drains: [CheckedContinuation<Void, Never>] = []
 
   struct Body {
     let handler: Handler
@@ -133,7 +137,7 @@ public final class ListeningSocket: @unchecked Sendable {
     do throws(SystemError) {
       var made: SocketFile?
       do throws(SystemError) {
-        if options.replacesStaleFile, let path = address.path {
+        if options.replacesStaleFile, let path = address.pathText {
           try SocketFile.replacing(address, path) { () throws(SystemError) in
             try descriptor.begin(at: address, options, &made)
           }
@@ -254,7 +258,7 @@ extension OwnedDescriptor {
 
   /// Binds a socket and notes the file that this has made, which never has more permissions than its mode.
   func bind(_ address: SocketAddress, fileMode: UInt16?, _ file: inout SocketFile?) throws(SystemError) {
-    let mode = address.path == nil ? nil : fileMode
+    let mode = address.pathBytes == nil ? nil : fileMode
     if let mode { _ = try SystemCall.descriptorMode.make { fchmod(number, mode_t(mode)) < 0 ? -errno : 0 } }
     try bind(address)
     file = SocketFile(address)

@@ -22,13 +22,14 @@ struct ReplacementLock {
 
   /// - Throws: `flock` with `EWOULDBLOCK` if other processes of this user do not release it; `open` if there is no such
   ///   directory.
-  init(_ path: String) throws(SystemError) {
-    let end = path.utf8.lastIndex(of: UInt8(ascii: "/"))
-    let name = end.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+  init(_ path: CText) throws(SystemError) {
+    let bytes = path.bytes
+    let end = bytes.lastIndex(of: UInt8(ascii: "/"))
+    let name = end.map { $0 == 0 ? Array("/".utf8) : Array(bytes[..<$0]) } ?? Array(".".utf8)
     let opened = OwnedDescriptor(
       try SystemCall.openFile.make {
-        let answer = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        return answer < 0 ? -errno : answer
+        let answer = (try? CText(bytes: name))?.withPointer { open($0, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
+        return answer.map { $0 < 0 ? -errno : $0 } ?? -EINVAL
       })
     var status = crl_file_status()
     let isOwn =

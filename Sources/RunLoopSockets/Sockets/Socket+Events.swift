@@ -110,6 +110,7 @@ extension Socket {
   /// Under the lock.
   func finish() -> Remains? {
     guard state.finish() else { return nil }
+    place?.leave()
     defer {
       descriptor = nil
       body = nil

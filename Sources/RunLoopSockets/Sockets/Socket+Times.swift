@@ -101,8 +101,9 @@ extension Socket {
     timer.deadline = next.instant
   }
 
-  /// Ends the socket for one of its limits, unless the loop was busy while something has arrived: that is received
-  /// first. Returns whether it is over.
+  /// Ends the socket for one of its limits, and returns whether it is over.
+  ///
+  /// If the loop was busy while something has arrived, that is received first.
   private func isOver(_ side: Side, _ limit: Duration) -> Bool {
     let error: SocketError =
       side == .both ? .timedOut(after: limit, address: errorAddress) : .idle(side, after: limit, address: errorAddress)

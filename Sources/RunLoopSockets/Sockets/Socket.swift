@@ -230,6 +230,9 @@ public final class Socket: @unchecked Sendable {
     state.taker = handlerTaker
   }
 
+  // Before the number of the descriptor can be another's.
+  deinit { place?.leave() }
+
   /// Who takes what is received when no task waits.
   var handlerTaker: SocketState.Taker {
     guard body != nil else { return .nobody }

@@ -2,6 +2,8 @@
 
 import CRunLoopSystem
 import RunLoopCore
+import RunLoopLibC
+public import RunLoopSystemEvents
 
 /// Where a socket is or connects to: an address of IPv4 or IPv6 with a port, or a name of this machine.
 ///
@@ -50,10 +52,15 @@ public struct SocketAddress: Hashable, Sendable {
   }
 
   /// Makes the address of a path in the file system, of at most 107 bytes.
-  public init(path: String) throws(SocketAddressError) {
-    let name = Array(path.utf8)
-    guard !name.isEmpty, !name.contains(0) else { throw .notAPath(path) }
-    try self.init(unixName: name + [0], named: path, limit: 107)
+  public init(path: String) throws(SocketAddressError) { try self.init(path: FileChangeSource.Path(path)) }
+
+  /// Makes the address of a path that is bytes and need not be text, such as the path of a `FileChange`, of at most 107
+  /// bytes.
+  @_disfavoredOverload
+  public init(path: FileChangeSource.Path) throws(SocketAddressError) {
+    let name = path.bytes
+    guard !name.isEmpty, !name.contains(0) else { throw .notAPath(path.string) }
+    try self.init(unixName: name + [0], named: path.string, limit: 107)
   }
 
   /// Makes the address of a name outside the file system, of at most 107 bytes.
@@ -169,11 +176,17 @@ extension SocketAddress {
   /// The port; nil for a name of this machine.
   public var port: UInt16? { UInt16(exactly: crl_address_port(bytes, UInt32(bytes.count))) }
 
+  /// The path in the file system as text, if it is one; bytes that are not UTF-8 become replacement characters.
+  public var path: String? { pathBytes.map { String(decoding: $0, as: UTF8.self) } }
+
   /// The path in the file system, if it is one.
-  public var path: String? {
+  public var pathBytes: [UInt8]? {
     guard let name = unixName, let first = name.first, first != 0 else { return nil }
-    return String(decoding: name.prefix { $0 != 0 }, as: UTF8.self)
+    return Array(name.prefix { $0 != 0 })
   }
+
+  /// The path as C takes it.
+  var pathText: CText? { pathBytes.flatMap { try? CText(bytes: $0) } }
 
   /// The name outside the file system, if it is one.
   public var abstractName: String? {

@@ -3,6 +3,7 @@
 import CRunLoopSystem
 import RunLoopLibC
 import RunLoopCore
+import RunLoopSystemEvents
 
 /// The file of a Unix address that a listening socket has made.
 ///
@@ -15,43 +16,40 @@ struct SocketFile: Sendable {
     let isSocket: Bool
 
     /// Of the file itself, and not of one that a link leads to; nil if there is none.
-    init?(_ path: String) {
+    init?(_ path: CText) {
       var status = stat()
-      guard lstat(path, &status) == 0 else { return nil }
+      guard path.withPointer({ lstat($0, &status) }) == 0 else { return nil }
       (device, number, isSocket) = (status.st_dev, status.st_ino, status.st_mode & S_IFMT == S_IFSOCK)
     }
   }
 
-  private let path: String
+  private let path: CText
   private let identity: Identity
 
   /// The file of an address that a socket has just been bound to; nil if the address has none.
   init?(_ address: SocketAddress) {
-    guard let path = address.path else { return nil }
-    self.path = Self.absolute(path)
-    guard let identity = Identity(self.path) else { return nil }
+    guard let name = address.pathBytes, let path = try? CText(bytes: FileChangeSource.Path(bytes: name).absolute.bytes),
+      let identity = Identity(path)
+    else { return nil }
+    self.path = path
     self.identity = identity
-  }
-
-  private static func absolute(_ path: String) -> String {
-    guard !path.hasPrefix("/"), let directory = getcwd(nil, 0) else { return path }
-    defer { free(directory) }
-    return "\(String(cString: directory))/\(path)"
   }
 
   /// Sets the file's mode; another that is in its place is not touched.
   func setMode(_ mode: UInt16) throws(SystemError) {
     let found = OwnedDescriptor(
-      try SystemCall.openFile.make { CText.answer(path) { crl_file_find(AT_FDCWD, $0, 0, 0) } })
+      try SystemCall.openFile.make { path.withPointer { crl_file_find(AT_FDCWD, $0, 0, 0) } })
     guard Identity(path) == identity else { return }
-    _ = try SystemCall.changeMode.make { crl_placed_set_mode(found.number, AT_FDCWD, path, UInt32(mode)) }
+    _ = try SystemCall.changeMode.make {
+      path.withPointer { crl_placed_set_mode(found.number, AT_FDCWD, $0, UInt32(mode)) }
+    }
   }
 
   /// Removes the file, unless another is in its place.
   func remove() {
     guard Identity(path) == identity else { return }
     // Nobody can be notified; a file that is left says so to the next who listens there.
-    _ = try? SystemCall.unlink.make { unlink(path) < 0 ? -errno : 0 }
+    _ = try? SystemCall.unlink.make { path.withPointer { unlink($0) } < 0 ? -errno : 0 }
   }
 }
 
@@ -73,7 +71,7 @@ extension SocketFile {
   /// - Throws: `bind` with `EADDRINUSE` if there is a listener, or the file is no socket; `flock` if other processes
   ///   of this user have held the lock for a tenth of a second; what `body` throws.
   static func replacing(
-    _ address: SocketAddress, _ path: String, isOfDatagrams: Bool = false, _ body: () throws(SystemError) -> Void
+    _ address: SocketAddress, _ path: CText, isOfDatagrams: Bool = false, _ body: () throws(SystemError) -> Void
   ) throws(SystemError) {
     let locks = try ReplacementLock(path)
     defer { withExtendedLifetime(locks) {} }
@@ -84,7 +82,7 @@ extension SocketFile {
         identity.isSocket, try isAbandoned(address, isOfDatagrams), Identity(path) == identity
       else { throw error }
     }
-    _ = try SystemCall.unlink.make { unlink(path) < 0 ? -errno : 0 }
+    _ = try SystemCall.unlink.make { path.withPointer { unlink($0) } < 0 ? -errno : 0 }
     try body()
   }
 

@@ -32,7 +32,7 @@ extension FileChangeSource {
     }
 
     /// The path from the root, by the working directory of now; as it is if that has none.
-    var absolute: Path {
+    package var absolute: Path {
       guard bytes.first != UInt8(ascii: "/"), let here = getcwd(nil, 0) else { return self }
       defer { free(here) }
       let directory = Path(bytes: UnsafeBufferPointer(start: here, count: strlen(here)).map { UInt8(bitPattern: $0) })

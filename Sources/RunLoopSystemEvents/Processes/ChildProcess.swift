@@ -173,6 +173,13 @@ extension ChildProcess {
     return opened
   }
 
+  /// Whether a source, or another object of ours, stands for the child of a number.
+  static func isKnown(_ process: Int32) -> Bool {
+    let table = ours.value
+    let child = table.lock.withLock { table.entries[process]?.child }
+    return child?.isUnreaped == true
+  }
+
   /// A child that was just made, with its descriptor.
   package static func adopt(_ process: Int32, _ descriptor: OwnedDescriptor) -> ChildProcess {
     let child = ChildProcess(process, descriptor)

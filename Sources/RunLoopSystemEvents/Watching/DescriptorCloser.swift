@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopSystem
-package import RunLoopCore
+import RunLoopCore
 import Synchronization
 
 /// A thread that closes what others have sent, made when there is something to close, ended when there is nothing left.

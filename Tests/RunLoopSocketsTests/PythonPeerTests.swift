@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import RunLoopCore
+import RunLoopSystemEvents
+import Testing
+import TestSupport
+
+@testable import RunLoopSockets
+
+/// A server that answers before it has read everything, and resets the connection.
+private let resettingServer = """
+  import socket, struct, sys
+  listener = socket.create_server(("127.0.0.1", 0))
+  print(listener.getsockname()[1], flush=True)
+  while True:
+      connection, _ = listener.accept()
+      connection.recv(1000)
+      connection.sendall(b"413 too large")
+      connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+      if sys.argv[1] == "reset":
+          connection.close()
+      else:
+          connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 0, 0))
+          connection.close()
+  """
+
+@Suite(
+  "Sockets beside a server in Python", .timeLimit(.minutes(20)),
+  .enabled(if: access("/usr/bin/env", X_OK) == 0 && system("python3 -c '' 2>/dev/null") == 0, "python3 is missing"))
+struct PythonPeerTests {
+  /// Runs a body with the port of the server.
+  private func beside(_ way: String, _ body: (SocketAddress) async throws -> Void) async throws {
+    var options = SpawnedProcess.Options()
+    options.standardOutput = .pipe
+    let server = try SpawnedProcess("python3", ["-c", resettingServer, way], options: options)
+    defer {
+      try? server.send(signal: SIGKILL)
+      waitpid(server.process, nil, 0)
+    }
+    let serving = SocketThread()
+    defer { serving.stop() }
+    let output = try #require(server.standardOutput)
+    try output.schedule(in: serving.loop, forMode: .default)
+    output.open()
+    var port: UInt16?
+    for try await line in output.lines() {
+      port = UInt16(line)
+      break
+    }
+    output.close()
+    try await body(.loopback(port: try #require(port)))
+  }
+
+  @Test("its answer is delivered before the error of the upload that it has not read", arguments: ["reset", "unread"])
+  func earlyAnswer(way: String) async throws {
+    try await beside(way) { address in
+      for _ in 0..<5 {
+        let serving = SocketThread()
+        defer { serving.stop() }
+        let socket = try Socket(connectingTo: address)
+        try serving.loop.add(socket, forMode: .default)
+        var received: [UInt8] = []
+        var failure: (any Error)?
+        let upload = Task {
+          while true { try await socket.send([UInt8](repeating: 0, count: 100_000)) }
+        }
+        do { for try await chunk in socket.chunks { received += chunk } } catch { failure = error }
+        upload.cancel()
+        _ = await upload.result
+        // A reset that the server asks for drops what it has sent and this end has not received.
+        if way == "unread" || !received.isEmpty {
+          #expect(String(decoding: received, as: UTF8.self) == "413 too large")
+        }
+        if case .system(let error, _)? = failure as? SocketError {
+          #expect([ECONNRESET, EPIPE].contains(error.number))
+        } else {
+          Issue.record("no error of the connection: \(String(describing: failure))")
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import RunLoopCore
+import RunLoopSystemEvents
+import Testing
+import TestSupport
+
+@testable import RunLoopSockets
+
+@Suite("Programs on a terminal, by bytes, and in steps to their end", .timeLimit(.minutes(20)))
+struct TerminalProgramTests {
+  /// Runs a program whose streams are a terminal, writes to it, and returns what was read until it ended.
+  private func onTerminal(
+    _ script: String, typing: String = "", _ set: @escaping @Sendable (inout SpawnedProcess.Options) -> Void = { _ in },
+    whenItWrites: @escaping @Sendable (SpawnedProcess) -> Void = { _ in }
+  ) -> String {
+    onSocketLoop { loop, log in
+      var options = SpawnedProcess.Options()
+      options.standardInput = .terminal
+      options.standardOutput = .terminal
+      options.standardError = .terminal
+      options.terminalSize = .init(columns: 101, rows: 37)
+      set(&options)
+      let program = try SpawnedProcess("sh", ["-c", script], options: options)
+      let output = try #require(program.standardOutput)
+      let bytes = Box<[UInt8]>([])
+      let ends = Box(0)
+      output.handler = { stream, event in
+        switch event {
+        case .hasBytesAvailable:
+          withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 1) { room in
+            guard let count = (try? output.read(into: room)) ?? nil else { return }
+            bytes.value += room[..<count]
+          }
+          whenItWrites(program)
+        case .endEncountered, .errorOccurred:
+          log.write("\(event)")
+          ends.value += 1
+          if ends.value == 2 { loop.stop() }
+        case .openCompleted, .canAcceptBytes: break
+        }
+      }
+      try output.schedule(in: loop, forMode: .default)
+      output.open()
+      if let input = program.standardInput, !typing.isEmpty {
+        input.handler = { _, event in
+          guard case .canAcceptBytes = event, bytes.value.count >= 0 else { return }
+          input.handler = nil
+          _ = Array(typing.utf8).withUnsafeBytes { try? input.write($0) }
+        }
+        try input.schedule(in: loop, forMode: .default)
+        input.open()
+      }
+      let source = ChildProcessSource(program) { _, end in
+        log.write("\(end)")
+        ends.value += 1
+        if ends.value == 2 { loop.stop() }
+      }
+      try loop.add(source, forMode: .default)
+      loop.runUntilStopped()
+      output.close()
+      program.standardInput?.close()
+      log.write(String(decoding: bytes.value, as: UTF8.self).split { $0.isNewline }.joined(separator: "|"))
+    }
+  }
+
+  @Test("its streams are a terminal of its own, of the size that was asked for, whose end is an end")
+  func terminal() {
+    let log = onTerminal("test -t 0 && test -t 1 && test -t 2 && stty size && ps -o tty= -p $$ | grep -c pts")
+    #expect(log.hasSuffix("37 101|1"))
+    #expect(log.contains("endEncountered") && log.contains("exited with 0"))
+  }
+
+  @Test("what is typed there reaches it, and control-C is a signal")
+  func typing() {
+    let log = onTerminal("stty -echo; read line; echo got $line", typing: "hello\n")
+    #expect(log.hasSuffix("got hello"))
+    let interrupted = onTerminal("trap 'echo stopped; exit 3' INT; echo ready; while :; do sleep 0.01; done") { _ in
+    } whenItWrites: { program in
+      program.standardInput?.open()
+      _ = [UInt8(3)].withUnsafeBytes { try? program.standardInput?.write($0) }
+    }
+    #expect(interrupted.contains("exited with 3") && interrupted.contains("stopped"))
+  }
+
+  @Test("it is notified when its size changes")
+  func resizing() {
+    let log = onTerminal("trap 'stty size; exit 0' WINCH; echo ready; while :; do sleep 0.01; done") { _ in
+    } whenItWrites: { program in
+      try? program.setTerminalSize(.init(columns: 10, rows: 20))
+    }
+    #expect(log.hasSuffix("20 10"))
+  }
+
+  @Test("only a program with a terminal has a size")
+  func noTerminal() async throws {
+    let program = try SpawnedProcess("true")
+    #expect(throws: SystemError.self) { try program.setTerminalSize(.init(columns: 1, rows: 1)) }
+    waitpid(program.process, nil, 0)
+  }
+
+  @Test("arguments, environment, directory and output are bytes")
+  func bytes() async throws {
+    let name = SpawnedProcess.Word(
+      bytes: Array("/tmp/caf".utf8) + [0xe9]
+        + Array(socketPath().dropFirst(4).utf8)
+        .map { $0 == UInt8(ascii: "/") ? UInt8(ascii: "-") : $0 })
+    let made = try await SpawnedProcess.run("mkdir", [name])
+    #expect(made.isSuccess)
+    var options = SpawnedProcess.Options()
+    options.directoryWord = name
+    options.environmentWords = ["PATH": "/usr/bin:/bin", SpawnedProcess.Word(bytes: [0xe9]): .init(bytes: [0xff])]
+    let place = try await SpawnedProcess.run("pwd", [] as [SpawnedProcess.Word], options: options)
+    #expect(place.output == name.bytes + [UInt8(ascii: "\n")])
+    let seen = try await SpawnedProcess.run("env", [] as [SpawnedProcess.Word], options: options)
+    #expect(seen.output.split(separator: UInt8(ascii: "\n")).contains([0xe9, UInt8(ascii: "="), 0xff]))
+    #expect(options.environment?["PATH"] == "/usr/bin:/bin")
+    #expect(try await SpawnedProcess.run("rmdir", [name]).isSuccess)
+  }
+
+  @Test("a Unix address is bytes: the socket's file has that name, and is removed and replaced by it")
+  func socketBytes() throws {
+    let path = FileChangeSource.Path(bytes: Array(socketPath().utf8) + [0xe9, 0xff])
+    let address = try SocketAddress(path: path)
+    #expect(address.pathBytes == path.bytes)
+    func exists() -> Bool {
+      (path.bytes + [0]).withUnsafeBufferPointer { bytes in
+        bytes.withMemoryRebound(to: CChar.self) { $0.baseAddress.map { access($0, F_OK) == 0 } ?? false }
+      }
+    }
+    var options = ListeningSocket.Options()
+    options.fileMode = 0o600
+    options.removesFile = false
+    try ListeningSocket(at: address, options: options).invalidate()
+    #expect(exists())
+    options.removesFile = true
+    options.replacesStaleFile = true
+    try ListeningSocket(at: address, options: options).invalidate()
+    #expect(!exists())
+  }
+
+  @Test("a program is asked to end step by step, and killed after the last")
+  func teardown() {
+    let log = onSocketLoop { loop, log in
+      var options = SpawnedProcess.Options()
+      options.standardOutput = .pipe
+      let script = "trap 'echo int' INT; trap 'echo term' TERM; echo ready; while :; do sleep 0.01; done"
+      let program = try SpawnedProcess("sh", ["-c", script], options: options)
+      let output = try #require(program.standardOutput)
+      let hasBegun = Box(false)
+      output.handler = { _, event in
+        switch event {
+        case .hasBytesAvailable:
+          withUnsafeTemporaryAllocation(byteCount: 100, alignment: 1) { room in
+            guard let count = (try? output.read(into: room)) ?? nil else { return }
+            for line in String(decoding: room[..<count], as: UTF8.self).split(separator: "\n") {
+              log.write(String(line))
+            }
+          }
+          guard !hasBegun.value else { return }
+          hasBegun.value = true
+          let steps: [SpawnedProcess.TeardownStep] = [
+            .send(signal: SIGINT, within: .milliseconds(300)), .terminate(within: .milliseconds(300)),
+          ]
+          _ = try? program.tearDown(by: steps, on: loop) { _ in log.write("killed") }
+        default: break
+        }
+      }
+      try output.schedule(in: loop, forMode: .default)
+      output.open()
+      let source = ChildProcessSource(program) { _, end in
+        log.write("\(end)")
+        loop.stop()
+      }
+      try loop.add(source, forMode: .default)
+      loop.runUntilStopped()
+      output.close()
+    }
+    #expect(log == "ready int term killed ended by signal 9")
+  }
+}

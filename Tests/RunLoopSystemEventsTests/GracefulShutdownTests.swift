@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import RunLoopCore
+import Testing
+import TestSupport
+
+@testable import RunLoopSystemEvents
+
+/// Waits until the task is cancelled.
+private func untilCancelled() async throws { while true { try await Task.sleep(for: .seconds(1000)) } }
+
+private struct Trouble: Error, CustomStringConvertible {
+  var description: String { "trouble" }
+}
+
+@Suite("Graceful shutdowns", .timeLimit(.minutes(20)))
+struct GracefulShutdownTests {
+  private func shutdown(
+    deadline: Duration = .seconds(1000), cutTime: Duration = .seconds(1000)
+  ) throws -> GracefulShutdown {
+    var options = GracefulShutdown.Options()
+    options.signals = []
+    options.deadline = deadline
+    options.cutTime = cutTime
+    return try GracefulShutdown(options: options)
+  }
+
+  private func outcomes(_ report: GracefulShutdown.Report) -> [String] {
+    report.steps.map { "\($0.name) \($0.outcome)" }
+  }
+
+  @Test("steps run one after the other, the last added first, and all of them although one fails")
+  func order() async throws {
+    let shutdown = try shutdown()
+    let log = Log()
+    for name in ["a", "b", "c"] {
+      shutdown.add(name) {
+        log.write("\(name)<")
+        await Task.yield()
+        log.write(">\(name)")
+        if name == "b" { throw Trouble() }
+      }
+    }
+    #expect(!shutdown.hasBegun)
+    shutdown.begin()
+    shutdown.begin()
+    let report = await shutdown.finished()
+    #expect(log.text == "c< >c b< >b a< >a")
+    #expect(outcomes(report) == ["c completed", "b failed: trouble", "a completed"])
+    #expect(report.cause == .request && report.exitCode == 1 && shutdown.hasBegun)
+    let description = "\(report)"
+    #expect(description.hasPrefix("stopped by request in ") && description.hasSuffix("a completed"))
+  }
+
+  @Test("with nothing to end it is over at once, with success")
+  func nothing() async throws {
+    let shutdown = try shutdown()
+    shutdown.begin()
+    let report = await shutdown.finished()
+    #expect(report.steps.isEmpty && report.isComplete && report.exitCode == 0)
+  }
+
+  @Test("a step that another adds meanwhile is run next")
+  func addedMeanwhile() async throws {
+    let shutdown = try shutdown()
+    shutdown.add("first") {}
+    shutdown.add("last") { shutdown.add("new") {} }
+    shutdown.begin()
+    #expect(outcomes(await shutdown.finished()) == ["last completed", "new completed", "first completed"])
+  }
+
+  @Test("at the deadline the step that runs is cancelled, and those that have not begun run cancelled")
+  func deadline() async throws {
+    let shutdown = try shutdown(deadline: .milliseconds(1))
+    shutdown.add("late") { if !Task.isCancelled { try await untilCancelled() } }
+    shutdown.add("slow") { try await untilCancelled() }
+    shutdown.begin()
+    let report = await shutdown.finished()
+    #expect(outcomes(report).sorted() == ["late cut short", "slow cut short"])
+    #expect(report.exitCode == 1)
+  }
+
+  @Test("a step that does not listen is left, and does not keep others from ending")
+  func abandoned() async throws {
+    let shutdown = try shutdown(deadline: .milliseconds(1), cutTime: .milliseconds(1))
+    let end = AsyncStream<Void>.makeStream()
+    let other = AsyncStream<Void>.makeStream()
+    shutdown.add("other") { other.continuation.finish() }
+    // A task of its own is not cancelled with the step.
+    shutdown.add("deaf") { await Task.detached { for await _ in end.stream {} }.value }
+    shutdown.begin()
+    for await _ in other.stream {}
+    let report = await shutdown.finished()
+    #expect(outcomes(report).contains("deaf abandoned") && report.exitCode == 1)
+    end.continuation.finish()
+  }
+
+  @Test("it is begun by its signal and cut short by the second, with the code that shells know")
+  func signals() {
+    let end = inForkedChild {
+      let loop = RunLoop.current
+      var options = GracefulShutdown.Options()
+      options.signals = [SIGTERM]
+      let code = Box<Int32>(99)
+      let shutdown = try GracefulShutdown(options: options) { report in
+        code.value = report.exitCode
+        loop.stop()
+      }
+      // Nothing of Swift's threads is there in a forked child: a signal alone begins and, twice, ends it.
+      try loop.add(shutdown, forMode: .default)
+      raise(SIGTERM)
+      loop.runUntilStopped()
+      return code.value
+    }
+    #expect(end == .exited(0))
+  }
+
+  @Test("the report is given on a loop that the shutdown is in")
+  func reportOnLoop() throws {
+    let log = onNewThread {
+      let log = Log()
+      let loop = RunLoop.current
+      do {
+        var options = GracefulShutdown.Options()
+        // A signal that no other test sends.
+        options.signals = [__libc_current_sigrtmin() + 9]
+        let shutdown = try GracefulShutdown(options: options) { report in
+          log.write("\(report.cause) \(report.exitCode) \(RunLoop.current === loop)")
+          loop.stop()
+        }
+        shutdown.add("wait") { try await untilCancelled() }
+        try loop.add(shutdown, forMode: .default)
+        kill(getpid(), options.signals[0])
+        while !shutdown.hasBegun { loop.run(mode: .default, for: .seconds(1)) }
+        kill(getpid(), options.signals[0])
+        loop.runUntilStopped()
+        log.write("\(loop.contains(shutdown, forMode: .default))")
+      } catch {
+        log.write("\(error)")
+      }
+      return log.text
+    }
+    let signal = __libc_current_sigrtmin() + 9
+    #expect(log == "signal(\(signal)) \(128 + signal) true true")
+  }
+}
