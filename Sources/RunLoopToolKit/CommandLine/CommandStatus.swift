@@ -8,4 +8,8 @@ package enum CommandStatus: Int32, Sendable {
   case failure = 1
   /// The arguments make no sense, and nothing was done.
   case usageError = 2
+  /// With `--exit-code`: something was found.
+  case found = 3
+  /// With `--exit-code`: nothing was found, and not everything was seen.
+  case unseen = 4
 }

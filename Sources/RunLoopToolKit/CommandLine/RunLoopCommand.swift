@@ -1,32 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopRecorder
+
 /// A command of the tool.
 package struct Subcommand: Sendable {
   /// The argument that selects it: `runloop NAME`.
   package let name: String
   /// What it does, in the list of commands.
   package let abstract: String
+  /// What it takes.
+  let options: Arguments.Options
   /// Runs it with the arguments that follow the name; returns the status to exit with.
   package let run: @Sendable (_ arguments: [String], _ output: Output) -> Int32
 
-  package init(
-    name: String, abstract: String, run: @escaping @Sendable (_ arguments: [String], _ output: Output) -> Int32
+  init(
+    name: String, abstract: String, options: Arguments.Options = .init(),
+    run: @escaping @Sendable (_ arguments: [String], _ output: Output) -> Int32
   ) {
     self.name = name
     self.abstract = abstract
+    self.options = options
     self.run = run
   }
 }
 
 /// The command-line tool `runloop`.
 package enum RunLoopCommand {
+  /// The tool's version, and that of the records that it reads.
+  static let version = "runloop 0.1.0, records of layout \(CRL_LAYOUT_VERSION)"
+
   static func usage(_ commands: [Subcommand]) -> String {
     var lines = ["usage: runloop <command> [arguments]", ""]
     for command in commands {
       let space = String(repeating: " ", count: max(1, 12 - command.name.count))
       lines.append("  \(command.name)\(space)\(command.abstract)")
     }
-    return (lines + ["", "\"runloop <command> --help\" says more."]).joined(separator: "\n")
+    let more = ["", "\"runloop <command> --help\" says more; \"runloop --version\" says which this is."]
+    return (lines + more).joined(separator: "\n")
   }
 
   /// Runs the tool.
@@ -40,6 +50,11 @@ package enum RunLoopCommand {
     of arguments: [String], commands: [Subcommand] = ObservingCommands.all, output: Output = .standard
   ) -> Int32 {
     switch arguments.first {
+    case "help" where arguments.count > 1:
+      return status(of: [arguments[1], "--help"], commands: commands, output: output)
+    case "--version":
+      output.print(version)
+      return CommandStatus.success.rawValue
     case nil, "--help", "-h", "help":
       output.print(usage(commands))
       return CommandStatus.success.rawValue
@@ -48,7 +63,7 @@ package enum RunLoopCommand {
         return command.run(Array(arguments.dropFirst()), output)
       }
       let kind = name.hasPrefix("-") ? "option" : "command"
-      let known = commands.map(\.name) + ["--help"]
+      let known = commands.map(\.name) + ["--help", "--version"]
       output.complain("runloop: unknown \(kind) \(name)\(suggestion(for: name, among: known))")
       output.complain(usage(commands))
       return CommandStatus.usageError.rawValue

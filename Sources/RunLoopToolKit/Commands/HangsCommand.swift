@@ -11,7 +11,7 @@ struct HangsCommand: ObservingCommand {
   static let name = "hangs"
   static let usage = """
     usage: runloop hangs PID [--for SECONDS | --follow] [--threshold MS] [--backlog MS] [--thread NAME]
-                         [--wait] [--json]
+                         [--wait] [--exit-code] [--json]
 
     Waits for call-outs that last too long, and shows what was called, where it was posted from, what the
     thread did and where it stood. The process is not touched: its memory is read, it gets no signal, and
@@ -25,6 +25,8 @@ struct HangsCommand: ObservingCommand {
                       threshold by default
       --thread NAME   only the loop of the thread of that name
       --wait          waits until the process has a run loop, and need not find the thread at once
+      --exit-code     exits with 3 if a loop hung, and with 4 if none did that was seen, but the look was
+                      cut short or could not see all loops
       --json          prints {"hangs": [{"tid", "thread", "begin", "end", "class", "callOut", "cpu",
                       "blockedIn", "waitsFor", "stack", "stackProblem"}], "look": {"begin", "end",
                       "ending", "loops", "unseen", "unread": [{"tid", "thread", "descriptor", "code"}]}};
@@ -38,10 +40,10 @@ struct HangsCommand: ObservingCommand {
     A look that ends early, and loops that could not be seen, are reported in every case.
 
     Exit status: 0, also if the process ends meanwhile, 1 if it cannot be looked at, 2 for arguments that
-    make no sense.
+    make no sense; with --exit-code also 3 and 4.
     """
   static let options = Arguments.Options(
-    values: ["--for", "--threshold", "--backlog", "--thread"], flags: ["--follow", "--wait"])
+    values: ["--for", "--threshold", "--backlog", "--thread"], flags: ["--follow", "--wait", "--exit-code"])
 
   private let process: Int32
   private let span: Double
@@ -50,6 +52,7 @@ struct HangsCommand: ObservingCommand {
   private let backlog: Int64
   private let thread: String?
   private let waits: Bool
+  private let tellsByStatus: Bool
   private let isJSON: Bool
 
   init(_ arguments: Arguments) throws(Arguments.Mistakes) {
@@ -71,6 +74,7 @@ struct HangsCommand: ObservingCommand {
     backlog = max(1_000_000, Int64(number("--backlog", or: 2 * milliseconds, "milliseconds") * 1e6))
     thread = arguments.values["--thread"]
     waits = arguments.flags.contains("--wait")
+    tellsByStatus = arguments.flags.contains("--exit-code")
     isJSON = arguments.isJSON
     if !mistakes.isEmpty { throw Arguments.Mistakes(messages: mistakes) }
   }
@@ -101,7 +105,7 @@ struct HangsCommand: ObservingCommand {
     } else {
       print(found, look, target, output)
     }
-    return CommandStatus.success.rawValue
+    return tellsByStatus ? look.status(found: found.count).rawValue : CommandStatus.success.rawValue
   }
 
   /// Opens the records, once there are any if it waits; nil: that was interrupted.

@@ -59,6 +59,12 @@ struct LookSummary {
     return lines
   }
 
+  /// The status of a command that tells by it what was found.
+  func status(found: Int) -> CommandStatus {
+    if found > 0 { return .found }
+    return ending == .time && unseen == 0 && loops > 0 && unread.isEmpty ? .success : unread.isEmpty ? .unseen : .found
+  }
+
   var json: JSON {
     .object([
       ("begin", .int(Int(begin))), ("end", .int(Int(end))), ("ending", .text(ending.rawValue)), ("loops", .int(loops)),

@@ -4,34 +4,21 @@
 package enum ObservingCommands {
   package static var all: [Subcommand] {
     [
-      Subcommand(name: "ps", abstract: "shows the run loops of processes, and what they are doing") {
-        run(PsCommand.self, $0, $1)
-      },
-      Subcommand(name: "doctor", abstract: "says what is wrong with a process, and what to look at next") {
-        run(DoctorCommand.self, $0, $1)
-      },
-      Subcommand(name: "hangs", abstract: "waits for call-outs that last too long, and shows where they hang") {
-        run(HangsCommand.self, $0, $1)
-      },
-      Subcommand(name: "record", abstract: "runs a program and records what its loops call") {
-        run(RecordCommand.self, $0, $1)
-      },
-      Subcommand(name: "why-alive", abstract: "shows what keeps the run loops of a process from ending") {
-        run(WhyAliveCommand.self, $0, $1)
-      },
-      Subcommand(name: "dump", abstract: "prints the run loops of a process with all that is in them") {
-        run(DumpCommand.self, $0, $1)
-      },
-      Subcommand(name: "postmortem", abstract: "shows what the loops of a process called before it was killed") {
-        run(PostmortemCommand.self, $0, $1)
-      },
-      Subcommand(name: "top", abstract: "shows the loops of a process live") {
-        run(TopCommand.self, $0, $1)
-      },
-      Subcommand(name: "trace", abstract: "writes what the loops of a process do as a trace or as a page") {
-        run(TraceCommand.self, $0, $1)
-      },
+      make(PsCommand.self, "shows the run loops of processes, and what they are doing"),
+      make(DoctorCommand.self, "says what is wrong with a process, and what to look at next"),
+      make(HangsCommand.self, "waits for call-outs that last too long, and shows where they hang"),
+      make(RecordCommand.self, "runs a program and records what its loops call"),
+      make(WhyAliveCommand.self, "shows what keeps the run loops of a process from ending"),
+      make(DumpCommand.self, "prints the run loops of a process with all that is in them"),
+      make(PostmortemCommand.self, "shows what the loops of a process called before it was killed"),
+      make(TopCommand.self, "shows the loops of a process live"),
+      make(TraceCommand.self, "writes what the loops of a process do as a trace or as a page"),
+      make(ManualCommand.self, "prints a page of the manual, or completions for a shell"),
     ]
+  }
+
+  private static func make(_ command: (some ObservingCommand).Type, _ abstract: String) -> Subcommand {
+    Subcommand(name: command.name, abstract: abstract, options: command.options) { run(command, $0, $1) }
   }
 
   /// Reads the arguments, runs the command, and turns its errors into one sentence and a status.

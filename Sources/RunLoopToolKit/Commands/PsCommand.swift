@@ -115,7 +115,8 @@ struct PsCommand: ObservingCommand {
   private func show(_ processes: [ProcessStatus], _ output: Output) {
     var rows = [["PID", "TID", "THREAD", "STATE", "MODE", "DEPTH", "QUEUE", "WAITS", "CALL-OUT"]]
     for process in processes {
-      for loop in process.loops {
+      // What hangs is what is looked for.
+      for loop in process.loops.filter({ $0.state == .hung }) + process.loops.filter({ $0.state != .hung }) {
         var state = loop.isStopped ? "stopped" : loop.state.rawValue
         if loop.state == .hung {
           let since = loop.callOut.map { callOut in

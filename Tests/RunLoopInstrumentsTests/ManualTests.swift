@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopRecorder
+import Foundation
+import Testing
+
+@testable import RunLoopToolKit
+
+@Suite("The manual and the completions of the tool", .ownThread) struct ManualTests {
+  @Test("the page has each command with its help, and no line that a formatter takes for an instruction by chance")
+  func page() {
+    let page = runloop("manual").output
+    for command in ObservingCommands.all {
+      #expect(page.contains("\n.SS \(command.name)\n"), "\(command.name)")
+    }
+    let known = [".TH", ".SH", ".B ", ".I ", ".SS", ".PP", ".nf", ".fi"]
+    let lines = page.split(separator: "\n")
+    #expect(lines.filter { $0.hasPrefix(".") }.allSatisfy { line in known.contains { line.hasPrefix($0) } })
+    #expect(!lines.contains { $0.hasPrefix("'") })
+  }
+
+  @Test("the completions of each shell have all commands and their options", arguments: ["--bash", "--zsh", "--fish"])
+  func completions(_ shell: String) {
+    let text = runloop("manual", shell).output
+    for command in ObservingCommands.all {
+      #expect(text.contains(command.name))
+      for option in command.options.values + command.options.flags {
+        #expect(text.contains(option.dropFirst(2)), "\(option)")
+      }
+    }
+  }
+
+  @Test("what bash completes is what bash takes")
+  func bash() throws {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/bin/bash")
+    let script = runloop("manual", "--bash").output
+    let ask = "COMP_WORDS=(runloop hangs --th); COMP_CWORD=2; _runloop; echo \"${COMPREPLY[*]}\""
+    process.arguments = ["-c", script + "\n" + ask]
+    let output = Pipe()
+    process.standardOutput = output
+    try process.run()
+    let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    process.waitUntilExit()
+    #expect(process.terminationStatus == 0)
+    #expect(text == "--threshold --thread\n")
+  }
+
+  @Test("help COMMAND is that command's help, and --version says the version")
+  func help() {
+    #expect(runloop("help", "hangs").output == runloop("hangs", "--help").output)
+    #expect(runloop("help", "nosuch").status == CommandStatus.usageError.rawValue)
+    #expect(runloop("--version").output.hasPrefix("runloop 0.1.0"))
+    #expect(runloop("manual", "--bash", "--zsh").status == CommandStatus.usageError.rawValue)
+  }
+
+  @Test("with --exit-code the status says whether a loop hung, and whether all was seen")
+  func exitCode() throws {
+    let idle = try Victim(["idle"], level: "off")
+    #expect(runloop("hangs", "\(idle.number)", "--for", "0.2", "--exit-code").status == 0)
+    let hung = try Victim(["hang"], level: "off")
+    var status = runloop("hangs", "\(hung.number)", "--for", "1", "--exit-code").status
+    // On a busy machine a look may be too short.
+    for seconds in [4, 16, 60] where status == 0 {
+      status = runloop("hangs", "\(hung.number)", "--for", "\(seconds)", "--exit-code").status
+    }
+    #expect(status == CommandStatus.found.rawValue)
+    #expect(runloop("hangs", "\(hung.number)", "--for", "0.2").status == 0)
+  }
+}
