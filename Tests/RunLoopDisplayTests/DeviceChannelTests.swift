@@ -103,4 +103,14 @@ struct DeviceChannelTests {
     let text = String(decoding: output, as: UTF8.self)
     #expect(text.hasSuffix("\u{1B}[4G|") || text.hasSuffix("\u{1B}[1;4H|"), "\(text.debugDescription)")
   }
+
+  @Test("only characters of ASCII are repeated by their number: tmux repeats no others", arguments: ["x", "─", "ｶ"])
+  func repeats(_ character: Character) {
+    var canvas = Canvas(size: Size(width: 20, height: 1))
+    canvas.fill(Rect(x: 0, y: 0, width: 12, height: 1), character)
+    var output: ContiguousArray<UInt8> = []
+    var encoder = FrameEncoder(size: Size(width: 20, height: 1), capabilities: .init(repeats: true))
+    encoder.encode(canvas.grid, into: &output)
+    #expect(String(decoding: output, as: UTF8.self).contains("\u{1B}[11b") == (character == "x"))
+  }
 }

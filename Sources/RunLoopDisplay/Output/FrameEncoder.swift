@@ -253,9 +253,8 @@ package struct FrameEncoder: Sendable {
       writer.put(new[x], columns: screen.width)
       x += Int(new[x].width)
       let count = end - x
-      if writer.capabilities.repeats, count > 0, x > 0, new[x - 1].isPlainText,
-        count * bytes(of: new[x - 1]) > 3 + OutputWriter.digits(count)
-      {
+      // Of other characters than those of ASCII, tmux repeats none.
+      if writer.capabilities.repeats, x > 0, new[x - 1].glyph < 0x80, count > 3 + OutputWriter.digits(count) {
         writer.put(count: count, 0x62)
         x = end
         writer.state.x = end >= screen.width ? -1 : end
@@ -270,8 +269,6 @@ package struct FrameEncoder: Sendable {
     while end <= last, row[end] == cell { end += 1 }
     return end
   }
-
-  private func bytes(of cell: Cell) -> Int { cell.glyph < 0x80 ? 1 : cell.glyph < 0x800 ? 2 : 3 }
 
   private func isErasable(_ cell: Cell) -> Bool {
     cell.glyph == Glyphs.space && cell.style.attributes.isDisjoint(with: .drawnOnSpaces)
