@@ -88,7 +88,9 @@ let package = Package(
     // Links FoundationNetworking, and so libcurl: nothing else may depend on it.
     .target(
       name: "RunLoopURLConnection",
-      dependencies: ["RunLoopCore", "RunLoopFoundation", "RunLoopKit", "RunLoopHTTP", "RunLoopThreads"],
+      dependencies: [
+        "RunLoopLibC", "RunLoopCore", "RunLoopFoundation", "RunLoopKit", "RunLoopHTTP", "RunLoopThreads",
+      ],
       swiftSettings: swiftSettings),
     // The socket of the agent, which C opens when the first loop is made, if the environment says so.
     .target(

@@ -320,3 +320,11 @@ enum { clc_host_mapped = 0, clc_host_library_missing = 1, clc_host_rejected = 2 
 int clc_host_to_ascii(const char *name, char *result, size_t capacity);
 // Whether anybody can register names below a domain, by libpsl; -1 if that cannot be opened.
 int clc_is_public_suffix(const char *domain);
+
+// Charsets, by iconv(3).
+
+// Whether the system knows a charset.
+int clc_knows_charset(const char *charset);
+// Converts bytes to UTF-8; the caller releases the result with free(3). Null if there is no memory, the charset is not
+// known, or the bytes are none of its texts.
+char *clc_text(const char *charset, const uint8_t *bytes, size_t count, size_t *length);

@@ -35,6 +35,7 @@ extension HTTP.Content {
       let pipe = UploadPipe(length: length, onBytes: onBytes)
       pipe.start(feed)
       return PipeSource(pipe)
+    case .chain(let contents): return try ChainSource(contents, onBytes: onBytes)
     }
   }
 }

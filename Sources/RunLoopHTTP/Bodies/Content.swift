@@ -11,6 +11,8 @@ extension HTTP {
       case bytes([UInt8])
       case file(String)
       case stream(length: Int64?, @Sendable (UploadPipe) async throws -> Void)
+      /// Several, one after the other.
+      case chain([Content])
     }
 
     let kind: Kind
@@ -42,7 +44,13 @@ extension HTTP {
     }
 
     /// Whether it is the same each time it is read, which is not known of a sequence.
-    var isRepeatable: Bool { if case .stream = kind { false } else { true } }
+    var isRepeatable: Bool {
+      switch kind {
+      case .bytes, .file: true
+      case .stream: false
+      case .chain(let contents): contents.allSatisfy(\.isRepeatable)
+      }
+    }
 
     /// How many bytes of a file are read into memory for a digest.
     static let digestLimit = 16 * 1024 * 1024
@@ -54,6 +62,7 @@ extension HTTP {
       case .bytes: true
       case .file: wholeBytes(body) != nil
       case .stream: false
+      case .chain(let contents): contents.allSatisfy(canBeDigested) && wholeBytes(body) != nil
       }
     }
 
@@ -63,6 +72,13 @@ extension HTTP {
       switch body.kind {
       case .bytes(let bytes): return bytes
       case .stream: return nil
+      case .chain(let contents):
+        var bytes: [UInt8] = []
+        for content in contents {
+          guard let more = wholeBytes(content), bytes.count + more.count <= digestLimit else { return nil }
+          bytes += more
+        }
+        return bytes
       case .file(let path):
         guard let source = try? FileSource(path), let length = source.length, length <= digestLimit else { return nil }
         return try? source.readWhole()
@@ -75,6 +91,8 @@ extension HTTP {
       case .bytes(let bytes): Int64(bytes.count)
       case .file: nil
       case .stream(let length, _): length
+      // That of a file is not known.
+      case .chain: nil
       }
     }
   }

@@ -27,11 +27,19 @@ open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable
   /// The head of the answer, once that has arrived.
   public var httpResponse: HTTPURLResponse? { response as? HTTPURLResponse }
 
-  /// What the serializer has made of the body; nil before the end, after an error, and while the serializer itself
-  /// asks.
+  /// What the serializer has made of the body; nil before the end, and while the serializer itself asks.
+  ///
+  /// As with AFNetworking, it is there beside an ``error`` that is about the answer's status.
   open var responseObject: Any? { serialized.object }
 
   open override var error: (any Error)? { super.error ?? (isFinished ? serialized.error : nil) }
+
+  /// Returns a copy with the same serializer; see ``AFURLConnectionOperation/copy(with:)``.
+  open override func copy(with zone: NSZone?) -> Any {
+    let copy = super.copy(with: zone)
+    (copy as? AFHTTPRequestOperation)?.responseSerializer = responseSerializer
+    return copy
+  }
 
   /// Reads the answer, once.
   ///
@@ -57,7 +65,7 @@ open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable
     do {
       made = (try responseSerializer.responseObject(for: response, data: responseData), nil)
     } catch {
-      made = (nil, error)
+      made = ((error as NSError).userInfo[AFHTTPResponseSerializer.objectKey], error)
     }
     condition.lock()
     answer = made

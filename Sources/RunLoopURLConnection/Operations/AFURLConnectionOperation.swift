@@ -17,7 +17,7 @@ public import RunLoopThreads
 /// It is AFNetworking 2's class of this name. What it does otherwise: a body that was paused goes on only with the same
 /// version of it and otherwise begins afresh; a paused operation that is cancelled finishes; progress is reported at
 /// most once in a pass of the loop. There is no cache, and so no block for it.
-open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDelegate, @unchecked Sendable {
+open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDelegate, NSCopying, @unchecked Sendable {
   // Sendable: the lock guards what changes; what the program sets, it sets before the start, as with every operation.
 
   /// The thread of all operations; nil if it could not be started.
@@ -109,19 +109,18 @@ open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDe
   /// The body, once it is complete; nil with an output stream.
   open var responseData: Data? { lock.withLock { state.hasFinished ? state.data : nil } }
 
-  /// The encoding of the body that the answer names, UTF-8 if it names none that is known.
-  open var responseStringEncoding: String.Encoding {
-    switch response?.textEncodingName?.lowercased() {
-    case "iso-8859-1", "latin1": .isoLatin1
-    case "us-ascii": .ascii
-    case "utf-16": .utf16
-    case "windows-1252": .windowsCP1252
-    default: .utf8
-    }
-  }
+  /// The encoding of the body that the answer names, UTF-8 if it names none that Foundation has.
+  open var responseStringEncoding: String.Encoding { TextEncoding(response?.textEncodingName).encoding ?? .utf8 }
 
   /// The body as a text; nil if it is none.
-  open var responseString: String? { responseData.flatMap { String(data: $0, encoding: responseStringEncoding) } }
+  ///
+  /// Charsets that Foundation does not have are those of the system's table (iconv), unless a subclass overrides
+  /// ``responseStringEncoding``.
+  open var responseString: String? {
+    guard let data = responseData else { return nil }
+    let (named, encoding) = (TextEncoding(response?.textEncodingName), responseStringEncoding)
+    return encoding == named.encoding ?? .utf8 ? named.text(data) : String(data: data, encoding: encoding)
+  }
 
   open override var isAsynchronous: Bool { true }
   open override var isReady: Bool { (core?.phase ?? .ready) != .paused && super.isReady }
@@ -236,6 +235,29 @@ open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDe
     _ block: (@Sendable (NSURLConnection, URLRequest, URLResponse?) -> URLRequest?)?
   ) { lock.withLock { state.redirect = block } }
 
+  /// Returns an operation of the same class with the same request and blocks, which has not been started.
+  ///
+  /// The response, the body and the error are not copied, and neither are ``outputStream``, which can be
+  /// written once, ``userInfo`` and `completionBlock`. Unlike AFNetworking's, the copy has the same ``credential``,
+  /// ``shouldUseCredentialStorage``, ``securityPolicy`` and ``runLoopModes``.
+  open func copy(with zone: NSZone?) -> Any {
+    let copy = type(of: self).init(request: request)
+    let content = content
+    copy.lock.withLock {
+      copy.state.uploadProgress = content.uploadProgress
+      copy.state.downloadProgress = content.downloadProgress
+      copy.state.challenge = content.challenge
+      copy.state.redirect = content.redirect
+    }
+    copy.completionQueue = completionQueue
+    copy.completionGroup = completionGroup
+    copy.credential = credential
+    copy.shouldUseCredentialStorage = shouldUseCredentialStorage
+    copy.securityPolicy = securityPolicy
+    copy.runLoopModes = runLoopModes
+    return copy
+  }
+
   // The connection's delegate: the network thread's loop.
 
   /// All of it, as one of the blocks by itself would be wrapped on its way here.
@@ -269,9 +291,10 @@ open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDe
     return block(connection, request, response)
   }
 
-  /// Returns the form's body from its beginning, if the body is that of a form with several parts; otherwise nil.
+  /// Returns the form's body from its beginning, if the body is that of a form with several parts and without streams;
+  /// otherwise nil.
   open func connection(_ connection: NSURLConnection, needNewBodyStream request: URLRequest) -> InputStream? {
-    (request.httpBodyStream as? AFMultipartBodyStream)?.fresh()
+    (request.httpBodyStream as? AFMultipartBodyStream).flatMap { $0.isRepeatable ? $0.fresh() : nil }
   }
 
   /// Calls the block for upload progress.

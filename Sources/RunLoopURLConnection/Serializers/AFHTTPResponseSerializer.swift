@@ -33,6 +33,8 @@ open class AFHTTPResponseSerializer: AFURLResponseSerialization, @unchecked Send
   open var acceptableStatusCodes: IndexSet? = IndexSet(200..<300)
   /// The types of bodies that are taken; nil: all.
   open var acceptableContentTypes: Set<String>?
+  /// The encoding of texts whose answer names none.
+  open var stringEncoding = String.Encoding.utf8
 
   /// Makes a serializer that takes every body and the statuses of success.
   public init() {}
@@ -42,17 +44,20 @@ open class AFHTTPResponseSerializer: AFURLResponseSerialization, @unchecked Send
   /// An empty body may have any type.
   ///
   /// - Throws: An error of ``AFURLResponseSerializationErrorDomain`` with the code `NSURLErrorBadServerResponse` for
-  ///   the status, or `NSURLErrorCannotDecodeContentData` for the type.
+  ///   the status, or `NSURLErrorCannotDecodeContentData` for the type, which is the underlying error of the other if
+  ///   both are not taken.
   open func validateResponse(_ response: HTTPURLResponse?, data: Data?) throws {
     guard let response else { return }
-    if let acceptableStatusCodes, !acceptableStatusCodes.contains(response.statusCode) {
-      throw failure(
-        .badServerResponse, "the server has answered with the status \(response.statusCode)", response, data)
-    }
+    var found: NSError?
     let type = response.mimeType ?? "application/octet-stream"
     if let acceptableContentTypes, let data, !data.isEmpty, !acceptableContentTypes.contains(type.lowercased()) {
-      throw failure(.cannotDecodeContentData, "the body's type is \(type)", response, data)
+      found = failure(.cannotDecodeContentData, "the body's type is \(type)", response, data)
     }
+    if let acceptableStatusCodes, !acceptableStatusCodes.contains(response.statusCode) {
+      found = failure(
+        .badServerResponse, "the server has answered with the status \(response.statusCode)", response, data, found)
+    }
+    if let found { throw found }
   }
 
   /// Returns the body as it is, after ``AFHTTPResponseSerializer/validateResponse(_:data:)``.
@@ -64,15 +69,39 @@ open class AFHTTPResponseSerializer: AFURLResponseSerialization, @unchecked Send
   ///   - data: The body.
   /// - Throws: What ``AFHTTPResponseSerializer/validateResponse(_:data:)`` throws.
   open func responseObject(for response: URLResponse?, data: Data?) throws -> Any? {
-    try validateResponse(response as? HTTPURLResponse, data: data)
+    try validateResponse(response as? HTTPURLResponse, data: data) { data }
     return data
   }
 
-  /// The body of an answer that is taken; nil if there is none, or a single space, as Rails sends it.
-  func body(of response: URLResponse?, _ data: Data?) throws -> Data? {
-    try validateResponse(response as? HTTPURLResponse, data: data)
-    guard let data, !data.isEmpty, data != Data(" ".utf8) else { return nil }
-    return data
+  /// Where an error has what the body stands for although the answer's status is not taken.
+  static let objectKey = "RunLoopURLConnection.responseObject"
+
+  /// Reads the body of an answer; nil if there is none, or a single space, as Rails sends it.
+  ///
+  /// If the status is not taken, what is thrown has what was read.
+  func read(_ response: URLResponse?, _ data: Data?, _ read: (Data) throws -> Any?) throws -> Any? {
+    func object() throws -> Any? {
+      guard let data, !data.isEmpty, data != Data(" ".utf8) else { return nil }
+      return try read(data)
+    }
+    try validateResponse(response as? HTTPURLResponse, data: data, object)
+    return try object()
+  }
+
+  /// Throws if an answer is not taken, with what the body stands for, unless its type is not taken.
+  private func validateResponse(_ response: HTTPURLResponse?, data: Data?, _ object: () throws -> Any?) throws {
+    do {
+      try validateResponse(response, data: data)
+    } catch {
+      let failure = error as NSError
+      let isAboutType = [failure, failure.userInfo[NSUnderlyingErrorKey] as? NSError].contains {
+        $0?.domain == AFURLResponseSerializationErrorDomain && $0?.code == URLError.cannotDecodeContentData.rawValue
+      }
+      guard !isAboutType, let found = try? object() else { throw error }
+      var userInfo = failure.userInfo
+      userInfo[Self.objectKey] = found
+      throw NSError(domain: failure.domain, code: failure.code, userInfo: userInfo)
+    }
   }
 
   func failure(
@@ -103,12 +132,18 @@ open class AFJSONResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendab
   }
 
   open override func responseObject(for response: URLResponse?, data: Data?) throws -> Any? {
-    guard let body = try body(of: response, data) else { return nil }
-    do {
-      let object = try JSONSerialization.jsonObject(with: body, options: readingOptions)
-      return removesKeysWithNullValues ? withoutNulls(object) : object
-    } catch {
-      throw failure(.cannotDecodeContentData, "the body is not JSON", response, data, error)
+    try read(response, data) { body in
+      let encoding = TextEncoding(response?.textEncodingName, orElse: stringEncoding)
+      // What is not in UTF-8 is made that; JSON in UTF-16 and 32 is recognized.
+      guard let text = encoding.isUnicode ? body : encoding.text(body).map({ Data($0.utf8) }) else {
+        throw failure(.cannotDecodeContentData, "the body is no text of \(encoding)", response, data)
+      }
+      do {
+        let object = try JSONSerialization.jsonObject(with: text, options: readingOptions)
+        return removesKeysWithNullValues ? withoutNulls(object) : object
+      } catch {
+        throw failure(.cannotDecodeContentData, "the body is not JSON", response, data, error)
+      }
     }
   }
 
@@ -132,11 +167,12 @@ open class AFPropertyListResponseSerializer: AFHTTPResponseSerializer, @unchecke
   }
 
   open override func responseObject(for response: URLResponse?, data: Data?) throws -> Any? {
-    guard let body = try body(of: response, data) else { return nil }
-    do {
-      return try PropertyListSerialization.propertyList(from: body, format: nil)
-    } catch {
-      throw failure(.cannotDecodeContentData, "the body is not a property list", response, data, error)
+    try read(response, data) { body in
+      do {
+        return try PropertyListSerialization.propertyList(from: body, format: nil)
+      } catch {
+        throw failure(.cannotDecodeContentData, "the body is not a property list", response, data, error)
+      }
     }
   }
 }
@@ -156,7 +192,12 @@ open class AFCompoundResponseSerializer: AFHTTPResponseSerializer, @unchecked Se
 
   open override func responseObject(for response: URLResponse?, data: Data?) throws -> Any? {
     for serializer in responseSerializers {
-      if let object = try? serializer.responseObject(for: response, data: data) { return object }
+      do {
+        if let object = try serializer.responseObject(for: response, data: data) { return object }
+      } catch {
+        // It can read the body of an answer whose status is not taken.
+        if (error as NSError).userInfo[Self.objectKey] != nil { throw error }
+      }
     }
     return try super.responseObject(for: response, data: data)
   }

@@ -2,6 +2,23 @@
 
 import Foundation
 
+/// A stream that is read once.
+final class StreamOnce: @unchecked Sendable {
+  // Sendable: the lock guards the stream, which is used by the one who takes it.
+  private let lock = NSLock()
+  private var stream: InputStream?
+
+  init(_ stream: InputStream) { self.stream = stream }
+
+  /// The stream, for the first who asks.
+  func take() -> InputStream? {
+    lock.withLock {
+      defer { stream = nil }
+      return stream
+    }
+  }
+}
+
 /// The body of a form with several parts, read part by part, so that files need not be in memory.
 ///
 /// One thread at a time, as with every stream. It can be read again from the beginning: see ``fresh()``.
@@ -12,16 +29,27 @@ final class AFMultipartBodyStream: InputStream {
     case data(Data)
     /// A file, of which so many bytes are sent.
     case file(URL, length: Int)
+    /// A stream, of which so many bytes are sent, once.
+    case stream(StreamOnce, length: Int)
 
     var length: Int {
       switch self {
       case .data(let data): data.count
-      case .file(_, let length): length
+      case .file(_, let length), .stream(_, let length): length
       }
     }
   }
 
+  /// How fast it is read.
+  struct Throttle {
+    /// How many bytes are read at once.
+    var packetSize = Int.max
+    /// How many seconds to wait after each time.
+    var delay: TimeInterval = 0
+  }
+
   private let sources: [Source]
+  private let throttle: Throttle
   private var next = 0
   private var current: InputStream?
   /// How many bytes the current source has yet to bring.
@@ -29,16 +57,26 @@ final class AFMultipartBodyStream: InputStream {
   private var status = Status.notOpen
   private var failed: (any Error)?
 
-  init(_ sources: [Source]) {
-    self.sources = sources
+  init(_ sources: [Source], _ throttle: Throttle = Throttle()) {
+    (self.sources, self.throttle) = (sources, throttle)
     super.init(data: Data())
   }
 
   /// How many bytes there are in all.
   var length: Int { sources.reduce(0) { $0 + $1.length } }
 
-  /// The same body, from its beginning.
-  func fresh() -> AFMultipartBodyStream { AFMultipartBodyStream(sources) }
+  /// The same body, from its beginning; reading it fails where a stream was read before.
+  func fresh() -> AFMultipartBodyStream { AFMultipartBodyStream(sources, throttle) }
+
+  /// Whether it can be read again.
+  var isRepeatable: Bool {
+    sources.allSatisfy { source in
+      switch source {
+      case .data, .file: true
+      case .stream: false
+      }
+    }
+  }
 
   override var streamStatus: Status { status }
   override var streamError: (any Error)? { failed }
@@ -59,6 +97,7 @@ final class AFMultipartBodyStream: InputStream {
   override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength len: Int) -> Int {
     guard status == .open else { return status == .error ? -1 : 0 }
     var count = 0
+    let len = min(len, throttle.packetSize)
     while count < len {
       if current == nil {
         guard next < sources.count else { break }
@@ -81,6 +120,7 @@ final class AFMultipartBodyStream: InputStream {
       }
     }
     if count == 0, next == sources.count { status = .atEnd }
+    if count > 0, throttle.delay > 0 { Foundation.Thread.sleep(forTimeInterval: throttle.delay) }
     return count
   }
 
@@ -90,6 +130,7 @@ final class AFMultipartBodyStream: InputStream {
     switch source {
     case .data(let data): stream = InputStream(data: data)
     case .file(let url, _): stream = InputStream(url: url)
+    case .stream(let once, _): stream = once.take()
     }
     // One that cannot be opened is an error when it is read.
     let opened = stream ?? InputStream(data: Data())

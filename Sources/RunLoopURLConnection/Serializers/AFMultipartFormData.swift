@@ -16,6 +16,24 @@ public protocol AFMultipartFormData: AnyObject {
   ///
   /// - Throws: As ``appendPart(withFileURL:name:)``.
   func appendPart(withFileURL url: URL, name: String, fileName: String, mimeType: String) throws
+  /// Adds a stream as a file, which is read when the form is sent.
+  ///
+  /// A form with a stream can be sent once: a redirect or a challenge that would have it sent again ends the request.
+  ///
+  /// - Parameters:
+  ///   - inputStream: A stream that was not opened; nil for an empty part.
+  ///   - name: The name of the field.
+  ///   - fileName: The name of the file.
+  ///   - length: How many bytes the stream has; one with fewer ends the request.
+  ///   - mimeType: The type of the file.
+  func appendPart(
+    withInputStream inputStream: InputStream?, name: String, fileName: String, length: Int64, mimeType: String)
+  /// Sends at most a number of bytes at once, and waits after each time.
+  ///
+  /// - Parameters:
+  ///   - numberOfBytes: How many bytes are read at once, at least one.
+  ///   - delay: How many seconds the thread that reads the form waits then.
+  func throttleBandwidth(withPacketSize numberOfBytes: UInt, delay: TimeInterval)
   /// Adds a part with fields of its own.
   func appendPart(withHeaders headers: [String: String]?, body: Data)
 }
@@ -26,6 +44,7 @@ final class MultipartForm: AFMultipartFormData {
   let boundary: String
   private let encoding: String.Encoding
   private var sources: [AFMultipartBodyStream.Source] = []
+  private var throttle = AFMultipartBodyStream.Throttle()
 
   init(_ encoding: String.Encoding) {
     self.encoding = encoding
@@ -39,7 +58,7 @@ final class MultipartForm: AFMultipartFormData {
   /// The body, complete.
   func stream() -> AFMultipartBodyStream {
     AFMultipartBodyStream(
-      sources + [.data(Data("\(sources.isEmpty ? "" : "\r\n")--\(boundary)--\r\n".utf8))])
+      sources + [.data(Data("\(sources.isEmpty ? "" : "\r\n")--\(boundary)--\r\n".utf8))], throttle)
   }
 
   func appendPart(withForm data: Data, name: String) {
@@ -63,6 +82,18 @@ final class MultipartForm: AFMultipartFormData {
     }
     begin(fileHeaders(name, fileName, mimeType))
     sources.append(.file(url, length: length.intValue))
+  }
+
+  func appendPart(
+    withInputStream inputStream: InputStream?, name: String, fileName: String, length: Int64, mimeType: String
+  ) {
+    begin(fileHeaders(name, fileName, mimeType))
+    if let inputStream, length > 0 { sources.append(.stream(StreamOnce(inputStream), length: Int(length))) }
+  }
+
+  func throttleBandwidth(withPacketSize numberOfBytes: UInt, delay: TimeInterval) {
+    throttle.packetSize = Int(clamping: max(numberOfBytes, 1))
+    throttle.delay = delay.isFinite ? min(max(delay, 0), 3600) : 0
   }
 
   func appendPart(withHeaders headers: [String: String]?, body: Data) {

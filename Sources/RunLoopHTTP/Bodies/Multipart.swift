@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension HTTP {
+  /// A form with several parts (`multipart/form-data`), whose files and sequences are read as they are sent.
+  ///
+  /// The request's `Content-Type` is ``contentType``, and its body ``content``.
+  public struct Multipart: Sendable {
+    /// A field or a file of a form.
+    public struct Part: Sendable {
+      /// The name of the field.
+      public var name: String
+      /// What the part contains.
+      public var content: Content
+      /// The name that a file is announced with; nil for a field that is no file.
+      public var fileName: String?
+      /// The type of the content; nil means that it is not announced.
+      public var type: String?
+
+      /// Makes a part.
+      public init(_ name: String, _ content: Content, fileName: String? = nil, type: String? = nil) {
+        (self.name, self.content, self.fileName, self.type) = (name, content, fileName, type)
+      }
+
+      /// The lines before the content.
+      fileprivate var head: String {
+        // As browsers write names: nothing in them ends the quotation or the line.
+        func quoted(_ text: String) -> String {
+          var result = ""
+          for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"": result += "%22"
+            case "\r": result += "%0D"
+            case "\n": result += "%0A"
+            default: result.unicodeScalars.append(scalar)
+            }
+          }
+          return result
+        }
+        var head = "Content-Disposition: form-data; name=\"\(quoted(name))\""
+        if let fileName { head += "; filename=\"\(quoted(fileName))\"" }
+        head += "\r\n"
+        if let type { head += "Content-Type: \(quoted(type))\r\n" }
+        return head + "\r\n"
+      }
+    }
+
+    /// The parts, in the order in which they are sent.
+    public var parts: [Part]
+    /// What stands between the parts; it is chosen at random.
+    public let boundary: String
+
+    /// Makes a form.
+    public init(_ parts: [Part] = []) {
+      self.parts = parts
+      boundary = "Boundary+" + hexadecimal((0..<16).map { _ in UInt8.random(in: .min ... .max) })
+    }
+
+    /// The value of the request's `Content-Type`.
+    public var contentType: String { "multipart/form-data; boundary=\(boundary)" }
+
+    /// The body of the request.
+    ///
+    /// Its length is announced if that of each part is known. It can be sent again if each part can.
+    public var content: Content {
+      var contents: [Content] = []
+      for part in parts {
+        contents += [.text("\(contents.isEmpty ? "" : "\r\n")--\(boundary)\r\n\(part.head)"), part.content]
+      }
+      return Content(kind: .chain(contents + [.text("\(contents.isEmpty ? "" : "\r\n")--\(boundary)--\r\n")]))
+    }
+  }
+}
+
+/// Several bodies, one after the other.
+///
+/// A file is opened when its turn comes, and has to be as long then as it was at the beginning.
+final class ChainSource: BodySource {
+  private let contents: [HTTP.Content]
+  private let lengths: [Int64?]
+  private let onBytes: @Sendable () -> Void
+  private var next = 0
+  private var current: (any BodySource)?
+
+  init(_ contents: [HTTP.Content], onBytes: @escaping @Sendable () -> Void) throws(HTTP.Error) {
+    (self.contents, self.onBytes) = (contents, onBytes)
+    var lengths: [Int64?] = []
+    for content in contents {
+      if case .file(let path) = content.kind {
+        lengths.append(try FileSource(path).length)
+      } else {
+        lengths.append(content.length)
+      }
+    }
+    self.lengths = lengths
+  }
+
+  var length: Int64? {
+    var sum: Int64 = 0
+    for length in lengths {
+      guard let length, case let (added, hasOverflown) = sum.addingReportingOverflow(length), !hasOverflown else {
+        return nil
+      }
+      sum = added
+    }
+    return sum
+  }
+
+  func read(into buffer: UnsafeMutableRawBufferPointer) -> BodyRead {
+    while true {
+      guard let source = current else {
+        guard next < contents.count else { return .end }
+        if let fault = begin() { return .failed(fault) }
+        continue
+      }
+      let read = source.read(into: buffer)
+      guard read == .end else { return read }
+      source.close()
+      current = nil
+    }
+  }
+
+  /// Opens the next body; why that cannot be.
+  private func begin() -> String? {
+    do throws(HTTP.Error) {
+      let source = try contents[next].open(onBytes: onBytes)
+      guard source.length == lengths[next] else {
+        source.close()
+        return "a file of the body has another length than at the beginning"
+      }
+      current = source
+      next += 1
+      return nil
+    } catch {
+      return error.detail
+    }
+  }
+
+  func rewind() -> Bool {
+    guard contents.allSatisfy(\.isRepeatable) else { return false }
+    close()
+    next = 0
+    return true
+  }
+
+  func close() {
+    current?.close()
+    current = nil
+  }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TestSupport
+import Testing
+
+@testable import RunLoopHTTP
+
+/// Forms of several parts.
+@Suite struct MultipartTests {
+  private func request(_ form: HTTP.Multipart, to url: String) -> HTTP.Request {
+    HTTP.Request(.post, url, headers: ["Content-Type": form.contentType], body: form.content)
+  }
+
+  @Test(
+    "a form has its parts in their order, and announces its length unless a part has none", arguments: [true, false])
+  func parts(isKnown: Bool) async throws {
+    let scratch = Scratch()
+    scratch.make("file", text: "of a file")
+    let seen = Box<(head: String, body: String)>(("", ""))
+    let server = try LyingServer { exchange in
+      seen.value = (exchange.head, String(decoding: exchange.body, as: UTF8.self))
+      exchange.answer("")
+    }
+    let form = HTTP.Multipart([
+      .init("a\"\r\n", .text("value")),
+      .init("file", .file(scratch("file")), fileName: "ü.txt", type: "text/plain"),
+      .init(
+        "stream",
+        .stream(length: isKnown ? 6 : nil) {
+          AsyncStream<[UInt8]> { continuation in
+            continuation.yield(Array("str".utf8))
+            continuation.yield(Array("eam".utf8))
+            continuation.finish()
+          }
+        }),
+    ])
+    try await withClient { client in #expect(await end(client, request(form, to: server.url())) == "200 ") }
+    let line = "--\(form.boundary)"
+    let expected = """
+      \(line)\r\nContent-Disposition: form-data; name="a%22%0D%0A"\r\n\r\nvalue\r\n\
+      \(line)\r\nContent-Disposition: form-data; name="file"; filename="ü.txt"\r\nContent-Type: text/plain\r\n\r\n\
+      of a file\r\n\
+      \(line)\r\nContent-Disposition: form-data; name="stream"\r\n\r\nstream\r\n\(line)--\r\n
+      """
+    #expect(seen.value.body == expected)
+    #expect(seen.value.head.contains("Content-Length: \(expected.utf8.count)\r\n") == isKnown)
+    #expect(seen.value.head.contains("Content-Type: multipart/form-data; boundary=\(form.boundary)\r\n"))
+  }
+
+  @Test("a form without sequences is sent again, and one with a sequence is made anew")
+  func again() async throws {
+    let bodies = Box<[[UInt8]]>([])
+    let server = try LyingServer { exchange in
+      bodies.update { $0.append(exchange.body) }
+      if exchange.path == "/" {
+        exchange.answer("", status: "307 There", "Location: /there")
+      } else {
+        exchange.answer("")
+      }
+    }
+    let form = HTTP.Multipart([.init("a", .bytes(pattern(100_000))), .init("b", .text(""))])
+    try await withClient { client in #expect(await end(client, request(form, to: server.url())) == "200 ") }
+    #expect(bodies.value.count == 2 && bodies.value[0] == bodies.value[1] && bodies.value[0].count > 100_000)
+    #expect(form.content.isRepeatable)
+    let stream = HTTP.Content.stream { AsyncStream<[UInt8]> { $0.finish() } }
+    #expect(!HTTP.Multipart([.init("a", stream)]).content.isRepeatable)
+  }
+
+  @Test("a file that is missing or grows is an error, and a form of nothing is one")
+  func faults() throws {
+    let scratch = Scratch()
+    #expect(throws: HTTP.Error.self) {
+      try HTTP.Multipart([.init("a", .file(scratch("none")))]).content.open {}
+    }
+    scratch.make("file", text: "abc")
+    let source = try HTTP.Multipart([.init("a", .file(scratch("file")))]).content.open {}
+    scratch.make("file", text: "abcdef")
+    var buffer = [UInt8](repeating: 0, count: 1000)
+    var last = BodyRead.end
+    repeat {
+      last = buffer.withUnsafeMutableBytes { source.read(into: $0) }
+    } while last != .end && !"\(last)".contains("failed")
+    guard case .failed = last else { return #expect(Bool(false), "\(last)") }
+    let nothing = HTTP.Multipart()
+    #expect(HTTP.Content.wholeBytes(nothing.content) == Array("--\(nothing.boundary)--\r\n".utf8))
+  }
+}

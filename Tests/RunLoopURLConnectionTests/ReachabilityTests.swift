@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Foundation
+import Glibc
+import RunLoopThreads
+import TestSupport
+import Testing
+
+@testable import RunLoopCore
+@testable import RunLoopURLConnection
+
+@Suite("AFNetworking's reachability")
+struct ReachabilityTests {
+  @Test("the status is reported at the beginning and at each change, once, until monitoring stops")
+  func changes() throws {
+    let thread = try ResidentThread(name: "Reachability")
+    defer { thread.stop() }
+    let (status, pipes) = (Box(AFNetworkReachabilityStatus.notReachable), try RawPipe())
+    try #require(fcntl(pipes.reading, F_SETFL, O_NONBLOCK) == 0)
+    let queue = DispatchQueue(label: "reachability")
+    let manager = AFNetworkReachabilityManager(
+      .init(
+        open: { OwnedDescriptor(dup(pipes.reading)) }, status: { status.value }, loop: thread.runLoop, queue: queue))
+    #expect(manager.networkReachabilityStatus == .unknown && !manager.isReachable)
+    let log = Log()
+    manager.setReachabilityStatusChange { log.write("\($0.rawValue)") }
+    let name = Notification.Name.AFNetworkingReachabilityDidChange
+    let observer = NotificationCenter.default.addObserver(forName: name, object: manager, queue: nil) {
+      log.write("note \($0.userInfo?[AFNetworkingReachabilityNotificationStatusItem] ?? "none")")
+    }
+    defer { NotificationCenter.default.removeObserver(observer) }
+    func change(to next: AFNetworkReachabilityStatus) throws {
+      status.value = next
+      pipes.write()
+      waitUntil { !isReadableNow(pipes.reading) }
+      // The thread has handled it when it takes more work, and the queue when it is empty.
+      _ = try thread.performAndWait {}
+      queue.sync {}
+    }
+    manager.startMonitoring()
+    queue.sync {}
+    try change(to: .reachableViaWiFi)
+    try change(to: .reachableViaWiFi)
+    try change(to: .reachableViaWWAN)
+    #expect(log.text == "0 note 0 2 note 2 1 note 1")
+    #expect(manager.isReachableViaWWAN && manager.isReachable && !manager.isReachableViaWiFi)
+    #expect(manager.localizedNetworkReachabilityStatusString() == "Reachable via WWAN")
+    manager.stopMonitoring()
+    status.value = .notReachable
+    pipes.write()
+    _ = try thread.performAndWait {}
+    queue.sync {}
+    #expect(log.text == "0 note 0 2 note 2 1 note 1")
+    #expect(manager.isReachable)
+  }
+
+  @Test("without a descriptor the status is reported once")
+  func noDescriptor() {
+    let queue = DispatchQueue(label: "reachability")
+    let manager = AFNetworkReachabilityManager(.init(open: { nil }, status: { .notReachable }, queue: queue))
+    let log = Log()
+    manager.setReachabilityStatusChange { log.write("\($0.rawValue)") }
+    manager.startMonitoring()
+    queue.sync {}
+    #expect(log.text == "0")
+  }
+
+  @Test("the system's routes are read, and its socket takes what there is")
+  func routes() throws {
+    let descriptor = try #require(NetworkRoutes.open())
+    NetworkRoutes.drain(descriptor.number)
+    #expect(NetworkRoutes.status() != .unknown)
+  }
+}
