@@ -24,6 +24,7 @@ let package = Package(
     .library(name: "RunLoopHTTP", targets: ["RunLoopHTTP"]),
     .library(name: "RunLoopURLConnection", targets: ["RunLoopURLConnection"]),
     .library(name: "RunLoopGLib", targets: ["RunLoopGLib"]),
+    .library(name: "RunLoopLibuv", targets: ["RunLoopLibuv"]),
     .library(name: "RunLoopInstruments", targets: ["RunLoopInstruments"]),
     // Its target has another name: a target's name has to be unique among all packages of a client, a product's not.
     .executable(name: "runloop", targets: ["RunLoopTool"]),
@@ -103,6 +104,8 @@ let package = Package(
     .target(name: "CRunLoopGLib", cSettings: [.define("_GNU_SOURCE")]),
     .target(
       name: "RunLoopGLib", dependencies: ["RunLoopCore", "CRunLoopGLib"], swiftSettings: swiftSettings),
+    // Uses the libuv of the program, or opens it.
+    .target(name: "RunLoopLibuv", dependencies: ["RunLoopLibC", "RunLoopCore"], swiftSettings: swiftSettings),
     // What only the tool links, in two targets, as C and Swift cannot be in one: the C code reads what other processes
     // leave, and names their code.
     .target(
@@ -202,6 +205,9 @@ let package = Package(
       swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopGLibTests", dependencies: ["RunLoopGLib", "RunLoopCore", "RunLoopThreads", "TestSupport"],
+      swiftSettings: swiftSettings),
+    .testTarget(
+      name: "RunLoopLibuvTests", dependencies: ["RunLoopLibuv", "RunLoopCore", "RunLoopThreads", "TestSupport"],
       swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopTestingTests", dependencies: ["RunLoopTesting", "RunLoopCore", "RunLoopSockets", "RunLoopThreads"],
