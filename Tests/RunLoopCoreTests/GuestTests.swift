@@ -62,6 +62,43 @@ struct GuestTests {
       log == "| E BT BS S1 BW handledSource | AW BT BS S1 BW handledSource | timedOut | AW BT BS T BW timedOut X")
   }
 
+  @Test("a part of a frame ends with the call-out in which its time is over, and what is left keeps its order")
+  func budget() {
+    let log = host { time, loop, guest, log in
+      for number in 1...6 {
+        loop.perform {
+          log.write("\(number)")
+          time.advance(by: .milliseconds(3))
+          if number == 2 { loop.perform { log.write("posted") } }
+        }
+      }
+      loop.schedule(in: .milliseconds(100)) { _ in log.write("T") }
+      for _ in 0..<4 {
+        let report = guest.service(for: .milliseconds(8))
+        log.write("| \(report.isDone) \(report.waitingCount)")
+      }
+      log.write(guest.isReadable ? "readable" : "quiet")
+    }
+    #expect(log == "E BT BS 1 2 3 BW | false 4 AW BT BS 4 5 6 BW | false 1 AW BT BS posted BW | true 0 | true 0 quiet X")
+  }
+
+  @Test("a run nested in a part of a frame is not cut short by it, and neither is the next service")
+  func budgetAndNestedRun() {
+    let log = host { time, loop, guest, log in
+      loop.perform {
+        time.advance(by: .milliseconds(9))
+        loop.perform { log.write("inner") }
+        loop.perform { log.write("too") }
+        loop.run(mode: .default, for: .zero)
+      }
+      loop.perform { log.write("left") }
+      guest.service(for: .milliseconds(8))
+      log.write("|")
+      guest.service()
+    }
+    #expect(log == "E BT BS E BT BS inner too X BW | AW BT BS left BW X")
+  }
+
   @Test("a stop is answered by the next turn, and the guest goes on", .rule(.r34, .r41, .r43, .m16, .m24, .m28))
   func stop() {
     let log = host { _, loop, guest, log in

@@ -48,6 +48,39 @@ extension RunLoop.Guest {
     return result
   }
 
+  /// Serves what is due, pass after pass, until nothing is due or the time is over: for a program that draws frames,
+  /// and has a part of each frame for the loop.
+  ///
+  /// A call-out is not interrupted, so that this is late by one call-out at most. What is due together counts as one:
+  /// the blocks of the main dispatch queue, and timers. What is left is served by the next call, in order.
+  ///
+  /// - Returns: What the last pass ended with, and what is left.
+  /// - Precondition: The calling thread is the loop's.
+  @discardableResult
+  public func service(for budget: Duration) -> BudgetReport {
+    let end = loop.tickNow + Int64(saturating: budget)
+    var result: RunLoop.RunResult
+    repeat {
+      if isInnermost { loop.innermost.budgetEnd = end }
+      result = service()
+      if isInnermost { loop.innermost.budgetEnd = .never }
+    } while result != .stopped && isReady && loop.tickNow < end
+    return BudgetReport(result: result, isDone: !isReady, waitingCount: loop.faceReading.waitingBlocks)
+  }
+
+  /// Whether something is due, as the descriptor says it.
+  private var isReady: Bool { isDue || (isBetweenServices && (gate as? Gate)?.isOpen ?? false) }
+
+  /// What is left of a loop's work after a part of a frame.
+  public struct BudgetReport: Sendable, Hashable {
+    /// What the last pass ended with.
+    public let result: RunLoop.RunResult
+    /// Whether nothing was due any more.
+    public let isDone: Bool
+    /// How many blocks, jobs of executors and hand-offs wait, in all modes.
+    public let waitingCount: Int
+  }
+
   /// Ends the guest and closes its descriptor: the loop is no longer a guest, or is the guest of the host around it
   /// again.
   ///

@@ -9,6 +9,8 @@ struct Run {
   /// The mode of the run; nil outside every run.
   var mode: ModeState?
   var deadline = Tick.never
+  /// The time after which the blocks that wait are left to the next pass: of a guest that has a part of each frame.
+  var budgetEnd = Tick.never
   /// Whether the run makes one pass and does not wait, as a run does whose time was over before it began.
   var polls = false
   var returnsAfterSource = false

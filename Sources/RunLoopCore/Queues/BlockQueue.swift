@@ -114,6 +114,16 @@ struct BlockQueue: ~Copyable {
     batch.entries.moveSuffix(from: batch.offset(of: end), to: &entries)
   }
 
+  /// Takes back what is left of a batch, which was posted before all that is here.
+  ///
+  /// - Complexity: O(1) if nothing is here.
+  mutating func takeBack(_ batch: inout BlockQueue) {
+    batch.append(all: &entries)
+    swap(&entries, &batch.entries)
+    takenCount += batch.takenCount
+    batch.takenCount = 0
+  }
+
   /// How many entries were posted before `sequence`.
   ///
   /// - Complexity: O(log n).

@@ -39,6 +39,8 @@ struct BlockState: ~Copyable {
     /// The number of the entry that was posted first, or the largest number if there is none.
     var firstSequence: UInt64 { min(ofMode.firstSequence, common.firstSequence) }
 
+    var isEmpty: Bool { ofMode.isEmpty && common.isEmpty }
+
     /// Takes the entry that was posted first.
     @inline(__always)
     func takeNext() -> BlockQueue.Entry? {
@@ -104,11 +106,19 @@ extension RunLoop {
         let next = max(visibleBefore, sequence + 1)
         blocks.common.detach(from: next, below: blocks.visibleFrom, into: &batch.common)
       }
+      if isBudgetOver { break }
     }
     blocks.visibleFrom = visibleBefore
     guard !stopFlag.isEnding else { return }
+    if !batch.isEmpty { giveBack(batch, to: mode) }
     batch.trim()
     blocks.spares.append(blocks.running.takeLast())
+  }
+
+  /// Puts what is left of a batch before what was sorted meanwhile.
+  private func giveBack(_ batch: BlockState.Batch, to mode: ModeState) {
+    mode.blocks.takeBack(&batch.ofMode)
+    blocks.common.takeBack(&batch.common)
   }
 
   /// Takes the entry that was posted first: a block of the batch, or a job with a number up to `last`.

@@ -12,7 +12,7 @@ extension RunLoop {
       notify(.beforeSources, mode)  // 3
       performBlocks(mode)  // 4
       var handledSource = performSources(mode)  // 5
-      if handledSource { performBlocks(mode) }  // 6
+      if handledSource, !isBudgetOver { performBlocks(mode) }  // 6
 
       if !isMainQueueReady(mode) {  // 7
         let polls = innermost.polls || handledSource
@@ -29,7 +29,7 @@ extension RunLoop {
       } else if serveOneClass(mode) {
         handledSource = true
       }
-      performBlocks(mode)  // 12
+      if !isBudgetOver { performBlocks(mode) }  // 12
 
       // 13
       if innermost.returnsAfterSource && handledSource { return .handledSource }
@@ -95,6 +95,9 @@ extension RunLoop {
   private var isTimeOver: Bool {
     innermost.polls || (innermost.deadline != .never && tickNow >= innermost.deadline)
   }
+
+  /// Whether the part of a frame that a guest has is over.
+  var isBudgetOver: Bool { innermost.budgetEnd != .never && tickNow >= innermost.budgetEnd }
 
   /// Whether the innermost run, the mode or every run is to stop.
   func isStopped(_ mode: ModeState) -> Bool { stopFlag.isSet || mode.isStopped.load(ordering: .relaxed) }

@@ -91,6 +91,9 @@ package final class Gate: SleepGate, @unchecked Sendable {
     if watched != nil { _ = firstReady() }
   }
 
+  /// Whether the descriptor is readable now.
+  var isOpen: Bool { firstReady() != nil }
+
   package var wasOpenedByEvent: Bool { watched != nil && firstReady() == Token.watched }
 
   /// What became ready first; the kernel keeps that order.

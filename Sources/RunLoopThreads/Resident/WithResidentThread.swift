@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import RunLoopCore
+import RunLoopCore
 
 /// Runs a body with a resident thread of its own, and ends the thread in every way in which the body can end.
 ///
@@ -10,8 +10,8 @@ public import RunLoopCore
 /// }
 /// ```
 ///
-/// When the body returns, what the thread has accepted still runs. If the body throws, or its task is cancelled, work that
-/// waits is cancelled. This function returns when the thread has ended.
+/// When the body returns, what the thread has accepted still runs. If the body throws, or its task is cancelled, work
+/// that waits is cancelled. This function returns when the thread has ended.
 ///
 /// - Parameters:
 ///   - name: The thread's name.
