@@ -79,7 +79,8 @@ struct GuestTests {
       }
       log.write(guest.isReadable ? "readable" : "quiet")
     }
-    #expect(log == "E BT BS 1 2 3 BW | false 4 AW BT BS 4 5 6 BW | false 1 AW BT BS posted BW | true 0 | true 0 quiet X")
+    #expect(
+      log == "E BT BS 1 2 3 BW | false 4 AW BT BS 4 5 6 BW | false 1 AW BT BS posted BW | true 0 | true 0 quiet X")
   }
 
   @Test("a run nested in a part of a frame is not cut short by it, and neither is the next service")
