@@ -47,6 +47,10 @@ package func opendir(_ path: String) -> OpaquePointer? {
   CText.call(path, failing: nil) { opendir($0) }
 }
 
+package func loadLibrary(_ path: String, _ flags: Int32) -> UnsafeMutableRawPointer? {
+  CText.call(path, failing: nil) { dlopen($0, flags) }
+}
+
 @discardableResult
 package func mkdir(_ path: String, _ mode: mode_t) -> Int32 {
   CText.call(path, failing: -1) { mkdir($0, mode) }

@@ -33,7 +33,7 @@ struct Libuv: Sendable {
     // What the program has exported comes first: two libuvs in one process know nothing of each other's loops.
     var library: Pointer?
     if dlsym(nil, "uv_poll_init") == nil {
-      library = dlopen("libuv.so.1", RTLD_NOW | RTLD_LOCAL)
+      library = loadLibrary("libuv.so.1", RTLD_NOW | RTLD_LOCAL)
       guard library != nil else {
         throw .libraryNotFound(
           "libuv.so.1 cannot be opened (\(Libuv.lastReason)); Debian's package is libuv1, or libuv1t64 from 13 on")
