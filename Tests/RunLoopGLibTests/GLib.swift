@@ -49,9 +49,13 @@ final class Context: @unchecked Sendable {
   }
 
   /// Ends the innermost run; any thread may.
-  func quit() {
+  func quit() { quit(depth: loops.value.count) }
+
+  /// Ends the run that is so deep, if there is one that deep and it has begun; any thread may.
+  func quit(depth: Int) {
     let quit: @convention(c) (GLib.Pointer) -> Void = GLib.function("g_main_loop_quit")
-    guard let loop = loops.value.last.flatMap(GLib.Pointer.init(bitPattern:)) else { return }
+    let running = loops.value
+    guard depth > 0, depth <= running.count, let loop = GLib.Pointer(bitPattern: running[depth - 1]) else { return }
     quit(loop)
   }
 

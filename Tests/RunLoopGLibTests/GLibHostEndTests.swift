@@ -145,17 +145,20 @@ struct GLibHostEndTests {
       try GLibHost.attach()
       let count = Box(0)
       for _ in 0..<300 {
-        let isOpen = Box(false)
+        let isOver = Box(false)
         let ender = Thread {
-          while !isOpen.value { sched_yield() }
-          // A new source changes what is waited for, and the loop is ended at once.
-          context.add { false }
-          context.quit()
+          // A new source changes what is waited for, and the loop is ended at once. One that has yet to begin is not
+          // ended.
+          while !isOver.value {
+            context.add { false }
+            context.quit(depth: 2)
+            sched_yield()
+          }
         }
         try ender.tryStart()
         loop.perform {
-          isOpen.value = true
           context.run()
+          isOver.value = true
           count.update { $0 += 1 }
           loop.perform { context.quit() }
         }

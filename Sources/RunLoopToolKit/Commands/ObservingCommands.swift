@@ -50,7 +50,7 @@ package enum ObservingCommands {
 }
 
 /// A command that looks at processes.
-protocol ObservingCommand {
+protocol ObservingCommand: SendableMetatype {
   static var name: String { get }
   static var usage: String { get }
   static var options: Arguments.Options { get }
