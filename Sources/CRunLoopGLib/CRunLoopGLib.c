@@ -122,21 +122,31 @@ int crg_may_run(void *context) {
   return 1;
 }
 
-// The thread's source, and how its context waited before.
+// The thread's source, and how its context waited before: at first, and when a source was last nested.
 static _Thread_local crg_source *source_here;
+static _Thread_local poll_function poll_at_first;
 static _Thread_local poll_function poll_before;
+// Whether the thread waits here: a function that was put in the place of this one may call it.
+static _Thread_local int is_waiting;
+
+static int wait_before(poll_entry *entries, unsigned count, int milliseconds) {
+  is_waiting = 1;
+  int result = (poll_before != NULL ? poll_before : glib.g_poll)(entries, count, milliseconds);
+  is_waiting = 0;
+  return result;
+}
 
 // Waits for a context's descriptors. A wait that a call-out of the owner has begun is announced to the owner: GLib
 // tells a source when a wait is about to begin, but not always when it is over.
 static int poll_for_source(poll_entry *entries, unsigned count, int milliseconds) {
-  poll_function before = poll_before != NULL ? poll_before : glib.g_poll;
+  if (is_waiting) return (poll_at_first != NULL ? poll_at_first : glib.g_poll)(entries, count, milliseconds);
   crg_source *source = source_here;
-  if (source == NULL || !source->is_nested) return before(entries, count, milliseconds);
+  if (source == NULL || !source->is_nested) return wait_before(entries, count, milliseconds);
   if (!source->calls.begin_wait(source->owner)) {
     source->is_due = 1;
-    return before(entries, count, 0);
+    return wait_before(entries, count, 0);
   }
-  int result = before(entries, count, milliseconds);
+  int result = wait_before(entries, count, milliseconds);
   source->calls.end_wait(source->owner);
   return result;
 }
@@ -145,6 +155,7 @@ static int poll_for_source(poll_entry *entries, unsigned count, int milliseconds
 static void announce_waits(void *context) {
   poll_function now = glib.g_main_context_get_poll_func(context);
   if (now == poll_for_source) return;
+  if (poll_at_first == NULL) poll_at_first = now;
   poll_before = now;
   glib.g_main_context_set_poll_func(context, poll_for_source);
 }

@@ -20,7 +20,9 @@
 
 #include "CRunLoopTerminal.h"
 
-enum { MOST_BYTES = 256, MOST_CAPTURED = 1 << 20, STACK = 64 << 10 };
+// The last of the captured output that is shown, and the size of the file that holds it.
+enum { MOST_CAPTURED = 1 << 20, CAPTURE_SIZE = 64 << 20 };
+enum { MOST_BYTES = 256, STACK = 64 << 10 };
 
 struct terminal {
   atomic_int is_kept;
@@ -45,8 +47,9 @@ static uint8_t stack[STACK] __attribute__((aligned(16)));
 
 // Memory for what is written to the terminal, and the standard output and error themselves; negative: none.
 static atomic_int captured = -1, saved_output = -1, saved_errors = -1;
-// How much of the memory was freed.
-static off_t trimmed;
+// How much of the memory was freed, where the output ended at the last look, and whether its beginning was dropped.
+static off_t trimmed, looked;
+static int is_cut;
 
 static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGSYS};
 // What ends a process that does not handle it.
@@ -86,8 +89,8 @@ static void give_back(void) {
   crl_terminal_show_output();
 }
 
-// Whether a handler is that of faults too: it reports how the process ends, and does not handle a signal of the
-// program's. The backtracer of the toolchain has SIGQUIT as well.
+// Whether a handler is also the one for faults, as the backtracer of the toolchain is for SIGABRT and SIGQUIT: it
+// reports how the process ends. For any other signal the same handler may be one after which the program continues.
 static int is_of_faults(const struct sigaction *action) {
   const struct sigaction *fault = &actions[SIGSEGV];
   return action->sa_flags & SA_SIGINFO && fault->sa_flags & SA_SIGINFO && action->sa_sigaction == fault->sa_sigaction;
@@ -110,8 +113,8 @@ static void handle(int signal, siginfo_t *info, void *context) {
     sigset_t interrupted = ((ucontext_t *)context)->uc_sigmask;
     sigdelset(&interrupted, signal);
     pthread_sigmask(SIG_SETMASK, &interrupted, NULL);
-    // The backtracer has printed, and leaves the end to a fault that happens again. A signal that was sent does not.
-    if (is_of_faults(&actions[signal])) {
+    // The backtracer has printed, and leaves the end to a fault that happens again. An abort and a quit do not.
+    if ((signal == SIGABRT || signal == SIGQUIT) && is_of_faults(&actions[signal])) {
       sigaction(signal, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
       raise(signal);
     }
@@ -124,7 +127,7 @@ static void install(int signal, int only_if_usual) {
   sigaction(signal, NULL, &before);
   if (before.sa_flags & SA_SIGINFO && before.sa_sigaction == handle) return;
   int is_usual = !(before.sa_flags & SA_SIGINFO) && before.sa_handler == SIG_DFL;
-  if (only_if_usual && !is_usual && !is_of_faults(&before)) return;
+  if (only_if_usual && !is_usual && !(signal == SIGQUIT && is_of_faults(&before))) return;
   // Somebody who ignores a fault of the kind that can be sent keeps doing so.
   if (!(before.sa_flags & SA_SIGINFO) && before.sa_handler == SIG_IGN) return;
   actions[signal] = before;
@@ -237,8 +240,13 @@ static int capture(int descriptor, int terminal, int memory) {
 int crl_terminal_capture_output(int descriptor) {
   if (atomic_load(&captured) >= 0) return 0;
   if (!crl_terminal_is_same(STDOUT_FILENO, descriptor) && !crl_terminal_is_same(STDERR_FILENO, descriptor)) return 0;
-  int memory = memfd_create("standard output", MFD_CLOEXEC);
+  int memory = memfd_create("standard output", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (memory < 0) return 0;
+  // It takes memory only where something was written. Sealed, it is a limit for what is written between two looks.
+  if (ftruncate(memory, CAPTURE_SIZE) == 0) fcntl(memory, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK);
+  trimmed = 0;
+  looked = 0;
+  is_cut = 0;
   // What was written before belongs before it, and `print` writes by lines to a terminal.
   fflush(stdout);
   setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
@@ -248,15 +256,46 @@ int crl_terminal_capture_output(int descriptor) {
   return 1;
 }
 
-void crl_terminal_trim_output(void) {
+// Moves the last of the output to the beginning of the file, which cannot grow. Returns where the output ends then.
+static off_t move_to_beginning(int memory, off_t end) {
+  char buffer[65536];
+  off_t start = end - MOST_CAPTURED, to = 0;
+  for (;;) {
+    while (start < end) {
+      size_t wanted = (size_t)(end - start) < sizeof buffer ? (size_t)(end - start) : sizeof buffer;
+      ssize_t count = pread(memory, buffer, wanted, start);
+      if (count <= 0 || pwrite(memory, buffer, (size_t)count, to) != count) return end;
+      start += count;
+      to += count;
+    }
+    // Other threads may have written meanwhile. What they write between this check and the next line is lost.
+    off_t now = lseek(memory, 0, SEEK_CUR);
+    if (now <= end) break;
+    end = now;
+  }
+  if (lseek(memory, to, SEEK_SET) < 0) return end;
+  // The old place stays readable: a write that is under way may move the end back there.
+  off_t first = to + 65536 - to % 65536, last = end - MOST_CAPTURED;
+  last -= last % 65536;
+  if (first < last) fallocate(memory, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, first, last - first);
+  trimmed = 0;
+  is_cut = 1;
+  return to;
+}
+
+int crl_terminal_trim_output(void) {
   int memory = atomic_load(&captured);
-  if (memory < 0) return;
+  if (memory < 0) return 0;
   off_t end = lseek(memory, 0, SEEK_CUR);
+  if (end < 0 || end == looked) return 0;
+  if (end > CAPTURE_SIZE / 2) end = move_to_beginning(memory, end);
+  looked = end;
   off_t start = end - MOST_CAPTURED - trimmed;
   // Rarely, and whole pages.
-  if (start < MOST_CAPTURED) return;
+  if (start < MOST_CAPTURED) return 1;
   start -= start % 65536;
   if (fallocate(memory, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, trimmed, start) == 0) trimmed += start;
+  return 1;
 }
 
 // Lets a descriptor that leads to the memory lead where it led before.
@@ -278,7 +317,7 @@ void crl_terminal_show_output(void) {
   off_t end = lseek(memory, 0, SEEK_CUR);
   off_t start = end > MOST_CAPTURED ? end - MOST_CAPTURED : 0;
   static const char cut[] = "(what was written before was too much to keep)\n";
-  if (start > 0) crl_terminal_write_all(output, cut, sizeof cut - 1, 1000);
+  if (start > 0 || is_cut) crl_terminal_write_all(output, cut, sizeof cut - 1, 1000);
   char buffer[4096];
   while (start < end) {
     size_t wanted = (size_t)(end - start) < sizeof buffer ? (size_t)(end - start) : sizeof buffer;
@@ -286,6 +325,5 @@ void crl_terminal_show_output(void) {
     if (count <= 0 || crl_terminal_write_all(output, buffer, (size_t)count, 1000) < 0) break;
     start += count;
   }
-  trimmed = 0;
   close(memory);
 }

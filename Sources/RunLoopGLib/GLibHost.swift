@@ -40,6 +40,8 @@ public final class GLibHost: @unchecked Sendable {
   private var source: OpaquePointer?
   /// The sleep of the loop in a nested wait.
   private var nestedSleep: RunLoop.Guest?
+  /// Whether the program was told that the thread is to end.
+  private var hasToldOfEnd = false
   /// The mode of ``run(in:_:)``.
   private var innerMode: RunLoop.Mode?
   private var fairness: Fairness
@@ -71,7 +73,8 @@ public final class GLibHost: @unchecked Sendable {
   ///   - priority: The priority of the loop's turns, as GLib counts it.
   ///   - mode: The mode whose items are served.
   ///   - onStop: Called on the thread when the loop is stopped, for example by ``RunLoop/stop()``: a program ends its
-  ///     GLib loop there, by `g_application_quit` or `g_main_loop_quit`. By default the loop goes on.
+  ///     GLib loop there, by `g_application_quit` or `g_main_loop_quit`. By default the loop goes on, and a resident
+  ///     thread that is stopped does not end.
   /// - Returns: The host, which need not be kept.
   @discardableResult
   public static func attach(
@@ -163,6 +166,11 @@ extension GLibHost {
 
   func beginNestedWait() -> Bool {
     endNestedSleep()
+    if loop.isEnding {
+      // Nothing is served any more, and GLib may wait.
+      tellOfStop()
+      return true
+    }
     nestedSleep = RunLoop.Guest(sleepingAt: nestedGate, in: innerMode ?? mode)
     return nestedSleep != nil
   }
@@ -170,7 +178,16 @@ extension GLibHost {
   func endNestedSleep() {
     guard let sleep = nestedSleep else { return }
     nestedSleep = nil
-    if sleep.endSleep() { onStop() }
+    if sleep.endSleep() { tellOfStop() }
+  }
+
+  /// Tells the program of a stop; once, if it is that of the thread.
+  private func tellOfStop() {
+    if loop.isEnding {
+      guard !hasToldOfEnd else { return }
+      hasToldOfEnd = true
+    }
+    onStop()
   }
 
   func rest() { fairness.rest() }
@@ -179,7 +196,7 @@ extension GLibHost {
   func serve() -> Int32 {
     guard isServedHere else { return priority }
     let result = isNested ? loop.run(mode: innerMode ?? mode, for: .zero) : guest.service()
-    if result == .stopped { onStop() }
+    if result == .stopped { tellOfStop() }
     return fairness.priorityAfterTurn(at: loop.now)
   }
 }

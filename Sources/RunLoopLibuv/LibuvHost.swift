@@ -14,7 +14,8 @@ public import RunLoopCore
 /// makes one pass at most.
 ///
 /// Libuv's loops cannot be run within their own callbacks, so there are no nested runs. Use a host on its own thread
-/// only. It stays until ``detach()``, or until the thread ends. A forked child has none.
+/// only. Before libuv's loop or the thread ends, call ``detach()``, and let the loop make one more turn, which closes
+/// the handle. A forked child has no host.
 public final class LibuvHost: @unchecked Sendable {
   // Sendable: the variables belong to the loop's thread.
 
@@ -101,7 +102,7 @@ public final class LibuvHost: @unchecked Sendable {
   }
 
   /// Leaves libuv's loop.
-  fileprivate func leave() {
+  private func leave() {
     guard let handle else { return }
     self.handle = nil
     loop.attachment(HostPlace.self)?.host = nil
@@ -113,6 +114,7 @@ public final class LibuvHost: @unchecked Sendable {
   }
 
   private func serve() {
+    guard loop.isCurrent, guest.isValid else { return }
     if guest.service() == .stopped { onStop() }
   }
 
@@ -127,5 +129,6 @@ private final class HostPlace: LoopAttachment, @unchecked Sendable {
   // Sendable: the variable belongs to the loop's thread.
   var host: LibuvHost?
 
-  func loopDidEnd() { host?.leave() }
+  /// Libuv's loop may be gone too: what is left in it is left alone.
+  func loopDidEnd() {}
 }

@@ -10,13 +10,14 @@ import TestSupport
 // How the main loop and Core Foundation's behave to each other in a process that has made neither before. It prints
 // what was seen, and ends with status 0.
 //
-//   main-loops virtual | forked | alone | late | elsewhere | lacking | stopped
+//   main-loops virtual | forked | alone | late | elsewhere | lacking | stopped | empty
 //   main-loops first USE USE WAY [DELAY] | names
 //
 // virtual: the main thread's loop is on virtual time. forked: a child of a process in which the loops serve each other.
 // alone: no other code uses Core Foundation's main loop. late: it is used after many passes. elsewhere: another thread
 // adds a timer to it by Core Foundation's calls while ours sleeps. lacking: the process has no descriptor for it at
-// first. stopped: it is made by the argument of the call that stops it. first: see `FirstUses.swift`.
+// first. stopped: it is made by the argument of the call that stops it. empty: it is woken, where ours is a guest,
+// while it has nothing in the mode. first: see `FirstUses.swift`.
 
 typealias RunLoop = RunLoopCore.RunLoop
 typealias Timer = RunLoopCore.Timer
@@ -29,6 +30,7 @@ case "late": withLateCoreFoundation()
 case "elsewhere": withCoreFoundationElsewhere()
 case "lacking": withoutDescriptors()
 case "stopped": stoppedByCoreFoundation()
+case "empty": emptyBesideGuest()
 case "first":
   let arguments = CommandLine.arguments.dropFirst(2).map { $0 }
   guard arguments.count >= 3, let first = FirstUse(rawValue: arguments[0]),
@@ -39,7 +41,8 @@ case "first":
 case "names":
   say(FirstUse.allCases.map(\.rawValue).joined(separator: " "))
   say(WayOfRunning.allCases.map(\.rawValue).joined(separator: " "))
-default: fatalError("usage: main-loops virtual | forked | alone | late | elsewhere | lacking | stopped | first …")
+default:
+  fatalError("usage: main-loops virtual | forked | alone | late | elsewhere | lacking | stopped | empty | first …")
 }
 
 func say(_ text: String) {
@@ -220,4 +223,32 @@ func stoppedByCoreFoundation() {
   }
   say("\(loop.runUntilStopped())")
   say("lost \(isLost.value)")
+}
+
+/// In work of the main dispatch queue, which keeps its modes from being empty otherwise.
+func emptyBesideGuest() {
+  guard let guest = try? RunLoop.Guest() else { fail("no guest") }
+  let isOver = Box(false)
+  func isReady(_ guest: RunLoop.Guest) -> Bool {
+    var entry = pollfd(fd: guest.descriptor, events: Int16(POLLIN), revents: 0)
+    return poll(&entry, 1, 0) > 0
+  }
+  DispatchQueue.main.async {
+    guard let inner = try? RunLoop.Guest() else { fail("no guest") }
+    for _ in 0..<3 { CFRunLoopWakeUp(CFRunLoopGetMain()) }
+    var turns = 0
+    while turns < 1000, isReady(inner) {
+      inner.service()
+      turns += 1
+    }
+    say(turns < 1000 ? "quiet" : "spins")
+    inner.invalidate()
+    isOver.value = true
+  }
+  while !isOver.value {
+    var entry = pollfd(fd: guest.descriptor, events: Int16(POLLIN), revents: 0)
+    poll(&entry, 1, guest.timeoutMilliseconds)
+    guest.service()
+  }
+  guest.invalidate()
 }

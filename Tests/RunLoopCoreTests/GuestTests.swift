@@ -83,6 +83,31 @@ struct GuestTests {
       log == "E BT BS 1 2 3 BW | false 4 AW BT BS 4 5 6 BW | false 1 AW BT BS posted BW | true 0 | true 0 quiet X")
   }
 
+  @Test("what a part of a frame leaves stands behind what was posted before the run around it")
+  func budgetInBlock() {
+    let log = host { time, loop, guest, log in
+      loop.perform(inModes: ["modal"]) { log.write("old") }
+      loop.perform {
+        do {
+          let modal = try RunLoop.Guest(mode: "modal")
+          for number in 1...3 {
+            loop.perform(inModes: ["modal"]) {
+              log.write("\(number)")
+              time.advance(by: .milliseconds(9))
+            }
+          }
+          for _ in 0..<3 { modal.service(for: .milliseconds(8)) }
+          modal.invalidate()
+        } catch {
+          log.write("\(error)")
+        }
+      }
+      guest.service()
+      loop.run(mode: "modal", for: .zero)
+    }
+    #expect(log == "E BT BS 1 2 3 BW old X")
+  }
+
   @Test("a run nested in a part of a frame is not cut short by it, and neither is the next service")
   func budgetAndNestedRun() {
     let log = host { time, loop, guest, log in

@@ -127,6 +127,22 @@ struct HeldInputTests {
     #expect(try typed([(0, "^[200~abc")] + keys).events.hasSuffix("x x x"))
   }
 
+  @Test("the mouse does not keep a paste alive whose end was lost, and Ctrl-C among its reports is a key")
+  func lostEndAmongReports() {
+    var line = Line(codes: false)
+    line.send("\u{1B}[200~abc".utf8)
+    for step in 0..<60 {
+      // More than is kept apart without a report arrives before the time of the paste is over.
+      if step == 5 { line.send("\u{3}".utf8) }
+      line.send("\u{1B}[<35;\(10 + step);20M".utf8)
+      line.pass(16)
+    }
+    var expected = (0..<60).map { "move@\(9 + $0),19" }
+    expected.insert("C-c", at: 5)
+    expected.insert("paste(abc)…", at: 0)
+    #expect(line.found == expected)
+  }
+
   @Test("a paste that arrives slowly is whole, and one that pauses is no keys")
   func slowPaste() throws {
     let part = String(repeating: "line\r", count: 40)

@@ -115,6 +115,37 @@ struct TerminalEndTests {
     #expect((1 << 20)..<(5 << 18) ~= after.utf8.count)
   }
 
+  @Test("and a log of any length takes little memory while no frame is shown")
+  func unshownLog() throws {
+    let terminal = try PseudoTerminal()
+    try terminal.start(["endless log"])
+    #expect(terminal.expect("frame") != nil)
+    terminal.type("e")
+    let held = try #require(terminal.note("held").flatMap { Int($0.dropFirst(5)) })
+    #expect((512...6144).contains(held), "\(held) KiB")
+    terminal.type("q")
+    #expect(terminal.end() == 0)
+    let after = try #require(terminal.text.components(separatedBy: leaving).last)
+    #expect(after.hasPrefix("(what was written before was too much to keep)") && after.contains("chunk 159 "))
+    #expect((1 << 20)..<(5 << 18) ~= after.utf8.count && !after.contains("\0"))
+  }
+
+  @Test("and a handler that the program has for faults and other signals handles those others")
+  func ownHandler() throws {
+    let terminal = try PseudoTerminal()
+    try terminal.start(["own handler"])
+    #expect(terminal.expect("frame") != nil)
+    for signal in [SIGUSR1, SIGHUP] {
+      terminal.send(signal)
+      // The thread sanitizer delivers it when the program calls something.
+      terminal.type("x")
+      #expect(terminal.note("handled") != nil)
+    }
+    terminal.type("q")
+    #expect(terminal.end() == 0)
+    #expect(terminal.text.components(separatedBy: leaving).count == 2)
+  }
+
   @Test("answers that arrive after it are no input of the next program", arguments: ["return", "signal"])
   func lateAnswers(_ how: String) throws {
     let terminal = try PseudoTerminal()

@@ -138,6 +138,33 @@ struct GLibHostEndTests {
     }
   }
 
+  @Test("somebody else's way of waiting may end in ours")
+  func chainedPollFunctions() throws {
+    try onThread { context in
+      let set: @convention(c) (GLib.Pointer, GLib.Poll?) -> Void = GLib.function("g_main_context_set_poll_func")
+      let get: @convention(c) (GLib.Pointer) -> UnsafeRawPointer = GLib.function("g_main_context_get_poll_func")
+      let log = Log()
+      let loop = RunLoop.current
+      try GLibHost.attach()
+      for number in 0..<3 {
+        loop.perform {
+          loop.schedule(in: .milliseconds(1)) { _ in
+            log.write("\(number)")
+            context.quit()
+          }
+          context.run()
+          context.quit()
+        }
+        context.run()
+        if number == 0 {
+          chained = unsafeBitCast(get(context.pointer), to: GLib.Poll.self)
+          set(context.pointer) { entries, count, milliseconds in chained?(entries, count, milliseconds) ?? -1 }
+        }
+      }
+      #expect(log.text == "0 1 2")
+    }
+  }
+
   @Test("a dialogue that another thread ends at any moment leaves the loop as it was")
   func endedFromOutside() throws {
     try onThread { context in
@@ -170,6 +197,9 @@ struct GLibHostEndTests {
   }
 
 }
+
+/// What a function of the test's calls; one thread's.
+private nonisolated(unsafe) var chained: GLib.Poll?
 
 /// How often a context has waited by a function of the test's; one thread's.
 private nonisolated(unsafe) var waitCount = 0

@@ -28,19 +28,20 @@ struct GLibHostTests {
         pipe.write()
       }
       loop.add(source, forMode: .default)
-      loop.schedule(in: .milliseconds(2)) { _ in
-        log.write("timer")
-        source.signal()
-      }
       let poster = Thread {
         waitUntil { loop.isWaiting }
-        loop.perform { log.write("block") }
+        loop.perform {
+          log.write("block")
+          loop.schedule(in: .milliseconds(2)) { _ in
+            log.write("timer")
+            source.signal()
+          }
+        }
       }
       try poster.tryStart()
       context.run()
       try poster.join()
-      #expect(Set(log.text.split(separator: " ")) == ["block", "timer", "source", "descriptor"])
-      #expect(log.text.hasSuffix("timer source descriptor"))
+      #expect(log.text == "block timer source descriptor")
     }
   }
 
@@ -212,6 +213,33 @@ struct GLibHostTests {
       try stopper.join()
       #expect(log.text == "stop first dialogue stop over")
     }
+  }
+
+  @Test("a resident thread that is stopped in a dialogue tells the program, and does not spin")
+  func stoppedThread() throws {
+    let log = Log()
+    let isOpen = Latch()
+    let context = Box<Context?>(nil)
+    let thread = try ResidentThread(
+      name: "dialogues",
+      onStart: {
+        let own = Context()
+        context.value = own
+        _ = try? GLibHost.attach {
+          log.write("stop")
+          own.quit()
+        }
+      })
+    try thread.perform {
+      log.write("opens")
+      isOpen.open()
+      context.value?.run()
+      log.write("closed")
+    }
+    isOpen.wait()
+    thread.stop(.immediately)
+    try thread.join()
+    #expect(log.text == "opens stop closed")
   }
 
   @Test(

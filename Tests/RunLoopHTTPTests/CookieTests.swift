@@ -99,7 +99,7 @@ import Testing
     for name in ["", "a=b", "a;b", "a\nb", " a"] { #expect(!isCookie(name), "\(name)") }
     for value in ["a;b", "a\r\nb", "b ", "\u{7f}"] { #expect(!isCookie("a", value), "\(value)") }
     for domain in ["", "a/b", "a b", "u@a", "a:80", "[::1]"] { #expect(!isCookie("a", domain: domain), "\(domain)") }
-    for path in ["", "a", "/;a", "/\n"] { #expect(!isCookie("a", path: path), "\(path)") }
+    for path in ["", "a", "a;/", "/\n", "/\t"] { #expect(!isCookie("a", path: path), "\(path)") }
     for port in [0, -1, 65_536] { #expect(!isCookie("a", port: port)) }
     for domain in ["org", "1.2.3.4", "::1"] { #expect(!isCookie("a", domain: domain, isHostOnly: false), "\(domain)") }
     #expect(!isCookie("__Secure-a") && isCookie("__Secure-a", isSecure: true))
@@ -119,5 +119,61 @@ import Testing
     // Its own host may set one for itself.
     jar.take(["Set-Cookie": "a=1; Domain=github.io"], from: try WebAddress("http://github.io/"))
     #expect(jar.all.map(\.isHostOnly) == [HostName.isPublicSuffix("github.io") == true])
+  }
+
+  @Test("a dot at the end of a domain hides no public suffix", arguments: ["co.uk.", ".co.uk.", "evil.co.uk."])
+  func trailingDots(_ domain: String) throws {
+    let jar = CookieJar()
+    jar.take(["Set-Cookie": "a=1; Domain=\(domain)"], from: try WebAddress("http://evil.co.uk./"))
+    #expect(jar.all.isEmpty)
+    #expect(HostName.isPublicSuffix("co.uk.") == HostName.isPublicSuffix("co.uk"))
+    #expect(throws: HTTP.Error.self) {
+      try HTTP.Cookie(name: "a", value: "1", domain: "co.uk.", isHostOnly: false)
+    }
+  }
+
+  @Test("a host whose name cannot be shared sets its cookie for itself alone", arguments: ["127.0.0.1", "localhost"])
+  func unsharedHosts(_ host: String) throws {
+    let jar = CookieJar()
+    jar.take(["Set-Cookie": "a=1; Domain=\(host)"], from: try WebAddress("http://\(host)/"))
+    #expect(jar.all.map(\.isHostOnly) == [true])
+  }
+
+  @Test("a tab separates attributes, and is in no name, value or path")
+  func tabs() throws {
+    let address = try WebAddress("http://example.org/")
+    for text in ["a\tb=c", "a=b\tc", "a=b; Path=/x\ty"] {
+      #expect(HTTP.Cookie(text, from: address, now: 0) == nil, "\(text)")
+    }
+    #expect(HTTP.Cookie("\ta=b\t;\tPath=/x\t", from: address, now: 0)?.path == "/x")
+  }
+
+  @Test("every cookie that a server may set is loaded as it was saved")
+  func acceptedIsLoadable() throws {
+    let long = String(repeating: "x", count: 2000)
+    let addresses = [
+      "http://127.0.0.1:8080/a/b", "http://localhost/", "http://[::1]/", "http://github.io/", "http://co.uk./",
+      "https://www.example.org/a;b/c", "http://www.example.org/\(long)/\(long)/x", "http://user.github.io/a b/c",
+    ]
+    let attributes = [
+      "", "; Domain=127.0.0.1", "; Domain=localhost", "; Domain=::1", "; Domain=.github.io", "; Domain=example.org",
+      "; Domain=co.uk.", "; Domain=org", "; Path=/x\ty", "; Path=/\(long)", "; Secure; Max-Age=100", "; Domain=.",
+      "; Expires=Fri, 31 Dec 9999 23:59:59 GMT;\tPath=/ä",
+    ]
+    let pairs = [
+      "a=b", "a=", "a b=c d", "a\tb=c", "a=b\tc", "\ta\t=\tb\t", "a=\(long)", "a==;", "é=\"ö\"", "__Host-a=b",
+    ]
+    var count = 0
+    for address in try addresses.map({ try WebAddress($0) }) {
+      for text in attributes.flatMap({ rest in pairs.map { $0 + rest } }) {
+        let jar = CookieJar()
+        jar.take(["Set-Cookie": text], from: address, now: 1000)
+        let saved = CookieFile.text(of: jar.all)
+        let loaded = try? CookieFile.cookies(in: saved)
+        if loaded != jar.all { Issue.record("\(address.host) \(text.prefix(80).debugDescription)") }
+        count += jar.all.count
+      }
+    }
+    #expect(count > 100)
   }
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import RunLoopCore
+import RunLoopSockets
 import TestSupport
 import Testing
 
@@ -57,6 +59,53 @@ import Testing
         #expect(await end(client, HTTP.Request("https://a.invalid/")) == "proxyFailed")
       }
     }
+  }
+
+  @Test("a credential for a proxy is not sent to the host behind SOCKS")
+  func proxyCredential() async throws {
+    let proxy = try SocksServer()
+    try await withClient {
+      $0.proxy = .url("socks5h://127.0.0.1:\(proxy.port)")
+    } _: { client in
+      let headers: HTTP.Headers = ["proxy-authorization": "Bearer secret", "X-Other": "sent"]
+      #expect(await end(client, HTTP.Request("http://a.invalid/", headers: headers)) == "200 5 name a.invalid:80")
+    }
+    let head = proxy.heads.value.joined().lowercased()
+    #expect(head.contains("x-other: sent"))
+    #expect(!head.contains("proxy-authorization"))
+  }
+
+  @Test("what fails after the connection to a proxy of SOCKS is the host's error, unless libcurl says otherwise")
+  func blame() throws {
+    let socks = try ProxyAddress("socks5://proxy.example")
+    #expect(socks.hasFailed(.proxyFailed, requests: 0, hasConnected: true))
+    #expect(socks.hasFailed(.cannotConnect, requests: 0, hasConnected: false))
+    #expect(socks.hasFailed(.connectionLost, requests: 0, hasConnected: false))
+    #expect(!socks.hasFailed(.connectionLost, requests: 0, hasConnected: true))
+    #expect(!socks.hasFailed(.connectionLost, requests: 1, hasConnected: true))
+    #expect(!socks.hasFailed(.tlsFailed, requests: 0, hasConnected: true))
+    let web = try ProxyAddress("http://proxy.example")
+    #expect(web.hasFailed(.proxyFailed, requests: 0, hasConnected: true))
+    #expect(!web.hasFailed(.cannotConnect, requests: 0, hasConnected: false))
+  }
+
+  @Test(
+    "a host's address that a proxy cannot connect to is looked up again by the next request",
+    arguments: ["socks4", "socks5"])
+  func forgetting(_ scheme: String) async throws {
+    let proxy = try SocksServer(rejects: true)
+    let elsewhere = try SocketAddress(host: "127.0.0.2", port: 84)
+    try await withClient {
+      $0.proxy = .url("\(scheme)://127.0.0.1:\(proxy.port)")
+    } _: { client in
+      let core = client.core
+      core.post { core.names.note("localhost", 84, [elsewhere], now: core.now) }
+      for _ in 0..<2 { #expect(await end(client, HTTP.Request("http://localhost:84/")) == "proxyFailed") }
+    }
+    let asked = proxy.asked.value
+    #expect(asked.first?.hasSuffix("number 127.0.0.2:84") == true)
+    // One that is not the cached address, of either family.
+    #expect(asked.last != asked.first)
   }
 
   @Test("a host's 407 behind SOCKS is its response")

@@ -42,6 +42,24 @@ import Testing
     )
   }
 
+  @Test("whether a body has a digest is found out once for all challenges, and only where one wants it")
+  func digestibility() {
+    func outcome(_ challenges: [String], canBeDigested: Bool = true) -> String {
+      let headers = HTTP.Headers(challenges.map { HTTP.Headers.Field("WWW-Authenticate", $0) })
+      var count = 0
+      let best = Challenge.best(of: headers, "WWW-Authenticate") {
+        count += 1
+        return canBeDigested
+      }
+      return "\(count) \(best?.scheme ?? "none")"
+    }
+    let protecting = [String](repeating: "Digest nonce=\"n\", qop=\"auth-int\"", count: 1000)
+    #expect(outcome(protecting) == "1 digest")
+    #expect(outcome(protecting + ["Basic realm=\"r\""], canBeDigested: false) == "1 basic")
+    #expect(outcome(["Basic realm=\"r\"", "Digest nonce=\"n\", qop=\"auth\""]) == "0 digest")
+    #expect(outcome([]) == "0 none")
+  }
+
   @Test("Digest is answered as RFC 7616 shows")
   func digestAnswers() {
     let credential = HTTP.Credential(user: "Mufasa", password: "Circle of Life")

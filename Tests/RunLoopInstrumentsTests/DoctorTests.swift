@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopRecorder
 import Foundation
 import Testing
 
@@ -68,6 +69,24 @@ import Testing
       #expect(child.isRunning)
     }
     #expect(found?.readers.contains(output.fileHandleForReading.fileDescriptor) == true)
+  }
+
+  @Test("times and counts that are made up are summed as far as numbers reach")
+  func absurdTimes() {
+    let clock = RecordClock(crl_header())
+    var meter = LoopMeter(since: 0)
+    var record = crl_record()
+    record.kind = UInt8(CRL_KIND_BLOCK.rawValue)
+    record.code = 1
+    (record.begin, record.end) = (1, UInt64(Int64.max))
+    for _ in 0..<20 { meter.add(record, nil, clock) }
+    record.code = 2
+    (record.begin, record.end) = (1000, 10)
+    meter.add(record, nil, clock)
+    #expect(meter.sums().map { $0.sum.total } == [.max, 0])
+    meter.addSample(0, at: 1)
+    meter.addSample(.max, at: 2)
+    #expect(meter.rate == 1_000_000_000_000_000)
   }
 
   @Test("a finding has its title, what shows it, and the next command")

@@ -106,6 +106,24 @@ private final class OneFace: LoopFaces {
     #expect(ThreadNumbers(of: getpid()).outer(0) == 0)
   }
 
+  @Test("for numbers that no thread has, the kernel's files are read once for each refresh at most")
+  func goneNumbers() {
+    let numbers = ThreadNumbers(of: getpid())
+    let gone = (Int32.max - 100)..<Int32.max
+    for number in gone { #expect(numbers.outer(number) == number) }
+    #expect(numbers.outer(getpid()) == getpid())
+    #expect(numbers.reads == 1)
+    // Those that were asked for after that read may have begun since.
+    numbers.refresh()
+    for number in gone { #expect(numbers.outer(number) == number) }
+    #expect(numbers.reads == 2)
+    for _ in 0..<10 {
+      numbers.refresh()
+      for number in gone { #expect(numbers.outer(number) == number) }
+    }
+    #expect(numbers.reads == 2)
+  }
+
   @Test("--wait waits for a process that has no loop yet, until that ends")
   func wait() throws {
     let victim = try Victim(["none"], level: "off")

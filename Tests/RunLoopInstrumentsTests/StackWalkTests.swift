@@ -68,6 +68,25 @@ private struct Described: ReadableMemory {
   }
 }
 
+/// Counts how often the memory is read.
+private final class Counted: ReadableMemory {
+  let memory: Described
+  private(set) var reads = 0
+
+  init(_ memory: Described) { self.memory = memory }
+
+  var instructions: InstructionSet { memory.instructions }
+  var codeAddressMask: UInt64 { memory.codeAddressMask }
+  func isCode(_ address: UInt64) -> Bool { memory.isCode(address) }
+  func functionStart(of address: UInt64) -> UInt64? { memory.functionStart(of: address) }
+  func frameDescription(of address: UInt64) -> UInt64? { memory.frameDescription(of: address) }
+
+  func bytes(at address: UInt64, count: Int) -> [UInt8] {
+    reads += 1
+    return memory.bytes(at: address, count: count)
+  }
+}
+
 private let bottom: UInt64 = 0x7000_0000
 
 private func stack(_ words: [UInt64]) -> StackCopy {
@@ -178,6 +197,45 @@ private func stack(_ words: [UInt64]) -> StackCopy {
       let walk = StackWalk(from: state, stack: stack(words), limit: 0, in: memory)
       #expect(walk.addresses == [state.programCounter, site(1)])
     }
+  }
+
+  @Test("a function that is said to be longer than an Int counts is not looked at")
+  func absurdLength() {
+    var memory = StackWalkTests.memory()
+    #expect(!FrameLayout.isFixed(0..<UInt64.max, in: memory))
+    func bytes(_ number: UInt64) -> [UInt8] { (0..<8).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) } }
+    // Pointers have eight bytes each.
+    memory.content[Described.table]?[16] = 0
+    let place = memory.descriptions[1]
+    let distance = UInt32(place + 4 - Described.table)
+    let lengths: [(UInt64, Bool)] = [(64, true), (1 << 63, false)]
+    for (length, isKnown) in lengths {
+      var description = Described.words([24, distance])
+      description += bytes(Described.start(1))
+      description += bytes(length)
+      memory.content[place] = description + [0, 0, 0, 0]
+      #expect((FrameRules(at: Described.start(1) + 16, in: memory) != nil) == isKnown)
+    }
+  }
+
+  @Test("a frame is not looked for outside of the copy")
+  func outside() {
+    // As in a handler that has a stack of its own: the interrupted function's frame is elsewhere.
+    let state = MachineState(programCounter: site(2), stackPointer: bottom - 1 << 24)
+    let memory = Counted(StackWalkTests.memory())
+    let walk = StackWalk(from: state, stack: stack(words), limit: 0, in: memory)
+    #expect(walk.addresses == [state.programCounter])
+    #expect(memory.reads < 1000)
+  }
+
+  @Test("a rule that leads the stack pointer back further in ends what is proved")
+  func back() {
+    var memory = Described(.x86, common: [0x0c, 7, 8, 0x90, 1])
+    memory.add([0x0f, 0x05], [])
+    // The caller's stack pointer is said to be half a mebibyte below the base.
+    memory.add(Self.frameless, Self.framelessRules + [0x14, 7, 0x80, 0x80, 4])
+    memory.add(Self.framed, Self.framedRules + [0x07, 16])
+    #expect(StackWalk(from: blocked, stack: stack(words), limit: 0, in: memory).proved == 2)
   }
 
   @Test("any bytes as a table, as a formula, and as a stack, end a walk")

@@ -179,4 +179,31 @@ struct TerminalProgramTests {
     }
     #expect(log == "ready int term killed ended by signal 9")
   }
+
+  @Test("a program that does not listen is killed after the last step, also if the first has no grace")
+  func killedAfterStepWithoutGrace() throws {
+    var options = SpawnedProcess.Options()
+    options.standardOutput = .pipe
+    let spawned = try SpawnedProcess("/bin/sh", ["-c", "trap '' TERM; echo ready; exec sleep 1000"], options: options)
+    let log = onVirtualSocketLoop { loop, log in
+      let begin = loop.now
+      let output = try #require(spawned.standardOutput)
+      output.open()
+      var text = ""
+      while text.isEmpty {
+        let read = output.readText()
+        if read != "nil" { text = read }
+      }
+      try spawned.tearDown(by: [.terminate(within: .zero), .terminate(within: .seconds(5))], on: loop) { _ in
+        log.write("killed @\(loop.now - begin)")
+        loop.stop()
+      }
+      log.write("\(loop.runUntilStopped())")
+    }
+    // A test that fails leaves no child.
+    try? spawned.send(signal: SIGKILL)
+    #expect(log == "killed @5.0 seconds stopped")
+    let status = try #require(reap(spawned.process))
+    #expect(status & 0x7F == SIGKILL)
+  }
 }

@@ -96,6 +96,31 @@ struct GracefulShutdownTests {
     end.continuation.finish()
   }
 
+  @Test("one that another thread cuts short while it begins still leaves a step that does not listen")
+  func cutWhileBeginning() async throws {
+    let end = AsyncStream<Void>.makeStream()
+    let timers = Box<[Timer]>([])
+    let cut = Box<(@Sendable () -> Void)?>(nil)
+    let course = ShutdownCourse(.init(), nil) { _, block in
+      // The timer of the deadline is not installed yet.
+      let cutNow = cut.value
+      cut.value = nil
+      cutNow?()
+      let timer = Timer(timeInterval: 1000, repeats: false, block: block)
+      timers.update { $0.append(timer) }
+      return timer
+    }
+    cut.value = { course.cut() }
+    course.add("deaf") { await Task.detached { for await _ in end.stream {} }.value }
+    course.begin(.request)
+    let made = timers.value
+    // The second was made for the deadline.
+    try #require(made.map(\.isValid) == [true, false])
+    made[0].fire()
+    #expect(outcomes(await course.finished()) == ["deaf abandoned"])
+    end.continuation.finish()
+  }
+
   @Test("it is begun by its signal and cut short by the second, with the code that shells know")
   func signals() {
     let end = inForkedChild {

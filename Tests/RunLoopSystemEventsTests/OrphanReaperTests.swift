@@ -31,6 +31,16 @@ private func pipeEnds() -> (read: Int32, write: Int32) {
   return crl_pipe(&ends) == 0 ? (ends[0], ends[1]) : (-1, -1)
 }
 
+/// The numbers in a `children` file of `/proc`.
+private func childNumbers(_ path: String) -> [Int32] {
+  let file = open(path, O_RDONLY | O_CLOEXEC)
+  guard file >= 0 else { return [] }
+  defer { close(file) }
+  var bytes = [UInt8](repeating: 0, count: 4096)
+  let count = max(0, read(file, &bytes, bytes.count))
+  return String(decoding: bytes[..<count], as: UTF8.self).split(whereSeparator: \.isWhitespace).compactMap { Int32($0) }
+}
+
 @Suite("Orphans that a process adopts", .timeLimit(.minutes(20)))
 struct OrphanReaperTests {
   @Test("they are reaped, each with its end, and children of others are left alone")
@@ -81,6 +91,88 @@ struct OrphanReaperTests {
       try loop.add(reaper, forMode: .default)
       loop.runUntilStopped()
       return reaped.value.isEmpty && ForkedEnd(waitingFor: theirs) == .exited(9) ? 0 : 1
+    }
+    #expect(end == .exited(0))
+  }
+
+  @Test("children that are left are asked for once, and again when another child ends")
+  func askedAgain() {
+    let end = inForkedChild {
+      let loop = RunLoop.current
+      // More than are kept at a time. They end before the reaper is made, so it gets no signal of theirs.
+      var theirs: Set<Int32> = []
+      for _ in 0..<70 {
+        let child = forkProcess()
+        if child == 0 { _exit(9) }
+        awaitEnd(of: child)
+        theirs.insert(child)
+      }
+      let left = theirs
+      let asked = Box(0)
+      let codes = Box<[Int32]>([])
+      let reaper = try OrphanReaper(grace: .zero, adoptsOrphans: true) { orphan in
+        if case .exited(let code) = orphan.status { codes.value.append(code) }
+        loop.stop()
+      } leaving: { process in
+        guard left.contains(process) else { return false }
+        asked.value += 1
+        return true
+      }
+      try loop.add(reaper, forMode: .default)
+      while asked.value < 70 { loop.run(mode: .default, for: .seconds(1)) }
+      for _ in 0..<20 { loop.run(mode: .default, for: .zero) }
+      guard asked.value == 70 else { return 1 }
+      let pipe = pipeEnds()
+      leaveOrphans([3], until: pipe)
+      close(pipe.write)
+      loop.runUntilStopped()
+      guard codes.value == [3], asked.value >= 140 else { return 2 }
+      return left.allSatisfy { ForkedEnd(waitingFor: $0) == .exited(9) } ? 0 : 3
+    }
+    #expect(end == .exited(0))
+  }
+
+  @Test("a child that was seen as another thread's is left alone after that thread has ended")
+  func endedThread() {
+    let end = inForkedChild {
+      let first = "/proc/self/task/\(getpid())/children"
+      // Some kernels do not say which thread has a child.
+      guard access(first, R_OK) == 0 else { return 0 }
+      let loop = RunLoop.current
+      let codes = Box<[Int32]>([])
+      let reaper = try OrphanReaper(grace: .zero, adoptsOrphans: true) { orphan in
+        if case .exited(let code) = orphan.status { codes.value.append(code) }
+        if codes.value.contains(3) { loop.stop() }
+      }
+      let (childGate, threadGate, started) = (pipeEnds(), pipeEnds(), pipeEnds())
+      let theirs = Box<Int32>(0)
+      let thread = startThread { () -> Bool in
+        var byte: UInt8 = 0
+        let child = forkProcess()
+        if child == 0 {
+          close(childGate.write)
+          _ = read(childGate.read, &byte, 1)
+          _exit(9)
+        }
+        theirs.value = child
+        return write(started.write, &byte, 1) == 1 && read(threadGate.read, &byte, 1) == 1
+      }
+      var byte: UInt8 = 0
+      guard read(started.read, &byte, 1) == 1 else { return 1 }
+      // It looks in the first pass, when the child is still the other thread's.
+      try loop.add(reaper, forMode: .default)
+      loop.run(mode: .default, for: .zero)
+      guard write(threadGate.write, &byte, 1) == 1, thread.result() else { return 2 }
+      // The kernel moves the child a moment after the thread could be joined.
+      while !childNumbers(first).contains(theirs.value) { sched_yield() }
+      close(childGate.write)
+      awaitEnd(of: theirs.value)
+      // An orphan that ends later is reaped; the child would be by then.
+      let pipe = pipeEnds()
+      leaveOrphans([3], until: pipe)
+      close(pipe.write)
+      loop.runUntilStopped()
+      return codes.value == [3] && ForkedEnd(waitingFor: theirs.value) == .exited(9) ? 0 : 3
     }
     #expect(end == .exited(0))
   }

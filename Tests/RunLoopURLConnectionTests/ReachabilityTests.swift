@@ -55,6 +55,43 @@ struct ReachabilityTests {
     #expect(manager.isReachable)
   }
 
+  @Test("the descriptor stays open while a change is handled, whoever stops the monitoring meanwhile")
+  func stoppedMeanwhile() throws {
+    let thread = try ResidentThread(name: "Reachability")
+    defer { thread.stop() }
+    let pipes = try RawPipe()
+    try #require(fcntl(pipes.reading, F_SETFL, O_NONBLOCK) == 0)
+    // The number alone may be another's by now.
+    let same: @Sendable (Int32) -> Bool = { number in
+      var (one, other) = (stat(), stat())
+      return fstat(number, &one) == 0 && fstat(pipes.reading, &other) == 0 && one.st_ino == other.st_ino
+    }
+    let (number, isOpen) = (Box<Int32>(-1), Box<Bool?>(nil))
+    let stopped = Box<AFNetworkReachabilityManager?>(nil)
+    let manager = AFNetworkReachabilityManager(
+      .init(
+        open: {
+          let copy = dup(pipes.reading)
+          number.value = copy
+          return OwnedDescriptor(copy)
+        },
+        status: {
+          if let manager = stopped.value {
+            manager.stopMonitoring()
+            isOpen.value = same(number.value)
+          }
+          return .notReachable
+        }, loop: thread.runLoop, queue: DispatchQueue(label: "reachability")))
+    manager.startMonitoring()
+    stopped.value = manager
+    defer { stopped.value = nil }
+    pipes.write()
+    waitUntil { isOpen.value != nil }
+    #expect(isOpen.value == true)
+    // It is closed afterwards.
+    waitUntil { !same(number.value) }
+  }
+
   @Test("without a descriptor the status is reported once")
   func noDescriptor() {
     let queue = DispatchQueue(label: "reachability")

@@ -135,6 +135,32 @@ struct SerializerTests {
       try all.responseObject(for: try response(500, "text/html"), data: Data("x".utf8)) as? Data == Data("x".utf8))
   }
 
+  /// Throws an error of its own, and has none that Foundation made.
+  private final class Rejecting: AFHTTPResponseSerializer, @unchecked Sendable {
+    // Sendable: it has no variables.
+    struct Refusal: Error, Equatable { var reason: String }
+
+    override func validateResponse(_ response: HTTPURLResponse?, data: Data?) throws { throw Refusal(reason: "own") }
+  }
+
+  @Test("an error that a program's validation throws is passed on as it is, beside what the body stands for")
+  func ownErrors() async throws {
+    let refusal = Rejecting.Refusal(reason: "own")
+    let plain = try response(200, "text/plain")
+    #expect(throws: refusal) { _ = try Rejecting().responseObject(for: plain, data: Data("hello".utf8)) }
+    let compound = AFCompoundResponseSerializer(compoundWith: [AFJSONResponseSerializer(), Rejecting()])
+    #expect(throws: refusal) { _ = try compound.responseObject(for: plain, data: Data("hello".utf8)) }
+    let server = try LyingServer { $0.answer("hello") }
+    for serializer in [Rejecting(), compound] as [AFHTTPResponseSerializer] {
+      let operation = AFHTTPRequestOperation(request: server.request())
+      operation.responseSerializer = serializer
+      operation.start()
+      await withCheckedContinuation { continuation in operation.whenFinished { continuation.resume() } }
+      #expect((operation.error as? Rejecting.Refusal) == refusal)
+      #expect(operation.responseObject as? Data == Data("hello".utf8))
+    }
+  }
+
   private func code(_ body: () throws -> Any?) -> Int? {
     do {
       _ = try body()
@@ -187,6 +213,22 @@ struct SerializerTests {
     // The redirect wants it again.
     #expect(bodies.value == [whole, whole])
     #expect(operation.responseString == "\(whole.count) \(whole.count)")
+  }
+
+  @Test("a part whose length is negative or too great fails the form", arguments: [-1, .max, .min] as [Int64])
+  func impossibleLengths(_ length: Int64) throws {
+    let request = try AFHTTPRequestSerializer().multipartFormRequest(
+      withMethod: "POST", urlString: "http://host/", parameters: nil
+    ) { form in
+      let stream = InputStream(data: Data("hello".utf8))
+      form.appendPart(withInputStream: stream, name: "a", fileName: "b", length: length, mimeType: "text/plain")
+    }
+    #expect(request.value(forHTTPHeaderField: "Content-Length") == nil)
+    let stream = try #require(request.httpBodyStream)
+    stream.open()
+    var bytes = [UInt8](repeating: 0, count: 3)
+    #expect(stream.read(&bytes, maxLength: 3) == -1)
+    #expect(stream.streamStatus == .error && stream.streamError != nil)
   }
 
   @Test("a file that has become shorter is an error, and no short form")

@@ -19,6 +19,7 @@ func write(_ text: String, to descriptor: Int32) {
 final class Client: DisplayDeviceClient {
   let how: String
   var frames = 0
+  private var chunks = 0
 
   init(how: String) { self.how = how }
 
@@ -58,6 +59,24 @@ final class Client: DisplayDeviceClient {
     }
   }
 
+  /// Writes 80 MiB to the standard error from a timer, without a frame, and notes how many KiB of memory it takes then.
+  func logWithoutFrames() {
+    _ = RunLoop.main.schedule(
+      in: .milliseconds(1), repeating: .milliseconds(1), mode: .common,
+      block: MainActor.handler { [weak self] (timer: Timer) in self?.logChunk(timer) })
+  }
+
+  private func logChunk(_ timer: Timer) {
+    guard chunks < 160 else {
+      timer.invalidate()
+      var status = stat()
+      fstat(STDERR_FILENO, &status)
+      return note("held \(status.st_blocks / 2)")
+    }
+    write("chunk \(chunks) " + String(repeating: "x", count: 1 << 19), to: STDERR_FILENO)
+    chunks += 1
+  }
+
   func deviceIsReadyForFrame(_ device: any DisplayDevice) { show(device) }
   func deviceWillSuspend(_ device: any DisplayDevice) { note("suspend") }
   func deviceDidResume(_ device: any DisplayDevice) { note("resume") }
@@ -92,11 +111,20 @@ func end(_ how: String) {
     write("written meanwhile", to: STDERR_FILENO)
     write("and more", to: STDERR_FILENO)
     print("printed")
+  case "endless log": client.logWithoutFrames()
   case "log":
     for number in 0..<3000 { write("line \(number) " + String(repeating: "x", count: 1000), to: STDERR_FILENO) }
     fatalError("the reason")
   default: break
   }
+}
+
+/// Handles faults and two other signals with one handler, after which the program continues.
+func installOwnHandler() {
+  var action = sigaction()
+  action.sa_flags = SA_SIGINFO
+  action.__sigaction_handler.sa_sigaction = { _, _, _ in _ = Glibc.write(3, "handled\n", 8) }
+  for signal in [SIGSEGV, SIGUSR1, SIGHUP] { sigaction(signal, &action, nil) }
 }
 
 /// As a shell: runs the program in a group of its own in the foreground, and lets it continue whenever it has stopped
@@ -141,6 +169,7 @@ func runShell(_ how: String) -> Int32 {
 let arguments = CommandLine.arguments
 if arguments.count == 3, arguments[1] == "shell" { exit(runShell(arguments[2])) }
 if arguments.last == "nohup" { signal(SIGHUP, SIG_IGN) }
+if arguments.last == "own handler" { installOwnHandler() }
 let client = Client(how: arguments.last ?? "return")
 let terminal = Terminal()
 terminal.client = client

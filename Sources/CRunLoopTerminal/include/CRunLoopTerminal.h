@@ -55,8 +55,9 @@ int crl_terminal_write_all(int descriptor, const void *bytes, size_t count, int 
 int crl_terminal_capture_output(int descriptor);
 // Whether the descriptor leads to that memory.
 int crl_terminal_is_captured(int descriptor);
-// Frees the memory of all but the last of what was written.
-void crl_terminal_trim_output(void);
+// Frees the memory of all but the last of what was written; 1 if anything was written since the last call. Until it is
+// called, 64 MiB can be written, and writes fail beyond that. Not for a signal's handler.
+int crl_terminal_trim_output(void);
 // Shows the last mebibyte of what was written meanwhile.
 void crl_terminal_show_output(void);
 

@@ -114,12 +114,15 @@ struct BlockQueue: ~Copyable {
     batch.entries.moveSuffix(from: batch.offset(of: end), to: &entries)
   }
 
-  /// Takes back what is left of a batch, which was posted before all that is here.
+  /// Takes back what is left of a batch.
   ///
   /// - Complexity: O(1) if nothing is here.
   mutating func takeBack(_ batch: inout BlockQueue) {
-    batch.append(all: &entries)
-    swap(&entries, &batch.entries)
+    // What is here was posted later, or earlier: a run nested in a block does not take that.
+    var later = MoveQueue<Entry>()
+    entries.moveSuffix(from: offset(of: batch.firstSequence), to: &later)
+    append(all: &batch.entries)
+    append(all: &later)
     takenCount += batch.takenCount
     batch.takenCount = 0
   }

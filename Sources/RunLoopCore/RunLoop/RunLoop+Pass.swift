@@ -96,6 +96,9 @@ extension RunLoop {
     innermost.polls || (innermost.deadline != .never && tickNow >= innermost.deadline)
   }
 
+  /// Whether the loop's thread is stopping, so that every run ends.
+  package var isEnding: Bool { stopFlag.isEnding }
+
   /// Whether the part of a frame that a guest has is over.
   var isBudgetOver: Bool { innermost.budgetEnd != .never && tickNow >= innermost.budgetEnd }
 

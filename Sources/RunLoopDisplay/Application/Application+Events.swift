@@ -46,13 +46,14 @@ extension Application {
 
   /// Handles what is queued: the one call-out of the source 0.
   ///
-  /// A press waits for the actions of the gestures before it: they may change what it hits, and who follows it.
+  /// A press waits for the actions of the gestures before it: they may change what it hits, and who follows it. It
+  /// waits once, even if these actions cause others.
   func handleEvents() {
     let before = events.count
     let begin = loop.clockNow.nanoseconds
     var isFirst = true
     while end == nil, events.count > 0 {
-      if events.nextIsPress, gestures.hasActions { return setNeedsCommit() }
+      if gestures.hasActions, events.holdPress() { return setNeedsCommit() }
       if isFirst { trace?.applicationDid(.source0(events: before)) }
       if !isFirst, loop.clockNow.nanoseconds - begin > Self.eventBudget {
         items?.eventQueue.signal()
@@ -73,8 +74,10 @@ extension Application {
     }
   }
 
-  /// The actions of gestures were called: events that have waited for them are handled.
+  /// The actions of gestures were called, though perhaps not those that they caused: events that have waited for them
+  /// are handled.
   func gestureActionsWereCalled() {
+    events.releasePress()
     guard events.count > 0, let items else { return }
     items.eventQueue.signal()
     loop.wakeUp()

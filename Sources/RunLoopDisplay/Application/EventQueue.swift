@@ -14,6 +14,14 @@ struct EventQueue {
 
   private var entries = ContiguousArray<Entry>()
   private var first = 0
+  /// The wait of the next entry, if that is a press.
+  private var hold = Hold.none
+
+  private enum Hold: Hashable {
+    case none
+    case held
+    case released
+  }
 
   init() {}
 
@@ -29,8 +37,21 @@ struct EventQueue {
     }
   }
 
+  /// Makes the next entry wait until ``releasePress()`` if it presses a button of the mouse and has not waited before;
+  /// returns whether it waits.
+  mutating func holdPress() -> Bool {
+    guard nextIsPress, hold != .released else { return false }
+    hold = .held
+    return true
+  }
+
+  /// Ends the wait of the next entry for good.
+  mutating func releasePress() {
+    if hold == .held { hold = .released }
+  }
+
   /// Whether the next entry presses a button of the mouse.
-  var nextIsPress: Bool {
+  private var nextIsPress: Bool {
     guard first < entries.count, case .input(.mouse(let event)) = entries[first], case .press = event.action else {
       return false
     }
@@ -40,6 +61,7 @@ struct EventQueue {
   /// Takes the first entry out; nil if there is none.
   mutating func takeFirst() -> Entry? {
     guard first < entries.count else { return nil }
+    hold = .none
     defer {
       first += 1
       if first == entries.count {

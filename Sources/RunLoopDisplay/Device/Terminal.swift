@@ -18,7 +18,8 @@ import RunLoopSystemEvents
 /// `WorkerPool`. Only `SIGKILL`, and `_exit`, leave the terminal as it is.
 ///
 /// What other code writes to the standard output or the standard error meanwhile, as `print` does, is kept if that is
-/// the terminal, and shown afterwards: the last mebibyte of it.
+/// the terminal, and shown afterwards: the last mebibyte of it. If more than 64 MiB are written before the main loop
+/// next makes a pass, the rest is lost.
 ///
 /// The terminal's answers about itself that have not arrived at its end are waited for, for half a second, so that they
 /// do not reach the program that reads the terminal next. What is typed meanwhile is lost.
@@ -48,6 +49,7 @@ public final class Terminal: DisplayDevice {
   private var escapeTimer: EscapeTimer?
   /// Fires when the process was not stopped after all, as nobody could have let it continue.
   private var resumeTimer: EscapeTimer?
+  private var capturedOutput: CapturedOutput?
   private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 4096, alignment: 16)
 
   /// Makes a device of the terminal that is both the standard input and the standard output; it is not taken yet.
@@ -107,6 +109,7 @@ public final class Terminal: DisplayDevice {
     }
     escapeTimer = EscapeTimer { [weak self] in self?.escapeIsOver() }
     resumeTimer = EscapeTimer { [weak self] in self?.resume() }
+    capturedOutput = CapturedOutput()
     noteSize()
     state.open()
     crl_terminal_capture_output(connection.writer)
@@ -194,6 +197,8 @@ public final class Terminal: DisplayDevice {
     escapeTimer = nil
     resumeTimer?.invalidate()
     resumeTimer = nil
+    capturedOutput?.invalidate()
+    capturedOutput = nil
     connection?.close()
     connection = nil
     pending = OutputState()
@@ -211,7 +216,7 @@ public final class Terminal: DisplayDevice {
     let count = pending.append { session.encoder.encode(grid, scrolls: scrolls, into: &$0) }
     if count > 0 {
       write()
-      crl_terminal_trim_output()
+      capturedOutput?.look()
     }
     return count
   }

@@ -78,6 +78,8 @@ final class GestureEnvironment {
     )
     isDue.store(true, ordering: .relaxed)
     loop.wakeUp()
+    // A press does not wait for an action that always causes another, and the keys behind it do not either.
+    application?.gestureActionsWereCalled()
   }
 }
 

@@ -6,7 +6,7 @@
 /// between. Whatever they are, it keeps a bounded number of them.
 ///
 /// CAN and SUB end a sequence, which is forgotten. Another control character, or one that cannot be there, ends it too,
-/// and is a key. Within a paste only its end is looked for.
+/// and is a key. Within a paste only its end is looked for, and reports of the mouse, which show that the end was lost.
 ///
 /// Input is held back for a bounded time: ``wait`` says for how long, and ``flush(awaitsAnswers:_:)`` decides what it
 /// was. So a sequence whose end was lost delays Ctrl-C by less than a second, however often it is pressed.
@@ -68,6 +68,8 @@ package struct InputParser: Sendable {
   private var matched = 0
   /// The end of a paste from the first byte on that may be a key; kept apart until that is known.
   private var suffix: ContiguousArray<UInt8> = []
+  /// Whether a report of the mouse has arrived in the paste.
+  private var hasReport = false
   /// How many bytes of a paste or a string have arrived since the time for it began.
   private var arrived = 0
   /// Whether the last paste was cut off, so that more of it may follow.
@@ -81,6 +83,8 @@ package struct InputParser: Sendable {
   /// How many bytes of a string are kept.
   static let stringLimit = 64
   private static let suffixLimit = 256
+  /// The same once a report of the mouse is in it: more than a mouse sends while a paste may be held back.
+  private static let reportsLimit = 4096
   /// A paste or a string that brings fewer bytes until its time is over has lost its end: what arrives is typed.
   private static let slowest = 128
   private static let pasteEnd: StaticString = "\u{1B}[201~"
@@ -117,7 +121,8 @@ package struct InputParser: Sendable {
       if awaitsAnswers, kind == 0x50 { state = .late(kind) }
     case .string, .paste:
       holds &+= 1
-      let isStillArriving = arrived >= Self.slowest
+      // A terminal sends a paste as a whole, and no report of the mouse in the middle of it.
+      let isStillArriving = arrived >= Self.slowest && !(state == .paste && hasReport)
       arrived = 0
       if isStillArriving { return }
       if state == .paste { cutPaste(emit) } else { breakString(emit) }
@@ -408,6 +413,7 @@ package struct InputParser: Sendable {
     suffix.removeAll(keepingCapacity: true)
     matched = 0
     arrived = 0
+    hasReport = false
     isTruncated = false
     isPasteCut = false
   }
@@ -428,7 +434,22 @@ package struct InputParser: Sendable {
   private mutating func keep(_ byte: UInt8) {
     guard !suffix.isEmpty || byte == 0x1B || byte == Self.interrupt else { return keepText(byte) }
     suffix.append(byte)
-    if suffix.count == Self.suffixLimit { keepSuffix() }
+    if byte == 0x4D || byte == 0x6D, suffixEndsWithReport { hasReport = true }
+    if suffix.count >= (hasReport ? Self.reportsLimit : Self.suffixLimit) { keepSuffix() }
+  }
+
+  /// Whether the suffix, whose last byte is M or m, ends with a report of the mouse: `ESC [ <` and three numbers.
+  private var suffixEndsWithReport: Bool {
+    var start = suffix.count - 1
+    var separators = 0
+    // Longer ones are no reports.
+    let first = max(3, start - 24)
+    while start > first, (0x30...0x39).contains(suffix[start - 1]) || suffix[start - 1] == 0x3B {
+      if suffix[start - 1] == 0x3B { separators += 1 }
+      start -= 1
+    }
+    return separators == 2 && start >= 3 && suffix[start - 1] == 0x3C && suffix[start - 2] == 0x5B
+      && suffix[start - 3] == 0x1B
   }
 
   private mutating func keepText(_ byte: UInt8) {

@@ -39,6 +39,10 @@ open class NodeListView: ListView {
     }
   }
 
+  override public var rowCount: Int {
+    didSet { rowsAhead.limit(to: rowCount) }
+  }
+
   /// Lets every row have its content anew, in the layout of this turn.
   override public func reload() {
     rowsAhead.forget()

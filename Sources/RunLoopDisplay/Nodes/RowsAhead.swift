@@ -50,6 +50,15 @@ final class RowsAhead {
     underWay = nil
   }
 
+  /// Forgets the rows that the list no longer has.
+  ///
+  /// A batch may be complete before the next layout, and must not ask the model for a row past its end.
+  func limit(to count: Int) {
+    wanted = wanted.clamped(to: 0..<count)
+    for index in drawings.keys where index >= count { drawings[index] = nil }
+    if let rows = underWay?.rows { underWay?.rows = rows.clamped(to: 0..<count) }
+  }
+
   /// Has those rows drawn that are near the visible ones.
   func draw(around visible: Range<Int>, of count: Int, width: Int) {
     // The rows that have come into sight are part of this layout.
@@ -93,9 +102,11 @@ final class RowsAhead {
     _ transaction: AsyncTransaction
   ) {
     // It was cancelled, or is of another size.
-    guard underWay?.transaction === transaction else { return }
-    underWay = nil
-    for (index, row) in rows.enumerated() where wanted.contains(row) && !visible.contains(row) {
+    guard let underWay, underWay.transaction === transaction else { return }
+    self.underWay = nil
+    // Without those that the list has lost meanwhile, even if it has as many rows again.
+    let kept = underWay.rows.clamped(to: wanted)
+    for (index, row) in rows.enumerated() where kept.contains(row) && !visible.contains(row) {
       if let drawing = results[index], drawing.grid.size == size { drawings[row] = (contents[index], drawing) }
     }
     // A drawing without a result would be tried indefinitely.

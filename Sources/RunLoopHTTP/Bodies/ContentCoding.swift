@@ -56,6 +56,18 @@ enum ContentCoding: Sendable, Hashable, CaseIterable {
     }
   }
 
+  /// The bytes with which each of its members or frames begins; empty if none may follow the first.
+  var magic: [UInt8] {
+    switch self {
+    case .gzip: Self.gzipMagic
+    case .zstd: Self.zstdMagic
+    case .deflate, .brotli: []
+    }
+  }
+
+  private static let gzipMagic: [UInt8] = [0x1f, 0x8b, 8]
+  private static let zstdMagic: [UInt8] = [0x28, 0xb5, 0x2f, 0xfd]
+
   /// The library that it needs, with Debian's package.
   var library: String {
     switch self {

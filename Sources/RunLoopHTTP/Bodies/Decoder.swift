@@ -24,6 +24,8 @@ final class CodingDecoder {
   private var mayHaveMore = false
   /// Whether one whole member or frame was decoded, and what follows has brought nothing.
   private var isBeyondEnd = false
+  /// The first bytes of the current member or frame, at most as many as its magic number has.
+  private var memberStart: [UInt8] = []
   /// Whether what follows the end is dropped.
   private(set) var dropsRest = false
   private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 32 * 1024, alignment: 16)
@@ -40,7 +42,11 @@ final class CodingDecoder {
   }
 
   /// Whether the body was complete; one of no bytes at all is, where something else says that it has ended.
-  var isComplete: Bool { hasEnded || !hasBegun || isBeyondEnd && !isStrict }
+  var isComplete: Bool { hasEnded || !hasBegun || isBeyondEnd && !isStrict && !isWithinMember }
+  /// Whether the input ends within a member or frame that has a magic number.
+  ///
+  /// One byte of the number is not enough: it may be anything.
+  private var isWithinMember: Bool { memberStart.count >= 2 && coding.magic.starts(with: memberStart) }
   /// Whether bytes followed the end that are no member of their own.
   var hasRest: Bool { dropsRest || isBeyondEnd && !hasEnded }
 
@@ -67,6 +73,8 @@ final class CodingDecoder {
           decoder, bytes.baseAddress?.advanced(by: position).assumingMemoryBound(to: UInt8.self), &taken,
           buffer.baseAddress?.assumingMemoryBound(to: UInt8.self), &made)
       }
+      let missing = coding.magic.count - memberStart.count
+      if missing > 0 { memberStart += input[position..<position + taken].prefix(missing) }
       position += taken
       mayHaveMore = made == buffer.count
       switch Int(answer) {
@@ -117,6 +125,7 @@ final class CodingDecoder {
     }
     guard clc_decoder_reset(decoder) != 0 else { throw .broken }
     hasEnded = false
+    memberStart = []
     return true
   }
 

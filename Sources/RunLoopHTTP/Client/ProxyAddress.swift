@@ -43,6 +43,21 @@ struct ProxyAddress: Sendable {
   /// What the library is given, without user and password.
   var text: String { "\(kind.rawValue)://\(address.hostText):\(address.port)" }
 
+  /// Whether a failure of a request through this proxy is the proxy's.
+  ///
+  /// Libcurl reports what SOCKS itself rejects by a number of its own, which is `proxyFailed` already. What fails later
+  /// is the host's, such as its TLS handshake.
+  ///
+  /// - Parameters:
+  ///   - code: The error, as libcurl's number says.
+  ///   - requests: How often the request was about to be sent.
+  ///   - hasConnected: Whether a connection was made, at least to the proxy.
+  func hasFailed(_ code: HTTP.Error.Code, requests: Int, hasConnected: Bool) -> Bool {
+    guard code != .proxyFailed else { return true }
+    guard isSOCKS, requests == 0 else { return false }
+    return code == .cannotConnect || code == .connectionLost && !hasConnected
+  }
+
   /// The text of an error that is the proxy's.
   func detail(_ text: String) -> String { variable.map { "\(text) (the proxy that \($0) names)" } ?? text }
 }

@@ -19,7 +19,8 @@ extension Attempt {
     check(handle.set(url: exchange.address.requestText))
     check(
       handle.set(
-        fields: exchange.fields, hasBody: hasBody, isTunneled: exchange.proxyOfHTTP != nil && exchange.address.isTLS))
+        fields: exchange.sentFields, hasBody: hasBody,
+        isTunneled: exchange.proxyOfHTTP != nil && exchange.address.isTLS))
     // Further requests to an encrypted server wait for its connection, which may take them all.
     waitsForMultiplexing =
       exchange.address.isTLS && transfer.configuration.version != .http1
@@ -183,6 +184,14 @@ extension Attempt {
 }
 
 extension Exchange {
+  /// The fields that are sent.
+  ///
+  /// A SOCKS proxy reads no fields, and the host behind it must not get the proxy's credential.
+  var sentFields: [HTTP.Headers.Field] {
+    guard let proxy, proxy.isSOCKS else { return fields }
+    return fields.filter { !HTTP.Headers.isSame($0.name, "Proxy-Authorization") }
+  }
+
   /// What requests that are set up alike have in common; nil if this is like no other.
   ///
   /// - Parameter known: A shape that is returned if this has it.

@@ -37,9 +37,9 @@ extension Attempt {
   /// The error, if it is a proxy's.
   private func errorOfProxy(_ code: HTTP.Error.Code, _ detail: String) -> HTTP.Error? {
     guard let proxy = exchange.proxy else { return nil }
-    // What SOCKS has to say comes before the request.
-    let isOfSOCKS = proxy.isSOCKS && requests == 0 && [.cannotConnect, .connectionLost].contains(code)
-    return isOfSOCKS || code == .proxyFailed ? HTTP.Error(.proxyFailed, proxy.detail(detail)) : nil
+    let hasConnected = clc_get_offset(easy, Int32(clc_info_time_connected)) > 0
+    return proxy.hasFailed(code, requests: requests, hasConnected: hasConnected)
+      ? HTTP.Error(.proxyFailed, proxy.detail(detail)) : nil
   }
 
   /// Whether the library's handle is in the state of one that has made no request.

@@ -52,19 +52,38 @@ struct Challenge: Hashable, Sendable {
   static func best(
     of headers: HTTP.Headers, _ name: String = "WWW-Authenticate", body: HTTP.Content? = nil
   ) -> Challenge? {
-    let all = headers.values(of: name).flatMap(read)
-    let best = all.max { $0.rank(body) < $1.rank(body) }
-    return best.flatMap { $0.rank(body) > 0 ? $0 : nil }
+    best(of: headers, name) { HTTP.Content.canBeDigested(body) }
   }
 
-  private func rank(_ body: HTTP.Content?) -> Int {
+  /// The safest of those that can be answered, the first of those that are equally safe.
+  ///
+  /// - Parameter canBeDigested: Whether a digest of the request's body can be made. Called at most once, and only for a
+  ///   challenge that wants one: it may read a file.
+  static func best(of headers: HTTP.Headers, _ name: String, canBeDigested: () -> Bool) -> Challenge? {
+    var known: Bool?
+    func isDigestible() -> Bool {
+      if let known { return known }
+      let found = canBeDigested()
+      known = found
+      return found
+    }
+    var best: (challenge: Challenge, rank: Int)?
+    for challenge in headers.values(of: name).flatMap(read) {
+      let rank = challenge.rank(isDigestible)
+      if rank > best?.rank ?? 0 { best = (challenge, rank) }
+    }
+    return best?.challenge
+  }
+
+  /// How safe it is; 0 if it cannot be answered.
+  private func rank(_ canBeDigested: () -> Bool) -> Int {
     switch scheme {
     case "basic": return 1
     case "digest":
       guard parameters["nonce"] != nil, let algorithm else { return 0 }
       switch protection {
       case .none?, .request?: break
-      case .body?: guard HTTP.Content.canBeDigested(body) else { return 0 }
+      case .body?: guard canBeDigested() else { return 0 }
       case nil: return 0
       }
       return algorithm.rank

@@ -60,12 +60,14 @@ extension HTTP.Cookie {
 
   /// Why it is none that a server could set; nil if it is.
   private var fault: String? {
-    func isText(_ text: String) -> Bool { text.utf8.allSatisfy { $0 >= 32 && $0 != 127 && $0 != UInt8(ascii: ";") } }
+    func isLine(_ text: String) -> Bool { text.utf8.allSatisfy { $0 >= 32 && $0 != 127 } }
+    func isText(_ text: String) -> Bool { isLine(text) && !text.utf8.contains(UInt8(ascii: ";")) }
     guard !name.isEmpty, isText(name), !name.contains("="), trimmed(name[...]) == name else {
       return "has a name that no cookie has"
     }
     guard isText(value), trimmed(value[...]) == value else { return "has a value that no cookie has" }
-    guard path.hasPrefix("/"), isText(path) else { return "has the path \(path.debugDescription)" }
+    // No attribute contains a semicolon, but the path of an address may, which is the default.
+    guard path.hasPrefix("/"), isLine(path) else { return "has the path \(path.debugDescription)" }
     guard name.utf8.count + value.utf8.count + path.utf8.count <= 4096 else { return "is longer than 4096 bytes" }
     guard port.map({ (1...65_535).contains($0) }) ?? true else { return "has the port \(port ?? 0)" }
     guard isHostOnly || Self.canBeShared(domain) else { return "would be for all hosts below \(domain)" }
@@ -80,10 +82,12 @@ extension HTTP.Cookie {
   }
 
   /// Whether a cookie can be for all hosts below a domain: it is none below which anybody can register names.
+  ///
+  /// A domain that ends in a dot is rejected, as curl rejects it: a list of suffixes has none of that form.
   private static func canBeShared(_ domain: String) -> Bool {
-    guard domain.contains("."), !domain.contains(":"), (try? WebAddress("http://\(domain)/"))?.isNumeric == false else {
-      return false
-    }
+    guard domain.contains("."), !domain.hasSuffix("."), !domain.contains(":"),
+      (try? WebAddress("http://\(domain)/"))?.isNumeric == false
+    else { return false }
     return HostName.isPublicSuffix(domain) != true
   }
 
@@ -95,6 +99,8 @@ extension HTTP.Cookie {
 
 extension HTTP.Cookie {
   /// Reads a `Set-Cookie` field of an answer from an address (RFC 6265, section 5.2); nil if it is to be ignored.
+  ///
+  /// Every cookie that it returns can be saved to a file and loaded again.
   init?(_ text: String, from address: WebAddress, now: Int64) {
     guard text.utf8.count <= 4096, !text.utf8.contains(where: { $0 < 32 && $0 != 9 || $0 == 127 }) else { return nil }
     let parts = text.split(separator: ";", omittingEmptySubsequences: false)
@@ -120,10 +126,12 @@ extension HTTP.Cookie {
     }
     let given = domain
     if let given {
-      // A domain that everybody has hosts below would make the cookie everybody's; a host of that name may set its own.
+      guard !given.hasSuffix(".") else { return nil }
+      // A domain that everybody has hosts below would make the cookie everybody's; a host of that name may set its own,
+      // and so may a numeric address or a name without a dot.
       if given != address.host {
         guard Self.isBelow(address.host, given), Self.canBeShared(given) else { return nil }
-      } else if HostName.isPublicSuffix(given) == true {
+      } else if !Self.canBeShared(given) {
         domain = nil
       }
     }
@@ -139,7 +147,7 @@ extension HTTP.Cookie {
     self.expires =
       maximumAge.map { $0 <= 0 ? 0 : now.addingReportingOverflow($0).overflow ? .max : now + $0 } ?? expires
     // A host that is a public suffix has set the domain, too.
-    guard keepsPromise, given == nil || !name.lowercased().hasPrefix("__host-") else { return nil }
+    guard fault == nil, given == nil || !name.lowercased().hasPrefix("__host-") else { return nil }
   }
 
   /// Whether it would take the place of another, or stand before it.

@@ -28,8 +28,10 @@ enum HostName {
   }
 
   /// Whether anybody can register names below a domain; nil if libpsl is missing, which knows that.
+  ///
+  /// A dot at the end, which libpsl does not expect, is ignored.
   static func isPublicSuffix(_ domain: String) -> Bool? {
-    guard let text = try? CText(domain) else { return nil }
+    guard let text = try? CText(domain.hasSuffix(".") ? String(domain.dropLast()) : domain) else { return nil }
     let answer = text.withPointer { clc_is_public_suffix($0) }
     return answer < 0 ? nil : answer != 0
   }

@@ -273,6 +273,10 @@ extension Transfer {
       // The name may have other addresses by now.
       let target = ended.exchange.target
       core.names.forget(target.host, target.port)
+      if let proxy = ended.exchange.proxy, !proxy.looksUpHosts {
+        // Such a proxy was given the host's address.
+        core.names.forget(ended.exchange.address.host, ended.exchange.address.port)
+      }
     }
     switch progress.plan {
     case nil:

@@ -9,6 +9,9 @@ struct FrameDescription {
   let common: CommonFrameInformation
   let instructions: [UInt8]
 
+  /// The tables that describe functions have offsets of 32 bits.
+  private static let longestFunction: UInt64 = 1 << 32
+
   /// - Parameter place: The address of the description.
   init(at place: UInt64, in memory: some ReadableMemory) throws(ByteReader.Malformed) {
     var reader = try memory.entry(at: place)
@@ -18,7 +21,7 @@ struct FrameDescription {
     common = try CommonFrameInformation(at: place &+ 4 &- distance, in: memory)
     let start = try reader.pointer(common.pointerEncoding)
     let (end, isOver) = try start.addingReportingOverflow(reader.pointer(common.pointerEncoding & 0x0f))
-    guard !isOver else { throw ByteReader.Malformed() }
+    guard !isOver, end - start <= FrameDescription.longestFunction else { throw ByteReader.Malformed() }
     code = start..<end
     if common.isAugmented { _ = try reader.take(reader.unsignedLEB()) }
     instructions = reader.rest()

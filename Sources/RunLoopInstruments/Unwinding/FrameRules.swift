@@ -61,6 +61,8 @@ struct FrameProgram {
 
   /// No compiler nests deeper.
   private static let mostRemembered = 64
+  /// No processor numbers more registers.
+  private static let mostRegisters = 1024
 
   static func row(at address: UInt64, of description: FrameDescription) throws(Malformed) -> Row {
     var program = FrameProgram(common: description.common, location: description.code.lowerBound)
@@ -93,7 +95,10 @@ struct FrameProgram {
 
   private mutating func advance(_ steps: UInt64) { location = location &+ steps &* common.codeAlignment }
   private func factored(_ number: Int64) -> Int64 { number &* common.dataAlignment }
-  private mutating func set(_ register: Int, _ rule: FrameRules.Rule) { row.rules[register] = rule }
+  private mutating func set(_ register: Int, _ rule: FrameRules.Rule) {
+    // A row is copied whenever it is remembered.
+    if register < FrameProgram.mostRegisters { row.rules[register] = rule }
+  }
   private mutating func restore(_ register: Int) { row.rules[register] = initial.rules[register] }
 
   private func register(_ reader: inout ByteReader) throws(Malformed) -> Int {

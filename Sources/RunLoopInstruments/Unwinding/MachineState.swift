@@ -58,14 +58,16 @@ package struct StackCopy: Sendable {
 
   var end: UInt64 { start &+ UInt64(bytes.count) }
 
+  func contains(_ address: UInt64) -> Bool { address >= start && address < end }
+
   func number(at address: UInt64, _ size: Int) -> UInt64? {
-    guard address >= start, address < end, UInt64(size) <= end - address else { return nil }
+    guard contains(address), UInt64(size) <= end - address else { return nil }
     return bytes.number(Int(address - start), size)
   }
 
   /// The words from an address on.
   func words(from address: UInt64) -> [UInt64] {
-    guard address >= start, address < end else { return [] }
+    guard contains(address) else { return [] }
     return stride(from: Int(address - start), to: bytes.count - 7, by: 8).map { bytes.number($0, 8) }
   }
 }

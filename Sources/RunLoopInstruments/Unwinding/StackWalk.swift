@@ -51,6 +51,18 @@ private struct Walker<Memory: ReadableMemory> {
   private(set) var isComplete = false
   /// Whether the next instruction is the one at the address, and not one behind a call.
   private var isInterrupted = true
+  // What is on the stack is the process's own claim, and may make each search long.
+  private var budget = Budget()
+
+  /// The work that all searches of a walk may still do.
+  private struct Budget {
+    /// As many words as the largest copy has.
+    var words = 1 << 17
+    /// Calls whose function is looked at.
+    var calls = 1024
+    /// Frames from which a walk is tried.
+    var walks = 64
+  }
 
   init(
     state: MachineState, stack: StackCopy, limit: UInt64, mayGuess: Bool, numbers: RegisterNumbers, memory: Memory
@@ -81,6 +93,7 @@ private struct Walker<Memory: ReadableMemory> {
     if !rules.isSignalFrame, CallInstruction(before: caller.programCounter, in: memory) == nil { return nil }
     caller.stackPointer = base
     if let saved = rules.rules[numbers.stackPointer].flatMap({ value($0, numbers.stackPointer, base) }) {
+      guard isFurtherOut(saved, rules) else { return nil }
       caller.stackPointer = saved
     }
     state = caller
@@ -197,7 +210,7 @@ private struct Walker<Memory: ReadableMemory> {
     }
     let function = rules.code.lowerBound
     if let layout = FrameLayout(of: function, in: memory) {
-      let place = state.stackPointer &+ UInt64(8 * layout.words)
+      let place = state.stackPointer &+ UInt64(bitPattern: Int64(8 * layout.words))
       if isFrame(at: place), FrameLayout.isFixed(rules.code, in: memory) {
         state.others[numbers.framePointer] = place
         return true
@@ -221,17 +234,25 @@ private struct Walker<Memory: ReadableMemory> {
 
   /// Looks for the frame of a function: the first whose call leads to it, else the first from which the walk ends well.
   private mutating func search(for function: UInt64) -> UInt64? {
+    // Outside of the copy, as behind a handler that has a stack of its own, each word would have to be read.
+    guard stack.contains(state.stackPointer) else { return nil }
     let end = limit > state.stackPointer ? min(limit, stack.end) : stack.end
     var open: [UInt64] = []
-    for place in stride(from: state.stackPointer & ~7, to: max(state.stackPointer & ~7, end), by: 8) {
+    var place = (state.stackPointer &+ 7) & ~7
+    while place < end, budget.words > 0, budget.calls > 0 {
+      defer { place &+= 8 }
+      budget.words -= 1
       guard let call = call(at: place) else { continue }
       guard let target = call.target else {
         if open.count < 16 { open.append(place) }
         continue
       }
-      if target == function || TailCall.leads(from: target, to: function, in: memory) { return place }
+      if target == function { return place }
+      budget.calls -= 1
+      if TailCall.leads(from: target, to: function, in: memory) { return place }
     }
-    for place in open {
+    for place in open.prefix(budget.walks) {
+      budget.walks -= 1
       var start = state
       start.others[numbers.framePointer] = place
       let walk = StackWalk(from: start, stack: stack, limit: limit, mayGuess: false, in: memory)

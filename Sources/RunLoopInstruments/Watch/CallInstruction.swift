@@ -21,15 +21,21 @@ package enum InstructionSet: Sendable {
 
 /// Whether a function jumps to another instead of calling it, as its last deed.
 enum TailCall {
+  /// The number of stubs that are read for one function.
+  private static let mostStubs = 64
+
   /// Looks through the function's code; most that hand on to another are short.
   static func leads(from function: UInt64, to other: UInt64, in memory: some ReadableMemory) -> Bool {
     let code = memory.bytes(at: function, count: 2048)
+    var stubs = 0
     /// Whether a jump leads to the other function, or to the stub by which another library's is reached.
     func isOther(_ target: UInt64) -> Bool {
       if target == other { return true }
       // A jump within the function is none to a stub.
       guard target < function || target - function >= UInt64(code.count) else { return false }
-      return LinkageStub.entry(target, memory) == other
+      // Each costs a read, and code that is made up could consist of such jumps.
+      stubs += 1
+      return stubs <= mostStubs && LinkageStub.entry(target, memory) == other
     }
     switch memory.instructions {
     case .x86:
@@ -63,11 +69,11 @@ enum LinkageStub {
       var place = address
       if code.starts(with: [0xf3, 0x0f, 0x1e, 0xfa]) {
         code.removeFirst(4)
-        place += 4
+        place &+= 4
       }
       if code.first == 0xf2 {
         code.removeFirst()
-        place += 1
+        place &+= 1
       }
       guard code.count >= 6, code[0] == 0xff, code[1] == 0x25 else { return address }
       return memory.word(at: place &+ 6 &+ code.offset(2)) ?? address
@@ -78,7 +84,7 @@ enum LinkageStub {
       // The mark of a place that is jumped to through a register.
       if words.first == 0xd503_245f {
         words = words.dropFirst()
-        place += 4
+        place &+= 4
       }
       // adrp x16, and either of `ldr x17` from the table of addresses and `add x16`.
       guard let first = words.first, first & 0x9f00_001f == 0x9000_0010, let second = words.dropFirst().first else {
@@ -147,7 +153,8 @@ struct FrameLayout {
   ///
   /// Some bytes that look like such an instruction are none.
   static func isFixed(_ function: Range<UInt64>, in memory: some ReadableMemory) -> Bool {
-    guard function.count <= FrameLayout.mostCode else { return false }
+    // The range is the process's own claim: its count need not fit into an Int.
+    guard function.upperBound - function.lowerBound <= UInt64(FrameLayout.mostCode) else { return false }
     let code = memory.bytes(at: function.lowerBound, count: function.count)
     guard code.count == function.count else { return false }
     switch memory.instructions {

@@ -170,12 +170,12 @@ package final class ProcessMemory: ReadableMemory {
     let base = head.number(16, 2) == 2 ? 0 : start
     let (offset, size, count) = (head.number(32, 8), Int(head.number(54, 2)), Int(head.number(56, 2)))
     guard size >= 56, count < 100 else { return nil }
-    let table = bytes(at: start + offset, count: size * count)
+    let table = bytes(at: start &+ offset, count: size * count)
     guard table.count == size * count else { return nil }
     var identity: [UInt8] = []
     var functionTable: UInt64 = 0
     for index in 0..<count {
-      let place = base + table.number(index * size + 16, 8)
+      let place = base &+ table.number(index * size + 16, 8)
       switch table.number(index * size, 4) {
       case 4 where identity.isEmpty:
         identity = ProcessMemory.buildID(bytes(at: place, count: Int(min(table.number(index * size + 40, 8), 4096))))

@@ -82,14 +82,14 @@ package struct StackScan {
 
     /// The places of the frame pointers from the innermost to the run's.
     mutating func chain() -> [Int] {
-      let end = stackPointer + UInt64(8 * words.count)
+      let end = stackPointer &+ UInt64(8 * words.count)
       // For each word the place of the next frame, if a chain leads from it to the run: Int.max at its end.
       var next = [Int](repeating: -1, count: words.count)
       var first: Int?
       var place = words.count - 2
       while place >= 0 {
         let frame = words[place]
-        let own = stackPointer + UInt64(8 * place)
+        let own = stackPointer &+ UInt64(8 * place)
         if leads(frame, from: own, end, next), call(code(place + 1)) != nil {
           next[place] = isEnd(frame, end) ? .max : Int((frame - stackPointer) / 8)
           first = place
@@ -112,7 +112,7 @@ package struct StackScan {
     private func leads(_ frame: UInt64, from own: UInt64, _ end: UInt64, _ next: [Int]) -> Bool {
       if limit == 0, frame == 0 { return true }
       // A frame above the run's is not looked at; it is near, as both are on one stack.
-      guard frame > own, frame & 7 == 0, frame < end + 4 << 20 else { return false }
+      guard frame > own, frame & 7 == 0, frame < end &+ 4 << 20 else { return false }
       return isEnd(frame, end) || next[Int((frame - stackPointer) / 8)] >= 0
     }
 

@@ -35,8 +35,16 @@ extension MainThreadService {
 
   /// Serves what is ready in a mode of Core Foundation's.
   private func look(in mode: ServedMode) {
-    guard looks[mode.name] != nil else { return }
+    guard let look = looks[mode.name] else { return }
+    guard isOn else {
+      looks[mode.name] = nil
+      look.source.invalidate()
+      return
+    }
+    // A run of an empty mode would return before it takes a wake-up, and the mode's descriptors would stay ready.
+    CFRunLoopAddSource(mode.runLoop, lookKeeper, mode.coreFoundationName)
     _ = runOwn(mode.name) { CFRunLoopRunInMode(mode.coreFoundationName, 0, true) }
+    CFRunLoopRemoveSource(mode.runLoop, lookKeeper, mode.coreFoundationName)
     // Another thread's wake-up is what tells of its block or signal.
     if runs.isEmpty, let offset = runDataOffset {
       rlk_heed_wakeups(Unmanaged.passUnretained(mode.runLoop).toOpaque(), offset)

@@ -39,6 +39,12 @@ final class MainThreadService: MainLoopService, @unchecked Sendable {
   weak var host: CoreFoundationHost?
   /// Where our loop is somebody else's guest: what serves Core Foundation's modes, and for how many guests.
   var looks: [RunLoopCore.RunLoop.Mode: (source: RunLoopCore.RunLoop.DescriptorSource, guestCount: Int)] = [:]
+  /// Keeps a mode from being empty during such a look; nobody signals it.
+  private(set) lazy var lookKeeper: CFRunLoopSource? = {
+    var context = CFRunLoopSourceContext()
+    context.perform = { _ in }
+    return CFRunLoopSourceCreate(nil, 0, &context)
+  }()
   /// Where Core Foundation's loop keeps what it notes for a run, if that has been found.
   private(set) lazy var runDataOffset: Int32? = runLoop.flatMap { runLoop in
     let offset = rlk_find_run_data(Unmanaged.passUnretained(runLoop).toOpaque())

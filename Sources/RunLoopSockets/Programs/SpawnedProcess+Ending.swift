@@ -72,7 +72,9 @@ extension SpawnedProcess {
     // It may have ended by now.
     try? send(signal: SIGCONT, to: target)
     let taken = Atomic<Int>(1)
-    let timer = Timer(deadline: loop.instant(after: first.grace), interval: first.grace) { [self] timer in
+    // It repeats, whatever the interval: each call-out sets the next deadline, or invalidates it. One that fires once
+    // would end with the first step.
+    let timer = Timer(deadline: loop.instant(after: first.grace), interval: .seconds(1)) { [self] timer in
       // One timer, whose handler is not called by two threads at a time.
       let next = taken.wrappingAdd(1, ordering: .relaxed).oldValue
       guard target == .group || !hasEnded else { return timer.invalidate() }

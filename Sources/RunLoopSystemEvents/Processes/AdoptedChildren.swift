@@ -22,6 +22,11 @@ final class AdoptedChildren: @unchecked Sendable {
   private let handler: (@Sendable (OrphanReaper.Orphan) -> Void)?
   private let lock = ProcessLock()
   private var ended: [Int32: Ended] = [:]
+  /// Ended children that are left to other code until the next signal; they hold no descriptor.
+  private var left: Set<Int32> = []
+  /// Children that a thread which does not adopt has had, with the time of their start: when that thread ends, the
+  /// kernel gives them to one that does.
+  private var others: [Int32: String] = [:]
   private var places: [(loop: RunLoop, mode: RunLoop.Mode)] = []
   private var timer: RegisteredTimer?
 
@@ -50,6 +55,7 @@ final class AdoptedChildren: @unchecked Sendable {
     guard lock.lockUnlessParents() else { return }
     let over = timer
     (timer, ended, places) = (nil, [:], [])
+    (left, others) = ([], [:])
     lock.unlock()
     over?.invalidate()
   }
@@ -57,35 +63,67 @@ final class AdoptedChildren: @unchecked Sendable {
   /// Notes children that have ended, and reaps those whose time is over.
   ///
   /// On a loop's thread.
-  func look() {
+  ///
+  /// - Parameter isSignalled: Whether a child has ended since the last look. Only then does it ask again for the
+  ///   children that are left.
+  func look(isSignalled: Bool = false) {
     let now = RunLoop.current.clockNow
-    let present = Self.children()
+    let children = Self.children()
     guard lock.lockUnlessParents() else { return }
     guard !places.isEmpty else { return lock.unlock() }
+    let present = adoptable(children)
     ended = ended.filter { present.contains($0.key) }
+    left.formIntersection(present)
+    let asked = isSignalled ? left : []
     let due = ended.filter { $0.value.due <= now }
     for process in due.keys { ended[process] = nil }
     lock.unlock()
-    for (process, found) in due { reap(process, found) }
+    let released = asked.filter { leaving?($0) != true }
+    var kept: Set<Int32> = []
+    for (process, found) in due where !reap(process, found) { kept.insert(process) }
     guard lock.lockUnlessParents() else { return }
+    // A call-out may have ended the reaper.
+    guard !places.isEmpty else { return lock.unlock() }
+    left.subtract(released)
+    left.formUnion(kept)
     for process in present where ended.count < Self.most && ended[process] == nil && due[process] == nil {
-      note(process, now)
+      if !left.contains(process) { note(process, now) }
     }
     let over = waitForNext(now, hasMore: !due.isEmpty)
     lock.unlock()
     over?.invalidate()
   }
 
-  private func reap(_ process: Int32, _ found: Ended) {
-    guard !ChildProcess.isKnown(process), leaving?(process) != true else { return }
+  /// Remembers the children of threads that do not adopt, and returns those that may be adopted.
+  ///
+  /// Under the lock.
+  private func adoptable(_ children: Children) -> Set<Int32> {
+    // One that moves from thread to thread may be in neither list: the kernel says whether it is still a child.
+    others = others.filter {
+      children.others.contains($0.key) || children.adoptable.contains($0.key) || crl_process_has_ended($0.key) >= 0
+    }
+    for process in children.others where others[process] == nil { others[process] = Self.start(of: process) }
+    return children.adoptable.filter { process in
+      guard let start = others[process] else { return true }
+      if start == Self.start(of: process) { return false }
+      // Another process has its number now.
+      others[process] = nil
+      return true
+    }
+  }
+
+  /// Reaps a child; returns false if it is left.
+  private func reap(_ process: Int32, _ found: Ended) -> Bool {
+    guard !ChildProcess.isKnown(process), leaving?(process) != true else { return false }
     var code: Int32 = 0
     var status: Int32 = 0
     let answer = try? SystemCall.processWait.makeUninterrupted {
       crl_process_wait(found.descriptor.number, 0, &code, &status)
     }
     // Other code may have reaped it just now.
-    guard answer == 1 else { return }
+    guard answer == 1 else { return false }
     handler?(OrphanReaper.Orphan(process: process, status: .init(code: code, status: status)))
+    return true
   }
 
   /// Notes a child if it has ended.
@@ -113,20 +151,42 @@ final class AdoptedChildren: @unchecked Sendable {
 
 // Which children there are.
 extension AdoptedChildren {
-  /// The numbers of the children that may be adopted, ended or not.
-  private static func children() -> Set<Int32> {
+  /// The numbers of the children, ended or not.
+  private struct Children {
+    /// Those of the threads that adopt.
+    var adoptable: Set<Int32> = []
+    /// Those of the other threads.
+    var others: Set<Int32> = []
+  }
+
+  private static func children() -> Children {
     let own = getpid()
-    // The first thread adopts; if it has left, any other may.
-    let threads = isZombie("/proc/self/task/\(own)/stat") ? names(of: "/proc/self/task") : [own]
-    var found: Set<Int32> = []
+    var found = Children()
     var isKnown = false
-    for thread in threads {
-      guard let text = text(of: "/proc/self/task/\(thread)/children") else { continue }
+    for thread in names(of: "/proc/self/task") where thread != own {
+      guard let children = children(of: thread) else { continue }
       isKnown = true
-      found.formUnion(text.split(separator: " ").compactMap { Int32($0) })
+      found.others.formUnion(children)
     }
-    // Some kernels have no such file.
-    return isKnown ? found : Set(names(of: "/proc").filter { parent(of: $0) == own })
+    // The first thread's come last: those of a thread that ends meanwhile move there.
+    if let children = children(of: own) {
+      isKnown = true
+      found.adoptable = Set(children)
+    }
+    // Some kernels have no such file, and do not say which thread has a child.
+    guard isKnown else { return Children(adoptable: Set(names(of: "/proc").filter { parent(of: $0) == own })) }
+    // The first thread adopts; if it has left, any other may.
+    return isZombie("/proc/self/task/\(own)/stat") ? Children(adoptable: found.adoptable.union(found.others)) : found
+  }
+
+  /// The numbers of a thread's children; nil if the thread has ended, or the kernel does not say.
+  private static func children(of thread: Int32) -> [Int32]? {
+    text(of: "/proc/self/task/\(thread)/children")?.split(separator: " ").compactMap { Int32($0) }
+  }
+
+  /// When a process was started, in the kernel's units; empty if that cannot be read.
+  private static func start(of process: Int32) -> String {
+    fields("/proc/\(process)/stat").dropFirst(19).first.map { String($0) } ?? ""
   }
 
   private static func isZombie(_ path: String) -> Bool { fields(path).first == "Z" }

@@ -10,12 +10,17 @@ public import RunLoopCore
 /// It is an item of a run loop, which is notified when a child ends (`SIGCHLD`). The kernel does not say which children
 /// were adopted, so it leaves alone:
 /// - children that a `ChildProcessSource` or a `SpawnedProcess` object stands for;
-/// - children of threads other than the first, as the first adopts, unless it has left;
+/// - children that it has seen as those of a thread other than the first, as the first adopts, unless it has left;
 /// - children that other code reaps within the ``grace`` after their end, as code that waits for its child does;
 /// - children that `leaving` names: those that other code waits for later, such as with `pclose`.
 ///
-/// Everything else is reaped. A loop holds what it needs of the reapers that are in it; one that is in no loop reaps
-/// nothing. Can be used from any thread.
+/// Everything else is reaped. When a thread ends, its children become the first one's. The reaper looks at the
+/// children when it is added to a loop and when a child ends (`SIGCHLD`), so it may take a child whose thread ended
+/// before any look. A kernel without `/proc/self/task/*/children` does not say which thread has a child; there it takes
+/// those of all threads.
+///
+/// A loop holds what it needs of the reapers that are in it; one that is in no loop reaps nothing. Can be used from any
+/// thread.
 public final class OrphanReaper: Sendable {
   /// An adopted process that was reaped.
   public struct Orphan: Hashable, Sendable {
@@ -38,7 +43,8 @@ public final class OrphanReaper: Sendable {
   ///   - adoptsOrphans: Whether this process adopts the orphans among its descendants even if it is not process 1, as
   ///     long as it lives (`PR_SET_CHILD_SUBREAPER`).
   ///   - handler: Called on a loop's thread with each process that was reaped.
-  ///   - leaving: Whether a child is other code's, which is asked before it is reaped, on a loop's thread.
+  ///   - leaving: Whether a child is other code's. It is called on a loop's thread before the child is reaped; for a
+  ///     child that it names, again whenever another child ends.
   /// - Throws: The errors of a ``SignalSource``.
   public init(
     grace: Duration = .milliseconds(500), adoptsOrphans: Bool = false,
@@ -47,7 +53,7 @@ public final class OrphanReaper: Sendable {
     self.grace = grace
     let children = AdoptedChildren(grace, leaving, handler)
     self.children = children
-    source = try SignalSource(signal: SIGCHLD) { _, _ in children.look() }
+    source = try SignalSource(signal: SIGCHLD) { _, _ in children.look(isSignalled: true) }
     if adoptsOrphans { _ = crl_process_adopt_orphans() }
   }
 

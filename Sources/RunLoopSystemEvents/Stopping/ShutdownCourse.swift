@@ -15,7 +15,13 @@ final class ShutdownCourse: @unchecked Sendable {
     /// All run that are left, cancelled.
     case cut
     case over(GracefulShutdown.Report)
+
+    var isDraining: Bool { if case .draining = self { true } else { false } }
+    var isCut: Bool { if case .cut = self { true } else { false } }
   }
+
+  /// Schedules a timer that calls a block once, after a duration.
+  typealias Schedule = @Sendable (Duration, @escaping @Sendable (Timer) -> Void) -> Timer
 
   private struct Running {
     let name: String
@@ -25,6 +31,7 @@ final class ShutdownCourse: @unchecked Sendable {
 
   private let options: GracefulShutdown.Options
   private let handler: (@Sendable (GracefulShutdown.Report) -> Void)?
+  private let schedule: Schedule
   private let clock = SuspendingClock()
   private let lock = Lock()
   private var phase = Phase.waiting
@@ -39,9 +46,13 @@ final class ShutdownCourse: @unchecked Sendable {
   private var waiters: [CheckedContinuation<GracefulShutdown.Report, Never>] = []
   private var timer: Timer?
 
-  init(_ options: GracefulShutdown.Options, _ handler: (@Sendable (GracefulShutdown.Report) -> Void)?) {
+  init(
+    _ options: GracefulShutdown.Options, _ handler: (@Sendable (GracefulShutdown.Report) -> Void)?,
+    schedule: @escaping Schedule = { time, block in ServiceThread.loop.schedule(in: time, block: block) }
+  ) {
     self.options = options
     self.handler = handler
+    self.schedule = schedule
     start = clock.now
   }
 
@@ -76,7 +87,7 @@ final class ShutdownCourse: @unchecked Sendable {
       return true
     }
     guard isFirst else { return false }
-    setTimer(options.deadline) { course in course.cut() }
+    setTimer(options.deadline, while: \.isDraining) { course in course.cut() }
     advance()
     return true
   }
@@ -90,13 +101,18 @@ final class ShutdownCourse: @unchecked Sendable {
       return true
     }
     guard isFirst else { return }
-    setTimer(options.cutTime) { course in course.abandon() }
+    setTimer(options.cutTime, while: \.isCut) { course in course.abandon() }
     advance()
   }
 
-  private func setTimer(_ time: Duration, _ body: @escaping @Sendable (ShutdownCourse) -> Void) {
-    let next = ServiceThread.loop.schedule(in: time) { [self] _ in body(self) }
+  /// Replaces the timer with one for a phase, unless the phase has ended since it was set: another thread may have
+  /// installed the timer of the next one.
+  private func setTimer(
+    _ time: Duration, while isCurrent: KeyPath<Phase, Bool>, _ body: @escaping @Sendable (ShutdownCourse) -> Void
+  ) {
+    let next = schedule(time) { [self] _ in body(self) }
     lock.withLock { () -> Timer? in
+      guard phase[keyPath: isCurrent] else { return next }
       defer { timer = next }
       return timer
     }?.invalidate()

@@ -21,15 +21,23 @@ extension RunLoop {
   /// not run. What waits when the thread ends runs at its end; what comes later runs on a Dispatch queue, one after the
   /// other. For a thread of this package's own, ``ResidentThread`` is the executor that also starts and ends it.
   ///
-  /// Can be used from any thread. The executor is the same each time, and stays as long as somebody holds it.
+  /// Can be used from any thread. The executor is the same each time, until the loop's end.
   public var executor: Executor {
-    attachment(ExecutorPlace.self) { ExecutorPlace(Executor(self)) }?.attachment.executor ?? Executor(self)
+    let place = attachment(ExecutorPlace.self) { ExecutorPlace(Executor(self)) }?.attachment
+    return place?.executor ?? Executor(ended: self)
   }
 
   /// A loop as the executor of actors.
   public final class Executor: SerialExecutor, Sendable {
+    private struct Late {
+      var canRun = false
+      /// What came while the thread ran the last jobs of the loop.
+      var waiting: [LoopJob] = []
+    }
+
     private let loop: RunLoop
     private let runner = LoopJobRunner()
+    private let late = ThreadLocked(Late())
     /// Runs what comes after the loop's end.
     private let lateQueue = DispatchQueue(label: "late jobs of a run loop")
     private static let isLate = DispatchSpecificKey<ObjectIdentifier>()
@@ -37,14 +45,39 @@ extension RunLoop {
     fileprivate init(_ loop: RunLoop) {
       self.loop = loop
       lateQueue.setSpecific(key: Executor.isLate, value: ObjectIdentifier(self))
-      runner.runs { [unowned self] job in job.runSynchronously(on: asUnownedSerialExecutor()) }
+      runner.runs { [unowned self] job in
+        // A resident thread hands on what it has not run.
+        guard isIsolatingCurrentContext() == true else { return runLate(LoopJob(job, runner)) }
+        job.runSynchronously(on: asUnownedSerialExecutor())
+      }
     }
+
+    /// Makes the executor of a loop that has ended.
+    fileprivate convenience init(ended loop: RunLoop) {
+      self.init(loop)
+      loopDidEnd()
+    }
+
+    /// The thread has run what waited.
+    fileprivate func loopDidEnd() {
+      let waiting = late.withLock { late in
+        late.canRun = true
+        return exchange(&late.waiting, with: [])
+      }
+      for job in waiting { runLate(job) }
+    }
+
+    private func runLate(_ job: LoopJob) { lateQueue.async { [self] in runner.run(job) } }
 
     /// Queues a job of an actor for the loop.
     public func enqueue(_ job: UnownedJob) {
       let job = LoopJob(job, runner)
       guard !loop.enqueue(job) else { return }
-      lateQueue.async { [self] in runner.run(job) }
+      let runsNow = late.withLock { late in
+        if !late.canRun { late.waiting.append(job) }
+        return late.canRun
+      }
+      if runsNow { runLate(job) }
     }
 
     /// Queues a job of an actor for the loop.
@@ -74,5 +107,5 @@ private final class ExecutorPlace: LoopAttachment {
     self.executor = executor
   }
 
-  func loopDidEnd() {}
+  func loopDidEnd() { executor.loopDidEnd() }
 }

@@ -16,6 +16,7 @@ import RunLoopCore
 /// - Parameters:
 ///   - name: The thread's name.
 ///   - configuration: Stack, niceness, processors and timer slack.
+///   - isolation: The actor on which the body runs: the caller's.
 ///   - report: Called with what the thread has done with its work, after its end.
 ///   - body: What uses the thread. A reference that it keeps is of a thread that has ended.
 /// - Returns: What the body returns.

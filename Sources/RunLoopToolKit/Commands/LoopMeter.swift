@@ -63,7 +63,7 @@ struct LoopMeter {
     let begin = max(now - Self.short, since)
     guard now > begin else { return 0 }
     var asleep = sleeps.reduce(Int64(0)) { $0 + max(0, min($1.end, now) - max($1.begin, begin)) }
-    if let asleepSince { asleep += now - max(asleepSince, begin) }
+    if let asleepSince { asleep += max(0, now - max(asleepSince, begin)) }
     return max(0, 1 - Double(asleep) / Double(now - begin))
   }
 
@@ -72,7 +72,9 @@ struct LoopMeter {
     guard let first = samples.first, let last = samples.last, last.time > first.time, last.count >= first.count else {
       return 0
     }
-    return Int(Double(last.count - first.count) * 1e9 / Double(max(last.time - first.time, Self.short)))
+    let rate = Double(last.count - first.count) * 1e9 / Double(max(last.time - first.time, Self.short))
+    // The counts are the process's own claim.
+    return Int(min(rate, 1e15))
   }
 
   /// What only one of a hundred pieces of work has waited longer than.
@@ -98,10 +100,14 @@ struct LoopMeter {
     var sums: [Site: Sum] = [:]
     for call in calls {
       let site = Site(kind: call.kind, code: call.code, site: call.code == 0 ? call.site : 0)
-      let took = call.end - call.begin
-      sums[site, default: Sum()].count += 1
-      sums[site, default: Sum()].total += took
-      sums[site, default: Sum()].longest = max(sums[site]?.longest ?? 0, took)
+      // The times are the process's own claim: an end may be before its beginning, or centuries later.
+      let took = max(0, call.end - call.begin)
+      var sum = sums[site, default: Sum()]
+      let (total, isOver) = sum.total.addingReportingOverflow(took)
+      sum.count += 1
+      sum.total = isOver ? .max : total
+      sum.longest = max(sum.longest, took)
+      sums[site] = sum
     }
     return sums.sorted { ($0.value.total, $1.key.code) > ($1.value.total, $0.key.code) }.map { ($0.key, $0.value) }
   }

@@ -84,7 +84,8 @@ final class TopReader {
         // The clock was chosen before the first record was there.
         if !clock.isKnown { clock = file.clock }
         for (record, post) in ended { meter.add(record, post, clock) }
-        self.lost += lost
+        // The numbers are the process's own claim.
+        self.lost = min(self.lost + lost, Int(RecordLayout.most))
       }
       meter.addSample(face.number &- face.sleeps, at: now)
       meter.forget(before: now)

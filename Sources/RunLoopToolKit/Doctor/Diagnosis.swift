@@ -109,10 +109,10 @@ struct Diagnosis {
       else { return nil }
       let thread = look.scout.name(ofThread: loop.last.thread)
       let sums = loop.meter.sums()
-      let total = sums.reduce(Int64(0)) { $0 + $1.sum.total }
+      let total = sums.reduce(0.0) { $0 + Double($1.sum.total) }
       let details = sums.prefix(3).map { site, sum in
         let place = symbolizer.place(.function, site.code) ?? symbolizer.place(.site, loop.meter.site(of: site))
-        let share = total > 0 ? sum.total * 100 / total : 0
+        let share = total > 0 ? Int(Double(sum.total) * 100 / total) : 0
         return "\(share) % of it in \(KindName.of(site.kind))  \(place?.text ?? "?"), "
           + "\(Text.grouped(sum.count)) times, \(Text.duration(sum.longest)) at most"
       }

@@ -80,8 +80,8 @@ package final class HangNames {
     for report in reports {
       for case let address? in [report.code, report.postedFrom] + report.sites.map(\.site) {
         guard let path = address.image, let offset = address.offset else { continue }
-        let base = address.address - offset
-        let end = max(found["\(base) \(path)"]?.end ?? 0, address.address + 1)
+        let base = address.address &- offset
+        let end = max(found["\(base) \(path)"]?.end ?? 0, address.address &+ 1)
         found["\(base) \(path)"] = LoadedImage(base: base, end: end, buildID: bytes(address.buildID), path: path)
       }
     }

@@ -93,7 +93,10 @@ package final class RecordFile {
   }
 
   /// Looks again, if what is here is a copy.
-  package func refresh() throws(RecordError) { try remote?.copy(into: UnsafeMutableRawPointer(board)) }
+  package func refresh() throws(RecordError) {
+    numbers?.refresh()
+    try remote?.copy(into: UnsafeMutableRawPointer(board))
+  }
 
   /// Changes the header by a function that returns no negative number unless it fails, and lets the process see it.
   ///

@@ -14,11 +14,9 @@ open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable
   /// Checks the answer and reads its body; by default it takes every body and the statuses of success.
   open var responseSerializer = AFHTTPResponseSerializer()
 
-  private typealias Answer = (object: Any?, error: (any Error)?)
-
   private let condition = NSCondition()
   // Guarded by the condition.
-  private var answer: Answer?
+  private var answer: Serialized?
   /// The thread that reads the answer, while it does.
   private var reader: pthread_t?
 
@@ -44,14 +42,14 @@ open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable
   /// Reads the answer, once.
   ///
   /// Whoever asks meanwhile waits, as with AFNetworking, but for the serializer, for which there is no answer yet.
-  private var serialized: Answer {
-    guard isFinished, super.error == nil else { return (nil, nil) }
+  private var serialized: Serialized {
+    guard isFinished, super.error == nil else { return Serialized() }
     let caller = pthread_self()
     condition.lock()
     while let reader {
       guard reader != caller else {
         condition.unlock()
-        return (nil, nil)
+        return Serialized()
       }
       condition.wait()
     }
@@ -61,12 +59,7 @@ open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable
     }
     reader = caller
     condition.unlock()
-    let made: Answer
-    do {
-      made = (try responseSerializer.responseObject(for: response, data: responseData), nil)
-    } catch {
-      made = ((error as NSError).userInfo[AFHTTPResponseSerializer.objectKey], error)
-    }
+    let made = Serialized(by: responseSerializer, response, responseData)
     condition.lock()
     answer = made
     reader = nil

@@ -86,8 +86,8 @@ open class AFNetworkReachabilityManager: @unchecked Sendable {
     if let descriptor = system.open() {
       let source = RunLoopCore.RunLoop.DescriptorSource(descriptor: descriptor.number, events: .readable) {
         [weak self] source, _ in
-        NetworkRoutes.drain(source.descriptor)
-        self?.look(isFirst: false)
+        // The handler holds the descriptor, which stays open until it returns, whatever another thread stops meanwhile.
+        self?.noteChange(descriptor, source)
       }
       lock.withLock { watch = Watch(descriptor: descriptor, source: source) }
       do { try system.loop.add(source, forMode: .common) } catch { stopMonitoring() }
@@ -101,7 +101,9 @@ open class AFNetworkReachabilityManager: @unchecked Sendable {
       defer { watch = nil }
       return watch
     }
-    old?.source.invalidate()
+    guard let old else { return }
+    // The descriptor is closed after its source was invalidated.
+    withExtendedLifetime(old) { old.source.invalidate() }
   }
 
   /// A text for the status, in English.
@@ -112,6 +114,14 @@ open class AFNetworkReachabilityManager: @unchecked Sendable {
     case .reachableViaWWAN: "Reachable via WWAN"
     case .reachableViaWiFi: "Reachable via WiFi"
     }
+  }
+
+  /// The descriptor is readable; its source has been called.
+  private func noteChange(_ descriptor: OwnedDescriptor, _ source: RunLoopCore.RunLoop.DescriptorSource) {
+    // A watch that was replaced is not drained, and would be called again and again.
+    guard lock.withLock({ watch?.source === source }) else { return source.invalidate() }
+    NetworkRoutes.drain(descriptor.number)
+    look(isFirst: false)
   }
 
   private func look(isFirst: Bool) {

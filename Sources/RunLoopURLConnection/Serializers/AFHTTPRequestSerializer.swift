@@ -94,7 +94,7 @@ open class AFHTTPRequestSerializer: AFURLRequestSerialization, @unchecked Sendab
     try block(form)
     let stream = form.stream()
     request.setValue("multipart/form-data; boundary=\(form.boundary)", forHTTPHeaderField: "Content-Type")
-    request.setValue(String(stream.length), forHTTPHeaderField: "Content-Length")
+    request.setValue(stream.length.map { String($0) }, forHTTPHeaderField: "Content-Length")
     request.httpBodyStream = stream
     return request
   }

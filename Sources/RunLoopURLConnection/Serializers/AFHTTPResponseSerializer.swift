@@ -73,12 +73,9 @@ open class AFHTTPResponseSerializer: AFURLResponseSerialization, @unchecked Send
     return data
   }
 
-  /// Where an error has what the body stands for although the answer's status is not taken.
-  static let objectKey = "RunLoopURLConnection.responseObject"
-
   /// Reads the body of an answer; nil if there is none, or a single space, as Rails sends it.
   ///
-  /// If the status is not taken, what is thrown has what was read.
+  /// If the status is not taken, what was read is left to ``Serialized``.
   func read(_ response: URLResponse?, _ data: Data?, _ read: (Data) throws -> Any?) throws -> Any? {
     func object() throws -> Any? {
       guard let data, !data.isEmpty, data != Data(" ".utf8) else { return nil }
@@ -88,7 +85,9 @@ open class AFHTTPResponseSerializer: AFURLResponseSerialization, @unchecked Send
     return try object()
   }
 
-  /// Throws if an answer is not taken, with what the body stands for, unless its type is not taken.
+  /// Throws if an answer is not taken, and leaves what the body stands for, unless its type is not taken.
+  ///
+  /// The error is thrown as it is: an override may throw one of its own.
   private func validateResponse(_ response: HTTPURLResponse?, data: Data?, _ object: () throws -> Any?) throws {
     do {
       try validateResponse(response, data: data)
@@ -97,10 +96,8 @@ open class AFHTTPResponseSerializer: AFURLResponseSerialization, @unchecked Send
       let isAboutType = [failure, failure.userInfo[NSUnderlyingErrorKey] as? NSError].contains {
         $0?.domain == AFURLResponseSerializationErrorDomain && $0?.code == URLError.cannotDecodeContentData.rawValue
       }
-      guard !isAboutType, let found = try? object() else { throw error }
-      var userInfo = failure.userInfo
-      userInfo[Self.objectKey] = found
-      throw NSError(domain: failure.domain, code: failure.code, userInfo: userInfo)
+      if !isAboutType, let rejected = Serialized.Rejected.current { rejected.object = try? object() }
+      throw error
     }
   }
 
@@ -113,6 +110,38 @@ open class AFHTTPResponseSerializer: AFURLResponseSerialization, @unchecked Send
     userInfo[AFNetworkingOperationFailingURLResponseDataErrorKey] = data
     userInfo[NSUnderlyingErrorKey] = cause
     return NSError(domain: AFURLResponseSerializationErrorDomain, code: code.rawValue, userInfo: userInfo)
+  }
+}
+
+/// The result of a serializer: an object, an error, or both.
+struct Serialized {
+  /// What the body stands for.
+  var object: Any?
+  /// Why the answer is not acceptable, or its body cannot be read.
+  var error: (any Error)?
+
+  init() {}
+
+  /// Calls a serializer.
+  ///
+  /// An ``AFHTTPResponseSerializer`` that throws because of the status may have an object, too.
+  init(by serializer: any AFURLResponseSerialization, _ response: URLResponse?, _ data: Data?) {
+    let rejected = Rejected()
+    do {
+      object = try Rejected.$current.withValue(rejected) { try serializer.responseObject(for: response, data: data) }
+    } catch {
+      object = rejected.object
+      self.error = error
+    }
+  }
+
+  /// What the body of an answer stands for that is not taken.
+  ///
+  /// Errors do not carry it: one that a program throws is passed on as it is.
+  final class Rejected: @unchecked Sendable {
+    // Sendable: used within one call only, by its thread.
+    @TaskLocal static var current: Rejected?
+    var object: Any?
   }
 }
 
@@ -192,12 +221,12 @@ open class AFCompoundResponseSerializer: AFHTTPResponseSerializer, @unchecked Se
 
   open override func responseObject(for response: URLResponse?, data: Data?) throws -> Any? {
     for serializer in responseSerializers {
-      do {
-        if let object = try serializer.responseObject(for: response, data: data) { return object }
-      } catch {
-        // It can read the body of an answer whose status is not taken.
-        if (error as NSError).userInfo[Self.objectKey] != nil { throw error }
-      }
+      let serialized = Serialized(by: serializer, response, data)
+      guard let object = serialized.object else { continue }
+      guard let error = serialized.error else { return object }
+      // It can read the body of an answer whose status is not taken.
+      Serialized.Rejected.current?.object = object
+      throw error
     }
     return try super.responseObject(for: response, data: data)
   }

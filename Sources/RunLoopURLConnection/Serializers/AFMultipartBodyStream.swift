@@ -48,6 +48,8 @@ final class AFMultipartBodyStream: InputStream {
     var delay: TimeInterval = 0
   }
 
+  /// How many bytes there are in all; nil if a source has a negative length, or the sum is greater than `Int.max`.
+  let length: Int?
   private let sources: [Source]
   private let throttle: Throttle
   private var next = 0
@@ -59,11 +61,19 @@ final class AFMultipartBodyStream: InputStream {
 
   init(_ sources: [Source], _ throttle: Throttle = Throttle()) {
     (self.sources, self.throttle) = (sources, throttle)
+    length = AFMultipartBodyStream.length(of: sources)
     super.init(data: Data())
   }
 
-  /// How many bytes there are in all.
-  var length: Int { sources.reduce(0) { $0 + $1.length } }
+  private static func length(of sources: [Source]) -> Int? {
+    var total = 0
+    for source in sources {
+      let (sum, overflow) = total.addingReportingOverflow(source.length)
+      guard source.length >= 0, !overflow else { return nil }
+      total = sum
+    }
+    return total
+  }
 
   /// The same body, from its beginning; reading it fails where a stream was read before.
   func fresh() -> AFMultipartBodyStream { AFMultipartBodyStream(sources, throttle) }
@@ -82,7 +92,16 @@ final class AFMultipartBodyStream: InputStream {
   override var streamError: (any Error)? { failed }
   override var hasBytesAvailable: Bool { status == .open }
 
-  override func open() { if status == .notOpen { status = .open } }
+  override func open() {
+    guard status == .notOpen else { return }
+    guard length != nil else {
+      let text = "the length of a part is negative, or that of the form is too great"
+      failed = CocoaError(.fileReadUnknown, userInfo: [NSLocalizedDescriptionKey: text])
+      status = .error
+      return
+    }
+    status = .open
+  }
 
   override func close() {
     current?.close()

@@ -24,7 +24,8 @@ public protocol AFMultipartFormData: AnyObject {
   ///   - inputStream: A stream that was not opened; nil for an empty part.
   ///   - name: The name of the field.
   ///   - fileName: The name of the file.
-  ///   - length: How many bytes the stream has; one with fewer ends the request.
+  ///   - length: How many bytes the stream has; one with fewer ends the request. A negative length, or one with which
+  ///     the form would be longer than `Int.max`, fails the body when it is opened.
   ///   - mimeType: The type of the file.
   func appendPart(
     withInputStream inputStream: InputStream?, name: String, fileName: String, length: Int64, mimeType: String)
@@ -88,7 +89,9 @@ final class MultipartForm: AFMultipartFormData {
     withInputStream inputStream: InputStream?, name: String, fileName: String, length: Int64, mimeType: String
   ) {
     begin(fileHeaders(name, fileName, mimeType))
-    if let inputStream, length > 0 { sources.append(.stream(StreamOnce(inputStream), length: Int(length))) }
+    guard inputStream != nil && length > 0 || length < 0 else { return }
+    // The body reports a negative length.
+    sources.append(.stream(StreamOnce(inputStream ?? InputStream(data: Data())), length: Int(clamping: length)))
   }
 
   func throttleBandwidth(withPacketSize numberOfBytes: UInt, delay: TimeInterval) {

@@ -80,6 +80,31 @@ struct GestureRequirementTests {
     }
   }
 
+  @Test("a press does not wait for an action that always causes its own call, and Ctrl-C behind it ends the program")
+  func pressBehindEndlessAction() throws {
+    try perform { stage, view in
+      let time = stage.time
+      var count = 0
+      let pan = PanGestureRecognizer { pan in
+        count += 1
+        time.spend(.milliseconds(1))
+        // An endless round would be ended by nothing else.
+        if count < 10_000 { pan.state = .changed }
+      }
+      view.addGestureRecognizer(pan)
+      stage.send(.press(0, 0), .drag(3, 0), at: 10)
+      _ = RunLoop.main.schedule(
+        in: .milliseconds(95),
+        block: MainActor.handler { _ in
+          stage.device.send(.press(1, 1, .right), .type(.character("c"), .control))
+        })
+      _ = RunLoop.main.schedule(
+        in: .milliseconds(2000), block: MainActor.handler { _ in stage.application.terminate() })
+      try stage.application.run()
+      #expect(count > Window.layoutRounds && count < 1000, "\(count)")
+    }
+  }
+
   @Test("a recogniser that would wait for itself ends the process with the names of both", arguments: [1, 2, 3])
   func cycle(length: Int) async throws {
     let result =

@@ -13,6 +13,8 @@ final class SocksServer: Sendable {
   private let connections = Box<[Socket]>([])
   /// What was asked for, such as "5 name example.org:80".
   let asked = Box<[String]>([])
+  /// The heads of the requests that were sent through it.
+  let heads = Box<[String]>([])
 
   /// - Parameters:
   ///   - password: What SOCKS 5 has to be told after the user's name; nil: no credential is wanted.
@@ -20,10 +22,10 @@ final class SocksServer: Sendable {
   init(password: String? = nil, rejects: Bool = false) throws {
     thread = try ResidentThread(name: "SocksServer")
     listener = try ListeningSocket(at: .loopback(port: 0))
-    let (loop, connections, asked) = (thread.runLoop, connections, asked)
+    let (loop, connections, asked, heads) = (thread.runLoop, connections, asked, heads)
     listener.handler = { _, event in
       guard case .accepted(let socket) = event else { return }
-      let talk = Box(Talk(password: password, rejects: rejects))
+      let talk = Box(Talk(password: password, rejects: rejects, heads: heads))
       socket.handler = { socket, event in
         guard case .received(let arrived) = event else { return }
         let bytes = arrived.withUnsafeBytes { Array($0) }
@@ -53,12 +55,15 @@ final class SocksServer: Sendable {
 
     let password: String?
     let rejects: Bool
+    let heads: Box<[String]>
     private var phase = Phase.greeting
     private var bytes: [UInt8] = []
     private var found: String?
     private var target = ""
 
-    init(password: String?, rejects: Bool) { (self.password, self.rejects) = (password, rejects) }
+    init(password: String?, rejects: Bool, heads: Box<[String]>) {
+      (self.password, self.rejects, self.heads) = (password, rejects, heads)
+    }
 
     mutating func takeFound() -> String? {
       defer { found = nil }
@@ -91,7 +96,9 @@ final class SocksServer: Sendable {
         return [1, isRight ? 0 : 1]
       case .request: return new()
       case .web:
-        guard String(decoding: bytes, as: UTF8.self).hasSuffix("\r\n\r\n") else { return nil }
+        let head = String(decoding: bytes, as: UTF8.self)
+        guard head.hasSuffix("\r\n\r\n") else { return nil }
+        heads.update { $0.append(head) }
         bytes = []
         return Array("HTTP/1.1 200 OK\r\nContent-Length: \(target.utf8.count)\r\n\r\n\(target)".utf8)
       }

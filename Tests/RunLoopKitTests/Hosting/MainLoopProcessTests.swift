@@ -54,6 +54,11 @@ struct MainLoopProcessTests {
     #expect(try lines("late") == ["serves true", "stopped", "then serves true"])
   }
 
+  @Test("a wake-up of Core Foundation's main loop while it has nothing keeps no guest busy", .rule(.m32))
+  func empty() throws {
+    #expect(try lines("empty") == ["quiet"])
+  }
+
   @Test("a stop whose argument makes Core Foundation's main loop ends the run of the main loop")
   func stopThatMakes() throws {
     #expect(try lines("stopped") == ["stopped", "lost false"])

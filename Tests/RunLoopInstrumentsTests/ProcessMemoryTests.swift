@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Testing
+
+@testable import RunLoopInstruments
+
+@Suite("The memory of a process", .ownThread) struct ProcessMemoryTests {
+  @Test("a mapped file whose header leads past the end of memory is passed over")
+  func header() throws {
+    var name = Array("/tmp/runloop-header-XXXXXX".utf8CString)
+    let file = mkstemp(&name)
+    try #require(file >= 0)
+    defer {
+      close(file)
+      unlink(name)
+    }
+    // Where the table of segments is, and where its first, which is of notes, is loaded.
+    let places: [(UInt64, UInt64)] = [(.max - 7, 0), (64, .max)]
+    for (table, address) in places {
+      var bytes = [UInt8](repeating: 0, count: 4096)
+      bytes.replaceSubrange(0..<6, with: [0x7f, 0x45, 0x4c, 0x46, 2, 1])
+      for index in 0..<8 {
+        bytes[32 + index] = UInt8(truncatingIfNeeded: table >> (8 * index))
+        bytes[80 + index] = UInt8(truncatingIfNeeded: address >> (8 * index))
+      }
+      (bytes[54], bytes[56], bytes[64]) = (56, 1, 4)
+      try #require(pwrite(file, bytes, bytes.count, 0) == bytes.count)
+      let memory = try #require(mmap(nil, bytes.count, PROT_READ, MAP_PRIVATE, file, 0))
+      try #require(Int(bitPattern: memory) != -1)
+      defer { munmap(memory, 4096) }
+      #expect(!ProcessMemory(process: getpid()).images.isEmpty)
+    }
+  }
+}
