@@ -121,7 +121,9 @@ struct GracefulShutdownTests {
     end.continuation.finish()
   }
 
-  @Test("it is begun by its signal and cut short by the second, with the code that shells know")
+  @Test(
+    "it is begun by its signal and cut short by the second, with the code that shells know",
+    .disabled(if: isSanitizedForThreads))
   func signals() {
     let end = inForkedChild {
       let loop = RunLoop.current

@@ -41,7 +41,7 @@ private func childNumbers(_ path: String) -> [Int32] {
   return String(decoding: bytes[..<count], as: UTF8.self).split(whereSeparator: \.isWhitespace).compactMap { Int32($0) }
 }
 
-@Suite("Orphans that a process adopts", .timeLimit(.minutes(20)))
+@Suite("Orphans that a process adopts", .timeLimit(.minutes(20)), .disabled(if: isSanitizedForThreads))
 struct OrphanReaperTests {
   @Test("they are reaped, each with its end, and children of others are left alone")
   func reaping() {
