@@ -92,8 +92,8 @@ extension SpawnedProcess {
   /// Runs a program by words that are bytes and need not be text, such as the path of a `FileChange`, as
   /// ``run(_:_:input:directory:environment:maximumOutputSize:deadline:grace:options:)`` does.
   ///
-  /// - Parameter teardown: How the program is asked to end at the deadline or when the task is cancelled; after the
-  ///   last step it is killed.
+  /// By the steps of `teardown` the program is asked to end at the deadline, or when the task is cancelled; after the
+  /// last step it is killed.
   @_disfavoredOverload
   public static func run(
     _ program: Word, _ arguments: [Word] = [], input: Input = .none, maximumOutputSize: Int = 16 << 20,
