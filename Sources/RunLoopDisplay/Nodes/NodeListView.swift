@@ -39,6 +39,7 @@ open class NodeListView: ListView {
     }
   }
 
+  /// The number of rows; what was drawn of rows past the end is dropped.
   override public var rowCount: Int {
     didSet { rowsAhead.limit(to: rowCount) }
   }
