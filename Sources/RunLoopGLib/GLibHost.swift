@@ -72,7 +72,7 @@ public final class GLibHost: @unchecked Sendable {
   ///     The thread must be the one that runs the context.
   ///   - priority: The priority of the loop's turns, as GLib counts it.
   ///   - mode: The mode whose items are served.
-  ///   - onStop: Called on the thread when the loop is stopped, for example by ``RunLoop/stop()``: a program ends its
+  ///   - onStop: Called on the thread when the loop is stopped, for example by `RunLoop.stop()`: a program ends its
   ///     GLib loop there, by `g_application_quit` or `g_main_loop_quit`. By default the loop goes on, and a resident
   ///     thread that is stopped does not end.
   /// - Returns: The host, which need not be kept.

@@ -44,7 +44,7 @@ public final class LibuvHost: @unchecked Sendable {
   ///   - mode: The mode whose items are served.
   ///   - keepsAlive: Whether libuv's loop goes on as long as the host is attached, as it does for a handle of its own;
   ///     otherwise it ends when nothing of libuv's is left, whatever the run loop has.
-  ///   - onStop: Called on the thread when the run loop is stopped, for example by ``RunLoop/stop()``: a program calls
+  ///   - onStop: Called on the thread when the run loop is stopped, for example by `RunLoop.stop()`: a program calls
   ///     `uv_stop` there. By default the loop goes on.
   /// - Returns: The host, which need not be kept.
   @discardableResult
