@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <termios.h>
@@ -20,8 +21,8 @@
 
 #include "CRunLoopTerminal.h"
 
-// The last of the captured output that is shown, and the size of the file that holds it.
-enum { MOST_CAPTURED = 1 << 20, CAPTURE_SIZE = 64 << 20 };
+// How much of the captured output is shown, and the size from which the file that receives it is emptied.
+enum { MOST_CAPTURED = 1 << 20, CAPTURE_SIZE = 32 << 20 };
 enum { MOST_BYTES = 256, STACK = 64 << 10 };
 
 struct terminal {
@@ -45,11 +46,17 @@ static int kept;
 static atomic_int owner;
 static uint8_t stack[STACK] __attribute__((aligned(16)));
 
-// Memory for what is written to the terminal, and the standard output and error themselves; negative: none.
+// The file in memory that receives the output, and the original standard output and error; negative: none. Children
+// inherit the file as descriptors 1 and 2, and can truncate it: `> /dev/stderr` does.
 static atomic_int captured = -1, saved_output = -1, saved_errors = -1;
-// How much of the memory was freed, where the output ended at the last look, and whether its beginning was dropped.
-static off_t trimmed, looked;
-static int is_cut;
+// The end of the output, moved here from the file, where no child can truncate it. A ring; `taken` counts all bytes
+// that were ever added.
+static uint8_t last_output[MOST_CAPTURED];
+static atomic_ullong taken;
+// Whether bytes were dropped that were never added to the ring.
+static atomic_int is_cut;
+// The size of the file at the last look, and the size from which it is emptied.
+static off_t looked, largest;
 
 static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGSYS};
 // What ends a process that does not handle it.
@@ -240,13 +247,18 @@ static int capture(int descriptor, int terminal, int memory) {
 int crl_terminal_capture_output(int descriptor) {
   if (atomic_load(&captured) >= 0) return 0;
   if (!crl_terminal_is_same(STDOUT_FILENO, descriptor) && !crl_terminal_is_same(STDERR_FILENO, descriptor)) return 0;
-  int memory = memfd_create("standard output", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  // Not sealed: children open it by the name /dev/stderr, to truncate it or to append.
+  int memory = memfd_create("standard output", MFD_CLOEXEC);
   if (memory < 0) return 0;
-  // It takes memory only where something was written. Sealed, it is a limit for what is written between two looks.
-  if (ftruncate(memory, CAPTURE_SIZE) == 0) fcntl(memory, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK);
-  trimmed = 0;
+  // Every write appends, wherever the file ends since a child truncated it.
+  fcntl(memory, F_SETFL, O_APPEND);
+  // A write beyond the limit for the size of a file raises SIGXFSZ.
+  struct rlimit limit;
+  largest = CAPTURE_SIZE;
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur / 2 < CAPTURE_SIZE) largest = (off_t)(limit.rlim_cur / 2);
+  atomic_store(&taken, 0);
+  atomic_store(&is_cut, 0);
   looked = 0;
-  is_cut = 0;
   // What was written before belongs before it, and `print` writes by lines to a terminal.
   fflush(stdout);
   setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
@@ -256,45 +268,47 @@ int crl_terminal_capture_output(int descriptor) {
   return 1;
 }
 
-// Moves the last of the output to the beginning of the file, which cannot grow. Returns where the output ends then.
-static off_t move_to_beginning(int memory, off_t end) {
-  char buffer[65536];
-  off_t start = end - MOST_CAPTURED, to = 0;
-  for (;;) {
-    while (start < end) {
-      size_t wanted = (size_t)(end - start) < sizeof buffer ? (size_t)(end - start) : sizeof buffer;
-      ssize_t count = pread(memory, buffer, wanted, start);
-      if (count <= 0 || pwrite(memory, buffer, (size_t)count, to) != count) return end;
-      start += count;
-      to += count;
-    }
-    // Other threads may have written meanwhile. What they write between this check and the next line is lost.
-    off_t now = lseek(memory, 0, SEEK_CUR);
-    if (now <= end) break;
-    end = now;
+// Adds the contents of the file, up to `end`, to the ring. A signal handler can interrupt it and call it: until `taken`
+// is stored, both write the same bytes to the same places.
+static void take(int memory, off_t end) {
+  off_t start = lseek(memory, 0, SEEK_DATA);
+  if (start < 0) return;
+  if (end - start > MOST_CAPTURED) {
+    start = end - MOST_CAPTURED;
+    atomic_store(&is_cut, 1);
   }
-  if (lseek(memory, to, SEEK_SET) < 0) return end;
-  // The old place stays readable: a write that is under way may move the end back there.
-  off_t first = to + 65536 - to % 65536, last = end - MOST_CAPTURED;
-  last -= last % 65536;
-  if (first < last) fallocate(memory, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, first, last - first);
-  trimmed = 0;
-  is_cut = 1;
-  return to;
+  unsigned long long count = atomic_load(&taken);
+  // Small, for the stack of a signal handler.
+  uint8_t buffer[4096];
+  while (start < end) {
+    size_t wanted = (size_t)(end - start) < sizeof buffer ? (size_t)(end - start) : sizeof buffer;
+    ssize_t read = pread(memory, buffer, wanted, start);
+    if (read <= 0) break;
+    start += read;
+    // A zero was taken before, or lies in a hole that a child's own offset made. A terminal ignores zeros.
+    for (ssize_t index = 0; index < read; index++) {
+      if (buffer[index]) last_output[count++ % MOST_CAPTURED] = buffer[index];
+    }
+  }
+  atomic_store(&taken, count);
 }
 
 int crl_terminal_trim_output(void) {
   int memory = atomic_load(&captured);
-  if (memory < 0) return 0;
-  off_t end = lseek(memory, 0, SEEK_CUR);
-  if (end < 0 || end == looked) return 0;
-  if (end > CAPTURE_SIZE / 2) end = move_to_beginning(memory, end);
+  struct stat status;
+  if (memory < 0 || fstat(memory, &status) < 0) return 0;
+  // A child may have truncated the file and written as much again: then the first byte is not zero, as it was left.
+  char first = 0;
+  if (status.st_size == looked && (looked == 0 || pread(memory, &first, 1, 0) != 1 || first == 0)) return 0;
+  off_t end = status.st_size;
   looked = end;
-  off_t start = end - MOST_CAPTURED - trimmed;
-  // Rarely, and whole pages.
-  if (start < MOST_CAPTURED) return 1;
-  start -= start % 65536;
-  if (fallocate(memory, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, trimmed, start) == 0) trimmed += start;
+  if (end == 0) return 1;
+  take(memory, end);
+  // Zeros mark what was taken, and take no memory. What other threads append meanwhile is not touched.
+  int error = fallocate(memory, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, end);
+  // What another thread writes between these two calls is lost, so this is done rarely.
+  int is_large = error < 0 || (end > largest && fstat(memory, &status) == 0 && status.st_size == end);
+  if (is_large && ftruncate(memory, 0) == 0) looked = 0;
   return 1;
 }
 
@@ -314,15 +328,16 @@ void crl_terminal_show_output(void) {
   restore(STDOUT_FILENO, &saved_output);
   restore(STDERR_FILENO, &saved_errors);
   if (atomic_exchange(&captured, -1) < 0) return;
-  off_t end = lseek(memory, 0, SEEK_CUR);
-  off_t start = end > MOST_CAPTURED ? end - MOST_CAPTURED : 0;
+  struct stat status;
+  if (fstat(memory, &status) == 0) take(memory, status.st_size);
+  unsigned long long end = atomic_load(&taken), start = end > MOST_CAPTURED ? end - MOST_CAPTURED : 0;
   static const char cut[] = "(what was written before was too much to keep)\n";
-  if (start > 0 || is_cut) crl_terminal_write_all(output, cut, sizeof cut - 1, 1000);
-  char buffer[4096];
+  if (start > 0 || atomic_load(&is_cut)) crl_terminal_write_all(output, cut, sizeof cut - 1, 1000);
   while (start < end) {
-    size_t wanted = (size_t)(end - start) < sizeof buffer ? (size_t)(end - start) : sizeof buffer;
-    ssize_t count = pread(memory, buffer, wanted, start);
-    if (count <= 0 || crl_terminal_write_all(output, buffer, (size_t)count, 1000) < 0) break;
+    // In pieces, as the time to wait is for each of them.
+    size_t place = start % MOST_CAPTURED, count = 4096 - place % 4096;
+    if (count > end - start) count = (size_t)(end - start);
+    if (crl_terminal_write_all(output, last_output + place, count, 1000) < 0) break;
     start += count;
   }
   close(memory);

@@ -10,7 +10,7 @@ import Testing
 
 /// A window that notes what it is sent.
 @MainActor
-private final class Log: Window {
+private final class RecordingWindow: Window {
   var events: [String] = []
 
   override func sendEvent(_ event: InputEvent) {
@@ -29,7 +29,7 @@ struct HeldInputTests {
   ) throws -> (events: String, text: String) {
     try VirtualTime.asMain { time in
       let terminal = HeadlessTerminal(size: Size(width: 40, height: 3), features: features)
-      let window = Log()
+      let window = RecordingWindow()
       let field = TextField(frame: Rect(x: 0, y: 0, width: 40, height: 1))
       window.addSubview(field)
       field.becomeFirstResponder()
@@ -111,8 +111,8 @@ struct HeldInputTests {
       wait = session.wait
       switch wait {
       case nil: deadline = nil
-      case .more: deadline = now + 50
-      case .end: if wait != before { deadline = now + 500 }
+      case .more: deadline = now + Int(TerminalSession.escapeDelay / .milliseconds(1))
+      case .end: if wait != before { deadline = now + Int(TerminalSession.holdLimit / .milliseconds(1)) }
       }
     }
   }

@@ -267,7 +267,13 @@ struct GLibHostTests {
       let loop = RunLoop.current
       try GLibHost.attach()
       let isOver = Box(false)
-      @Sendable func again() { loop.perform { if !isOver.value { again() } } }
+      let blocks = Counter()
+      @Sendable func again() {
+        loop.perform {
+          if blocks.add() == 10_000_000 { context.quit() }
+          if !isOver.value { again() }
+        }
+      }
       again()
       var idle = 0
       context.add(priority: 200) {

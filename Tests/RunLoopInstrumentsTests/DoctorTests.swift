@@ -65,8 +65,8 @@ import Testing
     var found: ChildPipe?
     // It fills the pipe first.
     while found == nil {
+      try #require(child.isRunning)
       found = ChildPipe.blocked(of: getpid()).first { $0.child == child.processIdentifier }
-      #expect(child.isRunning)
     }
     #expect(found?.readers.contains(output.fileHandleForReading.fileDescriptor) == true)
   }

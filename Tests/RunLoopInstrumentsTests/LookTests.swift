@@ -127,14 +127,18 @@ private final class OneFace: LoopFaces {
   @Test("--wait waits for a process that has no loop yet, until that ends")
   func wait() throws {
     let victim = try Victim(["none"], level: "off")
-    #expect(runloop("hangs", "\(victim.number)", "--for", "1").status == 1)
+    let withoutWait = runloop("hangs", "\(victim.number)", "--for", "1")
+    #expect(withoutWait.status == 1)
     let number = victim.number
     let killer = Foundation.Thread {
+      // So that a tool that does not wait has an answer, which is another one.
       usleep(300_000)
       kill(number, SIGKILL)
     }
     killer.start()
-    #expect(runloop("hangs", "\(number)", "--wait", "--for", "1").status == 1)
+    let withWait = runloop("hangs", "\(number)", "--wait", "--for", "1")
+    #expect(withWait.status == 1)
+    #expect(withWait.complaints != withoutWait.complaints)
   }
 
   @Test("what had begun before the first look has lasted at least as long as the look, and what begins later has not")

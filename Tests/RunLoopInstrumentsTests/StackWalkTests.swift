@@ -334,6 +334,7 @@ private func stack(_ words: [UInt64]) -> StackCopy {
 
 /// A thread that waits for a pipe, with the addresses on its stack as the C library's unwinder has them.
 private final class BlockedThread: @unchecked Sendable {
+  // Sendable: what the thread writes is read when it has said that it is ready.
   private var pipes: [Int32] = [0, 0]
   private var thread = pthread_t()
   private var number: Int32 = 0

@@ -84,6 +84,19 @@ struct RunProgramTests {
     #expect(completion.status == .signalled(signal: SIGTERM, coreDumped: false) && completion.outputText == "begun\n")
   }
 
+  @Test("a program that is to end by a signal that does not exist is killed", arguments: [false, true])
+  func signalThatDoesNotExist(leadsGroup: Bool) async {
+    var options = SpawnedProcess.Options()
+    options.leadsProcessGroup = leadsGroup
+    let killed = SpawnedProcess.Completion(
+      status: .signalled(signal: SIGKILL, coreDumped: false), output: [], error: [])
+    await #expect(throws: SpawnedProcess.RunError.deadlineExceeded(killed)) {
+      try await SpawnedProcess.run(
+        "sleep", ["1000"], deadline: .milliseconds(1), teardown: [.send(signal: 1000, within: .seconds(1000))],
+        options: options)
+    }
+  }
+
   @Test("what a program has started is terminated with its group, and its hold on the output is not waited for")
   func group() async {
     let error = await failure("sleep 1000 & echo $!; wait", deadline: .milliseconds(500), leadsGroup: true)

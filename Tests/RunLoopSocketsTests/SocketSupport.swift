@@ -163,3 +163,14 @@ func isPeerClosed(_ descriptor: Int32) -> Bool {
 
 /// Received bytes as text.
 func text(_ bytes: RawSpan) -> String { bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) } }
+
+/// A program that ignores SIGTERM, and does so already.
+func startedDeafProgram() throws -> SpawnedProcess {
+  var options = SpawnedProcess.Options()
+  options.standardOutput = .pipe
+  let spawned = try SpawnedProcess("/bin/sh", ["-c", "trap '' TERM; echo ready; exec sleep 1000"], options: options)
+  let output = try #require(spawned.standardOutput)
+  output.open()
+  while output.readText() == "nil" {}
+  return spawned
+}

@@ -221,19 +221,9 @@ struct SpawnTests {
 
   @Test("one that does not listen is killed when its time is over, and not before")
   func killed() throws {
-    var options = SpawnedProcess.Options()
-    options.standardOutput = .pipe
-    let spawned = try SpawnedProcess("/bin/sh", ["-c", "trap '' TERM; echo ready; exec sleep 1000"], options: options)
+    let spawned = try startedDeafProgram()
     let log = onVirtualSocketLoop { loop, log in
-      // When it has said so, it does not listen.
       let begin = loop.now
-      let output = try #require(spawned.standardOutput)
-      output.open()
-      var text = ""
-      while text.isEmpty {
-        let read = output.readText()
-        if read != "nil" { text = read }
-      }
       try spawned.terminate(within: .seconds(5), on: loop) { spawned in
         log.write("killed @\(loop.now - begin)")
         loop.stop()

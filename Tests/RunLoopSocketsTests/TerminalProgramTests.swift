@@ -182,18 +182,9 @@ struct TerminalProgramTests {
 
   @Test("a program that does not listen is killed after the last step, also if the first has no grace")
   func killedAfterStepWithoutGrace() throws {
-    var options = SpawnedProcess.Options()
-    options.standardOutput = .pipe
-    let spawned = try SpawnedProcess("/bin/sh", ["-c", "trap '' TERM; echo ready; exec sleep 1000"], options: options)
+    let spawned = try startedDeafProgram()
     let log = onVirtualSocketLoop { loop, log in
       let begin = loop.now
-      let output = try #require(spawned.standardOutput)
-      output.open()
-      var text = ""
-      while text.isEmpty {
-        let read = output.readText()
-        if read != "nil" { text = read }
-      }
       try spawned.tearDown(by: [.terminate(within: .zero), .terminate(within: .seconds(5))], on: loop) { _ in
         log.write("killed @\(loop.now - begin)")
         loop.stop()

@@ -81,6 +81,53 @@ struct GracefulShutdownTests {
     #expect(report.exitCode == 1)
   }
 
+  @Test("a program may cut it short itself, before the deadline")
+  func cutShort() async throws {
+    let shutdown = try shutdown()
+    shutdown.add("last") { if !Task.isCancelled { try await untilCancelled() } }
+    shutdown.add("slow") {
+      shutdown.cutShort()
+      try await untilCancelled()
+    }
+    shutdown.begin()
+    #expect(outcomes(await shutdown.finished()).sorted() == ["last cut short", "slow cut short"])
+  }
+
+  @Test("a step's cancellation handler may use the shutdown, and a step that it adds runs cancelled")
+  func usedWhileCancelled() async throws {
+    let shutdown = try shutdown()
+    let log = Log()
+    let start = AsyncStream<Void>.makeStream()
+    let end = AsyncStream<Void>.makeStream()
+    shutdown.add("slow") {
+      await withTaskCancellationHandler {
+        start.continuation.finish()
+        // Another task, which is not cancelled: the step ends by its handler alone.
+        await Task.detached { for await _ in end.stream {} }.value
+      } onCancel: {
+        shutdown.cutShort()
+        let isTaken = shutdown.add("new") { log.write("new cancelled: \(Task.isCancelled)") }
+        log.write("begun: \(shutdown.hasBegun), taken: \(isTaken);")
+        end.continuation.finish()
+      }
+    }
+    shutdown.begin()
+    for await _ in start.stream {}
+    shutdown.cutShort()
+    #expect(outcomes(await shutdown.finished()).sorted() == ["new cut short", "slow cut short"])
+    #expect(log.count(of: "begun: true, taken: true;") == 1 && log.count(of: "new cancelled: true") == 1)
+  }
+
+  @Test("a step is rejected once the shutdown is over, and does not run")
+  func addedTooLate() async throws {
+    let shutdown = try shutdown()
+    let isTaken = shutdown.add("step") {}
+    shutdown.begin()
+    let report = await shutdown.finished()
+    let isTakenLate = shutdown.add("late") { Issue.record("it runs") }
+    #expect(isTaken && !isTakenLate && outcomes(report) == ["step completed"])
+  }
+
   @Test("a step that does not listen is left, and does not keep others from ending")
   func abandoned() async throws {
     let shutdown = try shutdown(deadline: .milliseconds(1), cutTime: .milliseconds(1))
@@ -122,7 +169,7 @@ struct GracefulShutdownTests {
   }
 
   @Test(
-    "it is begun by its signal and cut short by the second, with the code that shells know",
+    "in a forked child a signal begins it, and with nothing to end it is over with success",
     .disabled(if: isSanitizedForThreads))
   func signals() {
     let end = inForkedChild {
@@ -134,7 +181,6 @@ struct GracefulShutdownTests {
         code.value = report.exitCode
         loop.stop()
       }
-      // Nothing of Swift's threads is there in a forked child: a signal alone begins and, twice, ends it.
       try loop.add(shutdown, forMode: .default)
       raise(SIGTERM)
       loop.runUntilStopped()
@@ -143,7 +189,7 @@ struct GracefulShutdownTests {
     #expect(end == .exited(0))
   }
 
-  @Test("the report is given on a loop that the shutdown is in")
+  @Test("it is begun by its signal and cut short by the second, and reports the code that shells know on its loop")
   func reportOnLoop() throws {
     let log = onNewThread {
       let log = Log()
@@ -170,5 +216,32 @@ struct GracefulShutdownTests {
     }
     let signal = __libc_current_sigrtmin() + 9
     #expect(log == "signal(\(signal)) \(128 + signal) true true")
+  }
+
+  @Test("the handler is called once on the library's thread if its loop's thread ends with the report unserved")
+  func loopEndsFirst() async throws {
+    let log = Log()
+    let end = AsyncStream<Void>.makeStream()
+    await elsewhere {
+      onNewThread {
+        do {
+          var options = GracefulShutdown.Options()
+          options.signals = []
+          let shutdown = try GracefulShutdown(options: options) { report in
+            log.write("\(report.exitCode) \(RunLoop.current === ServiceThread.loop)")
+            end.continuation.finish()
+          }
+          try RunLoop.current.add(shutdown, forMode: .default)
+          // There is no step: the loop has accepted the report when this returns, and is never run.
+          shutdown.begin()
+          if !log.text.isEmpty { log.write("too early") }
+        } catch {
+          log.write("\(error)")
+          end.continuation.finish()
+        }
+      }
+    }
+    for await _ in end.stream {}
+    #expect(log.text == "0 true")
   }
 }

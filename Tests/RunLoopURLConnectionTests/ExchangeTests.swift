@@ -62,7 +62,7 @@ struct ExchangeTests {
     }
   }
 
-  @Test("a request that is to be answered from the cache alone fails without asking")
+  @Test("a request for the cache alone fails without asking")
   func cacheOnly() async throws {
     let server = try LyingServer { $0.answer("asked") }
     await apart {

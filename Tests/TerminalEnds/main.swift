@@ -20,6 +20,7 @@ final class Client: DisplayDeviceClient {
   let how: String
   var frames = 0
   private var chunks = 0
+  private var commands: [String] = []
 
   init(how: String) { self.how = how }
 
@@ -59,7 +60,8 @@ final class Client: DisplayDeviceClient {
     }
   }
 
-  /// Writes 80 MiB to the standard error from a timer, without a frame, and notes how many KiB of memory it takes then.
+  /// Writes 80 MiB to the standard error from a timer, without a frame, and notes how many KiB of memory the file that
+  /// receives it takes then, and its size in MiB.
   func logWithoutFrames() {
     _ = RunLoop.main.schedule(
       in: .milliseconds(1), repeating: .milliseconds(1), mode: .common,
@@ -71,10 +73,30 @@ final class Client: DisplayDeviceClient {
       timer.invalidate()
       var status = stat()
       fstat(STDERR_FILENO, &status)
-      return note("held \(status.st_blocks / 2)")
+      return note("held \(status.st_blocks / 2) \(status.st_size >> 20)")
     }
     write("chunk \(chunks) " + String(repeating: "x", count: 1 << 19), to: STDERR_FILENO)
     chunks += 1
+  }
+
+  /// Writes a line, and has a child write in each of the next passes.
+  func runChildren() {
+    write("written before", to: STDERR_FILENO)
+    commands = [
+      "echo created > /dev/stderr", "echo renewed > /dev/stderr", "echo appended >> /dev/stderr",
+      "echo copied | tee /dev/stderr > /dev/null", "echo created as output > /dev/stdout", "echo inherited >&2",
+    ]
+    _ = RunLoop.main.schedule(
+      in: .milliseconds(1), repeating: .milliseconds(1), mode: .common,
+      block: MainActor.handler { [weak self] (timer: Timer) in self?.runChild(timer) })
+  }
+
+  private func runChild(_ timer: Timer) {
+    guard !commands.isEmpty else {
+      timer.invalidate()
+      return note("children")
+    }
+    note("child \(system(commands.removeFirst()))")
   }
 
   func deviceIsReadyForFrame(_ device: any DisplayDevice) { show(device) }
@@ -112,6 +134,7 @@ func end(_ how: String) {
     write("and more", to: STDERR_FILENO)
     print("printed")
   case "endless log": client.logWithoutFrames()
+  case "children": client.runChildren()
   case "log":
     for number in 0..<3000 { write("line \(number) " + String(repeating: "x", count: 1000), to: STDERR_FILENO) }
     fatalError("the reason")

@@ -108,7 +108,7 @@ final class CatalogWindow: Window {
     panView.addGestureRecognizer(panning)
   }
 
-  /// Asks for a layout, and shows when it has come.
+  /// Asks for a layout, and shows that it was made.
   func askForLayout() {
     layoutState.text = "layout pending"
     isLayoutPending = true

@@ -29,7 +29,7 @@ typedef struct {
   void (*end_wait)(void *owner);
   // After a wait: nothing was to be done.
   void (*rest)(void *owner);
-  // Does what is to be done; returns the priority that the source has from now on.
+  // Serves the loop; returns the priority that the source has from now on.
   int (*serve)(void *owner);
   // The source is gone. May be called on any thread.
   void (*release)(void *owner);

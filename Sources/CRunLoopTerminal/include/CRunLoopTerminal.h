@@ -50,15 +50,16 @@ int crl_terminal_write(int descriptor, const void *bytes, size_t count);
 // Writes all, waiting at most so many milliseconds for room.
 int crl_terminal_write_all(int descriptor, const void *bytes, size_t count, int milliseconds);
 
-// What is written to the standard output and the standard error from now on goes to memory, as far as they are the
-// terminal of the descriptor; 1 if any of them is.
+// Redirects the standard output and the standard error to a file in memory, if they are the terminal of the descriptor.
+// Returns 1 if any of them is.
 int crl_terminal_capture_output(int descriptor);
 // Whether the descriptor leads to that memory.
 int crl_terminal_is_captured(int descriptor);
-// Frees the memory of all but the last of what was written; 1 if anything was written since the last call. Until it is
-// called, 64 MiB can be written, and writes fail beyond that. Not for a signal's handler.
+// Keeps the last mebibyte of what was captured, and frees the rest. Returns 1 if anything was written since the last
+// call. Nothing limits what can be written between two calls. Requires the main thread, outside of a signal handler.
 int crl_terminal_trim_output(void);
-// Shows the last mebibyte of what was written meanwhile.
+// Restores the standard output and the standard error, and writes the last mebibyte of what was captured. Can be called
+// in a signal handler.
 void crl_terminal_show_output(void);
 
 // Stops the process as the terminal's own key does; returns when it continues, or at once if nobody could let it

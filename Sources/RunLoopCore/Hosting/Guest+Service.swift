@@ -75,7 +75,7 @@ extension RunLoop.Guest {
   public struct BudgetReport: Sendable, Hashable {
     /// What the last pass ended with.
     public let result: RunLoop.RunResult
-    /// Whether nothing was due any more.
+    /// Whether nothing was due at the end.
     public let isDone: Bool
     /// How many blocks, jobs of executors and hand-offs wait, in all modes.
     public let waitingCount: Int

@@ -45,7 +45,7 @@ struct EventQueue {
     return true
   }
 
-  /// Ends the wait of the next entry for good.
+  /// Ends the wait of the next entry, which does not wait again.
   mutating func releasePress() {
     if hold == .held { hold = .released }
   }

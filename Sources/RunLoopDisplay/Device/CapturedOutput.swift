@@ -6,7 +6,8 @@ import RunLoopCore
 /// Keeps the output that is captured while a terminal is taken from filling memory.
 ///
 /// It looks in each pass of the main loop, and a second after a look that found new output, as other threads may write
-/// while the loop waits. If there is no output, it wakes no thread.
+/// while the loop waits. Each look keeps the last mebibyte of the output and frees the rest. Nothing limits what is
+/// written between two looks. If there is no output, it wakes no thread.
 @MainActor
 final class CapturedOutput {
   private let observer: RunLoop.Observer
@@ -30,7 +31,7 @@ final class CapturedOutput {
     RunLoop.main.add(observer, forMode: .common)
   }
 
-  /// Frees what is not shown later, and sets the timer if there was new output.
+  /// Takes new output out of the file that receives it, and sets the timer if there was any.
   func look() {
     if crl_terminal_trim_output() != 0 { hasGrown = true }
     guard hasGrown, !isTimerSet else { return }

@@ -18,8 +18,8 @@ import RunLoopSystemEvents
 /// `WorkerPool`. Only `SIGKILL`, and `_exit`, leave the terminal as it is.
 ///
 /// What other code writes to the standard output or the standard error meanwhile, as `print` does, is kept if that is
-/// the terminal, and shown afterwards: the last mebibyte of it. If more than 64 MiB are written before the main loop
-/// next makes a pass, the rest is lost.
+/// the terminal, and shown afterwards: the last mebibyte of it. The rest is freed when the main loop makes a pass;
+/// nothing limits what is written before that. Children can open `/dev/stderr` to append to it.
 ///
 /// The terminal's answers about itself that have not arrived at its end are waited for, for half a second, so that they
 /// do not reach the program that reads the terminal next. What is typed meanwhile is lost.

@@ -63,7 +63,7 @@ package struct TerminalSession: Sendable {
     output.append(contentsOf: "\u{1B}[>5u\u{1B}[?u\u{1B}[c".utf8)
   }
 
-  /// Where the cursor is to be after the next frame.
+  /// The place of the cursor after the next frame.
   package var cursor: TextCursor? {
     get { encoder.cursor }
     set {

@@ -38,7 +38,7 @@ final class GestureEnvironment {
     loop.add(observer, forMode: .common)
   }
 
-  /// Whether actions are to be called.
+  /// Whether actions wait for their call.
   var hasActions: Bool { pending.count > 0 }
 
   func stop() {

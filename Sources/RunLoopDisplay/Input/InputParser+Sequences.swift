@@ -286,3 +286,28 @@ extension KeyModifiers {
     if bits & 32 != 0 { insert(.meta) }
   }
 }
+
+// Mice of the old kind.
+extension InputParser {
+  mutating func beginMouse() {
+    state = .mouse
+    mouseCount = 0
+  }
+
+  mutating func takeMouse(_ byte: UInt8, _ emit: (ParsedInput) -> Void) {
+    // No report has a control character.
+    guard byte >= 0x20 else {
+      return byte == 0x18 || byte == 0x1A ? finish() : restart(byte, emit)
+    }
+    switch mouseCount {
+    case 0: mouseBytes.0 = byte
+    case 1: mouseBytes.1 = byte
+    default:
+      mouseBytes.2 = byte
+      mouse(
+        Int(mouseBytes.0) - 32, Int(mouseBytes.1) - 32, Int(mouseBytes.2) - 32, isRelease: nil, emit)
+      return finish()
+    }
+    mouseCount += 1
+  }
+}

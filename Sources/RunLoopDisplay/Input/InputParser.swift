@@ -63,31 +63,23 @@ package struct InputParser: Sendable {
   /// The name that begins a string's kind: P for DCS.
   private var stringKind: UInt8 = 0
   var text: ContiguousArray<UInt8> = []
-  private var isTruncated = false
-  /// How many bytes of the paste's end have arrived.
-  private var matched = 0
-  /// The end of a paste from the first byte on that may be a key; kept apart until that is known.
-  private var suffix: ContiguousArray<UInt8> = []
-  /// Whether a report of the mouse has arrived in the paste.
-  private var hasReport = false
-  /// How many bytes of a paste or a string have arrived since the time for it began.
+  private var paste = PasteReader(limit: 0)
+  /// How many bytes of a string have arrived since the time for it began.
   private var arrived = 0
   /// Whether the last paste was cut off, so that more of it may follow.
   private var isPasteCut = false
   private var decoder = ScalarDecoder()
-  private var mouseBytes: (UInt8, UInt8, UInt8) = (0, 0, 0)
-  private var mouseCount = 0
+  var mouseBytes: (UInt8, UInt8, UInt8) = (0, 0, 0)
+  var mouseCount = 0
   /// The button that a mouse of the old kind holds, which does not say what it releases.
   var heldButton: MouseEvent.Button?
 
   /// How many bytes of a string are kept.
   static let stringLimit = 64
-  private static let suffixLimit = 256
-  /// The same once a report of the mouse is in it: more than a mouse sends while a paste may be held back.
-  private static let reportsLimit = 4096
   /// A paste or a string that brings fewer bytes until its time is over has lost its end: what arrives is typed.
-  private static let slowest = 128
-  private static let pasteEnd: StaticString = "\u{1B}[201~"
+  static let slowest = 128
+  /// Ctrl-C, which is never taken for a part of something that was held back.
+  static let interrupt: UInt8 = 0x03
 
   package init(pasteLimit: Int = 1 << 20) { self.pasteLimit = pasteLimit }
 
@@ -119,13 +111,14 @@ package struct InputParser: Sendable {
       let kind = stringKind
       endAsKeys(emit)
       if awaitsAnswers, kind == 0x50 { state = .late(kind) }
-    case .string, .paste:
+    case .string:
       holds &+= 1
-      // A terminal sends a paste as a whole, and no report of the mouse in the middle of it.
-      let isStillArriving = arrived >= Self.slowest && !(state == .paste && hasReport)
+      let isStillArriving = arrived >= Self.slowest
       arrived = 0
-      if isStillArriving { return }
-      if state == .paste { cutPaste(emit) } else { breakString(emit) }
+      if !isStillArriving { breakString(emit) }
+    case .paste:
+      holds &+= 1
+      if !paste.isStillArriving() { cutPaste(emit) }
     case .stringEscape:
       breakString(emit)
       if !hasKeyboard { key(.escape, [], emit) }
@@ -162,9 +155,11 @@ package struct InputParser: Sendable {
     for byte in bytes { take(byte, emit) }
   }
 
-  private mutating func take(_ byte: UInt8, _ emit: (ParsedInput) -> Void) {
+  mutating func take(_ byte: UInt8, _ emit: (ParsedInput) -> Void) {
     switch state {
-    case .paste: return takePaste(byte, emit)
+    case .paste:
+      if paste.take(byte) { endPaste(emit) }
+      return
     case .mouse: return takeMouse(byte, emit)
     case .utf8: return takeScalar(byte, emit)
     case .ground: return takeGround(byte, [], emit)
@@ -257,9 +252,6 @@ package struct InputParser: Sendable {
     }
   }
 
-  /// Ctrl-C, which is never taken for a part of something that was held back.
-  private static let interrupt: UInt8 = 0x03
-
   private mutating func takeEscapeEscape(_ byte: UInt8, _ emit: (ParsedInput) -> Void) {
     switch byte {
     case 0x1B: key(.escape, [], emit)
@@ -278,53 +270,7 @@ package struct InputParser: Sendable {
     }
   }
 
-  /// A byte after the beginning of a sequence that was reported as a key, as nothing followed it in time.
-  ///
-  /// What follows is the rest of the sequence if no keys look like that, or it arrives faster than it can be typed.
-  private mutating func takeLate(_ byte: UInt8, _ emit: (ParsedInput) -> Void) {
-    switch (state, byte) {
-    case (.late(0), 0x5B), (.late(0), 0x50), (.late(0x5B), 0x30...0x39):
-      if case .late(let first) = state { state = .rest(first) }
-      text.removeAll(keepingCapacity: true)
-      text.append(byte)
-    // `ESC [ <`, `ESC [ ?` and `ESC P >` begin reports of the mouse and answers.
-    case (.late(0x5B), 0x3C), (.late(0x5B), 0x3F), (.late(0x50), 0x3E), (.rest(0), 0x3C), (.rest(0), 0x3E),
-      (.rest(0), 0x3F):
-      var start = text
-      if case .late(let first) = state { start = [first] }
-      guard start == [byte == 0x3E ? 0x50 : 0x5B] else { return typeRest(byte, emit) }
-      begin(start[0], emit)
-      take(byte, emit)
-    case (.rest(let first), 0x30...0x39), (.rest(let first), 0x3B):
-      guard text[0] != 0x50, text.count < Self.stringLimit else { return typeRest(byte, emit) }
-      state = .rest(first)
-      text.append(byte)
-    case (.rest(let first), 0x40...0x7E):
-      let isKnown = text.count > 1 || first != 0 || Self.cursorKey(byte) != nil || [0x49, 0x4F, 0x5A].contains(byte)
-      guard text[0] != 0x50, isKnown else { return typeRest(byte, emit) }
-      let rest = text
-      finish()
-      if first == 0 { state = .escape } else { begin(first, emit) }
-      for byte in rest { take(byte, emit) }
-      take(byte, emit)
-    case (.rest, _): typeRest(byte, emit)
-    default: restart(byte, emit)
-    }
-  }
-
-  /// What was held back as the rest of a sequence was typed.
-  private mutating func typeRest(_ emit: (ParsedInput) -> Void) {
-    let rest = text
-    finish()
-    for byte in rest { take(byte, emit) }
-  }
-
-  private mutating func typeRest(_ byte: UInt8, _ emit: (ParsedInput) -> Void) {
-    typeRest(emit)
-    take(byte, emit)
-  }
-
-  private mutating func begin(_ byte: UInt8, _ emit: (ParsedInput) -> Void) {
+  mutating func begin(_ byte: UInt8, _ emit: (ParsedInput) -> Void) {
     parameters = SequenceParameters()
     switch byte {
     case 0x5B: state = .csi
@@ -409,66 +355,14 @@ package struct InputParser: Sendable {
 
   mutating func beginPaste() {
     state = .paste
-    text.removeAll(keepingCapacity: true)
-    suffix.removeAll(keepingCapacity: true)
-    matched = 0
-    arrived = 0
-    hasReport = false
-    isTruncated = false
+    paste = PasteReader(limit: pasteLimit)
     isPasteCut = false
-  }
-
-  private mutating func takePaste(_ byte: UInt8, _ emit: (ParsedInput) -> Void) {
-    arrived += 1
-    if byte == Self.pasteEnd.utf8Start[matched] {
-      matched += 1
-      if matched == Self.pasteEnd.utf8CodeUnitCount { endPaste(emit) }
-      return
-    }
-    // The beginning of the end occurs nowhere else in it.
-    for index in 0..<matched { keep(Self.pasteEnd.utf8Start[index]) }
-    matched = byte == 0x1B ? 1 : 0
-    if matched == 0 { keep(byte) }
-  }
-
-  private mutating func keep(_ byte: UInt8) {
-    guard !suffix.isEmpty || byte == 0x1B || byte == Self.interrupt else { return keepText(byte) }
-    suffix.append(byte)
-    if byte == 0x4D || byte == 0x6D, suffixEndsWithReport { hasReport = true }
-    if suffix.count >= (hasReport ? Self.reportsLimit : Self.suffixLimit) { keepSuffix() }
-  }
-
-  /// Whether the suffix, whose last byte is M or m, ends with a report of the mouse: `ESC [ <` and three numbers.
-  private var suffixEndsWithReport: Bool {
-    var start = suffix.count - 1
-    var separators = 0
-    // Longer ones are no reports.
-    let first = max(3, start - 24)
-    while start > first, (0x30...0x39).contains(suffix[start - 1]) || suffix[start - 1] == 0x3B {
-      if suffix[start - 1] == 0x3B { separators += 1 }
-      start -= 1
-    }
-    return separators == 2 && start >= 3 && suffix[start - 1] == 0x3C && suffix[start - 2] == 0x5B
-      && suffix[start - 3] == 0x1B
-  }
-
-  private mutating func keepText(_ byte: UInt8) {
-    if text.count < pasteLimit { text.append(byte) } else { isTruncated = true }
-  }
-
-  /// What could have been keys is text.
-  private mutating func keepSuffix() {
-    for byte in suffix { keepText(byte) }
-    suffix.removeAll(keepingCapacity: true)
   }
 
   /// The paste has lost its end: what may be keys is taken as keys.
   private mutating func cutPaste(_ emit: (ParsedInput) -> Void) {
-    for index in 0..<matched { keep(Self.pasteEnd.utf8Start[index]) }
-    let keys = suffix
-    suffix = []
-    isTruncated = true
-    if text.isEmpty { finish() } else { endPaste(emit) }
+    let keys = paste.cut()
+    if paste.isEmpty { finish() } else { endPaste(emit) }
     isPasteCut = true
     for byte in keys { take(byte, emit) }
   }
@@ -480,59 +374,13 @@ package struct InputParser: Sendable {
   private func continuesPaste(_ bytes: UnsafeRawBufferPointer) -> Bool {
     guard bytes.count >= Self.stringLimit else { return false }
     guard let place = bytes.firstIndex(where: { $0 == 0x1B || $0 == Self.interrupt }) else { return true }
-    return bytes[place...].starts(with: UnsafeRawBufferPointer(start: Self.pasteEnd.utf8Start, count: 6))
+    let end = PasteReader.end
+    return bytes[place...].starts(with: UnsafeRawBufferPointer(start: end.utf8Start, count: end.utf8CodeUnitCount))
   }
 
   private mutating func endPaste(_ emit: (ParsedInput) -> Void) {
-    keepSuffix()
-    if isTruncated {
-      // Not half a scalar.
-      var end = text.count
-      while end > 0, text.count - end < 3, text[end - 1] & 0xC0 == 0x80 { end -= 1 }
-      if end > 0, text[end - 1] >= 0xC0 {
-        let length = text[end - 1] >= 0xF0 ? 4 : text[end - 1] >= 0xE0 ? 3 : 2
-        if end - 1 + length > text.count { text.removeSubrange((end - 1)...) }
-      }
-    }
-    emit(.event(.paste(Self.lines(text), isTruncated: isTruncated)))
-    // A large paste leaves no memory behind.
-    text = []
+    let (text, isTruncated) = paste.takeText()
+    emit(.event(.paste(text, isTruncated: isTruncated)))
     finish()
-  }
-
-  /// The text with the line ends that terminals make of it, CR or CR LF, as LF.
-  private static func lines(_ bytes: ContiguousArray<UInt8>) -> String {
-    guard bytes.contains(0x0D) else { return String(decoding: bytes, as: UTF8.self) }
-    var lines = ContiguousArray<UInt8>()
-    lines.reserveCapacity(bytes.count)
-    for (index, byte) in bytes.enumerated() {
-      if byte == 0x0A, index > 0, bytes[index - 1] == 0x0D { continue }
-      lines.append(byte == 0x0D ? 0x0A : byte)
-    }
-    return String(decoding: lines, as: UTF8.self)
-  }
-
-  // MARK: Mice of the old kind
-
-  mutating func beginMouse() {
-    state = .mouse
-    mouseCount = 0
-  }
-
-  private mutating func takeMouse(_ byte: UInt8, _ emit: (ParsedInput) -> Void) {
-    // No report has a control character.
-    guard byte >= 0x20 else {
-      return byte == 0x18 || byte == 0x1A ? finish() : restart(byte, emit)
-    }
-    switch mouseCount {
-    case 0: mouseBytes.0 = byte
-    case 1: mouseBytes.1 = byte
-    default:
-      mouseBytes.2 = byte
-      mouse(
-        Int(mouseBytes.0) - 32, Int(mouseBytes.1) - 32, Int(mouseBytes.2) - 32, isRelease: nil, emit)
-      return finish()
-    }
-    mouseCount += 1
   }
 }

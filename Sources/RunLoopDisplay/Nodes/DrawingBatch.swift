@@ -49,7 +49,7 @@ final class DrawingBatch: Sendable {
       }
     }
     for item in items where !item.node.assign(self, item.ticket) { abandon() }
-    // If none is wanted any more it was cancelled.
+    // If none is wanted, it was cancelled.
     _ = transaction.commitIfOpen()
   }
 

@@ -37,12 +37,12 @@ package struct FrameEncoder: Sendable {
     }
   }
 
-  /// Where the cursor is to be after each frame; nil: hidden, anywhere.
+  /// The place of the cursor after each frame; nil: it is hidden.
   package var cursor: TextCursor?
   /// How the terminal's cursor was set.
   private var shownShape: TextCursor.Shape?
 
-  /// Appends what puts the cursor where it is to be, if it is not there.
+  /// Appends the sequence that moves the cursor to its place, unless it is there.
   private mutating func putCursor() {
     if shownShape != cursor?.shape {
       if let shape = cursor?.shape {

@@ -4,7 +4,7 @@
 package protocol ConnectionDelegate: AnyObject, Sendable {
   /// A request is about to be made: the first on the thread that starts the connection, the others where it calls out.
   ///
-  /// - Returns: The request with what is to be added, such as cookies.
+  /// - Returns: The request with additions such as cookies.
   /// - Throws: The reason it cannot be made.
   func connectionWillAsk(_ request: HTTP.Request, isFirst: Bool) throws(HTTP.Error) -> HTTP.Request
   /// An answer leads elsewhere.

@@ -4,7 +4,7 @@ import RunLoopCore
 import RunLoopLibC
 
 /// Small files of the kernel's.
-enum ProcFile {
+package enum ProcFile {
   /// The whole of a file; nil if it cannot be read.
   static func read(_ path: String) -> String? {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
@@ -38,7 +38,7 @@ enum ProcFile {
   }
 
   /// What a link of the kernel's says.
-  static func link(_ path: String) -> String? {
+  package static func link(_ path: String) -> String? {
     var buffer = [UInt8](repeating: 0, count: 4096)
     let count = buffer.withUnsafeMutableBytes { buffer in
       buffer.withMemoryRebound(to: CChar.self) { text in

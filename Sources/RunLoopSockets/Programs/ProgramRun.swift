@@ -92,11 +92,23 @@ final class ProgramRun: @unchecked Sendable {
     isTimedOut = error == nil
     if end != nil { return finish() }
     do throws(SystemError) {
-      _ = try spawned.tearDown(by: kills ? [] : teardown, on: loop)
+      try terminate(by: kills ? [] : teardown)
     } catch {
-      // A program of another user's, such as one that sudo runs, ends when it will; its source reaps it then.
+      // A program that belongs to another user by now, such as one that sudo runs, continues. Its source reaps it.
       interruption = SpawnedProcess.RunError.notPermitted(error)
       finish()
+    }
+  }
+
+  /// Asks the program to end by the steps.
+  ///
+  /// It is killed if the first step cannot be sent although the program may be signalled: there is no such signal.
+  private func terminate(by steps: [SpawnedProcess.TeardownStep]) throws(SystemError) {
+    do throws(SystemError) {
+      try spawned.tearDown(by: steps, on: loop)
+    } catch {
+      guard error.number != EPERM, !steps.isEmpty else { throw error }
+      try spawned.tearDown(by: [], on: loop)
     }
   }
 

@@ -49,7 +49,7 @@ extension SpawnedProcess {
     case deadlineExceeded(Completion)
     /// The program wrote more than this to its standard output or error, and was killed.
     case outputTooLarge(limit: Int)
-    /// The program could not be terminated, as it is another user's by now: it goes its way.
+    /// The program could not be terminated, because it belongs to another user by now. It continues to run.
     case notPermitted(SystemError)
     /// It is not known how the program ended.
     case unknownEnd(ChildProcessError)
@@ -93,7 +93,7 @@ extension SpawnedProcess {
   /// ``run(_:_:input:directory:environment:maximumOutputSize:deadline:grace:options:)`` does.
   ///
   /// By the steps of `teardown` the program is asked to end at the deadline, or when the task is cancelled; after the
-  /// last step it is killed.
+  /// last step it is killed. If the signal of the first step does not exist, the program is killed at once.
   @_disfavoredOverload
   public static func run(
     _ program: Word, _ arguments: [Word] = [], input: Input = .none, maximumOutputSize: Int = 16 << 20,

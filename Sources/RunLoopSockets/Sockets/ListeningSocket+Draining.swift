@@ -52,7 +52,10 @@ extension GracefulShutdown {
   /// Adds a step that drains a listening socket.
   ///
   /// See ``ListeningSocket/drain(endsInput:)``.
-  public func add(_ name: String, _ listener: ListeningSocket, endsInput: Bool = false) {
+  ///
+  /// - Returns: False if the shutdown is over: the step is not run.
+  @discardableResult
+  public func add(_ name: String, _ listener: ListeningSocket, endsInput: Bool = false) -> Bool {
     add(name) { await listener.drain(endsInput: endsInput) }
   }
 }

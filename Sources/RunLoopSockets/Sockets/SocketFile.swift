@@ -66,7 +66,7 @@ extension SocketFile {
   /// - Parameters:
   ///   - address: Where to listen.
   ///   - path: The path of the address.
-  ///   - isOfDatagrams: Whether it is datagrams that are to be received there, and not connections.
+  ///   - isOfDatagrams: Whether the socket receives datagrams, and not connections.
   ///   - body: Binds and begins to listen.
   /// - Throws: `bind` with `EADDRINUSE` if there is a listener, or the file is no socket; `flock` if other processes
   ///   of this user have held the lock for a tenth of a second; what `body` throws.

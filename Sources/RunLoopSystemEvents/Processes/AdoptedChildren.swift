@@ -212,7 +212,7 @@ extension AdoptedChildren {
       guard count > 0 else { break }
       bytes += buffer[..<count]
     }
-    return String(decoding: bytes, as: UTF8.self).trimmingLineEnd
+    return String(decoding: bytes, as: UTF8.self)
   }
 
   /// The names in a directory that are numbers.
@@ -228,8 +228,4 @@ extension AdoptedChildren {
     }
     return numbers
   }
-}
-
-extension String {
-  fileprivate var trimmingLineEnd: String { last == "\n" ? String(dropLast()) : self }
 }

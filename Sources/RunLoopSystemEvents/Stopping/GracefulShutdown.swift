@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import RunLoopCore
+import RunLoopLibC
 
 /// Stops a program in order: a signal, or ``begin()``, has each step end what it stands for, the last one added first,
 /// until all have ended or the deadline has passed, and reports what became of each.
@@ -26,7 +27,7 @@ public final class GracefulShutdown: Sendable {
   /// How a program stops.
   public struct Options: Sendable {
     /// The signals that begin the shutdown, by default `SIGTERM` and `SIGINT`; the second of them cuts it short.
-    public var signals: [Int32] = [15, 2]
+    public var signals: [Int32] = [SIGTERM, SIGINT]
     /// How long the steps have, together; the default is less than the ten seconds that a container has.
     public var deadline: Duration = .seconds(8)
     /// How long steps that were cancelled have to return.
@@ -76,8 +77,9 @@ public final class GracefulShutdown: Sendable {
   ///
   /// - Parameters:
   ///   - options: How the program stops.
-  ///   - handler: Called once with the report, on the thread of a loop that the shutdown is in, or on the library's own
-  ///     if none of those takes it. It usually ends the process, with ``Report/exitCode``.
+  ///   - handler: Called exactly once with the report, on the thread of a loop that the shutdown is in. If there is no
+  ///     such loop, or its thread ends before the call, the handler is called on a thread of the library. It usually
+  ///     ends the process, with ``Report/exitCode``.
   /// - Throws: The errors of a ``SignalSource``.
   public init(
     options: Options = Options(), handler: (@Sendable (Report) -> Void)? = nil
@@ -96,7 +98,10 @@ public final class GracefulShutdown: Sendable {
   /// - Parameters:
   ///   - name: The name in the report.
   ///   - drain: Ends something, and returns when it has ended.
-  public func add(_ name: String, _ drain: @escaping Drain) { course.add(name, drain) }
+  /// - Returns: Whether the step was added: false if the shutdown is over. The step then never runs, and the caller has
+  ///   to end what it stands for.
+  @discardableResult
+  public func add(_ name: String, _ drain: @escaping Drain) -> Bool { course.add(name, drain) }
 
   /// Begins the shutdown.
   ///

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopCore
+import Synchronization
 
 /// The course of a ``GracefulShutdown``: which steps wait, run and have ended.
 final class ShutdownCourse: @unchecked Sendable {
   // Sendable: the lock guards what can change.
-
-  private typealias Shutdown = GracefulShutdown
 
   private enum Phase {
     case waiting
@@ -64,10 +63,17 @@ final class ShutdownCourse: @unchecked Sendable {
     lock.withLock { places.removeAll { $0.loop === loop && $0.mode == mode } }
   }
 
-  func add(_ name: String, _ drain: @escaping GracefulShutdown.Drain) {
-    lock.withLock { waiting.append((name, drain)) }
-    // All that were there may run already.
-    advance()
+  /// Adds a step; returns false if the shutdown is over.
+  @discardableResult
+  func add(_ name: String, _ drain: @escaping GracefulShutdown.Drain) -> Bool {
+    lock.withLock { () -> Bool in
+      if case .over = phase { return false }
+      waiting.append((name, drain))
+      // In the same critical section, so that the shutdown cannot end between the two. It does not end here either,
+      // because there is a step to run.
+      _ = advance()
+      return true
+    }
   }
 
   /// A signal has arrived, perhaps several times.
@@ -88,21 +94,23 @@ final class ShutdownCourse: @unchecked Sendable {
     }
     guard isFirst else { return false }
     setTimer(options.deadline, while: \.isDraining) { course in course.cut() }
-    advance()
+    if let report = lock.withLock({ advance() }) { deliver(report) }
     return true
   }
 
-  /// Cancels what runs, and starts the rest.
+  /// Cancels the step that runs, and starts the rest.
   func cut() {
-    let isFirst = lock.withLock {
-      guard case .draining = phase else { return false }
+    let change = lock.withLock { () -> (tasks: [Task<Void, Never>], report: GracefulShutdown.Report?)? in
+      guard case .draining = phase else { return nil }
       phase = .cut
-      for next in running.values { next.task.cancel() }
-      return true
+      let tasks = running.values.map(\.task)
+      return (tasks, advance())
     }
-    guard isFirst else { return }
+    guard let change else { return }
+    // After unlocking: cancellation handlers run in this call, and may use the shutdown.
+    for task in change.tasks { task.cancel() }
+    if let report = change.report { return deliver(report) }
     setTimer(options.cutTime, while: \.isCut) { course in course.abandon() }
-    advance()
   }
 
   /// Replaces the timer with one for a phase, unless the phase has ended since it was set: another thread may have
@@ -132,24 +140,26 @@ final class ShutdownCourse: @unchecked Sendable {
 
 // Steps.
 extension ShutdownCourse {
-  /// Starts what is next, or ends.
-  private func advance() {
-    let report = lock.withLock { () -> GracefulShutdown.Report? in
-      switch phase {
-      case .waiting, .over: return nil
-      case .draining: if running.isEmpty, let next = waiting.popLast() { run(next.name, next.drain) }
-      case .cut: while let next = waiting.popLast() { run(next.name, next.drain) }
-      }
-      return running.isEmpty ? conclude() : nil
+  /// Starts the steps that are due, or ends the shutdown and returns its report.
+  ///
+  /// Requires the lock.
+  private func advance() -> GracefulShutdown.Report? {
+    switch phase {
+    case .waiting, .over: return nil
+    case .draining: if running.isEmpty, let next = waiting.popLast() { run(next.name, next.drain, isCut: false) }
+    case .cut: while let next = waiting.popLast() { run(next.name, next.drain, isCut: true) }
     }
-    if let report { tell(report) }
+    return running.isEmpty ? conclude() : nil
   }
 
-  /// Under the lock.
-  private func run(_ name: String, _ drain: @escaping GracefulShutdown.Drain) {
+  /// Starts a step; requires the lock.
+  private func run(_ name: String, _ drain: @escaping GracefulShutdown.Drain, isCut: Bool) {
     lastID += 1
     let id = lastID
     let task = Task.detached { [self] in
+      // The task cancels itself, so that the step is cancelled from its beginning and no cancellation handler of the
+      // step runs under the lock.
+      if isCut { Self.cancelCurrentTask() }
       do {
         try await drain()
         stepEnded(id, Task.isCancelled ? .cut : .completed)
@@ -157,17 +167,19 @@ extension ShutdownCourse {
         stepEnded(id, Task.isCancelled ? .cut : .failed(error))
       }
     }
-    if case .cut = phase { task.cancel() }
     running[id] = Running(name: name, start: clock.now, task: task)
   }
 
+  private static func cancelCurrentTask() { withUnsafeCurrentTask { $0?.cancel() } }
+
   private func stepEnded(_ id: Int, _ outcome: GracefulShutdown.Outcome) {
-    lock.withLock {
-      // What was abandoned may return in the end.
-      guard let step = running.removeValue(forKey: id) else { return }
+    let report = lock.withLock { () -> GracefulShutdown.Report? in
+      // A step that was abandoned may return later.
+      guard let step = running.removeValue(forKey: id) else { return nil }
       ended.append(.init(name: step.name, outcome: outcome, duration: clock.now - step.start))
+      return advance()
     }
-    advance()
+    if let report { deliver(report) }
   }
 
   private func abandon() {
@@ -179,10 +191,10 @@ extension ShutdownCourse {
       running = [:]
       return conclude()
     }
-    if let report { tell(report) }
+    if let report { deliver(report) }
   }
 
-  /// Under the lock.
+  /// Requires the lock.
   private func conclude() -> GracefulShutdown.Report {
     let report = GracefulShutdown.Report(
       cause: cause, cuttingSignal: cuttingSignal, steps: ended, duration: clock.now - start)
@@ -190,7 +202,7 @@ extension ShutdownCourse {
     return report
   }
 
-  private func tell(_ report: GracefulShutdown.Report) {
+  private func deliver(_ report: GracefulShutdown.Report) {
     let (waiters, places, timer) = lock.withLock {
       defer { (self.waiters, self.timer) = ([], nil) }
       return (self.waiters, self.places, self.timer)
@@ -198,10 +210,35 @@ extension ShutdownCourse {
     timer?.invalidate()
     for waiter in waiters { waiter.resume(returning: report) }
     guard let handler else { return }
+    // If no loop takes it, it is delivered when it is released here.
+    let delivery = Delivery(report, handler)
     for (index, place) in places.enumerated() where !places[..<index].contains(where: { $0.loop === place.loop }) {
       let modes = places.filter { $0.loop === place.loop }.map(\.mode)
-      if !place.loop.takesNoItems, place.loop.perform(inModes: modes, block: { handler(report) }) { return }
+      if !place.loop.takesNoItems, place.loop.perform(inModes: modes, block: { delivery.callHandler() }) { return }
     }
-    ServiceThread.loop.perform { handler(report) }
+  }
+
+  /// A report for the handler, which is called exactly once: by a block of a loop or, if the block is released without
+  /// having run, on the service thread.
+  ///
+  /// A loop that accepts a block discards it if its thread ends first.
+  private final class Delivery: Sendable {
+    private let report: GracefulShutdown.Report
+    private let handler: @Sendable (GracefulShutdown.Report) -> Void
+    private let isDone = Atomic<Bool>(false)
+
+    init(_ report: GracefulShutdown.Report, _ handler: @escaping @Sendable (GracefulShutdown.Report) -> Void) {
+      self.report = report
+      self.handler = handler
+    }
+
+    deinit {
+      guard !isDone.load(ordering: .acquiring) else { return }
+      ServiceThread.loop.perform { [report, handler] in handler(report) }
+    }
+
+    func callHandler() {
+      if !isDone.exchange(true, ordering: .acquiringAndReleasing) { handler(report) }
+    }
   }
 }

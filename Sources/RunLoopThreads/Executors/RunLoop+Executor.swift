@@ -2,7 +2,6 @@
 
 import Dispatch
 public import RunLoopCore
-import Synchronization
 
 extension RunLoop {
   /// The loop as a serial executor: an actor that returns it as its `unownedExecutor` lives on the loop's thread,
@@ -91,7 +90,7 @@ extension RunLoop {
       loop.isOfCallingThread || DispatchQueue.getSpecific(key: Executor.isLate) == ObjectIdentifier(self)
     }
 
-    /// Stops the process unless the caller is on the loop's thread.
+    /// Stops the process unless the caller is on the loop's thread, or is a late job.
     public func checkIsolated() {
       guard isIsolatingCurrentContext() != true else { return }
       fatalError("expected to be on \(loop.threadDescription), and is on \(Thread.current.label)")

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CRunLoopSystem
 import RunLoopInstruments
 
 /// `runloop doctor`: what is wrong with a process, and what this machine lacks for looking.
@@ -64,7 +63,7 @@ struct DoctorCommand: ObservingCommand {
       }
     }
     if isJSON { output.print(json(results).line) } else { showMachine(results, output) }
-    return CommandStatus.success.rawValue
+    return (results.isEmpty ? CommandStatus.failure : .success).rawValue
   }
 
   private func chosen() throws(RecordError) -> [Int32] {

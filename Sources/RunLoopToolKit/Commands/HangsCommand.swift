@@ -81,7 +81,10 @@ struct HangsCommand: ObservingCommand {
 
   func run(_ output: Output) throws(RecordError) -> Int32 {
     let target = try TargetProcess(process)
-    guard let file = try records(of: target) else { return CommandStatus.success.rawValue }
+    guard let file = try records(of: target) else {
+      output.complain("runloop hangs: interrupted before process \(process) had a run loop")
+      return (tellsByStatus ? CommandStatus.unseen : .success).rawValue
+    }
     if let thread, !waits { try LoopReader.require(thread, in: file, of: target) }
     let hold = try LevelHold(file, CRL_RECORD.rawValue)
     defer { hold.release() }

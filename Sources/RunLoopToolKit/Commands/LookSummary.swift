@@ -36,7 +36,7 @@ struct LookSummary {
     }
   }
 
-  /// What is to be said beside the hangs that were found.
+  /// What the command says beside the hangs that were found.
   ///
   /// - Parameter isAll: Whether all loops were looked at.
   func lines(_ process: Int32, found: Int, isAll: Bool) -> [String] {

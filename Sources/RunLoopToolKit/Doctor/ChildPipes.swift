@@ -33,7 +33,7 @@ struct ChildPipe: Equatable {
       guard let registers = ThreadRegisters(thread: thread, of: process), registers.call >= 0,
         let first = registers.arguments.first,
         ["write", "writev", "splice", "sendfile"].contains(SystemCallNames.name(registers.call)),
-        let link = link("/proc/\(process)/fd/\(Int32(truncatingIfNeeded: first))"), link.hasPrefix("pipe:")
+        let link = ProcFile.link("/proc/\(process)/fd/\(Int32(truncatingIfNeeded: first))"), link.hasPrefix("pipe:")
       else { continue }
       return link
     }
@@ -43,7 +43,9 @@ struct ChildPipe: Equatable {
   private static func pipes(of process: Int32) -> [Int32: String] {
     var found: [Int32: String] = [:]
     for descriptor in numbers(in: "/proc/\(process)/fd") {
-      if let link = link("/proc/\(process)/fd/\(descriptor)"), link.hasPrefix("pipe:") { found[descriptor] = link }
+      if let link = ProcFile.link("/proc/\(process)/fd/\(descriptor)"), link.hasPrefix("pipe:") {
+        found[descriptor] = link
+      }
     }
     return found
   }
@@ -64,13 +66,5 @@ struct ChildPipe: Equatable {
       if let number = Int32(name) { found.append(number) }
     }
     return found.sorted()
-  }
-
-  private static func link(_ path: String) -> String? {
-    var buffer = [UInt8](repeating: 0, count: 256)
-    let count = buffer.withUnsafeMutableBytes { buffer in
-      buffer.withMemoryRebound(to: CChar.self) { text in text.baseAddress.map { readlink(path, $0, text.count) } ?? -1 }
-    }
-    return count > 0 ? String(decoding: buffer[..<count], as: UTF8.self) : nil
   }
 }

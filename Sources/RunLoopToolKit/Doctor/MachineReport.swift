@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CRunLoopRecorder
-import CRunLoopSystem
 import CRunLoopTools
 import RunLoopLibC
 

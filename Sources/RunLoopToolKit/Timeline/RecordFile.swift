@@ -169,7 +169,7 @@ extension RecordFile {
   /// How many faces have ever been used.
   package var faceCount: Int { Int(min(header.used_faces, UInt32(CRL_FACES))) }
 
-  /// How many loops there are that have no face: nothing is to be seen of them.
+  /// How many loops have no face, so that nothing is seen of them.
   package var unseenLoops: Int { Int(min(header.lost_loops, RecordLayout.most)) }
 
   /// How many loops were to record and found no room for it.

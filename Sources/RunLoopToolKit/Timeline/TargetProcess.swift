@@ -69,11 +69,15 @@ package struct TargetProcess: Sendable {
   }
 
   /// Opens its records; nil if there are none, as of a process that may make a run loop yet.
+  ///
+  /// - Throws: What is wrong with those that there are, or that the process has ended.
   func recordsIfThere() throws(RecordError) -> RecordFile? {
-    do throws(RecordError) { return try openRecords() } catch {
-      guard isAlive else { throw error }
-      return nil
-    }
+    let (file, reason, isOfOther) = findRecords()
+    if let file { return file }
+    if let remote = RemoteRecords(process: number) { return try RecordFile(remote, owner: user) }
+    if let reason, !isOfOther { throw reason }
+    guard isAlive else { throw RecordError("process \(number) has ended and has made no run loop of RunLoopKit") }
+    return nil
   }
 
   private func environment(_ name: String) -> String? {
@@ -148,7 +152,19 @@ package struct TargetProcess: Sendable {
 
   /// Opens its records.
   package func openRecords() throws(RecordError) -> RecordFile {
-    var reason: RecordError?
+    let (file, reason, _) = findRecords()
+    if let file { return file }
+    if let remote = RemoteRecords(process: number) { return try RecordFile(remote, owner: user) }
+    throw reason
+      ?? RecordError(
+        "process \(number) has no run loop of RunLoopKit, or has not made one yet, or shows nothing of it, as a process "
+          + "does that may do more than its caller or is not dumpable")
+  }
+
+  /// The file of its records, or what is wrong with the first that was found, and whether that is of the program before
+  /// the present one.
+  private func findRecords() -> (file: RecordFile?, reason: RecordError?, isOfOther: Bool) {
+    var reason: (error: RecordError, isOfOther: Bool)?
     let rights = rights
     for directory in directories {
       do throws(RecordError) {
@@ -158,20 +174,15 @@ package struct TargetProcess: Sendable {
         guard let found else { continue }
         if ownNumber != number { found.numbers = ThreadNumbers(of: number) }
         // The file stays where a program is executed in the place of the one that has made it.
-        guard mapsRecords else {
-          throw RecordError("process \(number) has executed another program since it made its run loops: they are gone")
-        }
-        return found
+        if mapsRecords { return (found, nil, false) }
+        let gone = "process \(number) has executed another program since it made its run loops: they are gone"
+        reason = reason ?? (RecordError(gone), true)
       } catch {
         // The process has not trusted it either, if it could look, and may have taken another.
-        reason = reason ?? error
+        reason = reason ?? (error, false)
       }
     }
-    if let remote = RemoteRecords(process: number) { return try RecordFile(remote, owner: user) }
-    throw reason
-      ?? RecordError(
-        "process \(number) has no run loop of RunLoopKit, or has not made one yet, or shows nothing of it, as a process "
-          + "does that may do more than its caller or is not dumpable")
+    return (nil, reason?.error, reason?.isOfOther ?? false)
   }
 
   /// Whether its memory has the file of its records; true if its memory may not be seen.

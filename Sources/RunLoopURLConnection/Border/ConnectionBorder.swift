@@ -37,7 +37,7 @@ class ConnectionBorder: ConnectionDelegate, @unchecked Sendable {
     var prepared = request
     let current = currentRequest
     guard current.cachePolicy != .returnCacheDataDontLoad else {
-      throw HTTP.Error(.notInCache, "the request is to be answered from the cache alone, and there is none")
+      throw HTTP.Error(.notInCache, "the request asks for the cache alone, and there is no cache")
     }
     if let stream = current.httpBodyStream, request.body != nil {
       if !isFirst, stream === usedStream {

@@ -40,6 +40,8 @@ open class AFNetworkReachabilityManager: @unchecked Sendable {
 
   private let system: System
   private let lock = Lock()
+  /// Held from the look at the routes until its result is stored and handed over, so that no older one replaces it.
+  private let looking = Lock()
   private var status = AFNetworkReachabilityStatus.unknown
   private var block: (@Sendable (AFNetworkReachabilityStatus) -> Void)?
   private var watch: Watch?
@@ -125,6 +127,8 @@ open class AFNetworkReachabilityManager: @unchecked Sendable {
   }
 
   private func look(isFirst: Bool) {
+    looking.lock()
+    defer { looking.unlock() }
     let found = system.status()
     let (isNews, block) = lock.withLock {
       defer { status = found }

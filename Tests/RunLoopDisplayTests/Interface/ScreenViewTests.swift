@@ -48,6 +48,8 @@ struct ScreenViewTests {
     stack.layoutMargins = Insets(left: 1)
     for text in ["a", "b", "c"] { stack.addArrangedSubview(Label(text)) }
     #expect(try shown(stack, width: 3, height: 3) == " a\n\n b")
+    stack.removeArrangedSubview(stack.arrangedSubviews[0])
+    #expect(try shown(stack, width: 3, height: 3) == " b\n\n c")
   }
 
   @Test("a box has a border, a title that is cut off, and none of both where there is no room")
