@@ -24,7 +24,37 @@
 #endif
 
 // The calls of the kernel, which are for the calling thread alone.
+
+typedef struct __user_cap_data_struct capabilities[2];
+
+static int capability_call(long number, capabilities data) {
+  struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+  return syscall(number, &header, data) == 0 ? 0 : -errno;
+}
+
+// Takes the capabilities that pass over the modes of files out of force, and gives those that were in force.
+static int set_aside(uint32_t *before) {
+  const uint32_t files = 1u << CAP_CHOWN | 1u << CAP_DAC_OVERRIDE | 1u << CAP_DAC_READ_SEARCH | 1u << CAP_FOWNER;
+  capabilities data;
+  int failure = capability_call(SYS_capget, data);
+  if (failure) return failure;
+  *before = data[0].effective & files;
+  if (*before == 0) return 0;
+  data[0].effective &= ~files;
+  return capability_call(SYS_capset, data);
+}
+
+static void put_back(uint32_t before) {
+  capabilities data;
+  if (before == 0 || capability_call(SYS_capget, data) != 0) return;
+  data[0].effective |= before;
+  capability_call(SYS_capset, data);
+}
+
 int crlt_files_begin(uint32_t user, uint32_t group, crlt_files *before) {
+  *before = (crlt_files){0};
+  // Who is not root keeps the user that it is, and may still have been given root's way with files.
+  if (geteuid() != 0) return set_aside(&before->capabilities);
   int count = getgroups(0, NULL);
   if (count < 0) return -errno;
   before->groups = calloc((size_t)count + 1, sizeof *before->groups);
@@ -45,6 +75,8 @@ int crlt_files_begin(uint32_t user, uint32_t group, crlt_files *before) {
 }
 
 void crlt_files_end(crlt_files *before) {
+  put_back(before->capabilities);
+  if (!before->groups) return;
   setfsuid(before->user);
   setfsgid(before->group);
   // A thread that does not get its groups back has fewer rights than before, and not more.
@@ -62,7 +94,8 @@ static void limit(int resource, rlim_t most) {
 
 // Whether the child has the rights of a user, and no others.
 static int become(uint32_t user, uint32_t group) {
-  if (geteuid() != 0) return user == geteuid();
+  capabilities none = {{0}};
+  if (geteuid() != 0) return user == geteuid() && capability_call(SYS_capset, none) == 0;
   if (user != 0) {
     gid_t one = group;
     return setgroups(1, &one) == 0 && setresgid(group, group, group) == 0 && setresuid(user, user, user) == 0 &&
@@ -70,9 +103,7 @@ static int become(uint32_t user, uint32_t group) {
   }
   // Root's own files are root's without any capability.
   prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED, 0, 0, 0);
-  struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-  struct __user_cap_data_struct none[2] = {{0}};
-  return syscall(SYS_capset, &header, none) == 0;
+  return capability_call(SYS_capset, none) == 0;
 }
 
 // Takes from a forked child everything but its standard output, which is a pipe, and a few resources.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopTools
 import Foundation
 import Glibc
 import RunLoopCore
@@ -38,6 +39,32 @@ import Testing
       #expect(frames.compactMap { $0.first?.line } == [65533, 1, 1, 1])
       let own = ExternalSymbolizer().frames(at: [1, 2, 3, 4], in: "/bin/sh")
       #expect(own.first?.first?.line == 0)
+    }
+  }
+
+  @Test(
+    "is opened without root's way with files, which a tool of another user may have been given",
+    .enabled(if: geteuid() == 0, "only root can give it"))
+  func capabilities() async {
+    await #expect(processExitsWith: .success) {
+      let path = "/tmp/runloop-capabilities-\(UUID().uuidString)"
+      let file = open(path, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW, 0o600)
+      close(file)
+      defer { unlink(path) }
+      func opens() -> Bool {
+        let file = open(path, O_RDONLY)
+        if file >= 0 { close(file) }
+        return file >= 0
+      }
+      // The capabilities of root's stay permitted, and those for files are put in force again.
+      #expect(seteuid(65533) == 0)
+      #expect(!opens())
+      var given = crlt_files()
+      given.capabilities = 1 << 1 | 1 << 2
+      crlt_files_end(&given)
+      #expect(geteuid() == 65533 && opens())
+      let isOpenedForOthers = try UserRights(of: 0).openingFiles { () throws(RecordError) in opens() }
+      #expect(!isOpenedForOthers && opens())
     }
   }
 

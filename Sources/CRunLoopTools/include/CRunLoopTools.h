@@ -55,11 +55,12 @@ void crlt_level_unguard(int place);
 
 // What the calling thread could do with files before.
 typedef struct crlt_files {
-  uint32_t user, group;
+  uint32_t user, group, capabilities;
   int count;
   gid_t *groups;
 } crlt_files;
-// Lets the calling thread, of a process of root's, open files as a user does, and end that.
+// Lets the calling thread of a process of root's open files as a user does; of another, as the process's own user does,
+// without capabilities that pass over the modes of files. Ends that.
 int crlt_files_begin(uint32_t user, uint32_t group, crlt_files *before);
 void crlt_files_end(crlt_files *before);
 

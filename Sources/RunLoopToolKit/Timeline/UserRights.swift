@@ -6,7 +6,8 @@ import RunLoopLibC
 /// The rights with which the tool touches what belongs to a user.
 ///
 /// A tool that root has started could read every file and follow every path that another user has written into a
-/// record. It opens that user's files with no other rights than the user has.
+/// record. It opens that user's files with no other rights than the user has. A tool that is not root's and was given
+/// capabilities opens them with none.
 package struct UserRights: Sendable, Hashable {
   package let user: UInt32
   /// The user's primary group in the system's list of users; 65534 for a user who is not listed.
@@ -31,8 +32,7 @@ package struct UserRights: Sendable, Hashable {
   ///
   /// Only files are touched with them: signals and the memory of processes are not. Other threads keep their rights.
   package func openingFiles<Result>(_ body: () throws(RecordError) -> Result) throws(RecordError) -> Result {
-    // Whoever is not root has no other rights to take.
-    guard geteuid() == 0, areOthers else { return try body() }
+    guard areOthers else { return try body() }
     var before = crlt_files()
     let answer = crlt_files_begin(user, group, &before)
     guard answer == 0 else {
