@@ -22,6 +22,7 @@ let package = Package(
     .library(name: "RunLoopDisplay", targets: ["RunLoopDisplay"]),
     .library(name: "RunLoopDisplayTesting", targets: ["RunLoopDisplayTesting"]),
     .library(name: "RunLoopHTTP", targets: ["RunLoopHTTP"]),
+    .library(name: "RunLoopHTTPTesting", targets: ["RunLoopHTTPTesting"]),
     .library(name: "RunLoopURLConnection", targets: ["RunLoopURLConnection"]),
     .library(name: "RunLoopGLib", targets: ["RunLoopGLib"]),
     .library(name: "RunLoopLibuv", targets: ["RunLoopLibuv"]),
@@ -74,6 +75,12 @@ let package = Package(
     .target(
       name: "RunLoopHTTP",
       dependencies: ["RunLoopLibC", "CLibCurl", "RunLoopCore", "RunLoopThreads", "RunLoopSockets"],
+      swiftSettings: swiftSettings),
+    // Opens libnghttp2 when a test server speaks HTTP/2.
+    .target(name: "CRunLoopHTTP2", cSettings: [.define("_GNU_SOURCE")]),
+    .target(
+      name: "RunLoopHTTPTesting",
+      dependencies: ["RunLoopLibC", "CRunLoopHTTP2", "RunLoopCore", "RunLoopThreads", "RunLoopSockets"],
       swiftSettings: swiftSettings),
     .target(
       name: "RunLoopFoundation", dependencies: ["CRunLoopRecorder", "RunLoopCore", "RunLoopThreads"],
@@ -244,15 +251,15 @@ let package = Package(
     .testTarget(
       name: "RunLoopHTTPTests",
       dependencies: [
-        "CLibCurl", "RunLoopHTTP", "RunLoopCore", "RunLoopSockets", "RunLoopSystemEvents", "RunLoopTesting",
-        "RunLoopThreads", "TestSupport",
+        "CLibCurl", "RunLoopHTTP", "RunLoopHTTPTesting", "RunLoopCore", "RunLoopSockets", "RunLoopSystemEvents",
+        "RunLoopTesting", "RunLoopThreads", "TestSupport",
       ],
       swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopURLConnectionTests",
       dependencies: [
-        "RunLoopURLConnection", "RunLoopCore", "RunLoopHTTP", "RunLoopSockets", "RunLoopSystemEvents",
-        "RunLoopThreads", "TestSupport",
+        "RunLoopURLConnection", "RunLoopCore", "RunLoopHTTP", "RunLoopHTTPTesting", "RunLoopSockets",
+        "RunLoopSystemEvents", "RunLoopThreads", "TestSupport",
       ],
       swiftSettings: swiftSettings),
     .testTarget(

@@ -58,6 +58,12 @@ let package = Package(
         .product(name: "RunLoopCore", package: "swift-run-loop"),
         .product(name: "RunLoopHTTP", package: "swift-run-loop"),
       ]),
+    .executableTarget(
+      name: "network-lost",
+      dependencies: [
+        .product(name: "RunLoopCore", package: "swift-run-loop"),
+        .product(name: "RunLoopHTTP", package: "swift-run-loop"),
+      ]),
     .executableTarget(name: "network-Foundation", swiftSettings: beforeSwift6),
     .executableTarget(
       name: "racer-CoreFoundation", dependencies: ["CRace", "Race"], swiftSettings: beforeSwift6),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopCore
+import RunLoopHTTPTesting
 import TestSupport
 import Testing
 
@@ -8,10 +9,14 @@ import Testing
 
 /// Requests that are sent again, and those that are not.
 @Suite struct ResendTests {
-  /// REFUSED_STREAM.
-  private static func reset(_ stream: UInt32) -> [UInt8] { FrameServer.frame(3, of: stream, [0, 0, 0, 7]) }
-  /// A GOAWAY whose last stream is none.
-  private static func goAway(_ stream: UInt32) -> [UInt8] { FrameServer.frame(7, [0, 0, 0, 0, 0, 0, 0, 0]) }
+  typealias Response = HTTPTestServer.Response
+
+  /// A server of HTTP/2 that sends responses in their order, the last one repeatedly.
+  private static func server(_ responses: [Response]) throws -> HTTPTestServer {
+    var options = HTTPTestServer.Options()
+    options.http2 = true
+    return try HTTPTestServer(options: options, script: ["/": responses])
+  }
 
   /// The end of a request, and why it was sent again.
   private static func end(_ client: HTTP.Client, _ request: HTTP.Request) async -> String {
@@ -27,21 +32,18 @@ import Testing
 
   /// Sends a request to a server of HTTP/2 that rejects the first ones, and returns its end and how many were seen.
   private static func end(
-    rejecting count: Int, by frames: @escaping @Sendable (UInt32) -> [UInt8] = reset, _ method: HTTP.Method,
+    rejecting count: Int, by rejection: Response = Response(ending: .reject), _ method: HTTP.Method,
     mayResend: Bool = true
   ) async throws -> (end: String, count: Int) {
-    let seen = Counter()
-    let server = try FrameServer("") { stream in
-      seen.add() <= count ? frames(stream) : FrameServer.response("hello", of: stream)
-    }
-    var request = HTTP.Request(method, server.url, body: method == .get ? nil : .bytes(pattern(1000)))
+    let server = try server([Response](repeating: rejection, count: count) + [Response("hello")])
+    var request = HTTP.Request(method, server.url(), body: method == .get ? nil : .bytes(pattern(1000)))
     request.allowsResending = mayResend
     let end = try await withClient {
       $0.version = .http2
     } _: { client in
       await Self.end(client, request)
     }
-    return (end, seen.value)
+    return (end, server.requests.count)
   }
 
   @Test(
@@ -58,7 +60,7 @@ import Testing
 
   @Test("a server that goes away before a request loses no request that may be sent twice")
   func goingAway() async throws {
-    let (end, seen) = try await Self.end(rejecting: 1, by: Self.goAway, .get)
+    let (end, seen) = try await Self.end(rejecting: 1, by: Response(part: .nothing, ending: .goAway), .get)
     // Before 8.0 the library does not say that it was the only stream that was rejected.
     #expect(["200 hello connectionEnded", "200 hello unprocessed"].contains(end))
     #expect(seen == 2)
@@ -73,29 +75,29 @@ import Testing
 
   @Test("a server that rejects a request each time is left in the end")
   func limit() async throws {
-    let (end, seen) = try await Self.end(rejecting: .max, .post)
+    let (end, seen) = try await Self.end(rejecting: 100, .post)
     #expect(end == "connectionLost")
     #expect(seen > Transfer.mostResends)
   }
 
   @Test("a connection of HTTP/2 that ends without a word is no promise", arguments: [HTTP.Method.post, .patch])
   func cut(_ method: HTTP.Method) async throws {
-    let server = try FrameServer("") { _ in nil }
+    let server = try Self.server([Response(part: .nothing, ending: .close)])
     try await withClient {
       $0.version = .http2
     } _: { client in
-      let end = await Self.end(client, HTTP.Request(method, server.url, body: .text("x")))
+      let end = await Self.end(client, HTTP.Request(method, server.url(), body: .text("x")))
       #expect(end == "connectionLost")
     }
-    #expect(server.answered.value == 1)
+    #expect(server.requests.count == 1)
   }
 
   @Test("a misdirected request is sent once more, whatever its method, and on a new connection")
   func misdirected() async throws {
     let seen = Counter()
-    let server = try LyingServer { exchange in
-      let isRejected = exchange.path == "/never" || exchange.path == "/second" && seen.add() == 1
-      exchange.answer("\(exchange.number)", status: isRejected ? "421 Misdirected" : "200 OK")
+    let server = try HTTPTestServer { request in
+      let isRejected = request.path == "/never" || request.path == "/second" && seen.add() == 1
+      return Response("\(request.number)", status: isRejected ? 421 : 200)
     }
     try await withClient { client in
       #expect(await Self.end(client, HTTP.Request(server.url())) == "200 0")
@@ -106,16 +108,15 @@ import Testing
       once.allowsResending = false
       #expect(await Self.end(client, once).hasPrefix("421 "))
     }
-    #expect(server.requests.value.filter { $0 == "POST /second" || $0 == "POST /never" }.count == 4)
-    #expect(server.requests.value.filter { $0 == "GET /never" }.count == 1)
+    #expect(server.requests.filter { ["POST /second", "POST /never"].contains($0.line) }.count == 4)
+    #expect(server.requests.filter { $0.line == "GET /never" }.count == 1)
   }
 
   @Test("a 408 on a kept connection may have been meant for the time before, and falls under retry")
   func timeout() async throws {
-    let server = try LyingServer { exchange in
-      guard exchange.number > 0 || exchange.path == "/always" else { return exchange.answer("hello") }
-      exchange.answer("late", status: "408 Request Timeout", "Connection: close")
-      exchange.end()
+    let server = try HTTPTestServer { request in
+      let isLate = request.number > 0 || request.path == "/always"
+      return isLate ? Response("late", status: 408, ending: .goAway) : Response("hello")
     }
     for retries in [0, 1] {
       try await withClient {
@@ -131,13 +132,13 @@ import Testing
 
   @Test("a response says why its request was sent again")
   func reasons() async throws {
-    let server = try LyingServer { exchange in
-      switch exchange.path {
-      case "/from": exchange.answer("", status: "302 Found", "Location: /to")
-      case "/secret" where exchange.field("Authorization") == nil:
-        exchange.answer("", status: "401 No", "WWW-Authenticate: Basic realm=\"r\"")
-      case "/kept" where exchange.number > 0: exchange.close()
-      default: exchange.answer("hello")
+    let server = try HTTPTestServer { request in
+      switch request.path {
+      case "/from": Response(status: 302, headers: ["Location": "/to"])
+      case "/secret" where request.header("Authorization") == nil:
+        Response(status: 401, headers: ["WWW-Authenticate": "Basic realm=\"r\""])
+      case "/kept" where request.number > 0: Response(part: .nothing, ending: .close)
+      default: Response("hello")
       }
     }
     try await withClient {

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopHTTPTesting
+
+/// A server, and where it listens.
+@main enum Program {
+  static func main() throws {
+    let server = try HTTPTestServer(script: ["/": [.init("hello")]])
+    defer { server.stop() }
+    print("RunLoopHTTPTesting: \(server.url().hasPrefix("http://127.0.0.1:"))")
+  }
+}

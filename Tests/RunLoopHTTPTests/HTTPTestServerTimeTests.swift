@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopCore
+import RunLoopHTTPTesting
+import RunLoopSockets
+import RunLoopTesting
+import TestSupport
+import Testing
+
+/// The test server on a time that the test moves.
+@Suite struct HTTPTestServerTimeTests {
+  typealias Response = HTTPTestServer.Response
+
+  /// Asks a server on the test's own loop, and returns what has arrived after some times, with its seconds.
+  private func received(
+    after seconds: [Int], from options: HTTPTestServer.Options = .init(), _ response: Response
+  ) throws -> [String] {
+    try VirtualTime.onThisThread { time in
+      let server = try HTTPTestServer(on: .current, options: options) { _ in response }
+      let arrived = Box("")
+      let client = try Socket(connectingTo: server.address) { _, event in
+        let now = time.elapsed.components.seconds
+        switch event {
+        case .received(let bytes):
+          let text = bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+          arrived.update { $0 += "\(now):\(text.replacing("\r\n", with: "/")) " }
+        case .ended: arrived.update { $0 += "\(now):end " }
+        default: break
+        }
+      }
+      try RunLoop.current.add(client, forMode: .default)
+      try client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+      var found: [String] = []
+      for seconds in seconds {
+        try time.advance(by: .seconds(seconds))
+        found.append(arrived.value)
+        arrived.value = ""
+      }
+      client.invalidate()
+      server.stop()
+      return found
+    }
+  }
+
+  @Test("a response that is late is late by the time of the loop")
+  func delay() throws {
+    let found = try received(after: [29, 1], Response(status: 204, delay: .seconds(30)))
+    #expect(found == ["", "30:HTTP/1.1 204 OK// "])
+  }
+
+  @Test("a slow body arrives a byte at a time")
+  func slow() throws {
+    var response = Response("abc", ending: .close)
+    response.interval = .seconds(10)
+    let found = try received(after: [15, 20], response)
+    #expect(found == ["0:HTTP/1.1 200 OK/Content-Length: 3// 10:a ", "20:b 30:c 30:end "])
+  }
+
+  @Test("an idle connection is sent its 408, and ends")
+  func idle() throws {
+    var options = HTTPTestServer.Options()
+    options.idleTimeout = .seconds(5)
+    options.idleResponse = Response(status: 408)
+    let found = try received(after: [4, 60], from: options, Response(status: 204))
+    #expect(
+      found == [
+        "0:HTTP/1.1 204 OK// ", "5:HTTP/1.1 408 Error/Content-Length: 0/Connection: close// 5:end ",
+      ])
+  }
+
+  @Test("a server that keeps silent says nothing, however long that takes")
+  func silence() throws {
+    #expect(try received(after: [3600], Response(part: .nothing)) == [""])
+  }
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopHTTPTesting
+import RunLoopSockets
+import TestSupport
+import Testing
+
+@testable import RunLoopHTTP
+
+/// Requests beside connections that end: none is lost that may be sent again.
+@Suite(.enabled(if: TLSFiles.canBeMade), .timeLimit(.minutes(20))) struct LostRequestTests {
+  typealias Response = HTTPTestServer.Response
+
+  enum Ending: String, CaseIterable, Sendable {
+    case goAwayAtThree, goAwayBeforeRequest, reloadOfHTTP2, closeAtThree, reloadOfHTTP1, timeout, reset, halfClose
+
+    var isHTTP2: Bool { [.goAwayAtThree, .goAwayBeforeRequest, .reloadOfHTTP2].contains(self) }
+
+    /// Whether the server's word or the method says that a request may be sent again.
+    func allowsResending(_ method: HTTP.Method) -> Bool {
+      method != .post || isHTTP2 || self == .closeAtThree
+    }
+  }
+
+  private static func server(_ ending: Ending) throws -> HTTPTestServer {
+    var options = HTTPTestServer.Options()
+    if ending.isHTTP2 {
+      options.http2 = true
+      options.tls = TLSServerConfiguration(
+        identity: TLSIdentity(certificateFile: TLSFiles.path("server.pem"), keyFile: TLSFiles.path("server.key")))
+    }
+    if ending == .goAwayAtThree || ending == .closeAtThree { options.requestsPerConnection = 3 }
+    let own = Box(WeakBox<HTTPTestServer>(nil))
+    let seen = Counter()
+    let server = try HTTPTestServer(options: options) { request in
+      let isTurn = request.number % 5 == 4
+      switch ending {
+      case .goAwayAtThree, .closeAtThree: break
+      case .goAwayBeforeRequest where isTurn: return Response(part: .nothing, ending: .goAway)
+      case .reloadOfHTTP1, .reloadOfHTTP2: if seen.add() % 7 == 0 { own.value.object?.reload() }
+      case .timeout where isTurn:
+        // The connection was idle for too long, by the server's clock.
+        request.respond(Response(request.path))
+        request.send(Array("HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".utf8))
+        request.end()
+        return nil
+      case .reset where isTurn: return Response(part: .nothing, ending: .reset)
+      case .halfClose where isTurn: return Response(request.path, ending: .halfClose)
+      default: break
+      }
+      return Response(request.path)
+    }
+    own.value = WeakBox(server)
+    return server
+  }
+
+  /// Makes requests, so many at once, and returns the ends of those that are lost.
+  private func lost(_ ending: Ending, _ method: HTTP.Method, atOnce: Int) async throws -> [String] {
+    let server = try Self.server(ending)
+    let started = Counter()
+    let body: HTTP.Content? = method == .post || method == .put ? .text("x") : nil
+    return try await withClient {
+      $0.trust.roots = TLSFiles.path("ca.pem")
+      $0.retry = HTTP.Retry(maximumCount: ending == .timeout ? 3 : 0)
+      $0.retry.delay = .milliseconds(1)
+    } _: { client in
+      await withTaskGroup(of: [String].self) { group in
+        for _ in 0..<atOnce {
+          group.addTask {
+            var lost: [String] = []
+            while true {
+              let number = started.add()
+              guard number <= max(30, 3 * atOnce) else { return lost }
+              let outcome = await end(client, HTTP.Request(method, server.url("/\(number)"), body: body))
+              if outcome != (method == .head ? "200 " : "200 /\(number)") { lost.append(outcome) }
+            }
+          }
+        }
+        return await group.reduce(into: []) { $0 += $1 }
+      }
+    }
+  }
+
+  @Test("no request is lost that may be sent again, however connections end", arguments: Ending.allCases, [1, 8, 50])
+  func matrix(_ ending: Ending, _ atOnce: Int) async throws {
+    for method: HTTP.Method in [.get, .head, .post, .put] where ending.allowsResending(method) {
+      #expect(try await lost(ending, method, atOnce: atOnce) == [], "\(method)")
+    }
+  }
+}
