@@ -135,7 +135,7 @@ extension Transfer {
   }
 
   private func begin(_ head: Head, _ hop: HTTP.Hop, _ attempt: Attempt) throws(HTTP.Error) {
-    let hasBody = hop.method != .head && head.status != 204 && head.status != 304
+    let hasBody = hasBody(head)
     let isContinued = attempt.exchange.range != nil && head.status == 206
     var decoded = hasBody && decodes(head, hop, attempt) ? head.codings : []
     let unknown = configuration.strict ? [] : decoded.filter(ContentCoding.isUnknown)

@@ -350,9 +350,12 @@ extension Transfer {
 
   /// Whether all that the head announces has arrived.
   var hasWholeAnswer: Bool {
-    guard case .deliver? = progress.plan, let length = progress.head?.length else { return false }
-    return progress.wireCount == length
+    guard case .deliver? = progress.plan, let head = progress.head else { return false }
+    return !hasBody(head) || progress.wireCount == head.length
   }
+
+  /// Whether a body follows a head.
+  func hasBody(_ head: Head) -> Bool { hop?.method != .head && head.status != 204 && head.status != 304 }
 
   /// Does without sending the rest of a request whose answer is there.
   func endEarly() {
