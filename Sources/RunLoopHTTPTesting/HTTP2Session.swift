@@ -44,10 +44,11 @@ final class HTTP2Session {
     isInLibrary = true
     let result = crh_receive(session, bytes, bytes.count)
     isInLibrary = false
+    // Before bytes that a handler sends as they are.
+    flush()
     let arrived = complete
     complete = []
     for stream in arrived { if let request = request(stream) { connection.deliver(request) } }
-    flush()
     if result < 0, !connection.isOver { connection.close() }
   }
 
@@ -171,7 +172,8 @@ extension HTTP2Session {
       let value = String(decoding: UnsafeBufferPointer(start: value, count: count), as: UTF8.self)
       session(owner).streams[stream]?.headers.append((name, value))
     },
-    data: { owner, stream, bytes, count in session(owner).take(UnsafeBufferPointer(start: bytes, count: count), stream) },
+    data: { owner, stream, bytes, count in session(owner).take(UnsafeBufferPointer(start: bytes, count: count), stream)
+    },
     complete: { owner, stream in session(owner).complete.append(stream) },
     close: { owner, stream in session(owner).close(stream) },
     body: { owner, stream, bytes, room, isEnd in session(owner).fill(bytes, room, stream, isEnd) })

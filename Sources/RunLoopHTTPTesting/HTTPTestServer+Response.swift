@@ -36,9 +36,9 @@ extension HTTPTestServer {
 
     /// The status.
     public var status: Int
-    /// The headers. A length is added unless they have one, or a coding of the transfer.
+    /// The headers, to which a length is added unless they have one, or a coding of the transfer.
     public var headers: KeyValuePairs<String, String>
-    /// The body. It is not sent for HEAD and for statuses that have none.
+    /// The body, which is not sent for HEAD and for statuses that have none.
     public var body: [UInt8]
     /// The time from the request to the head, by the loop's clock.
     public var delay: Duration

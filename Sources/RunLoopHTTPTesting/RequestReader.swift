@@ -78,7 +78,11 @@ struct RequestReader {
         if !line.isEmpty { try begin(line) }
       case .headers:
         guard let line = try line() else { return nil }
-        if !line.isEmpty { parsed.headers.append(try Self.header(line)) } else if let whole = try endHead() { return whole }
+        if !line.isEmpty {
+          parsed.headers.append(try Self.header(line))
+        } else if let whole = try endHead() {
+          return whole
+        }
       case .bytes(let rest):
         guard let rest = take(rest) else { return complete() }
         phase = .bytes(rest)
@@ -181,7 +185,8 @@ struct RequestReader {
   private static func header(_ line: ArraySlice<UInt8>) throws(Failure) -> (name: String, value: String) {
     guard let colon = line.firstIndex(of: 58), isToken(line[..<colon]) else { throw .malformed }
     return (
-      String(decoding: line[..<colon], as: UTF8.self), trimmed(String(decoding: line[(colon + 1)...], as: UTF8.self)[...])
+      String(decoding: line[..<colon], as: UTF8.self),
+      trimmed(String(decoding: line[(colon + 1)...], as: UTF8.self)[...])
     )
   }
 

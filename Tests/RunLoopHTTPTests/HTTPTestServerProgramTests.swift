@@ -21,7 +21,9 @@ import Testing
       options.http2 = true
     }
     options.requestsPerConnection = 3
-    return try HTTPTestServer(options: options) { Response("\($0.line) \($0.body.count) \($0.connection) \($0.number)") }
+    return try HTTPTestServer(options: options) {
+      Response("\($0.line) \($0.body.count) \($0.connection) \($0.number)")
+    }
   }
 
   @Test("Python's client keeps a connection as long as it may", .enabled(if: access(python, X_OK) == 0))

@@ -41,7 +41,8 @@ final class Chains: Sendable {
 
   func report() {
     let text = reason.withLock { $0 }.replacing("\\", with: "/").replacing("\"", with: "'")
-    print(#"{"requests": \#(ended.load(ordering: .relaxed)), "lost": \#(lost.load(ordering: .relaxed)), "#, terminator: "")
+    print(
+      #"{"requests": \#(ended.load(ordering: .relaxed)), "lost": \#(lost.load(ordering: .relaxed)), "#, terminator: "")
     print(#""reason": "\#(text)"}"#)
   }
 }

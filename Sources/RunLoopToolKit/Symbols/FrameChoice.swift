@@ -87,7 +87,8 @@ package enum FrameChoice: Equatable {
   private static let package: Set<String> = [
     "RunLoopCore", "RunLoopThreads", "RunLoopSystemEvents", "RunLoopSockets", "RunLoopMessages",
     "RunLoopTransactions", "RunLoopFoundation", "RunLoopKit",
-    "RunLoopDisplay", "RunLoopDisplayTesting", "RunLoopHTTP", "RunLoopURLConnection",
+    "RunLoopDisplay", "RunLoopDisplayTesting", "RunLoopHTTP", "RunLoopHTTPTesting",
+    "RunLoopURLConnection",
     "RunLoopInstruments", "RunLoopTesting",
   ]
 
