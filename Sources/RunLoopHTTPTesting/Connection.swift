@@ -16,7 +16,7 @@ final class Connection: @unchecked Sendable {
   private(set) var isOver = false
   /// Whether the connection ends with the response that is being made.
   var isRetiring = false
-  /// HTTP/1: the rest of the connection's input, the request that is being answered, and whether its response has begun.
+  // HTTP/1: the rest of the input, the request that is being answered, and whether its response has begun.
   var reader: RequestReader
   var current: HTTPTestServer.Request?
   var hasBegun = false
