@@ -46,6 +46,8 @@ int main(int count, char **arguments) {
   int many = atoi(arguments[3]);
   const char *method = arguments[4];
   long ended = 0, lost = 0;
+  static char texts[1000][CURL_ERROR_SIZE];
+  if (many > 1000) return 2;
   char reason[CURL_ERROR_SIZE] = "";
   curl_global_init(CURL_GLOBAL_DEFAULT);
   set = epoll_create1(0);
@@ -60,6 +62,8 @@ int main(int count, char **arguments) {
     curl_easy_setopt(easy, CURLOPT_URL, arguments[1]);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, texts[index]);
+    curl_easy_setopt(easy, CURLOPT_PRIVATE, texts[index]);
     curl_easy_setopt(easy, CURLOPT_CAINFO, arguments[5]);
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, isHTTP2 ? (long)CURL_HTTP_VERSION_2TLS : (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
@@ -94,7 +98,9 @@ int main(int count, char **arguments) {
       ended++;
       if (message->data.result != CURLE_OK) {
         lost++;
-        snprintf(reason, sizeof reason, "%s", curl_easy_strerror(message->data.result));
+        char *text;
+        curl_easy_getinfo(easy, CURLINFO_PRIVATE, &text);
+        snprintf(reason, sizeof reason, "%s", text[0] ? text : curl_easy_strerror(message->data.result));
       }
       curl_multi_remove_handle(multi, easy);
       if (now() < end) {
