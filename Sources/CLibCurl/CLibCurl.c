@@ -167,7 +167,10 @@ int clc_uses_openssl(void) {
 
 int clc_set_encryption(clc_easy *easy, uintptr_t number) {
   int code = curl.curl_easy_setopt(easy, clc_option_encryption_data, (void *)number);
-  return code != 0 ? code : curl.curl_easy_setopt(easy, clc_option_encryption_function, clc_prepare_encryption);
+  return code != 0 ? code : clc_set_encryption_function(easy, clc_prepare_encryption);
+}
+int clc_set_encryption_function(clc_easy *easy, clc_encryption_function function) {
+  return curl.curl_easy_setopt(easy, clc_option_encryption_function, function);
 }
 
 clc_easy *clc_easy_make(void) { return curl.curl_easy_init(); }

@@ -21,6 +21,8 @@ extension HTTP {
     public let bytesReceived: Int64
     /// The cause in words, for a person; with libcurl's number and text if there are any.
     public let detail: String
+    /// Each time the request was sent, if ``HTTP/Configuration/reportsAttempts`` asks for it.
+    public internal(set) var attempts: [AttemptReport] = []
 
     package init(_ code: Code, url: String = "", bytesReceived: Int64 = 0, _ detail: String) {
       self.code = code
@@ -43,6 +45,8 @@ extension HTTP.Error.Code {
   public static let timedOut = Self("timedOut")
   /// The host's name has no address.
   public static let cannotFindHost = Self("cannotFindHost")
+  /// No connection to the host became free within ``HTTP/Configuration/connectionWaitTimeout``.
+  public static let connectionWaitTimedOut = Self("connectionWaitTimedOut")
   /// No address of the host takes a connection, or the system has no descriptor or thread left for one.
   public static let cannotConnect = Self("cannotConnect")
   /// The connection ended before the answer did.

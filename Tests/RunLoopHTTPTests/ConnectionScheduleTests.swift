@@ -27,7 +27,7 @@ struct ConnectionScheduleTests {
   /// A client whose requests are answered without a network.
   private static func makeClient() -> HTTP.Client {
     var configuration = HTTP.Configuration()
-    configuration.interceptors = [{ _ in .respond(HTTP.Response(status: 200), HTTP.Body([1, 2, 3])) }]
+    configuration.interceptors = [.init { _ in .respond(HTTP.Response(status: 200), HTTP.Body([1, 2, 3])) }]
     return HTTP.Client(configuration)
   }
 

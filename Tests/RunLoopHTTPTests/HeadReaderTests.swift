@@ -14,7 +14,7 @@ import Testing
     for line in text.split(separator: "\n", omittingEmptySubsequences: false).dropLast() {
       let bytes = Array((line + "\n").utf8)
       last = bytes.withUnsafeBytes { reader.take($0) }
-      if last != .more { break }
+      if last != .more, last != .interim { break }
     }
     return (reader, last)
   }

@@ -265,13 +265,13 @@ import Testing
     let seen = Box<[String]>([])
     try await withClient {
       $0.interceptors = [
-        { request in
+        .init { request in
           seen.update { $0.append(request.url) }
           var request = request
           request.url += "2"
           return .proceed(request)
         },
-        { request in
+        .init { request in
           request.url.hasSuffix("fail2")
             ? .fail(.timedOut, "a test") : .respond(HTTP.Response(status: 203), HTTP.Body(request.url))
         },

@@ -189,12 +189,12 @@ struct ExchangeTests {
       .cancelled, .timedOut, .cannotFindHost, .cannotConnect, .connectionLost, .badServerResponse, .tooManyRedirects,
       .redirectRejected, .untrusted, .tlsFailed, .clientCertificateRequired, .pinMismatch, .tooLarge, .cannotDecode,
       .resumeMismatch, .authenticationFailed, .unsupportedURL, .invalidRequest, .proxyFailed, .stopped, .noLibrary,
-      .fileFailed, .notInCache,
+      .fileFailed, .notInCache, .connectionWaitTimedOut,
     ]
     #expect(
       codes.map(\.urlErrorCode.rawValue) == [
         -999, -1001, -1003, -1004, -1005, -1011, -1007, -1010, -1202, -1200, -1206, -1202, -1103, -1016, -1011, -1013,
-        -1002, -1021, -1004, -2000, -2000, -3003, -1008,
+        -1002, -1021, -1004, -2000, -2000, -3003, -1008, -1001,
       ])
     let error = HTTP.Error(.timedOut, url: "http://host/", "it took too long")
     #expect(error.localizedDescription == "timedOut (http://host/): it took too long")

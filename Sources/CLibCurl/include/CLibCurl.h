@@ -55,6 +55,7 @@ enum {
   clc_option_header_data = 10029,
   clc_option_custom_request = 10036,
   clc_option_progress_data = 10057,
+  clc_option_tls_version = 32,
   clc_option_verbose = 41,
   clc_option_no_progress = 43,
   clc_option_no_body = 44,
@@ -77,6 +78,7 @@ enum {
   clc_option_encryption_function = 20108,
   clc_option_encryption_data = 10109,
   clc_option_upload_size = 30115,
+  clc_option_keep_sessions = 150,
   clc_option_connect_timeout = 156,
   clc_option_content_decoding = 158,
   clc_option_open_socket_function = 20163,
@@ -96,8 +98,10 @@ enum {
   clc_option_unix_path = 10231,
   clc_option_path_as_is = 234,
   clc_option_wait_for_multiplexing = 237,
+  clc_option_connect_to = 10243,
   clc_option_proxy_ca_file = 10246,
   clc_option_proxy_ca_directory = 10247,
+  clc_option_proxy_tls_version = 250,
   clc_option_unix_abstract = 10264,
   clc_option_suppress_connect_headers = 265,
   clc_option_read_url = 10282,
@@ -117,10 +121,18 @@ enum {
 
 enum {
   clc_info_own_data = 0x100000 + 21,
+  clc_info_peer_address = 0x100000 + 32,
+  clc_info_own_address = 0x100000 + 41,
+  clc_info_header_size = 0x200000 + 11,
   clc_info_request_size = 0x200000 + 12,
   clc_info_connect_code = 0x200000 + 22,
   clc_info_system_error = 0x200000 + 25,
   clc_info_new_connections = 0x200000 + 26,
+  clc_info_peer_port = 0x200000 + 40,
+  clc_info_own_port = 0x200000 + 42,
+  clc_info_sent_body = 0x600000 + 7,
+  clc_info_received_body = 0x600000 + 8,
+  clc_info_time_total = 0x600000 + 50,
   clc_info_time_connected = 0x600000 + 52,
   clc_info_time_shaken = 0x600000 + 56,
   clc_info_time_sent = 0x600000 + 53,
@@ -148,6 +160,8 @@ enum {
   clc_http_1_1 = 2,
   clc_http_2_by_tls = 4,
   clc_http_2_at_once = 5,
+  clc_tls_1_2 = 6,
+  clc_tls_1_3 = 7,
   clc_protocols_web = 3,
   clc_basic = 1,
   clc_digest = 2,
@@ -278,6 +292,41 @@ int clc_uses_openssl(void);
 // The number names the transfer, and is not zero.
 int clc_set_encryption(clc_easy *easy, uintptr_t number);
 int clc_prepare_encryption(clc_easy *easy, void *context, void *number);
+// Sets what prepares a transfer's encryption in the place of this; it calls this.
+int clc_set_encryption_function(clc_easy *easy, clc_encryption_function function);
+
+// One of a server's certificates, and its public key, both in DER.
+typedef struct {
+  const uint8_t *bytes;
+  size_t count;
+  const uint8_t *key;
+  size_t key_count;
+} clc_certificate;
+
+// What a server shows: the certificates from its own up, each issued by the next if the chain is valid; the reason why
+// it is not, null if it is; and whether the server's own is for the host.
+typedef struct {
+  const clc_certificate *certificates;
+  size_t count;
+  const char *reason;
+  int matches_host;
+} clc_server_chain;
+
+// Decides whether a server is trusted; called within the handshake.
+typedef int (*clc_evaluate_function)(void *context, const clc_server_chain *chain);
+typedef void (*clc_release_function)(void *context);
+
+// Lets a function decide on the servers of a connection to a host, instead of OpenSSL alone; zero if that is
+// impossible.
+// `context` is released when the connection has gone, and at once if this is impossible.
+int clc_prepare_evaluation(
+  void *encryption, const char *host, void *context, clc_evaluate_function evaluate, clc_release_function release);
+// Whether a chain of certificates in DER, from the server's own up, leads to one of the anchors, which need not be
+// roots; OpenSSL is open.
+int clc_chain_is_valid(
+  const clc_certificate *chain, size_t count, const clc_certificate *anchors, size_t anchor_count);
+// The public key of a certificate, both in DER; the caller releases it with free(3). Null if there is none.
+uint8_t *clc_key_of_certificate(const uint8_t *bytes, size_t count, size_t *length);
 // Whether that was noted, on this thread.
 int clc_wanted_certificate(uintptr_t number);
 // The alert that has ended the connection that this transfer has made, or tried to make; lately, and on this thread.

@@ -22,6 +22,11 @@ extension HTTP {
     public var totalTimeout: Duration?
     /// How long making a connection may take, including its encryption; at least one millisecond.
     public var connectTimeout: Duration = .seconds(30)
+    /// How long a request may wait for a connection to its host to become free; nil means indefinitely.
+    ///
+    /// The wait begins anew with each redirect and each time the request is sent again. Then the request ends with
+    /// ``HTTP/Error/Code/connectionWaitTimedOut``. It needs libcurl 7.80.
+    public var connectionWaitTimeout: Duration?
     /// How many redirects are followed; with zero, a response that redirects is delivered.
     public var maximumRedirects = 20
     /// How many decoded bytes a body may have; nil means 64 MiB where it is kept in memory, and any number elsewhere.
@@ -42,10 +47,18 @@ extension HTTP {
     public var retry = Retry()
     /// The path of a Unix socket at which all hosts are reached; one that begins with `@` is outside the file system.
     public var unixSocket: String?
+    /// Where hosts are connected to instead, such as `["example.org": "127.0.0.1:8443"]`.
+    ///
+    /// Each host, and each place, is a name or a numeric address, perhaps with a port; a host with a port comes before
+    /// one without. The URL, the `Host` field, cookies, and the name that the certificate has to be for, remain those
+    /// of the request. Requests through a proxy or a Unix socket are not concerned.
+    public var hostOverrides: [String: String] = [:]
     /// Whether a response that browsers read although something in it is wrong is an error; see ``HTTP/Oddity``.
     public var strict = false
-    /// Called in their order with each request before it is sent.
+    /// Called with each request before it is sent, in their order, and with its response, in the reverse order.
     public var interceptors: [Interceptor] = []
+    /// Whether ``Response/attempts`` and ``Error/attempts`` report each time a request was sent.
+    public var reportsAttempts = false
     /// The value of `User-Agent`, unless a request sets another.
     public var userAgent = "RunLoopHTTP"
 
@@ -53,18 +66,5 @@ extension HTTP {
     public init() {}
 
     static let memoryLimit: Int64 = 64 * 1024 * 1024
-  }
-
-  /// Called by the loader's thread with a request before it is sent; it must return at once.
-  public typealias Interceptor = @Sendable (Request) -> Interception
-
-  /// The result of an interceptor for a request.
-  public enum Interception: Sendable {
-    /// The request goes on, as it was or changed.
-    case proceed(Request)
-    /// This is the response; nothing is sent, and no library is needed.
-    case respond(Response, Body)
-    /// The request ends with an error.
-    case fail(Error.Code, String)
   }
 }

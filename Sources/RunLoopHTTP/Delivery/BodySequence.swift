@@ -24,6 +24,9 @@ extension HTTP {
       public mutating func next() async throws -> [UInt8]? { try await owner.next() }
     }
 
+    /// The response as it is when the body has ended, with ``HTTP/Response/trailers``; nil before.
+    public var finalResponse: HTTP.Response? { owner.finalResponse }
+
     /// Makes an iterator; the chunks go to the iterator that asks first.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(owner: owner) }
   }
@@ -47,6 +50,8 @@ final class BodyOwner: Sendable {
     return HTTP.Error(
       .tooLarge, url: WebAddress.safeText(of: transfer.request.url), bytesReceived: buffer.received, detail)
   }
+
+  var finalResponse: HTTP.Response? { buffer.finalResponse }
 
   func next() async throws -> [UInt8]? {
     let transfer = transfer
@@ -75,13 +80,14 @@ final class BodyBuffer: Receiver, @unchecked Sendable {
   private var isFull = false
   /// How many bytes have arrived in all.
   private var total: Int64 = 0
-  private var end: Result<Void, HTTP.Error>?
+  private var end: Result<HTTP.Response, HTTP.Error>?
   private var consumer: CheckedContinuation<[UInt8]?, any Swift.Error>?
   /// Resumed once, by the head or by the end.
   private var onHead: (@Sendable (Result<HTTP.Response, HTTP.Error>) -> Void)?
 
   init(onHead: @escaping @Sendable (Result<HTTP.Response, HTTP.Error>) -> Void) { self.onHead = onHead }
 
+  var finalResponse: HTTP.Response? { lock.withLock { try? end?.get() } }
   var hasEnded: Bool { lock.withLock { end != nil } }
   var received: Int64 { lock.withLock { total } }
   /// How many places for chunks there are, those of taken ones included.
@@ -136,7 +142,7 @@ final class BodyBuffer: Receiver, @unchecked Sendable {
   func finish(_ result: Result<HTTP.Response, HTTP.Error>) {
     takeOnHead()?(result)
     lock.lock()
-    end = result.map { _ in }
+    end = result
     // After a cancellation nothing is delivered.
     if case .failure(let error) = result, error.code == .cancelled {
       chunks = []
@@ -176,7 +182,7 @@ final class BodyBuffer: Receiver, @unchecked Sendable {
   ///
   /// Under the lock.
   private func takeFirst() -> (result: Result<[UInt8]?, HTTP.Error>, goesOn: Bool)? {
-    guard first < chunks.count else { return end.map { ($0.map { nil }, false) } }
+    guard first < chunks.count else { return end.map { ($0.map { _ in nil }, false) } }
     let chunk = chunks[first]
     chunks[first] = []
     first += 1

@@ -26,7 +26,10 @@ extension Attempt {
       exchange.address.isTLS && transfer.configuration.version != .http1
       && loader.multiplexes(exchange.address) != false
     check(handle.set(waitsForMultiplexing: waitsForMultiplexing))
-    if exchange.address.isTLS, CurlLibrary.usesOpenSSL { check(clc_set_encryption(easy, number)) }
+    if exchange.address.isTLS, CurlLibrary.usesOpenSSL {
+      check(clc_set_encryption(easy, number))
+      if evaluates { check(clc_set_encryption_function(easy, attemptEncryptionFunction)) }
+    }
     guard failed != Int32(clc_out_of_memory) else {
       throw HTTP.Error(.cannotConnect, "libcurl has no memory for a request")
     }
@@ -62,7 +65,8 @@ extension Attempt {
     if !limitsConnecting { set(clc_option_connect_timeout, connectMilliseconds) }
     let isPlain = !exchange.address.isTLS
     let isPlainHTTP2 = isPlain && configuration.version == .http2 && exchange.proxy == nil
-    let isAlone = isPlainHTTP2 && !CurlLibrary.keepsPlainHTTP2
+    // A connection by a path has no ports by which it is found, and whom it trusts is not known.
+    let isAlone = isPlainHTTP2 && !CurlLibrary.keepsPlainHTTP2 || evaluates && configuration.unixSocket != nil
     if exchange.isFresh || isAlone { set(clc_option_fresh_connect, 1) }
     if isAlone || isPlain && (!CurlLibrary.asksBeforeRequest || configuration.unixSocket != nil) {
       set(clc_option_forbid_reuse, 1)
@@ -87,6 +91,7 @@ extension Attempt {
 
     // Where it goes.
     check(handle.set(addresses: exchange.resolveLines))
+    check(handle.set(route: exchange.route))
     if let path = configuration.unixSocket {
       if path.hasPrefix("@") {
         set(clc_option_unix_abstract, String(path.dropFirst()))
@@ -106,7 +111,7 @@ extension Attempt {
       }
     }
 
-    setTrust(configuration.trust, set)
+    try setTrust(configuration.trust, set)
     setFunctions(set, check)
     // Which one is not said: it may be a password.
     if isCut {
@@ -130,7 +135,11 @@ extension Attempt {
     CurlLibrary.asksBeforeRequest && exchange.addresses.count <= 1 && connectMilliseconds < 300_000
   }
 
-  private func setTrust(_ trust: HTTP.Trust, _ set: (Int, String) -> Void) {
+  private func setTrust(_ trust: HTTP.Trust, _ set: (Int, String) -> Void) throws(HTTP.Error) {
+    let oldest = trust.minimumVersion == .tls12 ? Int(clc_tls_1_2) : Int(clc_tls_1_3)
+    for option in [clc_option_tls_version, clc_option_proxy_tls_version] {
+      _ = clc_set_long(easy, Int32(option), oldest)
+    }
     if let roots = trust.roots {
       set(Int(clc_option_ca_file), roots)
       set(Int(clc_option_proxy_ca_file), roots)
@@ -139,7 +148,14 @@ extension Attempt {
       _ = clc_set_pointer(easy, Int32(clc_option_ca_directory), nil)
       _ = clc_set_pointer(easy, Int32(clc_option_proxy_ca_directory), nil)
     }
-    if !trust.pins.isEmpty {
+    if evaluates {
+      // All of it is decided in one place, also for a session that would be resumed.
+      _ = clc_set_long(easy, Int32(clc_option_verify_host), 0)
+      _ = clc_set_long(easy, Int32(clc_option_keep_sessions), 0)
+    } else if exchange.address.isTLS, trust.evaluate != nil {
+      throw HTTP.Error(
+        .tlsFailed, "the program decides whom it trusts, which needs OpenSSL 3 and no proxy of https")
+    } else if !trust.pins.isEmpty {
       set(Int(clc_option_pinned_key), trust.pins.map { "sha256//" + $0 }.joined(separator: ";"))
     }
     if let certificate = trust.certificate {
@@ -147,7 +163,7 @@ extension Attempt {
       set(Int(clc_option_key), certificate.key)
       if let password = certificate.password { set(Int(clc_option_key_password), password) }
     }
-    if trust.allowsInvalidCertificates {
+    if trust.allowsInvalidCertificates, !evaluates {
       _ = clc_set_long(easy, Int32(clc_option_verify_peer), 0)
       _ = clc_set_long(easy, Int32(clc_option_verify_host), 0)
     }
@@ -180,41 +196,6 @@ extension Attempt {
     // A connection outlives the transfer that has made it: its socket is the loader's.
     set(Int(clc_option_close_socket_data), Unmanaged.passUnretained(loader).toOpaque())
     check(clc_set_close_socket_function(easy, loaderCloseFunction))
-  }
-}
-
-extension Exchange {
-  /// The fields that are sent.
-  ///
-  /// A SOCKS proxy reads no fields, and the host behind it must not get the proxy's credential.
-  var sentFields: [HTTP.Headers.Field] {
-    guard let proxy, proxy.isSOCKS else { return fields }
-    return fields.filter { !HTTP.Headers.isSame($0.name, "Proxy-Authorization") }
-  }
-
-  /// What requests that are set up alike have in common; nil if this is like no other.
-  ///
-  /// - Parameter known: A shape that is returned if this has it.
-  func shape(_ settings: OwnConfiguration, hasBody: Bool, orElse known: Handle.Shape?) -> Handle.Shape? {
-    guard method == .get, !hasBody, proxy == nil else { return nil }
-    let lines = resolveLines
-    if let known, known.settings === settings, known.isTLS == address.isTLS, known.isFresh == isFresh,
-      known.addresses == lines
-    {
-      return known
-    }
-    return Handle.Shape(settings: settings, isTLS: address.isTLS, isFresh: isFresh, addresses: lines)
-  }
-
-  /// The addresses, as the library takes them.
-  var resolveLines: [String] {
-    func lines(_ target: WebAddress, _ addresses: [SocketAddress]) -> [String] {
-      guard !addresses.isEmpty else { return [] }
-      let texts = addresses.compactMap { address in address.host.map { address.family == .ipv6 ? "[\($0)]" : $0 } }
-      return ["-\(target.host):\(target.port)", "+\(target.host):\(target.port):\(texts.joined(separator: ","))"]
-    }
-    return addressesBehindProxy.isEmpty
-      ? lines(target, addresses) : lines(target, addresses) + lines(address, addressesBehindProxy)
   }
 }
 
@@ -253,6 +234,13 @@ private let attemptSeekFunction: clc_seek_function = { context, offset, _ in
 private let attemptPrerequestFunction: clc_prerequest_function = { context, peer, own, peerPort, ownPort in
   guard let attempt = Handle.attempt(at: context) else { return Int32(clc_prerequest_abort) }
   return attempt.aboutToSend(SocketWatch.Said(own: own, ownPort: ownPort, peer: peer, peerPort: peerPort))
+}
+
+private let attemptEncryptionFunction: clc_encryption_function = { easy, encryption, number in
+  _ = clc_prepare_encryption(easy, encryption, number)
+  let attempt = easy.flatMap { Handle.attempt(at: clc_get_pointer($0, Int32(clc_info_own_data))) }
+  guard let attempt, attempt.prepareEvaluation(encryption) else { return Int32(clc_aborted_by_callback) }
+  return 0
 }
 
 private let attemptProgressFunction: clc_progress_function = { context, _, _, _, _ in

@@ -21,6 +21,7 @@ extension Attempt {
       }
       return nil
     }
+    if let failure = evaluation?.failure { return failure }
     let said = CurlFailure(
       code: code, text: String(cString: handle.errorText),
       systemError: Int32(clc_get_long(easy, Int32(clc_info_system_error))),
@@ -77,6 +78,7 @@ extension Attempt {
   var timings: HTTP.Timings {
     func time(_ info: some BinaryInteger) -> Duration { .microseconds(clc_get_offset(easy, Int32(info))) }
     var timings = HTTP.Timings()
+    timings.nameLookup = .nanoseconds(transfer.progress.lookupTime)
     timings.connected = time(clc_info_time_connected)
     timings.secured = time(clc_info_time_shaken)
     timings.sent = time(clc_info_time_sent)

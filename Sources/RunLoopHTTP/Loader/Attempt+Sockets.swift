@@ -37,6 +37,7 @@ extension Attempt {
       loader.noteOpened(descriptor)
       loader.watches[descriptor]?.attempt = self
       loader.watches[descriptor]?.opener = number
+      loader.watches[descriptor]?.sharingKey = evaluates ? transfer.settings.sharingKey : nil
       if exchange.address.isTLS || speaksPlainHTTP2 { loader.noteHTTP2IsPossible(descriptor) }
       if speaksPlainHTTP2, !noteHTTP2(descriptor) { return -1 }
       return descriptor

@@ -7,32 +7,6 @@ import RunLoopThreads
 import RunLoopSockets
 import Synchronization
 
-/// What one exchange with a server is to be.
-struct Exchange {
-  var address: WebAddress
-  var method: HTTP.Method
-  /// All fields that the library does not make.
-  var fields: [HTTP.Headers.Field]
-  /// From which byte on the body is asked for.
-  var range: Int64?
-  /// The addresses of the host, or of the proxy; empty if the library needs none.
-  var addresses: [SocketAddress]
-  /// The addresses of the host behind a proxy that looks up no names.
-  var addressesBehindProxy: [SocketAddress] = []
-  /// Whether no kept connection may be used.
-  var isFresh: Bool
-  var proxy: ProxyAddress?
-  /// By what the proxy's credential is sent, where a proxy has asked before; nil: by what the proxy asks for.
-  var proxyAuthentication: Int?
-  /// Whether the request may be sent again.
-  var allowsResending = true
-
-  /// What is connected to: the host or the proxy.
-  var target: WebAddress { proxy?.address ?? address }
-  /// The proxy, if it is spoken to by HTTP.
-  var proxyOfHTTP: WebAddress? { proxy.flatMap { $0.isSOCKS ? nil : $0.address } }
-}
-
 /// What a transfer makes of bytes that it is given.
 enum Take {
   case taken
@@ -81,6 +55,10 @@ final class Attempt {
   @exclusivity(unchecked) var connectDue = Tick.never
   @exclusivity(unchecked) var opened: [Int32] = []
   @exclusivity(unchecked) var connection: SocketWatch?
+  /// What is noted for a report; nil if none is wanted.
+  @exclusivity(unchecked) var record: AttemptRecord?
+  /// What decides on the server of the connection that it makes.
+  @exclusivity(unchecked) var evaluation: TrustEvaluation?
   /// Why a socket could not be made.
   var socketFailure: String?
   /// Whether the proxy has asked for its credential.
@@ -126,6 +104,9 @@ final class Attempt {
     self.source = source
     number = Self.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
     hasBegun = !CurlLibrary.asksBeforeRequest
+    if transfer.configuration.reportsAttempts {
+      record = AttemptRecord(started: loader.loop.clockNow, reason: transfer.resends.last)
+    }
   }
 
   var easy: OpaquePointer { handle.easy }
@@ -240,6 +221,9 @@ extension Attempt {
     }
     switch reading.reader.take(line) {
     case .more: return true
+    case .interim:
+      transfer.takeInterim(reader)
+      return true
     case .failed(let code, let detail): fail(HTTP.Error(code, detail))
     case .head(let head):
       isAskedByProxy = head.status == 407 && exchange.proxyOfHTTP?.user != nil
@@ -332,6 +316,8 @@ extension Attempt {
     let waited = !hasBegun || waitsForMultiplexing
     hasBegun = true
     waitsForMultiplexing = false
+    transfer.progress.waitDue = .never
+    if record != nil, record?.begun == nil { record?.begun = loader.entered }
     if waited { transfer.waitsForPeer(since: loader.entered) } else { transfer.noteActivity(at: loader.entered) }
   }
 
@@ -349,13 +335,14 @@ extension Attempt {
     if requests > 1, !isAskedByProxy, !repeats() { return Int32(clc_prerequest_abort) }
     connection = loader.connection(said, opened: opened)
     if connection?.speaksHTTP2 == false { connection?.attempt = self }
-    if let connection, connection.isSpoiled {
+    if exchange.address.isTLS && !mayShare || connection?.isSpoiled == true {
       needsFresh = true
       fail(HTTP.Error(.connectionLost, "the kept connection has ended, or has bytes that nobody has asked for"))
       return Int32(clc_prerequest_abort)
     }
     isKept = exchange.address.isTLS && connection?.speaksHTTP2 == true
     isReused = connection.map { $0.opener != number } ?? false
+    noteEnds(said)
     transfer.hasConnected()
     return Int32(clc_prerequest_ok)
   }
@@ -371,6 +358,7 @@ extension Attempt {
       return false
     }
     wasWithoutFailure = reason == .unprocessed
+    noteRepetition(reason)
     transfer.noteResend(reason)
     return true
   }

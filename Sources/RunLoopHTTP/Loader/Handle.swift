@@ -20,18 +20,21 @@ final class Handle {
     let isFresh: Bool
     /// What the library is given of the host's addresses.
     let addresses: [String]
+    /// Where it connects to instead of the host.
+    let route: String?
 
-    init(settings: OwnConfiguration, isTLS: Bool, isFresh: Bool, addresses: [String]) {
+    init(settings: OwnConfiguration, isTLS: Bool, isFresh: Bool, addresses: [String], route: String? = nil) {
       self.settings = settings
       self.isTLS = isTLS
       self.isFresh = isFresh
       self.addresses = addresses
+      self.route = route
     }
 
     static func == (left: Shape, right: Shape) -> Bool {
       left === right
         || left.settings === right.settings && left.isTLS == right.isTLS && left.isFresh == right.isFresh
-          && left.addresses == right.addresses
+          && left.addresses == right.addresses && left.route == right.route
     }
   }
 
@@ -54,6 +57,7 @@ final class Handle {
   private var head: OpaquePointer?
   private var proxyHead: OpaquePointer?
   private var addresses: OpaquePointer?
+  private var route: OpaquePointer?
   private let errorBuffer: UnsafeMutablePointer<CChar>
 
   private static let errorSize = 256
@@ -98,9 +102,9 @@ final class Handle {
   }
 
   private func freeLists() {
-    if let addresses { clc_list_free(addresses) }
+    for list in [addresses, route] { if let list { clc_list_free(list) } }
     for list in [head, proxyHead] { if let list { clc_list_wipe(list) } }
-    (head, proxyHead, addresses) = (nil, nil, nil)
+    (head, proxyHead, addresses, route) = (nil, nil, nil, nil)
   }
 
   /// Forgets what may be secret, now that nobody uses it: all fields but those of a request that has none of its own,
@@ -188,6 +192,13 @@ final class Handle {
     guard let list = Self.list(of: lines) else { return Int32(clc_out_of_memory) }
     addresses = list
     return clc_set_list(easy, Int32(clc_option_resolve), list)
+  }
+
+  /// Only after a reset.
+  func set(route line: String?) -> Int32 {
+    guard let line else { return 0 }
+    route = Self.list(of: [line])
+    return route == nil ? Int32(clc_out_of_memory) : clc_set_list(easy, Int32(clc_option_connect_to), route)
   }
 
   /// Lets the library take the addresses again: it forgets them after a while, and would look the name up by itself.

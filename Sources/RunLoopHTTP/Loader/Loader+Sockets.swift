@@ -16,6 +16,8 @@ final class SocketWatch {
   let source: RunLoop.DescriptorSource
   /// The number of the attempt that has opened it; zero for none.
   @exclusivity(unchecked) var opener: UInt = 0
+  /// What those have in common who may use it; nil for all whom libcurl lets.
+  @exclusivity(unchecked) var sharingKey: String?
   /// Whether the loop has the source.
   @exclusivity(unchecked) var isAdded = false
   /// Whether the library wants to know of it now.

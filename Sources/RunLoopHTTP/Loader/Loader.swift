@@ -176,6 +176,7 @@ final class Loader: @unchecked Sendable {
 
   /// Gives an attempt up; its transfer hears nothing more of it.
   func drop(_ attempt: Attempt) {
+    attempt.noteEnd()
     attempt.fail(HTTP.Error(.cancelled, "the attempt was given up"))
     later { [self] in remove(attempt, keepsHandle: false) }
   }
@@ -183,6 +184,7 @@ final class Loader: @unchecked Sendable {
   /// Ends an attempt with an error of ours.
   func end(_ attempt: Attempt, _ error: HTTP.Error) {
     guard attempt.place != nil else { return }
+    attempt.noteEnd()
     remove(attempt, keepsHandle: false)
     attempt.transfer.hasEnded(attempt, error, timings: .init())
   }
@@ -312,6 +314,7 @@ final class Loader: @unchecked Sendable {
       if let multi, let easy = clc_multi_next_ended(multi, &code) {
         guard let attempt = Handle.attempt(at: clc_get_pointer(easy, Int32(clc_info_own_data))) else { continue }
         let (error, timings) = (attempt.outcome(code), attempt.timings)
+        attempt.noteEnd()
         remove(attempt, keepsHandle: error == nil && attempt.leavesHandleAsNew)
         if error != nil, attempt.requests == 0, attempt.exchange.address.isTLS {
           note(attempt.exchange.address, multiplexes: false)

@@ -1,15 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import RunLoopSockets
+
 extension HTTP {
   /// The servers that a client trusts, and the certificate that it shows.
-  public struct Trust: Sendable, Hashable {
+  public struct Trust: Sendable {
     /// A file of certificates (PEM) that are trusted instead of the system's.
     public var roots: String?
-    /// The digests (SHA-256, in base 64) of the public keys that a server may have; if it is empty, every key of a
-    /// trusted certificate is accepted.
+    /// The digests (SHA-256, in base 64) of public keys of which one has to be the server's, or that of an authority
+    /// above it; if it is empty, every key of a trusted certificate is accepted.
     ///
-    /// Pins are checked even if ``allowsInvalidCertificates`` accepts a certificate.
+    /// Pins are checked even if ``allowsInvalidCertificates`` or ``evaluate`` accepts a certificate; if that is not
+    /// trusted otherwise, the server's own key has to be one of them. Without OpenSSL 3, and through a proxy of https,
+    /// it always has to.
     public var pins: [String] = []
+    /// The oldest version of TLS that is used, with the server and with a proxy of https.
+    public var minimumVersion = TLSVersion.tls12
+    /// Decides whether a server is trusted, in place of the usual check of its certificates and its name.
+    ///
+    /// Called by the loader's thread during the handshake; it must return at once. With `false` the request ends with
+    /// ``HTTP/Error/Code/untrusted``. It needs a libcurl that encrypts by OpenSSL 3, and direct connections or a proxy
+    /// that is not one of https: otherwise every request ends with an error. Connections are not resumed.
+    public var evaluate: (@Sendable (ServerTrust) -> Bool)?
+    /// What ``evaluate`` decides by: clients with the same text share connections.
+    package var evaluationKey: String?
     /// The certificate (PEM, with the certificates that it needs) and the key that the client shows.
     public var certificate: Certificate?
     /// Whether certificates that are not trusted, or are another host's, are accepted: for tests only.

@@ -37,12 +37,32 @@ extension Exchange {
     var drained = 0
     /// Until when a response is read that is not delivered.
     var drainDue = Tick.never
+    /// Until when a connection is waited for.
+    var waitDue = Tick.never
+    /// How long the look-up of names took, in nanoseconds.
+    var lookupTime: Int64 = 0
+    /// How long the parts took, once the library has ended.
+    var timings = HTTP.Timings()
     var decoder: Decoder?
-    /// Whether the body has ended while it was held with more to decode.
+    /// Whether the body has ended while it was held, and more of it is to be delivered.
     var hasEndedHeld = false
-    /// Whether more is decoded after all others have had a turn.
-    var isDecodingLater = false
   }
+}
+
+/// Why no bytes of a body are taken now.
+struct BodyHolds: OptionSet {
+  let rawValue: UInt8
+
+  /// The user holds it.
+  static let user = Self(rawValue: 1)
+  /// The receiver takes no more.
+  static let receiver = Self(rawValue: 2)
+  /// More is decoded after all others have had a turn.
+  static let turn = Self(rawValue: 4)
+  /// The interceptors are asked about the head.
+  static let review = Self(rawValue: 8)
+  /// Those that the program has made, which the state of the request shows.
+  static let shown: Self = [.user, .receiver]
 }
 
 /// How a request proves who sends it.

@@ -19,10 +19,12 @@ struct Head: Hashable, Sendable {
 /// contradict each other, codings that it does not know, an answer that changes the protocol unasked.
 struct HeadReader {
   enum Step: Equatable {
-    /// The line belongs to a head that goes on, to an interim answer, or to a trailer.
+    /// The line belongs to a head that goes on, or to a trailer.
     case more
     /// The head is complete.
     case head(Head)
+    /// That of an interim response is.
+    case interim
     case failed(HTTP.Error.Code, String)
   }
 
@@ -93,12 +95,23 @@ struct HeadReader {
       phase = .fields
       return .more
     case .fields: return text.isEmpty ? finish() : takeField(text)
-    case .body:
-      guard !text.isEmpty else { return .more }
-      let name = UnsafeRawBufferPointer(rebasing: text[..<(text.firstOffset(of: 58) ?? 0)])
-      return HTTP.Headers.isToken(name) ? .more : passOver(text, "a line of the trailer is not a field")
+    case .body: return text.isEmpty ? .more : takeTrailer(text)
     }
   }
+
+  private mutating func takeTrailer(_ line: UnsafeRawBufferPointer) -> Step {
+    let name = UnsafeRawBufferPointer(rebasing: line[..<(line.firstOffset(of: 58) ?? 0)])
+    guard HTTP.Headers.isToken(name) else { return passOver(line, "a line of the trailer is not a field") }
+    let text = trimmed(line)
+    let value = trimmed(UnsafeRawBufferPointer(rebasing: text[(name.count + 1)...]))
+    return fields.append(text, nameCount: name.count, valueCount: value.count)
+      ? .more : .failed(.tooLarge, "the trailer has more bytes than can be counted")
+  }
+
+  /// The fields that followed the body; nil if there are none.
+  var trailers: HTTP.Headers? { phase == .body && !fields.isEmpty ? HTTP.Headers(fields) : nil }
+  /// The head of the interim response that is complete.
+  var interim: Head { Head(version: line.version, status: line.status, headers: HTTP.Headers(fields)) }
 
   /// A line is not a field.
   private mutating func passOver(_ line: UnsafeRawBufferPointer, _ detail: String) -> Step {
@@ -157,7 +170,7 @@ struct HeadReader {
     if status == 101 { return bad("the answer changes the protocol, which was not asked for") }
     if status < 200 {
       phase = .status
-      return .more
+      return .interim
     }
     var head = Head(version: line.version, status: status, headers: HTTP.Headers(fields))
     let codings = head.headers.list(of: "Transfer-Encoding").map { $0.lowercased() }

@@ -27,6 +27,12 @@ extension HTTP {
     public var decoding = Decoding.negotiated
     /// Whether codings that the request's own `Accept-Encoding` names count as negotiated, as `NSURLConnection` has it.
     package var decodesNamedCodings = false
+    /// Called by the loader's thread with each interim response, such as 103 with early hints, of the request and of
+    /// those that follow it; it must return at once.
+    ///
+    /// The status is from 100 to 199, and not 101, which ends the request with an error. A 100 arrives only if a server
+    /// sends it; the client does not ask for it.
+    public var onInterim: (@Sendable (Response) -> Void)?
 
     /// Makes a request.
     public init(_ method: Method, _ url: String, headers: Headers = [:], body: Content? = nil) {
@@ -94,6 +100,11 @@ extension HTTP {
     public var decodedFrom: [String] = []
     /// What was wrong with the response and was passed over; complete when the body is.
     public internal(set) var oddities: [Oddity] = []
+    /// The fields that followed the body; complete when the body is, and not checked against the headers.
+    public internal(set) var trailers = Headers()
+    /// Each time the request was sent, if ``HTTP/Configuration/reportsAttempts`` asks for it; complete when the body
+    /// is.
+    public internal(set) var attempts: [AttemptReport] = []
     /// Whether the response is from an interceptor of the program.
     public var isIntercepted = false
 
@@ -107,17 +118,14 @@ extension HTTP {
     /// The length of the body before it is decoded, as the headers announce it; nil if they do not.
     public var contentLength: Int64? { headers["Content-Length"].flatMap { Int64($0) } }
   }
+}
 
-  /// How long the parts of a request took, counted from when the last connection was asked for.
-  public struct Timings: Sendable, Hashable {
-    /// The time until the connection was made; zero if an existing connection was used.
-    public var connected: Duration = .zero
-    /// The time until the encryption was agreed on; zero if there is none.
-    public var secured: Duration = .zero
-    /// The time until the request was about to be sent.
-    public var sent: Duration = .zero
-    /// The time until the first byte of the response.
-    public var firstByte: Duration = .zero
+extension HTTP.Response {
+  /// The response whose head has arrived for a request.
+  init(_ head: Head, of hop: HTTP.Hop, status: HTTP.Status? = nil) {
+    self.init(
+      status: status ?? head.status, headers: head.headers, url: hop.address.text, version: head.version,
+      redirectCount: hop.redirects)
   }
 }
 

@@ -21,5 +21,7 @@ extension HTTP {
     case expectation
     /// The operation was resumed.
     case resumption
+    /// An interceptor asked for it.
+    case interceptor
   }
 }

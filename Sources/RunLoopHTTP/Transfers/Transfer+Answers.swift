@@ -24,12 +24,18 @@ extension Transfer {
     progress.plan = plan
     progress.head = head
     switch plan {
-    case .deliver: try begin(head, hop, attempt)
+    case .deliver: if !review(head, hop, attempt) { try begin(head, hop, attempt) }
     case .leaveToLibrary: break
     case .follow, .authenticate, .again, .complete, .withoutExpectation, .misdirected:
       progress.drainDue = core.now + Self.drainTime
       core.note(deadline: deadline)
     }
+  }
+
+  /// An interim response has arrived.
+  func takeInterim(_ reader: HeadReader) {
+    guard let onInterim, let hop, !hasBeenCancelled else { return }
+    onInterim(HTTP.Response(reader.interim, of: hop))
   }
 
   private func decide(_ head: Head, _ hop: HTTP.Hop, _ attempt: Attempt) throws(HTTP.Error) -> Exchange.Plan {
@@ -91,9 +97,7 @@ extension Transfer {
         scheme: asked.scheme, realm: asked.parameters["realm"] ?? "", origin: hop.address.origin,
         failureCount: authentication.failures,
         proposed: isKnown && authentication.failures == 0 ? authentication.credential : nil,
-        response: HTTP.Response(
-          status: head.status, headers: head.headers, url: hop.address.text, version: head.version,
-          redirectCount: hop.redirects)))
+        response: HTTP.Response(head, of: hop)))
     guard let wanted, wanted.origin == nil || wanted.origin == hop.address.origin else { return false }
     guard wanted.isSendable else {
       throw HTTP.Error(.invalidRequest, "the credential has a control character")
@@ -134,9 +138,17 @@ extension Transfer {
     }
   }
 
-  private func begin(_ head: Head, _ hop: HTTP.Hop, _ attempt: Attempt) throws(HTTP.Error) {
+  /// Whether a response goes on with what was received before.
+  func isContinued(_ head: Head, _ attempt: Attempt) -> Bool { attempt.exchange.range != nil && head.status == 206 }
+
+  /// Begins to deliver a response.
+  ///
+  /// - Parameter changed: What the interceptors want to be delivered in the place of its head.
+  func begin(
+    _ head: Head, _ hop: HTTP.Hop, _ attempt: Attempt, as changed: HTTP.Response? = nil
+  ) throws(HTTP.Error) {
     let hasBody = hasBody(head)
-    let isContinued = attempt.exchange.range != nil && head.status == 206
+    let isContinued = isContinued(head, attempt)
     var decoded = hasBody && decodes(head, hop, attempt) ? head.codings : []
     let unknown = configuration.strict ? [] : decoded.filter(ContentCoding.isUnknown)
     decoded.removeAll { unknown.contains($0) }
@@ -162,12 +174,11 @@ extension Transfer {
     }
     // What is reported is the first answer, of which this is the rest.
     if !isContinued || response == nil {
-      response = HTTP.Response(
-        status: head.status, headers: head.headers, url: hop.address.text, version: head.version,
-        redirectCount: hop.redirects)
+      response = changed ?? HTTP.Response(head, of: hop)
       response?.resends = resends
       response?.decodedFrom = isDecoded ? decoded : []
     }
+    if progress.hasEndedHeld { noteEnd(of: attempt) }
     note(unknown.map { .unknownCoding($0) })
     if head.status == 206, hop.headers["Range"] == nil, !isContinued { note([.unrequestedPart]) }
     note(attempt.reader.oddities)
@@ -211,7 +222,7 @@ extension Transfer {
       return progress.drained > Self.drainLimit ? .stop : .taken
     }
     if hasBeenCancelled { return .stop }
-    if updateHold() || progress.isDecodingLater { return .pause }
+    if updateHold() { return .pause }
     progress.wireCount += Int64(bytes.count)
     if let decoder = progress.decoder {
       decoder.feed(bytes)
@@ -220,7 +231,7 @@ extension Transfer {
       try deliver(bytes)
     }
     if isWholeBeforeAllIsSent, let attempt {
-      core.later { [self] in if attempt === self.attempt, !state.isHeld, !progress.isDecodingLater { endEarly() } }
+      core.later { [self] in if attempt === self.attempt, holds.isEmpty { endEarly() } }
     }
     return .taken
   }
@@ -250,12 +261,8 @@ extension Transfer {
   }
 
   private func decodeLater() {
-    progress.isDecodingLater = true
-    core.post { [self] in
-      guard progress.isDecodingLater else { return }
-      progress.isDecodingLater = false
-      release()
-    }
+    holds.insert(.turn)
+    core.post { [self] in if holds.remove(.turn) != nil { release() } }
   }
 
   private func deliver(_ bytes: UnsafeRawBufferPointer) throws(HTTP.Error) {
@@ -267,23 +274,24 @@ extension Transfer {
     }
     // Counted before, so that what the receiver asks from within is right.
     apply(.bytes(bytes.count))
-    if try !receiver.take(bytes) { isHeldByReceiver = true }
+    if try !receiver.take(bytes) { holds.insert(.receiver) }
     updateHold()
   }
 
-  /// Lets the state follow what user and receiver want; whether it is held.
+  /// Lets the state follow what user and receiver want; whether no bytes are taken now.
   @discardableResult
   func updateHold() -> Bool {
-    let isWanted = isHeldByReceiver || isWantedHeld
-    if isWanted != state.isHeld { apply(isWanted ? .hold : .release) }
-    return isWanted
+    if isWantedHeld { holds.insert(.user) } else { holds.remove(.user) }
+    let isShown = !holds.isDisjoint(with: .shown)
+    if isShown != state.isHeld { apply(isShown ? .hold : .release) }
+    return !holds.isEmpty
   }
 
   /// Takes bytes again.
   ///
   /// Outside of the library.
   func release() {
-    guard state.stage == .receiving, !progress.isDecodingLater else { return }
+    guard state.stage == .receiving, holds.isEmpty else { return }
     noteActivity()
     if let decoder = progress.decoder {
       do throws(HTTP.Error) {
@@ -291,7 +299,7 @@ extension Transfer {
       } catch {
         return apply(.fail(error))
       }
-      guard state.stage == .receiving, !progress.isDecodingLater else { return }
+      guard state.stage == .receiving, holds.isEmpty else { return }
     }
     if progress.hasEndedHeld {
       progress.hasEndedHeld = false
@@ -314,9 +322,7 @@ extension Transfer {
     case .complete:
       if response == nil, let head = progress.head {
         // What was kept came from an earlier client.
-        response = HTTP.Response(
-          status: 200, headers: head.headers, url: hop.address.text, version: head.version,
-          redirectCount: hop.redirects)
+        response = HTTP.Response(head, of: hop, status: 200)
         response?.resends = resends
       }
       apply(.head(state.kept))
@@ -344,15 +350,12 @@ extension Transfer {
 
   private func followed(_ hop: HTTP.Hop, _ location: String) throws(HTTP.Error) -> HTTP.Hop {
     guard let head = progress.head else { return hop }
-    let status = head.status
-    var next = try hop.following(status, to: location)
+    var next = try hop.following(head.status, to: location)
     var request = HTTP.Request(next.method, next.address.text, headers: next.headers, body: next.body)
     request.maximumBodySize = self.request.maximumBodySize
     request.allowsResending = hop.allowsResending
     request.decoding = hop.decoding
-    let response = HTTP.Response(
-      status: status, headers: head.headers, url: hop.address.text, redirectCount: hop.redirects)
-    guard let wanted = receiver.redirect(request, after: response) else {
+    guard let wanted = receiver.redirect(request, after: HTTP.Response(head, of: hop)) else {
       throw HTTP.Error(.redirectRejected, "the program rejected the redirect")
     }
     if let fault = wanted.fault { throw HTTP.Error(.invalidRequest, "the program's redirect cannot be sent: \(fault)") }

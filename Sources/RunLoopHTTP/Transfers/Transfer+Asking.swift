@@ -8,11 +8,19 @@ import RunLoopSockets
 extension Transfer {
   /// Asks the host, after its name was looked up.
   func tryNow() {
+    if interceptions.startsAfresh {
+      interceptions.startsAfresh = false
+      forgetKept()
+    }
+    if let (response, body) = interceptions.answer {
+      interceptions.answer = nil
+      return answer(response, body)
+    }
     if hop == nil {
-      switch prepare() {
+      guard configuration.interceptors.isEmpty || interceptions.request != nil else { return intercept() }
+      switch prepare(interceptions.request ?? request) {
       case .success(let first): hop = first
       case .failure(let error): return apply(.fail(error))
-      case nil: return
       }
     }
     guard let hop else { return }
@@ -35,19 +43,11 @@ extension Transfer {
     }
   }
 
-  /// Reads the request; nil if an interceptor has answered it.
-  private func prepare() -> Result<HTTP.Hop, HTTP.Error>? {
-    var request = request
-    for interceptor in configuration.interceptors {
-      switch interceptor(request) {
-      case .proceed(let changed): request = changed
-      case .fail(let code, let detail): return .failure(HTTP.Error(code, detail))
-      case .respond(let response, let body):
-        answer(response, body, request)
-        return nil
-      }
-    }
+  /// Reads the request.
+  private func prepare(_ request: HTTP.Request) -> Result<HTTP.Hop, HTTP.Error> {
     let url = request.url
+    onInterim = request.onInterim
+    authentication = Authentication()
     do throws(WebAddress.Failure) {
       let address = try core.address(url)
       if let fault = request.fault {
@@ -83,13 +83,16 @@ extension Transfer {
   }
 
   /// An interceptor's answer, in the place of a server's.
-  private func answer(_ response: HTTP.Response, _ body: HTTP.Body, _ request: HTTP.Request) {
+  private func answer(_ response: HTTP.Response, _ body: HTTP.Body) {
     var response = response
     if response.url.isEmpty {
       response = HTTP.Response(
-        status: response.status, headers: response.headers, url: request.url, version: response.version)
+        status: response.status, headers: response.headers, url: (interceptions.request ?? request).url,
+        version: response.version)
     }
     response.isIntercepted = true
+    response.resends = resends
+    response.attempts = attempts
     self.response = response
     apply(.resolved)
     apply(.head(OperationState.Part()))
@@ -110,25 +113,33 @@ extension Transfer {
 
   /// Asks the host if all addresses are known that are needed, and looks for the first that is not.
   private func resolve(_ hop: HTTP.Hop, _ proxy: ProxyAddress?) throws(HTTP.Error) {
+    let override = proxy == nil && !settings.overrides.isEmpty ? try settings.overrides.target(of: hop.address) : nil
     func known(_ address: WebAddress) -> [SocketAddress]? {
       if address.isNumeric || configuration.unixSocket != nil { return [] }
       return core.names.find(address.host, address.port, now: core.now)
     }
-    guard let addresses = known(proxy?.address ?? hop.address) else {
-      return lookUp(proxy?.address ?? hop.address, hop, proxy)
+    let target = proxy?.address ?? override ?? hop.address
+    guard let addresses = known(target) else { return lookUp(target, hop, proxy) }
+    var exchange = Exchange(
+      address: hop.address, method: hop.method, fields: [], range: nil, addresses: addresses,
+      isFresh: progress.isFresh, proxy: proxy, proxyAuthentication: authentication.ofProxy,
+      allowsResending: hop.allowsResending, override: override)
+    if let proxy, !proxy.looksUpHosts {
+      guard let ofHost = known(hop.address) else { return lookUp(hop.address, hop, proxy) }
+      exchange.addressesBehindProxy = ofHost
     }
-    guard let proxy, !proxy.looksUpHosts else { return try ask(hop, proxy, addresses, []) }
-    guard let ofHost = known(hop.address) else { return lookUp(hop.address, hop, proxy) }
-    try ask(hop, proxy, addresses, ofHost)
+    try ask(hop, exchange)
   }
 
   private func lookUp(_ target: WebAddress, _ hop: HTTP.Hop, _ proxy: ProxyAddress?) {
     let ofProxy = proxy.flatMap { $0.address === target ? $0 : nil }
+    let started = core.now
     lookup = HostResolver.resolve(target.host, port: target.port, on: core.loop, inModes: [.common]) {
       [weak self] answer in
       guard let self, self.lookup != nil else { return }
       self.lookup = nil
       self.noteActivity()
+      self.progress.lookupTime += self.core.now.nanoseconds - started.nanoseconds
       switch answer {
       case .success(let addresses):
         self.core.names.note(target.host, target.port, addresses, now: self.core.now)
@@ -138,23 +149,17 @@ extension Transfer {
           self.apply(.fail(error))
         }
       case .failure(let error):
-        guard let ofProxy else { return self.apply(.fail(HTTP.Error(.cannotFindHost, "\(error)"))) }
-        self.apply(.fail(HTTP.Error(.proxyFailed, ofProxy.detail("\(error)"))))
+        guard let ofProxy else { return self.fail(HTTP.Error(.cannotFindHost, "\(error)")) }
+        self.fail(HTTP.Error(.proxyFailed, ofProxy.detail("\(error)")))
       }
     }
   }
 
-  private func ask(
-    _ hop: HTTP.Hop, _ proxy: ProxyAddress?, _ addresses: [SocketAddress], _ ofHost: [SocketAddress]
-  ) throws(HTTP.Error) {
+  private func ask(_ hop: HTTP.Hop, _ exchange: consuming Exchange) throws(HTTP.Error) {
     apply(.resolved)
-    let part = state.kept
-    let range = part.received > 0 ? part.received : nil
-    let exchange = Exchange(
-      address: hop.address, method: hop.method, fields: fields(of: hop, range: range), range: range,
-      addresses: addresses, addressesBehindProxy: ofHost, isFresh: progress.isFresh, proxy: proxy,
-      proxyAuthentication: authentication.ofProxy,
-      allowsResending: hop.allowsResending)
+    let range = state.kept.received > 0 ? state.kept.received : nil
+    exchange.range = range
+    exchange.fields = fields(of: hop, range: range)
     let source = try openBody(of: hop)
     let shape = core.shape(of: exchange, settings, hasBody: source != nil)
     guard let handle = core.takeHandle(shape) else {

@@ -8,7 +8,7 @@ extension Transfer {
   var deadline: Tick {
     // Of the time limits, that for the whole request alone goes on while it is paused.
     guard state.isRunning || state.isFinishing else { return state.stage == .paused ? totalDue : .never }
-    let due = min(min(totalDue, beginDue), progress.drainDue)
+    let due = min(min(totalDue, beginDue), min(progress.drainDue, progress.waitDue))
     guard let idle = settings.idle, state.isRunning, beginDue == .never, !isWaitingForUs else { return due }
     return min(due, lastActivity + idle)
   }
@@ -16,7 +16,8 @@ extension Transfer {
   /// Whether the other side is not to blame that nothing comes or goes.
   private var isWaitingForUs: Bool {
     if state.stage == .held { return true }
-    guard let attempt else { return false }
+    guard let attempt else { return interceptions.isAsking }
+    if holds.contains(.review) { return true }
     if attempt.isSendingPaused { return true }
     // It waits for its turn with a host, but not for a host whose first connection is still being made.
     return !attempt.hasBegun && !(attempt.waitsForMultiplexing && !core.multiplexes(attempt.exchange.address))
@@ -38,6 +39,9 @@ extension Transfer {
       tryNow()
       return core.note(deadline: deadline)
     }
+    if progress.waitDue <= now {
+      return fail(HTTP.Error(.connectionWaitTimedOut, "no connection to the host became free in time"))
+    }
     guard deadline <= now else { return }
     // An answer that is only waited for to leave the connection whole.
     if let plan = progress.plan, case .deliver = plan {
@@ -46,7 +50,7 @@ extension Transfer {
       leaveAttempt()
       return goOn(plan)
     }
-    if hasWholeAnswer, !state.isHeld, !progress.isDecodingLater { return endEarly() }
-    apply(.fail(HTTP.Error(.timedOut, "nothing came or went for the idle timeout")))
+    if hasWholeAnswer, holds.isEmpty { return endEarly() }
+    fail(HTTP.Error(.timedOut, "nothing came or went for the idle timeout"))
   }
 }

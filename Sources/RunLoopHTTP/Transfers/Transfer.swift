@@ -24,9 +24,9 @@ final class Transfer: @unchecked Sendable {
   @exclusivity(unchecked) private(set) var attempt: Attempt?
 
   let isCancelled = Atomic<Bool>(false)
-  /// Whether the user holds it; the receiver's own holding is beside it.
+  /// Whether the user wants to hold it.
   let isHeldByUser = Atomic<Bool>(false)
-  @exclusivity(unchecked) var isHeldByReceiver = false
+  @exclusivity(unchecked) var holds = BodyHolds()
 
   // How it goes on.
   @exclusivity(unchecked) var hop: HTTP.Hop?
@@ -43,6 +43,11 @@ final class Transfer: @unchecked Sendable {
   /// Whether the next exchange uses no kept connection.
   @exclusivity(unchecked) private var wantsFresh = false
   @exclusivity(unchecked) var lookup: HostLookup?
+  @exclusivity(unchecked) var interceptions = Interceptions()
+  /// Who gets interim responses.
+  @exclusivity(unchecked) var onInterim: (@Sendable (HTTP.Response) -> Void)?
+  /// Each time it was sent, if the configuration asks for that.
+  @exclusivity(unchecked) var attempts: [HTTP.AttemptReport] = []
   @exclusivity(unchecked) var sent: (count: Int64, of: Int64?) = (0, nil)
 
   // When it goes on or ends.
@@ -128,7 +133,7 @@ final class Transfer: @unchecked Sendable {
   /// The receiver takes bytes again.
   func receiverHasRoom() {
     core.post { [self] in
-      isHeldByReceiver = false
+      holds.remove(.receiver)
       updateHold()
     }
   }
@@ -165,14 +170,16 @@ final class Transfer: @unchecked Sendable {
 
   /// Asks the host, if that is still wanted.
   func goOnTrying() {
-    guard state.stage == .resolving, attempt == nil, lookup == nil else { return }
+    guard state.stage == .resolving, attempt == nil, lookup == nil, !interceptions.isAsking else { return }
     tryNow()
   }
 
-  private func drop() {
+  func drop() {
     beginDue = .never
     lookup?.cancel()
     lookup = nil
+    if interceptions.isAsking { interceptions.cancel() }
+    holds.formIntersection(.shown)
     if let attempt { core.drop(attempt) }
     attempt = nil
   }
@@ -180,6 +187,10 @@ final class Transfer: @unchecked Sendable {
   func start(_ attempt: Attempt) {
     self.attempt = attempt
     progress.hasAsked = true
+    if let wait = settings.connectionWait, !attempt.hasBegun {
+      progress.waitDue = core.now + wait
+      core.note(deadline: progress.waitDue)
+    }
     core.start(attempt)
   }
 
@@ -206,44 +217,14 @@ final class Transfer: @unchecked Sendable {
     } else {
       let error = error ?? HTTP.Error(.badServerResponse, "there is no answer")
       let url = hop?.address.safeText ?? WebAddress.safeText(of: request.url)
-      receiver.finish(.failure(error.of(url: url, bytesReceived: state.received)))
+      var told = error.of(url: url, bytesReceived: state.received)
+      told.attempts = attempts
+      receiver.finish(.failure(told))
     }
     core.hasEnded(self, error)
   }
 
   func forgetKept() { state.forget() }
-}
-
-/// A configuration that several transfers share.
-final class OwnConfiguration: Sendable {
-  let value: HTTP.Configuration
-  /// The idle timeout in nanoseconds.
-  let idle: Int64?
-  let hasSendableUserAgent: Bool
-  private let usual = AtomicLazyReference<Fields>()
-
-  private final class Fields: Sendable {
-    let list: [HTTP.Headers.Field]
-
-    init(_ list: [HTTP.Headers.Field]) { self.list = list }
-  }
-
-  init(_ value: HTTP.Configuration) {
-    self.value = value
-    idle = value.idleTimeout.map { Int64(saturating: $0) }
-    hasSendableUserAgent = HTTP.Headers.isValue(value.userAgent)
-  }
-
-  /// What is sent for a request without fields of its own.
-  ///
-  /// Made when it is first asked for: which codings can be decoded is found out by opening libraries.
-  var usualFields: [HTTP.Headers.Field] {
-    if let made = usual.load() { return made.list }
-    let own = [HTTP.Headers.Field("User-Agent", value.userAgent), Self.accept]
-    return usual.storeIfNil(Fields(own + (ContentCoding.field.map { [$0] } ?? []))).list
-  }
-
-  static let accept = HTTP.Headers.Field("Accept", "*/*")
 }
 
 // What happens to an attempt. Within the library, but for the last.
@@ -266,9 +247,8 @@ extension Transfer {
     guard ended === attempt else { return }
     attempt = nil
     noteActivity()
-    response?.timings = timings
-    response?.resends = resends
-    if case .deliver? = progress.plan { note(ended.reader.oddities) }
+    progress.timings = timings
+    noteEnd(of: ended)
     if let error, [.cannotConnect, .timedOut, .proxyFailed].contains(error.code), ended.requests == 0 {
       // The name may have other addresses by now.
       let target = ended.exchange.target
@@ -292,7 +272,7 @@ extension Transfer {
     case .deliver:
       // A server may answer before it has read everything, and go.
       if let error, !(hasWholeAnswer && error.code == .connectionLost) { return handle(error) }
-      if state.isHeld || progress.isDecodingLater, progress.decoder != nil {
+      if !holds.isEmpty, progress.decoder != nil || holds.contains(.review) {
         progress.hasEndedHeld = true
       } else {
         endBody()
@@ -312,7 +292,7 @@ extension Transfer {
   private func handle(_ error: HTTP.Error) {
     guard let hop, HTTP.Retry.codes.contains(error.code), hop.method.isIdempotent, hop.allowsResending,
       retries < configuration.retry.maximumCount, response == nil || receiver.canRestart || state.part.canGoOn
-    else { return apply(.fail(error)) }
+    else { return fail(error) }
     resend(.retry, after: nextDelay())
   }
 
@@ -343,6 +323,16 @@ extension Transfer {
   func note(_ oddities: [HTTP.Oddity]) {
     guard !oddities.isEmpty, let known = response?.oddities else { return }
     response?.oddities += oddities.filter { !known.contains($0) }.prefix(max(0, HTTP.Oddity.limit - known.count))
+  }
+
+  /// Notes in the response what is known at the end of an attempt.
+  func noteEnd(of attempt: Attempt) {
+    response?.timings = progress.timings
+    response?.resends = resends
+    if !attempts.isEmpty { response?.attempts = attempts }
+    guard case .deliver? = progress.plan else { return }
+    note(attempt.reader.oddities)
+    if let trailers = attempt.reader.trailers { response?.trailers = trailers }
   }
 
   /// Whether the head of an answer has arrived.

@@ -27,7 +27,7 @@ extension HTTP.Error.Code {
   public var urlErrorCode: URLError.Code {
     switch self {
     case .cancelled: .cancelled
-    case .timedOut: .timedOut
+    case .timedOut, .connectionWaitTimedOut: .timedOut
     case .cannotFindHost: .cannotFindHost
     case .cannotConnect, .proxyFailed: .cannotConnectToHost
     case .connectionLost: .networkConnectionLost

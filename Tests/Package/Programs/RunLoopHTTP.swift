@@ -9,7 +9,7 @@ import RunLoopHTTP
   static func main() {
     var configuration = HTTP.Configuration()
     configuration.interceptors = [
-      { request in .respond(HTTP.Response(status: 200), HTTP.Body("answered \(request.url)")) }
+      .init { request in .respond(HTTP.Response(status: 200), HTTP.Body("answered \(request.url)")) }
     ]
     let client = HTTP.Client(configuration, on: .current)
     let operation = client.operation(HTTP.Request("http://example.org/"))

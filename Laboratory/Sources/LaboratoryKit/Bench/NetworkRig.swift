@@ -40,7 +40,7 @@ final class NetworkRig: Sendable {
     server = try LoopbackServer(bench.meeting)
     var configuration = HTTP.Configuration()
     configuration.interceptors = [
-      { [loader] request in
+      .init { [loader] request in
         // The loader's thread.
         loader.watch()
         loader.note()

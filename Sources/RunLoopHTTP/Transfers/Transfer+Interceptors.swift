@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopCore
+
+/// What interceptors are asked about a transfer. The loader's thread.
+struct Interceptions {
+  /// The request as the interceptors have left it; nil until they were asked.
+  var request: HTTP.Request?
+  /// What they have answered with, until it is delivered.
+  var answer: (response: HTTP.Response, body: HTTP.Body)?
+  /// The head that they are asked about.
+  var reviewed: (head: Head, hop: HTTP.Hop, attempt: Attempt)?
+  /// Whether what was received is to be forgotten before the request is made again.
+  var startsAfresh = false
+  /// Counts what they were asked, so that a late result is ignored.
+  private var number = 0
+  private var task: Task<Void, Never>?
+
+  var isAsking: Bool { task != nil }
+
+  /// Asks in a task; the result is passed on, on the loader's thread, unless it is too late.
+  mutating func ask<Value: Sendable>(
+    _ transfer: Transfer, _ body: @escaping @Sendable () async -> Value,
+    _ done: @escaping @Sendable (Transfer, Value) -> Void
+  ) {
+    number += 1
+    let number = number
+    task = Task.immediate { [weak transfer] in
+      let value = await body()
+      guard let transfer else { return }
+      transfer.core.post {
+        guard transfer.interceptions.take(number) else { return }
+        transfer.noteActivity()
+        done(transfer, value)
+      }
+    }
+  }
+
+  private mutating func take(_ number: Int) -> Bool {
+    guard number == self.number, task != nil else { return false }
+    task = nil
+    return true
+  }
+
+  mutating func cancel() {
+    task?.cancel()
+    (task, reviewed) = (nil, nil)
+  }
+}
+
+extension Transfer {
+  private var hasReviewers: Bool { configuration.interceptors.contains { $0.response != nil } }
+
+  /// Asks the interceptors about the request, before it is sent.
+  func intercept() {
+    let (interceptors, request) = (configuration.interceptors, request)
+    interceptions.ask(self) {
+      await interceptors.intercept(request)
+    } _: { transfer, result in
+      switch result {
+      case .proceed(let request): transfer.interceptions.request = request
+      case .respond(let response, let body): transfer.interceptions.answer = (response, body)
+      case .fail(let code, let detail): return transfer.apply(.fail(HTTP.Error(code, detail)))
+      }
+      transfer.goOnTrying()
+    }
+  }
+
+  /// Asks the interceptors about a head that is to be delivered; false if there is none to be asked.
+  func review(_ head: Head, _ hop: HTTP.Hop, _ attempt: Attempt) -> Bool {
+    guard hasReviewers, let request = interceptions.request, !isContinued(head, attempt) else { return false }
+    holds.insert(.review)
+    interceptions.reviewed = (head, hop, attempt)
+    review(.success(HTTP.Response(head, of: hop)), request) { transfer, changed in
+      transfer.goOnReviewed(as: changed)
+    }
+    return true
+  }
+
+  /// Delivers what the interceptors were asked about.
+  private func goOnReviewed(as changed: HTTP.Response?) {
+    guard let (head, hop, attempt) = interceptions.reviewed else { return }
+    interceptions.reviewed = nil
+    holds.remove(.review)
+    do throws(HTTP.Error) {
+      try begin(head, hop, attempt, as: changed)
+    } catch {
+      return apply(.fail(error))
+    }
+    release()
+  }
+
+  /// Ends with an error, unless the interceptors want something else.
+  func fail(_ error: HTTP.Error) {
+    guard hasReviewers, let request = interceptions.request, state.isRunning, !hasBeenCancelled else {
+      return apply(.fail(error))
+    }
+    drop()
+    let url = hop?.address.safeText ?? WebAddress.safeText(of: request.url)
+    var told = error.of(url: url, bytesReceived: state.received)
+    told.attempts = attempts
+    review(.failure(told), request) { transfer, _ in transfer.apply(.fail(error)) }
+  }
+
+  private func review(
+    _ outcome: Result<HTTP.Response, HTTP.Error>, _ request: HTTP.Request,
+    proceed: @escaping @Sendable (Transfer, HTTP.Response?) -> Void
+  ) {
+    let interceptors = configuration.interceptors
+    interceptions.ask(self) {
+      await interceptors.review(outcome, request)
+    } _: { transfer, review in
+      switch review {
+      case .proceed: proceed(transfer, nil)
+      case .change(let response): proceed(transfer, response)
+      case .fail(let code, let detail): transfer.apply(.fail(HTTP.Error(code, detail)))
+      case .retry(let request, let delay):
+        guard transfer.canBeginAgain else { return proceed(transfer, nil) }
+        transfer.interceptions.request = request
+        transfer.beginAgain(after: delay)
+      case .respond(let response, let body):
+        guard transfer.canBeginAgain else { return proceed(transfer, nil) }
+        transfer.interceptions.answer = (response, body)
+        transfer.beginAgain(after: .zero)
+      }
+    }
+  }
+
+  /// Whether nothing was delivered that cannot be taken back.
+  private var canBeginAgain: Bool { response == nil || receiver.canRestart }
+
+  private func beginAgain(after delay: Duration) {
+    guard resends.count(where: { $0 == .interceptor }) < Self.mostResends else {
+      return apply(.fail(HTTP.Error(.invalidRequest, "interceptors ask for more than \(Self.mostResends) retries")))
+    }
+    hop = nil
+    interceptions.startsAfresh = true
+    resend(.interceptor, after: delay)
+  }
+}
