@@ -166,7 +166,7 @@ open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDe
   // The network thread.
 
   private func connect() -> HTTP.Connection? {
-    let trust = securityPolicy.trust
+    let trust = securityPolicy.connectionTrust
     let made = NSURLConnection(request, self) { $0.trust = trust }
     guard let made else {
       finish(URLError(.badURL))
