@@ -24,6 +24,7 @@ let package = Package(
     .library(name: "RunLoopHTTP", targets: ["RunLoopHTTP"]),
     .library(name: "RunLoopHTTPTesting", targets: ["RunLoopHTTPTesting"]),
     .library(name: "RunLoopURLConnection", targets: ["RunLoopURLConnection"]),
+    .library(name: "RunLoopExecutors", targets: ["RunLoopExecutors"]),
     .library(name: "RunLoopGLib", targets: ["RunLoopGLib"]),
     .library(name: "RunLoopLibuv", targets: ["RunLoopLibuv"]),
     .library(name: "RunLoopInstruments", targets: ["RunLoopInstruments"]),
@@ -107,6 +108,10 @@ let package = Package(
       name: "RunLoopInstruments",
       dependencies: ["RunLoopLibC", "RunLoopCore", "CRunLoopAgent", "CRunLoopRecorder", "CRunLoopSystem"],
       swiftSettings: swiftSettings),
+    // A preview: the executors of the whole process, by interfaces that Swift 6.3 does not promise to keep.
+    .target(
+      name: "RunLoopExecutors", dependencies: ["CRunLoopSystem", "RunLoopCore", "RunLoopThreads"],
+      swiftSettings: swiftSettings),
     // Opens GLib when the first loop is attached: neither its headers nor the library are needed here.
     .target(name: "CRunLoopGLib", cSettings: [.define("_GNU_SOURCE")]),
     .target(
@@ -165,6 +170,12 @@ let package = Package(
     .executableTarget(
       name: "async-main", dependencies: ["RunLoopCore", "RunLoopThreads"], path: "Tests/AsyncMain",
       swiftSettings: swiftSettings),
+    // A program with an async main on our executors, which no client builds. By the flag the compiler of 6.3 looks at
+    // DefaultExecutorFactory.
+    .executableTarget(
+      name: "executor-main", dependencies: ["RunLoopCore", "RunLoopExecutors", "RunLoopThreads"],
+      path: "Tests/ExecutorMain",
+      swiftSettings: swiftSettings + [.unsafeFlags(["-Xfrontend", "-disable-availability-checking"])]),
     // Does what is to be seen in its records, and is killed.
     .executableTarget(
       name: "recorded-victim", dependencies: ["RunLoopCore", "RunLoopThreads", "TestSupport"],
@@ -209,6 +220,9 @@ let package = Package(
     .testTarget(
       name: "RunLoopThreadsTests",
       dependencies: ["RunLoopThreads", "RunLoopCore", "TestRules", "TestSupport", "async-main"],
+      swiftSettings: swiftSettings),
+    .testTarget(
+      name: "RunLoopExecutorsTests", dependencies: ["RunLoopExecutors", "TestSupport", "executor-main"],
       swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopGLibTests", dependencies: ["RunLoopGLib", "RunLoopCore", "RunLoopThreads", "TestSupport"],

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if compiler(>=6.3) && compiler(<6.4)
+  import Testing
+  import TestSupport
+
+  @Suite("A program with an async main on our executors")
+  struct ExecutorMainTests {
+    @Test(
+      "does what it does on the main thread, and ends with its main",
+      arguments: [
+        "identity", "sleeps", "cancelled", "isolation", "tasks", "blocked", "preference", "until", "scheduled",
+        "nested",
+        "leaves",
+      ])
+    func runs(_ name: String) throws {
+      let (status, output) = try runProgram("executor-main", [name])
+      #expect(status == 0 && output == "ok\n", "\(status) \(output)")
+    }
+
+    static let uses = [
+      "queue", "later", "source", "block", "timer", "thread", "actor", "sleep", "yield", "detached", "dispatch",
+    ]
+
+    @Test("may begin with any use of the main thread, and go on with any other", arguments: uses)
+    func first(_ name: String) throws {
+      for other in Self.uses {
+        let (status, output) = try runProgram("executor-main", ["first", name, other])
+        #expect(status == 0 && output == "ok\n", "\(other): \(status) \(output)")
+      }
+    }
+
+    @Test("ends in order when the main loop is stopped outside a nested run")
+    func stopped() throws {
+      let (status, output) = try runProgram("executor-main", ["stopped"])
+      #expect(status == 0 && output.isEmpty, "\(status) \(output)")
+    }
+
+    @Test("dies of an error that its main throws, as any other does")
+    func throwing() throws {
+      let (status, output) = try runProgram("executor-main", ["throws"])
+      #expect(status != 0 && output.isEmpty, "\(status) \(output)")
+    }
+  }
+#endif
