@@ -89,6 +89,11 @@ enum WayOfRunning: String, CaseIterable {
   case cfRun, cfRunInMode, cfLooks, foundationUntil, foundationMode, process, xctest
   case run, runMode, looks, runUntilStopped, mainLoop, guest, glib, dialogue
 
+  /// Those for which the system has what they need.
+  static var possible: [Self] {
+    dlopen("libglib-2.0.so.0", RTLD_NOW) == nil ? allCases.filter { $0 != .glib && $0 != .dialogue } : allCases
+  }
+
   /// What a wait of XCTest's waits for.
   private static let done = XCTestExpectation(description: "each use was answered")
 

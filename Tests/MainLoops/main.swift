@@ -40,7 +40,7 @@ case "first":
   useFirst(first, second, way, delay: arguments.dropFirst(3).first.flatMap { Int($0) })
 case "names":
   say(FirstUse.allCases.map(\.rawValue).joined(separator: " "))
-  say(WayOfRunning.allCases.map(\.rawValue).joined(separator: " "))
+  say(WayOfRunning.possible.map(\.rawValue).joined(separator: " "))
 default:
   fatalError("usage: main-loops virtual | forked | alone | late | elsewhere | lacking | stopped | empty | first …")
 }

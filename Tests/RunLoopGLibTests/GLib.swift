@@ -12,6 +12,8 @@ enum GLib {
   typealias Release = @convention(c) (Pointer?) -> Void
   typealias Poll = @convention(c) (Pointer?, UInt32, Int32) -> Int32
 
+  static let isInstalled = dlopen("libglib-2.0.so.0", RTLD_NOW) != nil
+
   static func function<Function>(_ name: String, _: Function.Type = Function.self) -> Function {
     guard let library = dlopen("libglib-2.0.so.0", RTLD_NOW), let found = dlsym(library, name) else {
       fatalError("GLib has no \(name)")

@@ -7,7 +7,7 @@ import RunLoopThreads
 import TestSupport
 import Testing
 
-@Suite("How a run loop enters and leaves a context of GLib's", .timeLimit(.minutes(5)))
+@Suite("How a run loop enters and leaves a context of GLib's", .timeLimit(.minutes(5)), .enabled(if: GLib.isInstalled))
 struct GLibHostEndTests {
   @Test("a thread without a context of its own, or with a host already, gets an error")
   func errors() throws {

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// Each test has a thread with a context of its own, which runs as GLib runs it.
-@Suite("A run loop in a context of GLib's", .timeLimit(.minutes(5)))
+@Suite("A run loop in a context of GLib's", .timeLimit(.minutes(5)), .enabled(if: GLib.isInstalled))
 struct GLibHostTests {
   @Test("whatever a loop serves is served while GLib waits")
   func everything() throws {

@@ -15,7 +15,7 @@ import Testing
     var configuration = TLSServerConfiguration(
       identity: TLSIdentity(certificateFile: TLSFiles.path("\(name).pem"), keyFile: TLSFiles.path("\(name).key")))
     change(&configuration)
-    return try LyingServer(tls: TLSContext(configuration)) { $0.answer("hello") }
+    return try LyingServer(tls: configuration) { $0.answer("hello") }
   }
 
   private func outcome(

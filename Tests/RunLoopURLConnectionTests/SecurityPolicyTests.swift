@@ -12,7 +12,7 @@ import Testing
 struct SecurityPolicyTests {
   private static func server(_ name: String) throws -> LyingServer {
     let identity = TLSIdentity(certificateFile: TLSFiles.path("\(name).pem"), keyFile: TLSFiles.path("\(name).key"))
-    return try LyingServer(tls: TLSContext(TLSServerConfiguration(identity: identity))) { $0.answer("hello") }
+    return try LyingServer(tls: TLSServerConfiguration(identity: identity)) { $0.answer("hello") }
   }
 
   /// A certificate in DER.
