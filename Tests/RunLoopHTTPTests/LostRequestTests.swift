@@ -102,6 +102,29 @@ import Testing
     }
   }
 
+  @Test(
+    "a new connection of HTTP/2 that ends before the first response is made once more for what may be sent twice",
+    .enabled(if: TLSFiles.canBeMade), arguments: [HTTP.Method.get, .head, .put, .post])
+  func freshConnection(_ method: HTTP.Method) async throws {
+    var options = HTTPTestServer.Options()
+    options.http2 = true
+    options.tls = TLSServerConfiguration(
+      identity: TLSIdentity(certificateFile: TLSFiles.path("server.pem"), keyFile: TLSFiles.path("server.key")))
+    for ending: Response.Ending in [.close, .halfClose] {
+      let server = try HTTPTestServer(
+        options: options, script: ["/": [Response(part: .nothing, ending: ending), Response("hello")]])
+      try await withClient {
+        $0.trust.roots = TLSFiles.path("ca.pem")
+      } _: { client in
+        let body: HTTP.Content? = method == .post || method == .put ? .text("x") : nil
+        let outcome = await Self.end(client, HTTP.Request(method, server.url(), body: body))
+        let expected = method == .head ? "200 " : method == .post ? "connectionLost" : "200 hello"
+        #expect(outcome.hasPrefix(expected))
+      }
+      #expect(server.requests.count == (method == .post ? 1 : 2))
+    }
+  }
+
   @Test("a response without a body is whole with its head, whatever becomes of the connection")
   func headAlone() async throws {
     var options = HTTPTestServer.Options()

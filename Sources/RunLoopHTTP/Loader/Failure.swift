@@ -61,10 +61,16 @@ struct CurlFailure {
 
   /// Whether the server has ended the session of HTTP/2 before the response, in order or not.
   ///
-  /// If only rejected streams were open, the connection may still be open: the library gives no cause then.
+  /// If only rejected streams were open, the connection may still be open: the library gives no cause then. Of a
+  /// connection that has ended below an open stream it says that the stream was not closed.
   var isEndOfSession: Bool {
-    isEndOfKept
-      || Int(code) == Int(clc_http2) && isBeforeAnswer && (peerHasEnded || text.isEmpty && systemError == 0)
+    if isEndOfKept { return true }
+    guard isBeforeAnswer else { return false }
+    return switch Int(code) {
+    case Int(clc_http2): peerHasEnded || text.isEmpty && systemError == 0
+    case Int(clc_partial_file), Int(clc_http2_stream): peerHasEnded
+    default: false
+    }
   }
 
   /// Which error it is for the program.
