@@ -149,7 +149,7 @@ import Testing
 
   enum Place: CaseIterable, Sendable { case request, response, failure }
 
-  @Test("a request that is cancelled ends while its interceptor waits, whose task is cancelled", arguments: Place.allCases)
+  @Test("a request that is cancelled waits for no interceptor, and cancels its task", arguments: Place.allCases)
   func cancelling(_ place: Place) async throws {
     let server = try LyingServer { exchange in
       if place == .failure { exchange.close() } else { exchange.answer("hello") }

@@ -15,11 +15,11 @@ extension HTTP {
     /// Makes an interceptor.
     ///
     /// - Parameters:
-    ///   - request: Called once with each request, before it is sent. After a redirect, a retry or a challenge it is not
-    ///     called again.
-    ///   - response: Called with the headers of the response that is about to be delivered, or with the reason why there
-    ///     is none, and with the request as the interceptors have left it. What another interceptor has answered, and
-    ///     what was wrong with the request itself, is not passed on.
+    ///   - request: Called once with each request, before it is sent. After a redirect, a retry or a challenge it is
+    ///     not called again.
+    ///   - response: Called with the headers of the response that is about to be delivered, or with the reason why
+    ///     there is none, and with the request as the interceptors have left it. What another interceptor has answered,
+    ///     and what was wrong with the request itself, is not passed on.
     public init(
       request: @escaping @Sendable (Request) async -> Interception = { .proceed($0) },
       response: (@Sendable (Result<Response, Error>, Request) async -> Review)? = nil

@@ -69,11 +69,11 @@ extension HTTP.Connection {
     lock.lock()
     guard phase == .running, asking.generation == generation else { return lock.unlock() }
     if asking.authorization != nil {
-      failures += 1
-      known = nil
+      authentication.failures += 1
+      authentication.credential = nil
     }
-    let known = known?.origin == address.origin ? known?.credential : nil
-    let failures = failures
+    let known = authentication.origin == address.origin ? authentication.credential : nil
+    let failures = authentication.failures
     isAwaitingAnswer = true
     self.asked = (asked, address, response)
     lock.unlock()
@@ -89,12 +89,14 @@ extension HTTP.Connection {
     let next = asking.request
     switch answer {
     case .credential(let credential):
-      known = (credential, asked.address.origin)
+      authentication.credential = credential
+      authentication.origin = asked.address.origin
+      authentication.answer(asked.challenge)
+      var answering = authentication
       // It is awaited until the next request is made: what follows the challenge in the mail is nobody's.
       lock.unlock()
-      let clientNonce = hexadecimal((0..<16).map { _ in UInt8.random(in: .min ... .max) })
-      let authorization = asked.challenge.answer(
-        credential, method: next.method, target: asked.address.target, clientNonce: clientNonce, body: next.body)
+      // This may read a file.
+      let authorization = answering.authorization(next.method, asked.address.target, next.body)
       return follow(next, from: generation) { $0.authorization = authorization }
     case .proceed:
       isAwaitingAnswer = false

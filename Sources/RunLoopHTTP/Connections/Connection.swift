@@ -47,9 +47,8 @@ extension HTTP {
     var isAwaitingAnswer = false
     var isPaused = false
     var asking: Asking
-    /// What the server's challenges were answered with, and for which origin.
-    var known: (credential: Credential, origin: String)?
-    var failures = 0
+    /// What the server's challenges were answered with.
+    var authentication = Authentication()
     /// What the answer is awaited to.
     var asked: (challenge: Challenge, address: WebAddress, response: Response)?
 

@@ -17,13 +17,14 @@ struct ConnectionMail {
 
   private var events: [Event] = []
   private var first = 0
-  /// How many bytes of a body wait.
-  private(set) var byteCount = 0
-  /// Whether no more was taken.
-  private(set) var isFull = false
+  private var backlog = Backlog(highWater: highWater, lowWater: lowWater)
 
   var count: Int { events.count - first }
   var isEmpty: Bool { count == 0 }
+  /// How many bytes of a body wait.
+  var byteCount: Int { backlog.count }
+  /// Whether no more is taken.
+  var isFull: Bool { backlog.isFull }
   /// Whether the end is among the events; nothing follows it.
   var hasEnd: Bool { if !isEmpty, case .end = events[events.count - 1] { true } else { false } }
 
@@ -33,8 +34,7 @@ struct ConnectionMail {
   mutating func append(_ event: Event) {
     switch event {
     case .data(let bytes):
-      byteCount += bytes.count
-      isFull = isFull || byteCount >= Self.highWater
+      backlog.add(bytes.count)
       guard !isEmpty, case .data(var waiting) = events[events.count - 1] else { break }
       // Taken out, so that it is not copied.
       events[events.count - 1] = .end(nil)
@@ -67,9 +67,6 @@ struct ConnectionMail {
       first = 0
     }
     guard case .data(let bytes) = event else { return (event, false) }
-    byteCount -= bytes.count
-    let hasRoom = isFull && byteCount <= Self.lowWater
-    if hasRoom { isFull = false }
-    return (event, hasRoom)
+    return (event, backlog.remove(bytes.count))
   }
 }

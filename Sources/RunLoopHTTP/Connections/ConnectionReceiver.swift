@@ -33,19 +33,9 @@ final class ConnectionReceiver: Receiver, @unchecked Sendable {
       post(.response(response))
       return
     }
-    if HTTP.Hop.isRedirect(response.status), connection.maximumRedirects > 0,
-      let location = response.headers["Location"]
-    {
-      guard redirects < connection.maximumRedirects else {
-        throw HTTP.Error(.tooManyRedirects, "there are more than \(connection.maximumRedirects) redirects")
-      }
-      let hop = HTTP.Hop(
-        address: address, method: request.method, headers: request.headers, body: request.body, redirects: redirects)
-      let next = try hop.following(response.status, to: location)
-      var wanted = HTTP.Request(next.method, next.address.text, headers: next.headers, body: next.body)
-      wanted.maximumBodySize = request.maximumBodySize
-      wanted.decoding = request.decoding
-      post(.redirect(wanted, response))
+    let hop = HTTP.Hop(request, at: address, redirects: redirects)
+    if let next = try hop.next(after: response.status, response.headers, maximum: connection.maximumRedirects) {
+      post(.redirect(next.request(from: request), response))
     } else if response.status == 401, address.user == nil,
       let asked = Challenge.best(of: response.headers, body: request.body)
     {

@@ -76,8 +76,7 @@ final class BodyBuffer: Receiver, @unchecked Sendable {
   private let lock = Lock()
   private var chunks: [[UInt8]] = []
   private var first = 0
-  private var count = 0
-  private var isFull = false
+  private var backlog = Backlog(highWater: highWater, lowWater: lowWater)
   /// How many bytes have arrived in all.
   private var total: Int64 = 0
   private var end: Result<HTTP.Response, HTTP.Error>?
@@ -117,10 +116,9 @@ final class BodyBuffer: Receiver, @unchecked Sendable {
     total += Int64(bytes.count)
     if waiting == nil {
       append(bytes)
-      count += bytes.count
-      isFull = isFull || count >= Self.highWater
+      backlog.add(bytes.count)
     }
-    let isFull = isFull
+    let isFull = backlog.isFull
     lock.unlock()
     waiting?.resume(returning: Array(bytes))
     return !isFull
@@ -146,7 +144,8 @@ final class BodyBuffer: Receiver, @unchecked Sendable {
     // After a cancellation nothing is delivered.
     if case .failure(let error) = result, error.code == .cancelled {
       chunks = []
-      (first, count) = (0, 0)
+      first = 0
+      backlog.removeAll()
     }
     let waiting = consumer
     consumer = nil
@@ -186,13 +185,10 @@ final class BodyBuffer: Receiver, @unchecked Sendable {
     let chunk = chunks[first]
     chunks[first] = []
     first += 1
-    count -= chunk.count
     if first == chunks.count {
       chunks.removeAll(keepingCapacity: true)
       first = 0
     }
-    let goesOn = isFull && count <= Self.lowWater
-    if goesOn { isFull = false }
-    return (.success(chunk), goesOn)
+    return (.success(chunk), backlog.remove(chunk.count))
   }
 }

@@ -239,8 +239,7 @@ private let attemptPrerequestFunction: clc_prerequest_function = { context, peer
 private let attemptEncryptionFunction: clc_encryption_function = { easy, encryption, number in
   _ = clc_prepare_encryption(easy, encryption, number)
   let attempt = easy.flatMap { Handle.attempt(at: clc_get_pointer($0, Int32(clc_info_own_data))) }
-  guard let attempt, attempt.prepareEvaluation(encryption) else { return Int32(clc_aborted_by_callback) }
-  return 0
+  return attempt?.prepareEvaluation(encryption) == true ? 0 : Int32(clc_aborted_by_callback)
 }
 
 private let attemptProgressFunction: clc_progress_function = { context, _, _, _, _ in

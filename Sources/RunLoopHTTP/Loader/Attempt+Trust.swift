@@ -25,6 +25,8 @@ extension Attempt {
     let made = TrustEvaluation(
       host: host.hasSuffix(".") ? String(host.dropLast()) : host, transfer.configuration.trust)
     evaluation = made
-    return made.prepare(encryption)
+    guard !made.prepare(encryption) else { return true }
+    fail(HTTP.Error(.tlsFailed, "OpenSSL cannot be asked whom the connection trusts"))
+    return false
   }
 }

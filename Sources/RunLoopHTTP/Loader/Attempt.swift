@@ -104,7 +104,7 @@ final class Attempt {
     self.source = source
     number = Self.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
     hasBegun = !CurlLibrary.asksBeforeRequest
-    if transfer.configuration.reportsAttempts {
+    if transfer.settings.value.reportsAttempts {
       record = AttemptRecord(started: loader.loop.clockNow, reason: transfer.resends.last)
     }
   }
@@ -316,7 +316,7 @@ extension Attempt {
     let waited = !hasBegun || waitsForMultiplexing
     hasBegun = true
     waitsForMultiplexing = false
-    transfer.progress.waitDue = .never
+    if transfer.attempt === self { transfer.progress.waitDue = .never }
     if record != nil, record?.begun == nil { record?.begun = loader.entered }
     if waited { transfer.waitsForPeer(since: loader.entered) } else { transfer.noteActivity(at: loader.entered) }
   }

@@ -87,7 +87,8 @@ extension Attempt {
     report.bytesReceived =
       Int64(clc_get_long(easy, Int32(clc_info_header_size))) + clc_get_offset(easy, Int32(clc_info_received_body))
     report.timings = timings
-    report.timings.waited = .nanoseconds((record.begun ?? loader.loop.clockNow).nanoseconds - record.started.nanoseconds)
+    let begun = record.begun ?? loader.loop.clockNow
+    report.timings.waited = .nanoseconds(begun.nanoseconds - record.started.nanoseconds)
     report.timings.total = .microseconds(clc_get_offset(easy, Int32(clc_info_time_total)))
     transfer.attempts.append(report)
   }

@@ -7,7 +7,7 @@ extension Exchange {
   enum Plan {
     /// It is delivered.
     case deliver
-    case follow(String)
+    case follow(HTTP.Hop)
     case authenticate(Challenge)
     case again(after: Duration)
     /// The library answers the proxy by itself.
@@ -84,6 +84,15 @@ struct Authentication {
     challenge = asked
     uses = 0
     isAccepted = false
+  }
+
+  /// The value of `Authorization` for a request; nil if no server has asked, or there is no credential.
+  mutating func authorization(_ method: HTTP.Method, _ target: String, _ body: HTTP.Content?) -> String? {
+    guard let credential, let challenge else { return nil }
+    uses &+= 1
+    let clientNonce = hexadecimal((0..<16).map { _ in UInt8.random(in: .min ... .max) })
+    return challenge.answer(
+      credential, method: method, target: target, clientNonce: clientNonce, use: uses, body: body)
   }
 
   /// A redirect leads elsewhere.

@@ -15,8 +15,38 @@ extension HTTP {
 }
 
 extension HTTP.Hop {
+  /// A request at its address.
+  init(_ request: HTTP.Request, at address: WebAddress, redirects: Int = 0) {
+    self.init(
+      address: address, method: request.method, headers: request.headers, body: request.body, redirects: redirects,
+      allowsResending: request.allowsResending, decoding: request.decoding,
+      decodesNamedCodings: request.decodesNamedCodings)
+  }
+
+  /// The request as the program sees it.
+  ///
+  /// - Parameter original: The request that has led to it.
+  func request(from original: HTTP.Request) -> HTTP.Request {
+    var request = HTTP.Request(method, address.text, headers: headers, body: body)
+    request.maximumBodySize = original.maximumBodySize
+    request.allowsResending = allowsResending
+    request.decoding = decoding
+    return request
+  }
+
+  /// Where a response leads; nil if it leads nowhere, or none is followed.
+  ///
+  /// - Parameter maximum: How many redirects are followed.
+  func next(after status: HTTP.Status, _ headers: HTTP.Headers, maximum: Int) throws(HTTP.Error) -> HTTP.Hop? {
+    guard Self.isRedirect(status), maximum > 0, let location = headers["Location"] else { return nil }
+    guard redirects < maximum else {
+      throw HTTP.Error(.tooManyRedirects, "there are more than \(maximum) redirects")
+    }
+    return try following(status, to: location)
+  }
+
   /// Whether a status says where to go on.
-  static func isRedirect(_ status: HTTP.Status) -> Bool {
+  private static func isRedirect(_ status: HTTP.Status) -> Bool {
     switch status {
     case 301, 302, 303, 307, 308: true
     default: false

@@ -39,13 +39,8 @@ extension Transfer {
   }
 
   private func decide(_ head: Head, _ hop: HTTP.Hop, _ attempt: Attempt) throws(HTTP.Error) -> Exchange.Plan {
-    if HTTP.Hop.isRedirect(head.status), configuration.maximumRedirects > 0,
-      let location = head.headers["Location"]
-    {
-      guard hop.redirects < configuration.maximumRedirects else {
-        throw HTTP.Error(.tooManyRedirects, "there are more than \(configuration.maximumRedirects) redirects")
-      }
-      return .follow(location)
+    if let next = try hop.next(after: head.status, head.headers, maximum: settings.value.maximumRedirects) {
+      return .follow(next)
     }
     if head.status == 407, attempt.isAskedByProxy { return .leaveToLibrary }
     if head.status == 417, hop.headers["Expect"] != nil { return .withoutExpectation }
@@ -337,9 +332,9 @@ extension Transfer {
       self.hop?.headers.removeAll(of: "Expect")
       resend(.expectation)
     case .misdirected: resend(.unprocessed, isFresh: true)
-    case .follow(let location):
+    case .follow(let next):
       do throws(HTTP.Error) {
-        self.hop = try followed(hop, location)
+        self.hop = try followed(hop, to: next)
         authentication.leaveOrigin()
         resend(.redirect)
       } catch {
@@ -348,13 +343,11 @@ extension Transfer {
     }
   }
 
-  private func followed(_ hop: HTTP.Hop, _ location: String) throws(HTTP.Error) -> HTTP.Hop {
+  /// What the program makes of a redirect.
+  private func followed(_ hop: HTTP.Hop, to next: HTTP.Hop) throws(HTTP.Error) -> HTTP.Hop {
     guard let head = progress.head else { return hop }
-    var next = try hop.following(head.status, to: location)
-    var request = HTTP.Request(next.method, next.address.text, headers: next.headers, body: next.body)
-    request.maximumBodySize = self.request.maximumBodySize
-    request.allowsResending = hop.allowsResending
-    request.decoding = hop.decoding
+    var next = next
+    let request = next.request(from: self.request)
     guard let wanted = receiver.redirect(request, after: HTTP.Response(head, of: hop)) else {
       throw HTTP.Error(.redirectRejected, "the program rejected the redirect")
     }

@@ -67,11 +67,7 @@ extension Transfer {
       if let credential = authentication.credential, !credential.isSendable {
         return .failure(HTTP.Error(.invalidRequest, url: address.safeText, "the credential has a control character"))
       }
-      return .success(
-        HTTP.Hop(
-          address: address, method: request.method, headers: request.headers, body: request.body,
-          allowsResending: request.allowsResending, decoding: request.decoding,
-          decodesNamedCodings: request.decodesNamedCodings))
+      return .success(HTTP.Hop(request, at: address))
     } catch {
       let detail =
         switch error {
@@ -210,17 +206,10 @@ extension Transfer {
     if configuration.storesCookies, let cookies = core.jar.header(for: hop.address) {
       fields["Cookie"] = fields["Cookie"].map { "\($0); \(cookies)" } ?? cookies
     }
-    if let credential = authentication.credential, let challenge = authentication.challenge,
-      authentication.origin == hop.address.origin, fields["Authorization"] == nil
+    if authentication.origin == hop.address.origin, fields["Authorization"] == nil,
+      let value = authentication.authorization(hop.method, hop.address.target, hop.body)
     {
-      let clientNonce = hexadecimal((0..<16).map { _ in UInt8.random(in: .min ... .max) })
-      authentication.uses &+= 1
-      fields.add(
-        "Authorization",
-        challenge.answer(
-          credential, method: hop.method, target: hop.address.target, clientNonce: clientNonce,
-          use: authentication.uses,
-          body: hop.body))
+      fields.add("Authorization", value)
     }
     // What would have no value to the library is sent as a field without one.
     return fields.fields

@@ -2,7 +2,9 @@
 
 import RunLoopCore
 
-/// What interceptors are asked about a transfer. The loader's thread.
+/// What interceptors are asked about a transfer.
+///
+/// The loader's thread.
 struct Interceptions {
   /// The request as the interceptors have left it; nil until they were asked.
   var request: HTTP.Request?
@@ -49,7 +51,7 @@ struct Interceptions {
 }
 
 extension Transfer {
-  private var hasReviewers: Bool { configuration.interceptors.contains { $0.response != nil } }
+  private var hasReviewers: Bool { settings.value.interceptors.contains { $0.response != nil } }
 
   /// Asks the interceptors about the request, before it is sent.
   func intercept() {
@@ -68,7 +70,7 @@ extension Transfer {
 
   /// Asks the interceptors about a head that is to be delivered; false if there is none to be asked.
   func review(_ head: Head, _ hop: HTTP.Hop, _ attempt: Attempt) -> Bool {
-    guard hasReviewers, let request = interceptions.request, !isContinued(head, attempt) else { return false }
+    guard let request = interceptions.request, hasReviewers, !isContinued(head, attempt) else { return false }
     holds.insert(.review)
     interceptions.reviewed = (head, hop, attempt)
     review(.success(HTTP.Response(head, of: hop)), request) { transfer, changed in
@@ -92,7 +94,7 @@ extension Transfer {
 
   /// Ends with an error, unless the interceptors want something else.
   func fail(_ error: HTTP.Error) {
-    guard hasReviewers, let request = interceptions.request, state.isRunning, !hasBeenCancelled else {
+    guard let request = interceptions.request, hasReviewers, state.isRunning, !hasBeenCancelled else {
       return apply(.fail(error))
     }
     drop()

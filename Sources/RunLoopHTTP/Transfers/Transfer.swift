@@ -331,8 +331,9 @@ extension Transfer {
     response?.resends = resends
     if !attempts.isEmpty { response?.attempts = attempts }
     guard case .deliver? = progress.plan else { return }
-    note(attempt.reader.oddities)
-    if let trailers = attempt.reader.trailers { response?.trailers = trailers }
+    let reader = attempt.reader
+    note(reader.oddities)
+    if let trailers = reader.trailers { response?.trailers = trailers }
   }
 
   /// Whether the head of an answer has arrived.

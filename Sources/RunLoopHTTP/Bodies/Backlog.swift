@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The bytes of a body that wait for their receiver, by which the server is held and let go on.
+struct Backlog {
+  /// From how many bytes on nothing more is taken, and at how many it goes on.
+  let highWater: Int
+  let lowWater: Int
+  private(set) var count = 0
+  private(set) var isFull = false
+
+  init(highWater: Int, lowWater: Int) { (self.highWater, self.lowWater) = (highWater, lowWater) }
+
+  mutating func add(_ count: Int) {
+    self.count += count
+    if self.count >= highWater { isFull = true }
+  }
+
+  /// Takes bytes away; returns whether the body goes on now.
+  mutating func remove(_ count: Int) -> Bool {
+    self.count -= count
+    guard isFull, self.count <= lowWater else { return false }
+    isFull = false
+    return true
+  }
+
+  mutating func removeAll() { count = 0 }
+}
