@@ -104,6 +104,14 @@ let package = Package(
         "Race", .product(name: "RunLoopCore", package: "swift-run-loop"),
         .product(name: "RunLoopThreads", package: "swift-run-loop"),
       ]),
+    .executableTarget(
+      name: "executors", dependencies: ["Race", .product(name: "RunLoopThreads", package: "swift-run-loop")]),
+    .executableTarget(
+      name: "main-hops",
+      dependencies: [
+        .product(name: "RunLoopCore", package: "swift-run-loop"),
+        .product(name: "RunLoopGLib", package: "swift-run-loop"),
+      ]),
     .target(
       name: "CHostLoopForBenchmarks", dependencies: hasGLib ? ["CGLibForBenchmarks"] : [],
       path: "Sources/CHostLoopForBenchmarks", cSettings: hasGLib ? [.define("HAS_GLIB")] : []),

@@ -41,9 +41,13 @@ let urlConnection = Target.Dependency.product(name: "RunLoopURLConnection", pack
 
 let package = Package(
   name: "swift-run-loop-examples",
+  products: [.library(name: "GuestLibrary", type: .dynamic, targets: ["GuestLibrary"])],
   // The name holds whatever the folder of the clone is called.
   dependencies: [.package(name: "swift-run-loop", path: "..")],
   targets: glib + gtk + [
+    // For programs in other languages: Qt/main.cpp and Python/guest.py, which check-hosts runs.
+    .target(name: "GuestLibrary", dependencies: [core], swiftSettings: swiftSettings),
+    .executableTarget(name: "game-frames", dependencies: [core], swiftSettings: swiftSettings),
     .executableTarget(name: "network-thread", dependencies: [core, threads], swiftSettings: swiftSettings),
     .executableTarget(
       name: "echo-server", dependencies: [core, sockets, systemEvents, threads], swiftSettings: swiftSettings),

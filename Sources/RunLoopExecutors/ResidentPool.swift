@@ -8,8 +8,8 @@
 
   /// Resident threads that share one queue of jobs, in the order in which they were left.
   ///
-  /// Each job is a call-out of the loop of the thread that runs it, so that the instruments see it. A blocked thread takes
-  /// no job, and holds up none that another can take.
+  /// Each job is a call-out of the loop of the thread that runs it, so that the instruments see it. A blocked thread
+  /// takes no job, and holds up none that another can take.
   final class ResidentPool: TaskExecutor, SchedulingExecutor, @unchecked Sendable {
     // Sendable: the state is guarded by the lock.
     private let lock = Lock()

@@ -150,4 +150,25 @@ struct WithResidentThreadTests {
     #expect(report.value?.cancelledCount == 5)
     #expect(report.value?.completedCount == 1)
   }
+
+  @Test("what waits is cancelled when the task is cancelled after the body has returned")
+  func cancelledLater() async throws {
+    let report = Box<ResidentThread.StopReport?>(nil)
+    let mayGoOn = Latch()
+    let kept = Box<ResidentThread?>(nil)
+    let task = Task {
+      try await withResidentThread(report: { report.value = $0 }) { thread in
+        kept.value = thread
+        try thread.perform { mayGoOn.wait() }
+        for _ in 0..<5 { try thread.perform { Issue.record("work that was to be cancelled has run") } }
+      }
+    }
+    while kept.value?.state != .draining { await Task.yield() }
+    task.cancel()
+    while kept.value?.state != .stopping { await Task.yield() }
+    mayGoOn.open()
+    try await task.value
+    #expect(report.value?.cancelledCount == 5)
+    #expect(report.value?.completedCount == 1)
+  }
 }

@@ -10,8 +10,8 @@ import RunLoopCore
 /// }
 /// ```
 ///
-/// When the body returns, what the thread has accepted still runs. If the body throws, or its task is cancelled, work
-/// that waits is cancelled. This function returns when the thread has ended.
+/// When the body returns, what the thread has accepted still runs. If the body throws, or its task is cancelled, then
+/// or later, work that waits is cancelled. This function returns when the thread has ended.
 ///
 /// - Parameters:
 ///   - name: The thread's name.
@@ -28,8 +28,14 @@ public func withResidentThread<Result>(
   let thread = try ResidentThread(name: name, configuration: configuration)
   do {
     let result = try await body(thread)
-    thread.stop(Task.isCancelled ? .immediately : .afterPendingWork)
-    report(await thread.finished())
+    thread.stop(.afterPendingWork)
+    // At once if the task has been cancelled before.
+    report(
+      await withTaskCancellationHandler {
+        await thread.finished()
+      } onCancel: {
+        thread.stop(.immediately)
+      })
     return result
   } catch {
     thread.stop(.immediately)
