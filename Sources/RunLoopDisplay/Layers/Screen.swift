@@ -29,8 +29,8 @@ final class Screen {
     scrolls.removeAll()
   }
 
-  /// What is within a view has moved; positive: up.
-  func noteScroll(of view: View, by rows: Int) { scrolls.note(view, rows) }
+  /// What is within a view, below its first rows, has moved; positive: up.
+  func noteScroll(of view: View, below fixed: Int, by rows: Int) { scrolls.note(view, below: fixed, rows) }
 
   /// The scrolls since the last frame, as far as they can be seen.
   func takeScrolls() -> [ScrollHint] { scrolls.take() }

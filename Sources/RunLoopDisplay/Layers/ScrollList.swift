@@ -8,8 +8,11 @@ struct ScrollList {
 
   init() {}
 
-  mutating func note(_ view: View, _ rows: Int) {
-    let area = view.visibleRect
+  mutating func note(_ view: View, below fixed: Int, _ rows: Int) {
+    var area = view.visibleRect
+    if fixed > 0 {
+      area = area.intersection(Rect(origin: view.cornerInRoot + Point(x: 0, y: fixed), size: view.frame.size))
+    }
     guard rows != 0, !area.isEmpty else { return }
     let id = ObjectIdentifier(view)
     if let index = moved.firstIndex(where: { $0.view == id }) {

@@ -37,6 +37,7 @@ open class NodeListView: ListView {
       rowsAhead.show(index, in: row)
       return row
     }
+    rowsAhead.list = self
   }
 
   /// The number of rows; what was drawn of rows past the end is dropped.
@@ -53,8 +54,10 @@ open class NodeListView: ListView {
   /// Makes the rows that have come into sight, and has those near them drawn.
   override open func layoutSubviews() {
     super.layoutSubviews()
-    rowsAhead.draw(around: visibleRows, of: rowCount, width: bounds.size.width + contentOffset.x)
+    rowsAhead.draw(around: visibleRows, of: rowCount, width: rowWidth)
   }
+
+  override func rowsDidChange() { rowsAhead.forget() }
 
   override open func didMoveToWindow() {
     super.didMoveToWindow()

@@ -10,7 +10,8 @@ final class RowsAhead {
   private let workers: WorkerPool
   private let content: @MainActor (Int) -> any NodeContent
   private var drawings: [Int: (content: any NodeContent, drawing: NodeDrawing)] = [:]
-  private var size = Size.zero
+  private var width = 0
+  weak var list: ListView?
   /// The rows that are wanted: those that are visible, and those around them.
   private var wanted = 0..<0
   private var visible = 0..<0
@@ -26,15 +27,18 @@ final class RowsAhead {
 
   /// Lets a row show another line than before.
   func show(_ index: Int, in row: NodeListRow) {
-    if let before = row.node.shownDrawing, row.node.isUpToDate, before.grid.size == size, wanted.contains(row.index),
-      row.index != index
+    if let before = row.node.shownDrawing, row.node.isUpToDate, wanted.contains(row.index), row.index != index,
+      before.grid.size == size(of: row.index)
     {
       drawings[row.index] = (row.node.content, before)
     }
     let ready = drawings.removeValue(forKey: index)
+    let size = size(of: index)
     let drawing = ready.flatMap { $0.drawing.grid.size == size ? $0.drawing : nil }
     row.node.reuse(for: ready?.content ?? fetch(index), drawing)
   }
+
+  private func size(of row: Int) -> Size { Size(width: width, height: list?.height(ofRow: row) ?? 1) }
 
   /// Asks the user's model for a row, on the main thread: a worker would find the model as it is later.
   private func fetch(_ index: Int) -> any NodeContent {
@@ -63,9 +67,8 @@ final class RowsAhead {
   func draw(around visible: Range<Int>, of count: Int, width: Int) {
     // The rows that have come into sight are part of this layout.
     updates.drain()
-    let size = Size(width: width, height: 1)
-    if self.size != size {
-      self.size = size
+    if self.width != width {
+      self.width = width
       forget()
     }
     let reach = max(visible.count, 8)
@@ -82,14 +85,15 @@ final class RowsAhead {
   }
 
   private func drawMissing() {
-    guard underWay == nil, !size.isEmpty, size.width <= DisplayNode.maximumContent else { return }
+    guard underWay == nil, width > 0, width <= DisplayNode.maximumContent else { return }
     for index in drawings.keys where !wanted.contains(index) { drawings[index] = nil }
     let missing = wanted.filter { !visible.contains($0) && drawings[$0] == nil }
     guard let first = missing.first, let last = missing.last else { return }
     let contents = missing.map { fetch($0) }
+    let sizes = missing.map { size(of: $0) }
     let transaction = AsyncTransaction(group: group, workers: workers)
-    transaction.add(count: missing.count) { [size] number, cancellation in
-      NodeDrawing.make(contents[number], size: size, placesSubnodes: false, cancellation)
+    transaction.add(count: missing.count) { number, cancellation in
+      NodeDrawing.make(contents[number], size: sizes[number], placesSubnodes: false, cancellation)
     } completion: { [weak self] results in
       MainActor.assumeIsolated { self?.take(results, missing, contents, transaction) }
     }
@@ -107,7 +111,7 @@ final class RowsAhead {
     // Without those that the list has lost meanwhile, even if it has as many rows again.
     let kept = underWay.rows.clamped(to: wanted)
     for (index, row) in rows.enumerated() where kept.contains(row) && !visible.contains(row) {
-      if let drawing = results[index], drawing.grid.size == size { drawings[row] = (contents[index], drawing) }
+      if let drawing = results[index], drawing.grid.size == size(of: row) { drawings[row] = (contents[index], drawing) }
     }
     // A drawing without a result would be tried indefinitely.
     if results.contains(where: { $0 != nil }) { drawMissing() }

@@ -5,7 +5,8 @@ extension Window {
   /// the first.
   ///
   /// A view comes before its subviews, and these come in their order. Views that are hidden or disabled, or cannot have
-  /// the focus, are skipped, and so are views that do not take it. Scroll views show the one that has got the focus.
+  /// the focus, are skipped, and so are views that do not take it, and those for which a small screen has no room.
+  /// Scroll views show the one that has got the focus.
   ///
   /// - Complexity: O(n) in the views.
   public final func moveFocus(forward: Bool) {
@@ -31,12 +32,21 @@ extension Window {
 
   private func collectCandidates(_ view: View, into candidates: inout [View]) {
     guard !view.isHidden, view.isUserInteractionEnabled else { return }
-    if view.canBecomeFirstResponder { candidates.append(view) }
+    if view.canBecomeFirstResponder, view.isWithinReach { candidates.append(view) }
     for subview in view.subviews { collectCandidates(subview, into: &candidates) }
   }
 }
 
 extension View {
+  /// Whether some of the view is seen, or can be by scrolling; true where the view, or the window, has no size yet.
+  fileprivate final var isWithinReach: Bool {
+    guard let window, !window.bounds.size.isEmpty, frame.size != .zero, visibleRect.isEmpty else { return true }
+    guard !frame.isEmpty else { return false }
+    var view = superview
+    while let current = view, !(current is ScrollView) { view = current.superview }
+    return view != nil
+  }
+
   /// Lets the scroll views around the view show it.
   final func scrollIntoView() {
     var rect = bounds

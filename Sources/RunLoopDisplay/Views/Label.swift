@@ -83,17 +83,23 @@ extension StringProtocol {
   ///
   /// - Complexity: O(n) in the width.
   func truncated(toWidth width: Int) -> String {
+    guard let end = end(leavingRoomForEllipsisIn: width)?.index else { return String(self) }
+    return width > 0 ? self[..<end] + "…" : ""
+  }
+
+  /// Where the text is cut off so that an ellipsis follows in a width, and the cells before; nil: all of it has room.
+  ///
+  /// - Complexity: O(n) in the width. It allocates nothing.
+  func end(leavingRoomForEllipsisIn width: Int) -> (index: Index, cells: Int)? {
     var taken = 0
-    var end = startIndex
+    var end = (startIndex, 0)
     for index in indices {
       let cells = Int(Cell(self[index]).width)
-      if taken + cells > width {
-        return width > 0 ? self[..<end] + "…" : ""
-      }
+      if taken + cells > width { return end }
       taken += cells
       // The ellipsis takes one cell.
-      if taken <= width - 1 { end = self.index(after: index) }
+      if taken <= width - 1 { end = (self.index(after: index), taken) }
     }
-    return String(self)
+    return nil
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A row that a ``ListView`` shows: one line of text, unless a subclass draws something else.
+/// A row that a ``ListView`` shows: one line of text, or a text for each column of the list, unless a subclass draws
+/// something else.
 ///
 /// Touches go to the list: a row is not hit.
 ///
@@ -10,6 +11,10 @@ open class ListRow: View {
   /// The text.
   public var text = "" {
     didSet { if text != oldValue { setNeedsDisplay() } }
+  }
+  /// The texts of the columns, if the list has columns; where they are empty, ``text`` is shown across all of them.
+  public var texts: [String] = [] {
+    didSet { if texts != oldValue { setNeedsDisplay() } }
   }
   /// The style of the text.
   public var style = Style.plain {
@@ -37,6 +42,11 @@ open class ListRow: View {
   override open func draw(_ canvas: inout Canvas) {
     var style = style
     if isSelected { style.attributes.formUnion(.reverse) }
-    canvas.draw(text, at: .zero, style: style)
+    guard !texts.isEmpty, let layout = (superview as? ListView)?.columnLayout, !layout.isEmpty else {
+      canvas.draw(text, at: .zero, style: style)
+      return
+    }
+    let texts = texts
+    layout.draw({ $0 < texts.count ? texts[$0] : nil }, &canvas, style)
   }
 }

@@ -13,6 +13,10 @@
 /// list.rowCount = 1_000_000
 /// ```
 ///
+/// Rows are one cell high, unless ``heightForRow`` says otherwise. If rows come or go in the model,
+/// ``insertRows(at:)``, ``deleteRows(at:)`` and ``moveRow(at:to:)`` keep the selection on its row and what is visible
+/// in its place; ``reload()`` has everything provided again. ``columns`` make a table of the list, with a header row.
+///
 /// The keys Up, Down, PageUp, PageDown, Home and End move the selection, the page keys also scroll, and a click
 /// selects; the wheel scrolls.
 ///
@@ -29,16 +33,18 @@ open class ListView: ScrollView {
   public static let maximumCount = 1 << 29
 
   private let provider: Provider
-  /// The rows that exist, from the first that is visible on.
-  private var rows: [ListRow] = []
-  private var firstIndex = 0
+  var heights = RowHeights()
+  /// The rows that exist, in the order of their numbers.
+  var rows: [ListRow] = []
   /// Rows that are not needed any more, until the layout is over.
-  private var spare: [ListRow] = []
+  var spare: [ListRow] = []
   private var needsReload = false
-  /// Whether rows are being provided.
-  private var isProviding = false
+  /// Whether the user's code is being asked for rows or heights.
+  private(set) var isAsking = false
   /// Whether a layout was asked for while rows were being provided.
   private var needsAnotherLayout = false
+  private var header: ListHeader?
+  private(set) var columnLayout = ColumnLayout()
 
   /// Makes an empty list.
   public init(frame: Rect = .zero, provider: @escaping Provider) {
@@ -47,99 +53,161 @@ open class ListView: ScrollView {
   }
 
   /// The number of rows; a negative number counts as none, and one above ``maximumCount`` as that.
-  public var rowCount = 0 {
-    didSet {
-      rowCount = min(max(0, rowCount), Self.maximumCount)
-      guard rowCount != oldValue else { return }
-      contentSize = Size(width: contentSize.width, height: rowCount)
-      if let selectedRow, selectedRow >= rowCount { self.selectedRow = rowCount == 0 ? nil : rowCount - 1 }
+  ///
+  /// Rows are added and removed at the end; see ``insertRows(at:)`` and ``deleteRows(at:)`` for other places.
+  public var rowCount: Int {
+    get { heights.count }
+    set {
+      let count = min(max(0, newValue), Self.maximumCount)
+      guard count != heights.count else { return }
+      heights.setCount(count)
+      if let selectedRow, selectedRow >= count { self.selectedRow = count == 0 ? nil : count - 1 }
       setNeedsLayout()
     }
   }
 
-  /// The number of the selected row; nil if none is.
-  public var selectedRow: Int? {
+  /// Returns the height of a row, from 1 to 4,096 cells; without it, every row is one cell high.
+  ///
+  /// It is called once for each row before the rows are laid out, and again after ``reload()``. With it, the time for
+  /// an insertion or a deletion is proportional to the number of rows.
+  ///
+  /// The corresponding function of UIKit is `tableView(_:heightForRowAt:)`.
+  public var heightForRow: ((_ index: Int) -> Int)? {
     didSet {
-      if let row = selectedRow, !(0..<rowCount).contains(row) { selectedRow = oldValue }
-      guard selectedRow != oldValue else { return }
-      if let oldValue { visibleRow(oldValue)?.isSelected = false }
-      if let selectedRow { visibleRow(selectedRow)?.isSelected = true }
-      guard let selectionDidChange else { return }
-      DisplayCallOut.note(closure: SelectionHandler(call: selectionDidChange))
-      selectionDidChange(selectedRow)
+      heights.reset(areEqual: heightForRow == nil)
+      setNeedsLayout()
     }
+  }
+
+  /// The columns of the list, whose texts are those of ``ListRow/texts``.
+  ///
+  /// If there are any, a row with their titles stays above the others, unless the list is one cell high.
+  public var columns: [ListColumn] = [] {
+    didSet { if columns != oldValue { columnsDidChange() } }
+  }
+  /// The style of the header row.
+  public var headerStyle = Style(attributes: [.bold, .underline]) {
+    didSet { if headerStyle != oldValue { header?.setNeedsDisplay() } }
+  }
+
+  override final var fixedRows: Int { !columns.isEmpty && bounds.size.height > 1 ? 1 : 0 }
+
+  /// The size of the contents: the height is that of the rows, whatever is set.
+  override public var contentSize: Size {
+    get { Size(width: super.contentSize.width, height: fixedRows + measuredHeights.total) }
+    set { super.contentSize = newValue }
+  }
+
+  /// The number of the selected row; nil if none is.
+  ///
+  /// Setting a number that no row has changes nothing.
+  public var selectedRow: Int? {
+    get { selection }
+    set {
+      if let row = newValue, !(0..<rowCount).contains(row) { return }
+      if newValue != selection { changeSelection(to: newValue) }
+    }
+  }
+  private var selection: Int?
+
+  /// Selects a row.
+  ///
+  /// - Parameter isOther: Whether it is another row than before, and not the same with another number.
+  final func changeSelection(to row: Int?, isOther: Bool = true) {
+    selection = row
+    for view in rows { view.isSelected = view.index == row }
+    guard isOther, let selectionDidChange else { return }
+    DisplayCallOut.note(closure: SelectionHandler(call: selectionDidChange))
+    selectionDidChange(row)
   }
 
   /// Called when another row was selected.
   public var selectionDidChange: ((Int?) -> Void)?
 
-  /// The numbers of the rows that exist.
-  public var visibleRows: Range<Int> { firstIndex..<firstIndex + rows.count }
+  /// The numbers of the rows that were visible at the last layout.
+  public private(set) final var visibleRows = 0..<0
 
   /// The row with a number, if it exists.
-  public func visibleRow(_ index: Int) -> ListRow? {
-    visibleRows.contains(index) ? rows[index - firstIndex] : nil
-  }
+  public func visibleRow(_ index: Int) -> ListRow? { rows.first { $0.index == index } }
 
   /// Makes the provider fill every visible row again, in the layout of this turn.
   public func reload() {
     needsReload = true
+    heights.forget()
     setNeedsLayout()
   }
 
-  /// Scrolls as little as needed for a row to be visible.
+  /// Scrolls as little as needed for a row to be visible; of a row that is higher than the list, the beginning is.
   public func scrollToRow(_ index: Int) {
-    let index = min(max(0, index), Self.maximumCount)
-    if index < contentOffset.y { contentOffset.y = index }
-    if index >= contentOffset.y + bounds.size.height { contentOffset.y = index - bounds.size.height + 1 }
+    let heights = measuredHeights
+    guard heights.known > 0 else { return }
+    let index = min(max(0, index), heights.known - 1)
+    let (start, end) = (heights.start(of: index), heights.start(of: index + 1))
+    contentOffset.y = min(max(contentOffset.y, end - roomForRows), start)
+  }
+
+  /// The rows of the screen that rows can have.
+  private var roomForRows: Int { max(0, bounds.size.height - fixedRows) }
+
+  /// The heights of all rows, for which the user's code is asked.
+  final var measuredHeights: RowHeights {
+    guard let heightForRow, heights.known < heights.count, !isAsking else { return heights }
+    isAsking = true
+    DisplayCallOut.note(closure: CalledHeight(call: heightForRow))
+    while heights.known < heights.count { heights.append(heightForRow(heights.known)) }
+    isAsking = false
+    return heights
   }
 
   override open func layoutSubviews() {
     super.layoutSubviews()
     // The provider has the list laid out: its rows are not complete.
-    guard !isProviding else { return needsAnotherLayout = true }
-    isProviding = true
-    provideRows()
-    isProviding = false
+    guard !isAsking else { return needsAnotherLayout = true }
+    let heights = measuredHeights
+    isAsking = true
+    provideRows(heights)
+    isAsking = false
+    placeHeader()
     guard needsAnotherLayout else { return }
     needsAnotherLayout = false
     setNeedsLayout()
   }
 
   /// Provides the rows that are missing, and takes those away that are not needed.
-  private func provideRows() {
-    let first = min(contentOffset.y, rowCount)
-    let wanted = first..<min(first + bounds.size.height, rowCount)
+  private func provideRows(_ heights: RowHeights) {
+    let wanted = heights.rows(from: contentOffset.y, height: roomForRows)
     takeSpares(outside: needsReload ? 0..<0 : wanted)
     needsReload = false
-    if rows.isEmpty { firstIndex = wanted.lowerBound }
-    var front = firstIndex
-    while front > wanted.lowerBound {
-      front -= 1
-      rows.insert(provide(front), at: 0)
+    for (place, index) in wanted.enumerated() where place >= rows.count || rows[place].index != index {
+      rows.insert(provide(index), at: place)
     }
-    firstIndex = front
-    while firstIndex + rows.count < wanted.upperBound { rows.append(provide(firstIndex + rows.count)) }
+    // Of a row that was provided twice.
+    if rows.count > wanted.count { rows.removeSubrange(wanted.count...) }
     for row in spare { row.removeFromSuperview() }
     spare.removeAll(keepingCapacity: true)
-    for (offset, row) in rows.enumerated() {
-      row.frame = Rect(x: 0, y: firstIndex + offset, width: bounds.size.width + contentOffset.x, height: 1)
+    visibleRows = wanted
+    let (fixed, width) = (fixedRows, rowWidth)
+    for (index, row) in zip(wanted, rows) {
+      let start = heights.start(of: index)
+      row.frame = Rect(x: 0, y: fixed + start, width: width, height: heights.start(of: index + 1) - start)
     }
   }
 
-  /// Takes the rows out that are not wanted any more; they stay subviews until it is known that nobody needs them.
+  /// The width of the rows: without the scroll indicator, and as far as the list is scrolled.
+  final var rowWidth: Int {
+    max(0, bounds.size.width - (showsVerticalScrollIndicator ? 1 : 0)) + contentOffset.x
+  }
+
+  /// Takes the rows out that are not wanted any more; they stay subviews until it is known that no other row is made of
+  /// them.
   private func takeSpares(outside wanted: Range<Int>) {
-    while let row = rows.last, !wanted.contains(firstIndex + rows.count - 1) {
+    while let row = rows.last, !wanted.contains(row.index) {
       spare.append(row)
       rows.removeLast()
     }
-    var count = 0
-    while count < rows.count, !wanted.contains(firstIndex + count) {
-      spare.append(rows[count])
-      count += 1
-    }
+    let count = rows.firstIndex { wanted.contains($0.index) } ?? 0
+    spare.append(contentsOf: rows[..<count])
     rows.removeFirst(count)
-    firstIndex += count
   }
 
   private func provide(_ index: Int) -> ListRow {
@@ -149,28 +217,68 @@ open class ListView: ScrollView {
     if let reused, reused !== row { reused.removeFromSuperview() }
     row.index = index
     row.isSelected = index == selectedRow
-    if row.superview !== self { addSubview(row) }
+    guard row.superview !== self else { return row }
+    // Below the header and the scroll indicators.
+    let others = subviews.lastIndex { !($0 is ListHeader || $0 is ScrollIndicator) }
+    insertSubview(row, at: others.map { $0 + 1 } ?? 0)
     return row
+  }
+
+  private func columnsDidChange() {
+    columnLayout = ColumnLayout(columns, width: columnLayout.width)
+    header?.setNeedsDisplay()
+    for row in rows { row.setNeedsDisplay() }
+    setNeedsLayout()
+  }
+
+  private func placeHeader() {
+    if !columns.isEmpty, columnLayout.width != rowWidth {
+      columnLayout = ColumnLayout(columns, width: rowWidth)
+      header?.setNeedsDisplay()
+    }
+    guard fixedRows > 0 else {
+      header?.removeFromSuperview()
+      return header = nil
+    }
+    let view = header ?? ListHeader()
+    header = view
+    if view.superview !== self { addSubview(view) }
+    view.frame = Rect(x: 0, y: contentOffset.y, width: rowWidth, height: 1)
+  }
+
+  /// The height of a row whose height is known.
+  final func height(ofRow index: Int) -> Int { heights.start(of: index + 1) - heights.start(of: index) }
+
+  /// Called when rows have other numbers than before.
+  func rowsDidChange() {}
+
+  /// Makes a layout provide rows again while rows are being provided.
+  final func reloadAfterAsking() {
+    needsReload = true
+    needsAnotherLayout = true
   }
 
   override open func keyPressed(_ key: KeyEvent) {
     guard key.modifiers.isEmpty, rowCount > 0 else { return super.keyPressed(key) }
-    let page = max(1, bounds.size.height)
     switch key.key {
     case .up: select(selectedRow.map { $0 - 1 } ?? 0)
     case .down: select(selectedRow.map { $0 + 1 } ?? 0)
-    case .pageUp: turnPage(by: -page)
-    case .pageDown: turnPage(by: page)
+    case .pageUp: turnPage(forward: false)
+    case .pageDown: turnPage(forward: true)
     case .home: select(0)
     case .end: select(rowCount - 1)
     default: super.keyPressed(key)
     }
   }
 
-  /// Moves what is seen and the selection by a page.
-  private func turnPage(by rows: Int) {
-    contentOffset.y += rows
-    select((selectedRow ?? 0) + rows)
+  /// Moves what is seen and the selection by a page, or by a row that is higher.
+  private func turnPage(forward: Bool) {
+    let heights = measuredHeights
+    let distance = max(1, roomForRows) * (forward ? 1 : -1)
+    contentOffset.y += distance
+    let row = selectedRow ?? 0
+    let found = heights.row(at: heights.start(of: row) + distance)
+    select(forward ? max(found, row + 1) : min(found, row - 1))
   }
 
   private func select(_ index: Int) {
@@ -182,8 +290,10 @@ open class ListView: ScrollView {
   override open func touchesBegan(_ touch: Touch) {
     super.touchesBegan(touch)
     guard touch.button == .left else { return }
-    let row = touch.location(in: self).y
-    if (0..<rowCount).contains(row) { selectedRow = row }
+    let y = touch.location(in: self).y
+    guard y >= contentOffset.y + fixedRows else { return }
+    let row = measuredHeights.row(at: y - fixedRows)
+    if row < rowCount { selectedRow = row }
   }
 }
 
@@ -195,4 +305,8 @@ private struct SelectionHandler {
 
 private struct CalledProvider {
   let call: ListView.Provider
+}
+
+private struct CalledHeight {
+  let call: (Int) -> Int
 }

@@ -17,6 +17,19 @@ open class ScrollView: View {
   }
   private let tracking = WheelTracking()
 
+  /// Whether a line in the last column shows which rows of the contents are visible, if not all are.
+  public final var showsVerticalScrollIndicator = false {
+    didSet { if showsVerticalScrollIndicator != oldValue { setNeedsLayout() } }
+  }
+  /// Whether a line in the last row shows which columns of the contents are visible, if not all are.
+  public final var showsHorizontalScrollIndicator = false {
+    didSet { if showsHorizontalScrollIndicator != oldValue { setNeedsLayout() } }
+  }
+  private var verticalIndicator: ScrollIndicator?
+  private var horizontalIndicator: ScrollIndicator?
+  /// How many rows at the top do not scroll.
+  var fixedRows: Int { 0 }
+
   override open var drawsContents: Bool { false }
   override open var canBecomeFirstResponder: Bool { true }
 
@@ -37,7 +50,7 @@ open class ScrollView: View {
     let offset = Point(x: min(max(0, offset.x), limit.x), y: min(max(0, offset.y), limit.y))
     let before = bounds.origin
     guard offset != before else { return }
-    if offset.x == before.x { window?.screen.noteScroll(of: self, by: offset.y - before.y) }
+    if offset.x == before.x { window?.screen.noteScroll(of: self, below: fixedRows, by: offset.y - before.y) }
     bounds.origin = offset
   }
 
@@ -55,8 +68,41 @@ open class ScrollView: View {
       y: offset(contentOffset.y, bounds.size.height, rect.minY, rect.maxY))
   }
 
-  /// Keeps the offset within what is there; an override calls `super`.
-  override open func layoutSubviews() { scroll(to: contentOffset) }
+  /// Keeps the offset within what is there, and places the scroll indicators; an override calls `super`.
+  override open func layoutSubviews() {
+    scroll(to: contentOffset)
+    placeIndicators()
+  }
+
+  private func placeIndicators() {
+    let (size, offset, fixed) = (bounds.size, contentOffset, fixedRows)
+    let contents = contentSize
+    let isAlone = !showsVerticalScrollIndicator || contents.height <= size.height
+    if let line = indicator(&verticalIndicator, isShown: showsVerticalScrollIndicator, isVertical: true) {
+      line.show(
+        in: Rect(x: offset.x + size.width - 1, y: offset.y + fixed, width: 1, height: size.height - fixed),
+        offset: offset.y, visible: size.height - fixed, of: contents.height - fixed)
+    }
+    if let line = indicator(&horizontalIndicator, isShown: showsHorizontalScrollIndicator, isVertical: false) {
+      line.show(
+        in: Rect(x: offset.x, y: offset.y + size.height - 1, width: size.width - (isAlone ? 0 : 1), height: 1),
+        offset: offset.x, visible: size.width, of: contents.width)
+    }
+  }
+
+  /// The line of one direction, above all other views; nil if it is not shown.
+  private func indicator(_ line: inout ScrollIndicator?, isShown: Bool, isVertical: Bool) -> ScrollIndicator? {
+    guard isShown else {
+      line?.removeFromSuperview()
+      line = nil
+      return nil
+    }
+    let indicator = line ?? ScrollIndicator(isVertical: isVertical)
+    line = indicator
+    if indicator.superview !== self { addSubview(indicator) }
+    if subviews.last !== indicator, !(subviews.last is ScrollIndicator) { bringSubviewToFront(indicator) }
+    return indicator
+  }
 
   private var enclosingScrollView: ScrollView? {
     var view = superview

@@ -72,8 +72,14 @@ open class StackView: View {
       width: max(0, bounds.size.width - margins.left - margins.right),
       height: max(0, bounds.size.height - margins.top - margins.bottom))
     let views = arrangedSubviews.filter { $0.superview === self && !$0.isHidden }
+    let lengths = Arrangement.lengths(
+      views.map { view in
+        guard !flexible.contains(ObjectIdentifier(view)) else { return nil }
+        let size = view.sizeThatFits(room.size)
+        return axis == .horizontal ? size.width : size.height
+      }, spacing: spacing, room: axis == .horizontal ? room.size.width : room.size.height)
     var place = 0
-    for (view, length) in zip(views, lengths(of: views, in: room.size)) {
+    for (view, length) in zip(views, lengths) {
       switch axis {
       case .horizontal:
         view.frame = Rect(x: room.minX + place, y: room.minY, width: length, height: room.size.height)
@@ -81,30 +87,6 @@ open class StackView: View {
       }
       place += length + max(0, spacing)
     }
-  }
-
-  private func lengths(of views: [View], in room: Size) -> [Int] {
-    let whole = axis == .horizontal ? room.width : room.height
-    var lengths = views.map { view in
-      guard !flexible.contains(ObjectIdentifier(view)) else { return 0 }
-      let size = view.sizeThatFits(room)
-      return max(0, axis == .horizontal ? size.width : size.height)
-    }
-    var left = whole - max(0, spacing) * max(0, views.count - 1) - lengths.reduce(0, +)
-    guard left >= 0 else {
-      var place = 0
-      for index in lengths.indices {
-        lengths[index] = min(lengths[index], max(0, whole - place))
-        place += lengths[index] + max(0, spacing)
-      }
-      return lengths
-    }
-    let places = views.indices.filter { flexible.contains(ObjectIdentifier(views[$0])) }
-    for (number, place) in places.enumerated() {
-      lengths[place] = left / (places.count - number)
-      left -= lengths[place]
-    }
-    return lengths
   }
 
   /// The size that the views need together.

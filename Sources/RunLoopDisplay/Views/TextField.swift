@@ -3,7 +3,8 @@
 /// One line of text that is typed.
 ///
 /// Characters are inserted at the cursor, which Left, Right, Home, End and a click move; Backspace and Delete remove
-/// one. A pasted text gets blanks in place of its line ends. The keys of shells edit the line too:
+/// one. With Shift these keys select, and so does the mouse while it is dragged; what is typed, pasted or deleted
+/// replaces the selection. A pasted text gets blanks in place of its line ends. The keys of shells edit the line too:
 ///
 /// | keys | |
 /// |---|---|
@@ -13,6 +14,7 @@
 /// | Ctrl-W, Alt-D, Ctrl or Alt with Backspace, Ctrl with Delete | delete a word |
 /// | Ctrl-U, Ctrl-K | delete up to the beginning, or to the end |
 /// | Ctrl-Y | insert what was deleted last by one of the keys for words and ends |
+/// | Alt-W, Super-C, Ctrl-Insert | copy the selection to the clipboard of the device |
 ///
 /// All other keys with Control, Alt or Super, and all others, go to the next responder.
 ///
@@ -38,6 +40,8 @@ open class TextField: View {
     }
   }
   private var killed = ""
+  /// The end of the selection that is not at the cursor; nil: nothing is selected.
+  private var anchor: Int?
   /// Called when the text was changed by typing or pasting.
   public var textDidChange: ((String) -> Void)?
 
@@ -56,9 +60,29 @@ open class TextField: View {
     set {
       guard newValue != line.text else { return }
       line = TextLine(newValue, mask: line.mask)
+      anchor = nil
       setNeedsDisplay()
     }
   }
+
+  /// The characters that are selected, by their numbers; nil if none is.
+  ///
+  /// Setting it puts the cursor at its end; numbers beyond the text count as its ends.
+  public var selectedRange: Range<Int>? {
+    get {
+      guard let anchor, anchor != line.cursor else { return nil }
+      return min(anchor, line.cursor)..<max(anchor, line.cursor)
+    }
+    set {
+      let range = newValue.map { $0.clamped(to: 0..<line.count) }
+      anchor = range?.lowerBound
+      if let range { line.cursor = range.upperBound }
+      setNeedsDisplay()
+    }
+  }
+
+  /// The text that is selected; empty if none is.
+  public var selectedText: String { selectedRange.map { String(line.characters[$0]) } ?? "" }
 
   /// The number of characters before the cursor.
   public var cursor: Int { line.cursor }
@@ -89,14 +113,15 @@ open class TextField: View {
     let start = canvas.draw(prompt, at: .zero, style: style)
     let room = Rect(x: start, y: 0, width: bounds.size.width - start, height: 1)
     guard !room.isEmpty else { return }
-    let isFocused = isFirstResponder
+    let selection = selectedRange
+    let isCursorShown = isFirstResponder && selection == nil
     line.scroll(toFit: room.size.width)
     canvas.within(room) { canvas in
       line.forEachVisible(width: room.size.width) { index, column, character in
-        let isAtCursor = isFocused && index == line.cursor
-        canvas.draw(String(character), at: Point(x: column, y: 0), style: isAtCursor ? style.exchanged : style)
+        let isMarked = selection?.contains(index) ?? (isCursorShown && index == line.cursor)
+        canvas.draw(String(character), at: Point(x: column, y: 0), style: isMarked ? style.exchanged : style)
       }
-      if isFocused, line.cursor == line.count {
+      if isCursorShown, line.cursor == line.count {
         canvas.draw(" ", at: Point(x: line.cursorColumn, y: 0), style: style.exchanged)
       }
     }
@@ -107,27 +132,37 @@ open class TextField: View {
       if !edits(key) { super.keyPressed(key) }
       return
     }
+    let selects = key.modifiers.contains(.shift)
     switch key.key {
-    case .character(let character): edit { $0.insert(CollectionOfOne(character)) }
-    case .backspace: edit { $0.deleteBackward() }
-    case .delete: edit { $0.deleteForward() }
-    case .left: move { $0.cursor -= 1 }
-    case .right: move { $0.cursor += 1 }
-    case .home: move { $0.cursor = 0 }
-    case .end: move { $0.cursor = $0.count }
+    case .character(let character): replace { $0.insert(CollectionOfOne(character)) }
+    case .backspace: selectedRange == nil ? edit { $0.deleteBackward() } : replace()
+    case .delete: selectedRange == nil ? edit { $0.deleteForward() } : replace()
+    case .left: move(selects) { [selectedRange] in $0.cursor = Self.start(of: selectedRange, selects) ?? $0.cursor - 1 }
+    case .right: move(selects) { [selectedRange] in $0.cursor = Self.end(of: selectedRange, selects) ?? $0.cursor + 1 }
+    case .home: move(selects) { $0.cursor = 0 }
+    case .end: move(selects) { $0.cursor = $0.count }
     default: super.keyPressed(key)
     }
   }
 
+  // Left and Right leave a selection at its end.
+  private static func start(of range: Range<Int>?, _ selects: Bool) -> Int? { selects ? nil : range?.lowerBound }
+  private static func end(of range: Range<Int>?, _ selects: Bool) -> Int? { selects ? nil : range?.upperBound }
+
   /// Carries out the keys that edit a line in shells; false if the key is none of them.
   private func edits(_ key: KeyEvent) -> Bool {
-    switch (key.key, key.modifiers) {
+    let selects = key.modifiers.contains(.shift)
+    switch (key.key, key.modifiers.subtracting(selects && key.key.isArrow ? .shift : [])) {
+    case (.character("w"), .alt), (.character("c"), .super), (.insert, .control): copySelection()
+    case (.character("w"), .control) where selectedRange != nil: killSelection()
     case (.character("a"), .control): move { $0.cursor = 0 }
     case (.character("e"), .control): move { $0.cursor = $0.count }
     case (.character("b"), .control): move { $0.cursor -= 1 }
     case (.character("f"), .control): move { $0.cursor += 1 }
-    case (.character("b"), .alt), (.left, .control), (.left, .alt): move { $0.cursor -= $0.wordBefore }
-    case (.character("f"), .alt), (.right, .control), (.right, .alt): move { $0.cursor += $0.wordAfter }
+    case (.character("b"), .alt), (.left, .control), (.left, .alt):
+      move(selects) { $0.cursor -= $0.wordBefore }
+    case (.character("f"), .alt), (.right, .control), (.right, .alt):
+      move(selects) { $0.cursor += $0.wordAfter }
     case (.character("h"), .control): edit { $0.deleteBackward() }
     case (.character("d"), .control): edit { $0.deleteForward() }
     case (.character("u"), .control): kill { $0.deleteBackward(count: $0.cursor) }
@@ -135,7 +170,7 @@ open class TextField: View {
     case (.character("w"), .control), (.backspace, .control), (.backspace, .alt):
       kill { $0.deleteBackward(count: $0.wordBefore) }
     case (.character("d"), .alt), (.delete, .control): kill { $0.deleteForward(count: $0.wordAfter) }
-    case (.character("y"), .control): edit { [killed] in $0.insert(killed) }
+    case (.character("y"), .control): replace { [killed] in $0.insert(killed) }
     default: return false
     }
     return true
@@ -150,28 +185,68 @@ open class TextField: View {
     }
   }
 
+  /// Deletes what is selected, which Ctrl-Y inserts again.
+  private func killSelection() {
+    if !isSecureTextEntry { killed = selectedText }
+    replace()
+  }
+
+  /// Puts what is selected on the clipboard of the device; a text that is secret is not copied.
+  private func copySelection() {
+    guard !isSecureTextEntry, selectedRange != nil else { return }
+    window?.application?.device.copy(selectedText)
+  }
+
   override open func pasted(_ text: String, isTruncated: Bool) {
-    edit { $0.insert(text.map { $0.isNewline ? " " : $0 }) }
+    replace { $0.insert(text.map { $0.isNewline ? " " : $0 }) }
   }
 
   override open func touchesBegan(_ touch: Touch) {
     guard touch.button == .left else { return super.touchesBegan(touch) }
     becomeFirstResponder()
-    let start = prompt.cellWidth
-    let column = touch.location(in: self).x - start
-    move { $0.cursor = $0.index(at: column, width: bounds.size.width - start) }
+    move(touch.modifiers.contains(.shift), to: touch)
   }
-  override open func touchesMoved(_ touch: Touch) { if touch.button != .left { super.touchesMoved(touch) } }
+  override open func touchesMoved(_ touch: Touch) {
+    guard touch.button == .left else { return super.touchesMoved(touch) }
+    move(true, to: touch)
+  }
   override open func touchesEnded(_ touch: Touch) { if touch.button != .left { super.touchesEnded(touch) } }
   override open func touchesCancelled(_ touch: Touch) { if touch.button != .left { super.touchesCancelled(touch) } }
 
-  private func move(_ body: (inout TextLine) -> Void) {
+  /// Moves the cursor to the mouse; where that is beyond an edge, by a character out of it.
+  private func move(_ selects: Bool, to touch: Touch) {
+    let start = prompt.cellWidth
+    let (column, width) = (touch.location(in: self).x - start, bounds.size.width - start)
+    move(selects) { line in
+      line.cursor = line.index(at: min(max(0, column), max(0, width - 1)), width: width)
+      if selects, column < 0 { line.cursor -= 1 }
+      if selects, column >= width { line.cursor += 1 }
+    }
+  }
+
+  private func move(_ selects: Bool = false, _ body: (inout TextLine) -> Void) {
+    anchor = selects ? anchor ?? line.cursor : nil
     body(&line)
     setNeedsDisplay()
   }
 
+  /// Deletes what is selected, and edits the text there.
+  private func replace(_ body: (inout TextLine) -> Bool = { _ in false }) {
+    let selection = selectedRange
+    edit { line in
+      if let selection {
+        line.cursor = selection.upperBound
+        _ = line.deleteBackward(count: selection.count)
+      }
+      return body(&line) || selection != nil
+    }
+  }
+
   private func edit(_ body: (inout TextLine) -> Bool) {
-    guard body(&line) else { return }
+    let isChanged = body(&line)
+    if anchor != nil { setNeedsDisplay() }
+    anchor = nil
+    guard isChanged else { return }
     setNeedsDisplay()
     guard let textDidChange else { return }
     DisplayCallOut.note(closure: ChangeHandler(call: textDidChange))
@@ -191,4 +266,9 @@ extension Style {
     style.attributes.formSymmetricDifference(.reverse)
     return style
   }
+}
+
+extension KeyEvent.Key {
+  /// Whether the key moves the cursor.
+  fileprivate var isArrow: Bool { self == .left || self == .right }
 }

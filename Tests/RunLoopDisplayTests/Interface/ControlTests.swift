@@ -144,6 +144,21 @@ struct ControlTests {
     #expect(field.text == "c")
   }
 
+  @Test("Tab skips what a small screen has no room for")
+  func smallScreen() {
+    let window = Window(frame: Rect(x: 0, y: 0, width: 10, height: 3))
+    let buttons = [0, 2, 3, 1].map { Button("x", frame: Rect(x: 0, y: $0, width: 1, height: 1)) }
+    buttons[3].frame.size.height = 0
+    for button in buttons { window.addSubview(button) }
+    for expected in [0, 1, 0] {
+      window.moveFocus(forward: true)
+      #expect(window.firstResponder === buttons[expected])
+    }
+    window.frame.size.height = 4
+    window.moveFocus(forward: false)
+    #expect(window.firstResponder === buttons[2])
+  }
+
   @Test("Tab scrolls to what it focuses, also in a scroll view within another")
   func tabScrolls() {
     let window = Window(frame: Rect(x: 0, y: 0, width: 20, height: 6))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopCore
+import RunLoopDisplayTesting
 import RunLoopTesting
 import TestSupport
 import Testing
@@ -136,6 +137,97 @@ struct ScreenViewTests {
     for (x, cursor) in [(3, 0), (4, 1), (5, 1), (6, 2), (7, 3), (19, 3), (1, 0)] {
       window.sendEvent(.press(x, 0))
       #expect(field.cursor == cursor, "\(x)")
+    }
+  }
+
+  @Test("a grid has columns and rows as large as their views need, and flexible ones get the rest")
+  func grid() throws {
+    let grid = GridView(columnSpacing: 1)
+    grid.flexibleColumns = [1]
+    grid.layoutMargins = Insets(left: 1)
+    let (load, memory) = (ProgressView(progress: 0.5), ProgressView(progress: 1))
+    grid.addRow(with: [Label("Load"), load, Label("1")])
+    grid.addRow(with: [Label("Memory"), memory, Label("20 %")])
+    let list = Label("rest")
+    grid.addRow(with: [Label("List"), list], isFlexible: true)
+    #expect(try shown(grid, width: 17, height: 4) == " Load   ██·· 1\n Memory ████ 20 %\n List   rest")
+    #expect(list.frame == Rect(x: 8, y: 2, width: 4, height: 2))
+    // The first columns and rows have what they need.
+    #expect(try shown(grid, width: 6, height: 1) == " Load")
+    grid.removeRow(at: 0)
+    grid.removeRow(at: 7)
+    #expect(try shown(grid, width: 17, height: 2) == " Memory ████ 20 %\n List   rest" && grid.rowCount == 2)
+    #expect(grid.sizeThatFits(Size(width: 3, height: 9)) == Size(width: 17, height: 2))
+  }
+
+  @Test("a text field selects with Shift and with the mouse, and what is typed replaces the selection")
+  func selection() throws {
+    let window = Window(frame: Rect(x: 0, y: 0, width: 40, height: 3))
+    let field = TextField(prompt: "> ", text: "one two three", frame: Rect(x: 1, y: 0, width: 9, height: 1))
+    window.addSubview(field)
+    field.becomeFirstResponder()
+    func press(_ key: KeyEvent.Key, _ modifiers: KeyModifiers = []) { window.sendEvent(.type(key, modifiers)) }
+    press(.left, .shift)
+    press(.left, [.shift, .control])
+    #expect(field.selectedText == "three" && field.selectedRange == 8..<13 && field.cursor == 8)
+    press(.left)
+    #expect(field.selectedRange == nil && field.cursor == 8)
+    press(.home, .shift)
+    press(.right)
+    #expect(field.cursor == 8 && field.selectedText == "")
+    press(.home, .shift)
+    press(.character("x"))
+    #expect(field.text == "xthree" && field.cursor == 1)
+    press(.end, .shift)
+    press(.character("w"), .control)
+    #expect(field.text == "x")
+    press(.character("y"), .control)
+    #expect(field.text == "xthree")
+    press(.left, .shift)
+    press(.backspace)
+    field.selectedRange = 1..<3
+    press(.delete)
+    #expect(field.text == "xre" && field.cursor == 1)
+    field.selectedRange = -5..<2
+    window.sendEvent(.paste("12\n", isTruncated: false))
+    #expect(field.text == "12 e" && field.cursor == 3 && field.selectedRange == nil)
+    // By the mouse, out of the field on either side too.
+    field.text = "abcdefghij"
+    // The end of the text is seen from here on.
+    #expect(field.textCursor?.position.x == 8)
+    window.sendEvent(.press(5, 0))
+    window.sendEvent(.drag(7, 0))
+    #expect(field.selectedText == "gh")
+    window.sendEvent(.drag(30, 0))
+    #expect(field.selectedText == "ghij")
+    for text in ["def", "cdef", "bcdef", "abcdef", "abcdef"] {
+      window.sendEvent(.drag(0, 2))
+      #expect(field.textCursor != nil && field.selectedText == text)
+    }
+    window.sendEvent(.release(0, 2))
+    window.sendEvent(.press(4, 0))
+    #expect(field.selectedRange == nil)
+  }
+
+  @Test("a selection is copied to the device's clipboard, but for a secret one")
+  func copying() throws {
+    try VirtualTime.asMain { time in
+      let terminal = HeadlessTerminal(size: Size(width: 20, height: 2))
+      let window = Window()
+      let field = TextField(text: "naïve 世界", frame: Rect(x: 0, y: 0, width: 20, height: 1))
+      window.addSubview(field)
+      field.becomeFirstResponder()
+      let application = Application(device: terminal, window: window)
+      try application.start()
+      for (isSecure, text) in [(true, nil), (false, "世界")] as [(Bool, String?)] {
+        field.isSecureTextEntry = isSecure
+        field.selectedRange = 6..<8
+        terminal.press(.character("w"), modifiers: .alt)
+        try time.advance(by: .milliseconds(100))
+        #expect(terminal.clipboard == text && field.selectedText == "世界")
+      }
+      #expect(terminal.errors == [])
+      application.finish()
     }
   }
 }

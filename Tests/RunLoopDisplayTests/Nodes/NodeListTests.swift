@@ -201,4 +201,96 @@ struct NodeListTests {
       #expect(model.asked.allSatisfy { $0 < 5 } && model.asked.count == Set(model.asked).count)
     }
   }
+
+  @Test("a batch that is complete before the list is laid out asks for no row that the list no longer has")
+  func batchOfAShorterList() throws {
+    try NodeStage.perform { stage in
+      let hold = Hold()
+      // Whatever fails, no worker waits for it.
+      defer { hold.released.open() }
+      let thread = stage.thread
+      let model = ListModel()
+      let list = NodeListView(
+        frame: Rect(x: 0, y: 0, width: 12, height: 4), group: stage.group, workers: stage.workers
+      ) { index in
+        model.asked.append("\(index)")
+        if index >= model.count { model.tooLarge += 1 }
+        return DrawnContent { canvas, _ in
+          if RunLoop.callingThreadID != thread { hold.occupy() }
+          canvas.draw("row \(index)", at: .zero)
+        }
+      }
+      list.rowCount = model.count
+      stage.window.addSubview(list)
+      try stage.turn()
+      list.contentOffset.y = 12
+      try stage.turn()
+      // Nothing is laid out while the device takes no frame.
+      stage.device.isReadyForFrame = false
+      model.count = 20
+      list.rowCount = model.count
+      let before = model.asked.count
+      hold.released.open()
+      for _ in 0..<1_000_000 where stage.group.countUnderWay > 0 { try stage.turn() }
+      #expect(stage.group.countUnderWay == 0 && model.asked.count > before && model.tooLarge == 0)
+      stage.device.becomeReady()
+      try stage.turn()
+      #expect(stage.text == "row 12\nrow 13\nrow 14\nrow 15" && model.tooLarge == 0)
+    }
+  }
+
+  @Test("rows that are inserted and deleted, and rows of several heights, are those of the model, and asked for once")
+  func changes() throws {
+    try NodeStage.perform { stage in
+      let model = ListModel()
+      model.rows = (0..<40).map { "row \($0)" }
+      let list = NodeListView(
+        frame: Rect(x: 0, y: 0, width: 12, height: 4), group: stage.group, workers: stage.workers
+      ) { index in
+        model.asked.append(model.rows[index])
+        return DrawnContent { [text = model.rows[index]] canvas, _ in
+          canvas.draw(text, at: .zero)
+          if canvas.visibleRect.size.height > 1 { canvas.draw("more", at: Point(x: 0, y: 1)) }
+        }
+      }
+      list.rowCount = model.rows.count
+      stage.window.addSubview(list)
+      @MainActor func settle() throws {
+        for _ in 0..<1_000_000 where stage.group.countUnderWay > 0 { try stage.turn() }
+        try stage.turn()
+      }
+      try stage.turn()
+      try settle()
+      model.asked = []
+      model.rows.insert("new", at: 1)
+      list.insertRows(at: 1..<2)
+      try stage.turn()
+      try settle()
+      #expect(stage.text == "row 0\nnew\nrow 1\nrow 2" && model.asked.filter { $0 == "new" } == ["new"])
+      #expect(!model.asked.contains("row 0") && !model.asked.contains("row 1"))
+      model.rows.removeSubrange(0..<2)
+      list.deleteRows(at: 0..<2)
+      try stage.turn()
+      try settle()
+      #expect(stage.text == "row 1\nrow 2\nrow 3\nrow 4")
+      list.heightForRow = { model.rows[$0] == "row 2" ? 2 : 1 }
+      try stage.turn()
+      try settle()
+      #expect(stage.text == "row 1\nrow 2\nmore\nrow 3")
+      list.contentOffset.y = 20
+      try settle()
+      list.contentOffset.y = 1
+      try settle()
+      #expect(stage.text == "row 2\nmore\nrow 3\nrow 4")
+    }
+  }
+}
+
+/// What a list shows, and what it has asked for.
+@MainActor
+private final class ListModel {
+  var rows: [String] = []
+  var count = 100
+  var asked: [String] = []
+  var tooLarge = 0
 }
