@@ -15,7 +15,8 @@ extension HeadlessTerminal {
 
   /// A text is pasted.
   public func paste(_ text: String) {
-    send("\u{1B}[200~\(text)\u{1B}[201~".utf8)
+    guard !faults.ignoredModes.contains(2004) else { return type(text) }
+    send("\u{1B}[200~\(text)\(faults.losesEnds ? "" : "\u{1B}[201~")".utf8)
   }
 
   /// The mouse is pressed, released, moved or turned.
@@ -26,6 +27,7 @@ extension HeadlessTerminal {
     case .press(let button): number = Self.number(of: button)
     case .drag(let button): number = Self.number(of: button) + 32
     case .release(let button):
+      if faults.losesEnds { return }
       number = Self.number(of: button)
       final = "m"
     case .move: number = 35
@@ -40,6 +42,14 @@ extension HeadlessTerminal {
     if modifiers.contains(.shift) { number += 4 }
     if modifiers.contains(.alt) { number += 8 }
     if modifiers.contains(.control) { number += 16 }
+    guard !faults.ignoredModes.contains(1006) else {
+      // The older form, in which a release does not say of which button, and columns end at 223.
+      if case .release = action { number |= 3 }
+      let bytes = [number, min(location.x, 222) + 1, min(location.y, 222) + 1].map {
+        UInt8(truncatingIfNeeded: 32 + $0)
+      }
+      return send("\u{1B}[M".utf8 + bytes)
+    }
     send("\u{1B}[<\(number);\(location.x + 1);\(location.y + 1)\(final)".utf8)
   }
 

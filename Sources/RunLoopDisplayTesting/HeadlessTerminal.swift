@@ -49,15 +49,18 @@ public final class HeadlessTerminal: DisplayDevice {
     /// Rows can be scrolled by their number, by the name of the terminal.
     var scrolls: Bool { environment["TERM"]?.hasPrefix("linux") != true }
     /// The name that the terminal says when asked; nil: it does not understand the question.
-    public var version: String? { repeats || erasesWithColor ? "XTerm(380)" : nil }
+    public var version: String? { decorates ? "kitty(0.36.2)" : repeats || erasesWithColor ? "XTerm(380)" : nil }
+    /// Links, and underlines of several shapes and colours; terminals with them can repeat and erase with colour too.
+    public var decorates = false
     /// The environment in which it runs: `TERM`, `COLORTERM`, `NO_COLOR`.
     public var environment: [String: String]
 
     /// Makes a set of features.
     public init(
       synchronizes: Bool, clusters: Bool, repeats: Bool, erasesWithColor: Bool, keyboard: Bool,
-      environment: [String: String]
+      decorates: Bool = false, environment: [String: String]
     ) {
+      self.decorates = decorates
       self.synchronizes = synchronizes
       self.clusters = clusters
       self.repeats = repeats
@@ -68,7 +71,7 @@ public final class HeadlessTerminal: DisplayDevice {
 
     /// All of them, and colours by their parts.
     public static let all = Features(
-      synchronizes: true, clusters: true, repeats: true, erasesWithColor: true, keyboard: true,
+      synchronizes: true, clusters: true, repeats: true, erasesWithColor: true, keyboard: true, decorates: true,
       environment: ["TERM": "xterm-256color", "COLORTERM": "truecolor"])
     /// None of them, and sixteen colours.
     public static let none = Features(
@@ -112,6 +115,12 @@ public final class HeadlessTerminal: DisplayDevice {
   private var source: RunLoop.DescriptorSource?
   private var descriptor: Int32 = -1
   private var escapeTimer: EscapeTimer?
+  private var measuringTimer: EscapeTimer?
+
+  /// What goes wrong with the terminal, from now on.
+  public var faults = Faults() {
+    didSet { emulator.faults = faults }
+  }
 
   /// Makes a terminal that is not taken yet.
   ///
@@ -155,9 +164,11 @@ public final class HeadlessTerminal: DisplayDevice {
     }
     self.source = source
     escapeTimer = EscapeTimer { [weak self] in self?.escapeIsOver() }
+    measuringTimer = EscapeTimer { [weak self] in self?.session.endMeasuring() }
     isOpen = true
     isSuspended = false
     session.enter(asks: true, into: &output)
+    measuringTimer?.set(session.isMeasuring ? .end(0) : nil)
     drain()
   }
 
@@ -281,8 +292,21 @@ public final class HeadlessTerminal: DisplayDevice {
   /// Bytes arrive, as if they had been typed.
   public func send(_ bytes: some Sequence<UInt8>) {
     guard isOpen, !isGone else { return }
-    inbox.append(contentsOf: bytes)
-    wake()
+    arrive(Array(bytes))
+  }
+
+  /// Lets bytes arrive, in their time.
+  private func arrive(_ bytes: [UInt8]) {
+    guard faults.latency > .zero else {
+      inbox += bytes
+      return wake()
+    }
+    RunLoop.main.schedule(
+      in: faults.latency, mode: .common,
+      block: MainActor.handler { [weak self] (_: Timer) in
+        self?.inbox += bytes
+        self?.wake()
+      })
   }
 
   /// The window gets another size, and what was on the screen is lost.
@@ -311,8 +335,9 @@ public final class HeadlessTerminal: DisplayDevice {
     let wasReady = isReadyForFrame
     let wasRepainting = session.encoder.isRepainting
     drain()
-    let bytes = inbox
-    inbox = []
+    let bytes = inbox.prefix(max(1, faults.readLimit))
+    inbox.removeFirst(bytes.count)
+    if !inbox.isEmpty { wake() }
     var events: [InputEvent] = []
     bytes.withUnsafeBytes { session.receive($0, events: &events, output: &output) }
     let needsFrame = session.encoder.isRepainting && !wasRepainting
@@ -321,6 +346,7 @@ public final class HeadlessTerminal: DisplayDevice {
     drain()
     if !bytes.isEmpty || !events.isEmpty { client?.device(self, didRead: bytes.count, events: events) }
     escapeTimer?.set(session.wait)
+    if !session.isMeasuring { measuringTimer?.set(nil) }
     if !wasReady, isReadyForFrame { client?.deviceIsReadyForFrame(self) }
     if needsFrame, isOpen, !isSuspended, !isGone { client?.deviceNeedsFrame(self) }
   }
@@ -339,9 +365,9 @@ public final class HeadlessTerminal: DisplayDevice {
     if !discardsOutput { emulator.write(output) }
     output.removeAll(keepingCapacity: true)
     guard !emulator.answers.isEmpty else { return }
-    inbox += emulator.answers
+    let answers = emulator.answers
     emulator.answers = []
-    wake()
+    arrive(answers)
   }
 
   private func leave() {
@@ -357,8 +383,9 @@ public final class HeadlessTerminal: DisplayDevice {
   private func tearDown() {
     source?.invalidate()
     source = nil
-    escapeTimer?.invalidate()
+    for timer in [escapeTimer, measuringTimer] { timer?.invalidate() }
     escapeTimer = nil
+    measuringTimer = nil
     if descriptor >= 0 { crl_close(descriptor) }
     descriptor = -1
   }

@@ -5,7 +5,9 @@ struct OutputSequence: CustomStringConvertible {
   /// Its private mark, its intermediate and its last character.
   var name: String
   /// Its numbers; nil: left out.
-  var numbers: [Int?]
+  var numbers: [Int?] { parameters.map { $0.first.flatMap(\.self) } }
+  /// Its parameters, of one number each or of several with colons between them; nil: left out.
+  var parameters: [[Int?]]
 
   subscript(index: Int) -> Int? { index < numbers.count ? numbers[index] : nil }
 
@@ -89,6 +91,9 @@ struct OutputParser {
     let numbers = bytes.drop(while: isMark).prefix(while: isNumber)
     let parts = numbers.isEmpty ? [] : numbers.split(separator: 0x3B, omittingEmptySubsequences: false)
     return OutputSequence(
-      name: String(decoding: name, as: UTF8.self), numbers: parts.map { Int(String(decoding: $0, as: UTF8.self)) })
+      name: String(decoding: name, as: UTF8.self),
+      parameters: parts.map { part in
+        part.split(separator: 0x3A, omittingEmptySubsequences: false).map { Int(String(decoding: $0, as: UTF8.self)) }
+      })
   }
 }

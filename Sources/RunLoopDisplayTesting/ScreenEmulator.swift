@@ -14,6 +14,7 @@ struct ScreenEmulator {
   /// The flags of the keyboard protocol, for each time that it was begun and not ended.
   private(set) var keyboards: [Int] = []
   let features: HeadlessTerminal.Features
+  var faults = HeadlessTerminal.Faults()
 
   /// The title of the window, how often the bell has rung, and the text on the clipboard.
   private(set) var title: String?
@@ -28,6 +29,9 @@ struct ScreenEmulator {
   private(set) var x = 0
   private(set) var y = 0
   private var pen = Style.plain
+  private var saved = (x: 0, y: 0, pen: Style.plain)
+  /// Whether a line feed in the last row scrolls the screen, as where a program shows a part of it.
+  var scrollsAtEnd = false
   /// The rows that scroll.
   private var margins: Range<Int>
   private var parser = OutputParser()
@@ -63,7 +67,10 @@ struct ScreenEmulator {
       case .nothing: break
       case .scalar(let scalar): write(scalar)
       case .control(let byte): control(byte)
-      case .escape(let byte): if byte == 0x4D { reverse() } else { fail("ESC \(Character(Unicode.Scalar(byte)))") }
+      case .escape(0x4D): reverse()
+      case .escape(0x37): saved = (x, y, pen)
+      case .escape(0x38): (x, y, pen) = saved
+      case .escape(let byte): fail("ESC \(Character(Unicode.Scalar(byte)))")
       case .sequence(let sequence): carryOut(sequence)
       case .command(let text): command(text)
       case .error(let text): fail(text)
@@ -76,26 +83,11 @@ struct ScreenEmulator {
       title = String(text.dropFirst(2))
     } else if text.hasPrefix("52;c;") {
       clipboard = Self.decoded(text.dropFirst(5))
+    } else if features.decorates, let link = Self.link(text) {
+      pen.link = link.isEmpty ? nil : link
     } else {
       fail("OSC \(text)")
     }
-  }
-
-  /// The text of base64 digits.
-  private static func decoded(_ digits: Substring) -> String {
-    let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
-    var bytes: [UInt8] = []
-    var (value, bits) = (0, 0)
-    for digit in digits {
-      guard let number = alphabet.firstIndex(of: digit) else { continue }
-      value = (value << 6 | number) & 0xFFFF
-      bits += 6
-      if bits >= 8 {
-        bits -= 8
-        bytes.append(UInt8(value >> bits & 0xFF))
-      }
-    }
-    return String(decoding: bytes, as: UTF8.self)
   }
 
   // MARK: Characters
@@ -107,14 +99,26 @@ struct ScreenEmulator {
       if features.clusters ? joined.count == 1 : isNarrow && joined.count == 1 {
         let cell = Cell(Character(joined), style: grid[last.x, last.y].style)
         // Without wrapping some terminals are before the last column then, and join it to another character.
-        if isBehind, !modes.contains(7) { fail("a mark behind the last column") }
+        if isBehind, !modes.contains(7) {
+          guard !faults.marksMissLastColumn else { return markBefore(last, scalar) }
+          fail("a mark behind the last column")
+        }
         // A terminal that does not know clusters leaves the width as it was.
         guard features.clusters || cell.width == grid[last.x, last.y].width else { return }
         x = last.x
         return put(cell)
       }
     }
-    put(Cell(Character(scalar), style: pen))
+    let cell = Cell(Character(scalar), style: pen)
+    let isUnknown = faults.unicodeVersion.map { CharacterWidth.isNew(scalar.value, since: $0) } ?? false
+    put(isUnknown ? cell.narrow : cell)
+  }
+
+  /// Adds a mark to the character before the last one.
+  private mutating func markBefore(_ last: Point, _ mark: Unicode.Scalar) {
+    guard last.x > 0, let character = grid[last.x - 1, last.y].character else { return }
+    let joined = Cell(Character(String(character) + String(Character(mark))), style: grid[last.x - 1, last.y].style)
+    if joined.width == 1 { grid[last.x - 1, last.y] = joined }
   }
 
   private mutating func put(_ cell: Cell) {
@@ -157,7 +161,9 @@ struct ScreenEmulator {
       if isBehind || x == 0 { fail("backspace in column \(x)") }
       x = max(0, x - 1)
     case 0x0A:
-      if y + 1 >= grid.size.height { fail("line feed in the last row") }
+      if y + 1 >= grid.size.height {
+        if scrollsAtEnd { scroll(by: 1) } else { fail("line feed in the last row") }
+      }
       y = min(grid.size.height - 1, y + 1)
     case 0x0D: x = 0
     case 0x18: break
@@ -238,6 +244,7 @@ struct ScreenEmulator {
       case 6: shape = .bar
       default: fail("\(sequence)")
       }
+    case "n" where sequence[0] == 6: answers += "\u{1B}[\(y + 1);\(min(x, grid.size.width - 1) + 1)R".utf8
     case "c": answers += "\u{1B}[?62;22c".utf8
     case ">u" where features.keyboard: keyboards.append(sequence[0] ?? 0)
     case "<u" where features.keyboard:
@@ -269,7 +276,7 @@ struct ScreenEmulator {
 
   private mutating func setMode(_ sequence: OutputSequence) {
     let isOn = sequence.name == "?h"
-    for mode in sequence.numbers.compactMap({ $0 }) {
+    for mode in sequence.numbers.compactMap({ $0 }) where !faults.ignoredModes.contains(mode) {
       switch mode {
       case 7, 25, 1002, 1003, 1004, 1006, 1049, 2004: break
       case 2026 where features.synchronizes: break
@@ -285,7 +292,9 @@ struct ScreenEmulator {
   }
 
   private mutating func report(_ mode: Int) {
-    let isKnown = mode == 2026 ? features.synchronizes : mode == 2027 ? features.clusters : false
+    let isKnown =
+      faults.ignoredModes.contains(mode)
+      ? false : mode == 2026 ? features.synchronizes : mode == 2027 ? features.clusters : false
     let state = isKnown ? (modes.contains(mode) ? 1 : 2) : 0
     answers += "\u{1B}[?\(mode);\(state)$y".utf8
   }
@@ -293,18 +302,33 @@ struct ScreenEmulator {
   private mutating func style(_ sequence: OutputSequence) {
     var numbers = sequence.numbers.map { $0 ?? 0 }[...]
     if numbers.isEmpty { numbers = [0] }
+    let link = pen.link
     while let number = numbers.popFirst() {
+      let parameter =
+        sequence.parameters.isEmpty ? [] : sequence.parameters[sequence.parameters.count - numbers.count - 1]
+      if parameter.count > 1 {
+        guard features.decorates, setUnderline(parameter) else { return fail("\(sequence)") }
+        continue
+      }
       switch number {
-      case 0: pen = .plain
+      case 0:
+        pen = .plain
+        // A link is ended by its own sequence.
+        pen.link = link
       case 1: pen.attributes.insert(.bold)
       case 2: pen.attributes.insert(.dim)
       case 3: pen.attributes.insert(.italic)
-      case 4: pen.attributes.insert(.underline)
+      case 4:
+        pen.attributes.insert(.underline)
+        pen.underlineStyle = .single
       case 7: pen.attributes.insert(.reverse)
       case 9: pen.attributes.insert(.strikethrough)
       case 22: pen.attributes.subtract([.bold, .dim])
       case 23: pen.attributes.remove(.italic)
-      case 24: pen.attributes.remove(.underline)
+      case 24:
+        pen.attributes.remove(.underline)
+        pen.underlineStyle = .single
+      case 59 where features.decorates: pen.underlineColor = .default
       case 27: pen.attributes.remove(.reverse)
       case 29: pen.attributes.remove(.strikethrough)
       case 30...37: pen.foreground = .palette(UInt8(number - 30))
@@ -319,6 +343,25 @@ struct ScreenEmulator {
       default: return fail("\(sequence)")
       }
     }
+  }
+
+  /// Carries out a parameter with colons; false if it is not known.
+  private mutating func setUnderline(_ parameter: [Int?]) -> Bool {
+    switch (parameter[0], parameter[1]) {
+    case (4, let shape?):
+      guard let style = UInt8(exactly: shape).flatMap(Style.UnderlineStyle.init) else { return false }
+      pen.attributes.insert(.underline)
+      pen.underlineStyle = style
+    case (58, 5):
+      guard parameter.count == 3, let index = parameter[2].flatMap({ UInt8(exactly: $0) }) else { return false }
+      pen.underlineColor = .palette(index)
+    case (58, 2):
+      let parts = parameter.dropFirst(3).compactMap { $0.flatMap { UInt8(exactly: $0) } }
+      guard parameter.count == 6, parameter[2] == nil, parts.count == 3 else { return false }
+      pen.underlineColor = .rgb(parts[0], parts[1], parts[2])
+    default: return false
+    }
+    return true
   }
 
   private func color(_ numbers: inout ArraySlice<Int>) -> Color? {

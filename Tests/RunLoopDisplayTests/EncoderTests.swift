@@ -18,6 +18,7 @@ struct EncodedScreen {
     capabilities.knowsClusters = features.clusters
     capabilities.repeats = features.repeats
     capabilities.erasesWithColor = features.erasesWithColor
+    capabilities.decorates = features.decorates
     encoder = FrameEncoder(size: size, capabilities: capabilities)
     emulator = ScreenEmulator(size: size, features: features)
   }
@@ -33,11 +34,11 @@ struct EncodedScreen {
   }
 
   /// Where the screen does not show a frame, but for what cannot be seen; nil if it does.
-  func mismatch(_ grid: Grid) -> String? {
+  func mismatch(_ grid: Grid, columns: Range<Int>? = nil) -> String? {
     for y in 0..<grid.size.height {
-      for x in 0..<grid.size.width {
+      for x in columns ?? 0..<grid.size.width {
         let wanted = grid[x, y]
-        let style = wanted.style.reduced(to: encoder.capabilities.colors)
+        let style = encoder.capabilities.reduced(wanted.style)
         let cell = Cell(glyph: wanted.glyph, width: wanted.width, style: style)
         let found = emulator.grid[x, y]
         let isSame = cell.width == 0 ? found.width == 0 : Cell.looksSame(cell, found)

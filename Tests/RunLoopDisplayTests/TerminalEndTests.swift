@@ -53,6 +53,31 @@ struct TerminalEndTests {
     #expect(terminal.modes == modes)
   }
 
+  @Test("where it shows a part of the screen the frame stays, and what follows begins below it")
+  func inline() throws {
+    let restored = "\u{1B}[?1004l\u{1B}[?2004l\u{1B}[?7h\u{1B}[?25h\u{1B}8\u{1B}[2B\r\n"
+    for (how, signal, status) in [("return", nil, 0), ("exit", nil, 7), ("return", SIGTERM, -SIGTERM)]
+      as [(String, Int32?, Int32)]
+    {
+      let terminal = try PseudoTerminal()
+      let modes = terminal.modes
+      try terminal.start([how], environment: ["INLINE": "3"])
+      terminal.note("open 80x3")
+      #expect(terminal.expect("frame \(how)")?.contains("\u{1B}[?1049h") == false)
+      terminal.resize(columns: 40, rows: 2)
+      #expect(terminal.note("resize")?.contains("width: 40, height: 2") == true)
+      #expect(terminal.expect("frame \(how)") != nil)
+      terminal.resize(columns: 80, rows: 24)
+      #expect(terminal.note("resize")?.contains("width: 80, height: 3") == true)
+      #expect(terminal.expect("frame \(how)") != nil)
+      if signal == nil { terminal.type("e") }
+      #expect(terminal.end(by: signal) == status)
+      #expect(terminal.text.components(separatedBy: restored).count == 2, "\(terminal.text.debugDescription)")
+      #expect(
+        !terminal.text.contains("\u{1B}[?1049l") && !terminal.text.contains("\u{1B}[r") && terminal.modes == modes)
+    }
+  }
+
   // The backtracer does not find its way in the sanitizer's memory.
   @Test("before the toolchain's backtracer prints", .disabled(if: isSanitizedForThreads))
   func backtracer() throws {

@@ -2,6 +2,7 @@
 
 // Takes the terminal that it runs in, shows a frame, and ends in one of many ways: `terminal-ends HOW`. What it notes
 // for a test goes to descriptor 3. `terminal-ends shell HOW` does that in a process group of its own, as a shell does.
+// With INLINE=3 in the environment it uses three rows below what is on the screen.
 
 import Glibc
 import RunLoopCore
@@ -194,7 +195,7 @@ if arguments.count == 3, arguments[1] == "shell" { exit(runShell(arguments[2])) 
 if arguments.last == "nohup" { signal(SIGHUP, SIG_IGN) }
 if arguments.last == "own handler" { installOwnHandler() }
 let client = Client(how: arguments.last ?? "return")
-let terminal = Terminal()
+let terminal = Terminal(inlineRows: getenv("INLINE").flatMap { Int(String(cString: $0)) })
 terminal.client = client
 do throws(DisplayError) {
   try terminal.open()

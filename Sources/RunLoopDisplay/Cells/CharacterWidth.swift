@@ -3,7 +3,7 @@
 /// How many cells characters take.
 ///
 /// Characters whose width is ambiguous in Unicode's table take one.
-enum CharacterWidth {
+package enum CharacterWidth {
   static let textSelector: UInt32 = 0xFE0E
   static let emojiSelector: UInt32 = 0xFE0F
 
@@ -61,14 +61,17 @@ enum CharacterWidth {
   }
 
   /// Whether a scalar is so new that terminals with older tables give it another width.
-  static func isNew(_ scalar: Unicode.Scalar) -> Bool {
-    guard scalar.value >= 0x800 else { return false }
-    guard let age = scalar.properties.age else { return true }
-    return age.major >= 13
+  static func isNew(_ scalar: Unicode.Scalar) -> Bool { isNew(scalar.value) }
+
+  /// Whether the scalar of a value is newer than a version of Unicode, of which terminals know the widths.
+  package static func isNew(_ value: UInt32, since version: Int = knownVersion) -> Bool {
+    guard value >= 0x800 else { return false }
+    guard let age = Unicode.Scalar(value)?.properties.age else { return true }
+    return age.major > version
   }
 
-  /// Whether the scalar of a value is new.
-  static func isNew(_ value: UInt32) -> Bool { Unicode.Scalar(value).map(isNew) ?? true }
+  /// The version of Unicode up to which all terminals agree.
+  package static let knownVersion = 12
 
   /// Whether a terminal that knows clusters could take a character of one scalar and the one after it for one
   /// character.

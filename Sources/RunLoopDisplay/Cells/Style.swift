@@ -68,12 +68,24 @@ public struct Style: Hashable, Sendable {
   public var background: Color
   /// The attributes of the text.
   public var attributes: Attributes
+  // The number of the decoration takes three bytes, so that a cell has sixteen.
+  private var highDecoration: UInt8 = 0
+  private var lowDecoration: UInt16 = 0
 
   /// Makes a style.
   public init(foreground: Color = .default, background: Color = .default, attributes: Attributes = []) {
     self.foreground = foreground
     self.background = background
     self.attributes = attributes
+  }
+
+  /// The number of the link and the underline; 0: none.
+  var decoration: UInt32 {
+    get { UInt32(highDecoration) << 16 | UInt32(lowDecoration) }
+    set {
+      highDecoration = UInt8(truncatingIfNeeded: newValue >> 16)
+      lowDecoration = UInt16(truncatingIfNeeded: newValue)
+    }
   }
 
   /// The terminal's own colours, and no attributes.

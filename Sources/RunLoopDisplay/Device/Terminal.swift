@@ -41,19 +41,24 @@ public final class Terminal: DisplayDevice {
   private let input: Int32
   private let output: Int32
   private let name: String?
+  /// How many rows are used, below what is on the screen; nil: all, on the terminal's other screen.
+  private let inlineRows: Int?
   private var state = TerminalState()
   private var session: TerminalSession
   private var connection: TerminalConnection?
   private var pending = OutputState()
   private var events: [InputEvent] = []
-  private var escapeTimer: EscapeTimer?
-  /// Fires when the process was not stopped after all, as nobody could have let it continue.
-  private var resumeTimer: EscapeTimer?
-  private var capturedOutput: CapturedOutput?
+  private var timers: TerminalTimers?
   private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 4096, alignment: 16)
 
   /// Makes a device of the terminal that is both the standard input and the standard output; it is not taken yet.
-  public convenience init() { self.init(input: STDIN_FILENO, output: STDOUT_FILENO) }
+  ///
+  /// - Parameter inlineRows: How many rows are used, from the row of the cursor on, as for a prompt or a progress bar;
+  ///   nil means all, on the terminal's other screen. The last frame stays when the terminal is restored, and what is
+  ///   written then begins below it. The mouse is the terminal's own.
+  public convenience init(inlineRows: Int? = nil) {
+    self.init(input: STDIN_FILENO, output: STDOUT_FILENO, inlineRows: inlineRows)
+  }
 
   /// Makes a device of the terminals behind two descriptors, as of a pseudo-terminal; it is not taken yet.
   ///
@@ -61,16 +66,18 @@ public final class Terminal: DisplayDevice {
   ///   - input: A descriptor of the terminal that is read.
   ///   - output: A descriptor of the terminal that is written, usually the same.
   ///   - name: The kind of terminal, as in `TERM`; nil means the environment's value.
-  public init(input: Int32, output: Int32, name: String? = nil) {
+  ///   - inlineRows: How many rows are used, below what is on the screen; nil means all, on its other screen.
+  public init(input: Int32, output: Int32, name: String? = nil, inlineRows: Int? = nil) {
     self.input = input
     self.output = output
     self.name = name
+    self.inlineRows = inlineRows.map { max(1, $0) }
     session = TerminalSession(
       size: size,
       capabilities: TerminalCapabilities { variable in
         if variable == "TERM", let name { return name }
         return Environment.word(variable)
-      })
+      }, isInline: inlineRows != nil)
   }
 
   isolated deinit {
@@ -107,14 +114,16 @@ public final class Terminal: DisplayDevice {
       tearDown()
       throw error
     }
-    escapeTimer = EscapeTimer { [weak self] in self?.escapeIsOver() }
-    resumeTimer = EscapeTimer { [weak self] in self?.resume() }
-    capturedOutput = CapturedOutput()
+    timers = TerminalTimers(
+      escape: EscapeTimer { [weak self] in self?.escapeIsOver() },
+      resume: EscapeTimer { [weak self] in self?.resume() },
+      measuring: EscapeTimer { [weak self] in self?.session.endMeasuring() })
     noteSize()
     state.open()
     crl_terminal_capture_output(connection.writer)
     pending.discard()
     pending.append { session.enter(asks: true, into: &$0) }
+    timers?.measuring.set(session.isMeasuring ? .end(0) : nil)
     prepareForEnd()
     write()
   }
@@ -147,13 +156,13 @@ public final class Terminal: DisplayDevice {
     crl_terminal_show_output()
     crl_terminal_stop(group ? connection.writer : -1)
     // It continues: the signal that says so takes the terminal again; if it was not stopped, the timer does.
-    resumeTimer?.set(.more)
+    timers?.resume.set(.more)
   }
 
   /// Takes the terminal again.
   private func resume() {
     guard state.resume() == .take, let connection else { return }
-    resumeTimer?.set(nil)
+    timers?.resume.set(nil)
     guard connection.setRaw() == 0 else { return hangUp() }
     crl_terminal_capture_output(connection.writer)
     // What was under way is not finished: it is written in full again.
@@ -193,12 +202,8 @@ public final class Terminal: DisplayDevice {
   }
 
   private func tearDown() {
-    escapeTimer?.invalidate()
-    escapeTimer = nil
-    resumeTimer?.invalidate()
-    resumeTimer = nil
-    capturedOutput?.invalidate()
-    capturedOutput = nil
+    timers?.invalidate()
+    timers = nil
     connection?.close()
     connection = nil
     pending = OutputState()
@@ -216,14 +221,12 @@ public final class Terminal: DisplayDevice {
     let count = pending.append { session.encoder.encode(grid, scrolls: scrolls, into: &$0) }
     if count > 0 {
       write()
-      capturedOutput?.look()
+      timers?.capturedOutput.look()
     }
     return count
   }
 
-  /// What the terminal reports of the mouse; the buttons, unless it is set.
-  ///
-  /// It can be set before the terminal is taken.
+  /// What the terminal reports of the mouse; the buttons, unless it is set, which can be before the terminal is taken.
   public var mouseTracking: MouseTracking {
     get { session.mouse }
     set { send { $0.setMouse(newValue, isOpen: state.phase == .open, into: &$1) } }
@@ -348,7 +351,8 @@ public final class Terminal: DisplayDevice {
       pending.append { $0.append(contentsOf: replies) }
       write()
     }
-    escapeTimer?.set(session.wait)
+    timers?.escape.set(session.wait)
+    if !session.isMeasuring { timers?.measuring.set(nil) }
     let needsFrame = session.encoder.isRepainting
     client?.device(self, didRead: count, events: events)
     // The answers may have found room for all that was before them.
@@ -387,7 +391,7 @@ public final class Terminal: DisplayDevice {
     // A terminal that does not say its size has the usual one.
     let found = Size(
       width: columns > 0 ? min(Int(columns), Self.maximumSide) : 80,
-      height: rows > 0 ? min(Int(rows), Self.maximumSide) : 24)
+      height: min(rows > 0 ? min(Int(rows), Self.maximumSide) : 24, inlineRows ?? .max))
     guard found != size || state.phase == .closed else { return }
     size = found
     session.encoder.resize(to: found)

@@ -16,10 +16,18 @@ package struct TerminalCapabilities: Hashable, Sendable {
   package var synchronizes = false
   /// A cluster of scalars is one character (private mode 2027).
   package var knowsClusters = false
+  /// A cluster of scalars is one character, as a measurement of some has shown.
+  package var joinsClusters = false
+  /// The version of Unicode up to which the widths of scalars are those of the table, as a measurement has shown.
+  package var unicodeVersion = CharacterWidth.knownVersion
+  /// Whether clusters are written whole.
+  var writesClusters: Bool { knowsClusters || joinsClusters }
   /// A character can be repeated by its number (REP).
   package var repeats = false
   /// What is erased gets the background's colour.
   package var erasesWithColor = false
+  /// Links, and underlines of several shapes and colours, are understood.
+  package var decorates = false
   /// Rows can be scrolled by their number (SU and SD), which the Linux console and terminals of the first kind cannot.
   package var scrolls = true
 
@@ -60,5 +68,14 @@ package struct TerminalCapabilities: Hashable, Sendable {
     guard known.contains(where: { name.hasPrefix($0) }) else { return }
     repeats = true
     erasesWithColor = true
+    // Of xterm both would be ignored at best; of tmux they are from 3.4 on.
+    decorates = !name.hasPrefix("xterm") && !(name.hasPrefix("tmux") && Self.number(in: name) < (3, 4))
+  }
+
+  /// The first number of a version, and the one behind its dot.
+  private static func number(in text: String) -> (Int, Int) {
+    let parts = text.drop { !$0.isNumber }.split(separator: ".")
+    let numbers = parts.map { Int($0.prefix { $0.isNumber }) ?? 0 }
+    return (numbers.first ?? 0, numbers.count > 1 ? numbers[1] : 0)
   }
 }

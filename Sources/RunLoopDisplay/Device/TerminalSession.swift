@@ -16,11 +16,24 @@ package struct TerminalSession: Sendable {
   private var hasTitle = false
   /// What is reported of the mouse.
   package private(set) var mouse = MouseTracking.buttons
+  /// Whether all clusters that were measured are one character.
+  private var isJoining = true
   /// How many questions after which every terminal answers have not been answered.
   package private(set) var awaitedAnswers = 0
 
-  package init(size: Size, capabilities: TerminalCapabilities, pasteLimit: Int = 1 << 20) {
+  /// Whether the frames are shown below what is on the screen, and not on the terminal's other screen.
+  private let isInline: Bool
+  /// What is measured, in the order of the answers to come.
+  private var probes: ArraySlice<WidthProbe> = []
+
+  package init(
+    size: Size, capabilities: TerminalCapabilities, pasteLimit: Int = 1 << 20, isInline: Bool = false
+  ) {
+    self.isInline = isInline
     encoder = FrameEncoder(size: size, capabilities: capabilities)
+    encoder.isInline = isInline
+    // A scroll has margins, whose place on the screen is not known.
+    if isInline { encoder.capabilities.scrolls = false }
     parser = InputParser(pasteLimit: pasteLimit)
   }
 
@@ -43,16 +56,23 @@ package struct TerminalSession: Sendable {
     encoder.cursorIsHidden()
     // What was cut off when the terminal was returned has no rest.
     parser = InputParser(pasteLimit: parser.pasteLimit)
-    output.append(
-      contentsOf: "\u{1B}[?1049h\u{1B}[?25l\u{1B}[?7l".utf8)
-    if let mode = Self.mode(of: mouse) { output.append(contentsOf: "\u{1B}[?\(mode)h".utf8) }
-    output.append(contentsOf: "\u{1B}[?1006h\u{1B}[?2004h\u{1B}[?1004h".utf8)
+    if isInline {
+      // The place is saved with the terminal's own style.
+      output.append(contentsOf: "\r\u{1B}[m\u{1B}7\u{1B}[?25l\u{1B}[?7l".utf8)
+    } else {
+      output.append(contentsOf: "\u{1B}[?1049h\u{1B}[?25l\u{1B}[?7l".utf8)
+      if let mode = Self.mode(of: mouse) { output.append(contentsOf: "\u{1B}[?\(mode)h".utf8) }
+      output.append(contentsOf: "\u{1B}[?1006h".utf8)
+    }
+    output.append(contentsOf: "\u{1B}[?2004h\u{1B}[?1004h".utf8)
     awaitedAnswers = 0
     if hasKeyboard { setKeyboard(into: &output) }
     if encoder.capabilities.knowsClusters { output.append(contentsOf: Self.clustersOn.utf8) }
     guard asks else { return }
     awaitedAnswers += 1
-    output.append(contentsOf: "\u{1B}[?2026$p\u{1B}[?2027$p\u{1B}[>q\u{1B}[?u\u{1B}[c".utf8)
+    output.append(contentsOf: "\u{1B}[?2026$p\u{1B}[?2027$p\u{1B}[>q\u{1B}[?u".utf8)
+    measure(into: &output)
+    output.append(contentsOf: "\u{1B}[c".utf8)
   }
 
   /// Appends what makes the terminal send keys by the keyboard protocol, with their codes on a Latin keyboard.
@@ -61,6 +81,35 @@ package struct TerminalSession: Sendable {
   private mutating func setKeyboard(into output: inout ContiguousArray<UInt8>) {
     awaitedAnswers += 1
     output.append(contentsOf: "\u{1B}[>5u\u{1B}[?u\u{1B}[c".utf8)
+  }
+
+  /// Appends characters about which terminals do not agree, and asks where the cursor is behind each.
+  ///
+  /// They are written to the second row, as a place in the first can look like a key, and are erased at once.
+  private mutating func measure(into output: inout ContiguousArray<UInt8>) {
+    guard !isInline, encoder.rows > 1, probes.isEmpty else { return }
+    probes = WidthProbe.all[...]
+    for probe in probes { output.append(contentsOf: "\u{1B}[2H\(probe.text)\u{1B}[6n".utf8) }
+    output.append(contentsOf: "\u{1B}[2H\u{1B}[K".utf8)
+  }
+
+  /// Whether answers about widths are waited for.
+  package var isMeasuring: Bool { !probes.isEmpty }
+
+  /// The time for answers about widths is over: what was not answered is not known, and later answers are ignored.
+  package mutating func endMeasuring() { probes = [] }
+
+  private mutating func note(column: Int) {
+    guard let probe = probes.popFirst() else { return }
+    switch probe.measured {
+    case .version(let version):
+      if column == 2, encoder.capabilities.unicodeVersion == version - 1 {
+        encoder.capabilities.unicodeVersion = version
+      }
+    case .cluster:
+      isJoining = isJoining && column == 2
+      if probe == WidthProbe.all.last { encoder.capabilities.joinsClusters = isJoining }
+    }
   }
 
   /// The place of the cursor after the next frame.
@@ -83,7 +132,7 @@ package struct TerminalSession: Sendable {
   /// Appends what makes the terminal, if it is taken, report another part of what the mouse does.
   package mutating func setMouse(_ mouse: MouseTracking, isOpen: Bool, into output: inout ContiguousArray<UInt8>) {
     guard mouse != self.mouse else { return }
-    if isOpen {
+    if isOpen, !isInline {
       if let mode = Self.mode(of: self.mouse) { output.append(contentsOf: "\u{1B}[?\(mode)l".utf8) }
       if let mode = Self.mode(of: mouse) { output.append(contentsOf: "\u{1B}[?\(mode)h".utf8) }
     }
@@ -122,9 +171,16 @@ package struct TerminalSession: Sendable {
     output.append(0x18)
     if encoder.capabilities.synchronizes { output.append(contentsOf: "\u{1B}[?2026l".utf8) }
     if encoder.capabilities.knowsClusters { output.append(contentsOf: "\u{1B}[?2027l".utf8) }
+    if encoder.capabilities.decorates { output.append(contentsOf: "\u{1B}]8;;\u{1B}\\".utf8) }
     if hasKeyboard { output.append(contentsOf: "\u{1B}[<u".utf8) }
     if hasTitle { output.append(contentsOf: "\u{1B}[23;2t".utf8) }
     if hasShape { output.append(contentsOf: "\u{1B}[0 q".utf8) }
+    guard !isInline else {
+      output.append(contentsOf: "\u{1B}[?1004l\u{1B}[?2004l\u{1B}[?7h\u{1B}[?25h\u{1B}8".utf8)
+      // The last frame stays, and what follows begins below it.
+      if encoder.rows > 1 { output.append(contentsOf: "\u{1B}[\(encoder.rows - 1)B".utf8) }
+      return output.append(contentsOf: "\r\n".utf8)
+    }
     if mouse == .movements { output.append(contentsOf: "\u{1B}[?1003l".utf8) }
     output.append(
       contentsOf:
@@ -170,7 +226,10 @@ package struct TerminalSession: Sendable {
       if !hasKeyboard { setKeyboard(into: &output) }
       hasKeyboard = true
     case .answer(.version(let text)): encoder.capabilities.note(version: text)
-    case .answer(.attributes): awaitedAnswers = max(0, awaitedAnswers - 1)
+    case .answer(.attributes):
+      awaitedAnswers = max(0, awaitedAnswers - 1)
+      endMeasuring()
+    case .answer(.cursor(let place)): note(column: place.x)
     case .answer: break
     }
   }

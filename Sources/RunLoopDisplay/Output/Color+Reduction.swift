@@ -61,11 +61,14 @@ extension Color {
   }
 }
 
-extension Style {
-  /// The style with the nearest colours that a terminal has.
-  func reduced(to colors: TerminalCapabilities.Colors) -> Style {
-    if colors == .rgb { return self }
-    return Style(
-      foreground: foreground.reduced(to: colors), background: background.reduced(to: colors), attributes: attributes)
+extension TerminalCapabilities {
+  /// The style as the terminal can show it: with the nearest colours, and without what it does not know.
+  func reduced(_ style: Style) -> Style {
+    if colors == .rgb, style.decoration == 0 { return style }
+    var reduced = Style(
+      foreground: style.foreground.reduced(to: colors), background: style.background.reduced(to: colors),
+      attributes: style.attributes)
+    if decorates { reduced.decoration = style.decoration }
+    return reduced
   }
 }

@@ -30,7 +30,8 @@ package struct FrameEncoder: Sendable {
       // Clusters and colours that were written for another terminal do not look as they should.
       let isOutOfDate =
         newValue.colors != capabilities.colors
-        || newValue.knowsClusters != capabilities.knowsClusters
+        || newValue.decorates != capabilities.decorates && shown.cells.contains { $0.style.decoration != 0 }
+        || newValue.writesClusters != capabilities.writesClusters
           && shown.cells.contains { $0.glyph >= Glyphs.firstCluster }
       if isOutOfDate { repaint() }
       writer.capabilities = newValue
@@ -57,14 +58,17 @@ package struct FrameEncoder: Sendable {
     guard let cursor, !next.size.isEmpty, Rect(origin: .zero, size: screen).contains(cursor.position) else { return }
     let (x, y) = (cursor.position.x, cursor.position.y)
     guard writer.state.x != x || writer.state.y != y else { return }
-    writer.put("\u{1B}[")
-    writer.put(number: y + 1)
-    writer.put(0x3B)
-    writer.put(number: x + 1)
-    writer.put(0x48)
-    writer.state.x = x
-    writer.state.y = y
+    writer.move(toX: x, y: y)
   }
+
+  /// Whether the frames are shown below what is on the screen, from the place of the cursor that was saved last.
+  package var isInline: Bool {
+    get { writer.isInline }
+    set { writer.isInline = newValue }
+  }
+
+  /// How many rows the terminal has for frames.
+  var rows: Int { screen.height }
 
   /// Whether the next frame is written in full.
   package var isRepainting: Bool { isUnknown }
@@ -123,7 +127,16 @@ package struct FrameEncoder: Sendable {
   }
 
   private mutating func clear() {
-    writer.put("\u{1B}[m\u{1B}[r\u{1B}[H\u{1B}[2J")
+    writer.putLink("", 0)
+    if isInline {
+      // Room is made for all rows, by scrolling if need be, and the first row's place is saved.
+      writer.put("\u{1B}8\u{1B}[m\u{1B}[J")
+      for _ in 1..<max(1, rows) { writer.put(0x0A) }
+      if rows > 1 { writer.put(count: rows - 1, 0x41) }
+      writer.put("\r\u{1B}7")
+    } else {
+      writer.put("\u{1B}[m\u{1B}[r\u{1B}[H\u{1B}[2J")
+    }
     writer.state = OutputWriter.State(x: 0, y: 0, pen: .plain, isPenKnown: true)
     shown.clear()
     isUnknown = false
@@ -153,7 +166,7 @@ package struct FrameEncoder: Sendable {
 
   private mutating func putScroll(_ rows: Range<Int>, by count: Int, _ distance: Int) {
     // What comes in is blank in the background's colour.
-    if !writer.state.pen.background.isDefault { writer.setPen(.plain) }
+    if !writer.erasesPlainly { writer.setPen(.plain) }
     let isWhole = rows == 0..<screen.height
     if !isWhole {
       writer.put("\u{1B}[")
@@ -208,7 +221,7 @@ package struct FrameEncoder: Sendable {
       }
     }
     guard count > 1 else { return size.height }
-    if !writer.state.isPenKnown || !writer.state.pen.background.isDefault { writer.setPen(.plain) }
+    if !writer.erasesPlainly { writer.setPen(.plain) }
     let blank = UnsafeBufferPointer(rebasing: new[row * size.width..<(row + 1) * size.width])
     writer.move(toX: 0, y: row, row: blank)
     writer.put("\u{1B}[J")
@@ -271,7 +284,7 @@ package struct FrameEncoder: Sendable {
   }
 
   private func isErasable(_ cell: Cell) -> Bool {
-    cell.glyph == Glyphs.space && cell.style.attributes.isDisjoint(with: .drawnOnSpaces)
+    cell.glyph == Glyphs.space && cell.style.attributes.isDisjoint(with: .drawnOnSpaces) && cell.style.decoration == 0
       && (cell.style.background.isDefault || writer.capabilities.erasesWithColor)
   }
 
@@ -285,7 +298,7 @@ package struct FrameEncoder: Sendable {
   /// Sets the background that what is erased gets.
   private mutating func setErasingPen(_ cell: Cell) {
     let background = cell.style.background.reduced(to: writer.capabilities.colors)
-    if !writer.state.isPenKnown || writer.state.pen.background != background {
+    if !writer.state.isPenKnown || writer.state.pen.background != background || writer.state.pen.decoration != 0 {
       writer.setPen(Style(background: background))
     }
   }

@@ -5,6 +5,9 @@ extension OutputWriter {
   ///
   /// `style` has the colours that the terminal has.
   mutating func setPen(_ style: Style) {
+    if style.decoration != state.pen.decoration || !state.isPenKnown {
+      putLink(style.decoration == 0 ? "" : DecorationTable.shared[style.decoration].link, style.decoration)
+    }
     let start = bytes.count
     putStyle(style, from: .plain, isReset: true)
     if state.isPenKnown {
@@ -20,6 +23,53 @@ extension OutputWriter {
     state.isPenKnown = true
   }
 
+  /// Lets what is written lead to an address.
+  ///
+  /// The number makes one link of all cells of an address.
+  mutating func putLink(_ link: String, _ number: UInt32) {
+    guard link != state.link else { return }
+    state.link = link
+    guard !link.isEmpty else { return put("\u{1B}]8;;\u{1B}\\") }
+    put("\u{1B}]8;id=")
+    put(number: Int(number))
+    put(0x3B)
+    bytes.append(contentsOf: link.utf8)
+    put("\u{1B}\\")
+  }
+
+  /// How the underline of a style looks; nil: there is none.
+  private func underline(_ style: Style) -> Decoration? {
+    guard style.attributes.contains(.underline) else { return nil }
+    return style.decoration == 0 ? Decoration() : DecorationTable.shared[style.decoration]
+  }
+
+  private mutating func putUnderline(_ style: Style, from old: Style, _ isFirst: inout Bool) {
+    let (new, before) = (underline(style), underline(old))
+    if new == nil, before != nil { put(24, &isFirst) }
+    if let new, new.underlineStyle != before?.underlineStyle {
+      put(4, &isFirst)
+      if new.underlineStyle != .single {
+        put(0x3A)
+        put(number: Int(new.underlineStyle.rawValue))
+      }
+    }
+    let color = (new?.underlineColor ?? .default).reduced(to: capabilities.colors)
+    guard color != (before?.underlineColor ?? .default).reduced(to: capabilities.colors) else { return }
+    guard !color.isDefault else { return put(59, &isFirst) }
+    put(58, &isFirst)
+    if let index = color.paletteIndex {
+      put(":5:")
+      put(number: Int(index))
+    } else {
+      put(":2::")
+      put(number: color.parts.red)
+      put(0x3A)
+      put(number: color.parts.green)
+      put(0x3A)
+      put(number: color.parts.blue)
+    }
+  }
+
   private mutating func putStyle(_ style: Style, from old: Style, isReset: Bool) {
     if !isReset && style == old { return }
     put("\u{1B}[")
@@ -33,18 +83,19 @@ extension OutputWriter {
       old.attributes.subtract([.bold, .dim])
     }
     if gone.contains(.italic) { put(23, &isFirst) }
-    if gone.contains(.underline) { put(24, &isFirst) }
+    putUnderline(style, from: old, &isFirst)
     if gone.contains(.reverse) { put(27, &isFirst) }
     if gone.contains(.strikethrough) { put(29, &isFirst) }
     let added = style.attributes.subtracting(old.attributes)
     if added.contains(.bold) { put(1, &isFirst) }
     if added.contains(.dim) { put(2, &isFirst) }
     if added.contains(.italic) { put(3, &isFirst) }
-    if added.contains(.underline) { put(4, &isFirst) }
     if added.contains(.reverse) { put(7, &isFirst) }
     if added.contains(.strikethrough) { put(9, &isFirst) }
     if style.foreground != old.foreground { put(style.foreground, 30, &isFirst) }
     if style.background != old.background { put(style.background, 40, &isFirst) }
+    // Two styles that differ in their links alone: a sequence without a number would be a reset.
+    guard isReset || !isFirst else { return bytes.removeLast(2) }
     put(0x6D)
   }
 

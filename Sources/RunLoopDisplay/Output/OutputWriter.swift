@@ -11,11 +11,15 @@ struct OutputWriter {
     /// The style, with the colours that the terminal has.
     var pen = Style.plain
     var isPenKnown = false
+    /// The address to which text that is written leads; empty: none.
+    var link = ""
   }
 
   var bytes: ContiguousArray<UInt8> = []
   var state = State()
   var capabilities: TerminalCapabilities
+  /// Whether the frame is a part of the screen of which only the first cell's place is known: by what was saved.
+  var isInline = false
 
   init(capabilities: TerminalCapabilities) { self.capabilities = capabilities }
 
@@ -60,7 +64,8 @@ struct OutputWriter {
   /// `row` is what that row shows in the end: what lies on the way may be written again.
   mutating func move(toX x: Int, y: Int, row: UnsafeBufferPointer<Cell>) {
     if state.x == x, state.y == y { return }
-    let absolute = x > 0 ? 4 + Self.digits(y + 1) + Self.digits(x + 1) : y > 0 ? 3 + Self.digits(y + 1) : 3
+    let absolute =
+      isInline ? .max / 2 : x > 0 ? 4 + Self.digits(y + 1) + Self.digits(x + 1) : y > 0 ? 3 + Self.digits(y + 1) : 3
     var best = absolute
     var across: Across?
     var down = Down.none
@@ -91,10 +96,26 @@ struct OutputWriter {
     state.y = y
   }
 
+  /// Moves the cursor, whatever is on the way.
+  mutating func move(toX x: Int, y: Int) {
+    if isInline {
+      go(costDown(y).1, y)
+      put(count: x + 1, 0x47)
+    } else {
+      put("\u{1B}[")
+      put(number: y + 1)
+      put(0x3B)
+      put(number: x + 1)
+      put(0x48)
+    }
+    state.x = x
+    state.y = y
+  }
+
   private func costDown(_ y: Int) -> (Int, Down) {
     let distance = y - state.y
     if distance == 0 { return (0, .none) }
-    var best = (3 + Self.digits(y + 1), Down.absolute)
+    var best = (isInline ? .max / 2 : 3 + Self.digits(y + 1), Down.absolute)
     if distance > 0 {
       if distance < best.0 { best = (distance, .feed(distance)) }
       if Self.length(count: distance) < best.0 { best = (Self.length(count: distance), .down(distance)) }
@@ -163,25 +184,29 @@ struct OutputWriter {
     }
   }
 
+  /// Whether what is erased is blank, in the terminal's own colours and without a link.
+  var erasesPlainly: Bool { state.isPenKnown && state.pen.background.isDefault && state.pen.decoration == 0 }
+
   // MARK: Cells
 
   /// Whether a cell can be written in the style that is set.
   func isWritable(_ cell: Cell) -> Bool {
-    let style = cell.style.reduced(to: capabilities.colors)
+    let style = capabilities.reduced(cell.style)
     guard state.isPenKnown else { return false }
     if style == state.pen { return true }
     return cell.glyph == Glyphs.space && style.background == state.pen.background
+      && style.decoration == state.pen.decoration
       && style.attributes.isDisjoint(with: .drawnOnSpaces)
       && state.pen.attributes.isDisjoint(with: .drawnOnSpaces)
   }
 
   /// Writes a cell at the cursor, in its style.
   mutating func put(_ cell: Cell, columns: Int) {
-    if !isWritable(cell) { setPen(cell.style.reduced(to: capabilities.colors)) }
+    if !isWritable(cell) { setPen(capabilities.reduced(cell.style)) }
     let width = Int(cell.width)
     if cell.glyph < Glyphs.firstCluster {
       if CharacterWidth.joinsPrevious(cell.glyph) { put(count: state.x + 1, 0x47) }
-      let isCertain = !CharacterWidth.isNew(cell.glyph)
+      let isCertain = !CharacterWidth.isNew(cell.glyph, since: capabilities.unicodeVersion)
       // A terminal that takes one column for it would leave in the other what was there.
       if !isCertain, width == 2 { put(count: 2, 0x58) }
       put(scalar: cell.glyph)
@@ -189,11 +214,11 @@ struct OutputWriter {
     } else if state.x + width >= columns {
       // Without wrapping, a terminal may add a mark that follows the last column to the character before it.
       put("\u{1B}[?7h")
-      _ = ClusterTable.shared.write(cell.glyph, whole: capabilities.knowsClusters, to: &self)
+      _ = ClusterTable.shared.write(cell.glyph, whole: capabilities.writesClusters, to: &self)
       put("\u{1B}[?7l")
       state.x = -1
     } else {
-      let taken = ClusterTable.shared.write(cell.glyph, whole: capabilities.knowsClusters, to: &self)
+      let taken = ClusterTable.shared.write(cell.glyph, whole: capabilities.writesClusters, to: &self)
       if let taken, taken == width {
         state.x += width
       } else if let taken, taken < width {

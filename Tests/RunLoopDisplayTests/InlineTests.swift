@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TestSupport
+import Testing
+
+@testable import RunLoopDisplay
+@testable import RunLoopDisplayTesting
+
+@Suite("Frames below what is on the screen")
+struct InlineTests {
+  private static let screen = Size(width: 20, height: 8)
+
+  /// A terminal with some lines of a shell, and a session that has taken three rows below them.
+  private struct Shell {
+    var emulator = ScreenEmulator(size: InlineTests.screen, features: .all)
+    var session: TerminalSession
+
+    init(lines: Int, rows: Int = 3, features: HeadlessTerminal.Features = .all) {
+      emulator = ScreenEmulator(size: InlineTests.screen, features: features)
+      emulator.scrollsAtEnd = true
+      session = TerminalSession(
+        size: Size(width: InlineTests.screen.width, height: rows),
+        capabilities: TerminalCapabilities(environment: { features.environment[$0] }), isInline: true)
+      for line in 0..<lines { emulator.write("line \(line)\r\n".utf8) }
+      perform { $0.enter(asks: true, into: &$1) }
+      // What the terminal answers.
+      let answers = emulator.answers
+      perform { session, output in
+        var events: [InputEvent] = []
+        answers.withUnsafeBytes { session.receive($0, events: &events, output: &output) }
+        #expect(events == [])
+      }
+    }
+
+    mutating func perform(_ body: (inout TerminalSession, inout ContiguousArray<UInt8>) -> Void) {
+      var bytes: ContiguousArray<UInt8> = []
+      body(&session, &bytes)
+      emulator.write(bytes)
+    }
+
+    mutating func show(_ lines: [String]) {
+      var canvas = Canvas(size: Size(width: InlineTests.screen.width, height: 3))
+      for (row, line) in lines.enumerated() { canvas.draw(line, at: Point(x: 0, y: row)) }
+      perform { session, bytes in session.encoder.encode(canvas.grid, into: &bytes) }
+    }
+
+    var text: [String] {
+      var rows = (0..<InlineTests.screen.height).map { emulator.grid.text(row: $0) }
+      while rows.last == "" { rows.removeLast() }
+      return rows
+    }
+  }
+
+  @Test("a frame is shown below the lines that are there, stays when the terminal is restored, and lets them be")
+  func frames() {
+    var shell = Shell(lines: 2)
+    shell.show(["a", "b", "c"])
+    #expect(shell.text == ["line 0", "line 1", "a", "b", "c"])
+    shell.show(["a", "", "cd"])
+    #expect(shell.text == ["line 0", "line 1", "a", "", "cd"])
+    shell.perform { $0.leave(into: &$1) }
+    shell.emulator.write("$ next".utf8)
+    #expect(shell.text == ["line 0", "line 1", "a", "", "cd", "$ next"])
+    #expect(shell.emulator.errors == [] && shell.emulator.modes == [7, 25] && shell.emulator.keyboards == [])
+  }
+
+  @Test("at the end of the screen its lines scroll up, as far as there is need for room")
+  func scroll() {
+    var shell = Shell(lines: 7)
+    shell.show(["a", "b", "c"])
+    #expect(shell.text == ["line 2", "line 3", "line 4", "line 5", "line 6", "a", "b", "c"])
+    shell.show(["a", "b", "d"])
+    shell.perform { $0.leave(into: &$1) }
+    #expect(shell.text == ["line 3", "line 4", "line 5", "line 6", "a", "b", "d"] && shell.emulator.errors == [])
+    // Taken again, as after a stop.
+    shell.perform { $0.enter(asks: false, into: &$1) }
+    shell.show(["a", "b", "d"])
+    #expect(shell.text == ["line 5", "line 6", "a", "b", "d", "a", "b", "d"])
+  }
+
+  @Test("a frame of another size begins where the one before did")
+  func resize() {
+    var shell = Shell(lines: 1)
+    shell.show(["a", "b", "c"])
+    shell.perform { session, _ in session.encoder.resize(to: Size(width: 10, height: 3)) }
+    shell.show(["0123456789abc", "b", ""])
+    #expect(shell.text == ["line 0", "0123456789", "b"])
+    #expect(shell.emulator.errors == [])
+  }
+
+  @Test("random frames are shown as they are, and nothing beside them", arguments: 0..<40)
+  func random(_ seed: Int) {
+    var random = SplitMix64(seed: UInt64(seed))
+    let lines = random.below(10)
+    let rows = 1 + random.below(4)
+    var shell = Shell(lines: lines, rows: rows, features: random.oneIn(2) ? .all : .none)
+    var drawing = RandomDrawing(size: Size(width: Self.screen.width, height: rows), clusters: false)
+    for frame in 0..<30 {
+      let scrolls = drawing.change(&random)
+      let grid = drawing.canvas.grid
+      shell.perform { session, bytes in session.encoder.encode(grid, scrolls: scrolls, into: &bytes) }
+      let top = min(lines, Self.screen.height - rows)
+      for y in 0..<rows {
+        for x in 0..<Self.screen.width {
+          let style = shell.session.encoder.capabilities.reduced(grid[x, y].style)
+          let wanted = Cell(glyph: grid[x, y].glyph, width: grid[x, y].width, style: style)
+          let found = shell.emulator.grid[x, top + y]
+          let isSame = wanted.width == 0 ? found.width == 0 : Cell.looksSame(wanted, found)
+          #expect(isSame, "seed \(seed), frame \(frame): \(x), \(y)")
+          if !isSame { return }
+        }
+      }
+      #expect(shell.emulator.errors == [], "seed \(seed), frame \(frame)")
+    }
+  }
+}
+
+@Suite("Widths that a terminal is asked for")
+struct WidthProbeTests {
+  private func capabilities(
+    _ features: HeadlessTerminal.Features, version: Int? = nil, _ change: (inout [UInt8], inout TerminalSession) -> Void
+  ) -> TerminalCapabilities {
+    var emulator = ScreenEmulator(size: Size(width: 20, height: 3), features: features)
+    emulator.faults.unicodeVersion = version
+    var session = TerminalSession(
+      size: Size(width: 20, height: 3), capabilities: TerminalCapabilities(environment: { features.environment[$0] }))
+    var output: ContiguousArray<UInt8> = []
+    session.enter(asks: true, into: &output)
+    emulator.write(output)
+    #expect(emulator.errors == [] && session.isMeasuring)
+    for y in 0..<3 { #expect(emulator.grid.text(row: y) == "") }
+    var answers = emulator.answers
+    change(&answers, &session)
+    var events: [InputEvent] = []
+    answers.withUnsafeBytes { session.receive($0, events: &events, output: &output) }
+    #expect(events == [] && !session.isMeasuring)
+    return session.encoder.capabilities
+  }
+
+  @Test("what a terminal shows as the table has it is taken for certain, up to the first version that differs")
+  func answers() {
+    for (version, expected) in [(nil, 15), (14, 14), (13, 13), (12, 12), (9, 12)] as [(Int?, Int)] {
+      let found = capabilities(.all, version: version) { _, _ in }
+      #expect(found.unicodeVersion == expected && found.joinsClusters)
+    }
+    #expect(!capabilities(.none) { _, _ in }.joinsClusters)
+  }
+
+  @Test("without an answer, or with one that is late, nothing is taken for certain")
+  func noAnswer() {
+    let none = capabilities(.all) { answers, _ in answers = Array("\u{1B}[?62;22c".utf8) }
+    #expect(none.unicodeVersion == 12 && !none.joinsClusters)
+    let late = capabilities(.all) { _, session in session.endMeasuring() }
+    #expect(late.unicodeVersion == 12 && !late.joinsClusters)
+    // Some of the answers are there.
+    let some = capabilities(.all) { answers, _ in answers = Array("\u{1B}[2;3R\u{1B}[2;2R\u{1B}[?62;22c".utf8) }
+    #expect(some.unicodeVersion == 13 && !some.joinsClusters)
+  }
+
+  @Test("a character that the terminal is known to show in two columns needs no further byte")
+  func bytes() {
+    var canvas = Canvas(size: Size(width: 20, height: 1))
+    canvas.draw("🛜a", at: .zero)
+    for (version, text) in [(12, "^[2X🛜^[3Ga"), (15, "🛜a")] {
+      var screen = EncodedScreen(Size(width: 20, height: 1), .all)
+      screen.encoder.capabilities.unicodeVersion = version
+      #expect(screen.show(canvas.grid).contains(text) && screen.shows(canvas.grid))
+    }
+  }
+}

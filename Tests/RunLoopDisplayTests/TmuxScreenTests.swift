@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+@testable import RunLoopDisplay
+@testable import RunLoopDisplayTesting
+
+/// Random frames in a real tmux: what it shows is what they are, and what the emulated terminal shows.
+@Suite("Frames in tmux", .timeLimit(.minutes(20)))
+struct TmuxScreenTests {
+  static let tmux = ["/usr/bin/tmux", "/usr/local/bin/tmux"].first { FileManager.default.isExecutableFile(atPath: $0) }
+  private static let size = Size(width: 40, height: 12)
+  private static let seeds = 200
+
+  /// What tmux can do, as it says when it is asked.
+  private static let features = HeadlessTerminal.Features(
+    synchronizes: false, clusters: false, repeats: true, erasesWithColor: true, keyboard: false,
+    environment: ["TERM": "tmux-256color", "COLORTERM": "truecolor"])
+
+  @Test("random frames look in tmux as they do in the emulated terminal", .enabled(if: tmux != nil))
+  func random() throws {
+    let tmux = try #require(Self.tmux)
+    let scratch = Scratch()
+    var screens: [EncodedScreen] = []
+    var grids: [Grid] = []
+    for seed in 0..<Self.seeds {
+      var random = SplitMix64(seed: UInt64(seed))
+      var screen = EncodedScreen(Self.size, Self.features)
+      var drawing = RandomDrawing(size: Self.size, clusters: false)
+      var bytes = Data("\u{1B}[?7l".utf8)
+      for _ in 0..<30 {
+        let scrolls = drawing.change(&random)
+        screen.show(drawing.canvas.grid, scrolls: scrolls)
+        bytes.append(contentsOf: screen.bytes)
+      }
+      try bytes.write(to: URL(fileURLWithPath: scratch("\(seed)")))
+      screens.append(screen)
+      grids.append(drawing.canvas.grid)
+    }
+    try show(in: tmux, scratch)
+    for (seed, screen) in screens.enumerated() {
+      #expect(screen.mismatch(grids[seed]) == nil && screen.emulator.errors == [])
+      var other = screen
+      other.emulator = try capture(scratch("\(seed).shown"))
+      for y in 0..<Self.size.height {
+        #expect(other.emulator.grid.text(row: y) == screen.emulator.grid.text(row: y), "seed \(seed), row \(y)")
+      }
+      // The mark has taken the last column, and half of a wide character there.
+      other.emulator = try capture(scratch("\(seed).marked"))
+      let mismatch = other.mismatch(grids[seed], columns: 0..<Self.size.width - 2)
+      #expect(mismatch == nil, "seed \(seed): \(mismatch ?? "")")
+    }
+  }
+
+  /// Has tmux show the files one after the other, and write down what is on its screen then.
+  private func show(in tmux: String, _ scratch: Scratch) throws {
+    // It answers when it has shown all that was sent before the question.
+    scratch.make(
+      "driver",
+      text: """
+        stty raw -echo
+        for seed in $(seq 0 \(Self.seeds - 1)); do
+          cat "${0%driver}$seed"
+          printf '\\033[c'
+          IFS= read -r -d c answer
+          "\(tmux)" -S "${0%driver}socket" capture-pane -peN -t "$TMUX_PANE" >"${0%driver}$seed.shown"
+          # What was erased is written down only before something that was written.
+          for row in $(seq \(Self.size.height)); do printf '\\033[m\\033[%d;\(Self.size.width)Hx' "$row"; done
+          printf '\\033[c'
+          IFS= read -r -d c answer
+          "\(tmux)" -S "${0%driver}socket" capture-pane -peN -t "$TMUX_PANE" >"${0%driver}$seed.marked"
+        done
+        "\(tmux)" -S "${0%driver}socket" kill-server
+        """)
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: tmux)
+    process.environment = [
+      "TERM": "xterm-256color", "LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin", "HOME": scratch.path,
+    ]
+    process.arguments = [
+      "-S", scratch("socket"), "-f", "/dev/null", "-u", "new-session", "-d", "-x", "\(Self.size.width)", "-y",
+      "\(Self.size.height)", "bash '\(scratch("driver"))'", ";", "set", "-g", "status", "off", ";", "wait-for", "end",
+    ]
+    process.standardInput = FileHandle.nullDevice
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    process.waitUntilExit()
+  }
+
+  /// A screen as tmux has written it down.
+  private func capture(_ path: String) throws -> ScreenEmulator {
+    let text = try String(contentsOf: URL(fileURLWithPath: path), encoding: .utf8)
+    var screen = ScreenEmulator(size: Self.size, features: .all)
+    screen.write("\u{1B}[?7l".utf8)
+    for (row, line) in text.split(separator: "\n", omittingEmptySubsequences: false).prefix(Self.size.height)
+      .enumerated()
+    {
+      screen.write("\u{1B}[\(row + 1)H\(line)".utf8)
+    }
+    return screen
+  }
+}
