@@ -10,8 +10,7 @@ extension LocalClient {
   /// Answers a request of so many bytes.
   func answer(_ token: UInt64, _ size: Int, _ reply: MessagePort.Reply?) {
     // The parent answers its senders.
-    guard !lock.isParents else { return }
-    lock.lock()
+    guard lock.lockUnlessParents() else { return }
     state.unfinished -= 1
     state.unfinishedBytes -= size
     if state.isClosed {

@@ -129,8 +129,7 @@ final class MessageAccount: @unchecked Sendable {
   /// Releases an amount, and counts in the account of all.
   @inline(__always)
   func release(_ amount: Amount, _ count: (inout MessagePort.Local.Statistics) -> Void = { _ in }) {
-    guard !lock.isParents else { return }
-    lock.lock()
+    guard lock.lockUnlessParents() else { return }
     used -= amount
     guard let above else {
       count(&counted)

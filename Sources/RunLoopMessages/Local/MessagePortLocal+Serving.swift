@@ -11,8 +11,7 @@ extension MessagePort.Local: MessagePortItem {
   var watched: MessagePort.Descriptor { epoll }
 
   func withRegistrations<Result: Sendable>(_ body: (inout MessagePortRegistrations) -> Result) -> Result? {
-    guard !lock.isParents else { return nil }
-    return lock.withLock { held == nil ? nil : body(&registrations) }
+    lock.ifOwned(else: nil) { held == nil ? nil : body(&registrations) }
   }
 
   /// Takes connections and messages; a loop's thread.

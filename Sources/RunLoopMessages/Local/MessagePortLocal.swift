@@ -147,8 +147,7 @@ extension MessagePort {
     @discardableResult
     private func close() -> [InvalidationObserver] {
       // A child of a fork has copies of the descriptors, which go with this object; the rest is its parent's.
-      guard !lock.isParents else { return [] }
-      lock.lock()
+      guard lock.lockUnlessParents() else { return [] }
       guard let name = held else {
         lock.unlock()
         return []

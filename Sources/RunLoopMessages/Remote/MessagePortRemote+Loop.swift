@@ -12,8 +12,7 @@ extension MessagePort.Remote: MessagePortItem {
   func serve() { readWhatIsThere(isCallOut: true) }
 
   func withRegistrations<Result: Sendable>(_ body: (inout MessagePortRegistrations) -> Result) -> Result? {
-    guard !lock.isParents else { return nil }
-    return lock.withLock { state.end == nil ? body(&state.registrations) : nil }
+    lock.ifOwned(else: nil) { state.end == nil ? body(&state.registrations) : nil }
   }
 }
 

@@ -99,8 +99,7 @@ extension MessagePort.Remote {
   ///
   /// The tokens go out in order, which confirmations count on: so the lock is held. Nothing blocks under it.
   func attempt(_ content: inout MessageContent, _ waiter: ReplyWaiter?) throws(MessagePortError) -> Attempt {
-    guard !lock.isParents else { throw .invalid }
-    lock.lock()
+    guard lock.lockUnlessParents() else { throw .invalid }
     if let end = state.end {
       lock.unlock()
       throw end

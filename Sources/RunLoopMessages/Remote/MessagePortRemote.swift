@@ -183,8 +183,7 @@ extension MessagePort.Remote {
   /// - Parameter isCallOut: Whether a loop has called, and not a user's function.
   func finish(_ reason: MessagePortError, tellsObservers: Bool = true, isCallOut: Bool = false) {
     // The connection is not for a child to end: it has copies of the parent's, which go with this object.
-    guard !lock.isParents else { return }
-    lock.lock()
+    guard lock.lockUnlessParents() else { return }
     guard state.end == nil else { return lock.unlock() }
     state.end = reason
     let sources = state.registrations.removeAll()

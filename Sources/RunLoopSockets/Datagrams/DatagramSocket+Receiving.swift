@@ -6,33 +6,20 @@ import RunLoopSystemEvents
 
 // What a loop has found, on its thread.
 extension DatagramSocket {
-  /// Responds to what the descriptor is ready for, or, for nothing, reports the end that has been noted.
-  func ready(_ events: RunLoop.DescriptorSource.Events) {
-    let thread = pthread_self()
-    lock.lock()
-    // Of several loops one responds at a time; a run nested in the handler does too.
-    guard responder == 0 || responder == thread else { return lock.unlock() }
-    let outer = responder
-    responder = thread
+  /// Responds to what the descriptor is ready for, and to what is kept.
+  ///
+  /// Under the lock, which is not held during call-outs.
+  func respond(to events: RunLoop.DescriptorSource.Events) {
     var called = CalledHandler(body: body, serial: bodySerial)
-    // Released without the lock.
-    defer { withExtendedLifetime(called) {} }
-    if state.isOpen, !events.isEmpty || !kept.isEmpty {
-      if state.room != .notAwaited, !events.isEmpty, events != .readable { tellRoom(&called) }
-      if state.receives, events != .writable { receive(&called) } else { updateInterest() }
-      // With the last of them an error would go that is yet to be received.
-      if events.contains(.error), state.isOpen { descriptor?.dropNotes() }
-    }
-    responder = outer
-    guard state.isOver, case .closing(let error) = state.phase else { return lock.unlock() }
-    let body = body
-    var remains = finish()
+    if state.room != .notAwaited, !events.isEmpty, events != .readable { tellRoom(&called) }
+    if state.receives, events != .writable { receive(&called) } else { updateInterest() }
+    // With the last of them an error would go that is yet to be received.
+    if events.contains(.error), state.isOpen { descriptor?.dropNotes() }
+    guard called.serial != bodySerial else { return }
+    // The socket holds another now: this one is released without the lock.
     lock.unlock()
-    remains?.release(error)
-    // Whoever is notified of the end finds the descriptor closed.
-    remains = nil
-    noteCall(of: body)
-    body?.handler(self, .closed(error))
+    called.body = nil
+    lock.lock()
   }
 
   /// Under the lock, which is not held during call-outs.
@@ -259,10 +246,7 @@ extension DatagramSocket: UnreadItem {
   /// Under the lock.
   func offerKept() {
     guard !kept.isEmpty, state.receives, registrations.timer == nil else { return }
-    let timer = RegisteredTimer(deadline: registrations.instant(after: .zero)) { [weak self] timer in
-      self?.receiveAgain(timer)
-    }
-    registrations.replaceTimer(timer)
+    receiveAgain(after: .zero)
   }
 }
 
@@ -285,10 +269,9 @@ extension DatagramSocket {
   public func resumeReading() { setPaused(false) }
 
   private func setPaused(_ isPaused: Bool) {
-    guard !lock.isParents else { return }
-    lock.lock()
-    state.isPaused = isPaused
-    updateInterest()
-    lock.unlock()
+    lock.ifOwned {
+      state.isPaused = isPaused
+      updateInterest()
+    }
   }
 }

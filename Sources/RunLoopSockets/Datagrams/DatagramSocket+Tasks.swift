@@ -67,18 +67,3 @@ extension DatagramSocket {
   /// The datagrams that arrive, as a sequence, which receives only the datagrams that are asked for.
   public var datagrams: Datagrams { Datagrams(socket: self) }
 }
-
-extension DatagramSocket: TaskItem {
-  static func error(_ rejection: WaitRejection) -> any Error {
-    switch rejection {
-    case .busy: DatagramError.busy
-    case .noLoop: DatagramError.loop(.itemIsInNoLoop)
-    case .loopsHaveEnded: DatagramError.loop(.loopHasEnded)
-    }
-  }
-
-  func takeWaits() -> [(any Error) -> Void] {
-    state.hasWaiter = false
-    return [reader.takeFailing(), writer.takeFailing()].compactMap { $0 }
-  }
-}

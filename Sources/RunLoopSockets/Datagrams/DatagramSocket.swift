@@ -19,7 +19,7 @@ import Synchronization
 /// drops them, as it drops those in the system.
 ///
 /// The corresponding Core Foundation type is `CFSocket` with `kCFSocketDataCallBack`.
-public final class DatagramSocket: @unchecked Sendable {
+public final class DatagramSocket: BaseSocket, @unchecked Sendable {
   // Sendable: all that changes is guarded by the lock.
 
   /// An event that a handler is called with.
@@ -82,14 +82,9 @@ public final class DatagramSocket: @unchecked Sendable {
   /// How the socket behaves.
   public let options: Options
 
-  let lock = ProcessLock()
-
-  // Guarded by the lock, under which nobody is called: so no access meets another, and none is checked for that.
+  // Guarded by the lock, as in the base.
 
   @exclusivity(unchecked) var state = DatagramState()
-  @exclusivity(unchecked) var descriptor: OwnedDescriptor?
-  /// The file to be removed when the socket is closed.
-  let file: SocketFile?
   /// What is wanted beside the bytes of datagrams; nil for nothing.
   let extras: DatagramExtras?
   /// The address that it is connected to, for errors.
@@ -99,19 +94,14 @@ public final class DatagramSocket: @unchecked Sendable {
   @exclusivity(unchecked) var body: Body? { didSet { bodySerial &+= 1 } }
   /// How often the handler was replaced.
   @exclusivity(unchecked) private(set) var bodySerial = 0
-  @exclusivity(unchecked) var registrations = Registrations()
   @exclusivity(unchecked) var reader = TaskWait<Datagram?>()
   @exclusivity(unchecked) var writer = RoomWaits()
-  var lastWait: UInt64 = 0
-  let hasBeenAwaited = Atomic<Bool>(false)
   /// The sender of the last datagram, whose address is not made again for the next.
   @exclusivity(unchecked) var lastSender: SocketAddress?
   /// What a system call has received and the handler was not called with yet, while that service goes on.
   @exclusivity(unchecked) var burst = DatagramBurst()
   /// What was received before the socket was paused, or before a run began in a handler; at most a burst.
   @exclusivity(unchecked) var kept: [Datagram] = []
-  /// The thread that responds to an event and calls the handler, or zero.
-  @exclusivity(unchecked) var responder: pthread_t = 0
 
   /// A handler; in a structure of its own it is stored without a thunk.
   struct Body {
@@ -142,24 +132,24 @@ public final class DatagramSocket: @unchecked Sendable {
       fatalError("a datagram socket needs an address to be bound or connected to")
     }
     var made: SocketFile?
+    let descriptor: OwnedDescriptor
     do throws(DatagramError) {
-      let descriptor = try OwnedDescriptor.makeDatagram(first, address, peer, options, &made)
+      descriptor = try OwnedDescriptor.makeDatagram(first, address, peer, options, &made)
       do throws(SystemError) {
         extras = try .prepare(descriptor.number, address, first.family, options)
       } catch {
         throw .system(error, address: first)
       }
-      self.descriptor = descriptor
     } catch {
       made?.remove()
       throw error
     }
-    file = options.removesFile ? made : nil
     self.peer = peer
     reportsRoom = first.family != .unix || peer != nil
     self.options = options
     body = handler.map(Body.init)
     state.hasHandler = body != nil
+    super.init(descriptor, options.removesFile ? made : nil)
   }
 
   /// Takes over a socket of datagrams, such as one of ``SocketActivation``, which it closes from now on.
@@ -190,18 +180,74 @@ public final class DatagramSocket: @unchecked Sendable {
     let hasPeer = crl_socket_peer(descriptor, &name, UInt32(name.count)) >= 0
     peer = hasPeer ? (try? SocketAddress.peer(of: descriptor)) ?? nil : nil
     reportsRoom = address?.family != .unix || hasPeer
-    file = nil
-    self.descriptor = OwnedDescriptor(descriptor)
     self.options = options
     body = handler.map(Body.init)
     state.hasHandler = body != nil
+    super.init(OwnedDescriptor(descriptor))
   }
 
-  deinit {
-    // The file of a parent is the parent's.
-    if descriptor != nil, !lock.isParents { file?.remove() }
+  // What the base asks for.
+
+  override var interest: RunLoop.DescriptorSource.Events? { state.interest }
+
+  override var isOver: Bool { state.isOver }
+
+  override var handlerCode: UInt64 { body.map { codeAddress(of: $0) } ?? 0 }
+
+  override var details: String {
+    "phase = \(state.phase), paused = \(state.isPaused), exhausted = \(state.isExhausted)"
+  }
+
+  override func hasEntered() { if state.room == .byTime, registrations.secondTimer == nil { startRetrying() } }
+
+  override func cannotWatch(_ error: RunLoopError) { close(.loop(error)) }
+
+  override func serve(_ events: RunLoop.DescriptorSource.Events) -> Bool {
+    if state.isOpen, !events.isEmpty || !kept.isEmpty { respond(to: events) }
+    return state.isOver
+  }
+
+  override func reportEnd() {
+    guard case .closing(let error) = state.phase else { return lock.unlock() }
+    let body = body
+    // A handler that is notified of the end finds the descriptor closed.
+    unlock(releasing: finish(isInvalidated: false), error)
+    noteCall(of: body)
+    body?.handler(self, .closed(error))
+  }
+
+  override func finish(isInvalidated: Bool) -> Remains? {
+    guard state.finish() else { return nil }
+    burst = DatagramBurst()
+    kept = []
+    let (reader, writer, body) = (reader.take(), writer.take(), body)
+    self.body = nil
+    return takeRemains { error in
+      reader?.resume(atEnd: error)
+      writer?.resume(throwing: error ?? DatagramError.invalid)
+      withExtendedLifetime(body) {}
+    }
+  }
+
+  override func takeWaits() -> [(any Error) -> Void] {
+    state.hasWaiter = false
+    return [reader.takeFailing(), writer.takeFailing()].compactMap { $0 }
+  }
+
+  override func waitError(_ rejection: WaitRejection) -> any Error {
+    switch rejection {
+    case .busy: DatagramError.busy
+    case .noLoop: DatagramError.loop(.itemIsInNoLoop)
+    case .loopsHaveEnded: DatagramError.loop(.loopHasEnded)
+    }
+  }
+
+  package override var keepAliveDetail: String {
+    lock.ifOwned(else: "of the parent process") { "descriptor \(descriptor?.number ?? -1), datagrams" }
   }
 }
+
+extension DatagramSocket: SocketKind {}
 
 extension DatagramSocket {
   /// The closure that is called with the socket's events; while it is nil, nothing is received.
@@ -210,23 +256,17 @@ extension DatagramSocket {
   public var handler: Handler? {
     get { lock.ifOwned(else: nil) { body?.handler } }
     set {
-      guard !lock.isParents else { return }
-      lock.lock()
-      let old = body
-      if !state.isOver {
-        body = newValue.map(Body.init)
-        state.hasHandler = body != nil
-        updateInterest()
+      lock.releasing {
+        let old = body
+        if !state.isOver {
+          body = newValue.map(Body.init)
+          state.hasHandler = body != nil
+          updateInterest()
+        }
+        return old
       }
-      lock.unlock()
-      withExtendedLifetime(old) {}
     }
   }
-
-  /// Whether the socket is neither closed nor invalidated.
-  ///
-  /// Can be used from any thread.
-  public var isValid: Bool { lock.ifOwned(else: false) { !state.isOver } }
 
   /// The socket's own address, with the port that the system has chosen.
   ///
@@ -252,44 +292,5 @@ extension DatagramSocket {
     guard let descriptor = openDescriptor else { throw .invalid }
     defer { withExtendedLifetime(descriptor) {} }
     try option.applyToDatagrams(of: descriptor.number)
-  }
-
-  /// Calls a closure with the socket's descriptor, for what this library does not wrap, such as joining a group.
-  ///
-  /// The descriptor stays open until the closure returns, and belongs to the socket. Can be called from any thread; the
-  /// closure is called on the same thread, under no lock.
-  ///
-  /// - Returns: The closure's result; nil if the socket is closed, and the closure is not called.
-  public func withDescriptor<Result, Failure: Error>(
-    _ body: (Int32) throws(Failure) -> Result
-  ) throws(Failure) -> Result? {
-    guard let descriptor = openDescriptor else { return nil }
-    defer { withExtendedLifetime(descriptor) {} }
-    return try body(descriptor.number)
-  }
-
-  private var openDescriptor: OwnedDescriptor? { lock.ifOwned(else: nil) { descriptor } }
-
-  /// Closes the socket: it leaves all modes and its handler is not called again.
-  ///
-  /// A task that waits to receive gets nil, and a task that waits to send gets ``DatagramError/invalid``. Can be called
-  /// from any thread. Calling it again has no effect.
-  public func invalidate() {
-    guard !lock.isParents else { return }
-    lock.lock()
-    let remains = finish()
-    lock.unlock()
-    remains?.release(nil)
-  }
-}
-
-extension DatagramSocket: CustomDebugStringConvertible {
-  /// The item's state, in the shape of Core Foundation's description.
-  public var debugDescription: String {
-    guard !lock.isParents else { return "<DatagramSocket>{of the parent process}" }
-    return lock.withLock {
-      "<DatagramSocket \(Unmanaged.passUnretained(self).toOpaque())>{descriptor = \(descriptor?.number ?? -1), "
-        + "phase = \(state.phase), paused = \(state.isPaused), exhausted = \(state.isExhausted)}"
-    }
   }
 }

@@ -4,21 +4,6 @@ import RunLoopCore
 import RunLoopSystemEvents
 import Synchronization
 
-/// An item for which tasks wait.
-protocol AwaitedItem: AnyObject, Sendable {
-  /// Whether a task has ever waited.
-  ///
-  /// Any thread, without the item's lock.
-  var hasBeenAwaited: Atomic<Bool> { get }
-
-  /// Ends the waits of all tasks if the loops of the item have ended.
-  func endWaitsIfLoopsHaveEnded()
-}
-
-extension AwaitedItem {
-  var isAwaited: Bool { hasBeenAwaited.load(ordering: .sequentiallyConsistent) }
-}
-
 /// Where an item keeps the tasks that wait for one thing.
 protocol WaitPlace<Value>: SendableMetatype {
   associatedtype Value: Sendable
@@ -89,6 +74,13 @@ struct TaskWait<Value: Sendable>: WaitPlace {
   mutating func takeFailing() -> ((any Error) -> Void)? { take().map { waiting in { waiting.resume(throwing: $0) } } }
 }
 
+extension CheckedContinuation {
+  /// Resumes the task with the end, or with an error.
+  func resume<Value>(atEnd error: (any Error)?) where T == Value?, E == any Error {
+    if let error { resume(throwing: error) } else { resume(returning: nil) }
+  }
+}
+
 /// Why a task cannot wait.
 enum WaitRejection {
   /// Another waits for the same.
@@ -99,23 +91,11 @@ enum WaitRejection {
   case loopsHaveEnded
 }
 
-/// An item of ours for which tasks wait on whatever threads they run, while it is in a loop.
-protocol TaskItem: RegisteredItem {
-  /// The number of the last wait.
-  ///
-  /// Under the lock.
-  var lastWait: UInt64 { get set }
+/// A kind of socket, for what names the kind in its types.
+protocol SocketKind: BaseSocket {}
 
-  /// A refusal in the item's own words.
-  static func error(_ rejection: WaitRejection) -> any Error
-
-  /// Ends all waits; each is to be called with an error, without the lock.
-  ///
-  /// Under the lock.
-  func takeWaits() -> [(any Error) -> Void]
-}
-
-extension TaskItem {
+// Tasks wait on whatever threads they run, while the socket is in a loop.
+extension SocketKind {
   /// Suspends the task until whatever it waits for has arrived.
   ///
   /// - Parameters:
@@ -156,33 +136,38 @@ extension TaskItem {
   private func rejection<Place: WaitPlace>(
     _ path: ReferenceWritableKeyPath<Self, Place>
   ) -> Result<Place.Value, any Error>? {
-    self[keyPath: path].isBusy ? .failure(Self.error(.busy)) : nil
+    self[keyPath: path].isBusy ? .failure(waitError(.busy)) : nil
   }
+}
 
-  private func lackOfLoops<Value>() -> Result<Value, any Error>? {
-    if registrations.all.isEmpty { return .failure(Self.error(.noLoop)) }
+extension BaseSocket {
+  var isAwaited: Bool { hasBeenAwaited.load(ordering: .sequentiallyConsistent) }
+
+  fileprivate func lackOfLoops<Value>() -> Result<Value, any Error>? {
+    if registrations.all.isEmpty { return .failure(waitError(.noLoop)) }
     // Before the loops are looked at: then either the task finds them over, or their end finds the task.
     hasBeenAwaited.store(true, ordering: .sequentiallyConsistent)
-    return registrations.areOver ? .failure(Self.error(.loopsHaveEnded)) : nil
+    return registrations.areOver ? .failure(waitError(.loopsHaveEnded)) : nil
   }
 
-  func endWaitsIfLoopsHaveEnded() {
+  /// Ends the waits of all tasks if the loops of the socket have ended.
+  fileprivate func endWaitsIfLoopsHaveEnded() {
     lock.lock()
     guard registrations.areOver else { return lock.unlock() }
     let waiting = takeWaits()
     lock.unlock()
-    for fail in waiting { fail(Self.error(.loopsHaveEnded)) }
+    for fail in waiting { fail(waitError(.loopsHaveEnded)) }
   }
 }
 
-/// Lives as long as an item is in a loop, and keeps the item.
+/// Lives as long as a socket is in a loop, and keeps the socket.
 ///
-/// Whoever waits for what nobody will serve is notified. As the last loop may let go of the item wherever somebody else
-/// has just looked at it, under the item's lock, it is a task of its own that takes the lock.
-final class Presence<Item: AwaitedItem>: Sendable {
-  let item: Item
+/// A task that waits for what no loop will serve is notified. As the last loop may release the socket wherever another
+/// thread has just looked at it, under the socket's lock, it is a task of its own that takes the lock.
+final class Presence: Sendable {
+  let item: BaseSocket
 
-  init(_ item: Item) { self.item = item }
+  init(_ item: BaseSocket) { self.item = item }
 
   deinit {
     // A task that begins to wait later than this finds the loops over.
@@ -190,7 +175,7 @@ final class Presence<Item: AwaitedItem>: Sendable {
   }
 }
 
-extension Presence: CarriedItem where Item: CarriedItem {
+extension Presence: CarriedItem {
   var keepAliveKind: KeepAliveKind { item.keepAliveKind }
   var keepAliveCode: UInt64 { item.keepAliveCode }
   var keepAliveDetail: String { item.keepAliveDetail }

@@ -1,41 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopLibC
-public import RunLoopCore
+import RunLoopCore
 import RunLoopSystemEvents
 
-extension ListeningSocket: RunLoopItem {
-  /// Enters or leaves a mode of a loop, or says whether it is in the mode.
+extension ListeningSocket {
+  /// Whether a connection that arrives is accepted.
   ///
-  /// - Throws: `RunLoopError.invalidSource` if the socket is closed, and the errors of adding a descriptor source.
-  public func respond(to request: RunLoop.ItemRequest) throws(RunLoopError) -> Bool { try carryOut(request) }
-}
-
-extension ListeningSocket: RegisteredItem {
-  var watched: (descriptor: Int32, events: RunLoop.DescriptorSource.Events?)? {
-    descriptor.map { ($0.number, accepts ? .readable : nil) }
-  }
-
-  func hasEntered() {}
-
-  private var accepts: Bool {
+  /// Under the lock.
+  var accepts: Bool {
     !isPaused && registrations.timer == nil && (acceptor.isTaken || body != nil)
       && connectionCount < options.maximumConnectionCount ?? .max
   }
 
+  /// Updates what the source waits for, if it is something else now.
+  ///
   /// Under the lock.
-  func updateInterest() {
-    guard let source = registrations.source, source.isPaused == accepts else { return }
-    do {
-      try source.watch(for: accepts ? .readable : nil)
-    } catch {
-      guard case .cannotWatch(_, let error) = error else { return }
-      postpone(error)
-    }
-  }
+  func updateInterest() { watch(for: interest) }
 
   /// Accepts what has arrived, some at a time, on the loop's thread.
-  func ready(_ events: RunLoop.DescriptorSource.Events) {
+  func acceptSome() {
     for _ in 0..<Self.batch {
       lock.lock()
       guard accepts, let attempt = acceptOne() else { return lock.unlock() }
@@ -124,13 +108,11 @@ extension ListeningSocket: RegisteredItem {
       return false
     case EBADF, EINVAL, ENOTSOCK, EOPNOTSUPP, EFAULT:
       let body = body
-      var remains = finish()
-      lock.unlock()
-      remains?.release(.system(error, address: address))
-      // Whoever is notified of the end finds the descriptor closed.
-      remains = nil
+      let reason = SocketError.system(error, address: address)
+      // A handler that is notified of the end finds the descriptor closed.
+      unlock(releasing: finish(isInvalidated: false), reason)
       noteCall(of: body)
-      body?.handler(self, .closed(.system(error, address: address)))
+      body?.handler(self, .closed(reason))
       return false
     default:
       // That connection is lost, as its client has seen; the others are not.
@@ -142,67 +124,9 @@ extension ListeningSocket: RegisteredItem {
   /// Stops accepting for a while.
   ///
   /// Under the lock.
-  private func postpone(_ error: SystemError) {
+  func postpone(_ error: SystemError) {
     guard registrations.timer == nil else { return }
-    let interval = options.retryInterval
-    let deadline = registrations.all.first?.loop.instant(after: interval) ?? Tick.after(interval).instant
-    let timer = RegisteredTimer(deadline: deadline) { [weak self] timer in
-      self?.tryAgain(timer)
-    }
-    registrations.replaceTimer(timer)
+    setTimer(\.timer, after: options.retryInterval) { $0.updateInterest() }
     updateInterest()
-  }
-
-  private func tryAgain(_ timer: Timer) {
-    lock.lock()
-    // Not for one that has been ended meanwhile.
-    guard registrations.timer?.contains(timer) == true else { return lock.unlock() }
-    let over = registrations.replaceTimer(nil)
-    updateInterest()
-    lock.unlock()
-    over?.invalidate()
-  }
-
-  /// Ends the socket and returns what is to be released without the lock; nil if that was done before.
-  ///
-  /// Under the lock.
-  func finish() -> Remains? {
-    guard let descriptor else { return nil }
-    defer {
-      self.descriptor = nil
-      body = nil
-    }
-    return Remains(
-      file: file, timer: registrations.replaceTimer(nil), source: registrations.removeAll(), descriptor: descriptor,
-      body: body,
-      acceptor: acceptor.take())
-  }
-
-  /// What a socket that is closed had.
-  struct Remains {
-    let file: SocketFile?
-    let timer: RegisteredTimer?
-    let source: RunLoop.DescriptorSource?
-    let descriptor: OwnedDescriptor
-    let body: Body?
-    let acceptor: CheckedContinuation<Socket?, any Error>?
-
-    func release(_ error: SocketError?, keepsFile: Bool = false) {
-      source?.invalidate()
-      timer?.invalidate()
-      if !keepsFile { file?.remove() }
-      if let error { acceptor?.resume(throwing: error) } else { acceptor?.resume(returning: nil) }
-    }
-  }
-}
-
-// What it is for those who ask what keeps a loop.
-extension ListeningSocket: CarriedItem {
-  package var keepAliveKind: KeepAliveKind { .listener }
-  package var keepAliveCode: UInt64 {
-    lock.ifOwned(else: 0) { body.map { codeAddress(of: $0) } ?? 0 }
-  }
-  package var keepAliveDetail: String {
-    "listens at \(address)"
   }
 }

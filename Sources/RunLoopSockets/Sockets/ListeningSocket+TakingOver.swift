@@ -54,8 +54,7 @@ extension ListeningSocket {
   /// - Throws: ``SocketError/invalid``, or ``SocketError/system(_:address:)``: `fcntl (F_DUPFD_CLOEXEC)` with `EMFILE`;
   ///   the socket goes on then.
   public func handOver() throws(SocketError) -> Int32 {
-    guard !lock.isParents else { throw .invalid }
-    lock.lock()
+    guard lock.lockUnlessParents() else { throw .invalid }
     guard let descriptor else {
       lock.unlock()
       throw .invalid
@@ -70,23 +69,9 @@ extension ListeningSocket {
       lock.unlock()
       throw .system(error, address: address)
     }
-    let remains = finish()
+    let remains = finish(isInvalidated: true)
     lock.unlock()
     remains?.release(nil, keepsFile: true)
     return copy
-  }
-
-  /// Calls a closure with the socket's descriptor, for what this library does not wrap.
-  ///
-  /// The descriptor stays open until the closure returns, and belongs to the socket. Can be called from any thread; the
-  /// closure is called on the same thread, under no lock.
-  ///
-  /// - Returns: The closure's result; nil if the socket is closed, and the closure is not called.
-  public func withDescriptor<Result, Failure: Error>(
-    _ body: (Int32) throws(Failure) -> Result
-  ) throws(Failure) -> Result? {
-    guard !lock.isParents, let descriptor = lock.withLock({ descriptor }) else { return nil }
-    defer { withExtendedLifetime(descriptor) {} }
-    return try body(descriptor.number)
   }
 }

@@ -37,9 +37,3 @@ extension ListeningSocket {
   /// The connections that arrive, as a sequence, which accepts only the connections that are asked for.
   public var connections: Connections { Connections(socket: self) }
 }
-
-extension ListeningSocket: TaskItem {
-  static func error(_ rejection: WaitRejection) -> any Error { Socket.error(rejection) }
-
-  func takeWaits() -> [(any Error) -> Void] { [acceptor.takeFailing()].compactMap { $0 } }
-}

@@ -12,7 +12,7 @@ import Synchronization
 /// loop that nobody holds is closed.
 ///
 /// The corresponding Core Foundation type is `CFSocket` with `kCFSocketAcceptCallBack`.
-public final class ListeningSocket: @unchecked Sendable {
+public final class ListeningSocket: BaseSocket, @unchecked Sendable {
   // Sendable: all that changes is guarded by the lock.
 
   /// An event that a handler is called with.
@@ -85,18 +85,10 @@ public final class ListeningSocket: @unchecked Sendable {
   /// Where the socket listens, with the port that the system has chosen.
   public let address: SocketAddress
 
-  let lock = ProcessLock()
-
   // Guarded by the lock.
 
-  var descriptor: OwnedDescriptor?
-  /// The file to be removed when the socket is closed.
-  let file: SocketFile?
   var body: Body?
-  var registrations = Registrations()
   var acceptor = TaskWait<Socket?>()
-  var lastWait: UInt64 = 0
-  let hasBeenAwaited = Atomic<Bool>(false)
   var isPaused = false
   /// How many connections that were accepted are there.
   var connectionCount = 0
@@ -134,8 +126,8 @@ public final class ListeningSocket: @unchecked Sendable {
       throw .system(error, address: address)
     }
     try descriptor.set(options.socketOptions)
+    var made: SocketFile?
     do throws(SystemError) {
-      var made: SocketFile?
       do throws(SystemError) {
         if options.replacesStaleFile, let path = address.pathText {
           try SocketFile.replacing(address, path) { () throws(SystemError) in
@@ -149,13 +141,12 @@ public final class ListeningSocket: @unchecked Sendable {
         made?.remove()
         throw error
       }
-      file = options.removesFile ? made : nil
-      self.descriptor = descriptor
     } catch {
       throw .system(error, address: address)
     }
     self.options = options
     body = handler.map(Body.init)
+    super.init(descriptor, options.removesFile ? made : nil)
   }
 
   /// Listens with a descriptor that listens already.
@@ -163,18 +154,49 @@ public final class ListeningSocket: @unchecked Sendable {
     listening descriptor: OwnedDescriptor, at address: SocketAddress, file: SocketFile?, options: Options,
     handler: Handler?
   ) {
-    self.descriptor = descriptor
     self.address = address
-    self.file = file
     self.options = options
     body = handler.map(Body.init)
+    super.init(descriptor, file)
   }
 
-  deinit {
-    // The file of a parent is the parent's.
-    if descriptor != nil, !lock.isParents { file?.remove() }
+  // What the base asks for.
+
+  override var interest: RunLoop.DescriptorSource.Events? { accepts ? .readable : nil }
+
+  override var handlerCode: UInt64 { body.map { codeAddress(of: $0) } ?? 0 }
+
+  override var details: String {
+    "address = \(address), paused = \(isPaused), exhausted = \(registrations.timer != nil), "
+      + "connections = \(connectionCount)"
   }
+
+  override func cannotWatch(_ error: RunLoopError) {
+    if case .cannotWatch(_, let error) = error { postpone(error) }
+  }
+
+  override func ready(_ events: RunLoop.DescriptorSource.Events) { acceptSome() }
+
+  override func finish(isInvalidated: Bool) -> Remains? {
+    guard descriptor != nil else { return nil }
+    let (acceptor, body) = (acceptor.take(), body)
+    self.body = nil
+    return takeRemains { error in
+      acceptor?.resume(atEnd: error)
+      withExtendedLifetime(body) {}
+    }
+  }
+
+  override func takeWaits() -> [(any Error) -> Void] { [acceptor.takeFailing()].compactMap { $0 } }
+
+  override func waitError(_ rejection: WaitRejection) -> any Error { SocketError(rejection) }
+
+  package override var keepAliveKind: KeepAliveKind { .listener }
+
+  package override var keepAliveDetail: String { "listens at \(address)" }
 }
+
+extension ListeningSocket: SocketKind {}
 
 extension ListeningSocket {
   /// The closure that is called with the socket's events; while it is nil, nothing is accepted.
@@ -183,67 +205,35 @@ extension ListeningSocket {
   public var handler: Handler? {
     get { lock.ifOwned(else: nil) { body?.handler } }
     set {
-      guard !lock.isParents else { return }
-      lock.lock()
-      let old = body
-      if descriptor != nil { body = newValue.map(Body.init) }
-      updateInterest()
-      lock.unlock()
-      withExtendedLifetime(old) {}
+      lock.releasing {
+        let old = body
+        if descriptor != nil { body = newValue.map(Body.init) }
+        updateInterest()
+        return old
+      }
     }
   }
-
-  /// Whether the socket has not been closed or invalidated.
-  ///
-  /// Can be used from any thread.
-  public var isValid: Bool { lock.ifOwned(else: false) { descriptor != nil } }
 
   /// Stops accepting; new connections wait in the system.
   ///
   /// Can be called from any thread. Calling it again has no effect.
   public func pauseAccepting() {
-    guard !lock.isParents else { return }
-    lock.lock()
-    isPaused = true
-    updateInterest()
-    lock.unlock()
+    lock.ifOwned {
+      isPaused = true
+      updateInterest()
+    }
   }
 
   /// Accepts again, even before the time when the system lacked resources.
   ///
   /// Can be called from any thread. Calling it again has no effect.
   public func resumeAccepting() {
-    guard !lock.isParents else { return }
-    lock.lock()
+    guard lock.lockUnlessParents() else { return }
     isPaused = false
     let timer = registrations.replaceTimer(nil)
     updateInterest()
     lock.unlock()
     timer?.invalidate()
-  }
-
-  /// Closes the socket: it leaves all modes and its handler is not called again.
-  ///
-  /// Connections that wait in the system are closed. A task that waits gets nil. Can be called from any thread. Calling
-  /// it again has no effect.
-  public func invalidate() {
-    guard !lock.isParents else { return }
-    lock.lock()
-    let remains = finish()
-    lock.unlock()
-    remains?.release(nil)
-  }
-}
-
-extension ListeningSocket: CustomDebugStringConvertible {
-  /// The item's state, in the shape of Core Foundation's description.
-  public var debugDescription: String {
-    guard !lock.isParents else { return "<ListeningSocket>{of the parent process}" }
-    return lock.withLock {
-      "<ListeningSocket \(Unmanaged.passUnretained(self).toOpaque())>{descriptor = \(descriptor?.number ?? -1), "
-        + "address = \(address), paused = \(isPaused), exhausted = \(registrations.timer != nil), "
-        + "connections = \(connectionCount)}"
-    }
   }
 }
 

@@ -27,9 +27,10 @@ struct Registrations {
     nonmutating set { sourcePlace.source = newValue }
   }
   private(set) var all: [(loop: RunLoop, mode: RunLoop.Mode)] = []
-  private(set) var timer: RegisteredTimer?
+  var timer: RegisteredTimer?
   /// Counts beside the other, and independently of it.
-  private(set) var secondTimer: RegisteredTimer?
+  var secondTimer: RegisteredTimer?
+  typealias TimerPlace = any WritableKeyPath<Registrations, RegisteredTimer?> & Sendable
 
   /// Enters a mode of a loop with the source that is in loops, or with a new one.
   ///
@@ -90,18 +91,10 @@ struct Registrations {
 
   /// Has a timer wherever the item is and will be, and returns the one before, to be ended outside the lock.
   @discardableResult
-  mutating func replaceTimer(_ next: RegisteredTimer?) -> RegisteredTimer? {
-    let before = timer
-    timer = next
-    for place in all { timer?.enter(place.loop, place.mode) }
-    return before
-  }
-
-  /// The same for the second timer.
-  mutating func replaceSecondTimer(_ next: RegisteredTimer?) -> RegisteredTimer? {
-    let before = secondTimer
-    secondTimer = next
-    for place in all { secondTimer?.enter(place.loop, place.mode) }
+  mutating func replaceTimer(_ next: RegisteredTimer?, _ timer: TimerPlace = \.timer) -> RegisteredTimer? {
+    let before = self[keyPath: timer]
+    self[keyPath: timer] = next
+    for place in all { self[keyPath: timer]?.enter(place.loop, place.mode) }
     return before
   }
 

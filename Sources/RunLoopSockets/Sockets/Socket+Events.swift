@@ -6,30 +6,10 @@ import RunLoopSystemEvents
 
 // What a loop has found, on its thread.
 extension Socket {
-  /// Responds to what the descriptor is ready for, or, for nothing, reports the end that has been noted.
-  func ready(_ events: RunLoop.DescriptorSource.Events) {
-    let thread = pthread_self()
-    lock.lock()
-    // Of several loops one responds at a time; a run nested in the handler does too.
-    guard responder == 0 || responder == thread else { return lock.unlock() }
-    let outer = responder
-    responder = thread
-    respond(events)
-    if state.hasOutputFailed { tellFailure() }
-    responder = outer
-    guard state.isOver, case .closing(let error) = state.phase else { return lock.unlock() }
-    let body = body
-    var remains = finish()
-    lock.unlock()
-    remains?.release(error)
-    // Whoever is notified of the end finds the descriptor closed.
-    remains = nil
-    noteCall(of: body)
-    body?.handler(self, .closed(error))
-  }
-
+  /// Responds to what the descriptor is ready for.
+  ///
   /// Under the lock, which is not held during call-outs.
-  private func respond(_ events: RunLoop.DescriptorSource.Events) {
+  func respond(to events: RunLoop.DescriptorSource.Events) {
     guard !events.isEmpty else { return }
     switch state.phase {
     case .open: transfer(events)
@@ -103,45 +83,5 @@ extension Socket {
     // One that was replaced meanwhile goes here.
     body = nil
     lock.lock()
-  }
-
-  /// Ends the socket and returns what is to be released without the lock; nil if that was done before.
-  ///
-  /// Under the lock.
-  func finish() -> Remains? {
-    guard state.finish() else { return nil }
-    place?.leave()
-    defer {
-      descriptor = nil
-      body = nil
-      place = nil
-      tls = nil
-      queue.removeAll()
-    }
-    return Remains(
-      timers: [registrations.replaceTimer(nil), registrations.replaceSecondTimer(nil)],
-      source: registrations.removeAll(),
-      descriptor: descriptor, body: body, reader: reader.take(), writer: writer.take(), tls: tls, place: place)
-  }
-
-  /// What a socket that is over had.
-  struct Remains {
-    let timers: [RegisteredTimer?]
-    let source: RunLoop.DescriptorSource?
-    let descriptor: OwnedDescriptor?
-    let body: Body?
-    let reader: CheckedContinuation<[UInt8]?, any Error>?
-    let writer: RoomWaits?
-    let tls: TLSSession?
-    /// Goes with this, after the descriptor was given up.
-    let place: ConnectionPlace?
-
-    /// Leaves the loops, before the descriptor is closed, and notifies the tasks that wait.
-    func release(_ error: SocketError?) {
-      source?.invalidate()
-      for timer in timers { timer?.invalidate() }
-      if let error { reader?.resume(throwing: error) } else { reader?.resume(returning: nil) }
-      writer?.resume(throwing: error ?? .closedForWriting)
-    }
   }
 }

@@ -15,21 +15,6 @@ extension Socket {
     try option.apply(to: descriptor.number)
   }
 
-  /// Calls a closure with the socket's descriptor, for what this library does not wrap.
-  ///
-  /// The descriptor stays open until the closure returns, even if the socket is closed meanwhile. It belongs to the
-  /// socket: the closure neither closes it, nor reads or writes, nor makes it block. Can be called from any thread;
-  /// the closure is called on the same thread, under no lock.
-  ///
-  /// - Returns: The closure's result; nil if the socket is closed, and the closure is not called.
-  public func withDescriptor<Result, Failure: Error>(
-    _ body: (Int32) throws(Failure) -> Result
-  ) throws(Failure) -> Result? {
-    guard let descriptor = openDescriptor else { return nil }
-    defer { withExtendedLifetime(descriptor) {} }
-    return try body(descriptor.number)
-  }
-
   /// Returns the process at the other end of a Unix socket, as the kernel noted it when the connection was made.
   ///
   /// Can be called from any thread.
@@ -45,8 +30,6 @@ extension Socket {
     }
   }
 
-  private var openDescriptor: OwnedDescriptor? { lock.ifOwned(else: nil) { descriptor } }
-
   /// Closes the socket with ``SocketError/deadlinePassed(after:address:)`` after a time from now on, whatever is
   /// received or sent meanwhile; nil means never.
   ///
@@ -57,14 +40,13 @@ extension Socket {
 
   /// The same on the clock of a loop, as the socket is in none yet.
   func setDeadline(after time: Duration?, on loop: RunLoop?) {
-    guard !lock.isParents else { return }
-    lock.lock()
+    guard lock.lockUnlessParents() else { return }
     var next: RegisteredTimer?
     if let time, !state.isOver {
       let deadline = loop?.instant(after: time) ?? registrations.instant(after: time)
       next = RegisteredTimer(deadline: deadline) { [weak self] timer in self?.deadlinePassed(timer, time) }
     }
-    let before = registrations.replaceSecondTimer(next)
+    let before = registrations.replaceTimer(next, \.secondTimer)
     lock.unlock()
     before?.invalidate()
   }

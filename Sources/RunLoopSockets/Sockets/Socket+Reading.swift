@@ -14,8 +14,7 @@ extension Socket {
   /// - Throws: ``SocketError/invalid``. An error of the connection is reported by ``Event/closed(_:)``, and nil is
   ///   returned.
   public func read(into bytes: UnsafeMutableRawBufferPointer) throws(SocketError) -> Int? {
-    guard !lock.isParents else { throw .invalid }
-    lock.lock()
+    guard lock.lockUnlessParents() else { throw .invalid }
     defer { lock.unlock() }
     guard state.phase != .closed, let descriptor else { throw .invalid }
     guard state.phase == .open else { return nil }
@@ -39,15 +38,14 @@ extension Socket {
   public func resumeReading() { setPaused(false) }
 
   private func setPaused(_ isPaused: Bool) {
-    guard !lock.isParents else { return }
-    lock.lock()
-    state.isPaused = isPaused
-    updateInterest()
-    if state.hasOutputFailed {
-      closeIfNothingIsLeft()
-      postFailure()
+    lock.ifOwned {
+      state.isPaused = isPaused
+      updateInterest()
+      if state.hasOutputFailed {
+        closeIfNothingIsLeft()
+        postFailure()
+      }
     }
-    lock.unlock()
   }
 
   /// Receives once, for whom it is.

@@ -115,18 +115,12 @@ extension Socket {
   }
 }
 
-extension Socket: TaskItem {
-  static func error(_ rejection: WaitRejection) -> any Error {
+extension SocketError {
+  init(_ rejection: WaitRejection) {
     switch rejection {
-    case .busy: SocketError.busy
-    case .noLoop: SocketError.loop(.itemIsInNoLoop)
-    case .loopsHaveEnded: SocketError.loop(.loopHasEnded)
+    case .busy: self = .busy
+    case .noLoop: self = .loop(.itemIsInNoLoop)
+    case .loopsHaveEnded: self = .loop(.loopHasEnded)
     }
-  }
-
-  func takeWaits() -> [(any Error) -> Void] {
-    let waiting = [reader.takeFailing(), writer.takeFailing()].compactMap { $0 }
-    state.taker = handlerTaker
-    return waiting
   }
 }

@@ -17,8 +17,7 @@ extension Socket {
   ///   earlier write, after which nothing can be written. Then no bytes are taken.
   @discardableResult
   public func write(_ bytes: UnsafeRawBufferPointer) throws(SocketError) -> Bool {
-    guard !lock.isParents else { throw .invalid }
-    lock.lock()
+    guard lock.lockUnlessParents() else { throw .invalid }
     defer { lock.unlock() }
     if state.isOver {
       guard case .closing = state.phase else { throw .invalid }
@@ -95,8 +94,7 @@ extension Socket {
   ///
   /// The corresponding system call is `shutdown`; its error is reported by ``Event/closed(_:)``.
   public func shutDown(_ side: Side) {
-    guard !lock.isParents else { return }
-    lock.lock()
+    guard lock.lockUnlessParents() else { return }
     defer { lock.unlock() }
     if side != .read {
       switch state.endWriting(isQueueEmpty: queue.count == 0) {

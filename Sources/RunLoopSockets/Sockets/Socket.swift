@@ -16,7 +16,7 @@ import Synchronization
 /// nevertheless.
 ///
 /// The corresponding Core Foundation type is `CFSocket`.
-public final class Socket: @unchecked Sendable {
+public final class Socket: BaseSocket, @unchecked Sendable {
   // Sendable: all that changes is guarded by the lock.
 
   /// An event that a handler is called with.
@@ -100,15 +100,11 @@ public final class Socket: @unchecked Sendable {
   /// The address for errors: the peer's, or for a peer without one that at which it was accepted.
   let errorAddress: SocketAddress?
 
-  let lock = ProcessLock()
-
-  // Guarded by the lock, under which nobody is called: so no access meets another, and none is checked for that.
+  // Guarded by the lock, as in the base.
 
   @exclusivity(unchecked) var state: SocketState
-  @exclusivity(unchecked) var descriptor: OwnedDescriptor?
   @exclusivity(unchecked) var queue = ByteQueue()
   @exclusivity(unchecked) var body: Body?
-  @exclusivity(unchecked) var registrations = Registrations()
   /// Whether the peer can pass descriptors: it is one within this machine.
   let receivesDescriptors: Bool
   @exclusivity(unchecked) var passed = PassedDescriptors()
@@ -122,16 +118,12 @@ public final class Socket: @unchecked Sendable {
   @exclusivity(unchecked) var reader = TaskWait<[UInt8]?>()
   var readerLimit = 0
   @exclusivity(unchecked) var writer = RoomWaits()
-  var lastWait: UInt64 = 0
-  let hasBeenAwaited = Atomic<Bool>(false)
   /// What encrypts and decrypts, if the connection is or will be secured.
   @exclusivity(unchecked) var tls: TLSSession?
   /// Whether a loop will look for what the session has.
   @exclusivity(unchecked) var hasPostedSession = false
   /// The place that the socket has among the connections of the listening socket that accepted it.
   var place: ConnectionPlace?
-  /// The thread that responds to an event and calls the handler, or zero.
-  @exclusivity(unchecked) var responder: pthread_t = 0
 
   /// A handler; in a structure of its own it is stored without a thunk.
   struct Body {
@@ -170,12 +162,12 @@ public final class Socket: @unchecked Sendable {
     }
     errorAddress = address
     receivesDescriptors = address.family == .unix
-    self.descriptor = descriptor
     self.options = options
     self.tls = tls
     state = SocketState(isConnecting: true)
     state.awaitsRoom = awaitedAddress != nil
     body = handler.map(Body.init)
+    super.init(descriptor)
     state.taker = handlerTaker
   }
 
@@ -186,10 +178,10 @@ public final class Socket: @unchecked Sendable {
   ) {
     errorAddress = address
     receivesDescriptors = address.family == .unix
-    self.descriptor = descriptor
     self.options = options
     self.place = place
     state = SocketState(isConnecting: false)
+    super.init(descriptor)
     do throws(SocketError) {
       if let error { throw error }
       if let session = try options.makeSession(connectingTo: nil) { begin(session) }
@@ -222,11 +214,11 @@ public final class Socket: @unchecked Sendable {
     }
     errorAddress = address?.unlessUnnamed
     receivesDescriptors = address?.family == .unix
-    self.descriptor = OwnedDescriptor(descriptor)
     self.options = options
     state = SocketState(isConnecting: false)
-    if let session { begin(session) }
     body = handler.map(Body.init)
+    super.init(OwnedDescriptor(descriptor))
+    if let session { begin(session) }
     state.taker = handlerTaker
   }
 
@@ -238,7 +230,80 @@ public final class Socket: @unchecked Sendable {
     guard body != nil else { return .nobody }
     return options.delivery == .bytes ? .handler : .request
   }
+
+  // What the base asks for.
+
+  override var interest: RunLoop.DescriptorSource.Events? { state.interest(isQueueEmpty: !hasUnsent) }
+
+  override var isOver: Bool { state.isOver }
+
+  override var handlerCode: UInt64 { body.map { codeAddress(of: $0) } ?? 0 }
+
+  override var details: String {
+    "phase = \(state.phase), ended = \(state.hasEnded), writing = \(state.writing), queued = \(queue.count), "
+      + "paused = \(state.isPaused)"
+  }
+
+  override func hasEntered() {
+    if registrations.timer == nil { startTimer() }
+    postFailure()
+    if tls != nil {
+      // A loop that has ended looks for nothing.
+      hasPostedSession = false
+      postSession()
+    }
+  }
+
+  override func cannotWatch(_ error: RunLoopError) { close(.loop(error)) }
+
+  override func serve(_ events: RunLoop.DescriptorSource.Events) -> Bool {
+    respond(to: events)
+    if state.hasOutputFailed { tellFailure() }
+    return state.isOver
+  }
+
+  override func reportEnd() {
+    guard case .closing(let error) = state.phase else { return lock.unlock() }
+    let body = body
+    // A handler that is notified of the end finds the descriptor closed.
+    unlock(releasing: finish(isInvalidated: false), error)
+    noteCall(of: body)
+    body?.handler(self, .closed(error))
+  }
+
+  override func finish(isInvalidated: Bool) -> Remains? {
+    if isInvalidated { sayGoodbye() }
+    let untaken = isInvalidated ? passed.takeAll() : []
+    guard state.finish() else { return nil }
+    place?.leave()
+    let (reader, writer, held) = (reader.take(), writer.take(), (body, tls, place, untaken))
+    body = nil
+    tls = nil
+    place = nil
+    queue.removeAll()
+    return takeRemains { error in
+      reader?.resume(atEnd: error)
+      writer?.resume(throwing: error ?? SocketError.closedForWriting)
+      withExtendedLifetime(held) {}
+    }
+  }
+
+  override var invalidationError: (any Error)? { SocketError.invalid }
+
+  override func takeWaits() -> [(any Error) -> Void] {
+    let waiting = [reader.takeFailing(), writer.takeFailing()].compactMap { $0 }
+    state.taker = handlerTaker
+    return waiting
+  }
+
+  override func waitError(_ rejection: WaitRejection) -> any Error { SocketError(rejection) }
+
+  package override var keepAliveDetail: String {
+    lock.ifOwned(else: "of the parent process") { "descriptor \(descriptor?.number ?? -1), a connection" }
+  }
 }
+
+extension Socket: SocketKind {}
 
 extension Socket {
   /// The closure that is called with the socket's events; while it is nil, nothing is received.
@@ -247,23 +312,17 @@ extension Socket {
   public var handler: Handler? {
     get { lock.ifOwned(else: nil) { body?.handler } }
     set {
-      guard !lock.isParents else { return }
-      lock.lock()
-      let old = body
-      if state.phase != .closed {
-        body = newValue.map(Body.init)
-        if !reader.isTaken { state.taker = handlerTaker }
-        updateInterest()
+      lock.releasing {
+        let old = body
+        if state.phase != .closed {
+          body = newValue.map(Body.init)
+          if !reader.isTaken { state.taker = handlerTaker }
+          updateInterest()
+        }
+        return old
       }
-      lock.unlock()
-      withExtendedLifetime(old) {}
     }
   }
-
-  /// Whether the socket is neither closed nor invalidated.
-  ///
-  /// Can be used from any thread.
-  public var isValid: Bool { lock.ifOwned(else: false) { !state.isOver } }
 
   /// Whether the connection is made and not over.
   ///
@@ -293,7 +352,7 @@ extension Socket {
   private func address(
     _ ask: (OwnedDescriptor) throws(SystemError) -> SocketAddress?
   ) throws(SocketError) -> SocketAddress {
-    guard !lock.isParents, let descriptor = lock.withLock({ descriptor }) else { throw .invalid }
+    guard let descriptor = openDescriptor else { throw .invalid }
     do throws(SystemError) {
       guard let address = try ask(descriptor) else {
         throw SystemError(call: SystemCall.socketName.rawValue, number: EAFNOSUPPORT)
@@ -306,32 +365,4 @@ extension Socket {
 
   /// An error of a system call, with the socket's address.
   func failure(_ error: SystemError) -> SocketError { .system(error, address: errorAddress) }
-
-  /// Closes the socket at once: it leaves all modes, its handler is not called again, and bytes that wait to be sent
-  /// are dropped.
-  ///
-  /// Tasks that wait get ``SocketError/invalid``. Can be called from any thread. Calling it again has no effect. To
-  /// send the queued bytes, use ``shutDown(_:)`` and wait for the end.
-  public func invalidate() {
-    guard !lock.isParents else { return }
-    lock.lock()
-    sayGoodbye()
-    let remains = finish()
-    let untaken = passed.takeAll()
-    lock.unlock()
-    withExtendedLifetime(untaken) {}
-    remains?.release(.invalid)
-  }
-}
-
-extension Socket: CustomDebugStringConvertible {
-  /// The item's state, in the shape of Core Foundation's description.
-  public var debugDescription: String {
-    guard !lock.isParents else { return "<Socket>{of the parent process}" }
-    return lock.withLock {
-      "<Socket \(Unmanaged.passUnretained(self).toOpaque())>{descriptor = \(descriptor?.number ?? -1), "
-        + "phase = \(state.phase), ended = \(state.hasEnded), writing = \(state.writing), queued = \(queue.count), "
-        + "paused = \(state.isPaused)}"
-    }
-  }
 }

@@ -20,16 +20,11 @@ extension ByteStream {
   /// The corresponding Core Foundation functions are `CFReadStreamUnscheduleFromRunLoop` and
   /// `CFWriteStreamUnscheduleFromRunLoop`.
   public func remove(from loop: RunLoop, forMode mode: RunLoop.Mode) {
-    guard !lock.isParents else { return }
-    lock.lock()
-    let source = registrations.leave(loop, mode)
-    lock.unlock()
-    withExtendedLifetime(source) {}
+    lock.releasing { registrations.leave(loop, mode) }
   }
 
   private func join(_ loop: RunLoop, _ mode: RunLoop.Mode) throws(RunLoopError) {
-    guard !lock.isParents else { throw .invalidSource }
-    lock.lock()
+    guard lock.lockUnlessParents() else { throw .invalidSource }
     guard state != .closed else {
       lock.unlock()
       throw .invalidSource
@@ -196,8 +191,7 @@ extension ByteStream {
 
   /// Reads or writes once, and notes what came of it.
   func transfer(_ body: (ByteChannel) throws(SocketError) -> Transfer) throws(SocketError) -> Int? {
-    guard !lock.isParents else { throw .invalid }
-    lock.lock()
+    guard lock.lockUnlessParents() else { throw .invalid }
     defer { lock.unlock() }
     switch state {
     case .failed(let error): throw error
@@ -232,8 +226,7 @@ extension ByteStream {
 extension ByteStream: CustomDebugStringConvertible {
   /// The item's state, in the shape of Core Foundation's description.
   public var debugDescription: String {
-    guard !lock.isParents else { return "<ByteStream>{of the parent process}" }
-    return lock.withLock {
+    lock.ifOwned(else: "<ByteStream>{of the parent process}") {
       "<\(direction == .readable ? "InputByteStream" : "OutputByteStream") "
         + "\(Unmanaged.passUnretained(self).toOpaque())>{status = \(state), descriptor = \(channel?.descriptor.number ?? -1)}"
     }
@@ -250,8 +243,9 @@ extension ByteStream: CarriedItem {
     lock.ifOwned(else: 0) { body.map { codeAddress(of: $0) } ?? 0 }
   }
   package var keepAliveDetail: String {
-    guard !lock.isParents else { return "of the parent process" }
-    let number = lock.withLock { channel?.descriptor.number ?? -1 }
-    return "descriptor \(number), \(direction == .readable ? "an input stream" : "an output stream")"
+    lock.ifOwned(else: "of the parent process") {
+      "descriptor \(channel?.descriptor.number ?? -1), "
+        + (direction == .readable ? "an input stream" : "an output stream")
+    }
   }
 }

@@ -129,12 +129,11 @@ extension ByteStream {
   public var handler: Handler? {
     get { lock.ifOwned(else: nil) { body?.handler } }
     set {
-      guard !lock.isParents else { return }
-      lock.lock()
-      let old = body
-      if state != .closed { body = newValue.map(Body.init) }
-      lock.unlock()
-      withExtendedLifetime(old) {}
+      lock.releasing {
+        let old = body
+        if state != .closed { body = newValue.map(Body.init) }
+        return old
+      }
     }
   }
 
@@ -143,8 +142,7 @@ extension ByteStream {
   /// Opening it again has no effect. The corresponding Core Foundation functions are `CFReadStreamOpen` and
   /// `CFWriteStreamOpen`.
   public func open() {
-    guard !lock.isParents else { return }
-    lock.lock()
+    guard lock.lockUnlessParents() else { return }
     guard state == .notOpen else { return lock.unlock() }
     var source: RunLoop.DescriptorSource?
     do throws(SystemError) {
@@ -174,8 +172,7 @@ extension ByteStream {
   /// `CFWriteStreamClose`.
   public func close() {
     // The connection of a parent is not for its child to shut down.
-    guard !lock.isParents else { return }
-    lock.lock()
+    guard lock.lockUnlessParents() else { return }
     guard state != .closed else { return lock.unlock() }
     state = .closed
     let (timer, stays) = (registrations.replaceTimer(nil), registrations.all)

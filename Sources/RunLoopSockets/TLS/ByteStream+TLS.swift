@@ -97,8 +97,7 @@ extension ByteStream {
 extension ByteStream {
   /// The other stream has gone on with the handshake.
   func handshakeAdvanced() {
-    guard !lock.isParents else { return }
-    lock.withLock { postHandshake() }
+    lock.ifOwned { postHandshake() }
   }
 
   /// On the thread of one of the loops.

@@ -48,8 +48,7 @@ extension Socket {
     } catch {
       throw .tls(error)
     }
-    guard !lock.isParents else { throw .invalid }
-    lock.lock()
+    guard lock.lockUnlessParents() else { throw .invalid }
     defer { lock.unlock() }
     guard tls == nil else { throw .tls(TLSError(.alreadySecured, peer: peer)) }
     guard state.phase == .open, !state.hasEnded else { throw .invalid }

@@ -51,6 +51,21 @@ package struct ProcessLock: ~Copyable {
     isParents ? fallback() : try withLock(body)
   }
 
+  /// Does something under the lock, unless what it guards is the parent's.
+  @inline(__always)
+  package borrowing func ifOwned<Failure: Error>(_ body: () throws(Failure) -> Void) throws(Failure) {
+    if !isParents { try withLock(body) }
+  }
+
+  /// Does something under the lock, unless what it guards is the parent's, and releases the result without the lock.
+  @inline(__always)
+  package borrowing func releasing<Result>(_ body: () -> Result) {
+    guard lockUnlessParents() else { return }
+    let result = body()
+    unlock()
+    withExtendedLifetime(result) {}
+  }
+
   /// Orders what a thread did before it held this lock and resumed a task before what the task does next.
   @inline(__always)
   package borrowing func noteResumption() { inner.noteResumption() }
