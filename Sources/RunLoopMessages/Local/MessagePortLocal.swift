@@ -124,12 +124,10 @@ extension MessagePort {
     ///
     /// The corresponding Core Foundation function is `CFMessagePortSetInvalidationCallBack`.
     public func observeInvalidation(_ body: @escaping @Sendable (Local) -> Void) {
-      let isOver =
-        lock.isParents
-        || lock.withLock {
-          if held != nil { observers.append(.init(call: body)) }
-          return held == nil
-        }
+      let isOver = lock.ifOwned(else: true) {
+        if held != nil { observers.append(.init(call: body)) }
+        return held == nil
+      }
       if isOver { body(self) }
     }
 
@@ -181,10 +179,9 @@ extension MessagePort {
 extension MessagePort.Local: CustomDebugStringConvertible {
   /// The port's state, in the shape of Core Foundation's description.
   public var debugDescription: String {
-    guard !lock.isParents else { return "<MessagePort.Local>{name = \(name), valid = No}" }
-    lock.lock()
-    defer { lock.unlock() }
-    return "<MessagePort.Local \(UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque()))>{name = \(name), "
-      + "valid = \(held == nil ? "No" : "Yes"), connections = \(clients.count)}"
+    lock.ifOwned(else: "<MessagePort.Local>{name = \(name), valid = No}") {
+      "<MessagePort.Local \(UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque()))>{name = \(name), "
+        + "valid = \(held == nil ? "No" : "Yes"), connections = \(clients.count)}"
+    }
   }
 }

@@ -24,80 +24,41 @@ extension MessagePort.Remote {
     var content = try content(.request, id, bytes, descriptors)
     let deadline = timeout.map { Tick.after($0) } ?? .never
     let waiter = ReplyWaiter()
-    while case .noRoom = try attempt(&content, waiter) {
-      let turn = AsyncTurn()
-      try await turn.awaitRoom(self, until: deadline)
-    }
+    while case .noRoom = try attempt(&content, waiter) { try await awaitRoomInTask(until: deadline) }
     let token = waiter.token
-    let timer =
-      deadline == .never
-      ? nil
-      : AsyncTurn.timer(until: deadline) { [weak self] in
-        self?.complete(token, .failure(.receiveTimedOut), isReply: false)
-      }
-    defer { timer?.invalidate() }
-    let outcome = await withTaskCancellationHandler {
-      await withCheckedContinuation { (continuation: CheckedContinuation<ReplyWaiter.Outcome, Never>) in
-        let outcome = lock.withLock {
-          if waiter.outcome == nil { waiter.wake = { continuation.resume(returning: $0) } }
-          return waiter.outcome
-        }
-        if let outcome { continuation.resume(returning: outcome) }
-      }
-    } onCancel: {
-      complete(token, .failure(.cancelled), isReply: false)
+    let timer = timer(until: deadline) { [weak self] in
+      self?.complete(token, .failure(.receiveTimedOut), isReply: false)
     }
-    lock.noteResumption()
-    return try outcome.get()
-  }
-}
-
-/// A wait of a task on the package's own loop: for room in a socket, for a date, or for its cancellation.
-private final class AsyncTurn: @unchecked Sendable {
-  // Sendable: the variables are guarded by the lock.
-  private let lock = Lock()
-  private var continuation: CheckedContinuation<MessagePortError?, Never>?
-  private var result: MessagePortError??
-
-  static func timer(until deadline: Tick, _ body: @escaping @Sendable () -> Void) -> Timer {
-    let timer = Timer(deadline: deadline.instant) { _ in body() }
-    ServiceThread.loop.add(timer, forMode: .default)
-    return timer
+    defer { timer?.invalidate() }
+    let answer = AwaitedAnswer<ReplyWaiter.Outcome>()
+    let known = lock.withLock {
+      if waiter.outcome == nil { waiter.wake = { answer.give($0) } }
+      return waiter.outcome
+    }
+    if let known { answer.give(known) }
+    return try await answer.value { complete(token, .failure(.cancelled), isReply: false) }.get()
   }
 
-  /// Waits until a socket has room.
-  func awaitRoom(_ port: MessagePort.Remote, until deadline: Tick) async throws(MessagePortError) {
-    let timer = deadline == .never ? nil : AsyncTurn.timer(until: deadline) { self.end(.sendTimedOut) }
-    let source = RunLoop.DescriptorSource(descriptor: port.socket.number, events: .writable) { source, _ in
+  /// Waits on the package's own loop until the socket has room.
+  private func awaitRoomInTask(until deadline: Tick) async throws(MessagePortError) {
+    let answer = AwaitedAnswer<MessagePortError?>()
+    let timer = timer(until: deadline) { answer.give(.sendTimedOut) }
+    let source = RunLoop.DescriptorSource(descriptor: socket.number, events: .writable) { source, _ in
       source.invalidate()
-      self.end(nil)
+      answer.give(nil)
     }
     defer {
       timer?.invalidate()
       source.invalidate()
     }
     do { try ServiceThread.loop.add(source, forMode: .default) } catch { throw .runLoop(error) }
-    let failure = await withTaskCancellationHandler {
-      await withCheckedContinuation { (continuation: CheckedContinuation<MessagePortError?, Never>) in
-        let result = lock.withLock {
-          if self.result == nil { self.continuation = continuation }
-          return self.result
-        }
-        if let result { continuation.resume(returning: result) }
-      }
-    } onCancel: {
-      end(.cancelled)
-    }
-    lock.noteResumption()
-    if let failure { throw failure }
+    if let failure = await answer.value(onCancel: { answer.give(.cancelled) }) { throw failure }
   }
 
-  private func end(_ failure: MessagePortError?) {
-    let continuation = lock.withLock {
-      if result == nil { result = .some(failure) }
-      defer { self.continuation = nil }
-      return self.continuation
-    }
-    continuation?.resume(returning: failure)
+  private func timer(until deadline: Tick, _ body: @escaping @Sendable () -> Void) -> Timer? {
+    guard deadline != .never else { return nil }
+    let timer = Timer(deadline: deadline.instant) { _ in body() }
+    ServiceThread.loop.add(timer, forMode: .default)
+    return timer
   }
 }

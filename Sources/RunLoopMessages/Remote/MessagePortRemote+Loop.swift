@@ -121,11 +121,10 @@ extension MessagePort.Remote {
 extension MessagePort.Remote: CustomDebugStringConvertible {
   /// The port's state, in the shape of Core Foundation's description.
   public var debugDescription: String {
-    guard !lock.isParents else { return "<MessagePort.Remote>{name = \(name), valid = No}" }
-    lock.lock()
-    defer { lock.unlock() }
-    return "<MessagePort.Remote \(UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque()))>{name = \(name), "
-      + "valid = \(state.end == nil ? "Yes" : "No"), peer = \(peer.process), pending = \(state.pending.count), "
-      + "unconfirmed = \(state.unconfirmed.count)}"
+    lock.ifOwned(else: "<MessagePort.Remote>{name = \(name), valid = No}") {
+      "<MessagePort.Remote \(UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque()))>{name = \(name), "
+        + "valid = \(state.end == nil ? "Yes" : "No"), peer = \(peer.process), pending = \(state.pending.count), "
+        + "unconfirmed = \(state.unconfirmed.count)}"
+    }
   }
 }

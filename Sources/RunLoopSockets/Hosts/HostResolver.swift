@@ -93,30 +93,23 @@ public enum HostResolver {
 
   /// Looks a host up by threads that a test may choose.
   static func resolve(_ query: Query, timeout: Duration?, by workers: HostWorkers) async throws -> [SocketAddress] {
-    let waiting = Waiting()
-    let lookup = HostLookup(query) { _, answer in waiting.finish(answer) }
-    defer {
-      lookup.stopTimer()
-      waiting.noteResumption()
-    }
-    return try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { continuation in
-        waiting.begin(continuation)
-        if let timeout {
-          let loop = ServiceThread.loop
-          let timer = Timer(deadline: loop.instant(after: timeout)) { _ in
-            waiting.finish(.failure(.timedOut(host: query.host, after: timeout)))
-            lookup.cancel()
-          }
-          lookup.start(timer)
-          loop.add(timer, forMode: .default)
-        }
-        start(lookup, by: workers)
+    let answer = AwaitedAnswer<Answer>()
+    let lookup = HostLookup(query) { _, found in answer.give(found) }
+    defer { lookup.stopTimer() }
+    if let timeout {
+      let loop = ServiceThread.loop
+      let timer = Timer(deadline: loop.instant(after: timeout)) { _ in
+        answer.give(.failure(.timedOut(host: query.host, after: timeout)))
+        lookup.cancel()
       }
-    } onCancel: {
-      lookup.cancel()
-      waiting.finish(.failure(.cancelled(host: query.host)))
+      lookup.start(timer)
+      loop.add(timer, forMode: .default)
     }
+    start(lookup, by: workers)
+    return try await answer.value {
+      lookup.cancel()
+      answer.give(.failure(.cancelled(host: query.host)))
+    }.get()
   }
 
   private static func start(_ lookup: HostLookup, by workers: HostWorkers) {
@@ -172,33 +165,6 @@ public enum HostResolver {
         let bytes = UnsafeRawBufferPointer(start: address, count: Int(length))
         if let address = SocketAddress(bytes: bytes), !addresses.contains(address) { addresses.append(address) }
       }
-    }
-  }
-
-  /// A task that waits for a lookup, resumed once.
-  private final class Waiting: @unchecked Sendable {
-    // Sendable: guarded by the lock.
-    private let lock = Lock()
-    private var continuation: CheckedContinuation<[SocketAddress], any Error>?
-    private var answer: Answer?
-
-    func noteResumption() { lock.noteResumption() }
-
-    func begin(_ continuation: CheckedContinuation<[SocketAddress], any Error>) {
-      lock.lock()
-      let answer = answer
-      if answer == nil { self.continuation = continuation }
-      lock.unlock()
-      if let answer { continuation.resume(with: answer.mapError { $0 }) }
-    }
-
-    func finish(_ answer: Answer) {
-      lock.lock()
-      let waiting = continuation
-      continuation = nil
-      if self.answer == nil { self.answer = answer }
-      lock.unlock()
-      waiting?.resume(with: answer.mapError { $0 })
     }
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import RunLoopCore
+import RunLoopSystemEvents
 
 extension Socket {
   /// Looks a host up and connects to the first of its addresses that answers (RFC 8305, "happy eyeballs").
@@ -66,60 +67,32 @@ extension Socket {
 
   static func connect(_ request: HostConnector.Request, system: HostConnector.System) async throws -> Socket {
     let host = request.query.host
-    let waiting = AwaitedConnection()
-    let connection = HostConnector.start(request, system: system, waiting.body(host: host))
-    defer { waiting.noteResumption() }
-    return try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { waiting.begin($0) }
-    } onCancel: {
-      waiting.finish(.failure(.cancelled(host: host)))
+    let answer = AwaitedAnswer<HostConnector.Answer>()
+    // The connector alone holds the block: released uncalled, it is the end of the loop.
+    let connection = HostConnector.start(
+      request, system: system, LastAnswer.body(answer, last: .failure(.loopHasEnded(host: host))))
+    return try await answer.value {
+      answer.give(.failure(.cancelled(host: host)))
       connection.cancel()
-    }
+    }.get()
   }
 }
 
-/// A task that waits for a connection, resumed once.
-private final class AwaitedConnection: @unchecked Sendable {
-  // Sendable: guarded by the lock.
-  private let lock = Lock()
-  private var continuation: CheckedContinuation<Socket, any Error>?
-  private var answer: HostConnector.Answer?
+/// Gives an answer when it is released, if there is none.
+private final class LastAnswer<Value: Sendable>: Sendable {
+  let answer: AwaitedAnswer<Value>
+  private let last: Value
 
-  func noteResumption() { lock.noteResumption() }
-
-  /// A block that finishes this, also when it is released uncalled.
-  func body(host: String) -> HostConnector.Body {
-    let end = End(self, host)
-    return { end.waiting.finish($0) }
+  init(_ answer: AwaitedAnswer<Value>, _ last: Value) {
+    self.answer = answer
+    self.last = last
   }
 
-  func begin(_ continuation: CheckedContinuation<Socket, any Error>) {
-    lock.lock()
-    let answer = answer
-    if answer == nil { self.continuation = continuation }
-    lock.unlock()
-    if let answer { continuation.resume(with: answer.mapError { $0 }) }
-  }
+  deinit { answer.give(last) }
 
-  func finish(_ answer: HostConnector.Answer) {
-    lock.lock()
-    let waiting = continuation
-    continuation = nil
-    let isFirst = self.answer == nil
-    if isFirst { self.answer = answer }
-    lock.unlock()
-    waiting?.resume(with: answer.mapError { $0 })
-  }
-
-  private final class End: Sendable {
-    let waiting: AwaitedConnection
-    private let host: String
-
-    init(_ waiting: AwaitedConnection, _ host: String) {
-      self.waiting = waiting
-      self.host = host
-    }
-
-    deinit { waiting.finish(.failure(.loopHasEnded(host: host))) }
+  /// Returns a block that gives an answer, and holds nothing else that does.
+  static func body(_ answer: AwaitedAnswer<Value>, last: Value) -> @Sendable (Value) -> Void {
+    let end = LastAnswer(answer, last)
+    return { end.answer.give($0) }
   }
 }

@@ -63,8 +63,7 @@ final class LoopRegistration: @unchecked Sendable {
 
   /// The descriptor sources to be put into a mode; none once closed.
   fileprivate func sources(for owner: some RegisteredSource) -> [RunLoop.DescriptorSource] {
-    guard !lock.isParents else { return [] }
-    return lock.withLock {
+    lock.ifOwned(else: []) {
       let present = [first, second].compactMap { $0 }
       guard present.count < descriptors.count else { return present }
       let stay = Stay(owner)
