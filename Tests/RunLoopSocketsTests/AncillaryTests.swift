@@ -33,7 +33,9 @@ struct AncillaryTests {
   func answersFromWhereItWasAsked(kind: String) {
     let log = onSocketLoop { loop, log in
       var options = DatagramSocket.Options()
-      options.isIPv6Only = false
+      if kind.hasPrefix("[") {
+        options.socketOptions = [SocketOption(level: Int32(IPPROTO_IPV6), name: IPV6_V6ONLY, value: 0)]
+      }
       let server = try DatagramSocket(boundTo: socketAddress(kind), options: options) { socket, event in
         guard case .received(let bytes, let envelope) = event else { return }
         log.write("\(envelope.destination?.host ?? "-") \(envelope.destination == envelope.localAddress)")

@@ -105,12 +105,10 @@ extension MessagePort {
     /// The corresponding Core Foundation function is `CFMessagePortSetInvalidationCallBack`.
     public func observeInvalidation(_ body: @escaping @Sendable (Remote) -> Void) throws(MessagePortError) {
       try watchForEnd()
-      let isOver =
-        lock.isParents
-        || lock.withLock {
-          if state.end == nil { state.observers.append(.init(call: body)) }
-          return state.end != nil
-        }
+      let isOver = lock.ifOwned(else: true) {
+        if state.end == nil { state.observers.append(.init(call: body)) }
+        return state.end != nil
+      }
       if isOver { body(self) }
     }
 
@@ -124,15 +122,15 @@ extension MessagePort {
     }
 
     /// What has become of the port's messages.
-    public struct Statistics: Hashable, Sendable {
+    package struct Statistics: Hashable, Sendable {
       /// The messages that were sent.
-      public internal(set) var sentCount = 0
+      package internal(set) var sentCount = 0
       /// The one-way messages that the receiver has confirmed.
-      public internal(set) var confirmedCount = 0
+      package internal(set) var confirmedCount = 0
       /// The one-way messages that were reported as not delivered.
-      public internal(set) var undeliveredCount = 0
+      package internal(set) var undeliveredCount = 0
       /// The replies that somebody waited for.
-      public internal(set) var replyCount = 0
+      package internal(set) var replyCount = 0
       /// Replies and rejections that arrived after no caller waited for them.
       package internal(set) var lateReplyCount = 0
       /// The packets that broke the protocol.
@@ -142,7 +140,7 @@ extension MessagePort {
     /// What has become of the port's messages so far.
     ///
     /// Can be used from any thread.
-    public var statistics: Statistics { lock.ifOwned(else: Statistics()) { state.statistics } }
+    package var statistics: Statistics { lock.ifOwned(else: Statistics()) { state.statistics } }
   }
 }
 

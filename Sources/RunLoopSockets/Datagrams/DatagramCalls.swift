@@ -19,7 +19,7 @@ extension OwnedDescriptor {
     let made: OwnedDescriptor
     do throws(SystemError) {
       made = try makeDatagrams(first)
-      if first.family == .ipv6 { try made.setIPv6Only(options.isIPv6Only) }
+      if first.family == .ipv6 { try made.setIPv6Only() }
     } catch {
       throw .system(error, address: first)
     }

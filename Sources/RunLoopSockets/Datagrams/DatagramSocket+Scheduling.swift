@@ -41,6 +41,6 @@ extension DatagramSocket {
 
   func startRetrying() {
     guard registrations.secondTimer == nil, !registrations.all.isEmpty else { return }
-    setTimer(\.secondTimer, after: Self.roomInterval) { _ in } then: { $0.ready(.writable) }
+    setTimer(\.secondTimer, after: Self.roomInterval, { _ in }, then: { $0.ready(.writable) })
   }
 }

@@ -48,22 +48,7 @@ extension DatagramSocket {
       changed: {})
   }
 
-  /// Datagrams as they arrive, until the socket is invalidated.
-  public struct Datagrams: AsyncSequence, Sendable {
-    let socket: DatagramSocket
-
-    /// Waits for each datagram.
-    public struct AsyncIterator: AsyncIteratorProtocol {
-      let socket: DatagramSocket
-
-      /// Waits for the next datagram; returns nil when the socket is invalidated or the task is cancelled.
-      public mutating func next() async throws -> Datagram? { try await socket.receive() }
-    }
-
-    /// Makes an iterator.
-    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(socket: socket) }
-  }
-
-  /// The datagrams that arrive, as a sequence, which receives only the datagrams that are asked for.
-  public var datagrams: Datagrams { Datagrams(socket: self) }
+  /// The datagrams that arrive until the socket is invalidated, as a sequence, which receives only those that are asked
+  /// for.
+  public var datagrams: Arrivals<Datagram> { Arrivals { try await self.receive() } }
 }

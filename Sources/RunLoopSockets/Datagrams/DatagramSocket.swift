@@ -48,8 +48,6 @@ public final class DatagramSocket: BaseSocket, @unchecked Sendable {
     ///
     /// The default is the most that UDP can carry.
     public var maximumDatagramSize = 65_507
-    /// Whether a socket of IPv6 leaves IPv4 to others (`IPV6_V6ONLY`).
-    public var isIPv6Only = true
     /// Whether the file of a Unix address is removed when the socket is closed; only a file that the socket has made is
     /// removed.
     public var removesFile = true
@@ -73,6 +71,8 @@ public final class DatagramSocket: BaseSocket, @unchecked Sendable {
     /// How long to wait before trying again when the system had no memory for a datagram that has arrived.
     public var retryInterval: Duration = .milliseconds(100)
     /// Options of the system, set in this order before the socket is bound.
+    ///
+    /// Unless these say otherwise, a socket of IPv6 leaves IPv4 to others (`IPV6_V6ONLY`).
     public var socketOptions: [SocketOption] = []
 
     /// The usual behaviour.

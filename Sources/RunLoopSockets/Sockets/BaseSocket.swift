@@ -7,8 +7,8 @@ import Synchronization
 
 /// What all sockets have in common: a descriptor that they own, and the modes of loops that serve it.
 ///
-/// ``Socket``, ``ListeningSocket`` and ``DatagramSocket`` are its subclasses. A loop holds the sockets that are in it; a
-/// socket that is in no loop and that nothing else holds is closed.
+/// ``Socket``, ``ListeningSocket`` and ``DatagramSocket`` are its subclasses. A loop holds the sockets that are in it;
+/// a socket that is in no loop and that nothing else holds is closed.
 ///
 /// The corresponding Core Foundation type is `CFSocket`.
 public class BaseSocket: @unchecked Sendable {

@@ -58,7 +58,7 @@ extension ListeningSocket {
   @inline(never)
   private func connection(with accepted: OwnedDescriptor, from peer: SocketAddress) -> Socket {
     // Only a socket that has been reset meanwhile rejects the option, and says so itself.
-    if options.accepted.noDelay { try? accepted.setNoDelay(address.family) }
+    try? accepted.setNoDelay(address.family)
     var failure: SocketError?
     do throws(SocketError) {
       try accepted.set(options.accepted.socketOptions)

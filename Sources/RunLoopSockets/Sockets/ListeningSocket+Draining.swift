@@ -3,21 +3,27 @@
 import RunLoopLibC
 import RunLoopCore
 public import RunLoopSystemEvents
+import Synchronization
 
 extension ListeningSocket {
-  /// Closes the socket, as ``invalidate()`` does, and waits until all connections that it has accepted are over.
+  /// Closes the socket, as ``BaseSocket/invalidate()`` does, and waits until all connections that it has accepted are
+  /// over.
   ///
   /// If the task is cancelled, the connections that are left are cut: their peers see the end, and their handlers are
   /// notified of it when their loops serve them. Can be called from any thread, and again.
   ///
-  /// - Parameter endsInput: Whether nothing more is received on connections that are not secured: their handlers
-  ///   respond to what has arrived, and are then notified of the end (``Socket/Event/ended``), as if their peers had
-  ///   written their last byte. That ends connections on which a peer keeps silent between requests.
+  /// - Parameter endsInput: Whether nothing more is received on the connections: their handlers respond to what has
+  ///   arrived, and are then notified of the end (``Socket/Event/ended``), as if their peers had written their last
+  ///   byte. That ends connections on which a peer keeps silent between requests. A secured connection whose handshake
+  ///   is not done is closed with ``TLSError/Cause/closedDuringHandshake``.
   /// - Returns: How many connections were cut.
   @discardableResult
   public func drain(endsInput: Bool = false) async -> Int {
     invalidate()
-    if endsInput, options.accepted.tls == nil { shutDownConnections(Int32(SHUT_RD)) }
+    if endsInput {
+      inputEnd.isEnded.store(true, ordering: .releasing)
+      shutDownConnections(Int32(SHUT_RD))
+    }
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let isOver = lock.ifOwned(else: true) {

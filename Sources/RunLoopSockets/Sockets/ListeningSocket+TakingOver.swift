@@ -9,8 +9,8 @@ extension ListeningSocket {
   /// Takes over a descriptor that listens, such as one of ``SocketActivation`` or of the program that ran before.
   ///
   /// From now on the descriptor does not block, is closed on exec, and belongs to the socket. The options that concern
-  /// binding and listening are not applied: ``Options/backlog``, ``Options/reusesAddress``, ``Options/isIPv6Only``,
-  /// ``Options/replacesStaleFile`` and ``Options/fileMode``.
+  /// binding and listening are not applied: ``Options/backlog``, ``Options/replacesStaleFile`` and
+  /// ``Options/fileMode``.
   ///
   /// - Parameters:
   ///   - descriptor: A stream socket that listens.
@@ -48,7 +48,7 @@ extension ListeningSocket {
 
   /// Ends the socket without closing its descriptor, with which another program can go on: waiting connections stay.
   ///
-  /// The socket is over as after ``invalidate()``, but its file stays.
+  /// The socket is over as after ``BaseSocket/invalidate()``, but its file stays.
   ///
   /// - Returns: A descriptor that listens, is closed on exec, and is the caller's.
   /// - Throws: ``SocketError/invalid``, or ``SocketError/system(_:address:)``: `fcntl (F_DUPFD_CLOEXEC)` with `EMFILE`;

@@ -18,22 +18,7 @@ extension ListeningSocket {
       \.acceptor, cancelled: nil, unless: { descriptor == nil ? .success(nil) : nil }, changed: { updateInterest() })
   }
 
-  /// Connections as they arrive, until the socket is invalidated.
-  public struct Connections: AsyncSequence, Sendable {
-    let socket: ListeningSocket
-
-    /// Waits for each connection.
-    public struct AsyncIterator: AsyncIteratorProtocol {
-      let socket: ListeningSocket
-
-      /// Waits for the next connection; returns nil when the socket is invalidated or the task is cancelled.
-      public mutating func next() async throws -> Socket? { try await socket.accept() }
-    }
-
-    /// Makes an iterator.
-    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(socket: socket) }
-  }
-
-  /// The connections that arrive, as a sequence, which accepts only the connections that are asked for.
-  public var connections: Connections { Connections(socket: self) }
+  /// The connections that arrive until the socket is invalidated, as a sequence, which accepts only those that are
+  /// asked for.
+  public var connections: Arrivals<Socket> { Arrivals { try await self.accept() } }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
 import RunLoopLibC
 public import RunLoopCore
 import RunLoopSystemEvents
@@ -34,10 +35,6 @@ public final class ListeningSocket: BaseSocket, @unchecked Sendable {
   public struct Options: Sendable {
     /// How many connections the system keeps waiting, at most as many as its settings allow.
     public var backlog = 1024
-    /// Whether the port may be taken while old connections of it are still remembered (`SO_REUSEADDR`).
-    public var reusesAddress = true
-    /// Whether a socket of IPv6 leaves IPv4 to others (`IPV6_V6ONLY`).
-    public var isIPv6Only = true
     /// Whether the file of a Unix address is removed when the socket is closed.
     ///
     /// Only a file that the socket has made is removed: a file that another program has put in its place stays.
@@ -60,6 +57,9 @@ public final class ListeningSocket: BaseSocket, @unchecked Sendable {
     /// The file never has more permissions than these, not even before the socket listens.
     public var fileMode: UInt16?
     /// Options of the system, set in this order before the socket is bound.
+    ///
+    /// Unless these say otherwise, a port may be taken while old connections of it are still remembered
+    /// (`SO_REUSEADDR`), and a socket of IPv6 leaves IPv4 to others (`IPV6_V6ONLY`).
     public var socketOptions: [SocketOption] = []
     /// How many accepted connections there may be at a time; nil means any number.
     ///
@@ -94,6 +94,8 @@ public final class ListeningSocket: BaseSocket, @unchecked Sendable {
   var connectionCount = 0
   /// The places of those whose descriptors are open, by those.
   var openPlaces: [Int32: ObjectIdentifier] = [:]
+  /// Whether a drain has ended the input of the connections.
+  let inputEnd = ConnectionPlace.InputEnd()
   /// Who waits for the last of them to end.
   var drains: [CheckedContinuation<Void, Never>] = []
 
@@ -121,7 +123,7 @@ public final class ListeningSocket: BaseSocket, @unchecked Sendable {
     let descriptor: OwnedDescriptor
     do throws(SystemError) {
       descriptor = try OwnedDescriptor.makeStream(address)
-      try descriptor.prepareToListen(address.family, options)
+      try descriptor.prepareToListen(address.family)
     } catch {
       throw .system(error, address: address)
     }
@@ -256,9 +258,9 @@ extension OwnedDescriptor {
     if let mode { try file?.setMode(mode) }
   }
 
-  func prepareToListen(_ family: SocketAddress.Family, _ options: ListeningSocket.Options) throws(SystemError) {
+  func prepareToListen(_ family: SocketAddress.Family) throws(SystemError) {
     guard family != .unix else { return }
-    try setReuseAddress(options.reusesAddress)
-    if family == .ipv6 { try setIPv6Only(options.isIPv6Only) }
+    _ = try SystemCall.socketOption.make { crl_socket_reuse_address(number, 1) }
+    if family == .ipv6 { try setIPv6Only() }
   }
 }

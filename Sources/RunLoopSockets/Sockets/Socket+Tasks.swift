@@ -71,34 +71,22 @@ extension Socket {
       }, changed: {})
   }
 
-  /// The bytes that arrive, in chunks, until the end.
-  public struct Chunks: AsyncSequence, Sendable {
-    let socket: Socket
-
-    /// Waits for each chunk.
-    public struct AsyncIterator: AsyncIteratorProtocol {
-      let socket: Socket
-
-      /// Waits for the next chunk; returns nil at the end and when the task is cancelled.
-      public mutating func next() async throws -> [UInt8]? { try await socket.receive() }
-    }
-
-    /// Makes an iterator.
-    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(socket: socket) }
-  }
-
-  /// The bytes that arrive, as a sequence, which receives only the bytes that are asked for.
-  public var chunks: Chunks { Chunks(socket: self) }
+  /// The bytes that arrive, as a sequence of chunks, which receives only the bytes that are asked for.
+  public var chunks: Arrivals<[UInt8]> { Arrivals { try await self.receive() } }
 
   /// The lines that arrive, as a sequence.
   ///
   /// - Parameter limit: The most bytes of a line.
-  public func lines(upTo limit: Int = 1 << 20) -> ByteLines<Chunks> { ByteLines(chunks: chunks, limit: limit) }
+  public func lines(upTo limit: Int = 1 << 20) -> ByteLines<Arrivals<[UInt8]>> {
+    ByteLines(chunks: chunks, limit: limit)
+  }
 
   /// The frames that arrive, as a sequence: each with its length before it, in four bytes, the most significant first.
   ///
   /// - Parameter limit: The most bytes of a frame, without its length.
-  public func frames(upTo limit: Int = 1 << 24) -> ByteFrames<Chunks> { ByteFrames(chunks: chunks, limit: limit) }
+  public func frames(upTo limit: Int = 1 << 24) -> ByteFrames<Arrivals<[UInt8]>> {
+    ByteFrames(chunks: chunks, limit: limit)
+  }
 
   /// Sends a text as UTF-8, as ``send(_:)-([UInt8])`` sends bytes.
   public func send(_ text: String) async throws { try await send(Array(text.utf8)) }

@@ -80,9 +80,9 @@ public final class Socket: BaseSocket, @unchecked Sendable {
     /// Others are closed, and counted by ``Socket/droppedDescriptorCount``. If a peer passes hundreds of those, and
     /// closing them takes long, the socket is closed with ``SocketError/system(_:address:)`` and `ETOOMANYREFS`.
     public var maximumDescriptorCount = 0
-    /// Whether TCP sends small amounts at once.
-    public var noDelay = true
-    /// Further options of the system, set in this order before the socket connects, or after it was accepted.
+    /// Options of the system, set in this order before the socket connects, or after it was accepted.
+    ///
+    /// TCP sends small amounts at once unless ``SocketOption/noDelay(_:)`` is here with false.
     public var socketOptions: [SocketOption] = []
     /// The context that secures the connection as soon as it is made or accepted; with nil, it is not secured.
     public var tls: TLSContext?
@@ -150,7 +150,7 @@ public final class Socket: BaseSocket, @unchecked Sendable {
     let tls = try options.makeSession(connectingTo: address)
     do throws(SystemError) {
       descriptor = try OwnedDescriptor.makeStream(address)
-      if options.noDelay { try descriptor.setNoDelay(address.family) }
+      try descriptor.setNoDelay(address.family)
     } catch {
       throw .system(error, address: address)
     }
@@ -192,9 +192,7 @@ public final class Socket: BaseSocket, @unchecked Sendable {
 
   /// Takes over a connected stream socket, which it closes from now on.
   ///
-  /// ``Options/noDelay`` and ``Options/socketOptions`` are not applied; use ``set(_:)``.
-  ///
-  /// It is closed on exec from now on.
+  /// No options of the system are set; use ``set(_:)``. It is closed on exec from now on.
   ///
   /// - Throws: ``SocketError/descriptor(_:_:)`` if the descriptor cannot be used so: `getpeername` with `EBADF`,
   ///   `ENOTCONN` or `ENOTSOCK`, `getsockopt` with `EPROTOTYPE` for a socket of messages, such as a datagram socket;
@@ -274,7 +272,7 @@ public final class Socket: BaseSocket, @unchecked Sendable {
   override func finish(isInvalidated: Bool) -> Remains? {
     if isInvalidated { sayGoodbye() }
     let untaken = isInvalidated ? passed.takeAll() : []
-    guard state.finish() else { return nil }
+    guard state.finish() else { return untaken.isEmpty ? nil : takeRemains { _ in withExtendedLifetime(untaken) {} } }
     place?.leave()
     let (reader, writer, held) = (reader.take(), writer.take(), (body, tls, place, untaken))
     body = nil

@@ -157,11 +157,8 @@ extension SystemCall {
 
 // Options of sockets that listen.
 extension OwnedDescriptor {
-  func setReuseAddress(_ isOn: Bool) throws(SystemError) {
-    _ = try SystemCall.socketOption.make { crl_socket_reuse_address(number, isOn ? 1 : 0) }
-  }
-
-  func setIPv6Only(_ isOn: Bool) throws(SystemError) {
-    _ = try SystemCall.socketOption.make { crl_socket_ipv6_only(number, isOn ? 1 : 0) }
+  /// A socket of IPv6 leaves IPv4 to others.
+  func setIPv6Only() throws(SystemError) {
+    _ = try SystemCall.socketOption.make { crl_socket_ipv6_only(number, 1) }
   }
 }

@@ -155,6 +155,7 @@ extension Socket {
     _ bytes: UnsafeRawBufferPointer, _ room: UnsafeMutableRawBufferPointer, _ tls: TLSSession
   ) -> Int {
     guard bytes.isEmpty else { return tls.receive(bytes, into: room) }
+    if place?.hasEndedInput == true { tls.endedReading() }
     tls.transportEnded()
     return 0
   }

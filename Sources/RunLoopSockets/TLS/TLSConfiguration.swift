@@ -68,8 +68,6 @@ public struct TLSServerConfiguration: Sendable {
   public var clientVerification = ClientVerification.none
   /// Which issuers of clients' certificates are trusted.
   public var clientRoots: [TLSRoots] = []
-  /// The digests of public keys of clients, as in ``TLSConfiguration/pins``; if it is empty, any key is accepted.
-  public var clientPins: [String] = []
   /// The application protocols, such as "h2", the preferred first; if it is empty, clients are not answered.
   ///
   /// A client that offers only others is rejected.

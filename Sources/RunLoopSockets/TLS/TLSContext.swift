@@ -12,9 +12,9 @@ public final class TLSContext: @unchecked Sendable {
   // Sendable: nothing changes after it was made but what resumes connections, which has a lock; OpenSSL has its own.
 
   /// Whether the context is for the end that answers.
-  public let isServer: Bool
+  package let isServer: Bool
   /// How long a handshake may take; nil means indefinitely.
-  public let handshakeTimeout: Duration?
+  let handshakeTimeout: Duration?
 
   let handle: OpaquePointer
   /// Whether the server's certificate has to have its name.
@@ -54,7 +54,7 @@ public final class TLSContext: @unchecked Sendable {
       }
     var settings = Settings(
       isServer: true, versions: (configuration.minimumVersion, configuration.maximumVersion),
-      identity: configuration.identity, roots: configuration.clientRoots, pins: configuration.clientPins, asks: asks,
+      identity: configuration.identity, roots: configuration.clientRoots, pins: [], asks: asks,
       checksChain: true, protocols: configuration.applicationProtocols, resumes: configuration.resumesSessions)
     let handle = try Self.make(settings)
     do throws(TLSError) {

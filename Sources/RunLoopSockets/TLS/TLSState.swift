@@ -25,6 +25,8 @@ struct TLSState: Hashable {
   private(set) var hasEnded = false
   /// This end has said so.
   private(set) var hasEndedWriting = false
+  /// This end wants no more: wherever the bytes of the peer end, nothing is missing.
+  private var hasEndedReading = false
 
   var phase: Phase { failure.map { .failed($0) } ?? (isOpen ? .open : .handshaking) }
 
@@ -54,11 +56,17 @@ struct TLSState: Hashable {
 
   /// There will be no more bytes from the peer, whether it has said so or not.
   mutating func transportEnded() {
-    if !isOpen { fail(.closedDuringHandshake) } else if !hasEnded { fail(.truncated) }
+    if !isOpen {
+      fail(.closedDuringHandshake)
+    } else if hasEndedReading {
+      hasEnded = true
+    } else if !hasEnded {
+      fail(.truncated)
+    }
   }
 
-  /// The reading side was ended by this end: nothing is missing that was wanted.
-  mutating func endedReading() { if isOpen { hasEnded = true } }
+  /// The reading side was ended by this end: what has arrived before is still read.
+  mutating func endedReading() { hasEndedReading = true }
 
   mutating func fail(_ cause: TLSError.Cause) {
     guard !hasFailed else { return }

@@ -67,8 +67,7 @@ public final class GracefulShutdown: Sendable {
     public let duration: Duration
   }
 
-  /// A function that returns when something has ended; it is cancelled when that takes too long.
-  public typealias Drain = @Sendable () async throws -> Void
+  typealias Drain = @Sendable () async throws -> Void
 
   private let signals: [SignalSource]
   private let course: ShutdownCourse
@@ -97,11 +96,13 @@ public final class GracefulShutdown: Sendable {
   ///
   /// - Parameters:
   ///   - name: The name in the report.
-  ///   - drain: Ends something, and returns when it has ended.
+  ///   - drain: Ends something, and returns when it has ended; it is cancelled when that takes too long.
   /// - Returns: Whether the step was added: false if the shutdown is over. The step then never runs, and the caller has
   ///   to end what it stands for.
   @discardableResult
-  public func add(_ name: String, _ drain: @escaping Drain) -> Bool { course.add(name, drain) }
+  public func add(_ name: String, _ drain: @escaping @Sendable () async throws -> Void) -> Bool {
+    course.add(name, drain)
+  }
 
   /// Begins the shutdown.
   ///
@@ -109,7 +110,7 @@ public final class GracefulShutdown: Sendable {
   public func begin() { course.begin(.request) }
 
   /// Cancels what is left of the shutdown, as its deadline does; has no effect before ``begin()`` or a signal.
-  public func cutShort() { course.cut() }
+  func cutShort() { course.cut() }
 
   /// Whether the shutdown has begun.
   public var hasBegun: Bool { course.hasBegun }
@@ -140,7 +141,7 @@ extension GracefulShutdown {
     /// Why.
     public let cause: Cause
     /// The signal that cut it short, if one did.
-    public let cuttingSignal: Int32?
+    let cuttingSignal: Int32?
     /// The steps, in the order in which they ended.
     public let steps: [Step]
     /// How long it took.
