@@ -46,13 +46,9 @@ final class Innocents: Sendable {
   }
 }
 
-private func date(after microseconds: UInt32) -> Int {
-  var now = timespec()
-  clock_gettime(CLOCK_MONOTONIC, &now)
-  return now.tv_sec * 1_000_000 + now.tv_nsec / 1000 + Int(microseconds)
-}
+private func date(after microseconds: UInt32) -> SuspendingClock.Instant { .now + .microseconds(Int(microseconds)) }
 
-private func callAgain(_ loop: RunLoop, until end: Int) {
+private func callAgain(_ loop: RunLoop, until end: SuspendingClock.Instant) {
   loop.perform {
     let next = date(after: 2000)
     while date(after: 0) < next {}
