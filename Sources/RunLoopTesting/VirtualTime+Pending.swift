@@ -36,7 +36,7 @@ extension VirtualTime {
   ///
   /// See ``nextDeadline``.
   public var timeUntilNext: Duration? {
-    nextTick(.default).map { .nanoseconds(max(0, $0.nanoseconds - timeline.now.nanoseconds)) }
+    nextTick(.default).map { .nanoseconds(max(0, $0 - timeline.now)) }
   }
 
   /// The pending events that have a date or could have one, in the order of the dates.

@@ -73,6 +73,27 @@ struct DescriptionTests {
     #expect(texts.last?.contains("depth = 0, waiting blocks = ") == true)
   }
 
+  @Test("what keeps a run is listed whatever the dates of its timers are")
+  func keptItems() {
+    let details = onVirtualTime { time, loop in
+      time.advance(by: .milliseconds(5))
+      let deadlines = [-1 << 62, -1, 1, 1 << 62].map { loop.now.advanced(by: .seconds($0)) }
+      return deadlines.map { deadline in
+        let timer = Timer(deadline: deadline) { _ in }
+        let details = Box<[String]>([])
+        loop.perform {
+          details.update { $0 = loop.keptItems.map(\.detail) }
+          timer.invalidate()
+        }
+        loop.add(timer, forMode: .default)
+        loop.run(mode: .default, for: .zero)
+        return details.value
+      }
+    }
+    #expect(details == [["once, in 0 s"], ["once, in 0 s"], ["once, in 1 s"], ["once, has no date"]])
+    #expect(Span.text(.max - 1) == "2562048 h")
+  }
+
   @Test("each item stands in each of its modes, and once more if it is common")
   func items() throws {
     let failures = try onVirtualTime { _, loop in

@@ -29,6 +29,20 @@ struct LongDurationTests {
     }
   }
 
+  @Test("a name is not waited for, if the time ended before the clock began to count")
+  func longPast() async {
+    await #expect(processExitsWith: .success) {
+      let directory = try PortDirectory()
+      let past = Duration(secondsComponent: .min, attosecondsComponent: 0)
+      #expect(throws: MessagePortError.self) {
+        try MessagePort.Remote(name: "a", waitingFor: past, directory: directory.place)
+      }
+      await #expect(throws: MessagePortError.self) {
+        try await MessagePort.Remote.connection(to: "a", waitingFor: past, directory: directory.place)
+      }
+    }
+  }
+
   @Test("a port lets another user be silent for such a time", .enabled(if: geteuid() == 0, "only root can"))
   func silence() async {
     await #expect(processExitsWith: .success) {

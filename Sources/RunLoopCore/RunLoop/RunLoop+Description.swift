@@ -64,7 +64,7 @@ private struct ModeListing {
   private func list(_ items: [String]) -> String { items.isEmpty ? "(null)" : setDescription(items) }
 
   private func ahead(_ tick: Tick, _ now: Tick) -> String {
-    tick == .never ? "never" : "\(Double(tick.nanoseconds - now.nanoseconds) / 1e9) sec (@ \(tick.nanoseconds))"
+    tick == .never ? "never" : "\(Double(tick - now) / 1e9) sec (@ \(tick.nanoseconds))"
   }
 }
 

@@ -41,6 +41,13 @@ package struct Tick: Hashable, Comparable, Sendable {
     guard overflow else { return Tick(nanoseconds: sum) }
     return nanoseconds > 0 ? .never : .distantPast
   }
+
+  /// The nanoseconds from the right tick to the left one, as far as they can be counted.
+  package static func - (left: Tick, right: Tick) -> Int64 {
+    let (difference, overflow) = left.nanoseconds.subtractingReportingOverflow(right.nanoseconds)
+    guard overflow else { return difference }
+    return left < right ? .min : .max
+  }
 }
 
 extension Tick {

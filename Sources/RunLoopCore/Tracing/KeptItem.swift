@@ -186,7 +186,7 @@ extension Timer {
     let kind = interval == 0 ? "once" : isMoved ? "at dates that are set" : "every \(Span.text(interval))"
     if isFiring { return "\(kind), fires now" }
     if deadline == .never { return "\(kind), has no date" }
-    let next = Span.text(deadline.nanoseconds - now.nanoseconds)
+    let next = Span.text(deadline - now)
     return interval == 0 ? "once, in \(next)" : "\(kind), next in \(next)"
   }
 }
@@ -220,7 +220,7 @@ enum Span {
       if unit != "s", size > 1_000_000_000, nanoseconds % 1_000_000_000 == 0, nanoseconds < 7200_000_000_000 {
         continue
       }
-      let tenths = (nanoseconds + size / 20) / (size / 10)
+      let tenths = nanoseconds / (size / 10) + (nanoseconds % (size / 10) >= size / 20 ? 1 : 0)
       return tenths % 10 == 0 || tenths >= 100
         ? "\((tenths + 5) / 10) \(unit)" : "\(tenths / 10).\(tenths % 10) \(unit)"
     }

@@ -47,7 +47,7 @@ final class RunItems: @unchecked Sendable {
       isTimerIn = false
       return
     }
-    let seconds = Double(max(0, deadline.nanoseconds - Tick.monotonicNow.nanoseconds)) / 1e9
+    let seconds = Double(max(0, deadline - Tick.monotonicNow)) / 1e9
     let date = CFAbsoluteTimeGetCurrent() + seconds
     if let timer {
       CFRunLoopTimerSetNextFireDate(timer, date)

@@ -18,7 +18,7 @@ private struct Retries {
 
   /// How long to wait for the next attempt; nil: the last one has been made.
   mutating func next() -> Duration? {
-    let left = deadline.nanoseconds - Tick.monotonicNow.nanoseconds
+    let left = deadline - Tick.monotonicNow
     guard left > 0 else { return nil }
     defer { delay = min(2 * delay, 50_000_000) }
     return .nanoseconds(min(delay, left))

@@ -72,7 +72,7 @@ final class RunLoopQueueCore<Element: Sendable>: LoopAttachment, @unchecked Send
   private func makeTurn() {
     let begin = limits.budget == nil ? Tick.distantPast : loop.clockNow
     var consumed = 0
-    while limits.allowsMore(after: consumed, { loop.clockNow.nanoseconds - begin.nanoseconds }) {
+    while limits.allowsMore(after: consumed, { loop.clockNow - begin }) {
       guard let next = takeFirst() else { return }
       consumed += 1
       noteCall(of: next.body)
