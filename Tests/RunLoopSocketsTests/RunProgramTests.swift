@@ -2,6 +2,7 @@
 
 import Glibc
 import RunLoopCore
+import Synchronization
 import Testing
 import TestSupport
 
@@ -139,6 +140,20 @@ struct RunProgramTests {
       for await end in try ChildProcessSource.events(of: spawned, on: ServiceThread.loop) {
         #expect(end == .ended(.exited(code: 0)))
       }
+    }
+  }
+
+  @Test("a sequence of bytes ends with an error when its stream is closed, before it waits or while it does")
+  func closedSequence() async throws {
+    for round in 0..<20 {
+      let (reading, writing) = try socketPair()
+      let stream = try InputByteStream(takingOver: reading)
+      let task = Task { for try await _ in stream { Issue.record("no bytes") } }
+      while stream.taskReader.load(ordering: .relaxed) == 0 { await Task.yield() }
+      if round % 2 == 0 { try await Task.sleep(for: .milliseconds(1)) }
+      stream.close()
+      await #expect(throws: SocketError.invalid) { try await task.value }
+      close(writing)
     }
   }
 

@@ -81,6 +81,30 @@ struct SocketTaskTests {
     thread.stop()
   }
 
+  @Test("a wait ends with an error when the item leaves its last loop, and goes on while another has it")
+  func leaving() async throws {
+    let (first, second) = (SocketThread(), SocketThread())
+    let listener = try ListeningSocket(at: .loopback(port: 0))
+    let datagrams = try DatagramSocket(boundTo: .loopback(port: 0))
+    for thread in [first, second] {
+      try thread.loop.add(listener, forMode: .default)
+      try thread.loop.add(datagrams, forMode: .default)
+    }
+    let accepting = Task<SocketError?, Never> { await failure { _ = try await listener.accept() } }
+    let receiving = Task { try await datagrams.receive() }
+    while !listener.lock.withLock({ listener.acceptor.isTaken }) { await Task.yield() }
+    while !datagrams.lock.withLock({ datagrams.reader.isTaken }) { await Task.yield() }
+    first.loop.remove(listener, forMode: .default)
+    first.loop.remove(datagrams, forMode: .default)
+    #expect(listener.lock.withLock { listener.acceptor.isTaken })
+    second.loop.remove(listener, forMode: .default)
+    second.loop.remove(datagrams, forMode: .default)
+    #expect(await accepting.value == .loop(.itemIsInNoLoop))
+    await #expect(throws: DatagramError.loop(.itemIsInNoLoop)) { try await receiving.value }
+    first.stop()
+    second.stop()
+  }
+
   @Test("lines end with a line feed, with or without a carriage return, and frames begin with their length")
   func pieces() async throws {
     let (thread, socket, peer) = try servedSocket()

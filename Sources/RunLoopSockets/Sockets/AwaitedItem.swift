@@ -144,19 +144,18 @@ extension BaseSocket {
   var isAwaited: Bool { hasBeenAwaited.load(ordering: .sequentiallyConsistent) }
 
   fileprivate func lackOfLoops<Value>() -> Result<Value, any Error>? {
-    if registrations.all.isEmpty { return .failure(waitError(.noLoop)) }
     // Before the loops are looked at: then either the task finds them over, or their end finds the task.
     hasBeenAwaited.store(true, ordering: .sequentiallyConsistent)
-    return registrations.areOver ? .failure(waitError(.loopsHaveEnded)) : nil
+    return registrations.lack.map { .failure(waitError($0)) }
   }
 
-  /// Ends the waits of all tasks if the loops of the socket have ended.
-  fileprivate func endWaitsIfLoopsHaveEnded() {
+  /// Ends the waits of all tasks if the socket is in no loop, or its loops have ended.
+  func endWaitsIfUnserved() {
     lock.lock()
-    guard registrations.areOver else { return lock.unlock() }
+    guard let lack = registrations.lack else { return lock.unlock() }
     let waiting = takeWaits()
     lock.unlock()
-    for fail in waiting { fail(waitError(.loopsHaveEnded)) }
+    for fail in waiting { fail(waitError(lack)) }
   }
 }
 
@@ -171,7 +170,7 @@ final class Presence: Sendable {
 
   deinit {
     // A task that begins to wait later than this finds the loops over.
-    if item.isAwaited { Task.detached { [item] in item.endWaitsIfLoopsHaveEnded() } }
+    if item.isAwaited { Task.detached { [item] in item.endWaitsIfUnserved() } }
   }
 }
 

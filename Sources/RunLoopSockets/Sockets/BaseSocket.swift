@@ -113,7 +113,9 @@ extension BaseSocket: RunLoopItem {
     let (loop, mode) = (request.loop, request.mode)
     switch request.act {
     case .add: try join(loop, mode)
-    case .remove: lock.releasing { registrations.leave(loop, mode) }
+    case .remove:
+      lock.releasing { registrations.leave(loop, mode) }
+      if isAwaited { endWaitsIfUnserved() }
     case .contains:
       let source = lock.ifOwned(else: nil) { registrations.source }
       return source.map { loop.contains($0, forMode: mode) } ?? false

@@ -18,8 +18,11 @@ private final class SourcePlace {
 ///
 /// Guarded by the item's lock.
 struct Registrations {
-  /// Whether the item was in loops, whose threads have all ended: nobody serves it until it is added to another.
-  var areOver: Bool { !all.isEmpty && all.allSatisfy { $0.loop.takesNoItems } }
+  /// Why no loop serves the item until it is added to another; nil if one does.
+  var lack: WaitRejection? {
+    if all.isEmpty { return .noLoop }
+    return all.allSatisfy { $0.loop.takesNoItems } ? .loopsHaveEnded : nil
+  }
 
   private let sourcePlace = SourcePlace()
   private(set) var source: RunLoop.DescriptorSource? {

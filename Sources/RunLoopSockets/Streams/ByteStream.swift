@@ -68,6 +68,8 @@ public class ByteStream: @unchecked Sendable, IdentityHashable {
 
   struct Body {
     let handler: Handler
+    /// Called when the stream is closed, unlike the handler.
+    let onClose: (@Sendable () -> Void)?
   }
 
   init(_ core: ByteStreamCore, _ direction: RunLoop.DescriptorSource.Events) {
@@ -128,12 +130,14 @@ extension ByteStream {
   /// The closure that is called with the stream's events.
   public var handler: Handler? {
     get { lock.ifOwned(else: nil) { body?.handler } }
-    set {
-      lock.releasing {
-        let old = body
-        if state != .closed { body = newValue.map(Body.init) }
-        return old
-      }
+    set { setHandler(newValue) }
+  }
+
+  func setHandler(_ handler: Handler?, onClose: (@Sendable () -> Void)? = nil) {
+    lock.releasing {
+      let old = body
+      if state != .closed { body = handler.map { Body(handler: $0, onClose: onClose) } }
+      return old
     }
   }
 
@@ -184,7 +188,7 @@ extension ByteStream {
     source?.invalidate()
     timer?.invalidate()
     if core.close(channel, isOutput: direction == .writable), let channel { core.linger(channel, in: stays) }
-    withExtendedLifetime(body) {}
+    body?.onClose?()
   }
 }
 

@@ -11,7 +11,8 @@ extension InputByteStream: AsyncSequence {
   /// Opens the stream if it is not open yet, and takes the place of its handler.
   ///
   /// A thread of the library's own serves the stream, which need not be in a loop. One task iterates at a time. The
-  /// stream stays open when the iteration ends; what an iteration of lines has read beyond its last line is lost.
+  /// stream stays open when the iteration ends; what an iteration of lines has read beyond its last line is lost. To
+  /// close the stream ends the iteration with an error.
   public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(reader: StreamReader(self)) }
 
   /// Waits for the bytes of a stream.
@@ -47,7 +48,7 @@ private final class StreamReader: @unchecked Sendable {
   init(_ stream: InputByteStream) {
     self.stream = stream
     stream.taskReader.store(identity, ordering: .relaxed)
-    stream.handler = { [weak self] _, _ in self?.wake() }
+    stream.setHandler({ [weak self] _, _ in self?.wake() }, onClose: { [weak self] in self?.wake() })
     do throws(RunLoopError) {
       try stream.schedule(in: loop, forMode: .default)
     } catch {
