@@ -11,10 +11,10 @@ import RunLoopThreads
 final class Dashboard: Window {
   private let gauges = [ProgressView(style: Style(foreground: .yellow)), ProgressView(style: Style(foreground: .cyan))]
   private let screen = StackView(.vertical)
-  private var samples: [String] = []
+  private var samples: [[String]] = []
   private lazy var list = ListView { [unowned self] index, reused in
     let row = reused ?? ListRow()
-    row.text = samples[samples.count - 1 - index]
+    row.texts = samples[samples.count - 1 - index]
     return row
   }
 
@@ -23,8 +23,13 @@ final class Dashboard: Window {
     for (title, gauge) in zip(["Load", "Memory"], gauges) {
       screen.addArrangedSubview(BoxView(title, content: gauge))
     }
+    list.columns = ["Sample", "Load", "Memory"].map { ListColumn($0, width: 10, alignment: .right) }
     screen.addArrangedSubview(BoxView("Samples", content: list), isFlexible: true)
-    screen.addArrangedSubview(Button("[ Clear ]") { [unowned self] in show([]) })
+    screen.addArrangedSubview(
+      Button("[ Clear ]") { [unowned self] in
+        samples = []
+        list.rowCount = 0
+      })
     addSubview(screen)
     list.becomeFirstResponder()
   }
@@ -37,10 +42,8 @@ final class Dashboard: Window {
 
   func show(_ sample: [Double]) {
     for (gauge, value) in zip(gauges, sample) { gauge.progress = value }
-    let text = sample.map { "\(Int($0 * 100)) %" }.joined(separator: ", ")
-    if sample.isEmpty { samples = [] } else { samples.append("load and memory: \(text)") }
-    list.rowCount = samples.count
-    list.reload()
+    samples.append(["\(samples.count + 1)"] + sample.map { "\(Int($0 * 100)) %" })
+    list.insertRows(at: 0..<1)
   }
 }
 

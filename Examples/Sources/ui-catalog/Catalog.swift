@@ -65,6 +65,7 @@ package final class Catalog {
 
   private func press(function number: Int) {
     switch number {
+    case 1: window.toggleShowcase(moves: !isStill)
     case 2: fatalError("F2 was pressed")
     case 3:
       guard storm?.isOver ?? true else { return }

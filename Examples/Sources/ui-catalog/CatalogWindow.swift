@@ -25,6 +25,11 @@ final class CatalogWindow: Window {
   private let panView = PanView(frame: Rect(x: 20, y: 4, width: 10, height: 1))
   private let field = TextField(prompt: "field: ", frame: Rect(x: 0, y: 6, width: 24, height: 1))
   let list: NodeListView
+  private let hint = Label(
+    "F1 more   F3 a busy loop   F4 drawings by workers   F5 all cancelled   q ends", style: Style(attributes: .dim))
+  private let showcase = Showcase()
+  /// Who had the focus before the showcase.
+  private weak var focusBefore: Responder?
 
   private var pressCount = 0
   private var tapCount = 0
@@ -39,12 +44,13 @@ final class CatalogWindow: Window {
 
   /// The first row of the list.
   private static let listRow = 8
+  private static let styles: [Style] = [.plain, Style(foreground: .palette(12)), Style(foreground: .palette(14))]
 
   init() {
     list = NodeListView { index in
       let digits = String(index)
       let zeros = String(repeating: "0", count: 7 - digits.count)
-      return TextContent("row \(zeros)\(digits) of the catalog's million rows")
+      return TextContent("row \(zeros)\(digits) of the catalog's million rows", style: Self.styles[index % 3])
     }
     super.init()
     addTexts()
@@ -56,7 +62,8 @@ final class CatalogWindow: Window {
   private func addTexts() {
     let lines: [[(Label, Int)]] = [
       [
-        (Label("UI catalog", style: Style(attributes: .bold)), 0), (commits, 14), (ticks, 30), (mode, 44), (focus, 60),
+        (Label("UI catalog", style: Style(foreground: .cyan, attributes: .bold)), 0), (commits, 14), (ticks, 30),
+        (mode, 44), (focus, 60),
         (last, 76),
       ],
       [(layoutState, 0), (completions, 15), (beats, 56), (worst, 84)],
@@ -73,6 +80,7 @@ final class CatalogWindow: Window {
 
   private func addViews() {
     button.name = "button"
+    button.style = Style(foreground: .black, background: .cyan)
     button.action = { [unowned self] in
       pressCount += 1
       pressed.text = "pressed \(pressCount)"
@@ -89,6 +97,25 @@ final class CatalogWindow: Window {
     addSubview(field)
     addSubview(Label("|", frame: Rect(x: 24, y: 6, width: 1, height: 1)))
     addSubview(list)
+    hint.lineBreakMode = .truncatingTail
+    addSubview(hint)
+    addSubview(showcase)
+  }
+
+  /// Shows the showcase in place of the texts and controls, or these again.
+  ///
+  /// - Parameter moves: Whether it has timers.
+  func toggleShowcase(moves: Bool) {
+    showcase.frameCount = { [weak self] in self?.application?.frameCount ?? 0 }
+    if showcase.isHidden {
+      focusBefore = firstResponder
+      for view in subviews where view !== showcase { view.isUserInteractionEnabled = false }
+      showcase.show(moves: moves)
+    } else {
+      showcase.hide()
+      for view in subviews { view.isUserInteractionEnabled = true }
+      focusBefore?.becomeFirstResponder()
+    }
   }
 
   private func addGestures() {
@@ -119,6 +146,8 @@ final class CatalogWindow: Window {
     let size = bounds.size
     list.frame = Rect(
       x: 0, y: Self.listRow, width: size.width, height: max(0, size.height - Self.listRow))
+    hint.frame = Rect(x: 0, y: Self.listRow - 1, width: min(size.width, 100), height: 1)
+    showcase.frame = Rect(origin: .zero, size: size)
     guard isLayoutPending else { return }
     isLayoutPending = false
     layoutState.text = "layout done"
@@ -165,7 +194,9 @@ private final class CatalogButton: Button {
 /// What is tapped and panned.
 @MainActor
 private final class PanView: View {
-  override func draw(_ canvas: inout Canvas) { canvas.draw("(pan here)", at: .zero) }
+  override func draw(_ canvas: inout Canvas) {
+    canvas.draw("(pan here)", at: .zero, style: Style(foreground: .black, background: .yellow))
+  }
 }
 
 extension Label {

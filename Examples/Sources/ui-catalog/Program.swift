@@ -3,7 +3,7 @@
 import Glibc
 import RunLoopDisplay
 
-/// Shows the five views, and what the run loop does for them.
+/// Shows views, and what the run loop does for them; F1 shows what they can be made to look like.
 ///
 ///     ui-catalog [--still] [--log FILE]
 ///
