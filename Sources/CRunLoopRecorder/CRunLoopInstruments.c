@@ -529,6 +529,23 @@ static void make_board(void) {
 
 // The clock, and what is loaded, before the first record
 
+// Two times that were read at once.
+static crl_times pair_of_times(void) {
+  crl_times pair = {0};
+  // The thread may lose its processor between two readings: the closest of several counts.
+  uint64_t least = UINT64_MAX;
+  for (int turn = 0; turn < 16; turn++) {
+    uint64_t before = crl_ticks();
+    int64_t monotonic = crl_monotonic_nanoseconds();
+    uint64_t after = crl_ticks();
+    if (after - before >= least) continue;
+    least = after - before;
+    pair.ticks = before + least / 2;
+    pair.monotonic = monotonic;
+  }
+  return pair;
+}
+
 static void choose_clock(void) {
 #if defined(__x86_64__)
   char name[16] = "";
@@ -548,17 +565,7 @@ static void choose_clock(void) {
   clock_gettime(CLOCK_REALTIME, &wall);
   kept.clock = crl_clock_is_processors ? CRL_CLOCK_PROCESSOR : CRL_CLOCK_MONOTONIC;
   kept.frequency = crl_clock_is_processors ? crl_processor_frequency() : 0;
-  // The thread may lose its processor between two readings: the closest of several counts.
-  uint64_t least = UINT64_MAX;
-  for (int turn = 0; turn < 16; turn++) {
-    uint64_t before = crl_ticks();
-    int64_t monotonic = crl_monotonic_nanoseconds();
-    uint64_t after = crl_ticks();
-    if (after - before >= least) continue;
-    least = after - before;
-    kept.calibration[0].ticks = before + least / 2;
-    kept.calibration[0].monotonic = monotonic;
-  }
+  kept.calibration[0] = pair_of_times();
   kept.calibration[0].wall = (int64_t)wall.tv_sec * 1000000000 + wall.tv_nsec;
   // Of a header apart from its file the file has these, too.
   board->header.clock = crl_instruments.clock = kept.clock;
@@ -612,6 +619,55 @@ static int prepare_to_record(void) {
   dl_iterate_phdr(note_image, NULL);
   has_images = 1;
   return 1;
+}
+
+// What loops sum up
+
+// Where a loop sums up that has found no memory.
+static crl_sums nobodys_sums;
+
+// How long a tick is, before the first loop is watched.
+static void measure_ticks(void) {
+  if (crl_tick_scale) return;
+  choose_clock();
+  double length = kept.frequency > 0 ? 1e9 / (double)kept.frequency : 1;
+  if (crl_clock_is_processors && kept.frequency == 0) {
+    crl_times first = kept.calibration[0], last;
+    // A tenth of a millisecond tells three digits, which is enough for lengths of time; once for each process.
+    do last = pair_of_times();
+    while (last.monotonic - first.monotonic < 100000);
+    if (last.ticks > first.ticks)
+      length = (double)(last.monotonic - first.monotonic) / (double)(last.ticks - first.ticks);
+  }
+  crl_tick_scale = (uint64_t)(length * 4294967296.0);
+}
+
+static void prepare_to_sum(crl_recorder *recorder) {
+  if (recorder->sums) return;
+  pthread_mutex_lock(&mutex);
+  measure_ticks();
+  pthread_mutex_unlock(&mutex);
+  crl_sums *sums = calloc(1, sizeof *sums);
+  __atomic_store_n(&recorder->sums, sums ? sums : &nobodys_sums, __ATOMIC_RELEASE);
+}
+
+// What an earlier loop has summed up is forgotten, and its memory is kept.
+static crl_sums *emptied(crl_sums *sums) {
+  if (sums) memset(sums, 0, sizeof *sums);
+  return sums;
+}
+
+// Notes that from now on the loop counts the time in which it does not sleep, or no longer.
+static void count_time(crl_recorder *recorder, uint32_t level) {
+  crl_sums *sums = recorder->sums;
+  if (!sums) return;
+  // Relaxed: each word stands for itself.
+  uint64_t now = crl_ticks(), awake = __atomic_load_n(&sums->awake, __ATOMIC_RELAXED);
+  int counts = level >= CRL_WATCH && !(crl_recorder_flags(recorder) & CRL_FACE_SLEEPS);
+  if (counts == (awake != 0)) return;
+  __atomic_store_n(&sums->awake, counts ? now : 0, __ATOMIC_RELAXED);
+  // Relaxed: as above.
+  if (!counts && now > awake) __atomic_store_n(&sums->busy, sums->busy + (now - awake), __ATOMIC_RELAXED);
 }
 
 // Faces and rings
@@ -674,7 +730,9 @@ crl_recorder *crl_recorder_take(const void *loop) {
     recorder = &recorders[slot];
     crl_face *face = &board->faces[slot];
     uint32_t earlier = recorder->uses;
+    crl_sums *sums = emptied(recorder->sums);
     memset(recorder, 0, sizeof *recorder);
+    recorder->sums = sums;
     memset(face, 0, sizeof *face);
     memset(&board->details[slot], 0, sizeof board->details[slot]);
     face->generation = recorder->uses = earlier + 1;
@@ -701,6 +759,7 @@ void crl_recorder_give_back(crl_recorder *recorder) {
     if (recorder->generation == (uint32_t)generation)
       board->header.lost_loops = crl_instruments.lost_loops = --kept.lost_loops;
     pthread_mutex_unlock(&mutex);
+    if (recorder->sums != &nobodys_sums) free(recorder->sums);
     return free(recorder);
   }
   // A forked child has given all of its parent's back.
@@ -721,6 +780,7 @@ static void copy_name(crl_recorder *recorder) {
 void crl_recorder_set_thread(crl_recorder *recorder, int thread, int flags) {
   crl_face *face = recorder->face;
   if (thread == 0) {
+    count_time(recorder, CRL_OFF);
     crl_recorder_set_flags(recorder, crl_recorder_flags(recorder) | CRL_FACE_ENDED);
     // Relaxed, as everything in a face: each part stands for itself, and a reader takes what it finds.
     __atomic_store_n(&recorder->level, CRL_OFF, __ATOMIC_RELAXED);
@@ -816,6 +876,8 @@ uint32_t crl_recorder_take_up(crl_recorder *recorder) {
     recorder->face->lost = 1;
     level = CRL_WATCH;
   }
+  if (level >= CRL_WATCH) prepare_to_sum(recorder);
+  count_time(recorder, level);
   // Relaxed: the tool looks at the faces again a while after it has set the word.
   if (__atomic_load_n(&crl_instruments.parked, __ATOMIC_RELAXED)) crl_unpark();
   __atomic_store_n(&recorder->level, (uint8_t)level, __ATOMIC_RELAXED);

@@ -31,12 +31,6 @@ uint32_t crl_records_copy(const crl_recorder *recorder, crl_record *records) {
   return ring ? copy_ring(ring, records) : 0;
 }
 
-int crl_post_copy(const crl_recorder *recorder, uint64_t sequence, crl_post *post) {
-  const crl_ring *ring = __atomic_load_n(&recorder->ring, __ATOMIC_ACQUIRE);
-  return ring && sequence != 0 && crl_numbered_copy(&ring->posts[sequence % CRL_POSTS], post, sizeof *post) &&
-         post->sequence == sequence;
-}
-
 crl_times crl_times_now(void) {
   struct timespec wall;
   clock_gettime(CLOCK_REALTIME, &wall);

@@ -139,6 +139,72 @@ void crl_origin_forget(uint64_t key, uint64_t tag) {
   }
 }
 
+// Sums
+
+uint64_t crl_tick_scale = 0;
+
+static inline void add(uint64_t *word, uint64_t amount) { store(word, load(word) + amount); }
+
+static inline uint64_t span(uint64_t begin, uint64_t end) {
+  return end > begin ? (uint64_t)((unsigned __int128)(end - begin) * crl_tick_scale >> 32) : 0;
+}
+
+uint64_t crl_ticks_length(uint64_t ticks) { return span(0, ticks); }
+
+static inline void add_time(crl_histogram *histogram, uint64_t time) {
+  // The first step is below 1024 ns.
+  unsigned step = 54 - (unsigned)__builtin_clzll(time | 512);
+  add(&histogram->steps[step < CRL_STEPS ? step : CRL_STEPS - 1], 1);
+  add(&histogram->sum, time);
+  if (__builtin_expect(time > load(&histogram->longest), 0)) store(&histogram->longest, time);
+}
+
+void crl_call_out_end(crl_recorder *recorder, uint64_t now) {
+  crl_sums *sums = recorder->sums;
+  uint64_t began = load(&sums->began), time = span(began, now);
+  // The level was raised in it.
+  if (began == 0) return;
+  store(&sums->began, 0);
+  add_time(&sums->call_outs, time);
+  if (__builtin_expect(time >= CRL_HANG, 0) && span(load(&sums->since), now) >= CRL_HANG) add(&sums->hangs, 1);
+}
+
+void crl_lateness_add(crl_recorder *recorder, int64_t late) {
+  if (recorder->level >= CRL_WATCH) add_time(&recorder->sums->lateness, late > 0 ? (uint64_t)late : 0);
+}
+
+void crl_late_note(crl_recorder *recorder, int64_t late, uint64_t code) {
+  crl_details *details = recorder->details;
+  if (recorder->level < CRL_WATCH) return;
+  store(&details->late, (uint64_t)late);
+  store(&details->late_code, code);
+  publish(&details->late_count, load(&details->late_count) + 1);
+}
+
+void crl_sums_copy(const crl_recorder *recorder, crl_sums *sums) {
+  crl_sums *kept = __atomic_load_n(&recorder->sums, __ATOMIC_ACQUIRE);
+  memset(sums, 0, sizeof *sums);
+  if (!kept) return;
+  // Several times: the loop may go to sleep or wake up meanwhile.
+  for (int turn = 0; turn < TRIES; turn++) {
+    uint64_t awake = load(&kept->awake);
+    for (size_t index = 0; index < sizeof *sums / 8; index++)
+      ((uint64_t *)sums)[index] = load((uint64_t *)kept + index);
+    if (load(&kept->awake) == awake && sums->awake == awake) break;
+  }
+  uint64_t now = crl_ticks();
+  if (sums->awake) sums->busy += now > sums->awake ? now - sums->awake : 0;
+  // A hang that lasts counts from when it is one.
+  if (sums->began && span(sums->since, now) >= CRL_HANG) sums->hangs++;
+}
+
+static void note_asleep(crl_recorder *recorder, uint64_t now) {
+  crl_sums *sums = recorder->sums;
+  uint64_t awake = load(&sums->awake);
+  store(&sums->awake, 0);
+  if (awake) add(&sums->busy, now > awake ? now - awake : 0);
+}
+
 static inline __attribute__((always_inline)) void begin(
   crl_recorder *recorder, uint64_t kind, uint64_t code, uint64_t item, const crl_origin *origin
 ) {
@@ -168,14 +234,28 @@ static inline __attribute__((always_inline)) void begin(
   publish(&record->number, number);
 }
 
+// Sums up how long what is called has waited, if it was posted.
+static inline __attribute__((always_inline)) void note_call_out(crl_recorder *recorder, uint64_t kind, uint64_t item) {
+  uint64_t now = recorder->current->begin;
+  crl_call_out_begin(recorder, now);
+  if (kind > (uint64_t)CRL_KIND_JOB << CRL_KIND_SHIFT) return;
+  const crl_post *post = &recorder->ring->posts[item % CRL_POSTS];
+  if (load(&post->sequence) == item && item != 0) add_time(&recorder->sums->delays, span(load(&post->posted), now));
+}
+
 void crl_record_begin(crl_recorder *recorder, uint64_t kind, uint64_t code, uint64_t item) {
   begin(recorder, kind, code, item, NULL);
+  note_call_out(recorder, kind, item);
 }
 
 void crl_record_begin_caused(crl_recorder *recorder, uint64_t kind, uint64_t code, uint64_t item, uint64_t tag) {
   crl_origin origin;
-  if (find(item, tag, &origin)) return begin(recorder, kind, code, item, &origin);
-  begin(recorder, kind, code, item, NULL);
+  if (find(item, tag, &origin)) {
+    begin(recorder, kind, code, item, &origin);
+  } else {
+    begin(recorder, kind, code, item, NULL);
+  }
+  crl_call_out_begin(recorder, recorder->current->begin);
 }
 
 uint64_t crl_run_begin(crl_recorder *recorder, uint32_t kind, uint64_t site) {
@@ -195,9 +275,11 @@ void crl_run_end(crl_recorder *recorder, uint64_t number) {
 }
 
 crl_outer crl_recorder_nest(crl_recorder *recorder) {
-  crl_outer outer = {recorder->current, recorder->open, recorder->run, recorder->stack,
+  crl_sums *sums = recorder->sums;
+  crl_outer outer = {recorder->current, recorder->open, recorder->run, recorder->stack, sums ? load(&sums->began) : 0,
                      // For the face again; nothing depends on it.
                      recorder->face->kind};
+  if (sums) store(&sums->began, 0);
   recorder->run = (uint32_t)recorder->open | recorder->run >> 32 << 32;
   crl_recorder_set_open(recorder, 0, 0);
   return outer;
@@ -206,6 +288,10 @@ crl_outer crl_recorder_nest(crl_recorder *recorder) {
 void crl_recorder_unnest(crl_recorder *recorder, crl_outer outer) {
   recorder->current = outer.current;
   recorder->run = outer.run;
+  if (recorder->sums) {
+    store(&recorder->sums->began, outer.began);
+    if (outer.began) store(&recorder->sums->since, crl_ticks());
+  }
   crl_recorder_set_open(recorder, outer.open, outer.kind);
   recorder->face->stack = recorder->stack = outer.stack;
 }
@@ -289,14 +375,16 @@ void crl_sleep_begin(crl_recorder *recorder, int64_t deadline, uint64_t waits, i
   face->waits = waits;
   face->sleeps = ++recorder->sleeps;
   if (recorder->level >= CRL_RECORD) {
-    crl_record_begin(recorder, (uint64_t)CRL_KIND_SLEEP << CRL_KIND_SHIFT, (uint64_t)deadline, 0);
+    begin(recorder, (uint64_t)CRL_KIND_SLEEP << CRL_KIND_SHIFT, (uint64_t)deadline, 0, NULL);
     recorder->sleep = recorder->open;
+    note_asleep(recorder, recorder->current->begin);
     // A sleep is no call-out.
     face->kind = 0;
     // A tool that was killed lets nobody go on recording forever.
     if (__builtin_expect(recorder->sleeps % 1024 == 0, 0)) crl_holders_check();
   } else {
     face->number = ++recorder->number;
+    if (recorder->level >= CRL_WATCH) note_asleep(recorder, crl_ticks());
   }
   int flags = crl_recorder_flags(recorder) | CRL_FACE_SLEEPS;
   crl_recorder_set_flags(recorder, is_hosted ? flags | CRL_FACE_HOSTED : flags);
@@ -306,6 +394,9 @@ void crl_sleep_end(crl_recorder *recorder, int descriptor) {
   crl_recorder_set_flags(recorder, crl_recorder_flags(recorder) & ~(CRL_FACE_SLEEPS | CRL_FACE_HOSTED));
   crl_watcher_stir();
   unpark();
+  if (recorder->level == CRL_OFF) return;
+  uint64_t now = crl_ticks();
+  store(&recorder->sums->awake, now);
   crl_record *record = recorder->current;
   if (!recorder->open || recorder->open != recorder->sleep || record->number != recorder->open) return;
   record->cause = load(&recorder->waker);
@@ -313,7 +404,8 @@ void crl_sleep_end(crl_recorder *recorder, int descriptor) {
     record->item = (uint64_t)descriptor;
     record->flags = CRL_RECORD_DESCRIPTOR;
   }
-  crl_record_end(recorder);
+  record->end = now;
+  crl_recorder_set_open(recorder, 0, 0);
 }
 
 void crl_wake_forget(crl_recorder *recorder) { store(&recorder->waker, 0); }

@@ -70,6 +70,10 @@ enum {
   CRL_CLOCK_PROCESSOR = 1,
 };
 
+// From how many nanoseconds on a call-out is a hang to those that count them, and a timer is late.
+#define CRL_HANG 250000000ull
+#define CRL_LATE 100000000ull
+
 // A cause: the record of a loop's call-out, or a thread.
 #define CRL_CAUSE_THREAD (1ull << 63)
 #define CRL_CAUSE_SLOT_SHIFT 48
@@ -123,7 +127,7 @@ typedef struct crl_face {
   uint64_t served;  // of those, how many have been taken to be run or dropped
   uint64_t lost;  // 1: the loop was to record and found no ring
   uint64_t stack;  // an address within the frame of the innermost run: what is called stands below it
-  int32_t awaited;  // the thread for whose work this one waits; 0: none. From `watch` on
+  int32_t awaited;  // the thread for whose work this one waits; 0: none
   uint32_t padding;
   // A descriptor that was ready in very many waits in a row, of which nothing was read, and one more: 0: none was.
   uint32_t unread;
@@ -135,7 +139,11 @@ typedef struct crl_face {
 // What changes seldom, one for each face.
 typedef struct crl_details {
   char name[256];  // the thread's name as its object has it, else empty
-  uint8_t reserved[256];
+  // The timer that fired late last, by CRL_LATE or more, from `watch` on; the count is written last.
+  uint64_t late;  // nanoseconds
+  uint64_t late_code;  // the function that is called for it
+  uint64_t late_count;  // how many have been so late; 0: none
+  uint8_t reserved[232];
 } crl_details;
 
 // A program or library that the process has loaded, while it recorded.
@@ -242,6 +250,27 @@ _Static_assert(offsetof(crl_record, outer) == 56 && offsetof(crl_record, kind) =
 // been made.
 extern crl_header crl_instruments __attribute__((visibility("hidden")));
 
+// How long something took, in steps of a factor of two: the first is below 1024 ns, the last has all that is longer.
+enum { CRL_STEPS = 32 };
+typedef struct crl_histogram {
+  uint64_t sum;  // nanoseconds
+  uint64_t longest;
+  uint64_t steps[CRL_STEPS];
+} crl_histogram;
+
+// What a loop sums up itself, from `watch` on, so that nothing is missed however seldom it is read. The loop's thread
+// writes it, and any thread reads it: each word stands for itself.
+typedef struct crl_sums {
+  crl_histogram call_outs;
+  crl_histogram lateness;  // of timers
+  crl_histogram delays;  // of posts, while recording
+  uint64_t hangs;  // call-outs that took CRL_HANG or longer
+  uint64_t busy;  // ticks in which it did not sleep
+  uint64_t awake;  // since which tick it has not slept; 0: it sleeps, or its level is `off`
+  uint64_t began;  // the tick of the innermost call-out; 0: none is open
+  uint64_t since;  // the same, or when it went on after a nested run: in such a run it does not hang
+} crl_sums;
+
 // What a loop's thread keeps to itself. The face and the ring are memory that other processes can write to: what
 // stands there is only published, and nothing that the loop does depends on it.
 typedef struct crl_recorder {
@@ -252,6 +281,7 @@ typedef struct crl_recorder {
   uint64_t cause;  // the slot, as a cause has it
   uint64_t waker;  // the cause of the last wake-up, written by whoever made it
   crl_details *details;
+  crl_sums *sums;  // set before the loop takes up `watch` for the first time
   uint32_t slot;
   uint32_t generation;  // of forks
   // What the face shows.
@@ -268,6 +298,7 @@ typedef struct crl_outer {
   uint64_t open;
   uint64_t run;
   uint64_t stack;
+  uint64_t began;
   uint8_t kind;
 } crl_outer;
 
@@ -411,13 +442,33 @@ crl_ring *crl_recorder_ring(crl_recorder *recorder);
 // Where the name of a mode stands; 255 if there is no room.
 uint8_t crl_mode_index(const char *name);
 
+// Notes that a call-out begins at a tick, and sums up the one that ends.
+static inline __attribute__((always_inline)) void crl_call_out_begin(crl_recorder *recorder, uint64_t now) {
+  crl_sums *sums = recorder->sums;
+  // Relaxed: each word stands for itself.
+  __atomic_store_n(&sums->began, now, __ATOMIC_RELAXED);
+  // Relaxed: as above.
+  __atomic_store_n(&sums->since, now, __ATOMIC_RELAXED);
+}
+void crl_call_out_end(crl_recorder *recorder, uint64_t now);
+// Sums up by how much a timer fires late, in nanoseconds; and notes the function of one that is CRL_LATE.
+void crl_lateness_add(crl_recorder *recorder, int64_t late);
+void crl_late_note(crl_recorder *recorder, int64_t late, uint64_t code);
+// Copies what a loop has summed up; any thread. Times of the loop's that are still growing are added in.
+void crl_sums_copy(const crl_recorder *recorder, crl_sums *sums);
+// The nanoseconds of a tick, times 2^32, known before the first loop is watched; and those of so many ticks.
+extern uint64_t crl_tick_scale __attribute__((visibility("hidden")));
+uint64_t crl_ticks_length(uint64_t ticks);
+
 // Begins a call-out that is recorded, of a kind in the upper half of a word, and ends it.
 void crl_record_begin(crl_recorder *recorder, uint64_t kind, uint64_t code, uint64_t item);
 static inline __attribute__((always_inline)) void crl_record_end(crl_recorder *recorder) {
   crl_record *record = recorder->current;
+  uint64_t now = crl_ticks();
   // What was called in this call-out may have gone all around the ring.
-  if (__builtin_expect(record->number == recorder->open, 1)) record->end = crl_ticks();
+  if (__builtin_expect(record->number == recorder->open, 1)) record->end = now;
   crl_recorder_set_open(recorder, 0, 0);
+  crl_call_out_end(recorder, now);
 }
 // The same, of an item whose cause is noted under its address and a tag.
 void crl_record_begin_caused(crl_recorder *recorder, uint64_t kind, uint64_t code, uint64_t item, uint64_t tag);
@@ -458,8 +509,12 @@ static inline __attribute__((always_inline)) void crl_watch_begin(
 ) {
   face->number = ++recorder->number;
   face->kind = (uint8_t)kind;
+  crl_call_out_begin(recorder, crl_ticks());
 }
-static inline __attribute__((always_inline)) void crl_watch_end(crl_face *face) { face->kind = 0; }
+static inline __attribute__((always_inline)) void crl_watch_end(crl_recorder *recorder, crl_face *face) {
+  face->kind = 0;
+  crl_call_out_end(recorder, crl_ticks());
+}
 // Counts an item of work that has been taken from the queues.
 static inline __attribute__((always_inline)) void crl_served_note(crl_recorder *recorder, crl_face *face) {
   face->served = ++recorder->served;
@@ -569,8 +624,6 @@ int crl_code_find(uint64_t address, crl_code *code);
 int crl_numbered_copy(const void *source, void *target, size_t size);
 // Copies the complete records of a recorder, at most CRL_RECORDS, in no order; returns their number.
 uint32_t crl_records_copy(const crl_recorder *recorder, crl_record *records);
-// The post of a sequence number, if it is still known; 0 otherwise.
-int crl_post_copy(const crl_recorder *recorder, uint64_t sequence, crl_post *post);
 // What the clocks say now, and what they said when the process began to record.
 crl_times crl_times_now(void);
 crl_times crl_times_first(void);

@@ -107,6 +107,8 @@ extension RunLoop {
         blocks.common.detach(from: next, below: blocks.visibleFrom, into: &batch.common)
       }
       if isBudgetOver { break }
+      // A batch may last for seconds, and whoever begins to look meanwhile sees what is in it.
+      takeUpLevel()
     }
     blocks.visibleFrom = visibleBefore
     guard !stopFlag.isEnding else { return }

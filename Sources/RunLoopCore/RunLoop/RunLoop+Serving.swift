@@ -118,6 +118,7 @@ extension RunLoop {
       let next = serveNextDescriptor(mode)
       if next == .nothing { break }
       if served != .source { served = next }
+      takeUpLevel()
     } while hasFoundDescriptors && wait == waitCount && !(served == .source && innermost.returnsAfterSource)
       && !isStopped(mode)
     hasFoundDescriptors = false
@@ -175,6 +176,7 @@ extension RunLoop {
         CallNote(hook: .source1, code: port.code, item: itemAddress(port), tag: Origin.tag(taken.number))
       ) { runLoopIsCallingOutToASource1(port, taken.message) }
       served = .source
+      takeUpLevel()
       guard wait == waitCount, !isStopped(mode), isIn(place) else { break }
     }
     return served

@@ -59,6 +59,7 @@ extension RunLoop {
       perform(source, mode)
       handled = true
       if innermost.returnsAfterSource { break }
+      takeUpLevel()
     }
     // Removed one by one: this may release the last reference to a source, and the code that this runs may run the
     // loop.

@@ -24,7 +24,9 @@ extension RunLoop {
       // The list holds the timer until its call is over: if the thread ends in the call, the list shows it.
       dueTimers[fired].isCalled = true
       if fired + 2 < dueTimers.count { dueTimers[fired + 2].prefetch() }
+      let due = dueTimers[fired].tick
       dueTimers[fired].unmanaged?._withUnsafeGuaranteedRef { timer in
+        if isTraced { noteLateness(of: timer, due: due) }
         calling(
           CRL_KIND_TIMER, mode,
           CallNote(
@@ -34,10 +36,20 @@ extension RunLoop {
       }
       dueTimers[fired].take()?.release()
       guard fired + 1 < dueTimers.count else { break }
+      // Many timers of one pass are no single call-out to a tool that has begun to look meanwhile.
+      takeUpLevel()
       index = table.withLock { _ in beginFiring(from: fired + 1, now: now) }
     }
     releaseDueTimers(from: start)
     return true
+  }
+
+  /// Sums up by how much a timer fires after its date, while the loop is watched.
+  @inline(never)
+  private func noteLateness(of timer: Timer, due: Tick) {
+    let late = tickNow.nanoseconds - due.nanoseconds
+    crl_lateness_add(recorder, late)
+    if late >= Int64(CRL_LATE) { crl_late_note(recorder, late, timer.heldCode { timer.code }) }
   }
 
   /// Empties the list of the collected timers from an index on.

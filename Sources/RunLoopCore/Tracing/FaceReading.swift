@@ -65,10 +65,11 @@ extension RunLoop {
     }
   }
 
-  /// When the work of a record was posted, in ticks; nil if that is no longer known.
-  package func posted(_ record: crl_record) -> UInt64? {
-    var post = crl_post()
-    return crl_post_copy(recorder, record.item, &post) != 0 ? post.posted : nil
+  /// What the loop has summed up itself, from the level watch on; can be used from any thread.
+  package var sums: crl_sums {
+    var sums = crl_sums()
+    crl_sums_copy(recorder, &sums)
+    return sums
   }
 }
 

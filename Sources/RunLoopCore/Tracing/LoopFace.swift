@@ -133,9 +133,6 @@ package enum ThreadFace {
   /// Forgets the calling thread's name, because the thread ends.
   package static func forgetName() { crl_thread_name_forget() }
 
-  /// Whether the calling thread has a loop that is watched.
-  package static var isWatched: Bool { (crl_thread_recorder_get()?.pointee.level ?? 0) > 0 }
-
   /// Notes that the calling thread waits for another thread's work; zero means that it no longer waits.
   package static func noteWait(forThread thread: Int32) { crl_face_note_wait(thread) }
 }

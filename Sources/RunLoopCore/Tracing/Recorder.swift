@@ -71,7 +71,7 @@ extension RunLoop {
     if isOnlyWatched {
       crl_watch_begin(recorder, face, kind.rawValue)
       let result = body()
-      crl_watch_end(face)
+      crl_watch_end(recorder, face)
       return result
     }
     if tracing.load(ordering: .relaxed) == Tracing.record {
@@ -105,7 +105,7 @@ extension RunLoop {
 
   @inline(never)
   private func endHooked(_ mode: ModeState, _ hook: CallOutKind?, _ level: UInt8) {
-    if level == Tracing.watch { crl_watch_end(face) }
+    if level == Tracing.watch { crl_watch_end(recorder, face) }
     if level == Tracing.record { crl_record_end(recorder) }
     if let hook { trace(.callOutEnded(hook), mode) }
   }
@@ -129,7 +129,7 @@ func callingOnThisThread(_ kind: crl_kind, code: @autoclosure () -> UInt64, item
   } else {
     crl_watch_begin(recorder, recorder.face, kind.rawValue)
     body()
-    crl_watch_end(recorder.face)
+    crl_watch_end(recorder, recorder.face)
   }
   crl_recorder_unnest(recorder, outer)
 }

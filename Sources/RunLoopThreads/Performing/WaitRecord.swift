@@ -90,9 +90,9 @@ extension Thread {
 
   /// Sleeps until what the thread has begun to wait for is over, or throws at the deadline.
   func sleep(for awaited: some Awaited, of target: Thread, until deadline: Tick) throws(ThreadError) {
-    let isWatched = ThreadFace.isWatched
-    if isWatched { ThreadFace.noteWait(forThread: target.kernelID) }
-    defer { if isWatched { ThreadFace.noteWait(forThread: 0) } }
+    // At every level: nobody knows beforehand which wait will not end.
+    ThreadFace.noteWait(forThread: target.kernelID)
+    defer { ThreadFace.noteWait(forThread: 0) }
     while !awaited.isOver {
       guard deadline == .never || Tick.monotonicNow < deadline else { throw .timedOut }
       awaited.wait(until: deadline, by: &waiting.looker)
