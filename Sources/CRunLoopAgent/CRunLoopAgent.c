@@ -20,6 +20,7 @@
 
 // In RunLoopInstruments, in Swift.
 void rli_answer(const uint8_t *bytes, intptr_t count, void *connection);
+void rli_records_are_made(void);
 
 struct crla_connection {
   int file;  // -1: free
@@ -34,6 +35,8 @@ static const char socket_name[] = "agent";
 // Guards what follows. Nobody else's lock is taken under it.
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static int listener = -1;
+// Whether nobody has asked for the listener: then it yields to one that is asked for.
+static int is_by_itself;
 // Where the socket is, if that is not where the records are.
 static char *other_parent;
 static char *other_place;
@@ -120,6 +123,11 @@ int crla_permit(crla_connection *connection) {
   if (connection->level == 0) return -EPERM;
   if (connection->process <= 0) return -ESRCH;
   pthread_mutex_lock(&mutex);
+  // Whoever has not asked for an agent has not given up either that the kernel keeps processes apart.
+  if (is_by_itself) {
+    pthread_mutex_unlock(&mutex);
+    return -EACCES;
+  }
   connection->is_permitted = 1;
   // Where the kernel has no such rule, everybody of the user may anyhow.
   prctl(PR_SET_PTRACER, connection->process, 0, 0, 0);
@@ -222,6 +230,8 @@ static void *listen_on(void *argument) {
       struct timespec second = {.tv_sec = 1};
       nanosleep(&second, NULL);
     } else if (errno != EINTR && errno != ECONNABORTED && errno != EPROTO && errno != EAGAIN) {
+      // It has yielded to another.
+      close(file);
       return NULL;
     }
   }
@@ -249,9 +259,22 @@ static char *place_in(const char *parent) {
   return strdup(name);
 }
 
+// Under the lock. Ends the listener that nobody has asked for; its thread closes it.
+static void yield_listener(void) {
+  int place = crl_instruments_open(NULL);
+  if (place >= 0) {
+    unlinkat(place, socket_name, 0);
+    close(place);
+  }
+  shutdown(listener, SHUT_RDWR);
+  listener = -1;
+}
+
 // Under the lock.
 static int begin(const char *parent) {
   prepare();
+  if (listener >= 0 && is_by_itself && parent) yield_listener();
+  is_by_itself = 0;
   if (listener >= 0) {
     int is_same = !parent || (other_parent && !strcmp(parent, other_parent));
     return is_same ? 0 : -EALREADY;
@@ -283,18 +306,22 @@ int crla_listen(const char *parent) {
   return answer;
 }
 
-// Called when the records are made, if the environment says that somebody will ask.
-static void listen_if_wanted(void *nothing) {
+// Called when the records are made: a tool that comes when something is wrong finds somebody to ask. The thread sleeps
+// until then. An environment that says `off` and names no directory has none.
+static void listen_by_itself(void *nothing) {
   (void)nothing;
+  rli_records_are_made();
   const char *level = crl_instruments_environment("RUNLOOP_INSTRUMENTS"), *directory = crl_instruments_environment("RUNLOOP_DIR");
   int is_watched = level && (!strcmp(level, "watch") || !strcmp(level, "record"));
-  if (!is_watched && !(directory && *directory)) return;
+  int is_wanted = is_watched || (directory && *directory);
+  if (!is_wanted && level && !strcmp(level, "off")) return;
   // Without a directory the records have no file either, and that was said.
   if (!crl_instruments_directory()) return;
   pthread_mutex_lock(&mutex);
   int answer = begin(NULL);
+  if (answer >= 0) is_by_itself = !is_wanted;
   pthread_mutex_unlock(&mutex);
-  if (answer >= 0) return;
+  if (answer >= 0 || !is_wanted) return;
   char line[256];
   int length = snprintf(line, sizeof line, "RunLoopKit: the process cannot be asked by the tool: %s\n", strerror(-answer));
   if (length > 0 && write(2, line, (size_t)length) < 0) return;
@@ -303,7 +330,7 @@ static void listen_if_wanted(void *nothing) {
 // Before main, or when the library is loaded. It only stores an address: no Swift code runs before its runtime is
 // ready.
 __attribute__((constructor)) static void set_hook(void) {
-  crl_hook_exchange(CRL_HOOK_RECORDS_ARE_MADE, listen_if_wanted);
+  crl_hook_exchange(CRL_HOOK_RECORDS_ARE_MADE, listen_by_itself);
 }
 
 // Where the records are, the socket goes with them.

@@ -52,6 +52,7 @@ struct AgentAnswers {
       switch permit() {
       case 0: end(nil)
       case -EPERM: fail("the tool holds no level, and only one that does may read the memory")
+      case -EACCES: fail("nobody has asked the process for an agent, so that it lets no other read its memory")
       default: fail("the tool is in another namespace of processes")
       }
     case "hold":

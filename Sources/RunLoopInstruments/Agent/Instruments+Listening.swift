@@ -43,10 +43,10 @@ extension Instruments {
   /// Allows the tool `runloop` to ask this process what keeps its loops alive and what is in them.
   ///
   /// A thread of its own listens at a socket `agent` beside the process's records, to which only the user of the
-  /// process and root can connect. It needs no processor time until somebody connects. A process whose environment sets
-  /// `RUNLOOP_INSTRUMENTS` to `watch` or `record`, or sets `RUNLOOP_DIR`, listens from its first loop on without this
-  /// call. A forked child listens only if its environment says so, or it calls this itself. Can be called from any
-  /// thread. Calling it again for the same directory has no effect.
+  /// process and root can connect. It needs no processor time until somebody connects. A process listens from its first
+  /// loop on without this call, unless `RUNLOOP_INSTRUMENTS` is `off` in its environment and `RUNLOOP_DIR` is not set;
+  /// this call reports why it could not, and chooses the directory. Can be called from any thread. Calling it again for
+  /// the same directory has no effect.
   ///
   /// - Parameter directory: A directory in which the directory of the process is made, as `RUNLOOP_DIR` names one; nil
   ///   means the directory of the records. The tool finds another directory by its own `RUNLOOP_DIR`.

@@ -14,6 +14,11 @@ public struct Histogram: Sendable, Hashable, Codable {
   /// Makes an empty histogram.
   public init() {}
 
+  init(counts: [Int], sum: Int64, longest: Int64) {
+    (self.counts, self.sum, self.longest) = (counts, sum, longest)
+    count = counts.reduce(0, +)
+  }
+
   /// Adds a time in nanoseconds; a negative time counts as zero.
   public mutating func add(_ nanoseconds: Int64) {
     let value = max(0, nanoseconds)

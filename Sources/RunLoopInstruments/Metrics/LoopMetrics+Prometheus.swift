@@ -8,15 +8,17 @@ extension LoopMetrics {
 
   /// The numbers of several loops in the text format of Prometheus.
   ///
-  /// Times are in seconds. Those of call-outs and delays are histograms, whose buckets and sums only ever become more:
-  /// see ``LoopMetrics`` for what is in them.
+  /// Times are in seconds. Those of call-outs, delays and lateness are histograms, whose buckets and sums only ever
+  /// become more. A loop is told from others by its name alone, so that its samples go on when its thread is another;
+  /// of several of one name the second has the label `n="2"`, and so on.
   public static func prometheus(_ loops: [LoopMetrics]) -> String {
     var text = ""
+    let labels = labels(of: loops)
     func family(_ name: String, _ kind: String, _ help: String, _ samples: (LoopMetrics) -> [Sample]) {
       text += "# HELP runloop_\(name) \(help)\n# TYPE runloop_\(name) \(kind)\n"
-      for loop in loops {
+      for (loop, labels) in zip(loops, labels) {
         for sample in samples(loop) {
-          text += "runloop_\(name)\(sample.suffix){\(loop.labels)\(sample.labels)} \(sample.value)\n"
+          text += "runloop_\(name)\(sample.suffix){\(labels)\(sample.labels)} \(sample.value)\n"
         }
       }
     }
@@ -33,13 +35,32 @@ extension LoopMetrics {
     family("busy_ratio", "gauge", "Part of the time of the last records in which it did not sleep.") { loop in
       loop.busy.map { [Sample(value: "\($0)")] } ?? []
     }
-    family("call_out_seconds", "histogram", "How long the recorded call-outs took.") { $0.callOuts.samples }
+    number("hangs_total", "counter", "Call-outs that lasted 250 ms or longer, with one that lasts.") { $0.hangs }
+    family("busy_seconds_total", "counter", "Time in which it did not sleep, while it was watched.") {
+      [Sample(value: "\(Double($0.busyTime) / 1e9)")]
+    }
+    family("open_call_out_seconds", "gauge", "How long the call-out that is open has lasted; 0 without one.") {
+      [Sample(value: "\(Double($0.openCallOut ?? 0) / 1e9)")]
+    }
+    family("call_out_seconds", "histogram", "How long call-outs took, while it was watched.") { $0.callOuts.samples }
+    family("timer_lateness_seconds", "histogram", "By how much timers fired late, while it was watched.") {
+      $0.lateness.samples
+    }
     family("delay_seconds", "histogram", "How long recorded blocks have waited to be called.") { $0.delays.samples }
     return text
   }
 
-  /// What notifies the loop from others.
-  private var labels: String {
+  /// What tells each loop from the others.
+  private static func labels(of loops: [LoopMetrics]) -> [String] {
+    var counts: [String: Int] = [:]
+    return loops.map { loop in
+      let count = counts[loop.label, default: 0] + 1
+      counts[loop.label] = count
+      return loop.nameLabel + (count > 1 ? ",n=\"\(count)\"" : "")
+    }
+  }
+
+  private var nameLabel: String {
     var escaped = ""
     for character in label {
       switch character {
@@ -49,7 +70,7 @@ extension LoopMetrics {
       default: escaped.append(character)
       }
     }
-    return "loop=\"\(escaped)\",tid=\"\(thread)\""
+    return "loop=\"\(escaped)\""
   }
 }
 

@@ -5,10 +5,9 @@ public import RunLoopCore
 
 /// The activity of a loop, in numbers.
 ///
-/// Counts are from the loop's beginning, at every level. Measurements are of the call-outs that are recorded, so there
-/// are none unless the loop is at the level ``Instruments/Level/record``. The loop itself adds nothing up, because that
-/// would add a cost to every call-out: reading the numbers adds the records since the last reading, of which the newest
-/// 2048 are kept. So times are only ever added; if the numbers are read too seldom, some times are missed.
+/// Counts are from the loop's beginning, at every level. Times are summed up by the loop itself from the level
+/// ``Instruments/Level/watch`` on: nothing is missed, however seldom the numbers are read, and they only ever become
+/// more. At the level ``Instruments/Level/off`` they stand still.
 public struct LoopMetrics: Sendable, Hashable, Codable {
   /// The name of the loop.
   public let label: String
@@ -28,11 +27,19 @@ public struct LoopMetrics: Sendable, Hashable, Codable {
   public let refusals: Int
   /// How many wake-ups the tolerances of timers have saved.
   public let savedWakeUps: Int
-  /// How long call-outs took, including those in which runs were nested, since the numbers were first read and a while
-  /// before.
+  /// How long call-outs took, including those in which runs were nested.
   public let callOuts: Histogram
-  /// How long blocks, jobs and handed-over work waited until they were called, in the same time.
+  /// How long blocks, jobs and handed-over work waited until they were called, while the loop recorded.
   public let delays: Histogram
+  /// By how much timers fired after their dates.
+  public let lateness: Histogram
+  /// How many call-outs lasted 250 ms or longer, as `runloop` counts hangs, with one that lasts.
+  public let hangs: Int
+  /// For how long it did not sleep, in nanoseconds.
+  public let busyTime: Int64
+  /// For how long the innermost call-out has lasted, or gone on after a nested run, in nanoseconds; nil if none is
+  /// open.
+  public let openCallOut: Int64?
   /// The part of the time of the last 2048 records in which the loop did not sleep, between zero and one; nil if there
   /// are no records.
   public let busy: Double?
@@ -48,13 +55,15 @@ extension Instruments {
     guard !loop.takesNoItems else { return nil }
     let face = loop.faceReading
     let statistics = loop.statistics
-    let measured = RecordedTimes.now(of: loop)
+    let sums = loop.sums
     return LoopMetrics(
       label: loop.label ?? loop.nameOfThread ?? "\(loop.threadID)", thread: loop.threadID,
       waits: Int(truncatingIfNeeded: face.waits), posted: Int(truncatingIfNeeded: face.posted),
       waitingBlocks: face.waitingBlocks, items: loop.keptItems.count, droppedBlocks: statistics.droppedBlockCount,
-      refusals: statistics.rejectionCount, savedWakeUps: statistics.savedWakeUpCount, callOuts: measured.callOuts,
-      delays: measured.delays, busy: measured.busy)
+      refusals: statistics.rejectionCount, savedWakeUps: statistics.savedWakeUpCount,
+      callOuts: Histogram(sums.call_outs), delays: Histogram(sums.delays), lateness: Histogram(sums.lateness),
+      hangs: Int(clamping: sums.hangs),
+      busyTime: crl_sums.nanoseconds(sums.busy), openCallOut: sums.open, busy: RecordedTimes.busy(of: loop))
   }
 }
 

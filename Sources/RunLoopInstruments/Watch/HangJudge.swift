@@ -23,6 +23,9 @@ package struct HangJudge: Sendable {
       self.tolerance = tolerance ?? self.threshold / 8
     }
 
+    /// What the tool takes for a hang or a backlog, unless it is told otherwise.
+    package static let standard = Settings(threshold: 250_000_000, backlog: 500_000_000, tolerance: 250_000_000)
+
     /// How often open call-outs are looked at.
     package var period: Int64 { max(1, threshold / 4) }
     /// How often the stack of one that is half a hang is sampled.

@@ -69,17 +69,44 @@ package final class HangScout {
 
   private static let sleeplessLooks = 10
 
+  private var lateness = Lateness()
+  /// The timers that fired late while the process was looked at, the latest first.
+  package var late: [Lateness.Timer] { lateness.timers }
+
+  /// Whether each of the last sleeps of a loop was ended by the descriptor that nothing is read of: such a loop says that
+  /// it sleeps, and does not.
+  private func isWoken(_ slot: Int, _ face: crl_face) -> Bool {
+    guard face.level >= CRL_RECORD.rawValue, face.number > 16 else { return false }
+    let records = (face.number - 16..<face.number).compactMap { faces.record($0, of: slot) }
+    let sleeps = records.filter { UInt32($0.kind) == CRL_KIND_SLEEP.rawValue && $0.end != 0 }
+    return sleeps.count >= 4
+      && sleeps.allSatisfy { $0.flags & UInt8(CRL_RECORD_DESCRIPTOR) != 0 && $0.item == UInt64(face.unread) - 1 }
+  }
+
+  private func noteLate(_ seen: [Int: crl_face], _ now: Int64) {
+    for (slot, face) in seen {
+      lateness.note(faces.lateTimer(slot), slot, face.generation, face.thread, isBusy: HangScout.isBusy(face), at: now)
+      {
+        guard let clock = ThreadClock(thread: face.thread, of: memory.process, at: now) else { return nil }
+        return (clock, ThreadState(thread: face.thread, of: memory.process) == .runs)
+      }
+    }
+  }
+
   private func noteSleepless(_ seen: [Int: crl_face]) {
     seenLoops = seen.count
     sleepless = sleepless.filter { seen[$0.key] != nil }
     for (slot, face) in seen {
-      let isSleepless = face.unread != 0 && HangScout.isBusy(face)
+      let isSleepless = face.unread != 0 && (HangScout.isBusy(face) || isWoken(slot, face))
       sleepless[slot] = isSleepless ? sleepless[slot, default: 0] + 1 : nil
     }
   }
 
   /// When to look again; nil: when a loop has begun to do something.
   package var nextLook: Int64? { judge.nextLook }
+
+  /// The hang of a loop that is not over; nil: the loop does not hang.
+  package func hang(_ slot: Int) -> HangReport? { reports[ReportKey(slot: slot, isBacklog: false)] }
 
   /// The hangs that are not over.
   package var lasting: [HangReport] { reports.values.sorted { $0.begin < $1.begin } }
@@ -111,6 +138,7 @@ package final class HangScout {
   package func look(at now: Int64) -> [Finding] {
     let seen = current()
     noteSleepless(seen)
+    noteLate(seen, now)
     let looks = seen.keys.sorted().compactMap { slot in seen[slot].map { describe($0, slot, now) } }
     for watched in watched.values { watched.sampler.drain() }
     var findings: [Finding] = []
@@ -330,53 +358,6 @@ package final class HangScout {
     let identity = image.buildID.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     return CodeAddress(
       address: address, image: image.path, buildID: identity.isEmpty ? nil : identity, offset: address - image.base)
-  }
-}
-
-/// What is known of a call-out that has lasted half the threshold.
-private final class WatchedLoop {
-  let face: crl_face
-  let number: UInt64
-  let generation: UInt32
-  let sampler: StackSampler
-  let first: ThreadClock?
-  var last: ThreadClock?
-  private(set) var wasStopped = false
-  /// When its thread's clock was read last for how it gets on, and how long in all it had no processor.
-  private var seen: ThreadClock?
-  private(set) var starved: Int64 = 0
-  private(set) var samples: [StackSample] = []
-
-  init(_ face: crl_face, in memory: ProcessMemory, at now: Int64) {
-    self.face = face
-    number = face.number
-    generation = face.generation
-    sampler = StackSampler(thread: face.thread, in: memory)
-    first = ThreadClock(thread: face.thread, of: memory.process, at: now)
-    last = first
-    seen = first
-  }
-
-  func isStopped(_ process: Int32) -> Bool {
-    let isStopped = ThreadState(thread: face.thread, of: process) == .stopped || ThreadState.isTraced(process)
-    wasStopped = isStopped && !samples.isEmpty
-    return isStopped
-  }
-
-  /// How much of the time since this was last asked the thread could have run and had no processor.
-  func starvation(_ process: Int32, at now: Int64) -> Int64 {
-    guard let clock = ThreadClock(thread: face.thread, of: process, at: now) else { return 0 }
-    defer { seen = clock }
-    guard let seen else { return 0 }
-    let span = clock.starvation(since: seen, isRunnable: ThreadState(thread: face.thread, of: process) == .runs)
-    starved += span
-    return span
-  }
-
-  /// Of many, every other is kept.
-  func add(_ sample: StackSample) {
-    samples.append(sample)
-    if samples.count > 200 { samples = samples.indices.filter { $0 % 2 == 0 }.map { samples[$0] } }
   }
 }
 

@@ -16,6 +16,28 @@ package protocol LoopFaces: AnyObject {
   func mode(_ index: UInt8) -> String?
   /// The nanoseconds of so many ticks of records.
   func nanoseconds(_ ticks: UInt64) -> Int64
+  /// The timer that fired late last, from the level watch on; nil: none has.
+  func lateTimer(_ slot: Int) -> LateTimer?
+}
+
+/// A timer that has fired long after its date.
+package struct LateTimer: Sendable, Hashable {
+  /// How many timers of the loop have been so late.
+  package var count: UInt64
+  /// By how many nanoseconds it was late.
+  package var late: Int64
+  /// The function that is called for it.
+  package var code: UInt64
+
+  package init(count: UInt64, late: Int64, code: UInt64) {
+    (self.count, self.late, self.code) = (count, late, code)
+  }
+
+  /// What stands in a face's details; nil: nothing.
+  package init?(_ details: crl_details) {
+    guard details.late_count != 0 else { return nil }
+    (count, late, code) = (details.late_count, Int64(clamping: details.late), details.late_code)
+  }
 }
 
 /// What the loops of this process show.
@@ -74,6 +96,10 @@ final class OwnFaces: LoopFaces {
     var post = crl_post()
     let isWhole = crl_numbered_copy(place, &post, MemoryLayout<crl_post>.size) != 0
     return isWhole && post.sequence == sequence ? post : nil
+  }
+
+  func lateTimer(_ slot: Int) -> LateTimer? {
+    LateTimer(place(\.details, slot, MemoryLayout<crl_details>.size).load(as: crl_details.self))
   }
 
   func name(_ slot: Int) -> String { text(place(\.details, slot, MemoryLayout<crl_details>.size), 256) }
