@@ -13,6 +13,12 @@
 //   kept-victim exec        a loop, and becomes "kept-victim resident"
 //   kept-victim churn       a thread whose items come and go without end
 //   kept-victim exit        a loop, and exits
+//   kept-victim deadlock    the main loop and a thread that wait for each other
+//   kept-victim overload    a thread whose timers are always late
+//   kept-victim backlog     a thread that gets more than it does
+//   kept-victim growth      a thread whose timers become more
+//   kept-victim unread      a thread whose handler reads nothing
+//   kept-victim many        a thread with many timers that are due at once, each of which takes 30 ms
 //   kept-victim none        no loop
 import Glibc
 import RunLoopCore
@@ -56,6 +62,12 @@ case "churn": Churn().start()
 case "exit":
   Residents().start()
   exit(0)
+case "deadlock": Troubles.deadlock()
+case "overload": Troubles.overload()
+case "backlog": Troubles.backlog()
+case "growth": Troubles.growth()
+case "unread": Troubles.unread()
+case "many": Troubles.manyShort()
 case "none": ready()
 default: exit(2)
 }

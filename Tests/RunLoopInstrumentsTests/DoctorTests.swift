@@ -38,6 +38,84 @@ import Testing
     #expect((found.first?["next"] as? String)?.contains("runloop hangs \(victim.number)") == true)
   }
 
+  /// Looks for longer and longer, until there is a finding of a kind: on a busy machine a look may be too short.
+  private func finding(_ kind: String, of victim: Victim) throws -> [String: Any] {
+    var seconds = 1.0
+    while true {
+      let session = runloop("doctor", "\(victim.number)", "--for", "\(seconds)", "--json")
+      if let found = try findings(session).first(where: { $0["kind"] as? String == kind }) { return found }
+      seconds *= 2
+      try #require(seconds < 60, "\(session.output)")
+    }
+  }
+
+  @Test("at the level off, a circle of a lock's holder and a wait for work is a deadlock, with both stacks")
+  func deadlock() throws {
+    let found = try finding("deadlock", of: Victim(["deadlock"], program: "kept-victim", level: "off"))
+    let title = try #require(found["title"] as? String)
+    #expect(title.contains("main → importer → main") || title.contains("importer → main → importer"))
+    let details = (found["details"] as? [String] ?? []).joined(separator: "\n")
+    #expect(details.contains("Cache.refreshScreen()") && details.contains("Cache.importRows(_:)"), "\(details)")
+  }
+
+  #if DEBUG
+    @Test(
+      "a debug build says by itself that its main loop has hung for five seconds, where, and who holds what it wants")
+    func notice() throws {
+      let victim = Process()
+      let (output, complaints) = (Pipe(), Pipe())
+      victim.executableURL = Victim.program(named: "kept-victim")
+      victim.arguments = ["deadlock"]
+      var environment = ProcessInfo.processInfo.environment
+      environment["RUNLOOP_INSTRUMENTS"] = nil
+      victim.environment = environment
+      (victim.standardOutput, victim.standardError) = (output, complaints)
+      try victim.run()
+      defer {
+        kill(victim.processIdentifier, SIGKILL)
+        victim.waitUntilExit()
+      }
+      var text = ""
+      while !text.contains("turns this notice off") {
+        let data = complaints.fileHandleForReading.availableData
+        try #require(!data.isEmpty, "\(text)")
+        text += String(decoding: data, as: UTF8.self)
+      }
+      #expect(text.contains("the main loop has hung for 5 s in"))
+      #expect(text.contains("waits for importer") && text.contains("refreshScreen()"), "\(text)")
+    }
+  #endif
+
+  @Test("a loop that never sleeps is overloaded, with the timers that are late and what takes the time")
+  func overload() throws {
+    let found = try finding("overload", of: Victim(["overload"], program: "kept-victim", level: "off"))
+    #expect(found["thread"] as? String == "sensors")
+    let details = (found["details"] as? [String] ?? []).joined(separator: "\n")
+    #expect(details.contains("heartbeat()") && details.contains("late by"), "\(details)")
+    #expect(details.contains("% of it in timer") && details.contains("readTelemetry()"), "\(details)")
+  }
+
+  @Test("more posts than a loop takes are a backlog, with how many there are more each second")
+  func backlog() throws {
+    let found = try finding("backlog", of: Victim(["backlog"], program: "kept-victim", level: "off"))
+    #expect(found["thread"] as? String == "encoder")
+    #expect((found["title"] as? String)?.contains("more each second") == true)
+  }
+
+  @Test("timers that are added and never invalidated are a leak, with the function that is called")
+  func growth() throws {
+    let found = try finding("growth", of: Victim(["growth"], program: "kept-victim", level: "off"))
+    let title = try #require(found["title"] as? String)
+    #expect(title.contains("× timer") && title.contains("reconnect()"), "\(title)")
+    #expect(title.contains("more each second"), "\(title)")
+  }
+
+  @Test("a descriptor that nothing is read of is named")
+  func unread() throws {
+    let found = try finding("unread", of: Victim(["unread"], program: "kept-victim", level: "off"))
+    #expect((found["title"] as? String)?.contains("Troubles.unread()") == true, "\(found)")
+  }
+
   @Test("of a process in which nothing is wrong it says so, and what it could not see")
   func nothing() throws {
     let victim = try Victim(["idle"], level: "off")

@@ -54,9 +54,9 @@ import class RunLoopThreads.Thread
         worker.runLoop.label = "a\\b\"c\nd"
         let text = try #require(Instruments.metrics(of: worker.runLoop)).prometheus
         let lines = text.split(separator: "\n")
-        #expect(text.contains("runloop_posts_total{loop=\"a\\\\b\\\"c\\nd\",tid=\""))
+        #expect(text.contains("runloop_posts_total{loop=\"a\\\\b\\\"c\\nd\"} "))
         let families = Set(lines.filter { $0.hasPrefix("# TYPE ") }.map { $0.split(separator: " ")[2] })
-        #expect(families.count == 10)
+        #expect(families.count == 14)
         let sample = try Regex(#"(runloop_[a-z_]+?)(_bucket|_sum|_count)?\{[^}]*\} [0-9.e+-]+"#)
         for line in lines where !line.hasPrefix("#") {
           let match = try #require(try sample.wholeMatch(in: line), "\(line)")
@@ -71,6 +71,44 @@ import class RunLoopThreads.Thread
         #expect(count.split(separator: " ").last.flatMap { Int($0) } == values.last)
         #expect(lines.contains { $0.hasPrefix("runloop_delay_seconds_count{") })
       }
+    }
+  }
+
+  @Test("a loop sums up its own times from the level watch on, and nothing is lost between two readings")
+  func sums() async throws {
+    await #expect(processExitsWith: .success) {
+      let holder = Instruments.hold(.watch)
+      defer { holder.release() }
+      let worker = try ResidentThread(name: "sums")
+      func metrics() throws -> LoopMetrics { try #require(Instruments.metrics(of: worker.runLoop)) }
+      try worker.performAndWait {}
+      let first = try metrics()
+      for _ in 0..<15_000 { worker.runLoop.perform {} }
+      let isLong = DispatchSemaphore(value: 0)
+      worker.runLoop.perform {
+        // As long as a hang, by its own clock.
+        while (Instruments.metrics(of: RunLoop.current)?.openCallOut ?? 0) < 260_000_000 {}
+        isLong.signal()
+      }
+      isLong.wait()
+      try worker.performAndWait {}
+      try worker.performAndWait {}
+      let last = try metrics()
+      #expect(last.callOuts.count - first.callOuts.count >= 15_001)
+      #expect(last.callOuts.count - first.callOuts.count <= 15_010)
+      #expect(last.hangs - first.hangs == 1)
+      #expect(last.callOuts.longest >= 260_000_000)
+      #expect(last.callOuts.sum >= 260_000_000)
+      #expect(last.busyTime - first.busyTime >= 260_000_000)
+      let timer = Timer(timeInterval: 0.001, repeats: false) { _ in usleep(1000) }
+      worker.runLoop.add(timer, forMode: .default)
+      while timer.isValid { usleep(100) }
+      try worker.performAndWait {}
+      #expect(try metrics().lateness.count == 1)
+      let text = LoopMetrics.prometheus([last, last])
+      #expect(text.contains("runloop_hangs_total{loop=\"sums\",n=\"2\"} \(last.hangs)"))
+      worker.stop()
+      _ = try worker.join()
     }
   }
 

@@ -3,6 +3,8 @@
 import Foundation
 import Testing
 
+@testable import RunLoopToolKit
+
 @Suite("runloop ps", .ownThread) struct PsTests {
   private func loops(_ session: Session) throws -> [[String: Any]] {
     try #require(try session.json()["loops"] as? [[String: Any]])
@@ -51,6 +53,45 @@ import Testing
     let victim = try Victim(["load"], level: "off")
     let loop = try #require(try loops(runloop("ps", "\(victim.number)", "--json", "--thread", "importer")).first)
     #expect(["busy", "idle"].contains(loop["state"] as? String))
+  }
+
+  @Test("many short call-outs of one pass are no hang at the level off, for ps as for hangs")
+  func manyShort() throws {
+    let victim = try Victim(["many"], program: "kept-victim", level: "off")
+    let loop = try #require(try loops(runloop("ps", "\(victim.number)", "--json", "--thread", "many")).first)
+    #expect(loop["state"] as? String == "busy", "\(loop)")
+    let session = runloop("hangs", "\(victim.number)", "--for", "1.5", "--json", "--thread", "many")
+    let hangs = try #require(try session.json()["hangs"] as? [[String: Any]])
+    #expect(!hangs.contains { $0["class"] as? String == "call-out" }, "\(hangs)")
+  }
+
+  @Test("a stopped process is stopped, and does not hang")
+  func stopped() throws {
+    let victim = try Victim(["hang"], level: "off")
+    kill(victim.number, SIGSTOP)
+    defer { kill(victim.number, SIGCONT) }
+    let loop = try #require(try loops(runloop("ps", "\(victim.number)", "--json", "--thread", "importer")).first)
+    #expect(loop["state"] as? String == "busy")
+    #expect(runloop("ps", "\(victim.number)", "--thread", "importer").output.contains("stopped"))
+  }
+
+  @Test("what hung before anybody looked is named by its stack, and has lasted longer than it was seen")
+  func before() throws {
+    let victim = try Victim(["hang"], level: "off")
+    let output = runloop("ps", "\(victim.number)").output
+    let lines = output.split(separator: "\n")
+    #expect(lines.dropFirst().first?.contains("HUNG > ") == true, "\(output)")
+    #expect(output.contains("hang()") && output.contains("block"), "\(output)")
+  }
+
+  @Test("a process is named by its program, and times are of the wall clock too")
+  func names() throws {
+    let victim = try Victim(["idle"], level: "off")
+    #expect(runloop("ps", "no-such-program").complaints.first?.contains("has that name") == true)
+    let document = try runloop("ps", "\(victim.number)", "--json").json()
+    #expect((document["time"] as? String)?.hasSuffix("Z") == true)
+    #expect(WallTime.formatted(0, "%Y-%m-%dT%H:%M:%S", isLocal: false, digits: 6) == "1970-01-01T00:00:00.000000")
+    #expect(WallTime.formatted(-1, "%H:%M:%S", isLocal: false, digits: 3) == "23:59:59.999")
   }
 
   @Test("a hundred loops are all seen")

@@ -63,6 +63,29 @@ import Testing
     #expect(place(timer["code"])?.function.contains("Importer.addTimer(_:)") == true)
   }
 
+  @Test("a process that was started without foresight answers, and like reasons are counted, with their growth")
+  func groups() throws {
+    let victim = try Victim(["growth"], program: "kept-victim", level: nil, hasDirectory: false)
+    let session = runloop("why-alive", "\(victim.number)", "--for", "0.5", "--json")
+    #expect(session.status == 0, "\(session.complaints)")
+    let loops = try #require(try session.json()["loops"] as? [[String: Any]])
+    let client = try #require(loops.first { $0["thread"] as? String == "client" })
+    let groups = try #require(client["groups"] as? [[String: Any]])
+    let grown = try #require(groups.first { ($0["growth"] as? Int ?? 0) > 0 }, "\(groups)")
+    #expect(grown["count"] as? Int ?? 0 > 1)
+    #expect(grown["kind"] as? String == "timer")
+    #expect(place(grown["code"])?.function.contains("reconnect()") == true, "\(grown)")
+    let text = runloop("why-alive", "\(victim.number)", "--thread", "client").output
+    #expect(text.contains(" ×  timer ") && text.contains(" every 3600 s "), "\(text)")
+    #expect(runloop("dump", "\(victim.number)").status == 0)
+  }
+
+  @Test("one that wants no instruments does not answer")
+  func unwilling() throws {
+    let victim = try Victim(["growth"], program: "kept-victim", level: "off", hasDirectory: false)
+    #expect(runloop("why-alive", "\(victim.number)").complaints.first?.contains("no agent") == true)
+  }
+
   @Test("a resident thread is listed once, with the place where it was made", arguments: ["watch", "record"])
   func resident(level: String) throws {
     let victim = try Victim(["resident"], program: "kept-victim", level: level)

@@ -15,6 +15,9 @@ struct Arguments: Sendable {
     let messages: [String]
   }
 
+  /// What all commands take: where the names of stripped or replaced programs are.
+  static let symbols = "--symbols"
+
   private(set) var values: [String: String] = [:]
   private(set) var flags: Set<String> = []
   /// What stands by itself.
@@ -31,7 +34,7 @@ struct Arguments: Sendable {
       if argument == "--" {
         rest = Array(arguments[index...])
         break
-      } else if options.values.contains(argument) {
+      } else if options.values.contains(argument) || argument == Arguments.symbols {
         if index < arguments.count {
           values[argument] = arguments[index]
           index += 1
@@ -41,7 +44,7 @@ struct Arguments: Sendable {
       } else if options.flags.contains(argument) || argument == "--json" || argument == "--help" || argument == "-h" {
         flags.insert(argument == "-h" ? "--help" : argument)
       } else if argument.hasPrefix("-") {
-        let known = options.values + options.flags + ["--json", "--help"]
+        let known = options.values + options.flags + ["--json", "--help", Arguments.symbols]
         mistakes.append("unknown option \(argument)\(suggestion(for: argument, among: known))")
       } else {
         words.append(argument)

@@ -35,7 +35,10 @@ package enum RunLoopCommand {
       let space = String(repeating: " ", count: max(1, 12 - command.name.count))
       lines.append("  \(command.name)\(space)\(command.abstract)")
     }
-    let more = ["", "\"runloop <command> --help\" says more; \"runloop --version\" says which this is."]
+    let more = [
+      "", "\"runloop <command> --help\" says more; \"runloop --version\" says which this is. With",
+      "\"--symbols DIR\" a command takes the names of stripped or replaced programs from the files of their builds there.",
+    ]
     return (lines + more).joined(separator: "\n")
   }
 

@@ -38,6 +38,15 @@ enum Text {
 }
 
 extension Text {
+  /// A text of so many characters at most: what goes is in the middle, as a name begins and a place ends it.
+  static func shortened(_ text: String, _ width: Int) -> String {
+    let count = text.count
+    guard count > width else { return text }
+    guard width > 1 else { return String(text.prefix(max(0, width))) }
+    let tail = min(width - 1, max((width - 1) / 2, min(20, (width - 1) * 3 / 4)))
+    return "\(text.prefix(width - 1 - tail))…\(text.suffix(tail))"
+  }
+
   /// A span of time that is still growing, without what changes too fast to be read.
   static func coarse(_ nanoseconds: Int64) -> String {
     let seconds = nanoseconds / 1_000_000_000

@@ -37,9 +37,10 @@ final class AgentConnection {
     }
     throw reason
       ?? RecordError(
-        "process \(target.number) has no agent to answer: build it with RunLoopInstruments or RunLoopKit and start it with "
-          + "RUNLOOP_INSTRUMENTS=watch, or let it call Instruments.listen(), as no other process can ask for it, whatever "
-          + "/proc/sys/kernel/yama/ptrace_scope allows")
+        "process \(target.number) has no agent to answer: it is built without RunLoopInstruments and RunLoopKit, or "
+          + "RUNLOOP_INSTRUMENTS was off when it was started. No other process can ask for it"
+          + (access("/proc/sys/kernel/yama/ptrace_scope", F_OK) == 0
+            ? ", whatever /proc/sys/kernel/yama/ptrace_scope allows" : ""))
   }
 
   /// Takes over a socket that is connected, for the fuzzer.

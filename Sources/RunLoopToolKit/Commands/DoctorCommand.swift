@@ -14,8 +14,8 @@ struct DoctorCommand: ObservingCommand {
     shows it and the next command. Then it says what this machine lacks for looking, and what is lost by it.
 
       --for SECONDS  how long to look at each process; 2 by default
-      --json         prints {"processes": [{"pid", "ending", "loops", "unseen", "agent", "findings":
-                     [{"kind", "thread", "title", "details", "next"}]}], "machine": [text]}; the kinds are
+      --json         prints {"processes": [{"pid", "ending", "loops", "unseen", "agent", "endTime",
+                     "findings": [{"kind", "thread", "title", "details", "next"}]}], "machine": [text]}; the kinds are
                      deadlock, hang, child-pipe, unread, overload, backlog, growth and unseen
 
     Exit status: 0, also if something is wrong, 1 if nothing can be looked at, 2 for arguments that make no
@@ -73,11 +73,7 @@ struct DoctorCommand: ObservingCommand {
       if all.isEmpty { throw RecordError("no process of this user has a run loop of RunLoopKit") }
       return all
     }
-    let found = all.filter { number in
-      let name = readWhole("/proc/\(number)/comm").map { String($0.prefix { $0 != "\n" }) }
-      // The kernel keeps fifteen letters of a name.
-      return name == word || name.map { $0.utf8.count == 15 && word.hasPrefix($0) } ?? false
-    }
+    let found = ProcessNames.numbers(named: word)
     if found.isEmpty { throw RecordError("no process of this user that has a run loop is named \"\(word)\"") }
     return found
   }
@@ -85,7 +81,8 @@ struct DoctorCommand: ObservingCommand {
   private func show(_ result: Result, _ output: Output) {
     let (look, process) = (result.look, result.look.target.number)
     let span = Text.duration(Int64(look.seconds * 1e9))
-    output.print("process \(process), \(look.summary.loops) loops, looked at for \(span)")
+    let end = WallTime.text(look.summary.end)
+    output.print("process \(process), \(look.summary.loops) loops, looked at for \(span) until \(end)")
     for finding in result.findings { for line in finding.lines { output.print("  \(line)") } }
     if result.findings.isEmpty { output.print("  Nothing is wrong, as far as can be seen.") }
     if look.summary.ending == .ended { output.print("  The process has ended meanwhile.") }
@@ -98,7 +95,7 @@ struct DoctorCommand: ObservingCommand {
     if !without.isEmpty {
       lines.append(
         "process \(without.map { "\($0)" }.joined(separator: ", ")) has no agent that answers: what its loops hold, and "
-          + "whether that grows, is not seen (RUNLOOP_INSTRUMENTS=watch when it is started, or Instruments.listen())")
+          + "whether that grows, is not seen (it is built without RunLoopInstruments, or RUNLOOP_INSTRUMENTS is off)")
     }
     guard !lines.isEmpty else { return }
     output.print("not seen")
@@ -110,7 +107,8 @@ struct DoctorCommand: ObservingCommand {
       JSON.object([
         ("pid", .int(Int(result.look.target.number))), ("ending", .text(result.look.summary.ending.rawValue)),
         ("loops", .int(result.look.summary.loops)), ("unseen", .int(result.look.summary.unseen)),
-        ("agent", .bool(result.look.kept != nil)), ("findings", .list(result.findings.map(\.json))),
+        ("agent", .bool(result.look.kept != nil)), ("endTime", .text(WallTime.json(result.look.summary.end))),
+        ("findings", .list(result.findings.map(\.json))),
       ])
     }
     return .object([("processes", .list(processes)), ("machine", .list(MachineReport.lines.map { .text($0) }))])

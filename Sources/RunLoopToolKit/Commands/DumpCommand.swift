@@ -4,7 +4,7 @@
 struct DumpCommand: ObservingCommand {
   static let name = "dump"
   static let usage = """
-    usage: runloop dump PID [--thread NAME] [--json]
+    usage: runloop dump PID|NAME [--thread NAME] [--json]
 
     Prints each run loop of a process with its modes and all that is in them, in the shape of Core
     Foundation's description of a loop, with the user's function and line for each call-out, the thread,

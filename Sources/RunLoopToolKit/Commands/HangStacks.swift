@@ -10,13 +10,11 @@ final class HangStacks {
   private let user: UInt32
   private var ended: [HangReport] = []
 
-  /// A call-out that a timeline shows as a hang.
-  private static let threshold: Int64 = 250_000_000
-
   init(of target: TargetProcess, _ file: RecordFile) {
     user = target.user
     faces = FileFaces(file)
-    let settings = HangJudge.Settings(threshold: Self.threshold, tolerance: Self.threshold)
+    var settings = HangJudge.Settings.standard
+    settings.backlog = nil
     scout = HangScout(process: target.number, faces: faces, settings: settings)
   }
 

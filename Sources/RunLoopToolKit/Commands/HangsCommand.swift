@@ -10,7 +10,7 @@ import RunLoopInstruments
 struct HangsCommand: ObservingCommand {
   static let name = "hangs"
   static let usage = """
-    usage: runloop hangs PID [--for SECONDS | --follow] [--threshold MS] [--backlog MS] [--thread NAME]
+    usage: runloop hangs PID|NAME [--for SECONDS | --follow] [--threshold MS] [--backlog MS] [--thread NAME]
                          [--wait] [--exit-code] [--json]
 
     Waits for call-outs that last too long, and shows what was called, where it was posted from, what the
@@ -25,17 +25,22 @@ struct HangsCommand: ObservingCommand {
                       threshold by default
       --thread NAME   only the loop of the thread of that name
       --wait          waits until the process has a run loop, and need not find the thread at once
-      --exit-code     exits with 3 if a loop hung, and with 4 if none did that was seen, but the look was
+      --exit-code     exits with 3 if a loop hung, a timer was late or a descriptor was not read, and with 4 if none did that was seen, but the look was
                       cut short or could not see all loops
       --json          prints {"hangs": [{"tid", "thread", "begin", "end", "class", "callOut", "cpu",
                       "blockedIn", "waitsFor", "stack", "stackProblem"}], "look": {"begin", "end",
-                      "ending", "loops", "unseen", "unread": [{"tid", "thread", "descriptor", "code"}]}};
+                      "ending", "loops", "unseen", "unread": [{"tid", "thread", "descriptor", "code"}], "late":
+                      [{"tid", "thread", "code", "late"}]}};
                       with --follow a line for each hang; times are nanoseconds of CLOCK_MONOTONIC; "end" is
-                      null if the hang was not over, "callOut" of a backlog and where the kind of the
+                      null if the hang was not over, "beginTime" and "endTime" are of the wall clock, "callOut" of a backlog and where the kind of the
                       call-out is not known; with "atLeast" it had begun before the look, and "begin" is that
                       of the look; "ending" is time, interrupted, ended or executed, "unseen" the number of
                       loops that found no room to be seen, and "unread" are descriptors that were ready in
-                      more than a thousand waits in a row while nothing was read
+                      more than a thousand waits in a row while nothing was read, and "late" are timers that
+                      fired later than 100 ms after their dates, by so many nanoseconds, on loops that did not
+                      hang
+
+    Hangs of one thread in one function are shown once, with their number.
 
     A look that ends early, and loops that could not be seen, are reported in every case.
 
@@ -63,9 +68,10 @@ struct HangsCommand: ObservingCommand {
       mistakes.append("\"\(text)\" is no number of \(unit) for \(option)")
       return standard
     }
-    process = arguments.words.first.flatMap { Int32($0) } ?? 0
-    if let word = arguments.words.first, process <= 0 { mistakes.append("\"\(word)\" is no number of a process") }
-    if arguments.words.count != 1 || arguments.rest != nil { mistakes.append("name one process") }
+    do throws(Arguments.Mistakes) { process = try arguments.process() } catch {
+      process = 0
+      mistakes += error.messages
+    }
     follows = arguments.flags.contains("--follow")
     if follows, arguments.values["--for"] != nil { mistakes.append("--follow and --for exclude each other") }
     span = number("--for", or: 10, "seconds")
@@ -103,6 +109,7 @@ struct HangsCommand: ObservingCommand {
     var look = LookSummary(at: crl_monotonic_nanoseconds())
     let found = try watch(target, faces, scout, interruption, &look, output)
     look.unread = UnreadDescriptors.named(look.unread, scout, target)
+    look.late = LateTimerReport.named(scout, besides: found.map(\.thread), target)
     if follows {
       for line in look.lines(process, found: found.count, isAll: thread == nil) { output.complain(line) }
     } else {
@@ -180,7 +187,7 @@ struct HangsCommand: ObservingCommand {
     } else if isJSON {
       output.print(JSON.object([("hangs", .list(named.map { json($0) })), ("look", look.json)]).line)
     } else {
-      for hang in named { for line in HangText.lines(hang) { output.print(line) } }
+      for group in HangText.groups(named) { for line in HangText.lines(group) { output.print(line) } }
       if !follows {
         for line in look.lines(process, found: named.count, isAll: thread == nil) { output.print(line) }
       }
@@ -202,7 +209,8 @@ struct HangsCommand: ObservingCommand {
         ("end", .optional(report.end.map { Int($0) })), ("class", .text(report.isBacklog ? "backlog" : "call-out")),
         ("callOut", callOut ?? .null), ("cpu", .text(report.processor.rawValue)), ("blockedIn", blockedIn ?? .null),
         ("waitsFor", waitsFor ?? .null), ("stack", .list(hang.stack.map(\.json))),
-        ("stackProblem", .optional(report.stackProblem)),
+        ("stackProblem", .optional(report.stackProblem)), ("beginTime", .text(WallTime.json(report.begin))),
+        ("endTime", .optional(report.end.map { WallTime.json($0) })),
       ] + (report.isOlder == true ? [("atLeast", .bool(true))] : []))
   }
 }
@@ -222,15 +230,55 @@ extension StackPlace {
 
 /// A hang for people.
 enum HangText {
+  /// Puts the hangs together that are of one thread, in one function.
+  static func groups(_ hangs: [SymbolicatedHang]) -> [[SymbolicatedHang]] {
+    struct Key: Hashable {
+      let thread: Int32
+      let isBacklog: Bool
+      let kind: String?
+      let code: CodePlace?
+      let place: CodePlace?
+    }
+    var order: [Key] = []
+    var groups: [Key: [SymbolicatedHang]] = [:]
+    for hang in hangs {
+      let key = Key(
+        thread: hang.report.thread, isBacklog: hang.report.isBacklog, kind: hang.kind, code: hang.code,
+        place: hang.stack.first?.place)
+      if groups[key] == nil { order.append(key) }
+      groups[key, default: []].append(hang)
+    }
+    return order.compactMap { groups[$0] }
+  }
+
+  private static func length(_ report: HangReport) -> Int64 {
+    (report.end ?? crl_monotonic_nanoseconds()) - report.begin
+  }
+
+  /// Several hangs of one thread in one function: the longest stands for all.
+  static func lines(_ hangs: [SymbolicatedHang]) -> [String] {
+    guard let longest = hangs.max(by: { length($0.report) < length($1.report) }) else { return [] }
+    var lines = lines(longest)
+    guard hangs.count > 1, let first = hangs.map(\.report.begin).min(), let last = hangs.map(\.report.begin).max(),
+      let shortest = hangs.map({ length($0.report) }).min()
+    else { return lines }
+    let report = longest.report
+    lines[0] =
+      "\(report.threadName) (\(report.thread)) \(report.isBacklog ? "had posts waiting" : "hung") \(hangs.count) times, "
+      + "for \(Text.duration(shortest)) to \(Text.duration(length(report))), from \(WallTime.text(first)) to "
+      + "\(WallTime.text(last)); the longest"
+    return lines
+  }
+
   static func lines(_ hang: SymbolicatedHang) -> [String] {
     let report = hang.report
-    let now = report.end ?? crl_monotonic_nanoseconds()
-    let lasted = (report.isOlder == true ? "at least " : "") + Text.duration(now - report.begin)
+    let lasted = (report.isOlder == true ? "at least " : "") + Text.duration(length(report))
     let verb =
       report.isBacklog
       ? (report.end == nil ? "has had posts waiting for" : "had posts waiting for")
       : (report.end == nil ? "hangs, so far for" : "hung for")
-    var lines = ["\(report.threadName) (\(report.thread)) \(verb) \(lasted)"]
+    let since = "\(report.isOlder == true ? "before" : "from") \(WallTime.text(report.begin)) on"
+    var lines = ["\(report.threadName) (\(report.thread)) \(verb) \(lasted), \(since)"]
     if !report.isBacklog {
       lines.append("  in      \(hang.kind ?? "?")  \(hang.code?.text ?? "?")")
       if let posted = hang.posted, posted != hang.code { lines.append("  posted  \(posted.text)") }
@@ -247,10 +295,16 @@ enum HangText {
     return lines
   }
 
-  static func was(_ report: HangReport) -> String {
+  /// What the thread does, without how it has spent its time.
+  static func does(_ report: HangReport) -> String {
     var text = report.processor.rawValue
     if let call = report.blockedIn { text += " in \(call.call)(\(call.on ?? ""))" }
     if let thread = report.waitsForName { text += ", waits for \(thread)" }
+    return text
+  }
+
+  static func was(_ report: HangReport) -> String {
+    var text = does(report)
     if let shares = report.shares {
       let percents = [("on-cpu", shares.onCPU), ("runnable", shares.runnable), ("blocked", shares.blocked)]
       text += " (" + percents.map { "\($0.0) \(Int(($0.1 * 100).rounded())) %" }.joined(separator: ", ") + ")"

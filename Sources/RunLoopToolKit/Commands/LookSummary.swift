@@ -25,6 +25,8 @@ struct LookSummary {
   /// How many had no face, at most.
   private(set) var unseen = 0
   var unread: [UnreadDescriptor] = []
+  /// The timers that fired late, of loops that did not hang.
+  var late: [LateTimerReport] = []
 
   init(at time: Int64) { (begin, end) = (time, time) }
 
@@ -40,7 +42,7 @@ struct LookSummary {
   ///
   /// - Parameter isAll: Whether all loops were looked at.
   func lines(_ process: Int32, found: Int, isAll: Bool) -> [String] {
-    var lines = unread.map(\.text)
+    var lines = unread.map(\.text) + late.map(\.text)
     let span = Text.duration(max(0, end - begin))
     let none = found == 0 ? "; until then no loop had hung" : ""
     switch ending {
@@ -61,14 +63,15 @@ struct LookSummary {
 
   /// The status of a command that tells by it what was found.
   func status(found: Int) -> CommandStatus {
-    if found > 0 { return .found }
-    return ending == .time && unseen == 0 && loops > 0 && unread.isEmpty ? .success : unread.isEmpty ? .unseen : .found
+    if found > 0 || !unread.isEmpty || !late.isEmpty { return .found }
+    return ending == .time && unseen == 0 && loops > 0 ? .success : .unseen
   }
 
   var json: JSON {
     .object([
       ("begin", .int(Int(begin))), ("end", .int(Int(end))), ("ending", .text(ending.rawValue)), ("loops", .int(loops)),
-      ("unseen", .int(unseen)), ("unread", .list(unread.map(\.json))),
+      ("unseen", .int(unseen)), ("unread", .list(unread.map(\.json))), ("late", .list(late.map(\.json))),
+      ("beginTime", .text(WallTime.json(begin))), ("endTime", .text(WallTime.json(end))),
     ])
   }
 }
@@ -92,6 +95,38 @@ struct UnreadDescriptor {
       ("tid", .int(Int(found.thread))), ("thread", .text(thread)), ("descriptor", .int(Int(found.descriptor))),
       ("code", CodePlace.json(code)),
     ])
+  }
+}
+
+/// A timer that fired long after its date, as its loop had too much to do.
+struct LateTimerReport {
+  let found: Lateness.Timer
+  let thread: String
+  let code: CodePlace?
+
+  var text: String {
+    "\(thread) (\(found.thread)): timer \(code?.text ?? "?") fired late by \(Text.duration(found.late))"
+  }
+
+  var json: JSON {
+    .object([
+      ("tid", .int(Int(found.thread))), ("thread", .text(thread)), ("code", CodePlace.json(code)),
+      ("late", .int(Int(found.late))),
+    ])
+  }
+
+  /// Those that a look has found of loops that did not hang: a timer that waits for a hang to be over is no trouble of
+  /// its own.
+  static func named(
+    _ scout: HangScout, besides hung: some Sequence<Int32>, _ target: TargetProcess
+  ) -> [LateTimerReport] {
+    let hung = Set(hung)
+    let late = scout.late.filter { !hung.contains($0.thread) }
+    guard !late.isEmpty else { return [] }
+    let symbolizer = Symbolizer(target.loadedImages, source: ExternalSymbolizer(of: target.user))
+    return late.map {
+      LateTimerReport(found: $0, thread: scout.name(ofThread: $0.thread), code: symbolizer.place(.function, $0.code))
+    }
   }
 }
 

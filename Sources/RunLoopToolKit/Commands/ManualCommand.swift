@@ -81,7 +81,7 @@ enum ManualPage {
 /// What shells complete: the commands, the options of each, and files.
 enum Completions {
   private static func options(of command: Subcommand) -> [String] {
-    command.options.values + command.options.flags + ["--json", "--help"]
+    command.options.values + command.options.flags + ["--json", "--help", Arguments.symbols]
   }
 
   static func bash(_ commands: [Subcommand]) -> String {

@@ -35,8 +35,12 @@ package enum ObservingCommands {
       let output = Output(
         print: { [output] in output.print(ForeignText.shown($0)) },
         complain: { [output] in output.complain(ForeignText.shown($0)) })
+      let result = ExternalSymbolizer.$directory.withValue(arguments.values[Arguments.symbols]) {
+        () -> Result<Int32, RecordError> in
+        do throws(RecordError) { return .success(try request.run(output)) } catch { return .failure(error) }
+      }
       do throws(RecordError) {
-        return try request.run(output)
+        return try result.get()
       } catch {
         output.complain("runloop \(command.name): \(error)")
         return CommandStatus.failure.rawValue

@@ -8,21 +8,22 @@ import RunLoopLibC
 struct PsCommand: ObservingCommand {
   static let name = "ps"
   static let usage = """
-    usage: runloop ps [PID] [--thread NAME] [--json]
+    usage: runloop ps [PID|NAME] [--thread NAME] [--json]
 
     Shows the run loops of a process, or of all processes of the user: the thread, the mode, whether the
-    loop sleeps, what it calls and since when, and how many blocks wait. A loop is hung if it has been in
-    one call-out for 250 ms, and the process is not stopped. If a busy loop does not say what it calls, as the process records nothing,
-    it is let record for a quarter of a second.
+    loop sleeps, what it calls and since when, and how many blocks wait. A loop that is busy is looked at
+    until it has gone on, while the process records; it is hung if it has been seen in one call-out for
+    250 ms, as "runloop hangs" says it. What hangs is shown first.
 
     DEPTH is the number of runs that are nested, QUEUE that of the blocks and jobs that wait, and WAITS
     says how often the loop has gone to sleep since it was made.
 
       --thread NAME  only the loop of the thread of that name
       --json         prints {"pid", "level", "loops": [{"tid", "thread", "mode", "state", "depth",
-                     "queued", "callOut"}], "unseen"}, the last the number of loops without room, and without PID {"processes": [those]}; "since" of a call-out
-                     is nanoseconds of CLOCK_MONOTONIC, and of one whose beginning nobody has noted, as the
-                     level was watch, when it was first seen
+                     "queued", "callOut": {"kind", "code", "since", "sinceTime"}}], "unseen", "time"}, and
+                     without PID {"processes": [those]}; "unseen" is the number of loops without room;
+                     "since" of a call-out is nanoseconds of CLOCK_MONOTONIC, "sinceTime" the same of the
+                     wall clock, and of one whose beginning nobody has noted both are when it was first seen
 
     Exit status: 0, 1 if there is nothing to be seen, 2 for arguments that make no sense.
     """
@@ -33,12 +34,10 @@ struct PsCommand: ObservingCommand {
   private let isJSON: Bool
 
   init(_ arguments: Arguments) throws(Arguments.Mistakes) {
-    let word = arguments.words.first
-    process = word.flatMap { Int32($0) }
     thread = arguments.values["--thread"]
     isJSON = arguments.isJSON
-    if let word, process ?? 0 <= 0 { throw .init(messages: ["\"\(word)\" is no number of a process"]) }
     if arguments.words.count > 1 || arguments.rest != nil { throw .init(messages: ["name one process, or none"]) }
+    process = arguments.words.isEmpty ? nil : try arguments.process()
   }
 
   private struct ProcessStatus {
@@ -95,6 +94,7 @@ struct PsCommand: ObservingCommand {
     .object([
       ("pid", .int(Int(status.number))), ("level", .text(status.level)),
       ("loops", .list(status.loops.map { json($0) })), ("unseen", .int(Int(clamping: status.lost))),
+      ("time", .text(WallTime.json(crl_monotonic_nanoseconds()))),
     ])
   }
 
@@ -102,7 +102,7 @@ struct PsCommand: ObservingCommand {
     let callOut = loop.callOut.map { callOut in
       JSON.object([
         ("kind", .text(callOut.kind)), ("code", CodePlace.json(callOut.code)),
-        ("since", .int(Int(callOut.since))),
+        ("since", .int(Int(callOut.since))), ("sinceTime", .text(WallTime.json(callOut.since))),
       ])
     }
     return .object([
@@ -113,28 +113,31 @@ struct PsCommand: ObservingCommand {
   }
 
   private func show(_ processes: [ProcessStatus], _ output: Output) {
-    var rows = [["PID", "TID", "THREAD", "STATE", "MODE", "DEPTH", "QUEUE", "WAITS", "CALL-OUT"]]
-    for process in processes {
-      // What hangs is what is looked for.
-      for loop in process.loops.filter({ $0.state == .hung }) + process.loops.filter({ $0.state != .hung }) {
-        var state = loop.isStopped ? "stopped" : loop.state.rawValue
-        if loop.state == .hung {
-          let since = loop.callOut.map { callOut in
-            (callOut.isSeenLater ? " > " : " ") + Text.duration(crl_monotonic_nanoseconds() - callOut.since)
-          }
-          state = "HUNG\(since ?? "")"
-        }
-        rows.append([
-          "\(process.number)", "\(loop.thread)", loop.name, state, loop.mode.map(PsCommand.shortened) ?? "–",
-          "\(loop.depth)", "\(loop.queued)", "\(loop.waits)",
-          loop.callOut.map { "\($0.kind)  \($0.code?.text ?? "")" } ?? "–",
-        ])
-      }
+    let loops = processes.flatMap { process in process.loops.map { (process.number, $0) } }
+    // What hangs is what is looked for.
+    let ordered = loops.filter { $0.1.state == .hung } + loops.filter { $0.1.state != .hung }
+    let titles = ["PID", "TID", "THREAD", "STATE", "MODE", "DEPTH", "QUEUE", "WAITS", "SINCE", "CALL-OUT"]
+    let rows = ordered.map { number, loop in
+      [
+        "\(number)", "\(loop.thread)", loop.name, PsCommand.state(loop), loop.mode.map(PsCommand.shortened) ?? "–",
+        "\(loop.depth)", "\(loop.queued)", "\(loop.waits)", loop.callOut.map { WallTime.text($0.since) } ?? "–",
+        PsCommand.callOut(loop),
+      ]
     }
-    for line in Text.table(rows, rightAligned: [0, 1, 5, 6, 7]) { output.print(line) }
+    for line in Text.table([titles] + rows, rightAligned: [0, 1, 5, 6, 7]) { output.print(line) }
     for process in processes where process.lost > 0 {
       output.print("Process \(process.number): \(process.lost) loops found no room in its records, and are not shown.")
     }
+  }
+
+  private static func state(_ loop: LoopStatus) -> String {
+    guard let hang = loop.hang else { return loop.isStopped ? "stopped" : loop.state.rawValue }
+    return "HUNG \(hang.isOlder ? "> " : "")\(Text.duration(crl_monotonic_nanoseconds() - hang.since))"
+  }
+
+  private static func callOut(_ loop: LoopStatus) -> String {
+    let text = loop.callOut.map { "\($0.kind)  \($0.code?.text ?? "")" } ?? "–"
+    return text + (loop.hang.map { "   \($0.was)" } ?? "")
   }
 
   private static func shortened(_ mode: String) -> String {

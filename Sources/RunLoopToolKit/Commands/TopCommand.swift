@@ -11,7 +11,7 @@ import RunLoopThreads
 struct TopCommand: ObservingCommand {
   static let name = "top"
   static let usage = """
-    usage: runloop top PID [--thread NAME]
+    usage: runloop top PID|NAME [--thread NAME]
 
     Shows the run loops of a process while they run: what each does, how busy it was in the last second, how
     much waits, how long work has waited in the last ten seconds, and what the selected loop has called in
@@ -21,6 +21,7 @@ struct TopCommand: ObservingCommand {
       ↑ ↓, mouse  select a loop; the wheel scrolls
       s, mouse    sorts by the next column, or by the one whose title was clicked
       p           holds still, and goes on
+      ?           says what is shown
 
       --thread NAME  only the loop of the thread of that name
 
@@ -33,12 +34,8 @@ struct TopCommand: ObservingCommand {
   private let thread: String?
 
   init(_ arguments: Arguments) throws(Arguments.Mistakes) {
-    let word = arguments.words.first
-    process = word.flatMap { Int32($0) } ?? 0
+    process = try arguments.process()
     thread = arguments.values["--thread"]
-    if process <= 0 || arguments.words.count > 1 || arguments.rest != nil {
-      throw .init(messages: [word.map { "\"\($0)\" is no number of a process" } ?? "name one process"])
-    }
     if arguments.isJSON { throw .init(messages: ["a screen is for people: use \"runloop ps --json\" or \"trace\""]) }
   }
 
@@ -159,9 +156,20 @@ package final class Top {
       screen.detailTitle.text = ""
       return screen.show([TopReader.Line]())
     }
-    screen.detailTitle.text = "what \(ForeignText.shown(loop.name)) has called in the last 10 s"
-    screen.detailHead.text = TopScreen.columns("COUNT", "TOTAL", "LONGEST", "KIND", "CODE")
-    screen.show(reader.lines(of: slot, most: 100))
+    let lines = reader.lines(of: slot, most: 100)
+    let name = ForeignText.shown(loop.name)
+    screen.show(lines)
+    guard !screen.isExplaining else { return explainTitles() }
+    let what = loop.isHung ? "has called nothing else" : "is \(loop.state) and has called nothing"
+    screen.detailTitle.text =
+      lines.isEmpty ? "\(name) \(what) in the last 10 s" : "what \(name) has called in the last 10 s"
+    screen.detailHead.text =
+      lines.isEmpty ? "" : TopScreen.line(["COUNT", "TOTAL", "LONGEST"], "KIND", "CODE", screen.bounds.size.width)
+  }
+
+  private func explainTitles() {
+    screen.detailTitle.text = "what is shown, and the keys"
+    screen.detailHead.text = ""
   }
 
   /// Nothing happens in the process: waits until something does.
@@ -178,6 +186,7 @@ package final class Top {
   private func goOn() {
     isParked = false
     guard !isPaused else { return }
+    reader.resume()
     timer?.move(after: .zero)
   }
 
@@ -185,10 +194,13 @@ package final class Top {
     switch key.key {
     case .character("q"), .escape: stop(.quit)
     case .character("s"): screen.sortOtherwise()
+    case .character("?"):
+      screen.explain(!screen.isExplaining)
+      showDetails()
     case .character("p"):
       isPaused.toggle()
       screen.title.text += isPaused ? "   paused" : ""
-      if isPaused { timer?.park() } else if !isParked { timer?.move(after: .zero) }
+      if isPaused { timer?.park() } else if !isParked { goOn() }
     default: return false
     }
     return true

@@ -2,6 +2,7 @@
 
 import CRunLoopRecorder
 import CRunLoopSystem
+import RunLoopInstruments
 
 /// Looks at a process repeatedly, for `runloop top`.
 @MainActor
@@ -13,24 +14,17 @@ final class TopReader {
   private var tails: [Int: RecordTail] = [:]
   private var meters: [Int: (generation: UInt32, meter: LoopMeter)] = [:]
   private let begin = crl_monotonic_nanoseconds()
-  /// What each loop was doing when that was seen first.
-  private var standing: [Int: Standing] = [:]
-
-  /// What changes when a loop does something, and since when it has not.
-  private struct Standing {
-    let generation: UInt32
-    let number: UInt64
-    let progress: UInt64
-    let since: Int64
-
-    func isSame(as other: Standing) -> Bool {
-      generation == other.generation && number == other.number && progress == other.progress
-    }
-  }
+  private let faces: FileFaces
+  /// The judge of what hangs, which is that of `runloop hangs`.
+  private let scout: HangScout
+  /// What hangs were found in, by their slots and beginnings.
+  private var hangNames: [Int: (begin: Int64, text: String)] = [:]
 
   init(_ target: TargetProcess, _ file: RecordFile) {
     self.target = target
     self.file = file
+    faces = FileFaces(file)
+    scout = HangScout(process: target.number, faces: faces, settings: .standard)
     symbolizer = { Symbolizer(file.images, source: ExternalSymbolizer(of: file.owner)) }
   }
 
@@ -64,8 +58,9 @@ final class TopReader {
 
   /// The loops as they are now.
   func read() throws(RecordError) -> [Loop] {
-    try file.refresh()
+    try faces.refresh()
     let now = crl_monotonic_nanoseconds()
+    _ = scout.look(at: now)
     var clock = file.clock
     var found: [Loop] = []
     isSettled = true
@@ -73,7 +68,6 @@ final class TopReader {
       let face = file.face(slot)
       guard face.thread != 0, face.loop != 0, face.flags & UInt8(CRL_FACE_ENDED) == 0 else {
         tails[slot] = nil
-        standing[slot] = nil
         meters[slot] = nil
         continue
       }
@@ -95,53 +89,49 @@ final class TopReader {
     return found.sorted { $0.thread < $1.thread }
   }
 
+  /// Nothing counts of the time in which it did not look.
+  func resume() { scout.resume(at: crl_monotonic_nanoseconds()) }
+
   private func loop(_ slot: Int, _ face: crl_face, _ meter: LoopMeter, _ clock: RecordClock, _ now: Int64) -> Loop {
     let isAsleep = face.flags & UInt8(CRL_FACE_SLEEPS) != 0
-    if isAsleep || face.depth == 0 { standing[slot] = nil }
+    let isQuiet = isAsleep || face.depth == 0
     let open = face.open == 0 ? nil : file.record(face.open, of: slot)
     var asleepSince: Int64?
-    if isAsleep || face.depth == 0 { asleepSince = begin }
+    if isQuiet { asleepSince = begin }
     if isAsleep, let open, open.end == 0 { asleepSince = clock.nanoseconds(open.begin) }
     var state = face.depth == 0 ? "not running" : isAsleep ? "idle" : "busy"
-    var isHung = false
     var callOut = "–"
-    if face.depth > 0, !isAsleep, target.isStopped {
-      state = "stopped"
-      standing[slot] = nil
-    } else if face.depth > 0, !isAsleep {
-      let unchanged = now - noteStanding(slot, face, now)
+    let hang = isQuiet ? nil : scout.hang(slot)
+    if let hang {
+      // Nobody knows since when what had begun before the first look.
+      state = "HUNG \(hang.isOlder == true ? ">" : "")\(Text.coarse(now - hang.begin))"
+      callOut = name(of: hang, slot)
+    } else if !isQuiet {
+      if target.isStopped { state = "stopped" }
       if let open, UInt32(open.kind) < CRL_KIND_HOST.rawValue, open.end == 0 {
-        let age = now - clock.nanoseconds(open.begin)
-        isHung = age >= LoopReader.threshold
-        if isHung { state = "HUNG \(Text.coarse(age))" }
         callOut = "\(KindName.of(open.kind))  \(name(of: open, slot) ?? "")"
       } else if face.kind != 0 {
         callOut = KindName.of(face.kind)
       }
-      // Nobody knows since when what had begun before the first look.
-      if !isHung, unchanged >= LoopReader.threshold {
-        isHung = true
-        state = "HUNG >\(Text.coarse(unchanged))"
-      }
     }
-    let isQuiet = isAsleep || face.depth == 0
     if !isQuiet || !meter.isSettled(at: now) { isSettled = false }
     let queued = face.posted >= face.served ? Int(face.posted - face.served) : 0
     return Loop(
       slot: slot, thread: face.thread, name: file.threadName(slot) { target.kernelName(ofThread: $0) }, state: state,
-      isHung: isHung, mode: face.depth == 0 ? "–" : file.mode(face.mode).map(Timeline.shortened) ?? "–",
+      isHung: hang != nil, mode: face.depth == 0 ? "–" : file.mode(face.mode).map(Timeline.shortened) ?? "–",
       rate: meter.rate, busy: Int((meter.busy(at: now, asleepSince: asleepSince) * 100).rounded()),
       queued: queued, delay: meter.delay99, callOut: callOut)
   }
 
-  /// Since when a loop that does not sleep has done nothing that can be seen.
-  private func noteStanding(_ slot: Int, _ face: crl_face, _ now: Int64) -> Int64 {
-    let seen = Standing(
-      generation: face.generation, number: face.number,
-      progress: face.sleeps &* 31 &+ face.served &* 17 &+ UInt64(face.depth), since: now)
-    if let known = standing[slot], known.isSame(as: seen) { return known.since }
-    standing[slot] = seen
-    return now
+  /// What a loop hangs in, and what its thread does there; found once for each hang.
+  private func name(of hang: HangReport, _ slot: Int) -> String {
+    if let known = hangNames[slot], known.begin == hang.begin { return known.text }
+    let named = HangNames(ExternalSymbolizer(of: target.user)).name([hang])[0]
+    // The place comes last, as the end of a line that is too long remains.
+    let call = hang.blockedIn.map { " blocked in \($0.call)(\($0.on ?? ""))" } ?? ""
+    let text = "\(named.kind ?? "")\(call)  \(named.code?.text ?? "")"
+    hangNames[slot] = (hang.begin, text)
+    return text
   }
 
   /// The table by code of a loop.

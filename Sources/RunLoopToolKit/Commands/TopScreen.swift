@@ -31,6 +31,12 @@ final class TopScreen: Window {
       }
     }
 
+    /// Those that a narrow screen leaves out, the first first.
+    static let dispensable: [Column] = [.mode, .rate, .thread, .delay, .queue, .callOut]
+
+    /// The least width of one whose text can be shortened.
+    var least: Int? { self == .name ? 14 : self == .callOut ? 36 : nil }
+
     var isNumber: Bool { [.thread, .rate, .busy, .queue, .delay].contains(self) }
   }
 
@@ -41,12 +47,19 @@ final class TopScreen: Window {
   let detailTitle = Label(style: Style(attributes: .bold))
   let detailHead = Label(style: Style(attributes: .dim))
   let details: ListView
-  let help = Label("q quit   ↑ ↓ or a click: select   s or a click on a title: sort   p: pause", style: .reversed)
+  let help = Label("q quit   ? help   ↑ ↓ select   s sort   p pause", style: .reversed)
 
   private(set) var loops: [TopReader.Loop] = []
   private var lines: [TopReader.Line] = []
-  private(set) var order = Column.thread
-  private var widths: [Int] = []
+  private(set) var order = Column.state
+  private var needed: [Int] = []
+  /// The columns that there is room for, with their widths.
+  private var columns: [(column: Column, width: Int)] = []
+  /// Whether the lower table has an explanation in it.
+  private(set) var isExplaining = false
+  /// Whether a person has selected a loop; until then it is the one that hangs.
+  private var hasChosen = false
+  private var isSelecting = false
   /// The selected loop, which keeps its selection when the order changes.
   private(set) var selectedSlot: Int?
   var whenKey: ((KeyEvent) -> Bool)?
@@ -73,6 +86,7 @@ final class TopScreen: Window {
     for view in [title, list, detailTitle, detailHead, details, help] { addSubview(view) }
     for head in heads { addSubview(head) }
     list.selectionDidChange = { [unowned self] row in
+      if !isSelecting { hasChosen = true }
       selectedSlot = row.map { loops[$0].slot }
       whenSelected?()
     }
@@ -87,7 +101,7 @@ final class TopScreen: Window {
     let size = bounds.size
     let upper = max(3, min(loops.count + 3, size.height * 3 / 5))
     title.frame = Rect(x: 0, y: 0, width: size.width, height: 1)
-    layOutHeads()
+    chooseColumns()
     list.frame = Rect(x: 0, y: 2, width: size.width, height: max(0, upper - 2))
     detailTitle.frame = Rect(x: 0, y: upper, width: size.width, height: 1)
     detailHead.frame = Rect(x: 0, y: upper + 1, width: size.width, height: 1)
@@ -95,16 +109,61 @@ final class TopScreen: Window {
     help.frame = Rect(x: 0, y: max(0, size.height - 1), width: size.width, height: 1)
   }
 
+  /// Finds the columns that there is room for, and fills what is shown anew if they are others.
+  private func chooseColumns() {
+    guard !needed.isEmpty else { return }
+    let chosen = TopScreen.columns(of: bounds.size.width, needed)
+    guard chosen.map(\.column) != columns.map(\.column) || chosen.map(\.width) != columns.map(\.width) else { return }
+    columns = chosen
+    layOutHeads()
+    for row in list.visibleRows { (list.visibleRow(row) as? TopRow).map { fill($0, row) } }
+    for row in details.visibleRows { details.visibleRow(row)?.text = text(ofLine: row) }
+  }
+
+  /// The columns that there is room for in a width, with theirs.
+  static func columns(of width: Int, _ needed: [Int]) -> [(column: Column, width: Int)] {
+    var chosen = Column.allCases
+    func least(_ column: Column) -> Int { min(needed[column.rawValue], column.least ?? .max) }
+    func room() -> Int { width - chosen.reduce(0) { $0 + least($1) + gap } + gap }
+    for column in Column.dispensable where room() < 0 { chosen.removeAll { $0 == column } }
+    var rest = max(0, room())
+    var widths = chosen.map(least)
+    for (index, column) in chosen.enumerated().reversed() where column.least != nil {
+      let more = min(rest, needed[column.rawValue] - widths[index])
+      widths[index] += more
+      rest -= more
+    }
+    return Array(zip(chosen, widths))
+  }
+
   private func layOutHeads() {
     var x = 0
-    for (column, head) in zip(Column.allCases, heads) {
-      let width = widths.isEmpty ? column.title.count : widths[column.rawValue]
+    for head in heads { head.frame = Rect(x: 0, y: 1, width: 0, height: 0) }
+    for (column, width) in columns {
       let title = column.title
       let start = column.isNumber ? max(0, width - title.count) : 0
-      head.frame = Rect(x: x + start, y: 1, width: title.count, height: 1)
+      heads[column.rawValue].frame = Rect(x: x + start, y: 1, width: min(title.count, width), height: 1)
       x += width + Self.gap
     }
   }
+
+  /// Shows what the keys and columns are in the place of the lower table, or that table again.
+  func explain(_ explains: Bool) {
+    isExplaining = explains
+    let shown = lines
+    lines = []
+    details.rowCount = 0
+    if explains { details.rowCount = TopScreen.explanation.count } else { show(shown) }
+    lines = shown
+    for row in details.visibleRows { details.visibleRow(row)?.text = text(ofLine: row) }
+  }
+
+  private static let explanation = [
+    "q ends; p holds still; ↑ ↓ or a click selects a loop; s or a click on a title sorts; ? goes back",
+    "STATE    HUNG: in one call-out for 250 ms or longer; > that it had begun before",
+    "CALLS/S  call-outs in the last second", "BUSY     the part of the last second in which it did not sleep",
+    "QUEUE    blocks and jobs that wait", "DELAY99  what 99 of 100 of them waited at most, in the last 10 s",
+  ]
 
   /// Shows the loops as they are now; what has not changed is not drawn.
   func show(_ next: [TopReader.Loop]) {
@@ -114,27 +173,35 @@ final class TopScreen: Window {
     guard isChanged else { return }
     let hadLoops = loops.count
     loops = sorted
-    let needed = Column.allCases.map { column in
+    let now = Column.allCases.map { column in
       max(column.title.count, loops.map { TopScreen.cell($0, column).count }.max() ?? 0)
     }
-    // Columns only grow: so they stand still.
-    widths = widths.isEmpty ? needed : zip(widths, needed).map { max($0, $1) }
+    // Columns only grow: so they stand still. The last may shrink, as nothing follows it.
+    needed = needed.isEmpty ? now : zip(needed, now).map { max($0, $1) }
+    needed[Column.callOut.rawValue] = now[Column.callOut.rawValue]
     list.rowCount = loops.count
-    if let selectedSlot, let row = loops.firstIndex(where: { $0.slot == selectedSlot }) {
-      if list.selectedRow != row { list.selectedRow = row }
-    } else if !loops.isEmpty {
-      list.selectedRow = 0
-      selectedSlot = loops[0].slot
-    }
+    selectRow()
     if hadLoops != loops.count { setNeedsLayout() }
-    layOutHeads()
+    chooseColumns()
     for row in list.visibleRows { (list.visibleRow(row) as? TopRow).map { fill($0, row) } }
+  }
+
+  /// Keeps the selected loop selected, or selects the first.
+  private func selectRow() {
+    isSelecting = true
+    defer { isSelecting = false }
+    let selected = selectedSlot.flatMap { slot in loops.firstIndex { $0.slot == slot } }
+    let hung = hasChosen || selected.map { loops[$0].isHung } ?? false ? nil : loops.firstIndex(where: \.isHung)
+    guard let row = hung ?? selected ?? (loops.isEmpty ? nil : 0) else { return }
+    if list.selectedRow != row { list.selectedRow = row }
+    selectedSlot = loops[row].slot
   }
 
   /// Shows what the selected loop has called.
   func show(_ next: [TopReader.Line]) {
     guard next != lines else { return }
     lines = next
+    guard !isExplaining else { return }
     details.rowCount = lines.count
     for row in details.visibleRows { details.visibleRow(row)?.text = text(ofLine: row) }
   }
@@ -160,7 +227,7 @@ extension TopScreen {
     switch column {
     case .thread: left.thread < right.thread
     case .name: (left.name, left.thread) < (right.name, right.thread)
-    case .state: (left.isHung ? 0 : 1, left.state, left.thread) < (right.isHung ? 0 : 1, right.state, right.thread)
+    case .state: (rank(left), left.thread) < (rank(right), right.thread)
     case .mode: (left.mode, left.thread) < (right.mode, right.thread)
     case .rate: (-left.rate, left.thread) < (-right.rate, right.thread)
     case .busy: (-left.busy, left.thread) < (-right.busy, right.thread)
@@ -168,6 +235,11 @@ extension TopScreen {
     case .delay: (-(left.delay ?? -1), left.thread) < (-(right.delay ?? -1), right.thread)
     case .callOut: (left.callOut, left.thread) < (right.callOut, right.thread)
     }
+  }
+
+  /// What hangs is looked for first, and then what is busy.
+  private static func rank(_ loop: TopReader.Loop) -> Int {
+    loop.isHung ? 0 : ["busy", "stopped", "idle"].firstIndex(of: loop.state).map { $0 + 1 } ?? 4
   }
 
   private static func cell(_ loop: TopReader.Loop, _ column: Column) -> String {
@@ -187,9 +259,8 @@ extension TopScreen {
   fileprivate func fill(_ row: TopRow, _ index: Int) {
     guard index < loops.count else { return row.text = "" }
     let loop = loops[index]
-    row.text = Column.allCases.map { column in
-      let cell = TopScreen.cell(loop, column)
-      let width = column == .callOut || widths.isEmpty ? cell.count : widths[column.rawValue]
+    row.text = columns.map { column, width in
+      let cell = Text.shortened(TopScreen.cell(loop, column), width)
       let space = String(repeating: " ", count: max(0, width - cell.count))
       return column.isNumber ? space + cell : cell + space
     }.joined(separator: String(repeating: " ", count: Self.gap))
@@ -198,19 +269,22 @@ extension TopScreen {
   }
 
   fileprivate func text(ofLine index: Int) -> String {
+    if isExplaining { return index < TopScreen.explanation.count ? TopScreen.explanation[index] : "" }
     guard index < lines.count else { return "" }
     let line = lines[index]
-    return TopScreen.columns(
-      Text.grouped(line.count), Text.duration(line.total), Text.duration(line.longest), line.kind,
-      ForeignText.shown(line.code))
+    return TopScreen.line(
+      [Text.grouped(line.count), Text.duration(line.total), Text.duration(line.longest)], line.kind,
+      ForeignText.shown(line.code), bounds.size.width)
   }
 
-  static func columns(_ count: String, _ total: String, _ longest: String, _ kind: String, _ code: String) -> String {
-    func right(_ text: String, _ width: Int) -> String {
-      String(repeating: " ", count: max(0, width - text.count)) + text
-    }
-    let space = String(repeating: " ", count: max(0, 10 - kind.count))
-    return "\(right(count, 9))  \(right(total, 9))  \(right(longest, 9))  \(kind)\(space)  \(code)"
+  /// A line of the lower table; a narrow screen leaves out what there is no room for.
+  static func line(_ numbers: [String], _ kind: String, _ code: String, _ width: Int) -> String {
+    let isNarrow = width < 60
+    let kept = isNarrow ? Array(numbers.prefix(2)) : numbers
+    let text = kept.map { String(repeating: " ", count: max(0, 8 - $0.count)) + $0 }.joined(separator: "  ")
+    let space = String(repeating: " ", count: max(0, 9 - kind.count))
+    let start = text + "  " + (isNarrow ? "" : "\(kind)\(space)  ")
+    return start + Text.shortened(code, max(0, width - start.count))
   }
 }
 

@@ -100,17 +100,20 @@ struct Diagnosis {
     }
   }
 
+  /// Loops that have more to do than time, or whose timers fire late.
   private var overloads: [DoctorFinding] {
-    let hung = Set(look.lasting.map(\.thread))
+    let hung = Set((look.lasting + look.ended).filter { !$0.isBacklog }.map(\.thread))
+    let late = LateTimerReport.named(look.scout, besides: hung, look.target)
     return look.loops.values.sorted { $0.last.thread < $1.last.thread }.compactMap { loop in
+      let timers = late.filter { $0.found.thread == loop.last.thread }
       // Two looks apart by chance show nothing.
-      guard loop.looks >= 20, loop.awake * 100 >= loop.looks * 95, !hung.contains(loop.last.thread),
-        loop.last.unread == 0
-      else { return nil }
+      let isAwake = loop.looks >= 20 && loop.awake * 100 >= loop.looks * 95
+      guard isAwake || !timers.isEmpty, !hung.contains(loop.last.thread), loop.last.unread == 0 else { return nil }
       let thread = look.scout.name(ofThread: loop.last.thread)
       let sums = loop.meter.sums()
       let total = sums.reduce(0.0) { $0 + Double($1.sum.total) }
-      let details = sums.prefix(3).map { site, sum in
+      let lateness = timers.prefix(3).map { "timer \($0.code?.text ?? "?") late by \(Text.duration($0.found.late))" }
+      let details = sums.prefix(3).filter { Double($0.sum.total) * 100 >= total }.map { site, sum in
         let place = symbolizer.place(.function, site.code) ?? symbolizer.place(.site, loop.meter.site(of: site))
         let share = total > 0 ? Int(Double(sum.total) * 100 / total) : 0
         return "\(share) % of it in \(KindName.of(site.kind))  \(place?.text ?? "?"), "
@@ -119,8 +122,10 @@ struct Diagnosis {
       let delay = loop.meter.delay99.map { "; work waits up to \(Text.duration($0))" } ?? ""
       return DoctorFinding(
         kind: .overload, thread: thread,
-        title: "OVERLOAD  \(thread) did not sleep in \(loop.awake * 100 / loop.looks) % of the time\(delay)",
-        details: Array(details), next: "runloop top \(process) --thread \(Diagnosis.quoted(thread))")
+        title: isAwake
+          ? "OVERLOAD  \(thread) did not sleep in \(loop.awake * 100 / loop.looks) % of the time\(delay)"
+          : "LATE  timers of \(thread) fire late\(delay)",
+        details: lateness + details, next: "runloop top \(process) --thread \(Diagnosis.quoted(thread))")
     }
   }
 

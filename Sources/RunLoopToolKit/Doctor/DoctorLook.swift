@@ -42,9 +42,7 @@ final class DoctorLook {
     self.target = target
     file = try target.openRecords()
     faces = FileFaces(file)
-    let settings = HangJudge.Settings(
-      threshold: LoopReader.threshold, backlog: 2 * LoopReader.threshold, tolerance: LoopReader.threshold)
-    scout = HangScout(process: target.number, faces: faces, settings: settings)
+    scout = HangScout(process: target.number, faces: faces, settings: .standard)
     summary = LookSummary(at: crl_monotonic_nanoseconds())
   }
 

@@ -14,6 +14,10 @@ package final class ExternalSymbolizer: FrameSource {
   private let program: String?
   private let rights: UserRights
   private let limit: Int64
+  /// Where the names are of programs and libraries that have none of their own, or are others by now.
+  private var symbolFiles: [String: String] = [:]
+  /// The directory in which such files are looked for; nil: none was given.
+  @TaskLocal static var directory: String?
   /// What is left of the time that all questions may take, and whether one took too long.
   private var budget: Int64
   private var isGivenUp = false
@@ -38,9 +42,22 @@ package final class ExternalSymbolizer: FrameSource {
 
   package func isKept(_ path: String, _ identity: [UInt8]) -> Bool {
     let isKept = try? rights.openingFiles { () throws(RecordError) -> Bool in
-      BuildID.isKept(path, identity) && DebugLink.isHarmless(path)
+      symbolFiles[path] = ExternalSymbolizer.symbolFile(of: path, identity)
+      return symbolFiles[path] != nil || BuildID.isKept(path, identity) && DebugLink.isHarmless(path)
     }
     return isKept ?? false
+  }
+
+  /// The file in the given directory that is of the same build, by the names that are usual; nil: there is none.
+  private static func symbolFile(of path: String, _ identity: [UInt8]) -> String? {
+    guard let directory, let identity = identity.isEmpty ? BuildID.read(path) : identity, identity.count > 1,
+      let name = path.split(separator: "/").last
+    else { return nil }
+    let digits = identity.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }
+    let byBuild = "\(directory)/.build-id/\(digits[0])/\(digits.dropFirst().joined()).debug"
+    return ["\(directory)/\(name)", "\(directory)/\(name).debug", byBuild].first {
+      BuildID.isKept($0, identity) && DebugLink.isHarmless($0)
+    }
   }
 
   package func frames(at addresses: [UInt64], in path: String) -> [[CodeFrame]] {
@@ -48,7 +65,7 @@ package final class ExternalSymbolizer: FrameSource {
     // An argument list is bounded.
     for start in stride(from: 0, to: addresses.count, by: 1000) {
       let part = addresses[start..<min(start + 1000, addresses.count)]
-      let answers = ask(["--obj=\(path)"] + part.map { "0x\(String($0, radix: 16))" })
+      let answers = ask(["--obj=\(symbolFiles[path] ?? path)"] + part.map { "0x\(String($0, radix: 16))" })
       guard answers.count == part.count else { return [] }
       found += answers
     }
@@ -59,7 +76,7 @@ package final class ExternalSymbolizer: FrameSource {
     // It stands in the program's file: what is no name of a function could be an option.
     let begins = symbol.first.map { $0.isLetter || "_$".contains($0) } ?? false
     let isName = begins && symbol.utf8.allSatisfy { $0 > 32 && $0 != 127 }
-    return isName ? ask(["--obj=\(path)", symbol]).first ?? [] : []
+    return isName ? ask(["--obj=\(symbolFiles[path] ?? path)", symbol]).first ?? [] : []
   }
 
   private func ask(_ arguments: [String]) -> [[CodeFrame]] {

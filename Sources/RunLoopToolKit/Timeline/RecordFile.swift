@@ -3,6 +3,7 @@
 package import CRunLoopRecorder
 import CRunLoopSystem
 import CRunLoopTools
+package import RunLoopInstruments
 import RunLoopLibC
 
 /// Why the records of a process cannot be read, in one sentence.
@@ -184,6 +185,12 @@ extension RecordFile {
   /// The name that a thread's object has; empty: none.
   package func name(_ slot: Int) -> String {
     text(address(RecordLayout.details + slot * MemoryLayout<crl_details>.size), 256)
+  }
+
+  /// The timer of a slot's loop that fired late last; nil: none has.
+  package func lateTimer(_ slot: Int) -> LateTimer? {
+    let place = address(RecordLayout.details + slot * MemoryLayout<crl_details>.size)
+    return LateTimer(RecordFile.load(place, as: crl_details.self))
   }
 
   /// The name of a mode; nil: it found no room.

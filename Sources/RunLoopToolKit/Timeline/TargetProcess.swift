@@ -15,8 +15,9 @@ package struct TargetProcess: Sendable {
   package init(_ number: Int32) throws(RecordError) {
     self.number = number
     var status = stat()
-    guard number > 0, stat("/proc/\(number)", &status) == 0, let start = TargetProcess.start(of: number) else {
-      throw RecordError("there is no process \(number)")
+    guard number > 0, stat("/proc/\(number)", &status) == 0 else { throw RecordError("there is no process \(number)") }
+    guard let start = TargetProcess.start(of: number) else {
+      throw RecordError("process \(number) is defunct: it has ended, and its parent has not noticed yet")
     }
     self.start = start
     // Before anything is opened or asked for, which the process may answer by becoming another program.

@@ -18,6 +18,8 @@ package struct Timeline: Sendable {
   /// The span, in nanoseconds of the monotonic clock.
   package var begin: Int64
   package var end: Int64
+  /// What the wall clock said at zero of the monotonic clock, in nanoseconds since 1970; nil: that is not known.
+  package var wallStart: Int64?
   /// How many records were left out because there were too many, and how many stand for several.
   package var leftOut = 0
   package var merged = 0

@@ -166,6 +166,8 @@ package final class TimelineReader {
       process: file.header.process, processName: processName, lanes: lanes, threads: [:], begin: begin ?? first,
       end: end)
     timeline.leftOut = leftOut
+    let times = file.header.calibration.0
+    if times.ticks != 0 { timeline.wallStart = times.wall.subtractingReportingOverflow(times.monotonic).partialValue }
     timeline.connect()
     let known = Set(lanes.map(\.thread))
     for edge in timeline.edges {

@@ -57,7 +57,7 @@ extension TimelinePage {
       const where = place(lane.code[index]);
       return `<li><button data-lane="${lane.number}" data-index="${index}" style="padding-left:${4 + indent * 12}px">` +
         `${dot(lane, index)}${escaped(title(lane, index))} <span class="place">${escaped(where)}</span><br>` +
-        `<span class="when">${how} · ${escaped(lane.name)} at ${duration(lane.begin[index])}</span></button></li>`;
+        `<span class="when">${how} · ${escaped(lane.name)} at ${moment(lane.begin[index])}</span></button></li>`;
     }
 
     function threadName(e) {
@@ -83,7 +83,7 @@ extension TimelinePage {
           ` <span class="place">${escaped(place(lane.site[index]))}</span>`]);
       rows.push(["thread", escaped(lane.name) + ` <span class="place">${lane.tid}</span>`]);
       rows.push(["mode", escaped(trace.modes[lane.mode[index]] || "–")]);
-      rows.push(["begin", duration(lane.begin[index])]);
+      rows.push(["begin", moment(lane.begin[index])]);
       const lasts = facts.isOpen ? "goes on"
         : facts.isEndLost ? "not known, its record was overwritten" : duration(facts.took);
       rows.push([lane.count[index] > 1 ? "all of them took" : "took", lasts]);
@@ -102,7 +102,7 @@ extension TimelinePage {
       const causes = back(selected);
       html += "<h2>Back to the cause</h2><ol>";
       for (const e of causes) {
-        const how = edgeNames[edges.kind[e]] + (edges.kind[e] === WAKE ? " it" : " " + duration(edges.time[e]));
+        const how = edgeNames[edges.kind[e]] + (edges.kind[e] === WAKE ? " it" : " at " + moment(edges.time[e]));
         html += edges.from[e] < 0
           ? `<li style="padding:2px 4px">${escaped(threadName(e))}, in no call-out of a loop<br>` +
             `<span class="when">${how}</span></li>`

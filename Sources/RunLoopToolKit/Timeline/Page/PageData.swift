@@ -7,7 +7,7 @@ extension TimelinePage {
     // The columns of each lane, as they were written: little-endian numbers in base64.
     const kinds = ["", "block", "perform", "job", "timer", "source0", "source1", "observer", "mainQueue", "schedule",
       "cancel", "host", "sleep", "run"];
-    const HOST = 11, SLEEP = 12, RUN = 13, HANG = 250e6;
+    const HOST = 11, SLEEP = 12, RUN = 13, HANG = 250e6, LATE = 100e6;
     const trace = JSON.parse(document.getElementById("trace").textContent);
 
     function column(text, Kind) {
@@ -83,6 +83,28 @@ extension TimelinePage {
       if (last && last.end === span && count && stack.length === 0) last.end = Math.min(span, Math.max(last.begin, span));
       lane.rows = Math.min(lane.rows, 5);
     }
+    // How much waits in each loop, as steps of a stair; and for how long the greatest part.
+    for (const lane of lanes) {
+      const steps = [];
+      for (let i = 0; i < lane.begin.length; i++) {
+        const posted = lane.posted[i];
+        if (posted !== posted || posted >= lane.begin[i]) continue;
+        steps.push([posted, lane.count[i]], [lane.begin[i], -lane.count[i]]);
+      }
+      steps.sort((a, b) => a[0] - b[0]);
+      lane.queueTime = Float64Array.from(steps, step => step[0]);
+      let depth = 0;
+      lane.queueDepth = Float64Array.from(steps, step => depth = Math.max(0, depth + step[1]));
+      // When something waited longer than the limit, put together.
+      lane.late = [];
+      for (let i = 0; i < lane.begin.length; i++) {
+        if (!(lane.begin[i] - lane.posted[i] >= LATE)) continue;
+        const last = lane.late[lane.late.length - 1], from = lane.posted[i] + LATE;
+        if (last && from <= last[1]) last[1] = Math.max(last[1], lane.begin[i]);
+        else lane.late.push([from, lane.begin[i]]);
+      }
+      lane.queueMost = lane.queueDepth.reduce((left, right) => Math.max(left, right), 0);
+    }
     hangs.sort((a, b) => lanes[a.lane].begin[a.index] - lanes[b.lane].begin[b.index]);
 
     // The edges of each item: by the item's key, those that lead to it and those that leave it.
@@ -123,6 +145,17 @@ extension TimelinePage {
       if (size < 1e9) return (ns / 1e6).toFixed(size < 1e7 ? 2 : 1) + " ms";
       return (ns / 1e9).toFixed(size < 1e10 ? 2 : 1) + " s";
     }
+
+    // A time of the trace: what was before it is said so.
+    function moment(ns) { return ns < 0 ? duration(-ns) + " before" : duration(ns) + wall(ns); }
+
+    // The time of the day of a time of the trace, if that is known.
+    function clock(ns) {
+      const date = new Date(trace.wall + ns / 1e6), two = number => String(number).padStart(2, "0");
+      return two(date.getHours()) + ":" + two(date.getMinutes()) + ":" + two(date.getSeconds()) + "." +
+        String(date.getMilliseconds()).padStart(3, "0");
+    }
+    const wall = ns => trace.wall === null ? "" : ", " + clock(ns);
 
     const count = number => number.toLocaleString("en-US");
 

@@ -8,7 +8,7 @@ extension TimelinePage {
     const view = { begin: 0, end: Math.max(span, 1), top: 0 };
     let selected = null, hovered = null, chosenSite = -1, found = "";
     let colours = {}, hatch = null, isDue = false, width = 0, height = 0;
-    const ROW = 18, BAND = 6, WHISKER = 9, GAP = 12, AXIS = 22;
+    const ROW = 18, BAND = 6, QUEUE = 16, GAP = 12, AXIS = 22;
     const labelWidth = () => width < 640 ? 96 : 190;
 
     function readColours() {
@@ -27,7 +27,7 @@ extension TimelinePage {
       hatch = tile;
     }
 
-    function laneHeight(lane) { return BAND + 3 + lane.rows * ROW + WHISKER + GAP; }
+    function laneHeight(lane) { return BAND + 3 + lane.rows * ROW + QUEUE + GAP; }
 
     function layOut() {
       let y = AXIS;
@@ -83,11 +83,16 @@ extension TimelinePage {
       pen.strokeStyle = colours.line;
       pen.textAlign = "left";
       pen.beginPath();
+      // One unit and one precision, those of the whole axis.
+      const [unit, size] = [["ns", 1], ["µs", 1e3], ["ms", 1e6], ["s", 1e9]].findLast(u => u[1] <= view.end) || ["ns", 1];
+      const digits = Math.max(0, Math.ceil(-Math.log10(step / size) - 1e-9));
+      const label = time => (time / size).toFixed(digits) + " " + unit;
+      if (trace.wall !== null) pen.fillText(clock(view.begin), 10, AXIS / 2);
       for (let time = Math.ceil(view.begin / step) * step; time <= view.end; time += step) {
         const x = Math.round(xOf(time)) + 0.5;
         pen.moveTo(x, AXIS - 6);
         pen.lineTo(x, AXIS);
-        const text = duration(Math.round(time)).replace(/\.0+ /, " ");
+        const text = label(time);
         if (x + pen.measureText(text).width + 4 < width) pen.fillText(text, x + 4, AXIS / 2);
       }
       pen.moveTo(0, AXIS - 0.5);
@@ -127,8 +132,7 @@ extension TimelinePage {
       const hasFilter = chosenSite >= 0 || found !== "";
       // What is narrower than a pixel is drawn once for each pixel and row.
       const drawn = new Float64Array(lane.rows + 1).fill(-1);
-      const whiskers = new Path2D(), ends = new Path2D();
-      let lastWhisker = -1;
+      const titles = [];
       eachVisible(lane, index => {
         const kind = lane.kind[index];
         if (kind === RUN || kind === HOST) return;
@@ -144,24 +148,17 @@ extension TimelinePage {
         pen.fillRect(x, y, wide, ROW - 2);
         const isHang = lane.alone[index] >= HANG;
         if (isHang) { pen.fillStyle = colours.hang; pen.fillRect(x, y + ROW - 5, wide, 3); }
-        if (wide > 34) drawTitle(pen, title(lane, index), x, y, wide, lane.count[index]);
+        if (wide > 34) titles.push([index, x, y, wide, isDimmed]);
         pen.globalAlpha = 1;
-        const posted = lane.posted[index];
-        if (posted === posted && lane.begin[index] > posted && !isDimmed) {
-          const from = Math.max(left - 2, xOf(posted)), line = top + lane.rows * ROW + 4;
-          if (x - from < 1 && Math.floor(x) === lastWhisker) return;
-          lastWhisker = Math.floor(x);
-          whiskers.moveTo(from, line); whiskers.lineTo(x, line);
-          ends.moveTo(from + 0.5, line - 2); ends.lineTo(from + 0.5, line + 3);
-        }
       });
-      pen.strokeStyle = colours.faint;
-      pen.lineWidth = 1;
-      pen.globalAlpha = 0.7;
-      pen.stroke(whiskers);
-      pen.stroke(ends);
-      pen.globalAlpha = 1;
+      drawQueue(pen, lane, top + lane.rows * ROW);
       drawRunnable(pen, lane, top);
+      // After the hatching, which would make them illegible.
+      for (const [index, x, y, wide, isDimmed] of titles) {
+        pen.globalAlpha = isDimmed ? 0.18 : 1;
+        drawTitle(pen, title(lane, index), x, y, wide, lane.count[index], colours[kinds[lane.kind[index]]]);
+      }
+      pen.globalAlpha = 1;
       drawFrames(pen, lane, top);
       pen.restore();
       drawLabel(pen, lane, bottom);
@@ -177,15 +174,52 @@ extension TimelinePage {
       pen.globalAlpha = 1;
     }
 
-    function drawTitle(pen, text, x, y, wide, many) {
-      pen.fillStyle = colours.back;
+    // How much waits, and red where something has waited for longer than the limit.
+    function drawQueue(pen, lane, top) {
+      const tall = QUEUE - 5, bottom = top + QUEUE - 3, left = labelWidth();
+      if (lane.queueMost === 0) return;
+      let low = 0, high = lane.queueTime.length;
+      while (low < high) {
+        const middle = (low + high) >> 1;
+        if (lane.queueTime[middle] < view.begin) low = middle + 1; else high = middle;
+      }
+      pen.fillStyle = colours.faint;
+      pen.globalAlpha = 0.55;
+      let x = left, most = low > 0 ? lane.queueDepth[low - 1] : 0;
+      const fill = to => {
+        const size = most / lane.queueMost * tall;
+        if (most > 0) pen.fillRect(x, bottom - Math.max(1, size), Math.max(1, to - x), Math.max(1, size));
+      };
+      for (let i = low; i <= lane.queueTime.length; i++) {
+        const isLast = i === lane.queueTime.length || lane.queueTime[i] > view.end;
+        const next = isLast ? Math.min(width, xOf(span)) : xOf(lane.queueTime[i]);
+        const isFilled = isLast || next - x >= 1;
+        if (isFilled) fill(next);
+        if (isLast) break;
+        const depth = lane.queueDepth[i];
+        if (isFilled) x = next;
+        most = isFilled ? depth : Math.max(most, depth);
+      }
+      pen.globalAlpha = 1;
+      pen.fillStyle = colours.hang;
+      for (const [begin, end] of lane.late) {
+        if (end < view.begin || begin > view.end) continue;
+        const from = Math.max(left, xOf(begin));
+        pen.fillRect(from, bottom - tall, Math.max(1, Math.min(width, xOf(end)) - from), tall);
+      }
+    }
+
+    function drawTitle(pen, text, x, y, wide, many, behind) {
       pen.textAlign = "left";
       if (many > 1) text = count(many) + " × " + text;
       const from = Math.max(x, labelWidth());
       const room = wide - (from - x) - 8, size = 6.3;
       if (room < 26) return;
       if (text.length * size > room) text = text.slice(0, Math.max(1, Math.floor(room / size) - 1)) + "…";
-      pen.fillText(text, from + 4, y + ROW / 2 - 0.5);
+      pen.fillStyle = behind;
+      pen.fillRect(from + 2, y + 1, Math.min(room + 4, pen.measureText(text).width + 4), ROW - 6);
+      pen.fillStyle = colours.back;
+      pen.fillText(text, from + 4, y + ROW / 2 - 1.5);
     }
 
     // A sleep is empty, with a tick where somebody has ended it.

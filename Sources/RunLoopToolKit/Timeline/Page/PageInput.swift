@@ -257,6 +257,10 @@ extension TimelinePage {
     }
     document.getElementById("theme").onclick = toggleTheme;
 
+    function swatch(colour, text) {
+      return `<span><span class="dot" style="background:var(--${colour})"></span>${text}</span>`;
+    }
+
     function start() {
       const prefersDark = matchMedia("(prefers-color-scheme: dark)");
       document.documentElement.dataset.theme = prefersDark.matches ? "dark" : "light";
@@ -287,7 +291,14 @@ extension TimelinePage {
       document.getElementById("legend").innerHTML = [...used].sort((l, r) => l - r).filter(kind => kind < HOST)
         .map(kind => `<span><span class="dot" style="background:var(--${kinds[kind]})"></span>${kinds[kind]}</span>`)
         .join("") + (used.has(SLEEP) ? "<span>··· sleep, with a tick if somebody woke it</span>" : "") +
-        "<span>▁ time in the queue</span>" + (hangs.length ? "<span style='color:var(--hang)'>▬ hang</span>" : "");
+        (lanes.some(lane => lane.queueMost > 0) ? swatch("faint", "queue: how much waits") +
+          swatch("hang", "something waits longer than " + LATE / 1e6 + " ms") : "") +
+        (hangs.length ? "<span><span style='color:var(--hang)'>▬</span> hang</span>" : "") +
+        (lanes.some(lane => lane.shares.some((share, i) => i % 4 === 3 && share >= 0.1))
+          ? "<span>▨ could run and had no processor</span>" : "") +
+        (lanes.some(lane => lane.bands.length) ? swatch("band", "default mode") : "") +
+        (lanes.some(lane => lane.bands.some(band => trace.modes[band.mode] !== "default"))
+          ? swatch("accent", "another mode, wake-ups, what has caused it") : swatch("accent", "wake-ups, what has caused it"));
       document.getElementById("keys").innerHTML = "<h2>Keys</h2><dl>" +
         keyHelp.map(([name, what]) => `<dt><kbd>${name}</kbd></dt><dd>${what}</dd>`).join("") +
         "</dl><form method='dialog'><button>Close</button></form>";
@@ -295,7 +306,11 @@ extension TimelinePage {
       showDetail();
       showSites();
       new ResizeObserver(draw).observe(document.getElementById("stage"));
+      const fitted = fitCanvas(chart);
+      [width, height] = [fitted.width, fitted.height];
       show(0, Math.max(span, shortest));
+      // What is looked for comes first.
+      nextHang();
     }
     start();
     """#

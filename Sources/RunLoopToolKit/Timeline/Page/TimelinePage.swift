@@ -65,7 +65,7 @@ package struct TimelinePage {
     try emit(
       Array(
         ("{\"name\": \(TimelinePage.quoted(timeline.processName)), \"process\": \(timeline.process), "
-          + "\"span\": \(timeline.end - timeline.begin), \"lost\": \(timeline.lost), \"torn\": \(timeline.torn), "
+          + "\"span\": \(timeline.end - timeline.begin), \"wall\": \(wallBegin), \"lost\": \(timeline.lost), \"torn\": \(timeline.torn), "
           + "\"leftOut\": \(timeline.leftOut), \"merged\": \(timeline.merged), \"lostCauses\": \(timeline.lostCauses),\n"
           + "\"lanes\": [").utf8))
     for (index, lane) in timeline.lanes.enumerated() {
@@ -81,6 +81,11 @@ package struct TimelinePage {
       Array(
         ("\"names\": [\(list.joined(separator: ",\n"))],\n\"threads\": [\(threadList.joined(separator: ", "))],\n"
           + "\"modes\": [\(modeList.joined(separator: ", "))]}").utf8))
+  }
+
+  /// When it began, in milliseconds since 1970.
+  private var wallBegin: String {
+    timeline.wallStart.map { "\(Double($0.addingReportingOverflow(timeline.begin).partialValue) / 1e6)" } ?? "null"
   }
 
   private mutating func number(_ name: TimelineName?) -> Int32 {

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopSystem
+import RunLoopLibC
+
+/// The time of the day at which something was that is known by the monotonic clock.
+enum WallTime {
+  /// The nanoseconds since 1970 of a time of the monotonic clock, by what both clocks say now.
+  private static func wall(_ monotonic: Int64) -> Int64 {
+    crl_wall_nanoseconds() + (monotonic - crl_monotonic_nanoseconds())
+  }
+
+  /// For people: hours, minutes and seconds with three digits, where the tool runs.
+  static func text(_ monotonic: Int64) -> String { formatted(wall(monotonic), "%H:%M:%S", isLocal: true, digits: 3) }
+
+  /// For programs: as ISO 8601 has it, of Greenwich.
+  static func json(_ monotonic: Int64) -> String {
+    formatted(wall(monotonic), "%Y-%m-%dT%H:%M:%S", isLocal: false, digits: 6) + "Z"
+  }
+
+  static func formatted(_ wall: Int64, _ format: String, isLocal: Bool, digits: Int) -> String {
+    let (seconds, rest) = wall.quotientAndRemainder(dividingBy: 1_000_000_000)
+    var time = time_t(rest < 0 ? seconds - 1 : seconds)
+    let nanoseconds = rest < 0 ? rest + 1_000_000_000 : rest
+    var parts = tm()
+    _ = isLocal ? localtime_r(&time, &parts) : gmtime_r(&time, &parts)
+    let text = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { bytes in
+      String(
+        decoding: bytes[..<strftime(bytes.baseAddress, 64, format, &parts)].map { UInt8(bitPattern: $0) }, as: UTF8.self
+      )
+    }
+    let fraction = "\(1_000_000_000 + nanoseconds)".dropFirst().prefix(digits)
+    return "\(text).\(fraction)"
+  }
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import RunLoopCore
+import RunLoopThreads
+import TestSupport
+
+/// Programs with one trouble each, as a person on call meets them.
+enum Troubles {
+  /// The main loop waits for a lock that a thread has which waits for the main loop.
+  static func deadlock() -> Never {
+    let importer = sure(try ResidentThread(name: "importer"))
+    let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    pthread_mutex_init(lock, nil)
+    let cache = Cache(lock)
+    let isHeld = Flag()
+    importer.runLoop.perform { cache.importRows(isHeld) }
+    isHeld.wait()
+    RunLoop.main.perform {
+      ready()
+      cache.refreshScreen()
+    }
+    while true { RunLoop.main.run(mode: .default, for: .seconds(60)) }
+  }
+
+  /// A timer that works so long that another is always late.
+  static func overload() {
+    let worker = sure(try ResidentThread(name: "sensors"))
+    worker.runLoop.add(heartbeat(), forMode: .default)
+    worker.runLoop.add(readTelemetry(), forMode: .default)
+    ready()
+    withExtendedLifetime(worker) { waitForEnd() }
+  }
+
+  private static func heartbeat() -> Timer { Timer(timeInterval: 0.01, repeats: true) { _ in _ = getpid() } }
+
+  private static func readTelemetry() -> Timer { Timer(timeInterval: 0.001, repeats: true) { _ in usleep(130_000) } }
+
+  /// A loop that gets more than it does.
+  static func backlog() {
+    let encoder = sure(try ResidentThread(name: "encoder"))
+    ready()
+    while true {
+      for _ in 0..<10 { encoder.runLoop.perform { usleep(2000) } }
+      usleep(5000)
+    }
+  }
+
+  /// Timers that are added and never invalidated.
+  static func growth() {
+    let client = sure(try ResidentThread(name: "client"))
+    let often = Timer(timeInterval: 0.005, repeats: true) { _ in reconnect() }
+    client.runLoop.add(often, forMode: .default)
+    ready()
+    withExtendedLifetime(client) { waitForEnd() }
+  }
+
+  private static func reconnect() {
+    RunLoop.current.add(Timer(timeInterval: 3600, repeats: true) { _ in _ = getppid() }, forMode: .default)
+  }
+
+  /// A handler that reads nothing of what is there.
+  static func unread() {
+    let reader = sure(try ResidentThread(name: "reader"))
+    var ends: [Int32] = [0, 0]
+    pipe(&ends)
+    write(ends[1], "x", 1)
+    let source = RunLoop.DescriptorSource(descriptor: ends[0], events: .readable) { _, _ in _ = getuid() }
+    sure(try reader.runLoop.add(source, forMode: .default))
+    ready()
+    withExtendedLifetime((reader, source)) { waitForEnd() }
+  }
+
+  /// Call-outs of 30 ms each, of many timers that are due at once: no single one hangs.
+  static func manyShort() {
+    let worker = sure(try ResidentThread(name: "many"))
+    for _ in 0..<2000 {
+      worker.runLoop.add(Timer(timeInterval: 0.001, repeats: true) { _ in usleep(30_000) }, forMode: .default)
+    }
+    ready()
+    withExtendedLifetime(worker) { waitForEnd() }
+  }
+}
+
+/// What both threads want.
+private final class Cache: @unchecked Sendable {
+  // Sendable: the lock is the C library's, which lives as long as the process.
+  private let lock: UnsafeMutablePointer<pthread_mutex_t>
+
+  init(_ lock: UnsafeMutablePointer<pthread_mutex_t>) { self.lock = lock }
+
+  func importRows(_ isHeld: Flag) {
+    pthread_mutex_lock(lock)
+    isHeld.set()
+    sure(try Thread.main.performAndWait {})
+    pthread_mutex_unlock(lock)
+  }
+
+  func refreshScreen() {
+    pthread_mutex_lock(lock)
+    pthread_mutex_unlock(lock)
+  }
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopInstruments
+import Testing
+
+@Suite("Late timers") struct LatenessTests {
+  /// Looks once each half second; how often a timer has been late by then, and for how long its thread had no
+  /// processor.
+  private func timers(_ looks: [(late: UInt64, starved: Int64)]) -> [Lateness.Timer] {
+    var lateness = Lateness()
+    for (index, look) in looks.enumerated() {
+      let now = Int64(index) * 500_000_000
+      let timer = look.late == 0 ? nil : LateTimer(count: look.late, late: 150_000_000, code: 7)
+      lateness.note(timer, 3, 1, 42, isBusy: true, at: now) {
+        (ThreadClock(running: 0, runnable: look.starved, time: now), false)
+      }
+    }
+    return lateness.timers
+  }
+
+  @Test("a timer that is late while its thread had the processor is named, once")
+  func late() {
+    let found = timers([(0, 0), (1, 0), (5, 0)])
+    #expect(found.map(\.thread) == [42])
+    #expect(found.map(\.code) == [7])
+    #expect(found.map(\.late) == [150_000_000])
+  }
+
+  @Test("one that was late before the first look, or whose thread got no processor, is not")
+  func innocent() {
+    #expect(timers([(4, 0), (4, 0)]).isEmpty)
+    #expect(timers([(0, 0), (1, 100_000_000), (2, 200_000_000)]).isEmpty)
+  }
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import RunLoopToolKit
+
+@Suite("The columns of runloop top") @MainActor struct TopScreenTests {
+  /// What each column needs, in their order.
+  private let needed = [7, 24, 12, 7, 7, 5, 5, 7, 60]
+
+  private func columns(_ width: Int) -> [(column: TopScreen.Column, width: Int)] {
+    TopScreen.columns(of: width, needed)
+  }
+
+  @Test("a screen of 80 columns has the state, the share, the queue and the call-out, whose end survives")
+  func usual() {
+    let found = columns(80)
+    #expect(found.map(\.column) == [.name, .state, .busy, .queue, .callOut])
+    let total = found.reduce(2 * 4) { $0 + $1.width }
+    #expect(total == 80)
+    let width = found.last?.width ?? 0
+    let text = Text.shortened("timer blocked in clock_nanosleep()  closure #1 in Importer.load() main.swift:14", width)
+    #expect(text.count == width && text.hasSuffix("main.swift:14") && text.hasPrefix("timer"), "\(text)")
+  }
+
+  @Test("one of 40 keeps the state and the share, and a wide one everything")
+  func others() {
+    #expect(columns(40).map(\.column) == [.name, .state, .busy])
+    let total = columns(40).reduce(2 * 2) { $0 + $1.width }
+    #expect(total <= 40)
+    #expect(columns(200).map(\.width) == needed)
+  }
+
+  @Test("of a text that is too long the middle goes", arguments: [0, 1, 2, 5, 9, 10, 40])
+  func shortened(width: Int) {
+    let text = Text.shortened("0123456789", width)
+    #expect(text.count == min(width, 10))
+    if width > 2, width < 10 { #expect(text.hasPrefix("0") && text.hasSuffix("9") && text.contains("…")) }
+  }
+}
