@@ -73,8 +73,8 @@ package final class HangScout {
   /// The timers that fired late while the process was looked at, the latest first.
   package var late: [Lateness.Timer] { lateness.timers }
 
-  /// Whether each of the last sleeps of a loop was ended by the descriptor that nothing is read of: such a loop says that
-  /// it sleeps, and does not.
+  /// Whether each of the last sleeps of a loop was ended by the descriptor that nothing is read of: such a loop says
+  /// that it sleeps, and does not.
   private func isWoken(_ slot: Int, _ face: crl_face) -> Bool {
     guard face.level >= CRL_RECORD.rawValue, face.number > 16 else { return false }
     let records = (face.number - 16..<face.number).compactMap { faces.record($0, of: slot) }

@@ -2,8 +2,8 @@
 
 /// The timers that have fired late because their loops had too much to do.
 ///
-/// A thread that gets no processor fires its timers late too, which is no fault of its loop's: for how long it could run
-/// and had none does not count.
+/// A thread that gets no processor fires its timers late too, which is no fault of its loop's: for how long it could
+/// run and had none does not count.
 package struct Lateness: Sendable {
   /// A timer's function, and by how much it was late at most.
   package struct Timer: Sendable, Hashable {
