@@ -213,6 +213,40 @@ import Testing
     _ = await draining.finished()
   }
 
+  @Test("a limit of time counts while interceptors work if it is for the whole, and afterwards if it is not")
+  func timeouts() async throws {
+    let server = try LyingServer { $0.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello") }
+    try await withClient {
+      $0.totalTimeout = .milliseconds(50)
+      $0.interceptors = [
+        .init { request in
+          try? await Task.sleep(for: .seconds(1 << 30))
+          return .proceed(request)
+        }
+      ]
+    } _: { client in
+      #expect(await RunLoopHTTPTests.end(client, HTTP.Request(server.url())) == "timedOut")
+    }
+    let seen = Log()
+    try await withClient {
+      $0.idleTimeout = .milliseconds(50)
+      $0.interceptors = [
+        HTTP.Interceptor { request in
+          try? await Task.sleep(for: .milliseconds(200))
+          return .proceed(request)
+        } response: { outcome, _ in
+          try? await Task.sleep(for: .milliseconds(200))
+          if case .failure(let error) = outcome { seen.write("\(error.code) \(error.bytesReceived)") }
+          return .proceed
+        }
+      ]
+    } _: { client in
+      #expect(await RunLoopHTTPTests.end(client, HTTP.Request(server.url())) == "timedOut")
+    }
+    #expect(seen.text == "timedOut 5")
+    #expect(server.requests.value.count == 1)
+  }
+
   @Test("a paused request asks its interceptors again, and ignores what they said before")
   func pausing() async throws {
     let server = try LyingServer { $0.answer("hello") }

@@ -65,8 +65,7 @@ extension Attempt {
     if !limitsConnecting { set(clc_option_connect_timeout, connectMilliseconds) }
     let isPlain = !exchange.address.isTLS
     let isPlainHTTP2 = isPlain && configuration.version == .http2 && exchange.proxy == nil
-    // A connection by a path has no ports by which it is found, and whom it trusts is not known.
-    let isAlone = isPlainHTTP2 && !CurlLibrary.keepsPlainHTTP2 || evaluates && configuration.unixSocket != nil
+    let isAlone = isPlainHTTP2 && !CurlLibrary.keepsPlainHTTP2 || evaluates && !knowsTrust
     if exchange.isFresh || isAlone { set(clc_option_fresh_connect, 1) }
     if isAlone || isPlain && (!CurlLibrary.asksBeforeRequest || configuration.unixSocket != nil) {
       set(clc_option_forbid_reuse, 1)

@@ -14,10 +14,14 @@ extension Attempt {
   var mayShare: Bool {
     let key = evaluates ? transfer.settings.sharingKey : nil
     guard let connection else {
-      return key == nil || exchange.isFresh || transfer.configuration.unixSocket != nil
+      return key == nil || exchange.isFresh || !knowsTrust
     }
     return connection.sharingKey == key
   }
+
+  /// Whether it is asked, and known, on which connection a request is sent: one by a path has no ports by which it is
+  /// found.
+  var knowsTrust: Bool { CurlLibrary.asksBeforeRequest && transfer.configuration.unixSocket == nil }
 
   /// Decides on the server of a connection that is being encrypted for this request; false if that is impossible.
   func prepareEvaluation(_ encryption: UnsafeMutableRawPointer?) -> Bool {

@@ -101,10 +101,31 @@ extension HTTP {
     /// What was wrong with the response and was passed over; complete when the body is.
     public internal(set) var oddities: [Oddity] = []
     /// The fields that followed the body; complete when the body is, and not checked against the headers.
-    public internal(set) var trailers = Headers()
+    public internal(set) var trailers: Headers {
+      get { rest?.trailers ?? [:] }
+      set { rest = Rest(trailers: newValue, attempts: attempts) }
+    }
     /// Each time the request was sent, if ``HTTP/Configuration/reportsAttempts`` asks for it; complete when the body
     /// is.
-    public internal(set) var attempts: [AttemptReport] = []
+    public internal(set) var attempts: [AttemptReport] {
+      get { rest?.attempts ?? [] }
+      set { rest = Rest(trailers: trailers, attempts: newValue) }
+    }
+    private var rest: Rest?
+
+    /// What few responses have; as an object, so that the others are copied as before.
+    private final class Rest: Sendable, Hashable {
+      let trailers: Headers
+      let attempts: [AttemptReport]
+
+      init(trailers: Headers, attempts: [AttemptReport]) { (self.trailers, self.attempts) = (trailers, attempts) }
+
+      static func == (left: Rest, right: Rest) -> Bool {
+        left.trailers == right.trailers && left.attempts == right.attempts
+      }
+
+      func hash(into hasher: inout Hasher) { hasher.combine(trailers) }
+    }
     /// Whether the response is from an interceptor of the program.
     public var isIntercepted = false
 

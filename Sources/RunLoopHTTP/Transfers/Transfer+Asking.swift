@@ -8,17 +8,17 @@ import RunLoopSockets
 extension Transfer {
   /// Asks the host, after its name was looked up.
   func tryNow() {
-    if interceptions.startsAfresh {
+    if let interceptions {
+      if interceptions.startsAfresh { forgetKept() }
       interceptions.startsAfresh = false
-      forgetKept()
-    }
-    if let (response, body) = interceptions.answer {
-      interceptions.answer = nil
-      return answer(response, body)
+      if let (response, body) = interceptions.answer {
+        interceptions.answer = nil
+        return answer(response, body)
+      }
     }
     if hop == nil {
-      guard configuration.interceptors.isEmpty || interceptions.request != nil else { return intercept() }
-      switch prepare(interceptions.request ?? request) {
+      guard interceptions?.request != nil || settings.value.interceptors.isEmpty else { return intercept() }
+      switch prepare(interceptions?.request ?? request) {
       case .success(let first): hop = first
       case .failure(let error): return apply(.fail(error))
       }
@@ -83,12 +83,12 @@ extension Transfer {
     var response = response
     if response.url.isEmpty {
       response = HTTP.Response(
-        status: response.status, headers: response.headers, url: (interceptions.request ?? request).url,
+        status: response.status, headers: response.headers, url: (interceptions?.request ?? request).url,
         version: response.version)
     }
     response.isIntercepted = true
     response.resends = resends
-    response.attempts = attempts
+    if !attempts.isEmpty { response.attempts = attempts }
     self.response = response
     apply(.resolved)
     apply(.head(OperationState.Part()))

@@ -5,7 +5,7 @@ import RunLoopCore
 /// What interceptors are asked about a transfer.
 ///
 /// The loader's thread.
-struct Interceptions {
+final class Interceptions {
   /// The request as the interceptors have left it; nil until they were asked.
   var request: HTTP.Request?
   /// What they have answered with, until it is delivered.
@@ -21,7 +21,7 @@ struct Interceptions {
   var isAsking: Bool { task != nil }
 
   /// Asks in a task; the result is passed on, on the loader's thread, unless it is too late.
-  mutating func ask<Value: Sendable>(
+  func ask<Value: Sendable>(
     _ transfer: Transfer, _ body: @escaping @Sendable () async -> Value,
     _ done: @escaping @Sendable (Transfer, Value) -> Void
   ) {
@@ -31,20 +31,22 @@ struct Interceptions {
       let value = await body()
       guard let transfer else { return }
       transfer.core.post {
-        guard transfer.interceptions.take(number) else { return }
+        guard transfer.interceptions?.take(number) == true else { return }
         transfer.noteActivity()
         done(transfer, value)
+        // It was not looked at while they worked.
+        transfer.core.note(deadline: transfer.deadline)
       }
     }
   }
 
-  private mutating func take(_ number: Int) -> Bool {
+  private func take(_ number: Int) -> Bool {
     guard number == self.number, task != nil else { return false }
     task = nil
     return true
   }
 
-  mutating func cancel() {
+  func cancel() {
     task?.cancel()
     (task, reviewed) = (nil, nil)
   }
@@ -56,12 +58,14 @@ extension Transfer {
   /// Asks the interceptors about the request, before it is sent.
   func intercept() {
     let (interceptors, request) = (configuration.interceptors, request)
-    interceptions.ask(self) {
+    let asking = interceptions ?? Interceptions()
+    interceptions = asking
+    asking.ask(self) {
       await interceptors.intercept(request)
     } _: { transfer, result in
       switch result {
-      case .proceed(let request): transfer.interceptions.request = request
-      case .respond(let response, let body): transfer.interceptions.answer = (response, body)
+      case .proceed(let request): transfer.interceptions?.request = request
+      case .respond(let response, let body): transfer.interceptions?.answer = (response, body)
       case .fail(let code, let detail): return transfer.apply(.fail(HTTP.Error(code, detail)))
       }
       transfer.goOnTrying()
@@ -70,9 +74,9 @@ extension Transfer {
 
   /// Asks the interceptors about a head that is to be delivered; false if there is none to be asked.
   func review(_ head: Head, _ hop: HTTP.Hop, _ attempt: Attempt) -> Bool {
-    guard let request = interceptions.request, hasReviewers, !isContinued(head, attempt) else { return false }
+    guard let request = interceptions?.request, hasReviewers, !isContinued(head, attempt) else { return false }
     holds.insert(.review)
-    interceptions.reviewed = (head, hop, attempt)
+    interceptions?.reviewed = (head, hop, attempt)
     review(.success(HTTP.Response(head, of: hop)), request) { transfer, changed in
       transfer.goOnReviewed(as: changed)
     }
@@ -81,8 +85,8 @@ extension Transfer {
 
   /// Delivers what the interceptors were asked about.
   private func goOnReviewed(as changed: HTTP.Response?) {
-    guard let (head, hop, attempt) = interceptions.reviewed else { return }
-    interceptions.reviewed = nil
+    guard let (head, hop, attempt) = interceptions?.reviewed else { return }
+    interceptions?.reviewed = nil
     holds.remove(.review)
     do throws(HTTP.Error) {
       try begin(head, hop, attempt, as: changed)
@@ -94,7 +98,7 @@ extension Transfer {
 
   /// Ends with an error, unless the interceptors want something else.
   func fail(_ error: HTTP.Error) {
-    guard let request = interceptions.request, hasReviewers, state.isRunning, !hasBeenCancelled else {
+    guard let request = interceptions?.request, hasReviewers, state.isRunning, !hasBeenCancelled else {
       return apply(.fail(error))
     }
     drop()
@@ -109,7 +113,7 @@ extension Transfer {
     proceed: @escaping @Sendable (Transfer, HTTP.Response?) -> Void
   ) {
     let interceptors = configuration.interceptors
-    interceptions.ask(self) {
+    interceptions?.ask(self) {
       await interceptors.review(outcome, request)
     } _: { transfer, review in
       switch review {
@@ -118,11 +122,11 @@ extension Transfer {
       case .fail(let code, let detail): transfer.apply(.fail(HTTP.Error(code, detail)))
       case .retry(let request, let delay):
         guard transfer.canBeginAgain else { return proceed(transfer, nil) }
-        transfer.interceptions.request = request
+        transfer.interceptions?.request = request
         transfer.beginAgain(after: delay)
       case .respond(let response, let body):
         guard transfer.canBeginAgain else { return proceed(transfer, nil) }
-        transfer.interceptions.answer = (response, body)
+        transfer.interceptions?.answer = (response, body)
         transfer.beginAgain(after: .zero)
       }
     }
@@ -136,7 +140,7 @@ extension Transfer {
       return apply(.fail(HTTP.Error(.invalidRequest, "interceptors ask for more than \(Self.mostResends) retries")))
     }
     hop = nil
-    interceptions.startsAfresh = true
+    interceptions?.startsAfresh = true
     resend(.interceptor, after: delay)
   }
 }

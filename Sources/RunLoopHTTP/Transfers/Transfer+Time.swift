@@ -16,7 +16,7 @@ extension Transfer {
   /// Whether the other side is not to blame that nothing comes or goes.
   private var isWaitingForUs: Bool {
     if state.stage == .held { return true }
-    guard let attempt else { return interceptions.isAsking }
+    guard let attempt else { return interceptions?.isAsking == true }
     if holds.contains(.review) { return true }
     if attempt.isSendingPaused { return true }
     // It waits for its turn with a host, but not for a host whose first connection is still being made.

@@ -43,7 +43,8 @@ final class Transfer: @unchecked Sendable {
   /// Whether the next exchange uses no kept connection.
   @exclusivity(unchecked) private var wantsFresh = false
   @exclusivity(unchecked) var lookup: HostLookup?
-  @exclusivity(unchecked) var interceptions = Interceptions()
+  /// What interceptors are asked; nil before, and if there are none.
+  @exclusivity(unchecked) var interceptions: Interceptions?
   /// Who gets interim responses.
   @exclusivity(unchecked) var onInterim: (@Sendable (HTTP.Response) -> Void)?
   /// Each time it was sent, if the configuration asks for that.
@@ -170,7 +171,9 @@ final class Transfer: @unchecked Sendable {
 
   /// Asks the host, if that is still wanted.
   func goOnTrying() {
-    guard state.stage == .resolving, attempt == nil, lookup == nil, !interceptions.isAsking else { return }
+    guard state.stage == .resolving, attempt == nil, lookup == nil, interceptions?.isAsking != true else {
+      return
+    }
     tryNow()
   }
 
@@ -178,7 +181,7 @@ final class Transfer: @unchecked Sendable {
     beginDue = .never
     lookup?.cancel()
     lookup = nil
-    if interceptions.isAsking { interceptions.cancel() }
+    interceptions?.cancel()
     holds.formIntersection(.shown)
     if let attempt { core.drop(attempt) }
     attempt = nil
