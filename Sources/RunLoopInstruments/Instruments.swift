@@ -15,7 +15,8 @@ public enum Instruments {
   public enum Level: Int32, Sendable, Comparable, CaseIterable {
     /// The faces only.
     case off = 0
-    /// Also the number and kind of the innermost call-out, without the time: enough to find a hang.
+    /// Also the number and kind of the innermost call-out, which is enough to find a hang, and what the loop sums up of
+    /// its times for ``Instruments/metrics(of:)``.
     case watch = 1
     /// The last 2048 call-outs and sleeps of each loop with their times and code, and the last 4096 posts with the
     /// places that they come from.

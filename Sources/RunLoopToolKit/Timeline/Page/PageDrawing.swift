@@ -185,19 +185,23 @@ extension TimelinePage {
       }
       pen.fillStyle = colours.faint;
       pen.globalAlpha = 0.55;
-      let x = left, most = low > 0 ? lane.queueDepth[low - 1] : 0;
-      const fill = to => {
-        const size = most / lane.queueMost * tall;
-        if (most > 0) pen.fillRect(x, bottom - Math.max(1, size), Math.max(1, to - x), Math.max(1, size));
+      let x = left, depth = low > 0 ? lane.queueDepth[low - 1] : 0, most = depth;
+      const fill = (from, to, waiting) => {
+        const size = Math.max(1, waiting / lane.queueMost * tall);
+        if (waiting > 0) pen.fillRect(from, bottom - size, Math.max(1, to - from), size);
       };
       for (let i = low; i <= lane.queueTime.length; i++) {
         const isLast = i === lane.queueTime.length || lane.queueTime[i] > view.end;
         const next = isLast ? Math.min(width, xOf(span)) : xOf(lane.queueTime[i]);
         const isFilled = isLast || next - x >= 1;
-        if (isFilled) fill(next);
+        if (isFilled) {
+          // The most that has waited within a pixel, and what has waited from then on.
+          fill(x, Math.min(next, x + 1), most);
+          if (next > x + 1) fill(x + 1, next, depth);
+          x = next;
+        }
         if (isLast) break;
-        const depth = lane.queueDepth[i];
-        if (isFilled) x = next;
+        depth = lane.queueDepth[i];
         most = isFilled ? depth : Math.max(most, depth);
       }
       pen.globalAlpha = 1;
