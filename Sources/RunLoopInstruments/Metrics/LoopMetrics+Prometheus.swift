@@ -9,7 +9,7 @@ extension LoopMetrics {
   /// The numbers of several loops in the text format of Prometheus.
   ///
   /// Times are in seconds. Those of call-outs, delays and lateness are histograms, whose buckets and sums only ever
-  /// become more. A loop is told from others by its name alone, so that its samples go on when its thread is another;
+  /// become more. A loop is distinguished by its name alone, so that its samples go on when its thread is another;
   /// of several of one name the second has the label `n="2"`, and so on.
   public static func prometheus(_ loops: [LoopMetrics]) -> String {
     var text = ""
