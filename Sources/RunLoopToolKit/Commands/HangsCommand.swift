@@ -277,7 +277,8 @@ enum HangText {
       report.isBacklog
       ? (report.end == nil ? "has had posts waiting for" : "had posts waiting for")
       : (report.end == nil ? "hangs, so far for" : "hung for")
-    let since = "\(report.isOlder == true ? "before" : "from") \(WallTime.text(report.begin)) on"
+    let time = WallTime.text(report.begin)
+    let since = report.isOlder == true ? "since before \(time)" : "from \(time) on"
     var lines = ["\(report.threadName) (\(report.thread)) \(verb) \(lasted), \(since)"]
     if !report.isBacklog {
       lines.append("  in      \(hang.kind ?? "?")  \(hang.code?.text ?? "?")")
