@@ -115,9 +115,12 @@ let package = Package(
     // Opens GLib when the first loop is attached: neither its headers nor the library are needed here.
     .target(name: "CRunLoopGLib", cSettings: [.define("_GNU_SOURCE")]),
     .target(
-      name: "RunLoopGLib", dependencies: ["RunLoopCore", "CRunLoopGLib"], swiftSettings: swiftSettings),
+      name: "RunLoopGLib", dependencies: ["RunLoopCore", "CRunLoopGLib", "CRunLoopRecorder"],
+      swiftSettings: swiftSettings),
     // Uses the libuv of the program, or opens it.
-    .target(name: "RunLoopLibuv", dependencies: ["RunLoopLibC", "RunLoopCore"], swiftSettings: swiftSettings),
+    .target(
+      name: "RunLoopLibuv", dependencies: ["RunLoopLibC", "RunLoopCore", "CRunLoopRecorder"],
+      swiftSettings: swiftSettings),
     // What only the tool links, in two targets, as C and Swift cannot be in one: the C code reads what other processes
     // leave, and names their code.
     .target(
@@ -225,10 +228,12 @@ let package = Package(
       name: "RunLoopExecutorsTests", dependencies: ["RunLoopExecutors", "TestSupport", "executor-main"],
       swiftSettings: swiftSettings),
     .testTarget(
-      name: "RunLoopGLibTests", dependencies: ["RunLoopGLib", "RunLoopCore", "RunLoopThreads", "TestSupport"],
+      name: "RunLoopGLibTests",
+      dependencies: ["CRunLoopRecorder", "RunLoopGLib", "RunLoopCore", "RunLoopThreads", "TestSupport"],
       swiftSettings: swiftSettings),
     .testTarget(
-      name: "RunLoopLibuvTests", dependencies: ["RunLoopLibuv", "RunLoopCore", "RunLoopThreads", "TestSupport"],
+      name: "RunLoopLibuvTests",
+      dependencies: ["CRunLoopRecorder", "RunLoopLibuv", "RunLoopCore", "RunLoopThreads", "TestSupport"],
       swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopTestingTests", dependencies: ["RunLoopTesting", "RunLoopCore", "RunLoopSockets", "RunLoopThreads"],

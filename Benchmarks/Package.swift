@@ -105,7 +105,7 @@ let package = Package(
         .product(name: "RunLoopThreads", package: "swift-run-loop"),
       ]),
     .executableTarget(
-      name: "executors", dependencies: ["Race", .product(name: "RunLoopThreads", package: "swift-run-loop")]),
+      name: "executors", dependencies: ["CRace", "Race", .product(name: "RunLoopThreads", package: "swift-run-loop")]),
     .executableTarget(
       name: "main-hops",
       dependencies: [

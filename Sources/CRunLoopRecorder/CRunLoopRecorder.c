@@ -362,6 +362,12 @@ void crl_face_note_unread(crl_recorder *recorder, int descriptor, uint64_t code)
   recorder->face->unread = (uint32_t)descriptor + 1;
 }
 
+uint32_t crl_face_set_host(crl_recorder *recorder, uint32_t host) {
+  uint32_t before = recorder->face->host;
+  recorder->face->host = host;
+  return before;
+}
+
 uint64_t crl_post_site(const crl_recorder *recorder, uint64_t sequence) {
   const crl_ring *ring = __atomic_load_n(&recorder->ring, __ATOMIC_ACQUIRE);
   if (!ring) return 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopGLib
+import CRunLoopRecorder
 public import RunLoopCore
 
 /// Serves a thread's run loop in a context of GLib's, whatever runs that: `g_application_run`, `g_main_loop_run`, a
@@ -58,6 +59,7 @@ public final class GLibHost: @unchecked Sendable {
       guest.invalidate()
       throw .runLoop(.cannotBeHosted(error))
     }
+    guest.noteHost(CRL_HOST_GLIB)
     loop = RunLoop.current
     self.priority = priority
     self.mode = mode

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopRecorder
 public import RunLoopCore
 
 /// Serves a thread's run loop in a loop of libuv's: Node's, in an addon, or that of a program in C.
@@ -32,6 +33,7 @@ public final class LibuvHost: @unchecked Sendable {
     } catch {
       throw .runLoop(error)
     }
+    guest.noteHost(CRL_HOST_LIBUV)
     loop = RunLoop.current
     self.library = library
     self.onStop = onStop

@@ -74,6 +74,18 @@ case "idle":
   for worker in workers { while !worker.runLoop.isWaiting { usleep(100) } }
   say("ready")
   withExtendedLifetime((workers, watch)) { while true { pause() } }
+case "guest":
+  do {
+    let guest = try RunLoop.Guest()
+    RunLoop.current.add(RunLoop.Source {}, forMode: .default)
+    while guest.timeoutMilliseconds == 0 { guest.service() }
+    say("ready")
+    while true {
+      var entry = pollfd(fd: guest.descriptor, events: Int16(POLLIN), revents: 0)
+      poll(&entry, 1, guest.timeoutMilliseconds)
+      guest.service()
+    }
+  } catch { fatalError("\(error)") }
 case "pages":
   let size = Int(arguments.count > 2 ? arguments[2] : "")
   guard let size, crl_instruments_take_page_for(size * 1024) != 0 else { exit(2) }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopRecorder
 import Glibc
 import RunLoopCore
 import RunLoopGLib
@@ -42,6 +43,25 @@ struct GLibHostTests {
       context.run()
       try poster.join()
       #expect(log.text == "block timer source descriptor")
+    }
+  }
+
+  @Test("the instruments know the host, also in a dialogue, until it is detached")
+  func hostName() throws {
+    try onThread { context in
+      let loop = RunLoop.current
+      #expect(loop.faceReading.host == CRL_HOST_NONE)
+      let host = try GLibHost.attach()
+      let inside = Box<[crl_host]>([])
+      loop.perform {
+        loop.perform { inside.update { $0.append(loop.faceReading.host) } }
+        while inside.value.isEmpty { GLib.iterate(context.pointer) }
+      }
+      while inside.value.isEmpty { GLib.iterate(context.pointer) }
+      #expect(inside.value == [CRL_HOST_GLIB])
+      #expect(loop.faceReading.host == CRL_HOST_GLIB)
+      host.detach()
+      #expect(loop.faceReading.host == CRL_HOST_NONE)
     }
   }
 

@@ -23,6 +23,19 @@ import Testing
     #expect(loop["depth"] as? Int == 1)
     #expect(loop["queued"] as? Int == 0)
     #expect(loop["callOut"] is NSNull)
+    #expect(loop["host"] is NSNull)
+    #expect(!runloop("ps", "\(victim.number)").output.contains("HOST"))
+  }
+
+  @Test("a loop that is a guest has a host")
+  func guest() throws {
+    let victim = try Victim(["guest"], program: "hang-victim", level: "off")
+    let loop = try #require(
+      try loops(runloop("ps", "\(victim.number)", "--json")).first { $0["thread"] as? String == "main" })
+    #expect(loop["host"] as? String == "program")
+    #expect(loop["state"] as? String == "idle")
+    let table = runloop("ps", "\(victim.number)").output
+    #expect(table.contains("HOST") && table.contains("program"))
   }
 
   @Test("a call-out that does not end is hung, with the blocks behind it", arguments: ["off", "watch", "record"])

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopRecorder
 import Glibc
 import RunLoopCore
 import RunLoopLibuv
@@ -58,6 +59,7 @@ struct LibuvHostTests {
       do {
         let uv = UVLoop()
         let host = try LibuvHost.attach(to: uv.pointer)
+        #expect(loop.faceReading.host == CRL_HOST_LIBUV)
         let pipe = try RawPipe()
         try loop.add(
           RunLoop.DescriptorSource(descriptor: pipe.reading, events: .readable) { _, _ in

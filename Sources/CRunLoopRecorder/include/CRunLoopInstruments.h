@@ -50,6 +50,9 @@ typedef enum crl_kind {
   CRL_KIND_RUN,
 } crl_kind;
 
+// A library in whose loop ours are guests.
+typedef enum crl_host { CRL_HOST_NONE, CRL_HOST_PROGRAM, CRL_HOST_CORE_FOUNDATION, CRL_HOST_GLIB, CRL_HOST_LIBUV } crl_host;
+
 enum {
   // The flags of a face.
   CRL_FACE_SLEEPS = 1,
@@ -131,7 +134,7 @@ typedef struct crl_face {
   uint32_t padding;
   // A descriptor that was ready in very many waits in a row, of which nothing was read, and one more: 0: none was.
   uint32_t unread;
-  uint32_t reserved32;
+  uint32_t host;  // in whose loop this one is a guest; a crl_host
   uint64_t unread_code;  // the function that is called for it
   uint64_t reserved;
 } crl_face;
@@ -529,6 +532,9 @@ void crl_recorder_set_run(crl_recorder *recorder, uint32_t mode, uint32_t depth)
 // Notes that a descriptor of the loop is ready in wait after wait, and that its handler reads nothing of it; the loop's
 // thread.
 void crl_face_note_unread(crl_recorder *recorder, int descriptor, uint64_t code);
+
+// Notes in whose loop this one is a guest from now on, and returns in whose it was; the loop's thread.
+uint32_t crl_face_set_host(crl_recorder *recorder, uint32_t host);
 
 // Notes for which thread the calling one waits; 0: for none any more.
 void crl_face_note_wait(int thread);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CRunLoopRecorder
+package import CRunLoopRecorder
 import Synchronization
 
 extension RunLoop.Guest {
@@ -104,6 +104,9 @@ extension RunLoop.Guest {
     return isStopped
   }
 
+  /// Notes for the instruments in whose loop the guest is.
+  package func noteHost(_ host: crl_host) { _ = crl_face_set_host(loop.recorder, host.rawValue) }
+
   /// Whether the guest sleeps, or is about to be serviced, and no run and no guest is nested in it.
   package var isBetweenServices: Bool { isInnermost && (state == .ready || state == .waiting) }
 
@@ -178,6 +181,7 @@ extension RunLoop.Guest {
     if hasEntered { loop.notify(.exit, table) }
     loop.innermost = outerRun
     loop.noteRun()
+    noteHost(outerHost)
     loop.isServedElsewhere.store(wasServedElsewhere, ordering: .releasing)
     loop.word.apply(.endRun(before: outerWord))
     loop.stopFlag.end(before: outerStop)

@@ -68,6 +68,8 @@ extension RunLoop {
     let outerStop: StopFlag.State
     let outerWord: WakeState
     let wasServedElsewhere: Bool
+    /// Whose guest the loop was before.
+    let outerHost: crl_host
     /// Where the guest was made.
     let origin: Origin
 
@@ -124,6 +126,7 @@ extension RunLoop {
         return nil
       }
       self.init(of: loop, mode, table, at: gate, isAutomatic: true, from: .unknown)
+      noteHost(outerHost)
       state = .servicing
       guard loop.fallAsleep(table, at: gate) else {
         finish()
@@ -153,6 +156,8 @@ extension RunLoop {
       loop.innermost = Run(
         mode: table, polls: true, returnsAfterSource: true, isServedByHost: isAutomatic, depth: outerRun.depth + 1)
       loop.noteRun()
+      let host = isAutomatic ? CRL_HOST_CORE_FOUNDATION : CRL_HOST_PROGRAM
+      outerHost = crl_host(rawValue: crl_face_set_host(loop.recorder, host.rawValue))
       loop.hasRun = true
       loop.guest = self
     }

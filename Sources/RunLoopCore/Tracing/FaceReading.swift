@@ -16,6 +16,8 @@ package struct FaceReading: Sendable {
   package let isVirtual: Bool
   package let isMain: Bool
   package let hasEnded: Bool
+  /// In whose loop it is a guest.
+  package let host: crl_host
   /// The sleeps and looks, as of the last sleep.
   package let waits: UInt64
   package let sleeps: UInt64
@@ -36,7 +38,8 @@ extension RunLoop {
     return FaceReading(
       thread: copy.thread, level: Int32(copy.level), depth: Int(copy.depth), isSleeping: has(Int(CRL_FACE_SLEEPS)),
       isHosted: has(Int(CRL_FACE_HOSTED)), isVirtual: has(Int(CRL_FACE_VIRTUAL)), isMain: has(Int(CRL_FACE_MAIN)),
-      hasEnded: has(Int(CRL_FACE_ENDED)), waits: copy.waits, sleeps: copy.sleeps, posted: copy.posted,
+      hasEnded: has(Int(CRL_FACE_ENDED)), host: crl_host(rawValue: copy.host), waits: copy.waits, sleeps: copy.sleeps,
+      posted: copy.posted,
       served: copy.served)
   }
 

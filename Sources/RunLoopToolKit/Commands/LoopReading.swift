@@ -30,6 +30,8 @@ struct LoopStatus {
   let queued: Int
   let callOut: CallOut?
   let waits: UInt64
+  /// In whose loop it is a guest.
+  let host: String?
   /// Whether a signal or a debugger has stopped the process: then no loop hangs.
   let isStopped: Bool
   /// Of a loop that hangs, since when, whether it has done so for longer, and what its thread does.
@@ -149,7 +151,17 @@ struct LoopReader {
       thread: face.thread, name: file.threadName(slot) { target.kernelName(ofThread: $0) },
       mode: face.depth == 0 ? nil : file.mode(face.mode), state: look.isBusy && hang != nil ? .hung : state,
       depth: Int(face.depth), queued: face.posted >= face.served ? Int(face.posted - face.served) : 0,
-      callOut: callOut, waits: face.waits, isStopped: isStopped,
+      callOut: callOut, waits: face.waits, host: hostName(face.host), isStopped: isStopped,
       hang: hang.map { ($0.report.begin, $0.report.isOlder == true, HangText.does($0.report)) })
+  }
+
+  private func hostName(_ number: UInt32) -> String? {
+    switch crl_host(rawValue: number) {
+    case CRL_HOST_NONE: nil
+    case CRL_HOST_CORE_FOUNDATION: "Core Foundation"
+    case CRL_HOST_GLIB: "GLib"
+    case CRL_HOST_LIBUV: "libuv"
+    default: "program"
+    }
   }
 }

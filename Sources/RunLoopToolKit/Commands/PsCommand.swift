@@ -15,13 +15,14 @@ struct PsCommand: ObservingCommand {
     until it has gone on, while the process records; it is hung if it has been seen in one call-out for
     250 ms, as "runloop hangs" says it. What hangs is shown first.
 
-    DEPTH is the number of runs that are nested, QUEUE that of the blocks and jobs that wait, and WAITS
+    HOST, if there is one, is the library in whose loop the loop is a guest, or "program" for a host that it
+    does not know. DEPTH is the number of runs that are nested, QUEUE that of the blocks and jobs that wait, and WAITS
     says how often the loop has gone to sleep since it was made.
 
       --thread NAME  only the loop of the thread of that name
       --json         prints {"pid", "level", "loops": [{"tid", "thread", "mode", "state", "depth",
-                     "queued", "callOut": {"kind", "code", "since", "sinceTime"}}], "unseen", "time"}, and
-                     without PID {"processes": [those]}; "unseen" is the number of loops without room;
+                     "queued", "callOut": {"kind", "code", "since", "sinceTime"}, "host"}], "unseen", "time"},
+                     and without PID {"processes": [those]}; "unseen" is the number of loops without room;
                      "since" of a call-out is nanoseconds of CLOCK_MONOTONIC, "sinceTime" the same of the
                      wall clock, and of one whose beginning nobody has noted both are when it was first seen
 
@@ -108,7 +109,7 @@ struct PsCommand: ObservingCommand {
     return .object([
       ("tid", .int(Int(loop.thread))), ("thread", .text(loop.name)), ("mode", .optional(loop.mode)),
       ("state", .text(loop.state.rawValue)), ("depth", .int(loop.depth)), ("queued", .int(loop.queued)),
-      ("callOut", callOut ?? .null),
+      ("callOut", callOut ?? .null), ("host", .optional(loop.host)),
     ])
   }
 
@@ -116,13 +117,16 @@ struct PsCommand: ObservingCommand {
     let loops = processes.flatMap { process in process.loops.map { (process.number, $0) } }
     // What hangs is what is looked for.
     let ordered = loops.filter { $0.1.state == .hung } + loops.filter { $0.1.state != .hung }
-    let titles = ["PID", "TID", "THREAD", "STATE", "MODE", "DEPTH", "QUEUE", "WAITS", "SINCE", "CALL-OUT"]
+    let hasHost = loops.contains { $0.1.host != nil }
+    let titles =
+      ["PID", "TID", "THREAD", "STATE", "MODE", "DEPTH", "QUEUE", "WAITS"] + (hasHost ? ["HOST"] : [])
+      + ["SINCE", "CALL-OUT"]
     let rows = ordered.map { number, loop in
       [
         "\(number)", "\(loop.thread)", loop.name, PsCommand.state(loop), loop.mode.map(PsCommand.shortened) ?? "–",
-        "\(loop.depth)", "\(loop.queued)", "\(loop.waits)", loop.callOut.map { WallTime.text($0.since) } ?? "–",
-        PsCommand.callOut(loop),
-      ]
+        "\(loop.depth)", "\(loop.queued)", "\(loop.waits)",
+      ] + (hasHost ? [loop.host ?? "–"] : [])
+        + [loop.callOut.map { WallTime.text($0.since) } ?? "–", PsCommand.callOut(loop)]
     }
     for line in Text.table([titles] + rows, rightAligned: [0, 1, 5, 6, 7]) { output.print(line) }
     for process in processes where process.lost > 0 {
