@@ -269,9 +269,11 @@ struct HostConnectionTests {
     #expect(other.isConnected)
     loop.perform { loop.stop() }
     thread.join()
+    let rejected = loop.statistics.rejectionCount
     await #expect(throws: HostConnectionError.loopHasEnded(host: "::1")) {
       _ = try await Socket.connect(toHost: "::1", port: port, on: loop)
     }
+    #expect(loop.statistics.rejectionCount == rejected)
   }
 
   @Test("a task that is cancelled, or whose loop ends, waits no longer, and nothing stays open")

@@ -67,6 +67,8 @@ extension Socket {
 
   static func connect(_ request: HostConnector.Request, system: HostConnector.System) async throws -> Socket {
     let host = request.query.host
+    // The error says it; a lookup for the loop would also report the block that the loop rejects.
+    guard !request.loop.takesNoItems else { throw HostConnectionError.loopHasEnded(host: host) }
     let answer = AwaitedAnswer<HostConnector.Answer>()
     // The connector alone holds the block: released uncalled, it is the end of the loop.
     let connection = HostConnector.start(
