@@ -50,8 +50,15 @@ extension Connection {
     if response.ending == .reject || response.part == .nothing && response.ending == .goAway { return close() }
     let isLast =
       response.ending == .goAway || isRetiring || !request.isKept || requestCount == options.requestsPerConnection
-    if response.part != .nothing { write(plainHead(response, isLast: isLast)) }
-    trickle(response.body.prefix(response.bodyCount(for: request.method)), every: response.pace) { connection in
+    // In one call, so that a small response is one segment.
+    var first = response.part == .nothing ? [] : plainHead(response, isLast: isLast)
+    var body = response.body.prefix(response.bodyCount(for: request.method))
+    if response.pace == nil {
+      first += body
+      body = []
+    }
+    write(first)
+    trickle(body, every: response.pace) { connection in
       guard response.ending == .keep || response.ending == .goAway else {
         return connection.end(response.ending, request)
       }
@@ -64,10 +71,7 @@ extension Connection {
   private func trickle(
     _ bytes: ArraySlice<UInt8>, every interval: Duration?, _ end: @escaping @Sendable (Connection) -> Void
   ) {
-    guard let interval, let byte = bytes.first else {
-      write(bytes)
-      return end(self)
-    }
+    guard let interval, let byte = bytes.first else { return end(self) }
     after(interval) { connection in
       connection.write([byte])
       connection.trickle(bytes.dropFirst(), every: interval, end)
