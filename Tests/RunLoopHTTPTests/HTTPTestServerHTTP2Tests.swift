@@ -65,21 +65,6 @@ import Testing
     #expect(try await ends(server, .post, "/") == ["connectionLost"])
   }
 
-  @Test("an idle connection goes away, and the next request makes another")
-  func idle() async throws {
-    let server = try Self.server(["/": [Response("hello", delay: .milliseconds(5))]]) {
-      $0.idleTimeout = .milliseconds(1)
-    }
-    try await withClient {
-      $0.version = .http2
-    } _: { client in
-      for count in 1...2 {
-        #expect(await end(client, HTTP.Request(server.url())) == "200 hello")
-        await eventually { server.endedConnectionCount == count }
-      }
-    }
-  }
-
   /// The bytes of a connection with a request, of which each number of a seed changes some.
   private static func input(_ seed: UInt64, isHTTP2: Bool) -> [UInt8] {
     let headers: [UInt8] = [0x83, 0x86, 0x84, 0x41, 1, 97]

@@ -13,7 +13,8 @@ import Testing
 
   /// Asks a server on the test's own loop, and returns what has arrived after some times, with its seconds.
   private func received(
-    after seconds: [Int], from options: HTTPTestServer.Options = .init(), _ response: Response
+    after seconds: [Int], from options: HTTPTestServer.Options = .init(), _ response: Response,
+    to request: String = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
   ) throws -> [String] {
     try VirtualTime.onThisThread { time in
       let server = try HTTPTestServer(on: .current, options: options) { _ in response }
@@ -29,7 +30,7 @@ import Testing
         }
       }
       try RunLoop.current.add(client, forMode: .default)
-      try client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+      try client.write(request)
       var found: [String] = []
       for seconds in seconds {
         try time.advance(by: .seconds(seconds))
@@ -66,6 +67,18 @@ import Testing
       found == [
         "0:HTTP/1.1 204 OK// ", "5:HTTP/1.1 408 Error/Content-Length: 0/Connection: close// 5:end ",
       ])
+  }
+
+  @Test("an idle connection of HTTP/2 goes away")
+  func idleHTTP2() throws {
+    var options = HTTPTestServer.Options()
+    options.http2 = true
+    options.idleTimeout = .seconds(5)
+    // The preface, and settings without any.
+    let opening = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\u{4}\0\0\0\0\0"
+    let found = try received(after: [4, 60], from: options, Response(), to: opening)
+    #expect(found[0].hasPrefix("0:") && !found[0].contains("end"))
+    #expect(found[1].hasPrefix("5:") && found[1].hasSuffix("5:end "))
   }
 
   @Test("a server that keeps silent says nothing, however long that takes")
