@@ -47,7 +47,7 @@ struct LocalizedErrorTests {
     // The umbrella imports none of these.
     let others = [
       "/RunLoopTransactions/", "/RunLoopTesting/", "/RunLoopDisplay/", "/RunLoopHTTP/", "/RunLoopMessages/",
-      "/RunLoopSystemEvents/", "/RunLoopGLib/", "/RunLoopLibuv/",
+      "/RunLoopSystemEvents/", "/RunLoopGLib/", "/RunLoopLibuv/", "/RunLoopHTTPTesting/",
     ]
     let files = try #require(
       FileManager.default.enumerator(at: sources.standardizedFileURL, includingPropertiesForKeys: nil))

@@ -59,6 +59,13 @@ struct SpawnTests {
     #expect(output("/bin/sh", ["-c", "echo $ONLY $HOME $PWD"], options) == "\(success) open [this /\n] [] end")
   }
 
+  @Test("a name of the environment that the program would read as another is rejected", arguments: ["", "A=B", "="])
+  func environmentNames(_ name: String) {
+    var options = SpawnedProcess.Options()
+    options.environment = [name: "c"]
+    #expect(throws: SpawnError.environmentName(name)) { try SpawnedProcess("/bin/true", options: options) }
+  }
+
   private func output(_ program: String, _ arguments: [String], _ options: SpawnedProcess.Options) -> String {
     output(program, arguments, input: "", options)
   }

@@ -90,7 +90,7 @@ import TestSupport
 
     @Test("a new directory that cannot be watched is reported", arguments: [SystemCall.watchAdd, .directoryOpen])
     func unwatched(call: SystemCall) {
-      watching { watched in
+      watching(hasOwnQueue: true) { watched in
         let plan = FaultPlan()
         plan.plan(call, .fails(ENOSPC))
         watched.scratch.makeDirectory("d")

@@ -68,7 +68,9 @@ struct CurlFailure {
     guard isBeforeAnswer else { return false }
     return switch Int(code) {
     case Int(clc_http2): peerHasEnded || text.isEmpty && systemError == 0
-    case Int(clc_partial_file), Int(clc_http2_stream): peerHasEnded
+    // Without a head there is no other whole of which it could be a part.
+    case Int(clc_partial_file): true
+    case Int(clc_http2_stream): peerHasEnded
     default: false
     }
   }

@@ -10,6 +10,8 @@ public enum SpawnError: Error, Hashable, Sendable {
   case interpreter(String, program: String, SystemError)
   /// A word for the program has a zero byte, which would end it.
   case zeroByte(String)
+  /// A name of the environment is empty or has an equals sign, so that the program would read another name.
+  case environmentName(String)
   /// A number for a descriptor is not from 3 to 65535.
   case badNumber(Int32)
   /// More descriptors were to be passed than can be.
@@ -31,6 +33,7 @@ extension SpawnError: CustomStringConvertible {
     case .interpreter(let interpreter, let program, let error):
       "the first line of \"\(program)\" asks for \(interpreter.debugDescription), which cannot be executed: \(error)"
     case .zeroByte(let word): "\"\(word)\" has a zero byte"
+    case .environmentName(let name): "\"\(name)\" is no name for a variable of the environment"
     case .badNumber(let number): "no descriptor can be passed as number \(number)"
     case .tooManyDescriptors(let count, let limit): "\(count) descriptors cannot be passed: the limit is \(limit)"
     case .descriptor(let descriptor, let number, let program, let error):

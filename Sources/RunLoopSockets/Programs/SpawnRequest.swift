@@ -97,7 +97,10 @@ struct SpawnRequest {
   ) throws(SpawnError) {
     self.arguments = try Self.texts([program] + arguments)
     environment = try options.environmentWords.map { variables throws(SpawnError) in
-      try Self.texts(variables.map { .init(bytes: $0.key.bytes + [UInt8(ascii: "=")] + $0.value.bytes) })
+      if let name = variables.keys.first(where: { $0.bytes.isEmpty || $0.bytes.contains(UInt8(ascii: "=")) }) {
+        throw .environmentName(name.string)
+      }
+      return try Self.texts(variables.map { .init(bytes: $0.key.bytes + [UInt8(ascii: "=")] + $0.value.bytes) })
     }
     directory = try options.directoryWord.map { path throws(SpawnError) in try Self.text(path) }
     guard !program.bytes.isEmpty else { throw .notFound(program: program.string) }
