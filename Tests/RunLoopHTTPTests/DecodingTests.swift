@@ -143,26 +143,6 @@ import Testing
     }
   }
 
-  @Test(
-    "a transfer coding that changes nothing is passed over, with a length or chunks beside it",
-    arguments: [
-      "Transfer-Encoding: identity\r\nContent-Length: 5\r\n\r\nhello",
-      "Transfer-Encoding: Identity, chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
-    ])
-  func identity(_ rest: String) async throws {
-    let server = try LyingServer { $0.send("HTTP/1.1 200 OK\r\n" + rest) }
-    try await withClient { client in
-      let (body, response) = try await client.data(for: HTTP.Request(server.url()))
-      #expect(body.text == "hello")
-      #expect(response.oddities == [.unknownCoding("identity")])
-    }
-    try await withClient {
-      $0.strict = true
-    } _: { client in
-      #expect(await end(client, HTTP.Request(server.url())) == "badServerResponse")
-    }
-  }
-
   @Test("lines that are no fields are passed over on a connection too, in heads and trailers")
   func oddLines() async throws {
     let server = try LyingServer { exchange in

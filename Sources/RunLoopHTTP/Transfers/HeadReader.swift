@@ -173,11 +173,7 @@ struct HeadReader {
       return .interim
     }
     var head = Head(version: line.version, status: status, headers: HTTP.Headers(fields))
-    var codings = head.headers.list(of: "Transfer-Encoding").map { $0.lowercased() }
-    if !isStrict, codings.contains("identity") {
-      codings.removeAll { $0 == "identity" }
-      note(.unknownCoding("identity"))
-    }
+    let codings = head.headers.list(of: "Transfer-Encoding").map { $0.lowercased() }
     guard codings.isEmpty || codings == ["chunked"] else {
       return bad("the transfer coding \(codings.joined(separator: ", ")) is not known")
     }

@@ -5,8 +5,7 @@ extension HTTP {
   ///
   /// With ``HTTP/Configuration/strict`` each of these ends the request with an error instead.
   public enum Oddity: Sendable, Hashable {
-    /// `Content-Encoding` names something that is no content coding, such as `UTF-8` or `aws-chunked`, or
-    /// `Transfer-Encoding` names `identity`.
+    /// `Content-Encoding` names something that is no content coding, such as `UTF-8` or `aws-chunked`.
     case unknownCoding(String)
     /// The encoded body is complete, and bytes followed that belong to nothing; they were dropped.
     case bytesAfterEnd
