@@ -219,7 +219,7 @@ import Testing
     let killer = Thread {
       // Until the command has found the process, and reads its file.
       while !isMapped(in: directory) { usleep(1000) }
-      usleep(200_000)
+      usleep(1_000_000)
       Foundation.kill(number, SIGKILL)
     }
     killer.start()
