@@ -26,7 +26,9 @@ import Testing
     }
   }
 
-  @Test("Python's client keeps a connection as long as it may", .enabled(if: system("\(python) -c 'import http.client' 2>/dev/null") == 0))
+  @Test(
+    "Python's client keeps a connection as long as it may",
+    .enabled(if: system("\(python) -c 'import http.client' 2>/dev/null") == 0))
   func pythonClient() async throws {
     let server = try Self.server()
     let script = """
