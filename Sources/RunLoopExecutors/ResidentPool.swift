@@ -78,7 +78,7 @@
       case wait
       /// A thread that has no job runs it.
       case run(Worker)
-      /// A thread with this number is to be started, which then asks for its job.
+      /// Start a thread with this number, which then asks for its job.
       case start(Int)
     }
 

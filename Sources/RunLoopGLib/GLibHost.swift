@@ -75,8 +75,8 @@ public final class GLibHost: @unchecked Sendable {
   ///   - priority: The priority of the loop's turns, as GLib counts it.
   ///   - mode: The mode whose items are served.
   ///   - onStop: Called on the thread when the loop is stopped, for example by `RunLoop.stop()`: a program ends its
-  ///     GLib loop there, by `g_application_quit` or `g_main_loop_quit`. Without it the loop goes on, and a resident
-  ///     thread that was stopped does not end.
+  ///     GLib loop there, by `g_application_quit` or `g_main_loop_quit`. Without it the loop continues, and
+  ///     a resident thread that was stopped does not end.
   /// - Returns: The host, which need not be kept.
   @discardableResult
   public static func attach(

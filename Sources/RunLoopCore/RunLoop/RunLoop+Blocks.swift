@@ -107,7 +107,7 @@ extension RunLoop {
         blocks.common.detach(from: next, below: blocks.visibleFrom, into: &batch.common)
       }
       if isBudgetOver { break }
-      // A batch may last for seconds, and whoever begins to look meanwhile sees what is in it.
+      // A batch may last for seconds: a tool that raises the level meanwhile sees the rest of it.
       takeUpLevel()
     }
     blocks.visibleFrom = visibleBefore

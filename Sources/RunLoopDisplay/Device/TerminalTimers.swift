@@ -5,7 +5,7 @@
 struct TerminalTimers {
   /// Fires when input was held back for as long as it may be.
   let escape: EscapeTimer
-  /// Fires when the process was not stopped after all, as nobody could have let it continue.
+  /// Fires if the process did not stop, because it is in an orphaned group that nobody could continue.
   let resume: EscapeTimer
   /// Fires when the terminal has not said in time how wide characters are.
   let measuring: EscapeTimer

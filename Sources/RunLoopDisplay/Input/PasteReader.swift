@@ -41,7 +41,7 @@ struct PasteReader: Sendable {
     return false
   }
 
-  /// Whether the paste goes on, judged by what has arrived since this was asked before.
+  /// Whether the paste continues, judged by what has arrived since the last call.
   ///
   /// A terminal sends a paste as a whole, and no report of the mouse in the middle of it.
   mutating func isStillArriving() -> Bool {

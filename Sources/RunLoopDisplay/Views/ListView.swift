@@ -198,8 +198,7 @@ open class ListView: ScrollView {
     max(0, bounds.size.width - (showsVerticalScrollIndicator ? 1 : 0)) + contentOffset.x
   }
 
-  /// Takes the rows out that are not wanted any more; they stay subviews until it is known that no other row is made of
-  /// them.
+  /// Removes rows outside a range from the shown ones. Their views stay subviews until no new row reuses them.
   private func takeSpares(outside wanted: Range<Int>) {
     while let row = rows.last, !wanted.contains(row.index) {
       spare.append(row)

@@ -2,7 +2,7 @@
 
 /// The bytes of a body that wait for their receiver, by which the server is held and let go on.
 struct Backlog {
-  /// From how many bytes on nothing more is taken, and at how many it goes on.
+  /// The body is held when this many bytes wait, and continues at the low mark.
   let highWater: Int
   let lowWater: Int
   private(set) var count = 0
@@ -15,7 +15,7 @@ struct Backlog {
     if self.count >= highWater { isFull = true }
   }
 
-  /// Takes bytes away; returns whether the body goes on now.
+  /// Removes bytes; returns whether a held body continues.
   mutating func remove(_ count: Int) -> Bool {
     self.count -= count
     guard isFull, self.count <= lowWater else { return false }

@@ -31,7 +31,7 @@ extension HTTP {
 
   /// The result of an interceptor for a request.
   public enum Interception: Sendable {
-    /// The request goes on, as it was or changed.
+    /// Send this request, the same or a changed one.
     case proceed(Request)
     /// This is the response; nothing is sent, and no library is needed.
     case respond(Response, Body)
@@ -41,7 +41,7 @@ extension HTTP {
 
   /// The result of an interceptor for a response or an error.
   public enum Review: Sendable {
-    /// It goes on as it is.
+    /// Deliver the response or the error unchanged.
     case proceed
     /// The response has another head, and the same body; for an error it is the same as `proceed`.
     case change(Response)

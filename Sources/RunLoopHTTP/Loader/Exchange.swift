@@ -2,7 +2,7 @@
 
 import RunLoopSockets
 
-/// What one exchange with a server is to be.
+/// What is asked of a server in one exchange.
 struct Exchange {
   var address: WebAddress
   var method: HTTP.Method

@@ -44,7 +44,7 @@ extension Exchange {
     /// How long the parts took, once the library has ended.
     var timings = HTTP.Timings()
     var decoder: Decoder?
-    /// Whether the body has ended while it was held, and more of it is to be delivered.
+    /// Whether the body has ended while it was held, and part of it was not delivered yet.
     var hasEndedHeld = false
   }
 }

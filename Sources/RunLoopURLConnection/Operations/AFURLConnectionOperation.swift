@@ -38,9 +38,7 @@ open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDe
   open var securityPolicy = AFSecurityPolicy.default
   /// Anything of the program's.
   open var userInfo: [AnyHashable: Any] = [:]
-  /// Where the body goes, instead of the data of the answer.
-  ///
-  /// It is opened and closed by the operation.
+  /// Where the body goes, instead of the data of the answer; the operation opens and closes it.
   open var outputStream: OutputStream?
   /// The queue of completion blocks; nil: the main queue.
   open var completionQueue: DispatchQueue?
