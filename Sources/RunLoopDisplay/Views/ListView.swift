@@ -198,7 +198,9 @@ open class ListView: ScrollView {
     max(0, bounds.size.width - (showsVerticalScrollIndicator ? 1 : 0)) + contentOffset.x
   }
 
-  /// Removes rows outside a range from the shown ones. Their views stay subviews until no new row reuses them.
+  /// Removes rows outside a range from the shown ones.
+  ///
+  /// Their views stay subviews until no new row reuses them.
   private func takeSpares(outside wanted: Range<Int>) {
     while let row = rows.last, !wanted.contains(row.index) {
       spare.append(row)
