@@ -24,12 +24,9 @@ enum WallTime {
     let nanoseconds = rest < 0 ? rest + 1_000_000_000 : rest
     var parts = tm()
     _ = isLocal ? localtime_r(&time, &parts) : gmtime_r(&time, &parts)
-    let text = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { bytes in
-      String(
-        decoding: bytes[..<strftime(bytes.baseAddress, 64, format, &parts)].map { UInt8(bitPattern: $0) }, as: UTF8.self
-      )
-    }
+    var text = [CChar](repeating: 0, count: 64)
+    let length = strftime(&text, 64, format, &parts)
     let fraction = "\(1_000_000_000 + nanoseconds)".dropFirst().prefix(digits)
-    return "\(text).\(fraction)"
+    return "\(String(decoding: text[..<length].map { UInt8(bitPattern: $0) }, as: UTF8.self)).\(fraction)"
   }
 }

@@ -122,11 +122,11 @@ struct PsCommand: ObservingCommand {
       ["PID", "TID", "THREAD", "STATE", "MODE", "DEPTH", "QUEUE", "WAITS"] + (hasHost ? ["HOST"] : [])
       + ["SINCE", "CALL-OUT"]
     let rows = ordered.map { number, loop in
-      [
-        "\(number)", "\(loop.thread)", loop.name, PsCommand.state(loop), loop.mode.map(PsCommand.shortened) ?? "–",
-        "\(loop.depth)", "\(loop.queued)", "\(loop.waits)",
-      ] + (hasHost ? [loop.host ?? "–"] : [])
-        + [loop.callOut.map { WallTime.text($0.since) } ?? "–", PsCommand.callOut(loop)]
+      var row = ["\(number)", "\(loop.thread)", loop.name, PsCommand.state(loop)]
+      row += [loop.mode.map(PsCommand.shortened) ?? "–", "\(loop.depth)", "\(loop.queued)", "\(loop.waits)"]
+      if hasHost { row.append(loop.host ?? "–") }
+      row += [loop.callOut.map { WallTime.text($0.since) } ?? "–", PsCommand.callOut(loop)]
+      return row
     }
     for line in Text.table([titles] + rows, rightAligned: [0, 1, 5, 6, 7]) { output.print(line) }
     for process in processes where process.lost > 0 {
