@@ -80,22 +80,25 @@ struct LateJobTests {
   func lateDuringEnd() async throws {
     let log = Log()
     let hold = Hold()
-    let started = Box<Task<Void, Never>?>(nil)
     let thread = try ResidentThread(onStop: { log.write("stop") })
     try thread.perform { hold.occupy() }
     hold.begun.wait()
-    let last = Task(executorPreference: thread) {
-      log.write("[")
-      // The loop is closed: this one comes late.
-      started.value = Task(executorPreference: thread) { log.write(thread.thread.isFinished ? "late" : "early") }
-      for _ in 0..<1000 { sched_yield() }
-      log.write("]")
+    @Sendable func place() -> String { thread.thread.isFinished ? "late" : "early" }
+    let first = Task(executorPreference: thread) {
+      log.write(place())
+      // What the jobs that were there leave is run too.
+      return Task(executorPreference: thread) {
+        log.write("[ \(place())")
+        let last = Task(executorPreference: thread) { log.write(place()) }
+        for _ in 0..<1000 { sched_yield() }
+        log.write("]")
+        return last
+      }
     }
     thread.stop(.immediately)
     hold.released.open()
-    await last.value
-    await started.value?.value
-    #expect(log.text == "[ ] stop late")
+    await first.value.value.value
+    #expect(log.text == "early [ early ] stop late")
   }
 
   @Test("an endless chain of jobs does not keep an immediate stop from its end")

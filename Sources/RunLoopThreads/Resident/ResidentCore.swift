@@ -141,8 +141,8 @@ final class ResidentCore: Awaited, @unchecked Sendable {
 
   /// Closes the loop for blocks and jobs, and runs the jobs that are there and, within limits, those that they leave.
   ///
-  /// At an immediate stop those are the jobs that are there, and one more round: a task begins with a job that leaves
-  /// another, and that belongs to what was there too.
+  /// At an immediate stop those are the jobs that are there, and one more round: a task that is there may begin with a
+  /// call of an actor of the thread, which is another job.
   private func close() {
     let isDraining = state == .draining
     let limits = isDraining ? drainLimits : ResidentThread.DrainLimits(rounds: 2, time: .seconds(Int64.max))

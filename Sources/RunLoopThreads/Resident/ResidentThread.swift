@@ -47,10 +47,10 @@ public final class ResidentThread: Sendable, IdentityHashable {
 
   /// Sets how the jobs of tasks that prefer this executor are run and counted.
   private func setUpTaskRunner() {
-    let (serial, task) = (core.asUnownedSerialExecutor(), UnownedTaskExecutor(ordinary: self))
+    let identity = UnownedTaskExecutor(ordinary: self)
     taskRunner.runs { [jobCount = core.jobCount] job in
       jobCount.add()
-      job.runSynchronously(isolatedTo: serial, taskExecutor: task)
+      job.runSynchronously(on: identity)
     }
   }
 
