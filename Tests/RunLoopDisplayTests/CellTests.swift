@@ -55,7 +55,7 @@ struct CellTests {
   @Test("a full table of clusters, and one that is too long, fall back to the first scalar")
   func tableIsBounded() throws {
     let table = ClusterTable(capacity: 2)
-    let cluster = CharacterWidth.Cluster(width: 1, isSumOfScalars: true, isCertain: true)
+    let cluster = CharacterWidth.Cluster(kind: .letters, width: 1, isSumOfScalars: true, isCertain: true)
     #expect(table.glyph(of: ("a\u{301}\u{302}" as Substring).unicodeScalars, cluster) == Glyphs.firstCluster)
     #expect(table.glyph(of: ("b\u{301}\u{302}" as Substring).unicodeScalars, cluster) == Glyphs.firstCluster + 1)
     #expect(table.glyph(of: ("c\u{301}\u{302}" as Substring).unicodeScalars, cluster) == nil)

@@ -141,20 +141,44 @@ struct WidthProbeTests {
   func answers() {
     for (version, expected) in [(nil, 15), (14, 14), (13, 13), (12, 12), (9, 12)] as [(Int?, Int)] {
       let found = capabilities(.all, version: version) { _, _ in }
-      #expect(found.unicodeVersion == expected && found.joinsClusters)
+      #expect(found.unicodeVersion == expected && found.joinedClusters == .all)
     }
-    #expect(!capabilities(.none) { _, _ in }.joinsClusters)
+    #expect(capabilities(.none) { _, _ in }.joinedClusters == [])
+  }
+
+  @Test("clusters of each kind are written whole where those of that kind that were measured are one character")
+  func kinds() {
+    let kinds: [CharacterWidth.Kinds] = [.emoji, .emoji, .emoji, .letters, .hangul]
+    for separated in 0..<5 {
+      let found = capabilities(.all) { answers, _ in
+        let columns = [3, 3, 3] + (0..<5).map { $0 == separated ? 4 : 3 }
+        answers = Array((columns.map { "\u{1B}[2;\($0)R" }.joined() + "\u{1B}[?62;22c").utf8)
+      }
+      #expect(found.joinedClusters == CharacterWidth.Kinds.all.subtracting(kinds[separated]))
+    }
+    let texts = ["👩\u{200D}🚀", "स्त्र", "\u{1100}\u{AC00}", "1\u{FE0F}\u{20E3}", "क्ष्म"]
+    for (text, kind) in zip(texts, [.emoji, .letters, .hangul, .emoji, .letters] as [CharacterWidth.Kinds]) {
+      var canvas = Canvas(size: Size(width: 20, height: 1))
+      canvas.draw(text, at: .zero)
+      for joined in [[], kind, CharacterWidth.Kinds.all.subtracting(kind)] as [CharacterWidth.Kinds] {
+        var encoder = FrameEncoder(size: Size(width: 20, height: 1), capabilities: TerminalCapabilities())
+        encoder.capabilities.joinedClusters = joined
+        var bytes: ContiguousArray<UInt8> = []
+        encoder.encode(canvas.grid, into: &bytes)
+        #expect(String(decoding: bytes, as: UTF8.self).contains(text) == (joined == kind), "\(text) \(joined.rawValue)")
+      }
+    }
   }
 
   @Test("without an answer, or with one that is late, nothing is taken for certain")
   func noAnswer() {
     let none = capabilities(.all) { answers, _ in answers = Array("\u{1B}[?62;22c".utf8) }
-    #expect(none.unicodeVersion == 12 && !none.joinsClusters)
+    #expect(none.unicodeVersion == 12 && none.joinedClusters == [])
     let late = capabilities(.all) { _, session in session.endMeasuring() }
-    #expect(late.unicodeVersion == 12 && !late.joinsClusters)
+    #expect(late.unicodeVersion == 12 && late.joinedClusters == [])
     // Some of the answers are there.
     let some = capabilities(.all) { answers, _ in answers = Array("\u{1B}[2;3R\u{1B}[2;2R\u{1B}[?62;22c".utf8) }
-    #expect(some.unicodeVersion == 13 && !some.joinsClusters)
+    #expect(some.unicodeVersion == 13 && some.joinedClusters == [])
   }
 
   @Test("a character that the terminal is known to show in two columns needs no further byte")

@@ -18,8 +18,30 @@ package enum CharacterWidth {
     return contains(wide, value) ? 2 : 1
   }
 
+  /// Clusters of which a terminal joins all or none.
+  package struct Kinds: OptionSet, Hashable, Sendable {
+    package let rawValue: UInt8
+    package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    static let emoji = Kinds(rawValue: 1)
+    /// Syllables of Hangul.
+    static let hangul = Kinds(rawValue: 2)
+    /// Letters of several parts, as of Devanagari.
+    static let letters = Kinds(rawValue: 4)
+    static let all: Kinds = [.emoji, .hangul, .letters]
+
+    /// The kind of a cluster with a first scalar.
+    init(first scalar: Unicode.Scalar) {
+      switch scalar.value {
+      case 0x1100...0x115F, 0xA960...0xA97C, 0xAC00...0xD7A3: self = .hangul
+      default: self = scalar.properties.isEmoji ? .emoji : .letters
+      }
+    }
+  }
+
   /// What is known of the scalars of one character.
   struct Cluster {
+    var kind: Kinds
     /// The cells that it takes.
     var width: Int
     /// Whether a terminal that knows nothing of clusters takes as many for the scalars one by one.
@@ -33,6 +55,7 @@ package enum CharacterWidth {
   /// - Complexity: O(n) in the scalars.
   static func of(_ scalars: Substring.UnicodeScalarView) -> Cluster {
     var first = 0
+    var kind: Kinds = []
     var sum = 0
     var count = 0
     var isNarrowEmoji = false
@@ -43,6 +66,7 @@ package enum CharacterWidth {
       let width = of(scalar)
       if count == 0 {
         first = width
+        kind = Kinds(first: scalar)
         isNarrowEmoji = width == 1 && contains(emoji, scalar.value)
       }
       if scalar.value == emojiSelector { hasEmojiSelector = true }
@@ -51,13 +75,15 @@ package enum CharacterWidth {
       sum += width
       count += 1
     }
-    guard first > 0 else { return Cluster(width: 0, isSumOfScalars: false, isCertain: false) }
+    guard first > 0 else { return Cluster(kind: kind, width: 0, isSumOfScalars: false, isCertain: false) }
     if first == 2 || isNarrowEmoji && hasEmojiSelector {
-      return Cluster(width: 2, isSumOfScalars: sum == 2, isCertain: isCertain && first == 2 && !joinsNext)
+      return Cluster(
+        kind: kind, width: 2, isSumOfScalars: sum == 2, isCertain: isCertain && first == 2 && !joinsNext)
     }
     // Letters of several parts, as of Devanagari; two regional indicators, which are a flag.
     let width = min(2, sum)
-    return Cluster(width: width, isSumOfScalars: width == sum, isCertain: isCertain && sum == 1 && !joinsNext)
+    return Cluster(
+      kind: kind, width: width, isSumOfScalars: width == sum, isCertain: isCertain && sum == 1 && !joinsNext)
   }
 
   /// Whether a scalar is so new that terminals with older tables give it another width.

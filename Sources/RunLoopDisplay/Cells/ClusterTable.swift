@@ -74,10 +74,10 @@ final class ClusterTable: @unchecked Sendable {
 
   /// Writes what a terminal is to be sent for a cluster.
   ///
-  /// - Parameter whole: Whether the terminal knows clusters; if not, one that would take other cells there is sent by
-  ///   its first scalar.
+  /// - Parameter whole: The clusters that the terminal knows; another that would take other cells there is sent by its
+  ///   first scalar.
   /// - Returns: How many cells the terminal takes for it; nil if terminals do not agree about that.
-  func write(_ glyph: UInt32, whole: Bool, to writer: inout OutputWriter) -> Int? {
+  func write(_ glyph: UInt32, whole: CharacterWidth.Kinds, to writer: inout OutputWriter) -> Int? {
     lock.withLock {
       let index = Int(glyph - Glyphs.firstCluster)
       guard index < entries.count else {
@@ -85,7 +85,7 @@ final class ClusterTable: @unchecked Sendable {
         return 1
       }
       let entry = entries[index]
-      guard whole || entry.cluster.isSumOfScalars else {
+      guard entry.cluster.isSumOfScalars || whole.contains(entry.cluster.kind) else {
         let base = scalars[Int(entry.start)]
         writer.put(scalar: base.value)
         return CharacterWidth.isNew(base) ? nil : CharacterWidth.of(base)

@@ -16,12 +16,12 @@ package struct TerminalCapabilities: Hashable, Sendable {
   package var synchronizes = false
   /// A cluster of scalars is one character (private mode 2027).
   package var knowsClusters = false
-  /// A cluster of scalars is one character, as a measurement of some has shown.
-  package var joinsClusters = false
+  /// The clusters of scalars that are one character, as a measurement of some of each kind has shown.
+  package var joinedClusters: CharacterWidth.Kinds = []
   /// The version of Unicode up to which the widths of scalars are those of the table, as a measurement has shown.
   package var unicodeVersion = CharacterWidth.knownVersion
-  /// Whether clusters are written whole.
-  var writesClusters: Bool { knowsClusters || joinsClusters }
+  /// The clusters that are written whole.
+  var wholeClusters: CharacterWidth.Kinds { knowsClusters ? .all : joinedClusters }
   /// A character can be repeated by its number (REP).
   package var repeats = false
   /// What is erased gets the background's colour.

@@ -16,13 +16,13 @@ package struct TerminalSession: Sendable {
   private var hasTitle = false
   /// What is reported of the mouse.
   package private(set) var mouse = MouseTracking.buttons
-  /// Whether all clusters that were measured are one character.
-  private var isJoining = true
+  /// Kinds of clusters of which one that was measured is several characters.
+  private var separated: CharacterWidth.Kinds = []
   /// How many questions after which every terminal answers have not been answered.
   package private(set) var awaitedAnswers = 0
 
   /// Whether the frames are shown below what is on the screen, and not on the terminal's other screen.
-  private let isInline: Bool
+  let isInline: Bool
   /// What is measured, in the order of the answers to come.
   private var probes: ArraySlice<WidthProbe> = []
 
@@ -106,9 +106,11 @@ package struct TerminalSession: Sendable {
       if column == 2, encoder.capabilities.unicodeVersion == version - 1 {
         encoder.capabilities.unicodeVersion = version
       }
-    case .cluster:
-      isJoining = isJoining && column == 2
-      if probe == WidthProbe.all.last { encoder.capabilities.joinsClusters = isJoining }
+    case .cluster(let kind):
+      if column != 2 { separated.insert(kind) }
+      // All of its kind were measured.
+      guard !probes.contains(where: { $0.measured == probe.measured }), !separated.contains(kind) else { return }
+      encoder.capabilities.joinedClusters.insert(kind)
     }
   }
 

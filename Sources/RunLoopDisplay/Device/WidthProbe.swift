@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A character whose width a terminal is asked for: it is written, and the terminal says where the cursor is then.
+/// A character of two columns whose width a terminal is asked for.
+///
+/// It is written, and the terminal says where the cursor is then.
 struct WidthProbe: Hashable, Sendable {
   enum Measured: Hashable, Sendable {
     /// Whether the widths of a version of Unicode are known.
     case version(Int)
-    /// Whether a cluster is one character.
-    case cluster
+    /// Whether clusters of a kind are one character.
+    case cluster(CharacterWidth.Kinds)
   }
 
   let text: String
@@ -14,7 +16,9 @@ struct WidthProbe: Hashable, Sendable {
 
   static let all: [WidthProbe] = [
     WidthProbe(text: "\u{1FA86}", measured: .version(13)), WidthProbe(text: "\u{1FAE0}", measured: .version(14)),
-    WidthProbe(text: "\u{1F6DC}", measured: .version(15)), WidthProbe(text: "❤\u{FE0F}", measured: .cluster),
-    WidthProbe(text: "👍🏽", measured: .cluster), WidthProbe(text: "👩\u{200D}🚀", measured: .cluster),
+    WidthProbe(text: "\u{1F6DC}", measured: .version(15)), WidthProbe(text: "❤\u{FE0F}", measured: .cluster(.emoji)),
+    WidthProbe(text: "👍🏽", measured: .cluster(.emoji)), WidthProbe(text: "👩\u{200D}🚀", measured: .cluster(.emoji)),
+    WidthProbe(text: "स्त्र", measured: .cluster(.letters)),
+    WidthProbe(text: "\u{1100}\u{AC00}", measured: .cluster(.hangul)),
   ]
 }

@@ -31,7 +31,7 @@ package struct FrameEncoder: Sendable {
       let isOutOfDate =
         newValue.colors != capabilities.colors
         || newValue.decorates != capabilities.decorates && shown.cells.contains { $0.style.decoration != 0 }
-        || newValue.writesClusters != capabilities.writesClusters
+        || newValue.wholeClusters != capabilities.wholeClusters
           && shown.cells.contains { $0.glyph >= Glyphs.firstCluster }
       if isOutOfDate { repaint() }
       writer.capabilities = newValue

@@ -214,11 +214,11 @@ struct OutputWriter {
     } else if state.x + width >= columns {
       // Without wrapping, a terminal may add a mark that follows the last column to the character before it.
       put("\u{1B}[?7h")
-      _ = ClusterTable.shared.write(cell.glyph, whole: capabilities.writesClusters, to: &self)
+      _ = ClusterTable.shared.write(cell.glyph, whole: capabilities.wholeClusters, to: &self)
       put("\u{1B}[?7l")
       state.x = -1
     } else {
-      let taken = ClusterTable.shared.write(cell.glyph, whole: capabilities.writesClusters, to: &self)
+      let taken = ClusterTable.shared.write(cell.glyph, whole: capabilities.wholeClusters, to: &self)
       if let taken, taken == width {
         state.x += width
       } else if let taken, taken < width {
