@@ -313,7 +313,7 @@ public final class HeadlessTerminal: DisplayDevice {
   public func resize(to size: Size) {
     self.size = Size(width: max(1, size.width), height: max(1, size.height))
     emulator.resize(to: self.size)
-    session.encoder.resize(to: self.size)
+    session.resize(to: self.size, into: &output)
     pending.append(.resize(self.size))
     wake()
   }

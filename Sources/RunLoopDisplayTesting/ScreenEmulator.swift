@@ -29,7 +29,9 @@ struct ScreenEmulator {
   private(set) var x = 0
   private(set) var y = 0
   private var pen = Style.plain
-  private var saved = (x: 0, y: 0, pen: Style.plain)
+  private var saved = (x: 0, y: 0, pen: Style.plain, wraps: true)
+  /// Whether the place that was saved is restored with whether lines wrap.
+  var restoresWrapping = false
   /// Whether a line feed in the last row scrolls the screen, as where a program shows a part of it.
   var scrollsAtEnd = false
   /// The rows that scroll.
@@ -68,14 +70,20 @@ struct ScreenEmulator {
       case .scalar(let scalar): write(scalar)
       case .control(let byte): control(byte)
       case .escape(0x4D): reverse()
-      case .escape(0x37): saved = (x, y, pen)
-      case .escape(0x38): (x, y, pen) = saved
+      case .escape(0x37): saved = (x, y, pen, modes.contains(7))
+      case .escape(0x38): restore()
       case .escape(let byte): fail("ESC \(Character(Unicode.Scalar(byte)))")
       case .sequence(let sequence): carryOut(sequence)
       case .command(let text): command(text)
       case .error(let text): fail(text)
       }
     }
+  }
+
+  private mutating func restore() {
+    (x, y, pen) = (saved.x, saved.y, saved.pen)
+    guard restoresWrapping else { return }
+    if saved.wraps { modes.insert(7) } else { modes.remove(7) }
   }
 
   private mutating func command(_ text: String) {

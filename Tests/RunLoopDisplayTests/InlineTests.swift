@@ -15,8 +15,9 @@ struct InlineTests {
     var emulator = ScreenEmulator(size: InlineTests.screen, features: .all)
     var session: TerminalSession
 
-    init(lines: Int, rows: Int = 3, features: HeadlessTerminal.Features = .all) {
+    init(lines: Int, rows: Int = 3, features: HeadlessTerminal.Features = .all, restoresWrapping: Bool = false) {
       emulator = ScreenEmulator(size: InlineTests.screen, features: features)
+      emulator.restoresWrapping = restoresWrapping
       emulator.scrollsAtEnd = true
       session = TerminalSession(
         size: Size(width: InlineTests.screen.width, height: rows),
@@ -44,8 +45,27 @@ struct InlineTests {
       perform { session, bytes in session.encoder.encode(canvas.grid, into: &bytes) }
     }
 
+    /// The window gets another number of rows, and what it shows moves: lines leave it at its upper edge, or come back.
+    mutating func resize(rows: Int, movedBy distance: Int) {
+      let size = Size(width: InlineTests.screen.width, height: rows)
+      var before = emulator
+      emulator = ScreenEmulator(size: size, features: before.features)
+      emulator.scrollsAtEnd = true
+      for y in 0..<before.grid.size.height where (0..<rows).contains(y + distance) {
+        emulator.write("\u{1B}[\(y + distance + 1)H\(before.grid.text(row: y))".utf8)
+      }
+      let (x, y) = (min(before.x, size.width - 1), before.y + distance)
+      before.write("\u{1B}8".utf8)
+      // The place that was saved is one of the window, and stays in it.
+      emulator.write("\u{1B}[\(min(before.y, rows - 1) + 1);\(before.x + 1)H\u{1B}7\u{1B}[\(y + 1);\(x + 1)H".utf8)
+      for mode in before.modes { emulator.write("\u{1B}[?\(mode)h".utf8) }
+      for mode in [7, 25] where !before.modes.contains(mode) { emulator.write("\u{1B}[?\(mode)l".utf8) }
+      for flags in before.keyboards { emulator.write("\u{1B}[>\(flags)u".utf8) }
+      perform { $0.resize(to: Size(width: size.width, height: min(rows, 3)), into: &$1) }
+    }
+
     var text: [String] {
-      var rows = (0..<InlineTests.screen.height).map { emulator.grid.text(row: $0) }
+      var rows = (0..<emulator.grid.size.height).map { emulator.grid.text(row: $0) }
       while rows.last == "" { rows.removeLast() }
       return rows
     }
@@ -86,6 +106,76 @@ struct InlineTests {
     shell.show(["0123456789abc", "b", ""])
     #expect(shell.text == ["line 0", "0123456789", "b"])
     #expect(shell.emulator.errors == [])
+  }
+
+  @Test("a window that grows and shrinks moves the frame with the lines above it, and leaves these as they are")
+  func windowSizes() {
+    var shell = Shell(lines: 7)
+    shell.show(["a", "b", "c"])
+    #expect(shell.text == ["line 2", "line 3", "line 4", "line 5", "line 6", "a", "b", "c"])
+    // The cursor is in the last row of the frame.
+    shell.resize(rows: 5, movedBy: -3)
+    shell.show(["a", "b", "d"])
+    #expect(shell.text == ["line 5", "line 6", "a", "b", "d"])
+    shell.resize(rows: 9, movedBy: 4)
+    shell.show(["a", "b", "e"])
+    #expect(shell.text == ["", "", "", "", "line 5", "line 6", "a", "b", "e"])
+    // Without a frame in between.
+    shell.resize(rows: 7, movedBy: -2)
+    shell.resize(rows: 8, movedBy: 1)
+    shell.show(["a", "b", "f"])
+    #expect(shell.text == ["", "", "", "line 5", "line 6", "a", "b", "f"])
+    shell.resize(rows: 2, movedBy: -6)
+    shell.show(["a", "b"])
+    #expect(shell.text == ["a", "b"])
+    shell.resize(rows: 6, movedBy: 4)
+    shell.show(["a", "b", "g"])
+    #expect(shell.text == ["", "", "", "a", "b", "g"])
+    // The end follows a size without a frame.
+    shell.resize(rows: 5, movedBy: -1)
+    shell.perform { $0.leave(into: &$1) }
+    shell.emulator.write("$ next".utf8)
+    #expect(shell.text == ["", "a", "b", "g", "$ next"])
+    #expect(shell.emulator.errors == [])
+    #expect(shell.emulator.modes == [7, 25] && shell.emulator.keyboards == [])
+  }
+
+  @Test("a window that grows has the frame of the program where it was, and what follows its end below it")
+  func window() throws {
+    let terminal = try PseudoTerminal(columns: 20, rows: 8)
+    try terminal.start(["return"], environment: ["INLINE": "3"])
+    var shell = ScreenEmulator(size: Self.screen, features: .all)
+    shell.scrollsAtEnd = true
+    for line in 0..<7 { shell.write("line \(line)\r\n".utf8) }
+    shell.write(try #require(terminal.expect("frame return")).utf8)
+    #expect(shell.grid.text(row: 5) == "frame return" && shell.y == 5)
+    // Four lines come back at the upper edge, and the window is narrower.
+    terminal.resize(columns: 19, rows: 12)
+    var other = ScreenEmulator(size: Size(width: 19, height: 12), features: .all)
+    other.scrollsAtEnd = true
+    for y in 0..<8 { other.write("\u{1B}[\(y + 5)H\(shell.grid.text(row: y))".utf8) }
+    shell.write("\u{1B}8".utf8)
+    other.write("\u{1B}[\(shell.y + 1)H\u{1B}7\u{1B}[10;13H\u{1B}[?7l\u{1B}[?25l\u{1B}[?2004h\u{1B}[?1004h".utf8)
+    other.write(try #require(terminal.expect("frame return")).utf8)
+    terminal.type("q")
+    #expect(terminal.end() == 0)
+    other.write(terminal.text.utf8)
+    let rows = (4..<12).map { other.grid.text(row: $0) }
+    // The end of the frame's last row, and of the program's last line, have scrolled the screen.
+    #expect(rows == ["line 4", "line 5", "line 6", "frame return", "", "", "after", ""])
+    #expect(other.errors == [])
+  }
+
+  @Test("a terminal that restores with the place whether it wraps has that as it is needed", arguments: [false, true])
+  func wrapping(_ restores: Bool) {
+    var shell = Shell(lines: 1, restoresWrapping: restores)
+    shell.show(["a", "b", "c"])
+    #expect(!shell.emulator.modes.contains(7))
+    shell.session.encoder.repaint()
+    shell.show(["a", "b", "c"])
+    #expect(!shell.emulator.modes.contains(7))
+    shell.perform { $0.leave(into: &$1) }
+    #expect(shell.emulator.modes == [7, 25] && shell.emulator.errors == [])
   }
 
   @Test("random frames are shown as they are, and nothing beside them", arguments: 0..<40)

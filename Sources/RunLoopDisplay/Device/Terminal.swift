@@ -375,9 +375,14 @@ public final class Terminal: DisplayDevice {
     switch signal {
     case SIGWINCH:
       guard state.phase == .open else { return }
-      let before = size
+      let (before, wasReady) = (size, isReadyForFrame)
       noteSize()
-      if size != before { client?.device(self, didRead: 0, events: [.resize(size)]) }
+      if size != before {
+        client?.device(self, didRead: 0, events: [.resize(size)])
+      } else if session.isInline {
+        client?.deviceNeedsFrame(self)
+      }
+      if !wasReady, isReadyForFrame { client?.deviceIsReadyForFrame(self) }
     case SIGTSTP: suspend(group: false)
     default: resume()
     }
@@ -392,8 +397,12 @@ public final class Terminal: DisplayDevice {
     let found = Size(
       width: columns > 0 ? min(Int(columns), Self.maximumSide) : 80,
       height: min(rows > 0 ? min(Int(rows), Self.maximumSide) : 24, inlineRows ?? .max))
-    guard found != size || state.phase == .closed else { return }
+    guard found != size || session.isInline || state.phase == .closed else { return }
     size = found
-    session.encoder.resize(to: found)
+    guard state.phase == .open else { return session.encoder.resize(to: found) }
+    pending.append { session.resize(to: found, into: &$0) }
+    // The end depends on the number of rows.
+    prepareForEnd()
+    write()
   }
 }

@@ -83,6 +83,14 @@ package struct TerminalSession: Sendable {
     output.append(contentsOf: "\u{1B}[>5u\u{1B}[?u\u{1B}[c".utf8)
   }
 
+  /// The terminal has another size; appends what is needed before the next frame.
+  ///
+  /// What it shows is not known any more. Below other lines that is so whatever the size is: they may have moved.
+  package mutating func resize(to size: Size, into output: inout ContiguousArray<UInt8>) {
+    if isInline { encoder.savePlace(into: &output) }
+    encoder.resize(to: size)
+  }
+
   /// Appends characters about which terminals do not agree, and asks where the cursor is behind each.
   ///
   /// They are written to the second row, as a place in the first can look like a key, and are erased at once.
@@ -178,7 +186,8 @@ package struct TerminalSession: Sendable {
     if hasTitle { output.append(contentsOf: "\u{1B}[23;2t".utf8) }
     if hasShape { output.append(contentsOf: "\u{1B}[0 q".utf8) }
     guard !isInline else {
-      output.append(contentsOf: "\u{1B}[?1004l\u{1B}[?2004l\u{1B}[?7h\u{1B}[?25h\u{1B}8".utf8)
+      // Whether it wraps comes last: some terminals restore that with the place.
+      output.append(contentsOf: "\u{1B}[?1004l\u{1B}[?2004l\u{1B}[?25h\u{1B}8\u{1B}[?7h".utf8)
       // The last frame stays, and what follows begins below it.
       if encoder.rows > 1 { output.append(contentsOf: "\u{1B}[\(encoder.rows - 1)B".utf8) }
       return output.append(contentsOf: "\r\n".utf8)

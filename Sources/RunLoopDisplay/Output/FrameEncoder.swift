@@ -76,8 +76,25 @@ package struct FrameEncoder: Sendable {
   /// Lets the next frame be written in full.
   package mutating func repaint() { isUnknown = true }
 
-  /// The terminal was taken: its cursor is hidden.
-  package mutating func cursorIsHidden() { shownShape = nil }
+  /// The terminal was taken: its cursor is hidden, and, for frames below what is on the screen, in the first cell.
+  package mutating func cursorIsHidden() {
+    shownShape = nil
+    writer.state.x = 0
+    writer.state.y = 0
+  }
+
+  /// Appends what saves the place of the first cell, counted from where the cursor is.
+  ///
+  /// A terminal that gets another size moves the cursor with its lines, but not the place that was saved.
+  package mutating func savePlace(into output: inout ContiguousArray<UInt8>) {
+    swap(&writer.bytes, &output)
+    defer { swap(&writer.bytes, &output) }
+    writer.putLink("", 0)
+    writer.put("\u{1B}[m")
+    if writer.state.y > 0 { writer.put(count: writer.state.y, 0x41) }
+    writer.put("\r\u{1B}7")
+    writer.state = OutputWriter.State(x: 0, y: 0, pen: .plain, isPenKnown: true)
+  }
 
   /// The terminal has another size: what it shows is not known any more.
   package mutating func resize(to size: Size) {
@@ -129,8 +146,9 @@ package struct FrameEncoder: Sendable {
   private mutating func clear() {
     writer.putLink("", 0)
     if isInline {
-      // Room is made for all rows, by scrolling if need be, and the first row's place is saved.
-      writer.put("\u{1B}8\u{1B}[m\u{1B}[J")
+      // Room is made for all rows, by scrolling if need be, and the first row's place is saved. With the place, some
+      // terminals restore whether they wrap.
+      writer.put("\u{1B}8\u{1B}[?7l\u{1B}[m\u{1B}[J")
       for _ in 1..<max(1, rows) { writer.put(0x0A) }
       if rows > 1 { writer.put(count: rows - 1, 0x41) }
       writer.put("\r\u{1B}7")
