@@ -109,7 +109,7 @@ public final class HeadlessTerminal: DisplayDevice {
   /// What was written and the terminal has not read.
   private var output: ContiguousArray<UInt8> = []
   /// What was typed and not read, and what else is to be reported.
-  private var inbox: [UInt8] = []
+  private var inbox: ArraySlice<UInt8> = []
   private var pending: [InputEvent] = []
   private var isGone = false
   private var source: RunLoop.DescriptorSource?
@@ -336,7 +336,8 @@ public final class HeadlessTerminal: DisplayDevice {
     let wasRepainting = session.encoder.isRepainting
     drain()
     let bytes = inbox.prefix(max(1, faults.readLimit))
-    inbox.removeFirst(bytes.count)
+    // Not moved to the front for each of many small reads.
+    inbox = inbox.count > bytes.count ? inbox.dropFirst(bytes.count) : []
     if !inbox.isEmpty { wake() }
     var events: [InputEvent] = []
     bytes.withUnsafeBytes { session.receive($0, events: &events, output: &output) }
