@@ -135,60 +135,66 @@ open class TextField: View {
     let selects = key.modifiers.contains(.shift)
     switch key.key {
     case .character(let character): replace { $0.insert(CollectionOfOne(character)) }
-    case .backspace: selectedRange == nil ? edit { $0.deleteBackward() } : replace()
-    case .delete: selectedRange == nil ? edit { $0.deleteForward() } : replace()
-    case .left: move(selects) { [selectedRange] in $0.cursor = Self.start(of: selectedRange, selects) ?? $0.cursor - 1 }
-    case .right: move(selects) { [selectedRange] in $0.cursor = Self.end(of: selectedRange, selects) ?? $0.cursor + 1 }
+    case .backspace: deleteBackward()
+    case .delete: deleteForward()
+    case .left: moveBackward(selects)
+    case .right: moveForward(selects)
     case .home: move(selects) { $0.cursor = 0 }
     case .end: move(selects) { $0.cursor = $0.count }
     default: super.keyPressed(key)
     }
   }
 
-  // Left and Right leave a selection at its end.
-  private static func start(of range: Range<Int>?, _ selects: Bool) -> Int? { selects ? nil : range?.lowerBound }
-  private static func end(of range: Range<Int>?, _ selects: Bool) -> Int? { selects ? nil : range?.upperBound }
+  // By a character, or to the end of a selection.
+  private func moveBackward(_ selects: Bool = false) {
+    move(selects) { [selectedRange] in $0.cursor = (selects ? nil : selectedRange?.lowerBound) ?? $0.cursor - 1 }
+  }
+  private func moveForward(_ selects: Bool = false) {
+    move(selects) { [selectedRange] in $0.cursor = (selects ? nil : selectedRange?.upperBound) ?? $0.cursor + 1 }
+  }
+
+  // A character, or what is selected.
+  private func deleteBackward() { selectedRange == nil ? edit { $0.deleteBackward() } : replace() }
+  private func deleteForward() { selectedRange == nil ? edit { $0.deleteForward() } : replace() }
 
   /// Carries out the keys that edit a line in shells; false if the key is none of them.
   private func edits(_ key: KeyEvent) -> Bool {
     let selects = key.modifiers.contains(.shift)
     switch (key.key, key.modifiers.subtracting(selects && key.key.isArrow ? .shift : [])) {
     case (.character("w"), .alt), (.character("c"), .super), (.insert, .control): copySelection()
-    case (.character("w"), .control) where selectedRange != nil: killSelection()
     case (.character("a"), .control): move { $0.cursor = 0 }
     case (.character("e"), .control): move { $0.cursor = $0.count }
-    case (.character("b"), .control): move { $0.cursor -= 1 }
-    case (.character("f"), .control): move { $0.cursor += 1 }
+    case (.character("b"), .control): moveBackward()
+    case (.character("f"), .control): moveForward()
     case (.character("b"), .alt), (.left, .control), (.left, .alt):
       move(selects) { $0.cursor -= $0.wordBefore }
     case (.character("f"), .alt), (.right, .control), (.right, .alt):
       move(selects) { $0.cursor += $0.wordAfter }
-    case (.character("h"), .control): edit { $0.deleteBackward() }
-    case (.character("d"), .control): edit { $0.deleteForward() }
+    case (.character("h"), .control): deleteBackward()
+    case (.character("d"), .control): deleteForward()
     case (.character("u"), .control): kill { $0.deleteBackward(count: $0.cursor) }
     case (.character("k"), .control): kill { $0.deleteForward(count: $0.count - $0.cursor) }
     case (.character("w"), .control), (.backspace, .control), (.backspace, .alt):
       kill { $0.deleteBackward(count: $0.wordBefore) }
     case (.character("d"), .alt), (.delete, .control): kill { $0.deleteForward(count: $0.wordAfter) }
-    case (.character("y"), .control): replace { [killed] in $0.insert(killed) }
+    case (.character("y"), .control): if !killed.isEmpty { replace { [killed] in $0.insert(killed) } }
     default: return false
     }
     return true
   }
 
-  /// Deletes a part of the text, which Ctrl-Y inserts again; a text that is secret is not kept.
+  /// Deletes what is selected, or else a part of the text, which Ctrl-Y inserts again; a text that is secret is not
+  /// kept.
   private func kill(_ body: (inout TextLine) -> String) {
+    guard selectedRange == nil else {
+      if !isSecureTextEntry { killed = selectedText }
+      return replace()
+    }
     edit { line in
       let text = body(&line)
       if !text.isEmpty, !isSecureTextEntry { killed = text }
       return !text.isEmpty
     }
-  }
-
-  /// Deletes what is selected, which Ctrl-Y inserts again.
-  private func killSelection() {
-    if !isSecureTextEntry { killed = selectedText }
-    replace()
   }
 
   /// Puts what is selected on the clipboard of the device; a text that is secret is not copied.

@@ -209,6 +209,41 @@ struct ScreenViewTests {
     #expect(field.selectedRange == nil)
   }
 
+  @Test("every key that deletes deletes the selection, and every key that moves leaves it")
+  func keysAndSelection() {
+    let window = Window(frame: Rect(x: 0, y: 0, width: 40, height: 3))
+    let deleting: [(KeyEvent.Key, KeyModifiers)] = [
+      (.backspace, []), (.delete, []), (.character("h"), .control), (.character("d"), .control),
+      (.character("u"), .control), (.character("k"), .control), (.character("w"), .control), (.backspace, .control),
+      (.backspace, .alt), (.character("d"), .alt), (.delete, .control),
+    ]
+    for (number, (key, modifiers)) in deleting.enumerated() {
+      let field = TextField(text: "one two three", frame: Rect(x: 0, y: 0, width: 40, height: 1))
+      window.addSubview(field)
+      field.becomeFirstResponder()
+      field.selectedRange = 4..<8
+      // Nothing was deleted yet: nothing is inserted, and nothing replaced.
+      window.sendEvent(.type(.character("y"), .control))
+      #expect(field.text == "one two three" && field.selectedRange == 4..<8)
+      window.sendEvent(.type(key, modifiers))
+      #expect(field.text == "one three" && field.cursor == 4 && field.selectedRange == nil, "\(key) \(modifiers)")
+      window.sendEvent(.type(.character("y"), .control))
+      #expect(field.text == (number < 4 ? "one three" : "one two three"), "\(key) \(modifiers)")
+    }
+    let moving: [(KeyEvent.Key, KeyModifiers, Int)] = [
+      (.left, [], 4), (.right, [], 8), (.character("b"), .control, 4), (.character("f"), .control, 8), (.home, [], 0),
+      (.end, [], 13), (.character("a"), .control, 0), (.character("e"), .control, 13),
+    ]
+    for (key, modifiers, cursor) in moving {
+      let field = TextField(text: "one two three", frame: Rect(x: 0, y: 0, width: 40, height: 1))
+      window.addSubview(field)
+      field.becomeFirstResponder()
+      field.selectedRange = 4..<8
+      window.sendEvent(.type(key, modifiers))
+      #expect(field.cursor == cursor && field.selectedRange == nil, "\(key) \(modifiers)")
+    }
+  }
+
   @Test("a selection is copied to the device's clipboard, but for a secret one")
   func copying() throws {
     try VirtualTime.asMain { time in
