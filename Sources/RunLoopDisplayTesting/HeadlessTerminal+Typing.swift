@@ -45,12 +45,14 @@ extension HeadlessTerminal {
     guard !faults.ignoredModes.contains(1006) else {
       // The older form, in which a release does not say of which button, and columns end at 223.
       if case .release = action { number |= 3 }
-      let bytes = [number, min(location.x, 222) + 1, min(location.y, 222) + 1].map {
+      let bytes = [number, min(max(-1, location.x), 222) + 1, min(max(-1, location.y), 222) + 1].map {
         UInt8(truncatingIfNeeded: 32 + $0)
       }
       return send("\u{1B}[M".utf8 + bytes)
     }
-    send("\u{1B}[<\(number);\(location.x + 1);\(location.y + 1)\(final)".utf8)
+    // Terminals have at most 65,535 columns and rows.
+    let (x, y) = (min(max(-1, location.x), 65_534) + 1, min(max(-1, location.y), 65_534) + 1)
+    send("\u{1B}[<\(number);\(x);\(y)\(final)".utf8)
   }
 
   /// A button is pressed and released at one place.
@@ -131,7 +133,7 @@ extension HeadlessTerminal {
       case 1...4 where bits == 0: text = "\u{1B}O" + ["P", "Q", "R", "S"][number - 1]
       case 1...4: text = cursor(["P", "Q", "R", "S"][number - 1])
       case 5...20: text = numbered([15, 17, 18, 19, 20, 21, 23, 24, 25, 26, 28, 29, 31, 32, 33, 34][number - 5])
-      default: text = numbered(57376 + number - 13).dropLast() + "u"
+      default: text = numbered(57376 + min(max(0, number), 35) - 13).dropLast() + "u"
       }
     }
     return Array(text.utf8)

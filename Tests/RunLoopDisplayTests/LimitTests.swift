@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopDisplayTesting
+import RunLoopTesting
 import TestSupport
 import Testing
 
@@ -64,6 +65,99 @@ struct LimitTests {
         view.contentOffset.y -= 1
         #expect(view.contentOffset.x >= 0 && view.contentOffset.y >= 0)
       }
+    }
+  }
+
+  /// A view that needs a size, whatever room there is.
+  private final class Sized: View {
+    let size: Size
+    init(_ size: Size) {
+      self.size = size
+      super.init(frame: .zero)
+    }
+    override func sizeThatFits(_ room: Size) -> Size { size }
+  }
+
+  @Test("views of any size are arranged with any spacings and margins", arguments: numbers, numbers)
+  func arrangement(number: Int, side: Int) {
+    let size = Size(width: side, height: side)
+    for room in [Size(width: 9, height: 5), Size(width: number, height: side), Size(width: side, height: number)] {
+      let frame = Rect(origin: .zero, size: room)
+      let grid = GridView(columnSpacing: number, rowSpacing: number, frame: frame)
+      grid.layoutMargins = Insets(number)
+      grid.flexibleColumns = [number, 2]
+      for row in 0..<3 { grid.addRow(with: (0..<3).map { _ in Sized(size) }, isFlexible: row == 1) }
+      let stacks = [StackView.Axis.horizontal, .vertical].map { axis in
+        let stack = StackView(axis, spacing: number, frame: frame)
+        stack.layoutMargins = Insets(top: number, left: side)
+        for place in 0..<3 { stack.addArrangedSubview(Sized(size), isFlexible: place == 1) }
+        return stack
+      }
+      let box = BoxView("title", content: Sized(size), frame: frame)
+      box.padding = Insets(number)
+      for view in [grid, box] + stacks {
+        view.layoutIfNeeded()
+        let needed = view.sizeThatFits(room)
+        #expect(needed.width >= 0 && needed.height >= 0)
+        for view in view.subviews { #expect(!view.frame.isEmpty || view.frame.size.width >= 0) }
+      }
+      let label = Label("a b")
+      label.lineBreakMode = .wordWrapping
+      _ = label.sizeThatFits(room)
+    }
+    let drawn = DrawnContent(size: size) { _, _ in }
+    let children: [any NodeContent] = [
+      InsetContent(Insets(number), TextContent("a", lineLimit: side)), FlexibleContent(drawn),
+      InsetContent(Insets(1), drawn),
+    ]
+    let stack = StackContent(.horizontal, spacing: number, children)
+    for range in [SizeRange(), SizeRange(min: size, max: Size(width: number, height: number))] {
+      #expect(range.contains(stack.layout(range).size))
+    }
+  }
+
+  @Test("rows of any numbers and heights, and columns of any width", arguments: numbers, numbers)
+  func rows(number: Int, other: Int) {
+    for hasHeights in [false, true] {
+      let list = ListView(frame: Rect(x: 0, y: 0, width: 10, height: 5)) { _, row in row ?? ListRow() }
+      if hasHeights { list.heightForRow = { _ in other } }
+      list.columns = [ListColumn("a", width: number), ListColumn("b"), ListColumn("c", width: other)]
+      list.rowCount = 10
+      list.contentSize.width = number
+      list.layoutIfNeeded()
+      list.moveRow(at: number, to: other)
+      list.moveRow(at: 3, to: number)
+      list.deleteRows(at: min(number, other)..<max(number, other))
+      if list.rowCount < 100, !hasHeights {
+        let count = list.rowCount
+        list.insertRows(at: min(number, other)..<max(number, other))
+        #expect(list.rowCount >= count && list.rowCount <= ListView.maximumCount)
+      }
+      list.selectedRow = number
+      _ = list.visibleRow(number)
+      list.scrollRectToVisible(Rect(x: number, y: other, width: other, height: number))
+      list.layoutIfNeeded()
+    }
+  }
+
+  @Test("a scroll by any number of rows, and keys and places of any number, are sent as far as they can be")
+  func devices() throws {
+    var encoder = FrameEncoder(size: Size(width: 4, height: 3), capabilities: TerminalCapabilities())
+    var bytes: ContiguousArray<UInt8> = []
+    try VirtualTime.asMain { _ in
+      let terminal = HeadlessTerminal(size: Size(width: 4, height: 3))
+      try terminal.open()
+      for number in Self.numbers {
+        var canvas = Canvas(size: Size(width: 4, height: 3))
+        for row in 0..<3 { canvas.draw("\(number % 100 + row)", at: Point(x: 0, y: row)) }
+        let area = Rect(x: 0, y: 0, width: 4, height: 3)
+        encoder.encode(canvas.grid, scrolls: [ScrollHint(area: area, rows: number)], into: &bytes)
+        terminal.mouse(.move, at: Point(x: number, y: number))
+        terminal.press(.function(number))
+        terminal.cursor = TextCursor(at: Point(x: number, y: number), shape: .bar)
+        terminal.present(canvas.grid)
+      }
+      terminal.close()
     }
   }
 

@@ -37,6 +37,9 @@ extension Int {
     let (difference, isTooLarge) = subtractingReportingOverflow(other)
     return isTooLarge ? (other < 0 ? .max : .min) : difference
   }
+
+  /// The nearest length of which many can be added: from 0 to 2^30.
+  var clampedLength: Int { Swift.min(Swift.max(0, self), 1 << 30) }
 }
 
 /// A width and a height in cells.

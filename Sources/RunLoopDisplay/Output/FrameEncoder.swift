@@ -168,9 +168,8 @@ package struct FrameEncoder: Sendable {
     scrolled.copy(shown)
     for hint in scrolls {
       let area = hint.area.intersection(Rect(origin: .zero, size: next.size))
-      let distance = abs(hint.rows)
       guard !area.isEmpty, hint.rows != 0, hint.rows.magnitude < UInt(area.size.height) else { continue }
-      putScroll(area.minY..<area.maxY, by: hint.rows, distance)
+      putScroll(area.minY..<area.maxY, by: hint.rows, abs(hint.rows))
       scrolled.scroll(area.minY..<area.maxY, by: hint.rows)
     }
     putDifferences(from: scrolled)

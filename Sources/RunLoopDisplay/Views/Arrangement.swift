@@ -6,8 +6,8 @@ enum Arrangement {
   ///
   /// - Parameter wanted: The wanted lengths; nil: a part of the rest.
   static func lengths(_ wanted: [Int?], spacing: Int, room: Int) -> [Int] {
-    let spacing = max(0, spacing)
-    var lengths = wanted.map { max(0, $0 ?? 0) }
+    let spacing = spacing.clampedLength
+    var lengths = wanted.map { ($0 ?? 0).clampedLength }
     var left = room - spacing * max(0, wanted.count - 1) - lengths.reduce(0, +)
     guard left >= 0 else {
       var place = 0

@@ -37,9 +37,8 @@ open class BoxView: View {
   override open func layoutSubviews() {
     guard hasBorder else { return content.frame = Rect(origin: bounds.origin, size: bounds.size) }
     let padding = padding.clamped
-    content.frame = Rect(
-      x: 1 + padding.left, y: 1 + padding.top, width: max(0, bounds.size.width - 2 - padding.left - padding.right),
-      height: max(0, bounds.size.height - 2 - padding.top - padding.bottom))
+    let inner = Size(width: bounds.size.width - 2, height: bounds.size.height - 2)
+    content.frame = Rect(origin: padding.origin + Point(x: 1, y: 1), size: padding.within(inner))
   }
 
   override open func draw(_ canvas: inout Canvas) {
@@ -59,9 +58,8 @@ open class BoxView: View {
   /// The size of the content with the border around it.
   override open func sizeThatFits(_ size: Size) -> Size {
     let padding = padding.clamped
-    let edge = Size(width: 2 + padding.left + padding.right, height: 2 + padding.top + padding.bottom)
-    let inner = content.sizeThatFits(
-      Size(width: max(0, size.width - edge.width), height: max(0, size.height - edge.height)))
-    return Size(width: inner.width + edge.width, height: inner.height + edge.height)
+    let edge = Insets(
+      top: 1 + padding.top, left: 1 + padding.left, bottom: 1 + padding.bottom, right: 1 + padding.right)
+    return edge.around(content.sizeThatFits(edge.within(size)))
   }
 }

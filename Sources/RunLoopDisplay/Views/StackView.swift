@@ -67,10 +67,7 @@ open class StackView: View {
 
   override open func layoutSubviews() {
     let margins = layoutMargins.clamped
-    let room = Rect(
-      x: bounds.minX + margins.left, y: bounds.minY + margins.top,
-      width: max(0, bounds.size.width - margins.left - margins.right),
-      height: max(0, bounds.size.height - margins.top - margins.bottom))
+    let room = Rect(origin: bounds.origin + margins.origin, size: margins.within(bounds.size))
     let views = arrangedSubviews.filter { $0.superview === self && !$0.isHidden }
     let lengths = Arrangement.lengths(
       views.map { view in
@@ -85,7 +82,7 @@ open class StackView: View {
         view.frame = Rect(x: room.minX + place, y: room.minY, width: length, height: room.size.height)
       case .vertical: view.frame = Rect(x: room.minX, y: room.minY + place, width: room.size.width, height: length)
       }
-      place += length + max(0, spacing)
+      place += length + spacing.clampedLength
     }
   }
 
@@ -93,8 +90,8 @@ open class StackView: View {
   override open func sizeThatFits(_ size: Size) -> Size {
     let margins = layoutMargins.clamped
     let sizes = arrangedSubviews.filter { !$0.isHidden }.map { $0.sizeThatFits(size) }
-    let gaps = max(0, spacing) * max(0, sizes.count - 1)
-    let (widths, heights) = (sizes.map(\.width), sizes.map(\.height))
+    let gaps = spacing.clampedLength * max(0, sizes.count - 1)
+    let (widths, heights) = (sizes.map(\.width.clampedLength), sizes.map(\.height.clampedLength))
     let isHorizontal = axis == .horizontal
     return Size(
       width: margins.left + margins.right + (isHorizontal ? widths.reduce(gaps, +) : widths.max() ?? 0),

@@ -34,11 +34,14 @@ public struct Insets: Hashable, Sendable {
 
   /// A size without the insets.
   func within(_ size: Size) -> Size {
-    Size(width: max(0, size.width - left - right), height: max(0, size.height - top - bottom))
+    Size(
+      width: max(0, size.width.clampedLength - left - right), height: max(0, size.height.clampedLength - top - bottom))
   }
 
   /// A size with the insets.
-  func around(_ size: Size) -> Size { Size(width: size.width + left + right, height: size.height + top + bottom) }
+  func around(_ size: Size) -> Size {
+    Size(width: size.width.clampedLength + left + right, height: size.height.clampedLength + top + bottom)
+  }
 }
 
 /// A content with free cells around it.
