@@ -68,30 +68,40 @@ open class GridView: View {
   override open func layoutSubviews() {
     let margins = layoutMargins.clamped
     let room = margins.within(bounds.size)
-    let widths = Arrangement.lengths(wantedWidths(in: room), spacing: columnSpacing, room: room.width)
-    let heights = Arrangement.lengths(wantedHeights(widths, in: room), spacing: rowSpacing, room: room.height)
+    let sizes = measure(in: room, without: flexibleColumns)
+    let widths = Arrangement.lengths(widths(sizes, without: flexibleColumns), spacing: columnSpacing, room: room.width)
+    let heights = Arrangement.lengths(
+      zip(rows, sizes).map { $0.isFlexible ? nil : height(of: $0.views, $1, widths, in: room) }, spacing: rowSpacing,
+      room: room.height)
     var y = bounds.minY + margins.top
     for (row, height) in zip(rows, heights) {
       var x = bounds.minX + margins.left
       for (view, width) in zip(row.views, widths) {
         if view.superview === self { view.frame = Rect(x: x, y: y, width: width, height: height) }
-        x += width + max(0, columnSpacing)
+        x += width + columnSpacing.clampedLength
       }
-      y += height + max(0, rowSpacing)
+      y += height + rowSpacing.clampedLength
     }
   }
 
-  private func wantedWidths(in room: Size) -> [Int?] {
-    (0..<(rows.map(\.views.count).max() ?? 0)).map { column in
-      guard !flexibleColumns.contains(column) else { return nil }
-      return rows.map { column < $0.views.count ? $0.views[column].sizeThatFits(room).width : 0 }.max()
+  /// What the views of each row need; nil: the view is in a flexible column, whose width is not known yet.
+  private func measure(in room: Size, without flexible: Set<Int>) -> [[Size?]] {
+    rows.map { row in row.views.enumerated().map { flexible.contains($0) ? nil : $1.sizeThatFits(room) } }
+  }
+
+  private func widths(_ sizes: [[Size?]], without flexible: Set<Int>) -> [Int?] {
+    (0..<(sizes.map(\.count).max() ?? 0)).map { column in
+      guard !flexible.contains(column) else { return nil }
+      return sizes.reduce(0) { max($0, column < $1.count ? $1[column]?.width.clampedLength ?? 0 : 0) }
     }
   }
 
-  private func wantedHeights(_ widths: [Int], in room: Size) -> [Int?] {
-    rows.map { row in
-      guard !row.isFlexible else { return nil }
-      return zip(row.views, widths).map { $0.sizeThatFits(Size(width: $1, height: room.height)).height }.max() ?? 0
+  /// The height of a row; a view that has the width that it needs is not measured again.
+  private func height(of views: [View], _ sizes: [Size?], _ widths: [Int], in room: Size) -> Int {
+    zip(zip(views, sizes), widths).reduce(0) { highest, cell in
+      let ((view, size), width) = cell
+      let known = size.flatMap { $0.width <= width ? $0 : nil }
+      return max(highest, (known ?? view.sizeThatFits(Size(width: width, height: room.height))).height.clampedLength)
     }
   }
 
@@ -99,15 +109,12 @@ open class GridView: View {
   override open func sizeThatFits(_ size: Size) -> Size {
     let margins = layoutMargins.clamped
     let room = margins.within(size)
-    let count = rows.map(\.views.count).max() ?? 0
-    let widths = (0..<count).map { column in
-      rows.map { column < $0.views.count ? $0.views[column].sizeThatFits(room).width : 0 }.max() ?? 0
-    }
-    let heights = rows.map { row in
-      zip(row.views, widths).map { $0.sizeThatFits(Size(width: $1, height: room.height)).height }.max() ?? 0
-    }
-    return Size(
-      width: widths.reduce(max(0, columnSpacing) * max(0, count - 1) + margins.left + margins.right, +),
-      height: heights.reduce(max(0, rowSpacing) * max(0, rows.count - 1) + margins.top + margins.bottom, +))
+    let sizes = measure(in: room, without: [])
+    let widths = widths(sizes, without: []).map { $0 ?? 0 }
+    let heights = zip(rows, sizes).map { height(of: $0.views, $1, widths, in: room) }
+    return margins.around(
+      Size(
+        width: widths.reduce(columnSpacing.clampedLength * max(0, widths.count - 1), +),
+        height: heights.reduce(rowSpacing.clampedLength * max(0, heights.count - 1), +)))
   }
 }

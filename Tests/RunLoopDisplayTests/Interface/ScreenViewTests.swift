@@ -160,6 +160,30 @@ struct ScreenViewTests {
     #expect(grid.sizeThatFits(Size(width: 3, height: 9)) == Size(width: 17, height: 2))
   }
 
+  @Test("a grid measures its views once for a layout, and again only those that get less than they need")
+  func measurements() throws {
+    final class Measured: View {
+      var count = 0
+      override func sizeThatFits(_ size: Size) -> Size {
+        count += 1
+        return Size(width: 4, height: 1)
+      }
+    }
+    let views = (0..<6).map { _ in Measured() }
+    let grid = GridView(columnSpacing: 1, frame: Rect(x: 0, y: 0, width: 20, height: 5))
+    grid.flexibleColumns = [1]
+    grid.addRow(with: Array(views[0..<3]))
+    grid.addRow(with: Array(views[3..<6]))
+    grid.layoutIfNeeded()
+    #expect(views.map(\.count) == [1, 1, 1, 1, 1, 1])
+    #expect(views.map(\.frame.size.width) == [4, 10, 4, 4, 10, 4])
+    _ = grid.sizeThatFits(Size(width: 20, height: 5))
+    #expect(views.map(\.count) == [2, 2, 2, 2, 2, 2])
+    grid.frame.size.width = 6
+    grid.layoutIfNeeded()
+    #expect(views.map(\.count) == [3, 3, 4, 3, 3, 4])
+  }
+
   @Test("a text field selects with Shift and with the mouse, and what is typed replaces the selection")
   func selection() throws {
     let window = Window(frame: Rect(x: 0, y: 0, width: 40, height: 3))
