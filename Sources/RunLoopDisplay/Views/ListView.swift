@@ -143,11 +143,8 @@ open class ListView: ScrollView {
     guard heights.known > 0 else { return }
     let index = min(max(0, index), heights.known - 1)
     let (start, end) = (heights.start(of: index), heights.start(of: index + 1))
-    contentOffset.y = min(max(contentOffset.y, end - roomForRows), start)
+    contentOffset.y = min(max(contentOffset.y, end - room.height), start)
   }
-
-  /// The rows of the screen that rows can have.
-  private var roomForRows: Int { max(0, bounds.size.height - fixedRows) }
 
   /// The heights of all rows, for which the user's code is asked.
   final var measuredHeights: RowHeights {
@@ -175,7 +172,7 @@ open class ListView: ScrollView {
 
   /// Provides the rows that are missing, and takes those away that are not needed.
   private func provideRows(_ heights: RowHeights) {
-    let wanted = heights.rows(from: contentOffset.y, height: roomForRows)
+    let wanted = heights.rows(from: contentOffset.y, height: room.height)
     takeSpares(outside: needsReload ? 0..<0 : wanted)
     needsReload = false
     for (place, index) in wanted.enumerated() where place >= rows.count || rows[place].index != index {
@@ -193,10 +190,8 @@ open class ListView: ScrollView {
     }
   }
 
-  /// The width of the rows: without the scroll indicator, and as far as the list is scrolled.
-  final var rowWidth: Int {
-    max(0, bounds.size.width - (showsVerticalScrollIndicator ? 1 : 0)) + contentOffset.x
-  }
+  /// The width of the rows: up to the scroll indicator, and as far as the list is scrolled.
+  final var rowWidth: Int { room.width + contentOffset.x }
 
   /// Removes rows outside a range from the shown ones.
   ///
@@ -233,9 +228,12 @@ open class ListView: ScrollView {
   }
 
   private func placeHeader() {
-    if !columns.isEmpty, columnLayout.width != rowWidth {
-      columnLayout = ColumnLayout(columns, width: rowWidth)
+    // Wherever the list is scrolled to.
+    let width = max(room.width, clampedContents.width)
+    if !columns.isEmpty, columnLayout.width != width {
+      columnLayout = ColumnLayout(columns, width: width)
       header?.setNeedsDisplay()
+      for row in rows { row.setNeedsDisplay() }
     }
     guard fixedRows > 0 else {
       header?.removeFromSuperview()
@@ -275,7 +273,7 @@ open class ListView: ScrollView {
   /// Moves what is seen and the selection by a page, or by a row that is higher.
   private func turnPage(forward: Bool) {
     let heights = measuredHeights
-    let distance = max(1, roomForRows) * (forward ? 1 : -1)
+    let distance = max(1, room.height) * (forward ? 1 : -1)
     contentOffset.y += distance
     let row = selectedRow ?? 0
     let found = heights.row(at: heights.start(of: row) + distance)
@@ -291,9 +289,9 @@ open class ListView: ScrollView {
   override open func touchesBegan(_ touch: Touch) {
     super.touchesBegan(touch)
     guard touch.button == .left else { return }
-    let y = touch.location(in: self).y
-    guard y >= contentOffset.y + fixedRows else { return }
-    let row = measuredHeights.row(at: y - fixedRows)
+    let y = touch.location(in: self).y - fixedRows
+    guard y >= contentOffset.y, y < contentOffset.y + room.height else { return }
+    let row = measuredHeights.row(at: y)
     if row < rowCount { selectedRow = row }
   }
 }

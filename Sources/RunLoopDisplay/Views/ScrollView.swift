@@ -33,16 +33,38 @@ open class ScrollView: View {
   override open var drawsContents: Bool { false }
   override open var canBecomeFirstResponder: Bool { true }
 
-  /// The point of the contents in the top left corner: at least zero, and at most so that the contents' end is visible.
+  /// The point of the contents in the top left corner: at least zero, and at most so that the contents' end is visible,
+  /// beside the scroll indicators.
   public final var contentOffset: Point {
     get { bounds.origin }
     set { scroll(to: newValue) }
   }
 
+  /// The columns and rows that the scroll indicators cover, each if there are more contents than are seen.
+  final var covered: Size {
+    var covered = Size.zero
+    guard showsVerticalScrollIndicator || showsHorizontalScrollIndicator else { return covered }
+    let (contents, size) = (clampedContents, bounds.size)
+    if showsVerticalScrollIndicator, contents.height > size.height { covered.width = 1 }
+    if showsHorizontalScrollIndicator, contents.width > size.width - covered.width { covered.height = 1 }
+    // The line of the other direction may cover the last row.
+    if showsVerticalScrollIndicator, contents.height > size.height - covered.height { covered.width = 1 }
+    return covered
+  }
+
+  /// The size of the contents that are seen at a time, below the rows that do not scroll.
+  final var room: Size {
+    let covered = covered
+    return Size(
+      width: max(0, bounds.size.width - covered.width), height: max(0, bounds.size.height - fixedRows - covered.height))
+  }
+
+  final var clampedContents: Size { Rect(origin: .zero, size: contentSize).clamped.size }
+
   /// The largest offset.
   private var limit: Point {
-    let contents = Rect(origin: .zero, size: contentSize).clamped.size
-    return Point(x: max(0, contents.width - bounds.size.width), y: max(0, contents.height - bounds.size.height))
+    let (contents, room) = (clampedContents, room)
+    return Point(x: max(0, contents.width - room.width), y: max(0, contents.height - fixedRows - room.height))
   }
 
   private func scroll(to offset: Point) {
@@ -62,10 +84,10 @@ open class ScrollView: View {
     func offset(_ offset: Int, _ length: Int, _ start: Int, _ end: Int) -> Int {
       min(max(offset, end - length), start)
     }
-    let rect = rect.clamped
+    let (rect, room) = (rect.clamped.offset(by: Point(x: 0, y: -fixedRows)), room)
     contentOffset = Point(
-      x: offset(contentOffset.x, bounds.size.width, rect.minX, rect.maxX),
-      y: offset(contentOffset.y, bounds.size.height, rect.minY, rect.maxY))
+      x: offset(contentOffset.x, room.width, rect.minX, rect.maxX),
+      y: offset(contentOffset.y, room.height, rect.minY, rect.maxY))
   }
 
   /// Keeps the offset within what is there, and places the scroll indicators; an override calls `super`.
@@ -76,17 +98,16 @@ open class ScrollView: View {
 
   private func placeIndicators() {
     let (size, offset, fixed) = (bounds.size, contentOffset, fixedRows)
-    let contents = contentSize
-    let isAlone = !showsVerticalScrollIndicator || contents.height <= size.height
+    let (contents, covered, room) = (clampedContents, covered, room)
     if let line = indicator(&verticalIndicator, isShown: showsVerticalScrollIndicator, isVertical: true) {
       line.show(
         in: Rect(x: offset.x + size.width - 1, y: offset.y + fixed, width: 1, height: size.height - fixed),
-        offset: offset.y, visible: size.height - fixed, of: contents.height - fixed)
+        offset: offset.y, visible: room.height, of: contents.height - fixed)
     }
     if let line = indicator(&horizontalIndicator, isShown: showsHorizontalScrollIndicator, isVertical: false) {
       line.show(
-        in: Rect(x: offset.x, y: offset.y + size.height - 1, width: size.width - (isAlone ? 0 : 1), height: 1),
-        offset: offset.x, visible: size.width, of: contents.width)
+        in: Rect(x: offset.x, y: offset.y + size.height - 1, width: size.width - covered.width, height: 1),
+        offset: offset.x, visible: room.width, of: contents.width)
     }
   }
 
@@ -126,7 +147,7 @@ open class ScrollView: View {
 
   override open func keyPressed(_ key: KeyEvent) {
     guard key.modifiers.isEmpty else { return super.keyPressed(key) }
-    let page = max(1, bounds.size.height)
+    let page = max(1, room.height)
     switch key.key {
     case .up: contentOffset.y -= 1
     case .down: contentOffset.y += 1

@@ -310,9 +310,9 @@ struct ListRowsTests {
     try Stage.perform(width: 4, height: 3) { stage in
       stage.logged = { _ in false }
       stage.window.addSubview(scroll)
-      stage.at(50) { #expect(stage.device.text == "123┃\n   ┃\n━━─│") }
+      stage.at(50) { #expect(stage.device.text == "123┃\n   │\n━──│") }
       stage.at(60) { scroll.contentOffset = Point(x: 4, y: 0) }
-      stage.at(90) { #expect(stage.device.text == "567┃\n   ┃\n─━━│") }
+      stage.at(90) { #expect(stage.device.text == "567┃\n   │\n─━─│") }
       try stage.run(until: 120)
     }
   }
