@@ -40,11 +40,6 @@ open class NodeListView: ListView {
     rowsAhead.list = self
   }
 
-  /// The number of rows; what was drawn of rows past the end is dropped.
-  override public var rowCount: Int {
-    didSet { rowsAhead.limit(to: rowCount) }
-  }
-
   /// Lets every row have its content anew, in the layout of this turn.
   override public func reload() {
     rowsAhead.forget()
@@ -57,7 +52,9 @@ open class NodeListView: ListView {
     rowsAhead.draw(around: visibleRows, of: rowCount, width: rowWidth)
   }
 
-  override func rowsDidChange() { rowsAhead.forget() }
+  override func rowsDidChange(_ number: ((Int) -> Int?)?) {
+    if let number { rowsAhead.renumber(number) } else { rowsAhead.forget() }
+  }
 
   override open func didMoveToWindow() {
     super.didMoveToWindow()

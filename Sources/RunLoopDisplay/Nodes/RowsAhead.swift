@@ -15,7 +15,10 @@ final class RowsAhead {
   /// The rows that are wanted: those that are visible, and those around them.
   private var wanted = 0..<0
   private var visible = 0..<0
-  private var underWay: (transaction: AsyncTransaction, rows: Range<Int>)?
+  /// What is being drawn, with the numbers of the rows; nil: the list has lost the row.
+  private var underWay: (transaction: AsyncTransaction, rows: [Int?])?
+  /// Whether rows have other numbers than at the last layout.
+  private var isRenumbered = false
 
   init(_ group: AsyncTransactionGroup, _ workers: WorkerPool, _ content: @escaping @MainActor (Int) -> any NodeContent)
   {
@@ -54,13 +57,15 @@ final class RowsAhead {
     underWay = nil
   }
 
-  /// Forgets the rows that the list no longer has.
-  ///
-  /// A batch may be complete before the next layout, and must not ask the model for a row past its end.
-  func limit(to count: Int) {
-    wanted = wanted.clamped(to: 0..<count)
-    for index in drawings.keys where index >= count { drawings[index] = nil }
-    if let rows = underWay?.rows { underWay?.rows = rows.clamped(to: 0..<count) }
+  /// Keeps what was drawn under the rows' new numbers; what is wanted is found by the next layout.
+  func renumber(_ number: (Int) -> Int?) {
+    let before = drawings
+    drawings.removeAll(keepingCapacity: true)
+    for (row, drawing) in before { if let new = number(row) { drawings[new] = drawing } }
+    if let rows = underWay?.rows { underWay?.rows = rows.map { $0.flatMap(number) } }
+    // Unless all was forgotten, rows that are no longer visible are kept.
+    if !wanted.isEmpty { wanted = 0..<(list?.rowCount ?? 0) }
+    isRenumbered = true
   }
 
   /// Has those rows drawn that are near the visible ones.
@@ -75,9 +80,12 @@ final class RowsAhead {
     // Not for every row that is scrolled, but when half of what was drawn ahead is used up, or the list has jumped.
     let needed = max(0, visible.lowerBound - reach / 2)..<min(count, visible.upperBound + reach / 2)
     self.visible = visible
-    guard needed.clamped(to: wanted) != needed || wanted.upperBound > count || drawings.isEmpty else { return }
+    guard isRenumbered || needed.clamped(to: wanted) != needed || wanted.upperBound > count || drawings.isEmpty else {
+      return
+    }
+    isRenumbered = false
     wanted = max(0, visible.lowerBound - reach)..<min(count, visible.upperBound + reach)
-    if let underWay, !underWay.rows.overlaps(wanted) {
+    if let underWay, !underWay.rows.contains(where: { $0.map(wanted.contains) ?? false }) {
       underWay.transaction.cancel()
       self.underWay = nil
     }
@@ -88,33 +96,32 @@ final class RowsAhead {
     guard underWay == nil, width > 0, width <= DisplayNode.maximumContent else { return }
     for index in drawings.keys where !wanted.contains(index) { drawings[index] = nil }
     let missing = wanted.filter { !visible.contains($0) && drawings[$0] == nil }
-    guard let first = missing.first, let last = missing.last else { return }
+    guard !missing.isEmpty else { return }
     let contents = missing.map { fetch($0) }
     let sizes = missing.map { size(of: $0) }
     let transaction = AsyncTransaction(group: group, workers: workers)
     transaction.add(count: missing.count) { number, cancellation in
       NodeDrawing.make(contents[number], size: sizes[number], placesSubnodes: false, cancellation)
     } completion: { [weak self] results in
-      MainActor.assumeIsolated { self?.take(results, missing, contents, transaction) }
+      MainActor.assumeIsolated { self?.take(results, contents, transaction) }
     }
-    underWay = (transaction, first..<last + 1)
+    underWay = (transaction, missing)
     updates.commit(transaction)
   }
 
   private func take(
-    _ results: ContiguousArray<NodeDrawing?>, _ rows: [Int], _ contents: [any NodeContent],
-    _ transaction: AsyncTransaction
+    _ results: ContiguousArray<NodeDrawing?>, _ contents: [any NodeContent], _ transaction: AsyncTransaction
   ) {
     // It was cancelled, or is of another size.
     guard let underWay, underWay.transaction === transaction else { return }
     self.underWay = nil
-    // Without those that the list has lost meanwhile, even if it has as many rows again.
-    let kept = underWay.rows.clamped(to: wanted)
-    for (index, row) in rows.enumerated() where kept.contains(row) && !visible.contains(row) {
+    // Without those that the list has lost meanwhile.
+    for (index, row) in underWay.rows.enumerated() {
+      guard let row, wanted.contains(row), list?.visibleRow(row) == nil else { continue }
       if let drawing = results[index], drawing.grid.size == size(of: row) { drawings[row] = (contents[index], drawing) }
     }
-    // A drawing without a result would be tried indefinitely.
-    if results.contains(where: { $0 != nil }) { drawMissing() }
+    // A drawing without a result would be tried indefinitely. The layout finds what is missing of renumbered rows.
+    if !isRenumbered, results.contains(where: { $0 != nil }) { drawMissing() }
   }
 }
 

@@ -13,14 +13,13 @@ extension ListView {
   ///   are added behind the last; no more are added than ``maximumCount`` allows.
   public func insertRows(at rows: Range<Int>) {
     let first = min(max(0, rows.lowerBound), rowCount)
-    let count = min(rows.count, Self.maximumCount - rowCount)
+    let count = min(rows.upperBound.saturatingSubtract(rows.lowerBound), Self.maximumCount - rowCount)
     guard count > 0 else { return }
     let place = heights.start(of: first)
     let isAbove = place < contentOffset.y
     let new = heightsOfNewRows(first..<first + count)
     heights.insert(count: count, new, at: first)
-    renumber(selection: selectedRow.map { $0 >= first ? $0 + count : $0 }) { $0 >= first ? $0 + count : $0 }
-    if isAbove { shift(by: heights.start(of: first + count) - place) }
+    renumber(shift: isAbove ? heights.start(of: first + count) - place : 0) { $0 >= first ? $0 + count : $0 }
   }
 
   /// Shows that the model has lost rows.
@@ -37,16 +36,9 @@ extension ListView {
     let offset = contentOffset.y
     let above = min(heights.start(of: gone.upperBound), offset) - min(heights.start(of: gone.lowerBound), offset)
     heights.remove(gone)
-    let hasLostSelection = selectedRow.map { gone.contains($0) } ?? false
-    let selection = selectedRow.flatMap { row -> Int? in
-      guard row >= gone.lowerBound else { return row }
-      let moved = gone.contains(row) ? gone.lowerBound : row - gone.count
-      return rowCount == 0 ? nil : min(moved, rowCount - 1)
-    }
-    renumber(selection: selection, isOther: hasLostSelection) { index in
+    renumber(shift: -above, next: rowCount == 0 ? nil : min(gone.lowerBound, rowCount - 1)) { index in
       gone.contains(index) ? nil : index >= gone.upperBound ? index - gone.count : index
     }
-    shift(by: -above)
   }
 
   /// Shows that a row has moved in the model; the selection moves with it.
@@ -60,19 +52,18 @@ extension ListView {
     guard (0..<rowCount).contains(index) else { return }
     let new = min(max(0, newIndex), rowCount - 1)
     guard new != index else { return }
-    let all = measuredHeights
+    // A height that is not known may be needed now; the user's code knows the row by its new number.
+    let height = index < heights.known ? [height(ofRow: index)] : heightsOfNewRows(new..<new + 1)
     let offset = contentOffset.y
-    let height = all.start(of: index + 1) - all.start(of: index)
-    let above = min(all.start(of: index + 1), offset) - min(all.start(of: index), offset)
+    let above = min(heights.start(of: index + 1), offset) - min(heights.start(of: index), offset)
     heights.remove(index..<index + 1)
-    let isAbove = heights.start(of: new) < offset - above
-    heights.insert(count: 1, [height], at: new)
-    let number = { (row: Int) in
+    let place = heights.start(of: new)
+    heights.insert(count: 1, height, at: new)
+    let below = place < offset - above ? heights.start(of: new + 1) - place : 0
+    renumber(shift: below - above) { row in
       let without = row > index ? row - 1 : row
       return row == index ? new : without >= new ? without + 1 : without
     }
-    renumber(selection: selectedRow.map(number), number)
-    shift(by: (isAbove ? height : 0) - above)
   }
 
   /// The heights of rows that are new in the model, if they are needed now.
@@ -82,31 +73,29 @@ extension ListView {
   }
 
   /// Gives rows that exist, and the selection, their new numbers; a row that has none is needed no more.
-  private func renumber(selection: Int?, isOther: Bool = false, _ number: (Int) -> Int?) {
+  ///
+  /// - Parameters:
+  ///   - distance: How far what is visible moves in the contents, so that it stays where it is on the screen.
+  ///   - next: The row that is selected if the selected one has no number.
+  final func renumber(shift distance: Int = 0, next: Int? = nil, _ number: @escaping (Int) -> Int?) {
     if isAsking {
       // Rows are being provided under their old numbers.
       reloadAfterAsking()
+      rowsDidChange(nil)
     } else {
-      var kept: [ListRow] = []
-      for row in rows {
-        if let new = number(row.index) {
-          row.index = new
-          kept.append(row)
-        } else {
-          row.isSelected = false
-          spare.append(row)
-        }
-      }
-      rows = kept.sorted { $0.index < $1.index }
+      let gone = rows.filter { number($0.index) == nil }
+      rows.removeAll { number($0.index) == nil }
+      for row in gone { row.index = -1 }
+      spare += gone
+      for row in rows { row.index = number(row.index) ?? row.index }
+      rows.sort { $0.index < $1.index }
+      rowsDidChange(number)
     }
-    rowsDidChange()
-    changeSelection(to: selection, isOther: isOther)
+    if distance != 0 { bounds.origin.y = max(0, contentOffset.y + distance) }
     setNeedsLayout()
-  }
-
-  /// Moves what is visible without moving it on the screen.
-  private func shift(by distance: Int) {
-    guard distance != 0 else { return }
-    bounds.origin.y = max(0, contentOffset.y + distance)
+    // Last: it calls the user's code, which may change the list again.
+    guard let selectedRow else { return }
+    let selection = number(selectedRow)
+    changeSelection(to: selection ?? next, isOther: selection == nil)
   }
 }

@@ -60,9 +60,10 @@ open class ListView: ScrollView {
     set {
       let count = min(max(0, newValue), Self.maximumCount)
       guard count != heights.count else { return }
+      let isShorter = count < heights.count
       heights.setCount(count)
-      if let selectedRow, selectedRow >= count { self.selectedRow = count == 0 ? nil : count - 1 }
-      setNeedsLayout()
+      guard isShorter else { return setNeedsLayout() }
+      renumber(next: count == 0 ? nil : count - 1) { $0 < count ? $0 : nil }
     }
   }
 
@@ -115,10 +116,12 @@ open class ListView: ScrollView {
   /// - Parameter isOther: Whether it is another row than before, and not the same with another number.
   final func changeSelection(to row: Int?, isOther: Bool = true) {
     selection = row
-    for view in rows { view.isSelected = view.index == row }
+    // Each of them may call code that selects another row, or changes the rows.
+    for view in spare { view.isSelected = false }
+    for view in rows { view.isSelected = view.index == selection }
     guard isOther, let selectionDidChange else { return }
     DisplayCallOut.note(closure: SelectionHandler(call: selectionDidChange))
-    selectionDidChange(row)
+    selectionDidChange(selection)
   }
 
   /// Called when another row was selected.
@@ -248,8 +251,8 @@ open class ListView: ScrollView {
   /// The height of a row whose height is known.
   final func height(ofRow index: Int) -> Int { heights.start(of: index + 1) - heights.start(of: index) }
 
-  /// Called when rows have other numbers than before.
-  func rowsDidChange() {}
+  /// Called when rows have other numbers than before, which a closure returns; without one, each is provided again.
+  func rowsDidChange(_ number: ((Int) -> Int?)?) {}
 
   /// Makes a layout provide rows again while rows are being provided.
   final func reloadAfterAsking() {

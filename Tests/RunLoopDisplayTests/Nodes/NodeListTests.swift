@@ -202,7 +202,7 @@ struct NodeListTests {
     }
   }
 
-  @Test("a batch that is complete before the list is laid out asks for no row that the list no longer has")
+  @Test("a batch that is complete before a shorter list is laid out asks for no row")
   func batchOfAShorterList() throws {
     try NodeStage.perform { stage in
       let hold = Hold()
@@ -231,8 +231,8 @@ struct NodeListTests {
       list.rowCount = model.count
       let before = model.asked.count
       hold.released.open()
-      for _ in 0..<1_000_000 where stage.group.countUnderWay > 0 { try stage.turn() }
-      #expect(stage.group.countUnderWay == 0 && model.asked.count > before && model.tooLarge == 0)
+      try stage.turns { stage.group.countUnderWay == 0 }
+      #expect(model.asked.count == before && model.tooLarge == 0)
       stage.device.becomeReady()
       try stage.turn()
       #expect(stage.text == "row 12\nrow 13\nrow 14\nrow 15" && model.tooLarge == 0)
@@ -256,7 +256,7 @@ struct NodeListTests {
       list.rowCount = model.rows.count
       stage.window.addSubview(list)
       @MainActor func settle() throws {
-        for _ in 0..<1_000_000 where stage.group.countUnderWay > 0 { try stage.turn() }
+        try stage.turns { stage.group.countUnderWay == 0 }
         try stage.turn()
       }
       try stage.turn()
@@ -282,6 +282,71 @@ struct NodeListTests {
       list.contentOffset.y = 1
       try settle()
       #expect(stage.text == "row 2\nmore\nrow 3\nrow 4")
+    }
+  }
+
+  @Test("rows that were drawn ahead are not asked for again when others come, go or move")
+  func keepsDrawings() throws {
+    try NodeStage.perform { stage in
+      let model = ListModel()
+      model.rows = (0..<40).map { "row \($0)" }
+      let hold = Hold()
+      // Whatever fails, no worker waits for it.
+      defer { hold.released.open() }
+      let thread = stage.thread
+      let list = NodeListView(
+        frame: Rect(x: 0, y: 0, width: 12, height: 4), group: stage.group, workers: stage.workers
+      ) { index in
+        model.asked.append(model.rows[index])
+        return DrawnContent { [text = model.rows[index]] canvas, _ in
+          if text == "late", RunLoop.callingThreadID != thread { hold.occupy() }
+          canvas.draw(text, at: .zero)
+        }
+      }
+      list.rowCount = model.rows.count
+      stage.window.addSubview(list)
+      @MainActor func asked() throws -> [String] {
+        try stage.turns { stage.group.countUnderWay == 0 }
+        try stage.turn()
+        defer { model.asked = [] }
+        return model.asked
+      }
+      try stage.turn()
+      #expect(try asked() == (0..<12).map { "row \($0)" })
+      model.rows.insert("new", at: 1)
+      list.insertRows(at: 1..<2)
+      try stage.turn()
+      #expect(try asked() == ["new"] && stage.text == "row 0\nnew\nrow 1\nrow 2")
+      model.rows.insert(model.rows.remove(at: 9), at: 6)
+      list.moveRow(at: 9, to: 6)
+      try stage.turn()
+      #expect(try asked() == [])
+      model.rows.removeSubrange(0..<2)
+      list.deleteRows(at: 0..<2)
+      try stage.turn()
+      #expect(try asked() == ["row 11", "row 12"] && stage.text == "row 1\nrow 2\nrow 3\nrow 4")
+      list.contentOffset.y = 3
+      try stage.turn()
+      #expect(stage.text == "row 4\nrow 8\nrow 5\nrow 6")
+      _ = try asked()
+      // Rows that are being drawn get other numbers.
+      model.rows.insert("late", at: 8)
+      list.insertRows(at: 8..<9)
+      try stage.turn()
+      hold.begun.wait()
+      model.rows.insert("first", at: 0)
+      list.insertRows(at: 0..<1)
+      model.rows.insert("fifth", at: 5)
+      list.insertRows(at: 5..<6)
+      hold.released.open()
+      try stage.turn()
+      let rows = try asked()
+      #expect(Set(rows).count == rows.count && rows.contains("late") && rows.contains("fifth"))
+      #expect(stage.text == "row 4\nfifth\nrow 8\nrow 5")
+      list.contentOffset.y = 8
+      try stage.turn()
+      #expect(stage.text == "row 6\nrow 7\nlate\nrow 9")
+      #expect(try !asked().contains("late"))
     }
   }
 }
