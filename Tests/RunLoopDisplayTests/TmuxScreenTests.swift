@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Glibc
 import TestSupport
 import Testing
 
@@ -10,7 +11,10 @@ import Testing
 /// Random frames in a real tmux: what it shows is what they are, and what the emulated terminal shows.
 @Suite("Frames in tmux", .timeLimit(.minutes(20)))
 struct TmuxScreenTests {
-  static let tmux = ["/usr/bin/tmux", "/usr/local/bin/tmux"].first { FileManager.default.isExecutableFile(atPath: $0) }
+  private static let timeout = "/usr/bin/timeout"
+  static let tmux = ["/usr/bin/tmux", "/usr/local/bin/tmux"].first {
+    FileManager.default.isExecutableFile(atPath: $0) && FileManager.default.isExecutableFile(atPath: timeout)
+  }
   private static let size = Size(width: 40, height: 12)
   private static let seeds = 200
 
@@ -60,33 +64,53 @@ struct TmuxScreenTests {
     scratch.make(
       "driver",
       text: """
-        stty raw -echo
+        printf %s "$TMUX" >"${0%driver}server"
+        stty raw -echo || exit
         for seed in $(seq 0 \(Self.seeds - 1)); do
-          cat "${0%driver}$seed"
+          cat "${0%driver}$seed" || exit
           printf '\\033[c'
-          IFS= read -r -d c answer
-          "\(tmux)" -S "${0%driver}socket" capture-pane -peN -t "$TMUX_PANE" >"${0%driver}$seed.shown"
+          IFS= read -r -t 60 -d c answer || exit
+          "\(tmux)" -S "${0%driver}socket" capture-pane -peN -t "$TMUX_PANE" >"${0%driver}$seed.shown" || exit
           # What was erased is written down only before something that was written.
           for row in $(seq \(Self.size.height)); do printf '\\033[m\\033[%d;\(Self.size.width)Hx' "$row"; done
           printf '\\033[c'
-          IFS= read -r -d c answer
-          "\(tmux)" -S "${0%driver}socket" capture-pane -peN -t "$TMUX_PANE" >"${0%driver}$seed.marked"
+          IFS= read -r -t 60 -d c answer || exit
+          "\(tmux)" -S "${0%driver}socket" capture-pane -peN -t "$TMUX_PANE" >"${0%driver}$seed.marked" || exit
         done
-        "\(tmux)" -S "${0%driver}socket" kill-server
+        "\(tmux)" -S "${0%driver}socket" wait-for -S end
         """)
+    // Whatever happens, the server that was started ends.
+    defer {
+      let isOver = try? run(tmux, scratch, seconds: 60, ["kill-server"]) != Self.timeIsOver
+      let words = (try? String(contentsOfFile: scratch("server"), encoding: .utf8))?.split(separator: ",") ?? []
+      if isOver != true, words.count == 3, let server = pid_t(words[1]) { kill(server, SIGKILL) }
+    }
+    let status = try run(
+      tmux, scratch, seconds: 900,
+      [
+        "-f", "/dev/null", "-u", "new-session", "-d", "-x", "\(Self.size.width)", "-y", "\(Self.size.height)",
+        "bash '\(scratch("driver"))'", ";", "set", "-g", "status", "off", ";", "wait-for", "end",
+      ])
+    try #require(status == 0, "tmux ended with status \(status)")
+  }
+
+  /// The status of a program that was killed as it took too long.
+  private static let timeIsOver: Int32 = 128 + SIGKILL
+
+  /// Runs tmux, for at most some seconds; returns its status.
+  private func run(_ tmux: String, _ scratch: Scratch, seconds: Int, _ arguments: [String]) throws -> Int32 {
     let process = Process()
-    process.executableURL = URL(fileURLWithPath: tmux)
+    process.executableURL = URL(fileURLWithPath: Self.timeout)
     process.environment = [
       "TERM": "xterm-256color", "LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin", "HOME": scratch.path,
+      "SHELL": "/bin/sh",
     ]
-    process.arguments = [
-      "-S", scratch("socket"), "-f", "/dev/null", "-u", "new-session", "-d", "-x", "\(Self.size.width)", "-y",
-      "\(Self.size.height)", "bash '\(scratch("driver"))'", ";", "set", "-g", "status", "off", ";", "wait-for", "end",
-    ]
+    process.arguments = ["-s", "KILL", "\(seconds)", tmux, "-S", scratch("socket")] + arguments
     process.standardInput = FileHandle.nullDevice
     process.standardError = FileHandle.nullDevice
     try process.run()
     process.waitUntilExit()
+    return process.terminationReason == .exit ? process.terminationStatus : 128 + process.terminationStatus
   }
 
   /// A screen as tmux has written it down.
