@@ -49,6 +49,8 @@ open class NodeListView: ListView {
   /// Makes the rows that have come into sight, and has those near them drawn.
   override open func layoutSubviews() {
     super.layoutSubviews()
+    // The rows have their old numbers until they are provided again.
+    guard !needsReload else { return }
     rowsAhead.draw(around: visibleRows, of: rowCount, width: rowWidth)
   }
 

@@ -19,6 +19,8 @@ final class RowsAhead {
   private var underWay: (transaction: AsyncTransaction, rows: [Int?])?
   /// Whether rows have other numbers than at the last layout.
   private var isRenumbered = false
+  /// How often rows got other numbers or were forgotten.
+  private var changes = 0
 
   init(_ group: AsyncTransactionGroup, _ workers: WorkerPool, _ content: @escaping @MainActor (Int) -> any NodeContent)
   {
@@ -51,6 +53,7 @@ final class RowsAhead {
 
   /// Forgets what was drawn: it is out of date.
   func forget() {
+    changes += 1
     wanted = 0..<0
     drawings.removeAll(keepingCapacity: true)
     underWay?.transaction.cancel()
@@ -59,6 +62,7 @@ final class RowsAhead {
 
   /// Keeps what was drawn under the rows' new numbers; what is wanted is found by the next layout.
   func renumber(_ number: (Int) -> Int?) {
+    changes += 1
     let before = drawings
     drawings.removeAll(keepingCapacity: true)
     for (row, drawing) in before { if let new = number(row) { drawings[new] = drawing } }
@@ -92,12 +96,23 @@ final class RowsAhead {
     drawMissing()
   }
 
+  /// Asks for rows; nil if the user's code has changed them meanwhile: the layout that follows finds what is missing.
+  private func contents(of rows: [Int]) -> [any NodeContent]? {
+    let before = changes
+    var contents: [any NodeContent] = []
+    for row in rows {
+      contents.append(fetch(row))
+      guard changes == before else { return nil }
+    }
+    return contents
+  }
+
   private func drawMissing() {
     guard underWay == nil, width > 0, width <= DisplayNode.maximumContent else { return }
     for index in drawings.keys where !wanted.contains(index) { drawings[index] = nil }
     let missing = wanted.filter { !visible.contains($0) && drawings[$0] == nil }
     guard !missing.isEmpty else { return }
-    let contents = missing.map { fetch($0) }
+    guard let contents = contents(of: missing) else { return }
     let sizes = missing.map { size(of: $0) }
     let transaction = AsyncTransaction(group: group, workers: workers)
     transaction.add(count: missing.count) { number, cancellation in

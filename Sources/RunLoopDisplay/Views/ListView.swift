@@ -38,7 +38,7 @@ open class ListView: ScrollView {
   var rows: [ListRow] = []
   /// Rows that are not needed any more, until the layout is over.
   var spare: [ListRow] = []
-  private var needsReload = false
+  private(set) final var needsReload = false
   /// Whether the user's code is being asked for rows or heights.
   private(set) var isAsking = false
   /// Whether a layout was asked for while rows were being provided.
@@ -180,6 +180,8 @@ open class ListView: ScrollView {
     needsReload = false
     for (place, index) in wanted.enumerated() where place >= rows.count || rows[place].index != index {
       rows.insert(provide(index), at: place)
+      // The provider has changed the rows: all of them are provided in another round.
+      if needsReload { break }
     }
     // Of a row that was provided twice.
     if rows.count > wanted.count { rows.removeSubrange(wanted.count...) }

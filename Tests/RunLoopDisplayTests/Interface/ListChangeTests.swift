@@ -134,7 +134,7 @@ struct ListChangeTests {
         model.move(4, to: 1, list)
         model.move(0, to: 5, list)
         #expect(try text() == "e 2\n\nc 1\nd 1\na 1\nf 1\nb 3")
-        #expect(model.measured == ["e 2", "f 1", "b 3"] || model.measured == ["e 2", "b 3", "f 1"], "\(model.measured)")
+        #expect(model.measured == ["e 2", "f 1", "b 3"])
       }
     }
   }

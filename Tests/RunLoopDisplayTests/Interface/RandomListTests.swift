@@ -30,6 +30,10 @@ struct RandomListTests {
     private(set) var faults: [String] = []
     private var made = 0
     private var depth = 0
+    /// Whether the list selects by itself.
+    private var isKeyPressed = false
+    /// Whether the list is changed while it asks for rows.
+    var changesWhileAsked = false
 
     init(seed: Int) { random = SplitMix64(seed: UInt64(seed)) }
 
@@ -40,6 +44,12 @@ struct RandomListTests {
     func row(_ index: Int) -> Row {
       expect(rows.indices.contains(index), "row \(index) of \(rows.count) was asked for")
       return rows.indices.contains(index) ? rows[index] : Row(id: -1, height: 1)
+    }
+
+    /// The text of a row, for the list's provider.
+    func provide(_ index: Int) -> String {
+      defer { if changesWhileAsked, depth == 0, random.oneIn(40) { change() } }
+      return row(index).text
     }
 
     private func makeRows(_ count: Int) -> [Row] {
@@ -53,6 +63,8 @@ struct RandomListTests {
 
     /// The user's handler, which may change the list again.
     func selectionDidChange(_ index: Int?) {
+      if isKeyPressed { selected = index.map { row($0).id } }
+      isKeyPressed = false
       expect(index == selection && list?.selectedRow == index, "\(index ?? -1) was selected, not \(selection ?? -1)")
       guard depth < 3, random.oneIn(2) else { return }
       change()
@@ -64,7 +76,7 @@ struct RandomListTests {
       depth += 1
       defer { depth -= 1 }
       let place = random.below(rows.count + 1)
-      switch random.below(9) {
+      switch random.below(10) {
       case 0, 1:
         let new = makeRows(random.below(4))
         rows.insert(contentsOf: new, at: place)
@@ -98,29 +110,43 @@ struct RandomListTests {
         rows = count <= rows.count ? Array(rows[..<count]) : rows + makeRows(count - rows.count)
         if isLost { selected = rows.last?.id }
         list.rowCount = count
+      case 9:
+        isKeyPressed = true
+        let keys: [KeyEvent.Key] = [.up, .down, .pageUp, .pageDown, .home, .end]
+        list.keyPressed(KeyEvent(keys[random.below(6)]))
+        isKeyPressed = false
       default: break
       }
     }
 
     /// What the list differs in from the model; nil: nothing.
-    func difference(_ shown: String, height: Int) -> String? {
+    func difference(_ rows: [String]) -> String? {
       guard let list else { return nil }
+      let (fixed, height) = (list.fixedRows, list.room.height)
+      var shown = rows.dropFirst(fixed)
+      while shown.last == "" { shown.removeLast() }
+      return difference(shown.joined(separator: "\n"), fixed, height, list)
+    }
+
+    private func difference(_ shown: String, _ fixed: Int, _ height: Int, _ list: ListView) -> String? {
       let lines = rows.flatMap { [$0.text] + Array(repeating: "", count: hasHeights ? $0.height - 1 : 0) }
       var wanted = Array(lines.dropFirst(list.contentOffset.y).prefix(height))
       while wanted.last == "" { wanted.removeLast() }
       let visible = list.visibleRows.map { list.visibleRow($0) }
       if !faults.isEmpty { return faults.joined(separator: ", ") }
       if shown != wanted.joined(separator: "\n") { return "\(shown.debugDescription) instead of \(wanted)" }
-      if list.contentSize.height != lines.count { return "\(list.contentSize.height) lines of \(lines.count)" }
+      if list.contentSize.height != fixed + lines.count { return "\(list.contentSize.height) lines of \(lines.count)" }
       if list.contentOffset.y > max(0, lines.count - height) { return "the offset \(list.contentOffset.y)" }
       if list.selectedRow != selection { return "the selection \(list.selectedRow ?? -1), not \(selection ?? -1)" }
-      if list.subviews.count != visible.count || visible.contains(where: { $0 == nil }) { return "views \(visible)" }
+      let others = list.subviews.count { !($0 is ListRow) }
+      let isComplete = list.subviews.count == visible.count + others && !visible.contains { $0 == nil }
+      if !isComplete { return "views \(visible)" }
       for case let row? in visible where row.isSelected != (row.index == selection) { return "the row \(row.index)" }
       return nil
     }
   }
 
-  @Test("several in a turn, also of handlers, and while nothing is shown, leave the list as its model", arguments: 0..<90)
+  @Test("several in a turn, also by handlers and while nothing is shown, leave it as its model", arguments: 0..<120)
   func changes(_ seed: Int) throws {
     let height = 6
     try NodeStage.perform(width: 12, height: height) { stage in
@@ -129,14 +155,17 @@ struct RandomListTests {
       let list =
         seed.isMultiple(of: 3)
         ? NodeListView(frame: frame, group: stage.group, workers: stage.workers) { [unowned model] index in
-          TextContent(model.row(index).text)
+          TextContent(model.provide(index))
         }
         : ListView(frame: frame) { [unowned model] index, reused in
           let row = reused ?? ListRow()
-          row.text = model.row(index).text
+          row.text = model.provide(index)
           return row
         }
       model.list = list
+      model.changesWhileAsked = seed % 4 == 1
+      if seed % 4 == 2 { list.columns = [ListColumn("Head")] }
+      list.showsVerticalScrollIndicator = seed % 8 > 5
       list.selectionDidChange = { [unowned model] in model.selectionDidChange($0) }
       stage.window.addSubview(list)
       for step in 0..<60 {
@@ -147,10 +176,21 @@ struct RandomListTests {
         if !stage.device.isReadyForFrame { stage.device.becomeReady() }
         try stage.turns { stage.group.countUnderWay == 0 }
         try stage.turn()
-        let difference = model.difference(stage.text, height: height)
+        let rows = (0..<height).map { y in
+          let cells = (0..<11).map { stage.device.shown[$0, y].character.map(String.init) ?? "" }
+          return cells.joined().trimmingSuffix { $0 == " " }
+        }
+        let difference = model.difference(rows)
         #expect(difference == nil, "step \(step)")
         if difference != nil { return }
       }
     }
+  }
+}
+
+extension String {
+  /// The text without the characters at its end for which a condition holds.
+  fileprivate func trimmingSuffix(while condition: (Character) -> Bool) -> String {
+    String(self[..<(lastIndex { !condition($0) }.map(index(after:)) ?? startIndex)])
   }
 }
