@@ -7,13 +7,17 @@ package func spawn(_ arguments: String...) -> pid_t {
   var process: pid_t = -1
   var texts: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) }
   texts.append(nil)
-  // The threads of dispatch, on which tests run, block most signals; a program is to begin with none blocked.
+  // The threads of dispatch, on which tests run, block most signals, and what is started in the background ignores some;
+  // a program begins with none blocked and none ignored.
   var none = sigset_t()
   sigemptyset(&none)
   var attributes = posix_spawnattr_t()
   posix_spawnattr_init(&attributes)
   posix_spawnattr_setsigmask(&attributes, &none)
-  posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+  var all = sigset_t()
+  sigfillset(&all)
+  posix_spawnattr_setsigdefault(&attributes, &all)
+  posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
   defer { posix_spawnattr_destroy(&attributes) }
   let answer = posix_spawn(&process, arguments[0], nil, &attributes, texts, environ)
   for text in texts { free(text) }

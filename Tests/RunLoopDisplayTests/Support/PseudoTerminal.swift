@@ -89,7 +89,11 @@ final class PseudoTerminal {
     var none = sigset_t()
     sigemptyset(&none)
     posix_spawnattr_setsigmask(&attributes, &none)
-    posix_spawnattr_setflags(&attributes, Int16(0x80 | POSIX_SPAWN_SETSIGMASK))
+    // What a shell starts in the background ignores the keys that interrupt, and nohup's programs SIGHUP.
+    var all = sigset_t()
+    sigfillset(&all)
+    posix_spawnattr_setsigdefault(&attributes, &all)
+    posix_spawnattr_setflags(&attributes, Int16(0x80 | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
     var values = ProcessInfo.processInfo.environment
     values["TERM"] = "xterm-256color"
     values["SWIFT_BACKTRACE"] = "enable=no"
