@@ -78,6 +78,27 @@ struct DatagramTaskTests {
     loop.perform { loop.stop() }
     thread.join()
   }
+
+  @Test("a handler is notified of room beside the tasks that wait for it")
+  func roomForBoth() async throws {
+    let (thread, loop) = SourceRig.startLoop()
+    let receiver = try DatagramSocket(boundTo: socketAddress("unix:@"))
+    let rooms = Box(0)
+    let sender = try DatagramSocket(
+      boundTo: socketAddress("unix:@"), connectedTo: receiver.localAddress()
+    ) { _, event in
+      if case .writable = event { rooms.value += 1 }
+    }
+    for socket in [receiver, sender] { try loop.add(socket, forMode: .default) }
+    while try sender.send([1]) {}
+    let waiting = Task { try await sender.sendWhenRoom([3]) }
+    await yieldUntil { sender.lock.withLock { sender.writer.isTaken } }
+    while try await receiver.receive()?.bytes == [1] {}
+    #expect(try await waiting.value)
+    await yieldUntil { rooms.value > 0 }
+    loop.perform { loop.stop() }
+    thread.join()
+  }
 }
 
 #if DEBUG

@@ -27,10 +27,12 @@ extension DatagramSocket {
   private func tellRoom(_ called: inout CalledHandler) {
     guard state.takeRoom() else { return }
     updateInterest()
-    guard let waiting = writer.take() else { return tell(.writable, &called) }
-    lock.unlock()
-    waiting.resume()
-    lock.lock()
+    if let waiting = writer.take() {
+      lock.unlock()
+      waiting.resume()
+      lock.lock()
+    }
+    tell(.writable, &called)
   }
 
   /// Under the lock, which is not held during call-outs.
