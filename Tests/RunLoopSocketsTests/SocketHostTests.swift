@@ -58,6 +58,18 @@ struct SocketHostTests {
     #expect(log == "true stopped")
   }
 
+  @Test("a lookup is finished when its loop ends before the block is called, or has ended")
+  func loopEnds() {
+    let (ended, ending) = (Box<RunLoop?>(nil), Box<HostLookup?>(nil))
+    onNewThread {
+      ended.value = RunLoop.current
+      ending.value = HostResolver.resolve("127.0.0.1", port: 1, on: .current) { _ in Issue.record("called") }
+    }
+    #expect(ending.value?.isFinished == true)
+    let late = ended.value.map { HostResolver.resolve("127.0.0.1", port: 1, on: $0) { _ in Issue.record("called") } }
+    #expect(late?.isFinished == true)
+  }
+
   @Test("no more threads look hosts up than the limit, and none stays")
   func bounded() {
     let log = onSocketLoop { loop, log in

@@ -30,7 +30,7 @@ public final class HostLookup: Sendable {
   /// - Complexity: O(1).
   public func cancel() { if claim() { giveUp() } }
 
-  /// Whether the lookup was cancelled, or its block was called.
+  /// Whether the lookup was cancelled, or its block was called, or released uncalled as its loop has ended.
   ///
   /// Can be called from any thread.
   public var isFinished: Bool { isOver.load(ordering: .acquiring) }

@@ -37,7 +37,8 @@ public enum HostResolver {
   ///     tries. It is counted by the loop, in these modes.
   ///   - loop: The loop that calls the block, even for a numeric host: never before this returns.
   ///   - modes: The modes in which the loop calls the block.
-  ///   - body: Called once, unless the lookup is cancelled or the loop's thread ends before.
+  ///   - body: Called once, unless the lookup is cancelled or the loop's thread ends before. On a loop that has ended
+  ///     it is released uncalled, which the standard error reports, and ``HostLookup/isFinished`` is true.
   /// - Returns: The lookup, to cancel it; it goes on without being held.
   @discardableResult
   public static func resolve(
@@ -54,7 +55,9 @@ public enum HostResolver {
     _ body: @escaping @Sendable (Answer) -> Void
   ) -> HostLookup {
     let lookup = HostLookup(query) { lookup, answer in
+      let end = LookupEnd(lookup)
       loop.perform(inModes: modes) {
+        let lookup = end.lookup
         guard lookup.claim() else { return }
         lookup.stopTimer()
         noteCall(of: Call(body: body))
@@ -119,6 +122,15 @@ public enum HostResolver {
     } else {
       workers.add(lookup)
     }
+  }
+
+  /// Ends a lookup whose loop releases the block uncalled.
+  private final class LookupEnd: Sendable {
+    let lookup: HostLookup
+
+    init(_ lookup: HostLookup) { self.lookup = lookup }
+
+    deinit { lookup.cancel() }
   }
 
   /// What is called with an answer, so that a record names it.
