@@ -88,9 +88,9 @@ struct TLSStreamTests {
   }
 
   @Test(
-    "what was taken of a stream that is closed is sent, however slowly the peer reads",
-    arguments: [true, false])
-  func lingering(isFull: Bool) throws {
+    "what was taken of a stream that is closed is sent, however slowly the peer reads, also if it was in no loop then",
+    arguments: [true, false], [false, true])
+  func lingering(isFull: Bool, isInNoLoop: Bool) throws {
     let (client, server) = try (TLSContext.client(), TLSContext.server())
     let log = onSocketLoop { loop, log in
       var options = ListeningSocket.Options()
@@ -116,6 +116,7 @@ struct TLSStreamTests {
           taken.value += count
           guard isFull else { break }
         }
+        for stream in isInNoLoop ? [input, output] as [ByteStream] : [] { stream.remove(from: loop, forMode: .default) }
         input.close()
         output.close()
         log.write("closed:\(taken.value > 0)")

@@ -207,11 +207,14 @@ extension ByteStreamCore {
     }
   }
 
-  /// Sends what was taken from a stream that is closed, on the loops where it was, for as long as a handshake may take.
+  /// Sends what was taken from a stream that is closed, for as long as a handshake may take, on the loops where it was,
+  /// or on the service thread if there is none.
   ///
   /// The descriptor stays open until the peer has it all, if no stream has it any more.
-  func linger(_ channel: ByteChannel, in places: [(loop: RunLoop, mode: RunLoop.Mode)]) {
+  func linger(_ channel: ByteChannel, in former: [(loop: RunLoop, mode: RunLoop.Mode)]) {
     let descriptor = channel.descriptor
+    var places = former.filter { !$0.loop.takesNoItems }
+    if places.isEmpty { places = [(ServiceThread.loop, .default)] }
     let source = RunLoop.DescriptorSource(descriptor: descriptor.number, events: .writable) { [self] source, _ in
       do throws(RunLoopError) {
         guard let next = lock.withLock({ lingeringInterest(descriptor) }) else { return endLingering(source) }
@@ -221,8 +224,7 @@ extension ByteStreamCore {
       }
     }
     let limit = tls?.context.handshakeTimeout ?? .seconds(30)
-    guard let first = places.first else { return }
-    var timer = RegisteredTimer(deadline: first.loop.instant(after: limit)) { [weak self, weak source] _ in
+    var timer = RegisteredTimer(deadline: places[0].loop.instant(after: limit)) { [weak self, weak source] _ in
       if let source { self?.endLingering(source) }
     }
     for place in places { timer.enter(place.loop, place.mode) }
