@@ -121,6 +121,81 @@ struct LostConnectionTests {
   }
 
   @Test(
+    "every byte is delivered before the error over a Unix socket too, whose peer has left bytes unread",
+    arguments: [Loss.Failure.write, .shutDown], Loss.Receiver.allCases)
+  func unix(failure: Loss.Failure, receiver: Loss.Receiver) async throws {
+    let (near, far) = try socketPair()
+    let sent = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 / 100) }
+    let outcome = await onOtherLoop { loop, log in
+      let loss = Loss(failure: failure, end: .rst, moment: .busy, receiver: receiver)
+      let reader = try Reader(loss, near, nil, reacts: false, on: loop)
+      while !reader.isOpen { loop.run(mode: .default, for: .zero) }
+      #expect(write(near, "x", 1) == 1)
+      #expect(write(far, sent, sent.count) == sent.count)
+      close(far)
+      awaitEnd(of: near, .rst)
+      if failure == .write { while reader.write() {} } else { reader.shutDown() }
+      reader.start()
+      loop.runUntilStopped()
+      #expect(reader.received == sent, "\(reader.received.count) bytes")
+      log.write(reader.outcome)
+      reader.release()
+    }
+    #expect(outcome == "lost")
+  }
+
+  @Test(
+    "a handshake fails with the peer's alert for tasks and streams too", .enabled(if: TLSFiles.isAvailable),
+    arguments: Loss.End.allCases, [false, true])
+  func handshakeOfOthers(end: Loss.End, isStream: Bool) async throws {
+    let context = try TLSContext.client()
+    let log = await onOtherLoop { loop, log in
+      let listener = try ListeningSocket(at: .loopback(port: 0))
+      let socket = try Socket(connectingTo: listener.address, tls: context, serverName: "localhost")
+      let (input, output) = try ByteStream.pair(connectingTo: listener.address, tls: context, serverName: "localhost")
+      let descriptor: Int32
+      if isStream {
+        input.handler = { _, event in
+          if case .errorOccurred(.tls(let error)) = event { log.write(error.cause.word) }
+          loop.stop()
+        }
+        for stream in [input, output] as [ByteStream] {
+          try stream.schedule(in: loop, forMode: .default)
+          stream.open()
+        }
+        descriptor = try #require(input.channel?.descriptor.number)
+      } else {
+        // The loop goes on until the task has been told.
+        loop.add(RunLoop.Source {}, forMode: .default)
+        try loop.add(socket, forMode: .default)
+        Task {
+          do {
+            _ = try await socket.receive()
+          } catch SocketError.tls(let error) {
+            log.write(error.cause.word)
+          } catch {
+            log.write("\(error)")
+          }
+          loop.perform { RunLoop.current.stop() }
+        }
+        while !socket.isAwaited { sched_yield() }
+        descriptor = try #require(socket.withDescriptor { $0 })
+        // The first connection that waits is the socket's.
+      }
+      if isStream { Peer(try acceptedEnd(of: listener), nil).release() }
+      let peer = Peer(try acceptedEnd(of: listener), nil)
+      // A fatal alert: handshake failure.
+      peer.finish([21, 3, 3, 0, 2, 2, 40], end)
+      awaitEnd(of: descriptor, end)
+      loop.runUntilStopped()
+      peer.release()
+      for stream in [input, output] as [ByteStream] { stream.close() }
+      socket.invalidate()
+    }
+    #expect(log == "alert40")
+  }
+
+  @Test(
     "a server's alert about the certificate is delivered to a client that writes", .enabled(if: TLSFiles.isAvailable),
     arguments: [false, true])
   func rejectedCertificate(isBusy: Bool) async throws {

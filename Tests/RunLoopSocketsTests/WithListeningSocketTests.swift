@@ -10,67 +10,67 @@ import TestSupport
 struct WithListeningSocketTests {
   struct Failure: Error {}
 
-  /// A connection to a listening socket, with its other end, which the listening socket has accepted.
-  private func connected(_ listener: ListeningSocket, on loop: RunLoop) async throws -> (client: Socket, server: Socket)
-  {
-    let client = try Socket(connectingTo: listener.address)
-    try loop.add(client, forMode: .default)
-    let server = try #require(try await listener.accept())
-    try loop.add(server, forMode: .default)
-    return (client, server)
+  /// A listening socket for the time of a body that has accepted a connection, and what is seen of it from outside.
+  private struct Serving: Sendable {
+    let thread = SocketThread()
+    let cut = Box<Int?>(nil)
+    let ends = Box<(client: Socket, server: Socket)?>(nil)
+    let kept = Box<ListeningSocket?>(nil)
+
+    func start<Result: Sendable>(
+      _ body: @escaping @Sendable () async throws -> Result
+    ) -> Task<Result, any Error> {
+      Task {
+        try await withListeningSocket(at: .loopback(port: 0), on: thread.loop, report: { cut.value = $0 }) { listener in
+          kept.value = listener
+          let client = try Socket(connectingTo: listener.address)
+          try thread.loop.add(client, forMode: .default)
+          let server = try #require(try await listener.accept())
+          try thread.loop.add(server, forMode: .default)
+          ends.value = (client, server)
+          return try await body()
+        }
+      }
+    }
   }
 
   private func eventually(_ condition: () -> Bool) async { while !condition() { await Task.yield() } }
 
   @Test("connections go on to their end when the body returns, and then the socket is closed")
   func returns() async throws {
-    let thread = SocketThread()
-    let (cut, ends) = (Box<Int?>(nil), Box<(client: Socket, server: Socket)?>(nil))
-    let kept = Box<ListeningSocket?>(nil)
-    let task = Task {
-      try await withListeningSocket(at: .loopback(port: 0), on: thread.loop, report: { cut.value = $0 }) { listener in
-        kept.value = listener
-        ends.value = try await connected(listener, on: thread.loop)
-        return 42
-      }
-    }
-    await eventually { ends.value != nil && kept.value?.isValid == false }
-    let (client, server) = try #require(ends.value)
+    let serving = Serving()
+    let task = serving.start { 42 }
+    await eventually { serving.ends.value != nil && serving.kept.value?.isValid == false }
+    let (client, server) = try #require(serving.ends.value)
     try await server.send([7])
     #expect(try await client.receive() == [7])
-    #expect(cut.value == nil)
+    #expect(serving.cut.value == nil)
     client.invalidate()
     server.invalidate()
     #expect(try await task.value == 42)
-    #expect(cut.value == 0)
-    thread.stop()
+    #expect(serving.cut.value == 0)
+    serving.thread.stop()
   }
 
   @Test(
     "connections are cut when the body throws, when its task is cancelled, and when that comes after the body",
     arguments: ["throw", "cancel", "cancel late"])
   func failing(_ way: String) async throws {
-    let thread = SocketThread()
-    let (cut, ends) = (Box<Int?>(nil), Box<(client: Socket, server: Socket)?>(nil))
-    let kept = Box<ListeningSocket?>(nil)
-    let task = Task {
-      try await withListeningSocket(at: .loopback(port: 0), on: thread.loop, report: { cut.value = $0 }) { listener in
-        kept.value = listener
-        ends.value = try await connected(listener, on: thread.loop)
-        if way == "throw" { throw Failure() }
-        if way == "cancel" { try await Task.sleep(for: .seconds(1000)) }
-      }
+    let serving = Serving()
+    let task = serving.start {
+      if way == "throw" { throw Failure() }
+      if way == "cancel" { try await Task.sleep(for: .seconds(1000)) }
     }
-    await eventually { ends.value != nil }
-    if way == "cancel late" { await eventually { kept.value?.isValid == false } }
+    await eventually { serving.ends.value != nil }
+    if way == "cancel late" { await eventually { serving.kept.value?.isValid == false } }
     if way != "throw" { task.cancel() }
     let result = await task.result
     if way == "cancel late" { try result.get() } else { #expect(throws: (any Error).self) { try result.get() } }
-    #expect(cut.value == 1)
-    #expect(kept.value?.isValid == false)
-    let client = try #require(ends.value?.client)
+    #expect(serving.cut.value == 1)
+    #expect(serving.kept.value?.isValid == false)
+    let client = try #require(serving.ends.value?.client)
     #expect((try? await client.receive()) == nil)
-    thread.stop()
+    serving.thread.stop()
   }
 
   @Test("an address that is taken, and a loop that has ended, are reported, and nothing listens")

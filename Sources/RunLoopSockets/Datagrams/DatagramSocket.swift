@@ -210,10 +210,10 @@ public final class DatagramSocket: BaseSocket, @unchecked Sendable {
   override func reportEnd() {
     guard case .closing(let error) = state.phase else { return lock.unlock() }
     let body = body
-    // A handler that is notified of the end finds the descriptor closed.
-    unlock(releasing: finish(isInvalidated: false), error)
-    noteCall(of: body)
-    body?.handler(self, .closed(error))
+    end(error) {
+      noteCall(of: body)
+      body?.handler(self, .closed(error))
+    }
   }
 
   override func finish(isInvalidated: Bool) -> Remains? {

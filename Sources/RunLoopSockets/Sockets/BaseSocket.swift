@@ -210,6 +210,12 @@ extension BaseSocket {
     _ = registrations.perform { [self] in ready([]) }
   }
 
+  /// Unlocks, ends the socket, and notifies its handler, which finds the descriptor closed.
+  func end(_ error: (any Error)?, _ notify: () -> Void) {
+    unlock(releasing: finish(isInvalidated: false), error)
+    notify()
+  }
+
   /// Unlocks, and releases what a socket had that is over.
   func unlock(releasing remains: consuming Remains?, _ error: (any Error)?) {
     lock.unlock()

@@ -109,10 +109,10 @@ extension ListeningSocket {
     case EBADF, EINVAL, ENOTSOCK, EOPNOTSUPP, EFAULT:
       let body = body
       let reason = SocketError.system(error, address: address)
-      // A handler that is notified of the end finds the descriptor closed.
-      unlock(releasing: finish(isInvalidated: false), reason)
-      noteCall(of: body)
-      body?.handler(self, .closed(reason))
+      end(reason) {
+        noteCall(of: body)
+        body?.handler(self, .closed(reason))
+      }
       return false
     default:
       // That connection is lost, as its client has seen; the others are not.
