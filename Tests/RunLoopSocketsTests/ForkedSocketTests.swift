@@ -2,6 +2,7 @@
 
 import Glibc
 import RunLoopCore
+import Synchronization
 import TestRules
 import TestSupport
 import Testing
@@ -60,6 +61,8 @@ struct ForkedSocketTests {
             loop.stop()
           }
           try loop.add(socket, forMode: .default)
+          // As if a task had waited for it.
+          socket.hasBeenAwaited.store(true, ordering: .sequentiallyConsistent)
           let listener = try ListeningSocket(at: SocketAddress(path: path))
           try loop.add(listener, forMode: .default)
           var streams: (input: InputByteStream, output: OutputByteStream)? = try ByteStream.pair(takingOver: third)

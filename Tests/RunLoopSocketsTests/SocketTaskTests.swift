@@ -172,6 +172,27 @@ struct SocketTaskTests {
     thread.stop()
   }
 
+  @Test("a task whose bytes are sent goes on, although the writing side was ended while it waited")
+  func endedWhileSending() async throws {
+    let (thread, socket, peer) = try servedSocket()
+    let other = try Socket(takingOver: peer)
+    let bytes = [UInt8](repeating: 1, count: 1_000_000)
+    let sent = Task<SocketError?, Never> { await failure { try await socket.send(bytes) } }
+    await yieldUntil { socket.lock.withLock { socket.writer.isTaken } }
+    let late = Task<SocketError?, Never> { await failure { try await socket.send(bytes) } }
+    await yieldUntil { socket.lock.withLock { socket.writer.count == 2 } }
+    socket.shutDown(.write)
+    try thread.loop.add(other, forMode: .default)
+    var count = 0
+    for try await piece in other.chunks { count += piece.count }
+    #expect(count == 1_000_000)
+    // The peer, which has not ended, keeps the connection.
+    #expect(await sent.value == nil)
+    #expect(await late.value == .closedForWriting)
+    #expect(socket.isValid)
+    thread.stop()
+  }
+
   /// A socket that a loop of another thread serves, and the descriptor of its peer.
   private func servedSocket() throws -> (thread: SocketThread, socket: Socket, peer: Int32) {
     let thread = SocketThread()

@@ -3,6 +3,7 @@
 import CRunLoopSystem
 import Glibc
 import RunLoopCore
+import RunLoopSystemEvents
 import Synchronization
 import Testing
 import TestSupport
@@ -420,6 +421,68 @@ struct TLSSocketTests {
     #expect(
       ["connected ended server:received(on) server:ended", "connected ended closed server:received(on) server:ended"]
         .contains(log), "\(log)")
+  }
+
+  @Test("a side that is ended before the connection is made ends when it is made", arguments: [false, true])
+  func endedEarly(isSecured: Bool) throws {
+    let contexts = isSecured ? try (client: TLSContext.client(), server: TLSContext.server()) : nil
+    let log = onSocketLoop { loop, log in
+      var options = ListeningSocket.Options()
+      options.accepted.tls = contexts?.server
+      // The server neither sends nor ends.
+      let listener = try loop.listen(options: options) { _, _ in }
+      var ours = Socket.Options()
+      ours.tls = contexts?.client
+      ours.serverName = "localhost"
+      let socket = try loop.connect(listener.address, options: ours) { _, event in
+        log.write(event.word)
+        if case .closed = event { loop.stop() }
+      }
+      socket.shutDown(.both)
+      loop.runUntilStopped()
+    }
+    #expect(log == "connected ended closed")
+  }
+
+  @Test("what was decrypted is delivered to a reader that resumes when it learns that its output has failed")
+  func decryptedBehindFailure() throws {
+    let (near, far) = try socketPair()
+    let (client, server) = try (TLSContext.client(), TLSContext.server())
+    let log = onSocketLoop { loop, log in
+      var options = Socket.Options()
+      options.tls = server
+      let peer = try Socket(takingOver: far, options: options) { socket, event in
+        guard case .connected = event else { return }
+        _ = try? socket.write("ab")
+        socket.pauseReading()
+      }
+      options.tls = client
+      options.serverName = "localhost"
+      options.delivery = .readiness
+      let socket = try Socket(takingOver: near, options: options) { socket, event in
+        log.write(event.word)
+        switch event {
+        case .readable:
+          var byte: UInt8 = 0
+          let count = withUnsafeMutableBytes(of: &byte) { (try? socket.read(into: $0)) ?? nil }
+          log.write("\(count ?? -1)")
+          if byte == UInt8(ascii: "a") { socket.pauseReading() }
+          loop.stop()
+        case .writable: socket.resumeReading()
+        default: break
+        }
+      }
+      for each in [peer, socket] { try loop.add(each, forMode: .default) }
+      loop.runUntilStopped()
+      // As when bytes were not taken for too long, while the peer is silent.
+      socket.lock.withLock {
+        socket.state.oweRoom()
+        socket.failOutput(.idle(.write, after: .seconds(1), address: nil))
+      }
+      loop.run(mode: .default, for: .zero)
+      loop.run(mode: .default, for: .zero)
+    }
+    #expect(log == "connected readable 1 writable readable 1")
   }
 
   @Test("bytes that come with the end of the handshake are delivered")

@@ -21,7 +21,8 @@ protocol WaitPlace<Value>: SendableMetatype {
 struct RoomWaits: WaitPlace, Sendable {
   private var waiting: [(number: UInt64, continuation: CheckedContinuation<Void, any Error>)] = []
 
-  var isTaken: Bool { !waiting.isEmpty }
+  var isTaken: Bool { count > 0 }
+  var count: Int { waiting.count }
   var isBusy: Bool { false }
 
   mutating func begin(_ continuation: CheckedContinuation<Void, any Error>, _ number: UInt64) {
@@ -141,7 +142,8 @@ extension SocketKind {
 }
 
 extension BaseSocket {
-  var isAwaited: Bool { hasBeenAwaited.load(ordering: .sequentiallyConsistent) }
+  /// Whether tasks of this process may wait.
+  var isAwaited: Bool { !lock.isParents && hasBeenAwaited.load(ordering: .sequentiallyConsistent) }
 
   fileprivate func lackOfLoops<Value>() -> Result<Value, any Error>? {
     // Before the loops are looked at: then either the task finds them over, or their end finds the task.

@@ -59,6 +59,7 @@ extension Socket {
     startTimer()?.invalidate()
     tell(.connected)
     guard state.phase == .open else { return }
+    endReadingIfDue()
     if queue.count > 0 { flush() } else { endWritingIfDue() }
     updateInterest()
   }

@@ -89,8 +89,9 @@ extension Socket {
   /// Ends one side of the connection.
   ///
   /// The writing side ends when the queued bytes have been sent; the peer then sees the end. The reading side ends as
-  /// if the peer had written its last byte. When both sides have ended, the socket is closed, of which the handler is
-  /// notified. Can be called from any thread. Calling it again, or on a closed socket, has no effect.
+  /// if the peer had written its last byte. Before the connection is made, or secured, both wait for that. When both
+  /// sides have ended, the socket is closed, of which the handler is notified. Can be called from any thread. Calling
+  /// it again, or on a closed socket, has no effect.
   ///
   /// The corresponding system call is `shutdown`; its error is reported by ``Event/closed(_:)``.
   public func shutDown(_ side: Side) {
@@ -104,15 +105,24 @@ extension Socket {
       case .later: updateInterest()
       }
     }
-    if side != .write, state.phase == .open, !state.hasEnded, let descriptor {
-      do throws(SystemError) {
-        try descriptor.shutDown(Int32(SHUT_RD))
-        tls?.endedReading()
-        updateInterest()
-      } catch {
-        // Of a connection that is lost, what has arrived and the error are received as they are.
-        if error.number != ENOTCONN { close(failure(error)) }
-      }
+    if side != .write {
+      endsReading = true
+      endReadingIfDue()
+    }
+  }
+
+  /// Shuts the reading side down if that is wanted and the connection is made.
+  ///
+  /// Under the lock.
+  func endReadingIfDue() {
+    guard endsReading, state.phase == .open, !state.hasEnded, let descriptor else { return }
+    do throws(SystemError) {
+      try descriptor.shutDown(Int32(SHUT_RD))
+      tls?.endedReading()
+      updateInterest()
+    } catch {
+      // Of a connection that is lost, what has arrived and the error are received as they are.
+      if error.number != ENOTCONN { close(failure(error)) }
     }
   }
 
@@ -147,7 +157,8 @@ extension Socket {
       waiting.resume()
       lock.lock()
     }
-    tell(.writable)
+    // For tasks, whose bytes are sent, it goes on behind the end too.
+    if state.writing == .open { tell(.writable) }
   }
 
   /// Sends once, and notes an error.

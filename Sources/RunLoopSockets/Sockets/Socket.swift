@@ -118,6 +118,8 @@ public final class Socket: BaseSocket, @unchecked Sendable {
   @exclusivity(unchecked) var reader = TaskWait<[UInt8]?>()
   var readerLimit = 0
   @exclusivity(unchecked) var writer = RoomWaits()
+  /// Whether the reading side is to end as soon as the connection is made.
+  var endsReading = false
   /// What encrypts and decrypts, if the connection is or will be secured.
   @exclusivity(unchecked) var tls: TLSSession?
   /// Whether a loop will look for what the session has.
@@ -256,17 +258,21 @@ public final class Socket: BaseSocket, @unchecked Sendable {
 
   override func serve(_ events: RunLoop.DescriptorSource.Events) -> Bool {
     respond(to: events)
-    if state.hasOutputFailed { tellFailure() }
+    if state.hasOutputFailed {
+      tellFailure()
+      // A writer may have resumed reading: what is decrypted makes no descriptor ready.
+      attendToSession()
+    }
     return state.isOver
   }
 
   override func reportEnd() {
     guard case .closing(let error) = state.phase else { return lock.unlock() }
     let body = body
-    // A handler that is notified of the end finds the descriptor closed.
-    unlock(releasing: finish(isInvalidated: false), error)
-    noteCall(of: body)
-    body?.handler(self, .closed(error))
+    end(error) {
+      noteCall(of: body)
+      body?.handler(self, .closed(error))
+    }
   }
 
   override func finish(isInvalidated: Bool) -> Remains? {

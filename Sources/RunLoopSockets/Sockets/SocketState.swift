@@ -196,7 +196,7 @@ struct SocketState: Hashable {
 
   /// Takes the debt of reporting that there is room, if there is now.
   mutating func takeRoom(queued: Int, lowWater: Int) -> Bool {
-    guard owesRoom, queued <= lowWater, writing == .open else { return false }
+    guard owesRoom, queued <= lowWater, !hasOutputFailed else { return false }
     owesRoom = false
     return true
   }

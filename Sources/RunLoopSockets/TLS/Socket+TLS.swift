@@ -144,6 +144,7 @@ extension Socket {
     startTimer()?.invalidate()
     tell(.connected)
     guard state.phase == .open else { return }
+    endReadingIfDue()
     flush()
     // What has arrived with the handshake is not found by the loop.
     attendToSession()
