@@ -34,6 +34,56 @@ private final class EndingLoop: Sendable {
 
 @Suite("Sockets in several loops", .timeLimit(.minutes(20)))
 struct SocketPlacesTests {
+  @Test("what was to be reported on a loop that the socket has left is reported on the next, and not before")
+  func leaving() throws {
+    let (one, other) = try socketPair()
+    let log = onSocketLoop { loop, log in
+      let next = EndingLoop()
+      let socket = try Socket(takingOver: one) { _, event in
+        log.write("\(event.word) \(loop.isCurrent)")
+        loop.perform { loop.stop() }
+      }
+      try loop.add(socket, forMode: .default)
+      socket.lock.withLock { socket.close(.busy) }
+      loop.remove(socket, forMode: .default)
+      loop.run(mode: .default, for: .zero)
+      log.write("left")
+      try next.loop.add(socket, forMode: .default)
+      loop.add(RunLoop.Source {}, forMode: .default)
+      loop.runUntilStopped()
+      next.end()
+    }
+    close(other)
+    #expect(log == "left closed(\(SocketError.busy)) false")
+  }
+
+  @Test("what was to be reported of a stream on a loop that it has left is reported on the next, and not before")
+  func leavingStream() throws {
+    let (one, other) = try socketPair()
+    let log = onSocketLoop { loop, log in
+      let next = EndingLoop()
+      let (input, _) = try ByteStream.pair(takingOver: one)
+      input.handler = { _, event in
+        if event == .openCompleted { return log.write("open") }
+        log.write("\(loop.isCurrent)")
+        loop.perform { loop.stop() }
+      }
+      try input.schedule(in: loop, forMode: .default)
+      input.open()
+      while input.status != .open { loop.run(mode: .default, for: .zero) }
+      input.lock.withLock { input.note(.failed(.busy)) }
+      input.remove(from: loop, forMode: .default)
+      loop.run(mode: .default, for: .zero)
+      log.write("left")
+      try input.schedule(in: next.loop, forMode: .default)
+      loop.add(RunLoop.Source {}, forMode: .default)
+      loop.runUntilStopped()
+      next.end()
+    }
+    close(other)
+    #expect(log == "open left false")
+  }
+
   @Test("a time-out goes on in another loop when the thread of the first ends")
   func timeout() throws {
     let (one, other) = try socketPair()

@@ -72,6 +72,9 @@ struct Registrations {
     all.contains { $0.loop === loop && $0.mode == mode }
   }
 
+  /// Whether the item is in a loop of the calling thread.
+  var isHere: Bool { all.contains { $0.loop.isCurrent } }
+
   /// Gives up the source, for it to be invalidated outside the lock.
   mutating func removeAll() -> RunLoop.DescriptorSource? {
     defer {
