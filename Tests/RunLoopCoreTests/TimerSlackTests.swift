@@ -43,6 +43,9 @@ struct TimerSlackTests {
     #expect(loop.timerSlack == .microseconds(7))
     loop.timerSlack = .zero
     #expect(loop.timerSlack == .nanoseconds(1))
+    // With a longer one a sleep might not end.
+    loop.timerSlack = .nanoseconds(Int64.max)
+    #expect(loop.timerSlack == .seconds(60))
     loop.timerSlack = nil
     #expect(loop.timerSlack == nil)
   }

@@ -15,7 +15,7 @@ extension Thread {
     ///
     /// Linux lets the sleeps of a thread end up to 50 microseconds late. This is set when the thread begins, and holds
     /// for threads and processes that it makes; `RunLoop.timerSlack` changes it later. Less than a nanosecond counts as
-    /// one.
+    /// one, and more than a minute as a minute.
     public var timerSlack: Duration?
 
     /// Makes settings.

@@ -40,7 +40,7 @@ struct ThreadSettings {
     runningThread = thread
     applyName()
     apply()
-    if let slack = configuration.timerSlack { crl_set_timer_slack(UInt(max(1, Int64(saturating: slack)))) }
+    if let slack = configuration.timerSlack { crl_set_timer_slack(UInt(slack.slackNanoseconds)) }
   }
 
   /// Notes a thread that runs already, and leaves it as it is.
