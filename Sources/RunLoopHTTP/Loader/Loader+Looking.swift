@@ -27,7 +27,8 @@ extension Loader {
   ///
   /// Such a call finds nothing to read, and so handles everything that was read before. It says that the socket is
   /// readable: Debian 12's version does not check the connection otherwise after the headers of a response. If bytes
-  /// arrive meanwhile, the call may have read them, and another follows. Otherwise the next call follows the next
+  /// arrive meanwhile, the call may have read them, and another follows, as it does after a call in which bytes were
+  /// delivered: Debian 12's version may keep more that was read before. Otherwise the next call follows the next
   /// activity: an idle connection costs nothing.
   ///
   /// A response whose end had been read would have ended before. One that ends in this call has lost its connection;
@@ -43,9 +44,9 @@ extension Loader {
       guard isOpen, watches[descriptor] === watch, !FloodGuard.hasBytes(descriptor) else { continue }
       let before = FloodGuard.received(descriptor)
       inside { _ = clc_multi_act(multi, descriptor, Int32(clc_select_in)) }
-      if watches[descriptor] === watch, FloodGuard.received(descriptor) != before {
+      if takenInCall > 0 || watches[descriptor] === watch && FloodGuard.received(descriptor) != before {
         again = true
-      } else if takenInCall == 0 {
+      } else {
         lookedAt = watch
       }
       settle()
