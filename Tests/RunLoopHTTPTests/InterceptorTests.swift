@@ -247,6 +247,37 @@ import Testing
     #expect(server.requests.value.count == 1)
   }
 
+  @Test("the error of a wait for a connection is passed to the interceptors once, however long they take")
+  func waiting() async throws {
+    let (seen, held) = (Log(), Box<LyingServer.Exchange?>(nil))
+    let server = try LyingServer { exchange in held.value = exchange }
+    try await withClient {
+      $0.connectionsPerHost = 1
+      $0.connectionWaitTimeout = .milliseconds(1)
+      $0.interceptors = [
+        HTTP.Interceptor(response: { outcome, _ in
+          guard case .failure(let error) = outcome else { return .proceed }
+          seen.write(error.code.name)
+          // The client looks at its limits of time meanwhile.
+          _ = try? await withClient {
+            $0.idleTimeout = .milliseconds(50)
+          } _: { other in
+            try await other.data(for: HTTP.Request(server.url("/silent")))
+          }
+          return .proceed
+        })
+      ]
+    } _: { client in
+      async let first = RunLoopHTTPTests.end(client, HTTP.Request(server.url("/first")))
+      await eventually { held.value != nil }
+      let exchange = held.value
+      #expect(await RunLoopHTTPTests.end(client, HTTP.Request(server.url())) == "connectionWaitTimedOut")
+      exchange?.answer("first")
+      #expect(await first == "200 first")
+    }
+    #expect(seen.text == "connectionWaitTimedOut")
+  }
+
   @Test("a paused request asks its interceptors again, and ignores what they said before")
   func pausing() async throws {
     let server = try LyingServer { $0.answer("hello") }

@@ -40,6 +40,8 @@ extension Transfer {
       return core.note(deadline: deadline)
     }
     if progress.waitDue <= now {
+      // Interceptors may be asked about the error for a while.
+      progress.waitDue = .never
       return fail(HTTP.Error(.connectionWaitTimedOut, "no connection to the host became free in time"))
     }
     guard deadline <= now else { return }
