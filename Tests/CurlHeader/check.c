@@ -81,6 +81,7 @@ SAME(clc_option_tls_version, CURLOPT_SSLVERSION);
 SAME(clc_option_proxy_tls_version, CURLOPT_PROXY_SSLVERSION);
 SAME(clc_option_keep_sessions, CURLOPT_SSL_SESSIONID_CACHE);
 SAME(clc_option_connect_to, CURLOPT_CONNECT_TO);
+SAME(clc_option_connection_age, CURLOPT_MAXAGE_CONN);
 SAME(clc_tls_1_2, CURL_SSLVERSION_TLSv1_2);
 SAME(clc_tls_1_3, CURL_SSLVERSION_TLSv1_3);
 SAME(clc_option_prerequest_function, CURLOPT_PREREQFUNCTION);

@@ -9,9 +9,9 @@ import Testing
 
 /// Clients that are stopped, dropped and cancelled at any moment.
 @Suite(.timeLimit(.minutes(60))) struct TeardownTests {
-  /// How many clients there are, of twenty transfers each: as many as `TEARDOWN_CLIENTS` says, a thousand otherwise.
+  /// How many clients there are, of twenty transfers each: as many as `TEARDOWN_CLIENTS` says, 400 otherwise.
   static var count: Int {
-    getenv("TEARDOWN_CLIENTS").flatMap { Int(String(cString: $0)) } ?? (isSanitizedForThreads ? 200 : 1000)
+    getenv("TEARDOWN_CLIENTS").flatMap { Int(String(cString: $0)) } ?? (isSanitizedForThreads ? 200 : 400)
   }
 
   @Test("transfers that are dropped, stopped and cancelled at random all end once, and leave nothing behind")

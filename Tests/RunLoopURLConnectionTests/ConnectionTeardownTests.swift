@@ -12,10 +12,10 @@ import Testing
 /// elsewhere.
 @Suite("Connections and operations that end at any moment", .timeLimit(.minutes(60)))
 struct ConnectionTeardownTests {
-  /// How many turns there are of each, of ten requests: a fifth of what `TEARDOWN_CLIENTS` says, two hundred otherwise.
+  /// How many turns there are of each, of ten requests: a fifth of what `TEARDOWN_CLIENTS` says, 80 otherwise.
   static var turns: Int {
     let told = ProcessInfo.processInfo.environment["TEARDOWN_CLIENTS"].flatMap { Int($0) }
-    return told.map { max(1, $0 / 5) } ?? (isSanitizedForThreads ? 40 : 200)
+    return told.map { max(1, $0 / 5) } ?? (isSanitizedForThreads ? 40 : 80)
   }
 
   @Test("connections that are not cancelled end once, those that are call nobody, and nothing is left behind")

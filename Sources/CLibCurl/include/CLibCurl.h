@@ -31,6 +31,8 @@ enum { clc_oldest = 0x074c00 };
 enum { clc_asks_before_request = 0x075000 };
 // From the one to the other, a plain connection begins HTTP/2 anew with each request: 7.88.0 and 8.0.0.
 enum { clc_begins_http2_anew = 0x075800, clc_keeps_http2 = 0x080000 };
+// From the one to the other, the size of a request is always zero: 8.7.0 and 8.8.0. From the other on, its body counts.
+enum { clc_counts_no_request = 0x080700, clc_counts_body = 0x080800 };
 
 // Opens libcurl.so.4 once for the process, and starts it. One of the answers above; one that is none of success is not
 // kept. `detail` gets a text for a person, of less than `capacity` bytes.
@@ -105,6 +107,7 @@ enum {
   clc_option_unix_abstract = 10264,
   clc_option_suppress_connect_headers = 265,
   clc_option_read_url = 10282,
+  clc_option_connection_age = 288,
   clc_option_prerequest_function = 20312,
   clc_option_prerequest_data = 10313,
 };

@@ -61,6 +61,10 @@ extension HTTP {
     public var reportsAttempts = false
     /// The value of `User-Agent`, unless a request sets another.
     public var userAgent = "RunLoopHTTP"
+    /// For how many seconds a kept connection may rest and be used again; nil means libcurl's 118.
+    ///
+    /// Tests set it whose steps may take minutes on a machine that is busy.
+    package var connectionAge: Int?
 
     /// The usual behaviour.
     public init() {}

@@ -63,6 +63,7 @@ extension Attempt {
     // The body is decoded here, where an end that is missing is noticed.
     set(clc_option_content_decoding, 0)
     if !limitsConnecting { set(clc_option_connect_timeout, connectMilliseconds) }
+    if let age = configuration.connectionAge { set(clc_option_connection_age, age) }
     let isPlain = !exchange.address.isTLS
     let isPlainHTTP2 = isPlain && configuration.version == .http2 && exchange.proxy == nil
     let isAlone = isPlainHTTP2 && !CurlLibrary.keepsPlainHTTP2 || evaluates && !knowsTrust

@@ -35,4 +35,12 @@ enum CurlLibrary {
   static var keepsPlainHTTP2: Bool {
     clc_version() < UInt32(clc_begins_http2_anew) || clc_version() >= UInt32(clc_keeps_http2)
   }
+
+  /// Whether the library reports how many bytes of a request it has written.
+  static var countsRequest: Bool {
+    clc_version() < UInt32(clc_counts_no_request) || clc_version() >= UInt32(clc_counts_body)
+  }
+
+  /// Whether the body is part of the size of a request.
+  static var countsBody: Bool { clc_version() >= UInt32(clc_counts_body) }
 }

@@ -146,6 +146,8 @@ func withClient<Value>(
 ) async throws -> Value {
   var configuration = HTTP.Configuration()
   configuration.idleTimeout = nil
+  // On a machine that is busy, minutes may pass between two steps.
+  configuration.connectionAge = 86_400
   change(&configuration)
   let client = HTTP.Client(configuration)
   do {
