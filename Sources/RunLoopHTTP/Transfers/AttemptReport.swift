@@ -54,6 +54,8 @@ struct AttemptRecord {
   /// Why the request is being sent again.
   var reason: HTTP.ResendReason?
   var ends: (own: String, peer: String)?
+  /// The size that the library reported before it sent the request again.
+  var sizeBefore: Int64 = 0
 }
 
 extension Attempt {
@@ -68,9 +70,18 @@ extension Attempt {
   /// Reports what is over: the library sends the request again by itself.
   func noteRepetition(_ reason: HTTP.ResendReason) {
     guard let record else { return }
-    transfer.attempts.append(report(record))
-    self.record = AttemptRecord(started: loader.entered, begun: loader.entered, reason: reason)
+    var report = report(record)
+    report.bytesSent = requestSize - record.sizeBefore + sentBody
+    transfer.attempts.append(report)
+    self.record = AttemptRecord(
+      started: loader.entered, begun: loader.entered, reason: reason, sizeBefore: requestSize)
   }
+
+  /// How many bytes the library has written each time that it has sent the request, without the body before 8.8.
+  private var requestSize: Int64 { Int64(clc_get_long(easy, Int32(clc_info_request_size))) }
+
+  /// How many bytes of the body the library wrote last, unless they are part of the size.
+  private var sentBody: Int64 { CurlLibrary.countsBody ? 0 : clc_get_offset(easy, Int32(clc_info_sent_body)) }
 
   /// Reports the end of an attempt, before the library lets go of it.
   func noteEnd() {
@@ -82,8 +93,8 @@ extension Attempt {
       report.remoteAddress = end(clc_info_peer_address, clc_info_peer_port)
     }
     report.status = transfer.progress.head?.status
-    report.bytesSent =
-      Int64(clc_get_long(easy, Int32(clc_info_request_size))) + clc_get_offset(easy, Int32(clc_info_sent_body))
+    // After a body was written, the library keeps its length until it writes the next.
+    report.bytesSent = requestSize - record.sizeBefore + min(sentBody, readCount)
     report.bytesReceived =
       Int64(clc_get_long(easy, Int32(clc_info_header_size))) + clc_get_offset(easy, Int32(clc_info_received_body))
     report.timings = timings
