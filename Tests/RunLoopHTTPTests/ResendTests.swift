@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import RunLoopCore
 import RunLoopHTTPTesting
 import TestSupport
@@ -128,6 +129,99 @@ import Testing
         #expect(await Self.end(client, HTTP.Request(.post, server.url("/always"))) == "408 late")
       }
     }
+  }
+
+  /// Does something on the loader's thread when the second request is about to be sent, on a connection that was kept.
+  private final class SendingReceiver: Receiver, Sendable {
+    let outcome = TaskOutcome<HTTP.Response>()
+    private let act: @Sendable () -> Void
+    private let hasActed = Counter()
+
+    init(_ act: @escaping @Sendable () -> Void) { self.act = act }
+
+    var canRestart: Bool { true }
+    var defaultLimit: Int64? { nil }
+    func begin(_ response: HTTP.Response, at offset: Int64) {}
+    func take(_ bytes: UnsafeRawBufferPointer) -> Bool { true }
+    func finish(_ result: Result<HTTP.Response, HTTP.Error>) { outcome.finish(result) }
+    func note(_ state: HTTP.Operation.State, _ progress: HTTP.Progress) {
+      if state == .sending, hasActed.add() == 1 { act() }
+    }
+
+    var end: String {
+      get async {
+        do {
+          let response = try await outcome.value()
+          return (["\(response.status.code)"] + response.resends.map { "\($0)" }).joined(separator: " ")
+        } catch {
+          return (error as? HTTP.Error)?.code.name ?? "\(error)"
+        }
+      }
+    }
+  }
+
+  enum End: CaseIterable, Sendable {
+    case end, reset, endAfterReading
+  }
+
+  @Test("a POST is sent again if the server ended a kept connection before it had received it", arguments: End.allCases)
+  func endBeforeRequest(_ end: End) async throws {
+    let first = Box<LyingServer.Exchange?>(nil)
+    let server = try LyingServer { exchange in
+      if exchange.line == "GET /" { first.value = exchange }
+      if end == .endAfterReading, exchange.number > 0 { return exchange.close() }
+      exchange.answer("\(exchange.body.count)")
+    }
+    try await withClient { client in
+      #expect(await Self.end(client, HTTP.Request(server.url())) == "200 0")
+      let request = HTTP.Request(.post, server.url(), body: .bytes(pattern(1000)))
+      let receiver = SendingReceiver {
+        guard let exchange = first.value, let descriptor = server.clientDescriptors.first else { return }
+        switch end {
+        case .end: exchange.close()
+        case .reset: exchange.reset()
+        case .endAfterReading: return
+        }
+        // POLLRDHUP: its end has arrived.
+        var question = pollfd(fd: descriptor, events: 0x2000, revents: 0)
+        _ = poll(&question, 1, -1)
+      }
+      #expect(client.core.begin(Transfer(client.core, request, receiver)) == nil)
+      #expect(await receiver.end == (end == .endAfterReading ? "connectionLost" : "200 unprocessed"))
+    }
+    #expect(server.requests.value == ["GET /", "POST /"])
+  }
+
+  @Test("a POST is not sent again if a kept connection is reset under it, though nothing of it was read")
+  func resetUnderRequest() async throws {
+    let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    defer { close(listener) }
+    var name = sockaddr_in()
+    name.sin_family = sa_family_t(AF_INET)
+    name.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    withUnsafeMutablePointer(to: &name) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        #expect(bind(listener, $0, length) == 0 && listen(listener, 8) == 0 && getsockname(listener, $0, &length) == 0)
+      }
+    }
+    let url = "http://127.0.0.1:\(UInt16(bigEndian: name.sin_port))/"
+    async let accepted: Void = elsewhere {
+      let connection = accept(listener, nil, nil)
+      var bytes = [UInt8](repeating: 0, count: 4096)
+      _ = read(connection, &bytes, bytes.count)
+      let answer = Array("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi".utf8)
+      _ = write(connection, answer, answer.count)
+      // It has received the next request, and closes without reading it.
+      var question = pollfd(fd: connection, events: Int16(POLLIN), revents: 0)
+      _ = poll(&question, 1, -1)
+      close(connection)
+    }
+    try await withClient { client in
+      #expect(await Self.end(client, HTTP.Request(url)) == "200 hi")
+      #expect(await Self.end(client, HTTP.Request(.post, url, body: .text("x"))) == "connectionLost")
+    }
+    _ = await accepted
   }
 
   @Test("a response says why its request was sent again")

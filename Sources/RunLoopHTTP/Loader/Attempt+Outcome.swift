@@ -27,13 +27,18 @@ extension Attempt {
       systemError: Int32(clc_get_long(easy, Int32(clc_info_system_error))),
       connectStatus: clc_get_long(easy, Int32(clc_info_connect_code)), usesProxy: exchange.proxyOfHTTP != nil,
       wasConnected: requests > 0 || reader.hasBegun, isBeforeAnswer: !reader.hasBegun,
-      wantedCertificate: clc_wanted_certificate(number) != 0, wasKept: isKept,
+      wantedCertificate: clc_wanted_certificate(number) != 0, wasKept: isOnProvenHTTP2,
       peerHasEnded: connection?.peerHasEnded ?? false, alert: alert,
       isSecuring: exchange.address.isTLS && !opened.isEmpty && requests == 0 && !reader.hasBegun, progress: progress)
     resend = reasonToResend(after: said)
     let detail = socketFailure.map { "\(said.detail); \($0)" } ?? said.detail
     return errorOfProxy(said.errorCode, detail) ?? HTTP.Error(said.errorCode, detail)
   }
+
+  /// Whether a response has arrived on its connection of HTTP/2, be it that of another.
+  ///
+  /// A plain one counts as one of HTTP/2 before that.
+  private var isOnProvenHTTP2: Bool { exchange.address.isTLS && connection?.speaksHTTP2 == true }
 
   /// The error, if it is a proxy's.
   private func errorOfProxy(_ code: HTTP.Error.Code, _ detail: String) -> HTTP.Error? {
@@ -102,6 +107,9 @@ extension Attempt {
     guard exchange.allowsResending, requests > 0, !reader.hasBegun else { return nil }
     if said.isEndOfKept, said.text.isEmpty, said.systemError == 0, hasWrittenNothing { return .unprocessed }
     if hasGivenUp(said) { return .unprocessed }
+    if isReused, connection?.speaksHTTP1 == true, said.errorCode == .connectionLost, isUnprocessed {
+      return .unprocessed
+    }
     guard exchange.method.isIdempotent, !exchange.isFresh else { return nil }
     if said.isEndOfSession { return .connectionEnded }
     return isReused && said.errorCode == .connectionLost ? .connectionEnded : nil

@@ -44,8 +44,6 @@ final class Attempt {
   @exclusivity(unchecked) var wasWithoutFailure = false
   /// Whether another attempt has opened the connection.
   @exclusivity(unchecked) private(set) var isReused = false
-  /// Whether it uses a connection of HTTP/2 on which another was answered before.
-  @exclusivity(unchecked) var isKept = false
   /// Whether it has left the library's queue.
   @exclusivity(unchecked) private(set) var hasBegun = false
   /// Whether it waits for a connection of another that may take it, too.
@@ -138,7 +136,9 @@ final class Attempt {
 
   var reader: HeadReader { reading.reader }
   var hasSentAll: Bool { sending.isComplete }
-  var hasSentSome: Bool { sending.count > 0 }
+  var hasSentSome: Bool { readCount > 0 }
+  /// How many bytes of the body the library has read, the last time that it sends the request.
+  var readCount: Int64 { sending.count }
 
   /// How often the library sends a request again by itself.
   static let mostRepetitions = 5
@@ -151,18 +151,28 @@ final class Attempt {
   }
 
   /// Whether the server has promised not to have processed the request that the library is about to send again, or
-  /// nothing of it was written.
+  /// has received nothing of it.
   ///
   /// The library sends a request again before its response has begun, in two cases. The connection has failed, of which
   /// it leaves a text; a connection of HTTP/1 may have ended without one. Or the stream of HTTP/2 was rejected: reset
   /// as such, above the last one of GOAWAY, or never begun.
-  private var isUnprocessed: Bool {
-    guard let connection, handle.errorText.pointee == 0 else { return false }
+  var isUnprocessed: Bool {
+    guard let connection else { return false }
     // One of HTTP/1 is used again only after a response.
-    return !connection.speaksHTTP1 || hasWrittenNothing
+    guard connection.speaksHTTP1 else { return !hasErrorText }
+    connection.noteEndBeforeRequest()
+    // OpenSSL may have written some records when it reports that it has failed.
+    return connection.endedBeforeRequest || hasWrittenNothing && !(hasErrorText && exchange.address.isTLS)
   }
 
-  var hasWrittenNothing: Bool { clc_get_long(easy, Int32(clc_info_request_size)) == 0 }
+  /// Whether the library has written down an error.
+  private var hasErrorText: Bool { handle.errorText.pointee != 0 }
+  /// Whether the library has found no error, or that the peer had ended the connection before.
+  var hasNoResetError: Bool { !hasErrorText || clc_get_long(easy, Int32(clc_info_system_error)) == Int(EPIPE) }
+
+  var hasWrittenNothing: Bool {
+    CurlLibrary.countsRequest && clc_get_long(easy, Int32(clc_info_request_size)) == 0
+  }
 
   func fail(_ error: HTTP.Error) { if failure == nil { failure = error } }
 
@@ -340,8 +350,10 @@ extension Attempt {
       fail(HTTP.Error(.connectionLost, "the kept connection has ended, or has bytes that nobody has asked for"))
       return Int32(clc_prerequest_abort)
     }
-    isKept = exchange.address.isTLS && connection?.speaksHTTP2 == true
     isReused = connection.map { $0.opener != number } ?? false
+    if isReused, connection?.speaksHTTP1 == true, exchange.allowsResending, !exchange.method.isIdempotent {
+      connection?.noteRequest()
+    }
     noteEnds(said)
     transfer.hasConnected()
     return Int32(clc_prerequest_ok)

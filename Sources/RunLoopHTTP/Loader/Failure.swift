@@ -19,7 +19,7 @@ struct CurlFailure {
   var isBeforeAnswer: Bool
   /// Whether the server has asked for a certificate and there was none.
   var wantedCertificate: Bool
-  /// Whether an earlier request was answered on the connection by HTTP/2.
+  /// Whether another request was answered on the connection by HTTP/2.
   var wasKept = false
   /// Whether the server had ended the connection and everything that it sent was read.
   var peerHasEnded = false
@@ -56,7 +56,7 @@ struct CurlFailure {
 
   /// Whether a kept connection of HTTP/2 takes no more requests.
   ///
-  /// The server has said so while nobody asked for anything, and the library tries it all the same.
+  /// The server has said so, perhaps while no request was open, and the library tries the connection all the same.
   var isEndOfKept: Bool { Int(code) == Int(clc_http2) && wasKept && isBeforeAnswer }
 
   /// Whether the server has ended the session of HTTP/2 before the response, in order or not.

@@ -120,18 +120,7 @@ final class FloodGuard: @unchecked Sendable {
   }
 
   /// How many bytes a connection of TCP has received; nil for another, and for a system that does not say.
-  static func received(_ descriptor: Int32) -> UInt64? {
-    // `tcpi_bytes_received` of Linux' `struct tcp_info`, which the library's declaration does not have.
-    let (offset, size) = (128, 136)
-    return withUnsafeTemporaryAllocation(byteCount: size, alignment: 8) { buffer in
-      var length = socklen_t(size)
-      guard getsockopt(descriptor, Int32(IPPROTO_TCP), TCP_INFO, buffer.baseAddress, &length) == 0, length >= size
-      else {
-        return nil
-      }
-      return buffer.load(fromByteOffset: offset, as: UInt64.self)
-    }
-  }
+  static func received(_ descriptor: Int32) -> UInt64? { TCPInfo(descriptor)?.received }
 
   private static func queueSize(_ descriptor: Int32) -> UInt64 {
     var size: Int32 = 0
@@ -143,5 +132,33 @@ final class FloodGuard: @unchecked Sendable {
   static func hasBytes(_ descriptor: Int32) -> Bool {
     var question = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
     return poll(&question, 1, 0) > 0
+  }
+}
+
+/// What the system says of a connection of TCP.
+struct TCPInfo {
+  /// `TCP_CLOSE` and `TCP_CLOSE_WAIT`: it is over, or the peer has ended it.
+  static let (closed, closeWait): (UInt8, UInt8) = (7, 8)
+
+  let state: UInt8
+  /// How many bytes the peer has acknowledged.
+  let acknowledged: UInt64
+  let received: UInt64
+
+  /// - Returns: nil for another connection, and for a system that does not say.
+  init?(_ descriptor: Int32) {
+    // `tcpi_bytes_acked` and `tcpi_bytes_received` of Linux' `struct tcp_info`, which the library's declaration does
+    // not have.
+    let size = 136
+    let found: (UInt8, UInt64, UInt64)? = withUnsafeTemporaryAllocation(byteCount: size, alignment: 8) { buffer in
+      var length = socklen_t(size)
+      guard getsockopt(descriptor, Int32(IPPROTO_TCP), TCP_INFO, buffer.baseAddress, &length) == 0, length >= size
+      else { return nil }
+      return (
+        buffer[0], buffer.load(fromByteOffset: 120, as: UInt64.self), buffer.load(fromByteOffset: 128, as: UInt64.self)
+      )
+    }
+    guard let found else { return nil }
+    (state, acknowledged, received) = found
   }
 }

@@ -115,28 +115,57 @@ final class SocketWatch {
     guard speaksHTTP1 || speaksHTTP2 else { return false }
     return switch peek() {
     case .bytes: speaksHTTP1
-    case .end: true
+    case .end, .failure: true
     case .nothing: false
     }
   }
 
   /// Whether the server has ended the connection and everything that it sent was read; valid after closing, too.
-  var peerHasEnded: Bool { hadPeerEnded ?? (peek() == .end) }
+  var peerHasEnded: Bool { hadPeerEnded ?? peek().isEnd }
 
   /// Records who ended an HTTP/2 connection, which the library does not report; called before the socket is closed.
-  func noteClosing() { hadPeerEnded = (speaksHTTP2 || mayBeHTTP2) && peek() == .end }
+  func noteClosing() {
+    noteEndBeforeRequest()
+    hadPeerEnded = (speaksHTTP2 || mayBeHTTP2) && peek().isEnd
+  }
+
+  /// How many bytes the peer had acknowledged before the request; nil if that is not needed.
+  @exclusivity(unchecked) private var acknowledged: UInt64?
+  /// Whether the peer has ended the connection before any byte of the request reached it.
+  @exclusivity(unchecked) private(set) var endedBeforeRequest = false
+
+  /// A request is about to be sent that must not be sent again once it was received.
+  func noteRequest() { acknowledged = TCPInfo(source.descriptor)?.acknowledged }
+
+  /// Notes whether the peer ended the connection before it had received anything of the request.
+  ///
+  /// With its end the peer acknowledges what has arrived by then: if that is nothing new, no program had it. A reset
+  /// acknowledges nothing, so that a program may have read the request. If the peer has ended the connection and then
+  /// reset it, as it was closed already, the library finds no error when it reads, and EPIPE when it writes; after a
+  /// mere reset, it finds ECONNRESET.
+  func noteEndBeforeRequest() {
+    // Where a system does not count them, there are none at all.
+    guard hadPeerEnded == nil, let acknowledged, acknowledged > 0, let attempt, let now = TCPInfo(source.descriptor),
+      now.acknowledged == acknowledged
+    else { return }
+    endedBeforeRequest =
+      now.state == TCPInfo.closeWait || now.state == TCPInfo.closed && attempt.hasNoResetError && peek() == .end
+  }
 
   private enum Peek {
     case nothing
     case bytes
     case end
+    case failure
+
+    var isEnd: Bool { self == .end || self == .failure }
   }
 
   private func peek() -> Peek {
     var byte: UInt8 = 0
     let count = recv(source.descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT))
-    if count > 0 { return .bytes }
-    return count == 0 || errno != EAGAIN && errno != EINTR ? .end : .nothing
+    if count >= 0 { return count > 0 ? .bytes : .end }
+    return errno == EAGAIN || errno == EINTR ? .nothing : .failure
   }
 
   /// The library does not want to know of it for now.

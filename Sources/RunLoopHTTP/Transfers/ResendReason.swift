@@ -3,8 +3,8 @@
 extension HTTP {
   /// The reason a request was sent again.
   public enum ResendReason: Sendable, Hashable {
-    /// The server has not processed the request: it rejected the stream of HTTP/2, or ended the connection before it,
-    /// or responded with 421; or nothing of the request was written.
+    /// The server has not processed the request: it rejected the stream of HTTP/2, or ended the connection before it
+    /// had received anything of the request, or responded with 421; or nothing of the request was written.
     ///
     /// The method does not matter.
     case unprocessed
