@@ -7,8 +7,8 @@ package func spawn(_ arguments: String...) -> pid_t {
   var process: pid_t = -1
   var texts: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) }
   texts.append(nil)
-  // The threads of dispatch, on which tests run, block most signals, and what is started in the background ignores some;
-  // a program begins with none blocked and none ignored.
+  // The threads of dispatch, on which tests run, block most signals, and what is started in the background ignores
+  // some; a program begins with none blocked and none ignored.
   var none = sigset_t()
   sigemptyset(&none)
   var attributes = posix_spawnattr_t()
