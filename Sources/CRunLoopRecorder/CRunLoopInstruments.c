@@ -546,7 +546,11 @@ static crl_times pair_of_times(void) {
   return pair;
 }
 
+// Under the mutex; once, as what one clock has measured is nothing to another.
 static void choose_clock(void) {
+  static int is_chosen;
+  if (is_chosen) return;
+  is_chosen = 1;
 #if defined(__x86_64__)
   char name[16] = "";
   int file = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
@@ -657,17 +661,10 @@ static crl_sums *emptied(crl_sums *sums) {
   return sums;
 }
 
-// Notes that from now on the loop counts the time in which it does not sleep, or no longer.
+// Notes that from now on the loop counts the time in which it runs and does not sleep, or no longer.
 static void count_time(crl_recorder *recorder, uint32_t level) {
-  crl_sums *sums = recorder->sums;
-  if (!sums) return;
-  // Relaxed: each word stands for itself.
-  uint64_t now = crl_ticks(), awake = __atomic_load_n(&sums->awake, __ATOMIC_RELAXED);
-  int counts = level >= CRL_WATCH && !(crl_recorder_flags(recorder) & CRL_FACE_SLEEPS);
-  if (counts == (awake != 0)) return;
-  __atomic_store_n(&sums->awake, counts ? now : 0, __ATOMIC_RELAXED);
-  // Relaxed: as above.
-  if (!counts && now > awake) __atomic_store_n(&sums->busy, sums->busy + (now - awake), __ATOMIC_RELAXED);
+  int sleeps = crl_recorder_flags(recorder) & CRL_FACE_SLEEPS;
+  crl_busy_note(recorder, level >= CRL_WATCH && crl_recorder_depth(recorder) > 0 && !sleeps, crl_ticks());
 }
 
 // Faces and rings

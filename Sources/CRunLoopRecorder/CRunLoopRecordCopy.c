@@ -76,7 +76,9 @@ static int write_ring(int file, uint32_t slot, const crl_ring *ring, uint64_t si
 int crl_records_write(int file, uint64_t since) {
   size_t front = offsetof(crl_board, rings);
   const crl_board *board = crl_board_get();
-  if (!board || crl_times_first().ticks == 0) return -ENODATA;
+  uint32_t rings = 0;
+  for (uint32_t slot = 0; slot < CRL_RINGS; slot++) rings += (uint32_t)crl_slot_has_ring(slot);
+  if (!board || rings == 0) return -ENODATA;
   crl_board *copy = malloc(front);
   crl_ring *ring_copy = malloc(sizeof *ring_copy);
   int answer = copy && ring_copy ? 0 : -ENOMEM;

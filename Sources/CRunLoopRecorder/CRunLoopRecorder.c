@@ -151,12 +151,24 @@ static inline uint64_t span(uint64_t begin, uint64_t end) {
 
 uint64_t crl_ticks_length(uint64_t ticks) { return span(0, ticks); }
 
+// The ticks that a word of those has at a tick, which may be a little earlier by another processor's clock.
+static inline uint64_t busy_ticks(uint64_t busy, uint64_t now) {
+  if (!(busy & 1)) return busy >> 1;
+  uint64_t ticks = (now - (busy >> 1)) << 1 >> 1;
+  return ticks >> 62 ? 0 : ticks;
+}
+
 static inline void add_time(crl_histogram *histogram, uint64_t time) {
   // The first step is below 1024 ns.
   unsigned step = 54 - (unsigned)__builtin_clzll(time | 512);
   add(&histogram->steps[step < CRL_STEPS ? step : CRL_STEPS - 1], 1);
   add(&histogram->sum, time);
   if (__builtin_expect(time > load(&histogram->longest), 0)) store(&histogram->longest, time);
+}
+
+// A hang is counted when it is over: one that lasts could still turn out to be none.
+static void count_hang(crl_sums *sums, uint64_t now) {
+  if (span(load(&sums->since), now) >= CRL_HANG) add(&sums->hangs, 1);
 }
 
 void crl_call_out_end(crl_recorder *recorder, uint64_t now) {
@@ -166,7 +178,7 @@ void crl_call_out_end(crl_recorder *recorder, uint64_t now) {
   if (began == 0) return;
   store(&sums->began, 0);
   add_time(&sums->call_outs, time);
-  if (__builtin_expect(time >= CRL_HANG, 0) && span(load(&sums->since), now) >= CRL_HANG) add(&sums->hangs, 1);
+  if (__builtin_expect(time >= CRL_HANG, 0)) count_hang(sums, now);
 }
 
 void crl_lateness_add(crl_recorder *recorder, int64_t late) {
@@ -185,24 +197,24 @@ void crl_sums_copy(const crl_recorder *recorder, crl_sums *sums) {
   crl_sums *kept = __atomic_load_n(&recorder->sums, __ATOMIC_ACQUIRE);
   memset(sums, 0, sizeof *sums);
   if (!kept) return;
-  // Several times: the loop may go to sleep or wake up meanwhile.
-  for (int turn = 0; turn < TRIES; turn++) {
-    uint64_t awake = load(&kept->awake);
-    for (size_t index = 0; index < sizeof *sums / 8; index++)
-      ((uint64_t *)sums)[index] = load((uint64_t *)kept + index);
-    if (load(&kept->awake) == awake && sums->awake == awake) break;
-  }
-  uint64_t now = crl_ticks();
-  if (sums->awake) sums->busy += now > sums->awake ? now - sums->awake : 0;
-  // A hang that lasts counts from when it is one.
-  if (sums->began && span(sums->since, now) >= CRL_HANG) sums->hangs++;
+  // Acquiring: `since` is behind `began`.
+  for (size_t index = 0; index < sizeof *sums / 8; index++)
+    ((uint64_t *)sums)[index] = __atomic_load_n((uint64_t *)kept + index, __ATOMIC_ACQUIRE);
+  sums->busy = busy_ticks(sums->busy, crl_ticks());
+  // A reader that was delayed between the word and the clock has counted some of the sleep, too: it never becomes less.
+  uint64_t shown = load(&kept->shown);
+  // Relaxed: the word stands for itself.
+  while (shown < sums->busy &&
+         !__atomic_compare_exchange_n(&kept->shown, &shown, sums->busy, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) continue;
+  if (shown > sums->busy) sums->busy = shown;
 }
 
-static void note_asleep(crl_recorder *recorder, uint64_t now) {
+void crl_busy_note(crl_recorder *recorder, int is_busy, uint64_t now) {
   crl_sums *sums = recorder->sums;
-  uint64_t awake = load(&sums->awake);
-  store(&sums->awake, 0);
-  if (awake) add(&sums->busy, now > awake ? now - awake : 0);
+  uint64_t busy = sums ? load(&sums->busy) : 0;
+  if (!sums || (busy & 1) == (uint64_t)(is_busy != 0)) return;
+  uint64_t ticks = busy_ticks(busy, now);
+  store(&sums->busy, is_busy ? (now - ticks) << 1 | 1 : ticks << 1);
 }
 
 static inline __attribute__((always_inline)) void begin(
@@ -276,6 +288,7 @@ void crl_run_end(crl_recorder *recorder, uint64_t number) {
 
 crl_outer crl_recorder_nest(crl_recorder *recorder) {
   crl_sums *sums = recorder->sums;
+  if (sums && load(&sums->began)) count_hang(sums, crl_ticks());
   crl_outer outer = {recorder->current, recorder->open, recorder->run, recorder->stack, sums ? load(&sums->began) : 0,
                      // For the face again; nothing depends on it.
                      recorder->face->kind};
@@ -289,8 +302,8 @@ void crl_recorder_unnest(crl_recorder *recorder, crl_outer outer) {
   recorder->current = outer.current;
   recorder->run = outer.run;
   if (recorder->sums) {
-    store(&recorder->sums->began, outer.began);
     if (outer.began) store(&recorder->sums->since, crl_ticks());
+    __atomic_store_n(&recorder->sums->began, outer.began, __ATOMIC_RELEASE);
   }
   crl_recorder_set_open(recorder, outer.open, outer.kind);
   recorder->face->stack = recorder->stack = outer.stack;
@@ -303,12 +316,14 @@ static inline void unpark(void) {
   if (__builtin_expect(__atomic_load_n(&crl_instruments.parked, __ATOMIC_RELAXED), 0)) crl_unpark();
 }
 
-void crl_recorder_set_run(crl_recorder *recorder, uint32_t mode, uint32_t depth) {
+void crl_recorder_set_run(crl_recorder *recorder, uint32_t mode, uint32_t depth, int is_same) {
   recorder->face->mode = (uint8_t)mode;
   recorder->face->depth = depth;
-  recorder->face->stack = recorder->stack = (uint64_t)(uintptr_t)__builtin_frame_address(0);
+  if (!is_same) recorder->face->stack = recorder->stack = (uint64_t)(uintptr_t)__builtin_frame_address(0);
   crl_watcher_stir();
   unpark();
+  if (recorder->level >= CRL_WATCH && (depth == 0 || crl_recorder_depth(recorder) == 0))
+    crl_busy_note(recorder, depth > 0 && !(crl_recorder_flags(recorder) & CRL_FACE_SLEEPS), crl_ticks());
   recorder->run = (uint32_t)recorder->run | (uint64_t)(mode & 255) << 40 | (uint64_t)(depth < 255 ? depth : 255) << 48;
 }
 
@@ -383,14 +398,14 @@ void crl_sleep_begin(crl_recorder *recorder, int64_t deadline, uint64_t waits, i
   if (recorder->level >= CRL_RECORD) {
     begin(recorder, (uint64_t)CRL_KIND_SLEEP << CRL_KIND_SHIFT, (uint64_t)deadline, 0, NULL);
     recorder->sleep = recorder->open;
-    note_asleep(recorder, recorder->current->begin);
+    crl_busy_note(recorder, 0, recorder->current->begin);
     // A sleep is no call-out.
     face->kind = 0;
     // A tool that was killed lets nobody go on recording forever.
     if (__builtin_expect(recorder->sleeps % 1024 == 0, 0)) crl_holders_check();
   } else {
     face->number = ++recorder->number;
-    if (recorder->level >= CRL_WATCH) note_asleep(recorder, crl_ticks());
+    if (recorder->level >= CRL_WATCH) crl_busy_note(recorder, 0, crl_ticks());
   }
   int flags = crl_recorder_flags(recorder) | CRL_FACE_SLEEPS;
   crl_recorder_set_flags(recorder, is_hosted ? flags | CRL_FACE_HOSTED : flags);
@@ -402,7 +417,7 @@ void crl_sleep_end(crl_recorder *recorder, int descriptor) {
   unpark();
   if (recorder->level == CRL_OFF) return;
   uint64_t now = crl_ticks();
-  store(&recorder->sums->awake, now);
+  crl_busy_note(recorder, crl_recorder_depth(recorder) > 0, now);
   crl_record *record = recorder->current;
   if (!recorder->open || recorder->open != recorder->sleep || record->number != recorder->open) return;
   record->cause = load(&recorder->waker);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopRecorder
 import Foundation
 import Glibc
 import RunLoopCore
 import RunLoopInstruments
 import RunLoopThreads
+import Synchronization
 import Testing
 
 import class RunLoopCore.RunLoop
@@ -34,11 +36,12 @@ import class RunLoopThreads.Thread
     await #expect(processExitsWith: .success) {
       try recorded(100) { worker in
         let metrics = try #require(Instruments.metrics(of: worker.runLoop))
-        #expect(metrics.posted >= 102)
+        // With the two that wait, and those by which a thread begins.
+        #expect((102...110).contains(metrics.posted))
         #expect(metrics.waitingBlocks == 0)
         #expect(metrics.items == 1)
-        #expect(metrics.callOuts.count >= 101)
-        #expect(metrics.delays.count >= 101)
+        #expect((101...120).contains(metrics.callOuts.count))
+        #expect((101...110).contains(metrics.delays.count))
         let busy = try #require(metrics.busy)
         #expect(busy > 0 && busy <= 1)
         let copy = try JSONDecoder().decode(LoopMetrics.self, from: JSONEncoder().encode(metrics))
@@ -94,9 +97,10 @@ import class RunLoopThreads.Thread
       try worker.performAndWait {}
       try worker.performAndWait {}
       let last = try metrics()
-      #expect(last.callOuts.count - first.callOuts.count >= 15_001)
-      #expect(last.callOuts.count - first.callOuts.count <= 15_010)
-      #expect(last.hangs - first.hangs == 1)
+      #expect((15_001...15_010).contains(last.callOuts.count - first.callOuts.count))
+      // Whatever else takes long on a busy machine counts, too.
+      let slow = last.callOuts.counts.dropFirst(18).reduce(0, +)
+      #expect((1...max(1, slow)).contains(last.hangs - first.hangs))
       #expect(last.callOuts.longest >= 260_000_000)
       #expect(last.callOuts.sum >= 260_000_000)
       #expect(last.busyTime - first.busyTime >= 260_000_000)
@@ -105,8 +109,135 @@ import class RunLoopThreads.Thread
       while timer.isValid { usleep(100) }
       try worker.performAndWait {}
       #expect(try metrics().lateness.count == 1)
-      let text = LoopMetrics.prometheus([last, last])
-      #expect(text.contains("runloop_hangs_total{loop=\"sums\",n=\"2\"} \(last.hangs)"))
+      worker.stop()
+      _ = try worker.join()
+    }
+  }
+
+  @Test("the number of hangs never falls, whatever a call-out does that is one")
+  func hangsNeverFall() async throws {
+    await #expect(processExitsWith: .success) {
+      let holder = Instruments.hold(.watch)
+      defer { holder.release() }
+      let worker = try ResidentThread(name: "hangs")
+      try worker.performAndWait {}
+      let seen = Mutex<[Int]>([])
+      let note: @Sendable () -> Void = {
+        let hangs = Instruments.metrics(of: RunLoop.current)?.hangs ?? -1
+        seen.withLock { $0.append(hangs) }
+      }
+      try worker.performAndWait {
+        let loop = RunLoop.current
+        while (Instruments.metrics(of: loop)?.openCallOut ?? 0) < 260_000_000 {}
+        note()
+        // A nested run is not what hangs, and the call-out around it begins anew.
+        loop.perform(inModes: ["nested"], block: note)
+        _ = loop.run(mode: "nested", for: .zero)
+        note()
+      }
+      let hangs = seen.withLock { $0 }
+      #expect(hangs.count == 3 && hangs == hangs.sorted(), "\(hangs)")
+      #expect(hangs.last == 1)
+      worker.stop()
+      _ = try worker.join()
+    }
+  }
+
+  @Test("a loop is busy while it runs, and not while its thread does something else")
+  func notRun() async throws {
+    await #expect(processExitsWith: .success) {
+      let holder = Instruments.hold(.watch)
+      defer { holder.release() }
+      let loop = RunLoop.current
+      func busyTime() -> Int64 { Instruments.metrics(of: loop)?.busyTime ?? -1 }
+      loop.perform {}
+      _ = loop.run(mode: .default, for: .zero)
+      let first = busyTime()
+      #expect(first > 0)
+      for _ in 0..<100_000 { sched_yield() }
+      #expect(busyTime() == first)
+    }
+  }
+
+  @Test("loops of one name are distinguished by their threads, and one of its name by nothing")
+  func twins() async throws {
+    await #expect(processExitsWith: .success) {
+      let workers = try (0..<2).map { _ in try ResidentThread(name: "twin") }
+      let metrics = try workers.map { try #require(Instruments.metrics(of: $0.runLoop)) }
+      let text = LoopMetrics.prometheus(metrics)
+      for one in metrics { #expect(text.contains("runloop_queue{loop=\"twin\",tid=\"\(one.thread)\"} ")) }
+      #expect(!text.contains("runloop_queue{loop=\"twin\"}"))
+      #expect(metrics[1].prometheus.contains("runloop_queue{loop=\"twin\"} "))
+      for worker in workers {
+        worker.stop()
+        _ = try worker.join()
+      }
+    }
+  }
+
+  @Test("a timer that fires within its tolerance is not late")
+  func tolerance() async throws {
+    await #expect(processExitsWith: .success) {
+      let holder = Instruments.hold(.watch)
+      defer { holder.release() }
+      let loop = RunLoop.current
+      loop.perform {}
+      _ = loop.run(mode: .default, for: .zero)
+      let patient = Timer(timeInterval: 0.001, repeats: false) { _ in }
+      patient.tolerance = 3600
+      let exact = Timer(timeInterval: 0.02, repeats: false) { _ in }
+      for timer in [patient, exact] { loop.add(timer, forMode: .default) }
+      while exact.isValid || patient.isValid { _ = loop.run(mode: .default, for: .seconds(3600)) }
+      let lateness = try #require(Instruments.metrics(of: loop)).lateness
+      #expect(lateness.count == 2)
+      #expect(lateness.counts.first ?? 0 >= 1, "\(lateness)")
+    }
+  }
+
+  @Test("the clock is chosen once, and a process that was watched only has recorded nothing")
+  func clock() async throws {
+    await #expect(processExitsWith: .success) {
+      let path = "/dev/shm/runloop-tests-\(UUID().uuidString)"
+      defer { unlink(path) }
+      let watching = Instruments.hold(.watch)
+      defer { watching.release() }
+      let worker = try ResidentThread(name: "clock")
+      try worker.performAndWait {}
+      let chosen = crl_times_first().ticks
+      #expect(chosen != 0)
+      #expect(throws: InstrumentsError.nothingRecorded) { try Instruments.writeRecord(to: path, last: .seconds(1)) }
+      let recording = Instruments.hold(.record)
+      defer { recording.release() }
+      try worker.performAndWait {}
+      try worker.performAndWait {}
+      #expect(crl_times_first().ticks == chosen)
+      try Instruments.writeRecord(to: path, last: .seconds(3600))
+      worker.stop()
+      _ = try worker.join()
+    }
+  }
+
+  @Test("a level that is taken up in a run leaves the run's frame where it is")
+  func frame() async throws {
+    await #expect(processExitsWith: .success) {
+      let worker = try ResidentThread(name: "frame")
+      let loop = UInt64(UInt(bitPattern: Unmanaged.passUnretained(worker.runLoop).toOpaque()))
+      func frame() throws -> UInt64 {
+        let board = try #require(crl_board_get())
+        let faces = UnsafeRawPointer(board) + MemoryLayout<crl_board>.offset(of: \.faces)!
+        return try #require(
+          (0..<Int(CRL_FACES)).map { faces.load(fromByteOffset: $0 * 128, as: crl_face.self) }.first { $0.loop == loop }
+        ).stack
+      }
+      try worker.performAndWait {}
+      let before = try frame()
+      let holder = Instruments.hold(.watch)
+      defer { holder.release() }
+      try worker.performAndWait {}
+      try worker.performAndWait {}
+      #expect(Instruments.metrics(of: worker.runLoop)?.callOuts.count ?? 0 > 0)
+      #expect(before != 0)
+      #expect(try frame() == before)
       worker.stop()
       _ = try worker.join()
     }

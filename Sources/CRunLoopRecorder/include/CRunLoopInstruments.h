@@ -74,8 +74,8 @@ enum {
 };
 
 // From how many nanoseconds on a call-out is a hang to those that count them, and a timer is late.
-#define CRL_HANG 250000000ull
-#define CRL_LATE 100000000ull
+#define CRL_HANG 250000000ll
+#define CRL_LATE 100000000ll
 
 // A cause: the record of a loop's call-out, or a thread.
 #define CRL_CAUSE_THREAD (1ull << 63)
@@ -267,9 +267,11 @@ typedef struct crl_sums {
   crl_histogram call_outs;
   crl_histogram lateness;  // of timers
   crl_histogram delays;  // of posts, while recording
-  uint64_t hangs;  // call-outs that took CRL_HANG or longer
-  uint64_t busy;  // ticks in which it did not sleep
-  uint64_t awake;  // since which tick it has not slept; 0: it sleeps, or its level is `off`
+  uint64_t hangs;  // call-outs that took CRL_HANG or longer, and have ended or begun a nested run
+  // Twice the ticks in which it ran and did not sleep; while it does, twice the tick less these, and one. A copy has
+  // the ticks. One word, so that a reader sees both or neither.
+  uint64_t busy;
+  uint64_t shown;  // the most of them that a reader was given
   uint64_t began;  // the tick of the innermost call-out; 0: none is open
   uint64_t since;  // the same, or when it went on after a nested run: in such a run it does not hang
 } crl_sums;
@@ -448,16 +450,17 @@ uint8_t crl_mode_index(const char *name);
 // Notes that a call-out begins at a tick, and sums up the one that ends.
 static inline __attribute__((always_inline)) void crl_call_out_begin(crl_recorder *recorder, uint64_t now) {
   crl_sums *sums = recorder->sums;
-  // Relaxed: each word stands for itself.
-  __atomic_store_n(&sums->began, now, __ATOMIC_RELAXED);
-  // Relaxed: as above.
+  // Relaxed: it is seen by those who see the beginning.
   __atomic_store_n(&sums->since, now, __ATOMIC_RELAXED);
+  __atomic_store_n(&sums->began, now, __ATOMIC_RELEASE);
 }
 void crl_call_out_end(crl_recorder *recorder, uint64_t now);
 // Sums up by how much a timer fires late, in nanoseconds; and notes the function of one that is CRL_LATE.
 void crl_lateness_add(crl_recorder *recorder, int64_t late);
 void crl_late_note(crl_recorder *recorder, int64_t late, uint64_t code);
-// Copies what a loop has summed up; any thread. Times of the loop's that are still growing are added in.
+// Notes whether the loop runs and does not sleep from a tick on, from the level `watch` on; the loop's thread.
+void crl_busy_note(crl_recorder *recorder, int is_busy, uint64_t now);
+// Copies what a loop has summed up; any thread. The time in which it has been busy goes up to now.
 void crl_sums_copy(const crl_recorder *recorder, crl_sums *sums);
 // The nanoseconds of a tick, times 2^32, known before the first loop is watched; and those of so many ticks.
 extern uint64_t crl_tick_scale __attribute__((visibility("hidden")));
@@ -526,8 +529,9 @@ static inline __attribute__((always_inline)) void crl_served_note(crl_recorder *
 // Puts the call-out aside that a nested run is in, or a call-out that no run makes, and takes it up again.
 crl_outer crl_recorder_nest(crl_recorder *recorder);
 void crl_recorder_unnest(crl_recorder *recorder, crl_outer outer);
-// Notes in which mode and how deep the loop runs now.
-void crl_recorder_set_run(crl_recorder *recorder, uint32_t mode, uint32_t depth);
+// Notes in which mode and how deep the loop runs now. The run's frame stays known if it is the same run.
+void crl_recorder_set_run(crl_recorder *recorder, uint32_t mode, uint32_t depth, int is_same);
+static inline uint32_t crl_recorder_depth(const crl_recorder *recorder) { return recorder->run >> 48 & 255; }
 
 // Notes that a descriptor of the loop is ready in wait after wait, and that its handler reads nothing of it; the loop's
 // thread.

@@ -44,12 +44,13 @@ extension RunLoop {
     return true
   }
 
-  /// Sums up by how much a timer fires after its date, while the loop is watched.
+  /// Sums up by how much a timer fires after its date and tolerance, while the loop is watched.
   @inline(never)
   private func noteLateness(of timer: Timer, due: Tick) {
-    let late = tickNow.nanoseconds - due.nanoseconds
+    let tolerance = table.withLock { _ in timer.usableTolerance }
+    let late = tickNow - (due + tolerance)
     crl_lateness_add(recorder, late)
-    if late >= Int64(CRL_LATE) { crl_late_note(recorder, late, timer.heldCode { timer.code }) }
+    if late >= CRL_LATE { crl_late_note(recorder, late, timer.heldCode { timer.code }) }
   }
 
   /// Empties the list of the collected timers from an index on.

@@ -24,8 +24,8 @@ extension RunLoop {
         }
       }
     }
-    // The mode of the current run has no number yet.
-    noteRun()
+    // The mode of the current run has no number yet. This may be called deep in the run.
+    noteRun(isSame: true)
     tracing.bitwiseAnd(Tracing.hook, ordering: .sequentiallyConsistent)
     tracing.bitwiseOr(UInt8(level), ordering: .sequentiallyConsistent)
     noteTracing()
@@ -40,9 +40,10 @@ extension RunLoop {
 
   /// Notes which run is the innermost now.
   @inline(__always)
-  func noteRun() {
+  func noteRun(isSame: Bool = false) {
     guard Instruments.areBuilt else { return }
-    crl_recorder_set_run(recorder, innermost.mode?.faceIndex ?? 255, UInt32(truncatingIfNeeded: innermost.depth))
+    crl_recorder_set_run(
+      recorder, innermost.mode?.faceIndex ?? 255, UInt32(truncatingIfNeeded: innermost.depth), isSame ? 1 : 0)
   }
 
   /// Notes that a run begins, or a pass that a host makes the loop do; returns the number that ends it.

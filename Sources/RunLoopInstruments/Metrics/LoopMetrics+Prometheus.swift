@@ -10,7 +10,7 @@ extension LoopMetrics {
   ///
   /// Times are in seconds. Those of call-outs, delays and lateness are histograms, whose buckets and sums only ever
   /// become more. A loop is distinguished by its name alone, so that its samples go on when its thread is another;
-  /// of several of one name the second has the label `n="2"`, and so on.
+  /// several of one name also have the numbers of their threads, as the label `tid`.
   public static func prometheus(_ loops: [LoopMetrics]) -> String {
     var text = ""
     let labels = labels(of: loops)
@@ -35,8 +35,8 @@ extension LoopMetrics {
     family("busy_ratio", "gauge", "Part of the time of the last records in which it did not sleep.") { loop in
       loop.busy.map { [Sample(value: "\($0)")] } ?? []
     }
-    number("hangs_total", "counter", "Call-outs that lasted 250 ms or longer, with one that lasts.") { $0.hangs }
-    family("busy_seconds_total", "counter", "Time in which it did not sleep, while it was watched.") {
+    number("hangs_total", "counter", "Call-outs that took 250 ms or longer, when they were over.") { $0.hangs }
+    family("busy_seconds_total", "counter", "Time in which it ran and did not sleep, while it was watched.") {
       [Sample(value: "\(Double($0.busyTime) / 1e9)")]
     }
     family("open_call_out_seconds", "gauge", "How long the call-out that is open has lasted; 0 without one.") {
@@ -52,12 +52,8 @@ extension LoopMetrics {
 
   /// What tells each loop from the others.
   private static func labels(of loops: [LoopMetrics]) -> [String] {
-    var counts: [String: Int] = [:]
-    return loops.map { loop in
-      let count = counts[loop.label, default: 0] + 1
-      counts[loop.label] = count
-      return loop.nameLabel + (count > 1 ? ",n=\"\(count)\"" : "")
-    }
+    let counts = Dictionary(loops.map { ($0.label, 1) }, uniquingKeysWith: +)
+    return loops.map { $0.nameLabel + (counts[$0.label, default: 0] > 1 ? ",tid=\"\($0.thread)\"" : "") }
   }
 
   private var nameLabel: String {

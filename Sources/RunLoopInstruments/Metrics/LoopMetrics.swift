@@ -31,11 +31,13 @@ public struct LoopMetrics: Sendable, Hashable, Codable {
   public let callOuts: Histogram
   /// How long blocks, jobs and handed-over work waited until they were called, while the loop recorded.
   public let delays: Histogram
-  /// By how much timers fired after their dates.
+  /// By how much timers fired later than their dates and tolerances.
   public let lateness: Histogram
-  /// How many call-outs lasted 250 ms or longer, as `runloop` counts hangs, with one that lasts.
+  /// How many call-outs took 250 ms or longer, as `runloop` counts hangs.
+  ///
+  /// A call-out counts when it is over. ``openCallOut`` shows one that lasts.
   public let hangs: Int
-  /// For how long it did not sleep, in nanoseconds.
+  /// For how long it ran and did not sleep, in nanoseconds.
   public let busyTime: Int64
   /// For how long the innermost call-out has lasted, or gone on after a nested run, in nanoseconds; nil if none is
   /// open.
