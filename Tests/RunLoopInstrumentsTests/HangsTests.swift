@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Synchronization
 import Testing
 
 @Suite("runloop hangs", .ownThread) struct HangsTests {
@@ -105,6 +106,41 @@ import Testing
       return
     }
     #expect(end - begin >= 1_400_000_000, "\(thread)")
+  }
+
+  @Test(
+    "a program that does not run is a usage error of every command",
+    arguments: ["ps", "hangs", "doctor", "why-alive", "dump"])
+  func notThere(command: String) {
+    let session = runloop(command, "no-such-program")
+    #expect(session.status == 2)
+    #expect(session.complaints.first?.contains("no process with a run loop has that name") == true)
+  }
+
+  @Test("a program that is waited for is named by its name, too")
+  func awaitedName() throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let program = folder.appendingPathComponent("late\(getpid())").path
+    try Victim.copy(to: program)
+    let look = DispatchQueue(label: "looks")
+    let session = Mutex(Session(status: -1, output: "", complaints: []))
+    let hasBegun = DispatchSemaphore(value: 0)
+    let isOver = DispatchSemaphore(value: 0)
+    look.async {
+      hasBegun.signal()
+      let found = runloop("hangs", "late\(getpid())", "--wait", "--for", "0.1", "--json")
+      session.withLock { $0 = found }
+      isOver.signal()
+    }
+    hasBegun.wait()
+    let victim = try Victim(["idle"], program: program, level: "off", hasDirectory: false)
+    isOver.wait()
+    victim.kill()
+    let found = session.withLock { $0 }
+    #expect(found.status == 0, "\(found.complaints)")
+    #expect((try found.json()["look"] as? [String: Any])?["loops"] as? Int == 1)
   }
 
   @Test("idle, busy, nested, below the threshold, other threads and an expected call are none")

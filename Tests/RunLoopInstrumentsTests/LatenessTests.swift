@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopRecorder
 import RunLoopInstruments
 import Testing
 
 @Suite("Late timers") struct LatenessTests {
   /// Looks once each half second; how often a timer has been late by then, and for how long its thread had no
   /// processor.
-  private func timers(_ looks: [(late: UInt64, starved: Int64)]) -> [Lateness.Timer] {
-    var lateness = Lateness()
+  ///
+  /// - Parameter stops: The looks at which the process is stopped.
+  private func timers(
+    _ looks: [(late: UInt64, starved: Int64)], limit: Int64 = CRL_LATE, stops: Set<Int> = []
+  ) -> [Lateness.Timer] {
+    var lateness = Lateness(limit: limit)
     for (index, look) in looks.enumerated() {
       let now = Int64(index) * 500_000_000
+      lateness.noteProcess(isStopped: stops.contains(index), at: now)
       let timer = look.late == 0 ? nil : LateTimer(count: look.late, late: 150_000_000, code: 7)
       lateness.note(timer, 3, 1, 42, isBusy: true, at: now) {
         (ThreadClock(running: 0, runnable: look.starved, time: now), false)
@@ -24,6 +30,21 @@ import Testing
     #expect(found.map(\.thread) == [42])
     #expect(found.map(\.code) == [7])
     #expect(found.map(\.late) == [150_000_000])
+  }
+
+  @Test("one that is less late than is asked for is not named")
+  func limit() {
+    #expect(timers([(0, 0), (1, 0)], limit: 150_000_000).count == 1)
+    #expect(timers([(0, 0), (1, 0)], limit: 150_000_001).isEmpty)
+  }
+
+  @Test("the time in which the process was stopped does not count, and that before and afterwards does")
+  func stopped() {
+    #expect(timers([(0, 0), (0, 0), (1, 0), (1, 0)], stops: [1]).isEmpty)
+    #expect(timers([(0, 0), (1, 0), (1, 0)], stops: [0]).isEmpty)
+    // A look later it can have been due while the process was stopped still, and two looks later not.
+    #expect(timers([(0, 0), (0, 0), (0, 0), (1, 0)], stops: [1]).isEmpty)
+    #expect(timers([(0, 0), (0, 0), (1, 0), (1, 0), (2, 0)], stops: [1]).count == 1)
   }
 
   @Test("one that was late before the first look, or whose thread got no processor, is not")

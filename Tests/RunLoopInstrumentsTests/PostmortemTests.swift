@@ -37,6 +37,34 @@ import Testing
     #expect(thread?["torn"] as? Int == 0)
   }
 
+  @Test("the names of a stripped program are those of its build, where --symbols says, and of no other build")
+  func symbols() throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+    for part in ["run", "build", "other"] {
+      try FileManager.default.createDirectory(
+        at: folder.appendingPathComponent(part), withIntermediateDirectories: true)
+    }
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let program = folder.appendingPathComponent("run/stripped").path
+    for path in [program, folder.appendingPathComponent("build/stripped").path] { try Victim.copy(to: path) }
+    try Victim.copy(program: "kept-victim", to: folder.appendingPathComponent("other/stripped").path)
+    let strip = try Process.run(URL(fileURLWithPath: "/usr/bin/strip"), arguments: [program])
+    strip.waitUntilExit()
+    try #require(strip.terminationStatus == 0)
+    let victim = try Victim(["last"], program: program)
+    victim.kill()
+    let file = try #require(victim.file)
+    func code(_ arguments: String...) throws -> (function: String, file: String, line: Int)? {
+      let session = runloop(["postmortem", file, "--json"] + arguments)
+      let thread = try threads(session)["importer, a name that is longer than the kernel's"]
+      return place(try calls(thread).first?["code"])
+    }
+    #expect(try code()?.file != "Work.swift")
+    #expect(try code("--symbols", folder.appendingPathComponent("other").path)?.file != "Work.swift")
+    let found = try code("--symbols", folder.appendingPathComponent("build").path)
+    #expect(found?.file == "Work.swift" && found?.function.contains("lastWork()") == true, "\(found as Any)")
+  }
+
   @Test("a process that is killed under load leaves no torn record, whenever it comes", arguments: 0..<5)
   func underLoad(turn: Int) throws {
     let victim = try Victim(["load"])

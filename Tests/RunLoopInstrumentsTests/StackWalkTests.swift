@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
+import Dispatch
 import Glibc
 import Testing
 
@@ -315,9 +317,9 @@ private func stack(_ words: [UInt64]) -> StackCopy {
 
 @Suite("The walk of this thread's own stack", .ownThread) struct OwnStackWalkTests {
   @Test("it finds what the C library's own unwinder finds")
-  func own() {
+  func own() throws {
     let memory = ProcessMemory(process: getpid())
-    let thread = BlockedThread()
+    let thread = try BlockedThread()
     defer { thread.end() }
     let registers = thread.registers
     let bytes = memory.bytes(at: registers.stackPointer, count: 1 << 14)
@@ -333,34 +335,27 @@ private func stack(_ words: [UInt64]) -> StackCopy {
 }
 
 /// A thread that waits for a pipe, with the addresses on its stack as the C library's unwinder has them.
-private final class BlockedThread: @unchecked Sendable {
-  // Sendable: what the thread writes is read when it has said that it is ready.
-  private var pipes: [Int32] = [0, 0]
-  private var thread = pthread_t()
-  private var number: Int32 = 0
-  private(set) var addresses: [UInt64] = []
+private final class BlockedThread {
+  private let context: Context
+  private let thread: pthread_t
+  private let number: Int32
+  let addresses: [UInt64]
 
-  init() {
-    pipe(&pipes)
-    var ready = [Int32](repeating: 0, count: 2)
-    pipe(&ready)
-    let context = Context(pipe: pipes[0], ready: ready[1])
-    pthread_create(
+  init() throws {
+    let context = try Context()
+    var thread = pthread_t()
+    let answer = pthread_create(
       &thread, nil,
       { raw in
-        guard let raw else { return nil }
-        Unmanaged<Context>.fromOpaque(raw).takeUnretainedValue().wait()
+        if let raw { Unmanaged<Context>.fromOpaque(raw).takeUnretainedValue().wait() }
         return nil
       }, Unmanaged.passUnretained(context).toOpaque())
-    var byte: UInt8 = 0
-    read(ready[0], &byte, 1)
-    for descriptor in ready { close(descriptor) }
-    number = context.number
-    addresses = context.addresses
-    held = context
+    try #require(answer == 0, "\(String(cString: strerror(answer)))")
+    // Sent when the thread has written what is read here.
+    context.isReady.wait()
+    (self.context, self.thread) = (context, thread)
+    (number, addresses) = (context.number, context.addresses)
   }
-
-  private var held: Context?
 
   /// Those of the system call that it waits in.
   var registers: ThreadRegisters {
@@ -370,35 +365,37 @@ private final class BlockedThread: @unchecked Sendable {
     }
   }
 
+  /// Closes the end that it reads from, and waits for it.
   func end() {
-    var byte: UInt8 = 1
-    write(pipes[1], &byte, 1)
+    close(context.ends[1])
     pthread_join(thread, nil)
-    for descriptor in pipes { close(descriptor) }
+    close(context.ends[0])
   }
 
   private final class Context {
-    let pipe: Int32
-    let ready: Int32
-    var number: Int32 = 0
-    var addresses: [UInt64] = []
+    private(set) var ends: [Int32] = [-1, -1]
+    let isReady = DispatchSemaphore(value: 0)
+    private(set) var number: Int32 = 0
+    private(set) var addresses: [UInt64] = []
 
-    init(pipe: Int32, ready: Int32) {
-      self.pipe = pipe
-      self.ready = ready
+    init() throws {
+      let answer = pipe(&ends)
+      try #require(answer == 0, "\(String(cString: strerror(errno)))")
+      // A child that is forked meanwhile does not keep the thread waiting.
+      for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     }
 
     func wait() {
-      typealias Number = @convention(c) () -> Int32
       typealias Backtrace = @convention(c) (UnsafeMutablePointer<UnsafeMutableRawPointer?>, Int32) -> Int32
-      number = unsafeBitCast(dlsym(nil, "gettid"), to: Number.self)()
-      let backtrace = unsafeBitCast(dlsym(nil, "backtrace"), to: Backtrace.self)
-      var found = [UnsafeMutableRawPointer?](repeating: nil, count: 64)
-      let count = backtrace(&found, 64)
-      addresses = found[..<Int(count)].map { UInt64(UInt(bitPattern: $0)) }
+      number = crl_thread_id()
+      if let symbol = dlsym(nil, "backtrace") {
+        var found = [UnsafeMutableRawPointer?](repeating: nil, count: 64)
+        let count = unsafeBitCast(symbol, to: Backtrace.self)(&found, 64)
+        addresses = found[..<Int(count)].map { UInt64(UInt(bitPattern: $0)) }
+      }
+      isReady.signal()
       var byte: UInt8 = 0
-      write(ready, &byte, 1)
-      read(pipe, &byte, 1)
+      while read(ends[0], &byte, 1) < 0, errno == EINTR {}
     }
   }
 }

@@ -40,6 +40,7 @@ final class Victim {
   ///
   /// RUNLOOP_VICTIMS in the environment names another directory, with programs that were built in another way.
   static func program(named name: String = "recorded-victim") -> URL {
+    if name.hasPrefix("/") { return URL(fileURLWithPath: name) }
     if let other = ProcessInfo.processInfo.environment["RUNLOOP_VICTIMS"] {
       return URL(fileURLWithPath: other).appendingPathComponent(name)
     }

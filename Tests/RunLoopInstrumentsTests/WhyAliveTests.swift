@@ -75,14 +75,17 @@ import Testing
     #expect(grown["count"] as? Int ?? 0 > 1)
     #expect(grown["kind"] as? String == "timer")
     #expect(place(grown["code"])?.function.contains("reconnect()") == true, "\(grown)")
+    // Not when the first of them fires.
+    #expect(grown["detail"] as? String == "every 3600 s")
     let text = runloop("why-alive", "\(victim.number)", "--thread", "client").output
     #expect(text.contains(" ×  timer ") && text.contains(" every 3600 s "), "\(text)")
     #expect(runloop("dump", "\(victim.number)").status == 0)
   }
 
-  @Test("one that wants no instruments does not answer")
-  func unwilling() throws {
-    let victim = try Victim(["growth"], program: "kept-victim", level: "off", hasDirectory: false)
+  @Test(
+    "one that wants no instruments does not answer, and nor does one whose level is misspelt", arguments: ["off", "of"])
+  func unwilling(level: String) throws {
+    let victim = try Victim(["growth"], program: "kept-victim", level: level, hasDirectory: false)
     #expect(runloop("why-alive", "\(victim.number)").complaints.first?.contains("no agent") == true)
   }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopRecorder
+
 /// Decides what is a hang, from what was seen of the loops at some times.
 ///
 /// A call-out that is open and unchanged for the threshold is a hang. A nested run that sleeps or goes on has call-outs
@@ -23,8 +25,11 @@ package struct HangJudge: Sendable {
       self.tolerance = tolerance ?? self.threshold / 8
     }
 
-    /// What the tool takes for a hang or a backlog, unless it is told otherwise.
-    package static let standard = Settings(threshold: 250_000_000, backlog: 500_000_000, tolerance: 250_000_000)
+    /// What the tool takes for a hang or a backlog.
+    package static func tool(threshold: Int64 = CRL_HANG, backlog: Int64? = nil) -> Settings {
+      Settings(threshold: threshold, backlog: backlog ?? 2 * threshold, tolerance: threshold)
+    }
+    package static let standard = tool()
 
     /// How often open call-outs are looked at.
     package var period: Int64 { max(1, threshold / 4) }

@@ -33,8 +33,9 @@ package final class HangScout {
     let isBacklog: Bool
   }
 
+  /// - Parameter lateAfter: From how many nanoseconds on a timer is late; nil: that is not looked for.
   package init(
-    process: Int32, faces: any LoopFaces, settings: HangJudge.Settings, samples: Bool = true,
+    process: Int32, faces: any LoopFaces, settings: HangJudge.Settings, lateAfter: Int64? = nil, samples: Bool = true,
     isWanted: @escaping (Int, crl_face) -> Bool = { _, _ in true }
   ) {
     self.faces = faces
@@ -42,6 +43,7 @@ package final class HangScout {
     judge = HangJudge(settings)
     threshold = settings.threshold
     self.samples = samples
+    lateness = lateAfter.map { Lateness(limit: $0) }
     self.isWanted = isWanted
   }
 
@@ -69,9 +71,9 @@ package final class HangScout {
 
   private static let sleeplessLooks = 10
 
-  private var lateness = Lateness()
+  private var lateness: Lateness?
   /// The timers that fired late while the process was looked at, the latest first.
-  package var late: [Lateness.Timer] { lateness.timers }
+  package var late: [Lateness.Timer] { lateness?.timers ?? [] }
 
   /// Whether each of the last sleeps of a loop was ended by the descriptor that nothing is read of: such a loop says
   /// that it sleeps, and does not.
@@ -84,8 +86,11 @@ package final class HangScout {
   }
 
   private func noteLate(_ seen: [Int: crl_face], _ now: Int64) {
+    guard lateness != nil, let any = seen.values.first else { return }
+    // What stops one thread stops all.
+    lateness?.noteProcess(isStopped: ThreadState(thread: any.thread, of: memory.process) == .stopped, at: now)
     for (slot, face) in seen {
-      lateness.note(faces.lateTimer(slot), slot, face.generation, face.thread, isBusy: HangScout.isBusy(face), at: now)
+      lateness?.note(faces.lateTimer(slot), slot, face.generation, face.thread, isBusy: HangScout.isBusy(face), at: now)
       {
         guard let clock = ThreadClock(thread: face.thread, of: memory.process, at: now) else { return nil }
         return (clock, ThreadState(thread: face.thread, of: memory.process) == .runs)

@@ -15,17 +15,19 @@ func recordsAreMade() {
 
 #if DEBUG
   enum MainHangNotice {
-    private static let watch = Mutex<HangWatch?>(nil)
+    /// The watch, and the process that has its thread: a forked child has a watch of its own.
+    private static let watch = Mutex<(watch: HangWatch, process: Int32)?>(nil)
 
     static func begin() {
       guard Environment.value("RUNLOOP_INSTRUMENTS") != "off" else { return }
       watch.withLock { watch in
-        guard watch == nil else { return }
-        watch = HangWatch(.init(threshold: .seconds(5), backlog: nil)) { report in
+        guard watch?.process != getpid() else { return }
+        let made = HangWatch(.init(threshold: .seconds(5), backlog: nil)) { report in
           guard report.end == nil, report.thread == getpid() else { return }
           var text = MainHangNotice.text(report)
           text.withUTF8 { _ = write(STDERR_FILENO, $0.baseAddress, $0.count) }
         }
+        watch = (made, getpid())
       }
     }
 
@@ -34,32 +36,48 @@ func recordsAreMade() {
       lines[0] += ", \(report.processor.rawValue)"
       if let call = report.blockedIn { lines[0] += " in \(call.call)(\(call.on ?? ""))" }
       if let holder = report.waitsForName { lines[0] += ", waits for \(holder)" }
-      var tables: [String: SymbolTable] = [:]
-      func name(_ address: CodeAddress) -> String? {
-        guard let image = address.image, let offset = address.offset else { return nil }
-        let table = tables[image] ?? SymbolTable(image)
-        tables[image] = table
-        return table.name(at: offset)
+      // All but the innermost are return addresses, which may be the next function's already.
+      var places = report.stack.enumerated().map { index, address in Place(address, isReturn: index > 0) }
+      places += report.postedFrom.map { [Place($0, isReturn: true)] } ?? []
+      var names: [Place: String] = [:]
+      for (image, places) in Dictionary(grouping: places, by: \.image) {
+        for (offset, name) in SymbolTable.names(of: Set(places.map(\.offset)), in: image) {
+          names[Place(image: image, offset: offset)] = name
+        }
       }
-      for address in report.stack {
-        guard let name = name(address) else { continue }
+      for name in places.prefix(report.stack.count).compactMap({ names[$0] }) {
         if name.contains("runLoopIsCallingOut") { break }
         lines.append("  at \(name)")
       }
-      if let posted = report.postedFrom.flatMap(name) { lines.append("  posted from \(posted)") }
+      if report.postedFrom != nil, let posted = places.last.flatMap({ names[$0] }) {
+        lines.append("  posted from \(posted)")
+      }
       lines.append("\"runloop hangs \(getpid())\" shows the lines. RUNLOOP_INSTRUMENTS=off turns this notice off.")
       return lines.joined(separator: "\n") + "\n"
     }
   }
 
-  /// The functions of a program's file, which the dynamic linker does not know.
-  private struct SymbolTable {
-    private var symbols: [UInt8] = []
-    private var names: [UInt8] = []
+  /// A place in a program's file.
+  private struct Place: Hashable {
+    let image: String
+    let offset: UInt64
 
-    init(_ path: String) {
-      let file = open(path, O_RDONLY | O_CLOEXEC)
-      guard file >= 0 else { return }
+    init(image: String, offset: UInt64) { (self.image, self.offset) = (image, offset) }
+
+    init(_ address: CodeAddress, isReturn: Bool) {
+      self.init(image: address.image ?? "", offset: (address.offset ?? 0) &- (isReturn ? 1 : 0))
+    }
+  }
+
+  /// The functions of a program's file, which the dynamic linker does not know.
+  private enum SymbolTable {
+    /// The functions that offsets lie in, as far as they are known, by one pass over the table.
+    static func names(of offsets: Set<UInt64>, in path: String) -> [UInt64: String] {
+      // The program that runs may have been replaced since.
+      let program = ProcFile.link("/proc/self/exe") ?? ""
+      let isProgram = program == path || program == path + " (deleted)"
+      let file = open(isProgram ? "/proc/self/exe" : path, O_RDONLY | O_CLOEXEC)
+      guard file >= 0 else { return [:] }
       defer { close(file) }
       func bytes(_ offset: Int, _ count: Int) -> [UInt8]? {
         guard offset >= 0, count > 0, count < 1 << 30 else { return nil }
@@ -71,30 +89,48 @@ func recordsAreMade() {
       // The sections of an ELF file of 64 bits, of 64 bytes each; the second kind is a table of symbols.
       guard let header = bytes(0, 64), header.int(58, 2) == 64,
         let sections = bytes(header.int(40, 8), 64 * header.int(60, 2))
-      else { return }
+      else { return [:] }
       func content(_ section: Int) -> [UInt8]? {
         guard (section + 1) * 64 <= sections.count else { return nil }
         return bytes(sections.int(section * 64 + 24, 8), sections.int(section * 64 + 32, 8))
       }
+      var found: [UInt64: String] = [:]
       for section in 0..<sections.count / 64 where sections.int(section * 64 + 4, 4) == 2 {
-        guard let symbols = content(section), let names = content(sections.int(section * 64 + 40, 4)) else {
-          continue
+        guard let symbols = content(section), let names = content(sections.int(section * 64 + 40, 4)) else { continue }
+        for (offset, name) in SymbolTable.names(of: offsets.sorted(), symbols) where name < names.count {
+          found[offset] = demangled(String(decoding: names[name...].prefix { $0 != 0 }, as: UTF8.self))
         }
-        (self.symbols, self.names) = (symbols, names)
       }
+      return found
     }
 
-    /// The function that an address lies in; nil: none is known.
-    func name(at offset: UInt64) -> String? {
-      for place in stride(from: 0, to: symbols.count - 23, by: 24) where symbols[place + 4] & 15 == 2 {
-        let start = UInt64(truncatingIfNeeded: symbols.int(place + 8, 8))
-        let size = UInt64(truncatingIfNeeded: symbols.int(place + 16, 8))
-        guard start <= offset, offset - start < size else { continue }
-        let name = symbols.int(place, 4)
-        guard name < names.count else { return nil }
-        return SymbolTable.demangled(String(decoding: names[name...].prefix { $0 != 0 }, as: UTF8.self))
+    /// Where the names of the functions stand that offsets lie in, by a table of 24 bytes for each symbol.
+    private static func names(of offsets: [UInt64], _ symbols: [UInt8]) -> [UInt64: Int] {
+      var found: [UInt64: Int] = [:]
+      // Unsafe: an array of a debug build checks and counts each of some million bytes.
+      symbols.withUnsafeBytes { symbols in
+        // The second kind is a function.
+        for place in stride(from: 0, to: symbols.count - 23, by: 24) where symbols[place + 4] & 15 == 2 {
+          let start = symbols.loadUnaligned(fromByteOffset: place + 8, as: UInt64.self)
+          let size = symbols.loadUnaligned(fromByteOffset: place + 16, as: UInt64.self)
+          var index = firstIndex(of: start, in: offsets)
+          while index < offsets.count, offsets[index] - start < size {
+            found[offsets[index]] = Int(symbols.loadUnaligned(fromByteOffset: place, as: UInt32.self))
+            index += 1
+          }
+        }
       }
-      return nil
+      return found
+    }
+
+    /// The first offset that is not before a place.
+    private static func firstIndex(of start: UInt64, in offsets: [UInt64]) -> Int {
+      var (low, high) = (0, offsets.count)
+      while low < high {
+        let middle = (low + high) / 2
+        if offsets[middle] < start { low = middle + 1 } else { high = middle }
+      }
+      return low
     }
 
     private static func demangled(_ symbol: String) -> String {

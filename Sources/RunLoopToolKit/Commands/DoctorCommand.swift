@@ -23,12 +23,12 @@ struct DoctorCommand: ObservingCommand {
     """
   static let options = Arguments.Options(values: ["--for"])
 
-  private let word: String?
+  /// Nil: all of the user.
+  private let named: [Int32]?
   private let seconds: Double
   private let isJSON: Bool
 
   init(_ arguments: Arguments) throws(Arguments.Mistakes) {
-    word = arguments.words.first
     isJSON = arguments.isJSON
     let time = arguments.values["--for"]
     seconds = time.map { Double($0) ?? 0 } ?? 2
@@ -37,8 +37,8 @@ struct DoctorCommand: ObservingCommand {
       mistakes.append("\"\(time)\" is no number of seconds between 0 and 86,400")
     }
     if arguments.words.count > 1 || arguments.rest != nil { mistakes.append("name one process, or none") }
-    if let word, let number = Int(word), number <= 0 { mistakes.append("\"\(word)\" is no number of a process") }
     if !mistakes.isEmpty { throw .init(messages: mistakes) }
+    named = try arguments.word.map { word throws(Arguments.Mistakes) in try ProcessNames.all(word) }
   }
 
   private struct Result {
@@ -67,15 +67,10 @@ struct DoctorCommand: ObservingCommand {
   }
 
   private func chosen() throws(RecordError) -> [Int32] {
-    if let word, let number = Int32(word) { return [number] }
+    if let named { return named }
     let all = PsCommand.processes()
-    guard let word else {
-      if all.isEmpty { throw RecordError("no process of this user has a run loop of RunLoopKit") }
-      return all
-    }
-    let found = ProcessNames.numbers(named: word)
-    if found.isEmpty { throw RecordError("no process of this user that has a run loop is named \"\(word)\"") }
-    return found
+    if all.isEmpty { throw RecordError("no process of this user has a run loop of RunLoopKit") }
+    return all
   }
 
   private func show(_ result: Result, _ output: Output) {

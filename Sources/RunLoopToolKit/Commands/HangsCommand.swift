@@ -20,11 +20,13 @@ struct HangsCommand: ObservingCommand {
       --for SECONDS   how long to look; 10 by default
       --follow        looks until the process ends or the command is interrupted, and prints a line for
                       each hang as it ends
-      --threshold MS  from when on a call-out is a hang; 250 by default
+      --threshold MS  from when on a call-out is a hang, and a timer late, of which those count that are
+                      100 ms late; 250 by default, and 100 for timers
       --backlog MS    from when on the oldest waiting post is a backlog, if no call-out is long; twice the
                       threshold by default
       --thread NAME   only the loop of the thread of that name
-      --wait          waits until the process has a run loop, and need not find the thread at once
+      --wait          waits until the process, or one of that name, has a run loop, and need not find the
+                      thread at once
       --exit-code     exits with 3 if a loop hung, a timer was late or a descriptor was not read, and with 4 if none did that was seen, but the look was
                       cut short or could not see all loops
       --json          prints {"hangs": [{"tid", "thread", "begin", "end", "class", "callOut", "cpu",
@@ -37,8 +39,8 @@ struct HangsCommand: ObservingCommand {
                       of the look; "ending" is time, interrupted, ended or executed, "unseen" the number of
                       loops that found no room to be seen, and "unread" are descriptors that were ready in
                       more than a thousand waits in a row while nothing was read, and "late" are timers that
-                      fired later than 100 ms after their dates, by so many nanoseconds, on loops that did not
-                      hang
+                      fired later than 100 ms or the threshold after their dates and tolerances, by so many
+                      nanoseconds, on loops that did not hang
 
     Hangs of one thread in one function are shown once, with their number.
 
@@ -50,11 +52,15 @@ struct HangsCommand: ObservingCommand {
   static let options = Arguments.Options(
     values: ["--for", "--threshold", "--backlog", "--thread"], flags: ["--follow", "--wait", "--exit-code"])
 
-  private let process: Int32
+  private var process: Int32
+  /// The name of a program that is waited for.
+  private var awaited: String?
   private let span: Double
   private let follows: Bool
   private let threshold: Int64
   private let backlog: Int64
+  /// From when on a timer is late.
+  private let late: Int64
   private let thread: String?
   private let waits: Bool
   private let tellsByStatus: Bool
@@ -68,24 +74,36 @@ struct HangsCommand: ObservingCommand {
       mistakes.append("\"\(text)\" is no number of \(unit) for \(option)")
       return standard
     }
+    waits = arguments.flags.contains("--wait")
+    process = 0
     do throws(Arguments.Mistakes) { process = try arguments.process() } catch {
-      process = 0
-      mistakes += error.messages
+      // One that has no loop yet may be waited for.
+      if waits { awaited = arguments.word.flatMap { ProcessNames.numbers(named: $0).isEmpty ? $0 : nil } }
+      if awaited == nil { mistakes += error.messages }
     }
     follows = arguments.flags.contains("--follow")
     if follows, arguments.values["--for"] != nil { mistakes.append("--follow and --for exclude each other") }
     span = number("--for", or: 10, "seconds")
     let milliseconds = number("--threshold", or: 250, "milliseconds")
     threshold = max(1_000_000, Int64(milliseconds * 1e6))
+    late = arguments.values["--threshold"] == nil ? CRL_LATE : max(CRL_LATE, threshold)
     backlog = max(1_000_000, Int64(number("--backlog", or: 2 * milliseconds, "milliseconds") * 1e6))
     thread = arguments.values["--thread"]
-    waits = arguments.flags.contains("--wait")
     tellsByStatus = arguments.flags.contains("--exit-code")
     isJSON = arguments.isJSON
     if !mistakes.isEmpty { throw Arguments.Mistakes(messages: mistakes) }
   }
 
   func run(_ output: Output) throws(RecordError) -> Int32 {
+    if let awaited {
+      guard let number = HangsCommand.wait(for: awaited) else {
+        output.complain("runloop hangs: interrupted before a program \(awaited) had a run loop")
+        return (tellsByStatus ? CommandStatus.unseen : .success).rawValue
+      }
+      var found = self
+      (found.process, found.awaited) = (number, nil)
+      return try found.run(output)
+    }
     let target = try TargetProcess(process)
     guard let file = try records(of: target) else {
       output.complain("runloop hangs: interrupted before process \(process) had a run loop")
@@ -101,8 +119,8 @@ struct HangsCommand: ObservingCommand {
     defer { withExtendedLifetime(permission) {} }
     let faces = FileFaces(file)
     try faces.refresh()
-    let settings = HangJudge.Settings(threshold: threshold, backlog: backlog, tolerance: threshold)
-    let scout = HangScout(process: process, faces: faces, settings: settings) { [thread] slot, _ in
+    let settings = HangJudge.Settings.tool(threshold: threshold, backlog: backlog)
+    let scout = HangScout(process: process, faces: faces, settings: settings, lateAfter: late) { [thread] slot, _ in
       thread == nil || file.threadName(slot) { target.kernelName(ofThread: $0) } == thread
     }
     if scout.memory.images.isEmpty { output.complain(HangsCommand.blindness(process, scout.memory.problem)) }
@@ -116,6 +134,17 @@ struct HangsCommand: ObservingCommand {
       print(found, look, target, output)
     }
     return tellsByStatus ? look.status(found: found.count).rawValue : CommandStatus.success.rawValue
+  }
+
+  /// Waits until a program of a name has a run loop; nil: that was interrupted.
+  private static func wait(for name: String) -> Int32? {
+    let interruption = Interruption()
+    defer { interruption.end() }
+    while !interruption.hasCome {
+      if let number = ProcessNames.numbers(named: name).first { return number }
+      usleep(50_000)
+    }
+    return nil
   }
 
   /// Opens the records, once there are any if it waits; nil: that was interrupted.

@@ -13,23 +13,26 @@ enum ProcessNames {
     }
   }
 
-  /// The process that a word means, by its number or by its program's name.
-  static func one(_ word: String) throws(Arguments.Mistakes) -> Int32 {
-    if let number = Int32(word), number > 0 { return number }
+  /// The processes that a word means, by the number of one or by their program's name: one at least.
+  static func all(_ word: String) throws(Arguments.Mistakes) -> [Int32] {
+    if let number = Int32(word), number > 0 { return [number] }
     let found = Int(word) == nil ? numbers(named: word) : []
-    if let only = found.first, found.count == 1 { return only }
-    let why =
-      found.isEmpty
-      ? "is no number of a process, and no process with a run loop has that name"
-      : "is the name of several processes: \(found.map { "\($0)" }.joined(separator: ", "))"
-    throw Arguments.Mistakes(messages: ["\"\(word)\" \(why)"])
+    guard found.isEmpty else { return found }
+    throw Arguments.Mistakes(
+      messages: ["\"\(word)\" is no number of a process, and no process with a run loop has that name"])
   }
 }
 
 extension Arguments {
+  /// What stands for the one process that is named; nil: none, or several are.
+  var word: String? { words.count == 1 && rest == nil ? words[0] : nil }
+
   /// The one process that is named.
   func process() throws(Mistakes) -> Int32 {
-    guard words.count == 1, rest == nil else { throw Mistakes(messages: ["name one process"]) }
-    return try ProcessNames.one(words[0])
+    guard let word else { throw Mistakes(messages: ["name one process"]) }
+    let found = try ProcessNames.all(word)
+    if found.count == 1 { return found[0] }
+    let list = found.map { "\($0)" }.joined(separator: ", ")
+    throw Mistakes(messages: ["\"\(word)\" is the name of several processes: \(list)"])
   }
 }

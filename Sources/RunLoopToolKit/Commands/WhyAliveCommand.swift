@@ -66,21 +66,22 @@ struct WhyAliveCommand: ObservingCommand {
   }
 
   private func json(_ loop: LoopAnswer, _ groups: [ReasonGroup], _ names: ReasonNames) -> JSON {
-    func members(_ reason: LoopAnswer.Reason) -> [(String, JSON)] {
+    func members(_ reason: LoopAnswer.Reason, _ detail: String) -> [(String, JSON)] {
       [
         ("code", CodePlace.json(names.code(reason))), ("added", CodePlace.json(names.added(reason))),
-        ("detail", .text(reason.detail)),
+        ("detail", .text(detail)),
       ]
     }
     let reasons = loop.reasons.map { reason in
       JSON.object(
-        [("kind", .text(reason.kind)), ("modes", .list(reason.modes.map { .text($0) }))] + members(reason))
+        [("kind", .text(reason.kind)), ("modes", .list(reason.modes.map { .text($0) }))]
+          + members(reason, reason.detail))
     }
     let grouped = groups.map { group in
       JSON.object(
         [
           ("count", .int(group.count)), ("growth", .optional(group.growth)), ("kind", .text(group.reason.kind)),
-        ] + members(group.reason))
+        ] + members(group.reason, group.detail))
     }
     return .object(
       [

@@ -42,7 +42,7 @@ final class DoctorLook {
     self.target = target
     file = try target.openRecords()
     faces = FileFaces(file)
-    scout = HangScout(process: target.number, faces: faces, settings: .standard)
+    scout = HangScout(process: target.number, faces: faces, settings: .standard, lateAfter: CRL_LATE)
     summary = LookSummary(at: crl_monotonic_nanoseconds())
   }
 
