@@ -315,19 +315,20 @@ static int runs_tests(void) {
 }
 
 // Called when the records are made: a tool that comes when something is wrong finds somebody to ask. The thread sleeps
-// until then. An environment that says `off` and names no directory has none, and nor have tests.
+// until then. An environment that names no directory and a level that is `off`, or is none, has none, and nor have tests.
 static void listen_by_itself(void *nothing) {
   (void)nothing;
   const char *level = crl_instruments_environment("RUNLOOP_INSTRUMENTS"), *directory = crl_instruments_environment("RUNLOOP_DIR");
   int is_watched = level && (!strcmp(level, "watch") || !strcmp(level, "record"));
   int is_wanted = is_watched || (directory && *directory);
-  if (!is_wanted && ((level && !strcmp(level, "off")) || runs_tests())) return;
+  if (!is_wanted && ((level && *level) || runs_tests())) return;
   rli_records_are_made();
   // Without a directory the records have no file either, and that was said.
   if (!crl_instruments_directory()) return;
   pthread_mutex_lock(&mutex);
-  int answer = begin(NULL);
-  if (answer >= 0) is_by_itself = !is_wanted;
+  // Another thread may have asked for one meanwhile.
+  int is_there = listener >= 0 && !is_wanted, answer = is_there ? 0 : begin(NULL);
+  if (answer >= 0 && !is_there) is_by_itself = !is_wanted;
   pthread_mutex_unlock(&mutex);
   if (answer >= 0 || !is_wanted) return;
   char line[256];
