@@ -134,10 +134,13 @@ enum WayOfRunning: String, CaseIterable {
     case .dialogue:
       attachToGLib()
       let isOver = Box(false)
-      RunLoop.main.perform {
+      // Not in a block: those that are posted meanwhile may be of its batch, which nested runs do not see.
+      let click = RunLoop.Source {
         while !isDone() { iterateGLib() }
         isOver.value = true
       }
+      RunLoop.main.add(click, forMode: .default)
+      click.signal()
       while !isOver.value { iterateGLib() }
     }
   }

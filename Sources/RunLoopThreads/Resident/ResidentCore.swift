@@ -107,12 +107,13 @@ final class ResidentCore: Awaited, @unchecked Sendable {
 
   /// The thread's life.
   private func live(onStart: (@Sendable () -> Void)?) {
+    // The loop, which the thread's promise makes its own before anybody can see it, is not held by this frame: a thread
+    // that leaves by `exit()` leaves the frame as it is.
+    let loop = Unmanaged.passUnretained(RunLoop.current)
     runLoop.add(keepAlive, forMode: .default)
     onStart?()
     noteStarted()
-    // A stop by somebody else ends a run and not the thread. The loop, which the thread's promise has made its own, is
-    // not held by this frame: a thread that leaves by `exit()` leaves the frame as it is.
-    let loop = Unmanaged.passUnretained(RunLoop.current)
+    // A stop by somebody else ends a run and not the thread.
     while state == .running { loop._withUnsafeGuaranteedRef { _ = $0.runUntilStopped() } }
     let lastPost = lock.withLock { self.drainEnd }
     runLoop.runRemainingBlocks(through: lastPost) { state == .draining }
