@@ -315,8 +315,8 @@ static int runs_tests(void) {
 }
 
 // Called when the records are made: a tool that comes when something is wrong finds somebody to ask. The thread sleeps
-// until then. An environment without a directory and with a level that is `off`, or is none, has no agent, and nor have
-// tests.
+// until then. An environment without a directory and with the level `off`, or a word that is no level, has no agent;
+// nor have tests.
 static void listen_by_itself(void *nothing) {
   (void)nothing;
   const char *level = crl_instruments_environment("RUNLOOP_INSTRUMENTS"), *directory = crl_instruments_environment("RUNLOOP_DIR");

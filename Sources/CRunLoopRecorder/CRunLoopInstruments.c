@@ -550,11 +550,10 @@ static crl_times pair_of_times(void) {
 static void choose_clock(void) {
   static int is_chosen;
   if (is_chosen) return;
-  is_chosen = 1;
 #if defined(__x86_64__)
   char name[16] = "";
   int file = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
-  // Relaxed: the ring that the first record is in is published after it.
+  // Relaxed: each loop takes the mutex before its first sum, and what readers acquire is published after it.
   if (file >= 0) {
     if (read(file, name, sizeof name - 1) > 0)
       __atomic_store_n(&crl_clock_is_processors, !strncmp(name, "tsc", 3), __ATOMIC_RELAXED);
@@ -562,7 +561,7 @@ static void choose_clock(void) {
   }
 #elif defined(__aarch64__)
   // The same on all processors, and of one rate, by the architecture; where a processor errs the kernel corrects it.
-  // Relaxed: the ring that the first record is in is published after it.
+  // Relaxed: each loop takes the mutex before its first sum, and what readers acquire is published after it.
   __atomic_store_n(&crl_clock_is_processors, crl_processor_frequency() > 0, __ATOMIC_RELAXED);
 #endif
   struct timespec wall;
@@ -575,6 +574,8 @@ static void choose_clock(void) {
   board->header.clock = crl_instruments.clock = kept.clock;
   board->header.frequency = crl_instruments.frequency = kept.frequency;
   board->header.calibration[0] = crl_instruments.calibration[0] = kept.calibration[0];
+  // Last: a child that is forked before chooses by itself.
+  is_chosen = 1;
 }
 
 static void note_build_id(crl_image *image, const struct dl_phdr_info *info, const ElfW(Phdr) *segment) {

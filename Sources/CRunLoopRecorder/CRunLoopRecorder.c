@@ -200,7 +200,14 @@ void crl_sums_copy(const crl_recorder *recorder, crl_sums *sums) {
   // Acquiring: `since` is behind `began`.
   for (size_t index = 0; index < sizeof *sums / 8; index++)
     ((uint64_t *)sums)[index] = __atomic_load_n((uint64_t *)kept + index, __ATOMIC_ACQUIRE);
-  sums->busy = busy_ticks(sums->busy, crl_ticks());
+  // Again if the loop has gone to sleep or woken meanwhile.
+  uint64_t word = sums->busy;
+  for (int turn = 0; turn < 8; turn++) {
+    sums->busy = busy_ticks(word, crl_ticks());
+    uint64_t now = __atomic_load_n(&kept->busy, __ATOMIC_ACQUIRE);
+    if (now == word) break;
+    word = now;
+  }
   // A reader that was delayed between the word and the clock has counted some of the sleep, too: it never becomes less.
   uint64_t shown = load(&kept->shown);
   // Relaxed: the word stands for itself.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
+import Synchronization
 import TestRules
 import Testing
 import TestSupport
@@ -362,5 +364,36 @@ struct WakeUpTests {
       thread.value?.result()
     }
     #expect(log == "stopped 100")
+  }
+
+  @Test("a run whose last item another thread takes out ends when that thread wakes the loop, whenever that is")
+  func emptiedFromOutside() {
+    let results: Set<RunLoop.RunResult> = onNewThread {
+      let loop = RunLoop.current
+      let round = Atomic<Int>(0)
+      let source = RunLoop.Source {}
+      let remover = startThread {
+        for number in 1...20_000 {
+          while round.load(ordering: .acquiring) < number { crl_yield() }
+          // Somewhere in the beginning of the run, or in one of its passes.
+          for _ in 0..<number % 64 { crl_spin_hint() }
+          loop.remove(source, forMode: .default)
+          loop.wakeUp()
+        }
+      }
+      var results: Set<RunLoop.RunResult> = []
+      for number in 1...20_000 {
+        loop.add(source, forMode: .default)
+        round.store(number, ordering: .releasing)
+        for _ in 0..<number % 3 { loop.wakeUp() }
+        while loop.contains(source, forMode: .default) {
+          results.insert(loop.run(mode: .default, for: .seconds(20)))
+          if results.contains(.timedOut) { break }
+        }
+      }
+      remover.result()
+      return results
+    }
+    #expect(results == [RunLoop.RunResult.finished])
   }
 }

@@ -99,7 +99,6 @@ struct LimitTests {
         view.layoutIfNeeded()
         let needed = view.sizeThatFits(room)
         #expect(needed.width >= 0 && needed.height >= 0)
-        for view in view.subviews { #expect(!view.frame.isEmpty || view.frame.size.width >= 0) }
       }
       let label = Label("a b")
       label.lineBreakMode = .wordWrapping
@@ -140,7 +139,7 @@ struct LimitTests {
     }
   }
 
-  @Test("a scroll by any number of rows, and keys and places of any number, are sent as far as they can be")
+  @Test("a scroll by any number of rows, and keys and places of any number, are no traps")
   func devices() throws {
     var encoder = FrameEncoder(size: Size(width: 4, height: 3), capabilities: TerminalCapabilities())
     var bytes: ContiguousArray<UInt8> = []

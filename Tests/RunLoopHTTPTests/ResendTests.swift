@@ -3,13 +3,14 @@
 import Glibc
 import RunLoopCore
 import RunLoopHTTPTesting
+import RunLoopSockets
 import TestSupport
 import Testing
 
 @testable import RunLoopHTTP
 
 /// Requests that are sent again, and those that are not.
-@Suite struct ResendTests {
+@Suite(.timeLimit(.minutes(20))) struct ResendTests {
   typealias Response = HTTPTestServer.Response
 
   /// A server of HTTP/2 that sends responses in their order, the last one repeatedly.
@@ -222,6 +223,26 @@ import Testing
       #expect(await Self.end(client, HTTP.Request(.post, url, body: .text("x"))) == "connectionLost")
     }
     _ = await accepted
+  }
+
+  @Test(
+    "a POST over TLS is not sent again if a kept connection is reset after it was read",
+    .enabled(if: TLSFiles.canBeMade))
+  func securedReset() async throws {
+    let identity = TLSIdentity(certificateFile: TLSFiles.path("server.pem"), keyFile: TLSFiles.path("server.key"))
+    let server = try LyingServer(tls: TLSServerConfiguration(identity: identity)) { exchange in
+      if exchange.line == "POST /" { return exchange.reset() }
+      exchange.answer("hi")
+    }
+    try await withClient {
+      $0.trust.roots = TLSFiles.path("ca.pem")
+    } _: { client in
+      for _ in 0..<20 {
+        #expect(await Self.end(client, HTTP.Request(server.url())) == "200 hi")
+        #expect(await Self.end(client, HTTP.Request(.post, server.url(), body: .text("x"))) == "connectionLost")
+      }
+    }
+    #expect(server.requests.value.count { $0 == "POST /" } == 20)
   }
 
   @Test("a response says why its request was sent again")

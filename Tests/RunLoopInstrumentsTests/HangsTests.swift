@@ -130,14 +130,15 @@ import Testing
     let isOver = DispatchSemaphore(value: 0)
     look.async {
       hasBegun.signal()
-      let found = runloop("hangs", "late\(getpid())", "--wait", "--for", "0.1", "--json")
+      let found = runloop("hangs", "late\(getpid())", "--wait", "--for", "1", "--json")
       session.withLock { $0 = found }
       isOver.signal()
     }
     hasBegun.wait()
     let victim = try Victim(["idle"], program: program, level: "off", hasDirectory: false)
-    isOver.wait()
+    let ended = isOver.wait(timeout: .now() + 300)
     victim.kill()
+    try #require(ended == .success)
     let found = session.withLock { $0 }
     #expect(found.status == 0, "\(found.complaints)")
     #expect((try found.json()["look"] as? [String: Any])?["loops"] as? Int == 1)

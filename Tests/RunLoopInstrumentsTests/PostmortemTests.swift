@@ -59,8 +59,11 @@ import Testing
       let thread = try threads(session)["importer, a name that is longer than the kernel's"]
       return place(try calls(thread).first?["code"])
     }
-    #expect(try code()?.file != "Work.swift")
-    #expect(try code("--symbols", folder.appendingPathComponent("other").path)?.file != "Work.swift")
+    let plain = try #require(try code())
+    #expect(plain.file != "Work.swift")
+    let other = folder.appendingPathComponent("other").path
+    let ofOther = try #require(try code("--symbols", other))
+    #expect(ofOther.file != "Work.swift")
     let found = try code("--symbols", folder.appendingPathComponent("build").path)
     #expect(found?.file == "Work.swift" && found?.function.contains("lastWork()") == true, "\(found as Any)")
   }

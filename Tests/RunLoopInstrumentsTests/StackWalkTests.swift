@@ -379,10 +379,9 @@ private final class BlockedThread {
     private(set) var addresses: [UInt64] = []
 
     init() throws {
-      let answer = pipe(&ends)
-      try #require(answer == 0, "\(String(cString: strerror(errno)))")
-      // A child that is forked meanwhile does not keep the thread waiting.
-      for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+      // Closed in programs that are started meanwhile: they do not keep the thread waiting.
+      let answer = crl_pipe(&ends)
+      try #require(answer == 0, "\(String(cString: strerror(-answer)))")
     }
 
     func wait() {

@@ -45,11 +45,11 @@ struct SocketPlacesTests {
       }
       try loop.add(socket, forMode: .default)
       socket.lock.withLock { socket.close(.busy) }
+      loop.add(RunLoop.Source {}, forMode: .default)
       loop.remove(socket, forMode: .default)
       loop.run(mode: .default, for: .zero)
       log.write("left")
       try next.loop.add(socket, forMode: .default)
-      loop.add(RunLoop.Source {}, forMode: .default)
       loop.runUntilStopped()
       next.end()
     }
@@ -72,11 +72,11 @@ struct SocketPlacesTests {
       input.open()
       while input.status != .open { loop.run(mode: .default, for: .zero) }
       input.lock.withLock { input.note(.failed(.busy)) }
+      loop.add(RunLoop.Source {}, forMode: .default)
       input.remove(from: loop, forMode: .default)
       loop.run(mode: .default, for: .zero)
       log.write("left")
       try input.schedule(in: next.loop, forMode: .default)
-      loop.add(RunLoop.Source {}, forMode: .default)
       loop.runUntilStopped()
       next.end()
     }

@@ -450,7 +450,7 @@ uint8_t crl_mode_index(const char *name);
 // Notes that a call-out begins at a tick, and sums up the one that ends.
 static inline __attribute__((always_inline)) void crl_call_out_begin(crl_recorder *recorder, uint64_t now) {
   crl_sums *sums = recorder->sums;
-  // Relaxed: it is seen by those who see the beginning.
+  // Relaxed: a reader that sees `began` sees it too.
   __atomic_store_n(&sums->since, now, __ATOMIC_RELAXED);
   __atomic_store_n(&sums->began, now, __ATOMIC_RELEASE);
 }

@@ -7,7 +7,7 @@ extension RunLoop {
   /// Makes the passes of one run; the numbers are those of the phases in the article about the pass.
   func makePasses(_ mode: ModeState) -> RunResult {
     while true {
-      beginPass()  // 1
+      if beginPass(), !innermost.staysWhenEmpty { noteEmptied(mode) }  // 1
       notify(.beforeTimers, mode)  // 2
       notify(.beforeSources, mode)  // 3
       performBlocks(mode)  // 4
@@ -48,6 +48,15 @@ extension RunLoop {
   func beginPass() -> Bool {
     takeUpLevel()
     return word.apply(.beginPass).before.isLate
+  }
+
+  /// Keeps the coming wait from a sleep if the mode has become empty since it was asked.
+  ///
+  /// Another thread may have taken the last item out and woken the loop meanwhile, when no wait was before it for which
+  /// a wake-up counts. Relaxed: the change of the word that made wake-ups count comes before.
+  @inline(__always)
+  func noteEmptied(_ mode: ModeState) {
+    if mode.itemCount.load(ordering: .relaxed) == 0, isEmpty(mode) { word.apply(.wakeUp(.unknown)) }
   }
 
   /// Whether the mode has nothing that keeps it alive: no source, port or timer, no main queue, and no block that it

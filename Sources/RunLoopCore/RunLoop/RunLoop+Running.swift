@@ -111,6 +111,7 @@ extension RunLoop {
       Run(
         mode: mode, deadline: deadline, polls: polls, returnsAfterSource: returnsAfterSource,
         staysWhenEmpty: staysWhenEmpty, depth: innermost.depth + 1), mode, from: origin)
+    if !staysWhenEmpty { noteEmptied(mode) }
     notify(.entry, mode)
     let result = consumeStop(mode) ? .stopped : makePasses(mode)
     notify(.exit, mode)

@@ -110,16 +110,21 @@ open class ListView: ScrollView {
     }
   }
   private var selection: Int?
+  /// How often another row was selected.
+  private var selectionCount = 0
 
   /// Selects a row.
   ///
   /// - Parameter isOther: Whether it is another row than before, and not the same with another number.
   final func changeSelection(to row: Int?, isOther: Bool = true) {
     selection = row
+    if isOther { selectionCount &+= 1 }
+    let count = selectionCount
     // Each of them may call code that selects another row, or changes the rows.
     for view in spare { view.isSelected = false }
     for view in rows { view.isSelected = view.index == selection }
-    guard isOther, let selectionDidChange else { return }
+    // A row that has selected another has reported that.
+    guard isOther, count == selectionCount, let selectionDidChange else { return }
     DisplayCallOut.note(closure: SelectionHandler(call: selectionDidChange))
     selectionDidChange(selection)
   }

@@ -63,7 +63,7 @@ extension HTTP {
     public var userAgent = "RunLoopHTTP"
     /// For how many seconds a kept connection may rest and be used again; nil means libcurl's 118.
     ///
-    /// Tests set it whose steps may take minutes on a machine that is busy.
+    /// For tests whose steps may take minutes on a busy machine.
     package var connectionAge: Int?
 
     /// The usual behaviour.

@@ -137,7 +137,7 @@ final class Attempt {
   var reader: HeadReader { reading.reader }
   var hasSentAll: Bool { sending.isComplete }
   var hasSentSome: Bool { readCount > 0 }
-  /// How many bytes of the body the library has read, the last time that it sends the request.
+  /// How many bytes of the body the library has read since it last began to send the request.
   var readCount: Int64 { sending.count }
 
   /// How often the library sends a request again by itself.
@@ -162,13 +162,20 @@ final class Attempt {
     guard connection.speaksHTTP1 else { return !hasErrorText }
     connection.noteEndBeforeRequest()
     // OpenSSL may have written some records when it reports that it has failed.
-    return connection.endedBeforeRequest || hasWrittenNothing && !(hasErrorText && exchange.address.isTLS)
+    return connection.endedBeforeRequest || hasWrittenNothing && !(hasErrorText && isEncrypted)
   }
 
   /// Whether the library has written down an error.
   private var hasErrorText: Bool { handle.errorText.pointee != 0 }
   /// Whether the library has found no error, or that the peer had ended the connection before.
-  var hasNoResetError: Bool { !hasErrorText || clc_get_long(easy, Int32(clc_info_system_error)) == Int(EPIPE) }
+  ///
+  /// Where it encrypts, its error number proves nothing: before it closes a connection it sends a close_notify, which
+  /// fails with EPIPE after any other error.
+  var hasNoResetError: Bool {
+    !hasErrorText || !isEncrypted && clc_get_long(easy, Int32(clc_info_system_error)) == Int(EPIPE)
+  }
+  /// Whether OpenSSL is between the library and the socket, for the server or for a proxy.
+  private var isEncrypted: Bool { exchange.address.isTLS || exchange.proxy?.kind == .https }
 
   var hasWrittenNothing: Bool {
     CurlLibrary.countsRequest && clc_get_long(easy, Int32(clc_info_request_size)) == 0
@@ -343,6 +350,8 @@ extension Attempt {
       return Int32(clc_prerequest_abort)
     }
     if requests > 1, !isAskedByProxy, !repeats() { return Int32(clc_prerequest_abort) }
+    // The connection before has been asked, and may be closed when this attempt is no more.
+    if let connection, connection.attempt === self { connection.attempt = nil }
     connection = loader.connection(said, opened: opened)
     if connection?.speaksHTTP2 == false { connection?.attempt = self }
     if exchange.address.isTLS && !mayShare || connection?.isSpoiled == true {

@@ -139,10 +139,10 @@ final class SocketWatch {
 
   /// Notes whether the peer ended the connection before it had received anything of the request.
   ///
-  /// With its end the peer acknowledges what has arrived by then: if that is nothing new, no program had it. A reset
-  /// acknowledges nothing, so that a program may have read the request. If the peer has ended the connection and then
-  /// reset it, as it was closed already, the library finds no error when it reads, and EPIPE when it writes; after a
-  /// mere reset, it finds ECONNRESET.
+  /// With its end the peer acknowledges what has arrived by then: if that is nothing new, no program had it when the
+  /// peer ended, and none can respond to it any more. A reset acknowledges nothing, so that a program may have read the
+  /// request. If the peer has ended the connection and then reset it, as it was closed already, the library finds no
+  /// error when it reads, and EPIPE when it writes; after a mere reset it finds ECONNRESET, unless it encrypts.
   func noteEndBeforeRequest() {
     // Where a system does not count them, there are none at all.
     guard hadPeerEnded == nil, let acknowledged, acknowledged > 0, let attempt, let now = TCPInfo(source.descriptor),

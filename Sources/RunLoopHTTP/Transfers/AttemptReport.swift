@@ -77,7 +77,8 @@ extension Attempt {
       started: loader.entered, begun: loader.entered, reason: reason, sizeBefore: requestSize)
   }
 
-  /// How many bytes the library has written each time that it has sent the request, without the body before 8.8.
+  /// How many bytes the library has written in all, over every time that it has sent the request; before 8.8 without
+  /// the body.
   private var requestSize: Int64 { Int64(clc_get_long(easy, Int32(clc_info_request_size))) }
 
   /// How many bytes of the body the library wrote last, unless they are part of the size.

@@ -35,7 +35,7 @@ extension LoopMetrics {
     family("busy_ratio", "gauge", "Part of the time of the last records in which it did not sleep.") { loop in
       loop.busy.map { [Sample(value: "\($0)")] } ?? []
     }
-    number("hangs_total", "counter", "Call-outs that took 250 ms or longer, when they were over.") { $0.hangs }
+    number("hangs_total", "counter", "Call-outs, or parts of them, of 250 ms or longer, when over.") { $0.hangs }
     family("busy_seconds_total", "counter", "Time in which it ran and did not sleep, while it was watched.") {
       [Sample(value: "\(Double($0.busyTime) / 1e9)")]
     }

@@ -35,9 +35,12 @@ public struct LoopMetrics: Sendable, Hashable, Codable {
   public let lateness: Histogram
   /// How many call-outs took 250 ms or longer, as `runloop` counts hangs.
   ///
-  /// A call-out counts when it is over. ``openCallOut`` shows one that lasts.
+  /// A part of a call-out that takes that long counts when it is over: at the end of the call-out, or when a nested
+  /// run, or a function of a source that is scheduled or cancelled, begins in it. ``openCallOut`` shows one that lasts.
   public let hangs: Int
   /// For how long it ran and did not sleep, in nanoseconds.
+  ///
+  /// A guest that has something to do runs between two services, too.
   public let busyTime: Int64
   /// For how long the innermost call-out has lasted, or gone on after a nested run, in nanoseconds; nil if none is
   /// open.

@@ -86,9 +86,10 @@ package final class HangScout {
   }
 
   private func noteLate(_ seen: [Int: crl_face], _ now: Int64) {
-    guard lateness != nil, let any = seen.values.first else { return }
-    // What stops one thread stops all.
-    lateness?.noteProcess(isStopped: ThreadState(thread: any.thread, of: memory.process) == .stopped, at: now)
+    guard lateness != nil, !seen.isEmpty else { return }
+    // A debugger can stop one thread only.
+    let isStopped = seen.values.allSatisfy { ThreadState(thread: $0.thread, of: memory.process) == .stopped }
+    lateness?.noteProcess(isStopped: isStopped, at: now)
     for (slot, face) in seen {
       lateness?.note(faces.lateTimer(slot), slot, face.generation, face.thread, isBusy: HangScout.isBusy(face), at: now)
       {

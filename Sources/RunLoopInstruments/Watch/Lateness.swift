@@ -41,7 +41,8 @@ package struct Lateness: Sendable {
   /// Notes whether the process is stopped at a look, before what its loops show at that look.
   package mutating func noteProcess(isStopped: Bool, at now: Int64) {
     // It was stopped or continued somewhere between the looks.
-    let begin = lastLook ?? (isStopped ? .min : now)
+    // The clock begins with the machine.
+    let begin = lastLook ?? (isStopped ? 0 : now)
     if isStopped || wasStopped, begin < now {
       let isSame = stops.last?.upperBound == begin
       stops.append((isSame ? stops.removeLast().lowerBound : begin)..<now)

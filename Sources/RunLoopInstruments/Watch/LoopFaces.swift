@@ -20,7 +20,7 @@ package protocol LoopFaces: AnyObject {
   func lateTimer(_ slot: Int) -> LateTimer?
 }
 
-/// A timer that has fired long after its date.
+/// A timer that has fired long after its date and its tolerance.
 package struct LateTimer: Sendable, Hashable {
   /// How many timers of the loop have been so late.
   package var count: UInt64

@@ -32,7 +32,8 @@ extension DatagramSocket {
       waiting.resume()
       lock.lock()
     }
-    tell(.writable, &called)
+    // A task may have closed it meanwhile.
+    if state.isOpen { tell(.writable, &called) }
   }
 
   /// Under the lock, which is not held during call-outs.

@@ -8,8 +8,8 @@ extension ByteStream {
   /// Makes the two streams of a connection that is made and secured when the first of them is opened.
   ///
   /// ``Event/openCompleted`` is reported when the peer's identity is verified and the keys are agreed on. Encrypted
-  /// bytes of a closed stream are still sent on its loops: the descriptor stays open there until the peer ends, or for
-  /// ``TLSConfiguration/handshakeTimeout``.
+  /// bytes of a closed stream are still sent, on its loops or, if it is in none, on a thread of the library: the
+  /// descriptor stays open there until the peer ends, or for ``TLSConfiguration/handshakeTimeout``.
   ///
   /// - Parameters:
   ///   - address: The address to connect to.

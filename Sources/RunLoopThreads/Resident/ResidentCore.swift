@@ -107,8 +107,8 @@ final class ResidentCore: Awaited, @unchecked Sendable {
 
   /// The thread's life.
   private func live(onStart: (@Sendable () -> Void)?) {
-    // The loop, which the thread's promise makes its own before anybody can see it, is not held by this frame: a thread
-    // that leaves by `exit()` leaves the frame as it is.
+    // The loop, which the thread's promise makes its own before other threads can see it, is not held by this frame: a
+    // thread that leaves by `exit()` leaves the frame as it is.
     let loop = Unmanaged.passUnretained(RunLoop.current)
     runLoop.add(keepAlive, forMode: .default)
     onStart?()

@@ -20,8 +20,8 @@ struct HangsCommand: ObservingCommand {
       --for SECONDS   how long to look; 10 by default
       --follow        looks until the process ends or the command is interrupted, and prints a line for
                       each hang as it ends
-      --threshold MS  from when on a call-out is a hang, and a timer late, of which those count that are
-                      100 ms late; 250 by default, and 100 for timers
+      --threshold MS  from when on a call-out is a hang, and a timer late (for timers at least 100); 250 by
+                      default, 100 for timers
       --backlog MS    from when on the oldest waiting post is a backlog, if no call-out is long; twice the
                       threshold by default
       --thread NAME   only the loop of the thread of that name
@@ -77,8 +77,10 @@ struct HangsCommand: ObservingCommand {
     waits = arguments.flags.contains("--wait")
     process = 0
     do throws(Arguments.Mistakes) { process = try arguments.process() } catch {
-      // One that has no loop yet may be waited for.
-      if waits { awaited = arguments.word.flatMap { ProcessNames.numbers(named: $0).isEmpty ? $0 : nil } }
+      // One that has no loop yet may be waited for, and one that has got one meanwhile is found at once.
+      if waits, let word = arguments.word, Int(word) == nil, ProcessNames.numbers(named: word).count < 2 {
+        awaited = word
+      }
       if awaited == nil { mistakes += error.messages }
     }
     follows = arguments.flags.contains("--follow")

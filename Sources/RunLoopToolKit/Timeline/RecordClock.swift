@@ -5,14 +5,14 @@ import CRunLoopSystem
 
 /// Turns the ticks of records into nanoseconds of the monotonic clock.
 ///
-/// The process has noted one pair of times when it began to record. The other is that of a file that was kept, or now:
-/// the file is on this machine, and the machine has not been started anew.
+/// The process has noted one pair of times when a loop was first watched. The other is that of a file that was kept, or
+/// now: the file is on this machine, and the machine has not been started anew.
 package struct RecordClock: Sendable {
   private let ticks: UInt64
   private let nanoseconds: Int64
   /// Nanoseconds for each tick.
   private let rate: Double
-  /// Whether the process had chosen a clock: before its first record it has not.
+  /// Whether the process had chosen a clock: before a loop is watched it has not.
   package let isKnown: Bool
 
   package init(_ header: crl_header) {
