@@ -154,19 +154,21 @@ struct WithResidentThreadTests {
   @Test("what waits is cancelled when the task is cancelled after the body has returned")
   func cancelledLater() async throws {
     let report = Box<ResidentThread.StopReport?>(nil)
-    let mayGoOn = Latch()
+    let hold = Hold()
     let kept = Box<ResidentThread?>(nil)
     let task = Task {
       try await withResidentThread(report: { report.value = $0 }) { thread in
         kept.value = thread
-        try thread.perform { mayGoOn.wait() }
+        try thread.perform { hold.occupy() }
+        // The stop is to find it begun.
+        await elsewhere { hold.begun.wait() }
         for _ in 0..<5 { try thread.perform { Issue.record("work that was to be cancelled has run") } }
       }
     }
     while kept.value?.state != .draining { await Task.yield() }
     task.cancel()
     while kept.value?.state != .stopping { await Task.yield() }
-    mayGoOn.open()
+    hold.released.open()
     try await task.value
     #expect(report.value?.cancelledCount == 5)
     #expect(report.value?.completedCount == 1)
