@@ -25,9 +25,7 @@ extension VirtualTime {
   ///   - duration: How much time; zero or less lets everything run that is ready or due now.
   ///   - mode: The mode in which the calling thread's loop runs.
   /// - Throws: A ``VirtualTimeError`` if the time cannot go on.
-  @available(
-    *, noasync, message: "in a task, wait with `Task.sleep` or on `VirtualTime.clock`: the time moves by itself"
-  )
+  @available(*, noasync, message: "in a task, sleep or wait on `VirtualTime.clock`: the time moves by itself")
   public func advance(by duration: Duration, inMode mode: RunLoop.Mode = .default) throws(VirtualTimeError) {
     try move(to: timeline.now + max(0, Int64(saturating: duration)), mode)
   }
@@ -52,9 +50,7 @@ extension VirtualTime {
   ///
   /// - Throws: ``VirtualTimeError/neverIdle(at:moves:pending:)`` after 10 000 dates, as with a repeating timer that
   ///   nobody ends.
-  @available(
-    *, noasync, message: "in a task, wait with `Task.sleep` or on `VirtualTime.clock`: the time moves by itself"
-  )
+  @available(*, noasync, message: "in a task, sleep or wait on `VirtualTime.clock`: the time moves by itself")
   public func runUntilIdle(inMode mode: RunLoop.Mode = .default) throws(VirtualTimeError) {
     try move(to: timeline.now, mode)
     var moves = 0

@@ -72,7 +72,7 @@ import Testing
       (victim.standardOutput, victim.standardError) = (output, complaints)
       try victim.run()
       let number = victim.processIdentifier
-      // One that says nothing is not waited for without end.
+      // A victim that prints nothing does not hang the test.
       let limit = DispatchWorkItem { kill(number, SIGKILL) }
       DispatchQueue.global().asyncAfter(deadline: .now() + 300, execute: limit)
       defer {

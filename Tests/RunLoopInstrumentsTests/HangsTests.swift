@@ -237,7 +237,9 @@ import Testing
     for arguments in commands {
       let late = runloop([arguments[0], "\(victim.number)"] + arguments.dropFirst())
       #expect(late.status == 1, "\(arguments)")
-      #expect(late.complaints.count == 1 && late.complaints[0].contains("has executed another program"), "\(arguments)")
+      #expect(
+        late.complaints.count == 1 && late.complaints[0].contains("has executed another program"),
+        "\(arguments): \(late.complaints)")
       #expect(late.output.isEmpty, "\(arguments)")
     }
   }

@@ -165,7 +165,7 @@ struct LostConnectionTests {
         }
         descriptor = try #require(input.channel?.descriptor.number)
       } else {
-        // The loop goes on until the task has been told.
+        // Keeps the loop running until the task has its error.
         loop.add(RunLoop.Source {}, forMode: .default)
         try loop.add(socket, forMode: .default)
         Task {

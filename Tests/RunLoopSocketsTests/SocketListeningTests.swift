@@ -10,14 +10,17 @@ import TestSupport
 @Suite("Listening sockets", .timeLimit(.minutes(20)))
 struct SocketListeningTests {
   @Test("a port is taken by one at a time, and free when its socket is invalidated")
-  func inUse() throws {
-    // At an address of its own: elsewhere the port could become another test's when it is free.
-    let host = "127.91.\(UInt8.random(in: 0...255)).\(UInt8.random(in: 1...254))"
-    let first = try ListeningSocket(at: SocketAddress(host: host, port: 0))
-    #expect(socketFailure { _ = try ListeningSocket(at: first.address) } == "bind:\(EADDRINUSE)")
-    first.invalidate()
-    #expect(!first.isValid)
-    try ListeningSocket(at: first.address).invalidate()
+  func inUse() async throws {
+    // In a process of its own: one that another test forks meanwhile would have the socket too, and keep the port.
+    await #expect(processExitsWith: .success) {
+      // At an address of its own: elsewhere the port could become another process's when it is free.
+      let host = "127.91.\(UInt8.random(in: 0...255)).\(UInt8.random(in: 1...254))"
+      let first = try ListeningSocket(at: SocketAddress(host: host, port: 0))
+      #expect(socketFailure { _ = try ListeningSocket(at: first.address) } == "bind:\(EADDRINUSE)")
+      first.invalidate()
+      #expect(!first.isValid)
+      try ListeningSocket(at: first.address).invalidate()
+    }
   }
 
   @Test("the file of a Unix address is there as long as its socket listens")

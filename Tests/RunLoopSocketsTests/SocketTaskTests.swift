@@ -172,7 +172,7 @@ struct SocketTaskTests {
     thread.stop()
   }
 
-  @Test("a task whose bytes are sent goes on, although the writing side was ended while it waited")
+  @Test("a task is resumed when its bytes have been sent, although the writing side was ended while it waited")
   func endedWhileSending() async throws {
     let (thread, socket, peer) = try servedSocket()
     let other = try Socket(takingOver: peer)

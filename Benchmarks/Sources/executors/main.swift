@@ -63,6 +63,19 @@ private func fanOut(_ executor: any TaskExecutor) async -> Double {
   }
 }
 
+/// From a task that prefers an executor to an actor of another, or of the same, and back.
+private func call(_ executor: any SerialExecutor, from task: any TaskExecutor) async -> Double {
+  let pinned = Pinned(executor)
+  return await nanoseconds(1000) {
+    await Task(executorPreference: task) {
+      for _ in 0..<1000 {
+        await pinned.touch()
+        onDefaultExecutor()
+      }
+    }.value
+  }
+}
+
 private func yield(_ executor: any TaskExecutor) async -> Double {
   await nanoseconds(50_000) {
     await Task(executorPreference: executor) { for _ in 0..<50_000 { await Task.yield() } }.value
@@ -78,6 +91,10 @@ private func median(_ values: [Double]) -> Double { values.sorted()[values.count
     ("a call between two actors of the thread", { await actorCall(ours) }, { await actorCall(serial) }),
     ("from the default executor to an actor, and back", { await hop(ours) }, { await hop(serial) }),
     ("a child of a task group", { await fanOut(ours) }, { await fanOut(task) }),
+    (
+      "from a task of the thread to an actor of it, and back", { await call(ours, from: ours) },
+      { await call(serial, from: task) }
+    ),
     ("a yield", { await yield(ours) }, { await yield(task) }),
   ]
   print("| | a resident thread, ns | a thread with a queue, ns | ratio |\n|---|---|---|---|")

@@ -98,10 +98,7 @@ public final class Terminal: DisplayDevice {
   ///   ``DisplayError/system(call:code:)`` if the system has no descriptor left or the terminal cannot be used.
   public func open() throws(DisplayError) {
     guard state.phase == .closed else { return }
-    for descriptor in [input, output] where crl_terminal_is_one(descriptor) != 1 {
-      if crl_terminal_is_captured(descriptor) == 1 { throw .taken }
-      throw .notATerminal(descriptor: descriptor)
-    }
+    try TerminalConnection.requireTerminals([input, output])
     let name = name ?? Environment.word("TERM")
     guard let name, !name.isEmpty, name != "dumb" else { throw .unusableTerminal(name: name) }
     let connection = try TerminalConnection(input: input, output: output)
@@ -389,14 +386,8 @@ public final class Terminal: DisplayDevice {
   }
 
   private func noteSize() {
-    guard let connection else { return }
-    var columns: Int32 = 0
-    var rows: Int32 = 0
-    guard crl_terminal_size(connection.writer, &columns, &rows) == 0 else { return }
-    // A terminal that does not say its size has the usual one.
-    let found = Size(
-      width: columns > 0 ? min(Int(columns), Self.maximumSide) : 80,
-      height: min(rows > 0 ? min(Int(rows), Self.maximumSide) : 24, inlineRows ?? .max))
+    guard var found = connection?.size else { return }
+    found.height = min(found.height, inlineRows ?? .max)
     guard found != size || session.isInline || state.phase == .closed else { return }
     size = found
     guard state.phase == .open else { return session.encoder.resize(to: found) }

@@ -20,6 +20,14 @@ final class TerminalConnection {
   private var signals: [SignalSource] = []
   private var isWaiting = false
 
+  /// Throws unless the descriptors are those of terminals, and no device has captured one as the program's output.
+  static func requireTerminals(_ descriptors: [Int32]) throws(DisplayError) {
+    for descriptor in descriptors where crl_terminal_is_one(descriptor) != 1 {
+      if crl_terminal_is_captured(descriptor) == 1 { throw .taken }
+      throw .notATerminal(descriptor: descriptor)
+    }
+  }
+
   /// Opens a terminal anew and keeps its modes.
   init(input: Int32, output: Int32) throws(DisplayError) {
     let reader = crl_terminal_open_again(input)
@@ -54,6 +62,18 @@ final class TerminalConnection {
     case EMFILE: throw .tooManyTerminals(limit: Int(CRL_TERMINALS))
     default: throw .system(call: "tcgetattr", code: -number)
     }
+  }
+
+  /// The size of the terminal, as far as it is used; nil if the system has none.
+  ///
+  /// One that does not say how many columns or rows it has, has as many as usual.
+  var size: Size? {
+    var columns: Int32 = 0
+    var rows: Int32 = 0
+    guard crl_terminal_size(writer, &columns, &rows) == 0 else { return nil }
+    return Size(
+      width: columns > 0 ? min(Int(columns), Terminal.maximumSide) : 80,
+      height: rows > 0 ? min(Int(rows), Terminal.maximumSide) : 24)
   }
 
   /// Sets the modes of a screen; 0, or a negative error.

@@ -85,7 +85,8 @@ package struct TerminalSession: Sendable {
 
   /// The terminal has another size; appends what is needed before the next frame.
   ///
-  /// What it shows is not known any more. Below other lines that is so whatever the size is: they may have moved.
+  /// The next frame is written in full. An inline session needs that even if its own size is the same, because the
+  /// terminal may have moved the lines above it.
   package mutating func resize(to size: Size, into output: inout ContiguousArray<UInt8>) {
     if isInline { encoder.savePlace(into: &output) }
     encoder.resize(to: size)

@@ -5,7 +5,7 @@
 struct TerminalTimers {
   /// Fires when input was held back for as long as it may be.
   let escape: EscapeTimer
-  /// Fires if the process did not stop, because it is in an orphaned group that nobody could continue.
+  /// Fires if the kernel did not stop the process, as it does not in an orphaned process group.
   let resume: EscapeTimer
   /// Fires when the terminal has not said in time how wide characters are.
   let measuring: EscapeTimer

@@ -207,21 +207,7 @@ extension BaseSocket {
   func postEnd() {
     // A thread that responds to an event looks for the end when that is done.
     guard responder == 0 else { return }
-    _ = post { $0.ready([]) }
-  }
-
-  /// Calls a closure on a loop that the socket is in by then; false if it is in none.
-  ///
-  /// Requires the lock.
-  func post(_ body: @escaping @Sendable (BaseSocket) -> Void) -> Bool {
-    registrations.perform { [self] in
-      lock.lock()
-      let isHere = registrations.isHere
-      // It has left: what is due is posted again when it is added to a loop.
-      if !isHere { _ = post(body) }
-      lock.unlock()
-      if isHere { body(self) }
-    }
+    _ = post { [self] in ready([]) }
   }
 
   /// Unlocks, ends the socket, and notifies its handler, which finds the descriptor closed.

@@ -109,3 +109,28 @@ struct Registrations {
     all.first?.loop.instant(after: time) ?? Tick.after(time).instant
   }
 }
+
+/// An item whose lock guards its registrations.
+protocol Registered: AnyObject, Sendable {
+  var lock: ProcessLock { get }
+  var registrations: Registrations { get }
+}
+
+extension BaseSocket: Registered {}
+extension ByteStream: Registered {}
+
+extension Registered {
+  /// Calls a closure on a loop that the item is in by then; false if it is in none.
+  ///
+  /// Requires the lock, without which the closure is called.
+  func post(_ body: @escaping @Sendable () -> Void) -> Bool {
+    registrations.perform { [self] in
+      lock.lock()
+      let isHere = registrations.isHere
+      // It has left: what is due is posted again when it is added to a loop.
+      if !isHere { _ = post(body) }
+      lock.unlock()
+      if isHere { body() }
+    }
+  }
+}

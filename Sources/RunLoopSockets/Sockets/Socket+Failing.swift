@@ -100,7 +100,7 @@ extension Socket {
   /// Has a loop do that, unless one responds to something now.
   func postFailure() {
     guard responder == 0, state.owesWriter, state.owesRoom || writer.isTaken else { return }
-    _ = post { $0.ready([]) }
+    _ = post { [self] in ready([]) }
   }
 }
 

@@ -157,7 +157,7 @@ extension Socket {
       waiting.resume()
       lock.lock()
     }
-    // For tasks, whose bytes are sent, it goes on behind the end too.
+    // Tasks are resumed after the end of the writing side, too: their bytes have been sent.
     if state.writing == .open { tell(.writable) }
   }
 

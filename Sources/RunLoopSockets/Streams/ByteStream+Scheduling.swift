@@ -110,21 +110,7 @@ extension ByteStream {
 
   /// Under the lock.
   func postNews() {
-    if owesNews || owesOpening { _ = post { $0.tellNews() } }
-  }
-
-  /// Calls a closure on a loop that the stream is in by then; false if it is in none.
-  ///
-  /// Under the lock.
-  func post(_ body: @escaping @Sendable (ByteStream) -> Void) -> Bool {
-    registrations.perform { [self] in
-      lock.lock()
-      let isHere = registrations.isHere
-      // It has left: what is due is posted again when it is scheduled.
-      if !isHere { _ = post(body) }
-      lock.unlock()
-      if isHere { body(self) }
-    }
+    if owesNews || owesOpening { _ = post { [self] in tellNews() } }
   }
 
   /// Reports the end or the error, once.

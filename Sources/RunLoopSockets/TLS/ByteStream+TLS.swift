@@ -70,7 +70,7 @@ extension ByteStream {
   /// Looks on a loop at a handshake that has begun, as nothing more may come for this stream to find.
   func postHandshake() {
     guard state == .opening, core.isShakingHands else { return }
-    _ = post { $0.ready([]) }
+    _ = post { [self] in ready([]) }
   }
 
   /// Has a loop report what the session has to be read, which it does not find.
@@ -78,9 +78,9 @@ extension ByteStream {
     guard core.tls != nil, direction == .readable, state == .open, !isTold, !hasPostedSession, core.isReadable else {
       return
     }
-    hasPostedSession = post { stream in
-      stream.lock.withLock { stream.hasPostedSession = false }
-      stream.ready(.readable)
+    hasPostedSession = post { [self] in
+      lock.withLock { hasPostedSession = false }
+      ready(.readable)
     }
   }
 

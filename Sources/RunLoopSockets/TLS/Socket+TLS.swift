@@ -200,7 +200,7 @@ extension Socket {
   /// Has a loop attend to what the session has, unless one responds to something now.
   func postSession() {
     guard responder == 0, !hasPostedSession, let tls, tls.isReady, state.receives else { return }
-    hasPostedSession = post { [self] _ in
+    hasPostedSession = post { [self] in
       lock.withLock { hasPostedSession = false }
       ready(.readable)
     }

@@ -113,7 +113,7 @@ final class ResidentCore: Awaited, @unchecked Sendable {
     runLoop.add(keepAlive, forMode: .default)
     onStart?()
     noteStarted()
-    // A stop by somebody else ends a run and not the thread.
+    // A stop of the loop by other code ends a run, and not the thread.
     while state == .running { loop._withUnsafeGuaranteedRef { _ = $0.runUntilStopped() } }
     let lastPost = lock.withLock { self.drainEnd }
     runLoop.runRemainingBlocks(through: lastPost) { state == .draining }
