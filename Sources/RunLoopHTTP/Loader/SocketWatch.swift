@@ -138,8 +138,9 @@ final class SocketWatch {
   /// Notes whether the peer ended the connection before it had received anything of the request.
   ///
   /// With its end the peer acknowledges what has arrived by then. If that is nothing new, the server had not received
-  /// the request, and it cannot respond later. A reset acknowledges nothing: the server may have read the request. If the peer has ended the connection and then reset it, as it was closed already, the library finds no
-  /// error when it reads, and EPIPE when it writes; after a mere reset it finds ECONNRESET, unless it encrypts.
+  /// the request, and it cannot respond later. A reset acknowledges nothing: the server may have read the request. If
+  /// the peer has ended the connection and then reset it, as it was closed already, the library finds no error when it
+  /// reads, and EPIPE when it writes; after a mere reset it finds ECONNRESET, unless it encrypts.
   func noteEndBeforeRequest() {
     // Where a system does not count them, there are none at all.
     guard hadPeerEnded == nil, let acknowledged, acknowledged > 0, let attempt, let now = TCPInfo(source.descriptor),
