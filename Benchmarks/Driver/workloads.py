@@ -4,12 +4,13 @@
 
 # Name: title, and the variants that are runs of their own: options of the racers, and what they add to a metric's name.
 PLAIN, CAPTURE, PINNED = ("", ""), ("--capture", ""), ("--pinned", ", on one processor")
+APART = ("--apart", ", each on its own processor")
 ONE, THOUSAND = ("--one", ", 1 connection"), ("--thousand", ", 1,000 connections")
 WORKLOADS = {
     "W1": ("One thread posts to a loop", [PLAIN, CAPTURE]),
     "W2": ("Four threads post to a loop", [PLAIN, CAPTURE]),
-    "W3": ("Two loops post to each other", [PINNED, PLAIN]),
-    "W4": ("A thread posts to a loop and waits", [PINNED, PLAIN]),
+    "W3": ("Two loops post to each other", [PINNED, APART, PLAIN]),
+    "W4": ("A thread posts to a loop and waits", [PINNED, APART, PLAIN]),
     "W5": ("A million one-shot timers within two seconds", [PLAIN]),
     "W6": ("Timers come and go among 100,000", [PLAIN]),
     "W7": ("Dates of 10,000 timers are moved", [PLAIN]),
@@ -70,6 +71,7 @@ RATIOS = [
     ("W2", "post of a closure that captures", "libdispatch (Swift)", 0.5),
     ("W3", "round trip, on one processor", "floor", 1.15),
     ("W3", "round trip, on one processor", BEST, 1.0),
+    ("W3", "round trip, each on its own processor", "CoreFoundation", 0.03),
     ("W3", "round trip", "floor", 0.04),
     ("W3", "round trip", BEST, 1.0),
     ("W4", "post and wait, on one processor", "floor", 1.15),

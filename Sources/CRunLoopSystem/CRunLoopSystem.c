@@ -114,6 +114,8 @@ int crl_usable_processors(void) {
   return online > 0 && online <= INT32_MAX ? (int)online : 1;
 }
 
+int crl_processor(void) { return sched_getcpu(); }
+
 void crl_yield(void) { sched_yield(); }
 
 int crl_thread_set_niceness(int thread, int niceness) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
 import Testing
 import TestSupport
 
@@ -138,6 +139,77 @@ struct LookPolicyTests {
     #expect(RunLoop.Waiting.adaptive(atMost: .seconds(-1), yields: true) == .sleep)
     let yielding = RunLoop.Waiting.adaptive(atMost: .microseconds(20), yields: true)
     #expect(yielding.limit == 20_000 && yielding.yields && yielding != .adaptive(atMost: .microseconds(20)))
+  }
+}
+
+@Suite("A look depends on the processors of the threads that end the waits")
+struct LookMannerTests {
+  /// A looker in a place, and the processors of the threads that ended its waits; the thread itself runs on processor 0.
+  private static func manner(_ place: LookPlace, wokenFrom wakers: [Int32], yields: Bool = false) -> Looker.Manner {
+    var looker = Looker(LookPolicy(), place)
+    for waker in wakers { looker.noteWaker(waker) }
+    return looker.manner(.adaptive(yields: yields), on: 0)
+  }
+
+  static let table: [(name: String, place: LookPlace, wakers: [Int32], manner: Looker.Manner, yielding: Looker.Manner)] =
+    [
+      ("nothing is known, and there are several processors", .free, [], .spins, .spins),
+      ("nothing is known, and there is one", .pinned, [], .none, .yields),
+      ("a descriptor ended the waits", .pinned, [-1, -1], .none, .yields),
+      ("another processor, once", .pinned, [1], .spins, .spins),
+      ("another processor", .pinned, [1, 1], .spins, .spins),
+      ("two other processors", .free, [1, 2, 3], .spins, .spins),
+      ("the same processor", .free, [0, 0], .none, .none),
+      ("the same processor, of a thread that has only that", .pinned, [0, 0], .none, .yields),
+      ("the same one last", .free, [1, 1, 0], .none, .none),
+      ("the same one before the last", .free, [0, 1], .none, .none),
+      ("the same one before that", .free, [0, 1, 1], .spins, .spins),
+      ("an unknown end in between", .free, [1, 1, -1], .spins, .spins),
+      ("no time for two processors", .alone, [1, 1], .none, .yields),
+      ("no look allowed", .none, [1, 1], .none, .none),
+    ]
+
+  @Test("spinning needs another processor, and yielding needs one for both", arguments: 0..<table.count)
+  func manner(row: Int) {
+    let (name, place, wakers, manner, yielding) = LookMannerTests.table[row]
+    #expect(LookMannerTests.manner(place, wokenFrom: wakers) == manner, "\(name)")
+    #expect(LookMannerTests.manner(place, wokenFrom: wakers, yields: true) == yielding, "\(name)")
+  }
+
+  @Test("a thread that wakes a sleeping loop leaves the number of its processor")
+  func waker() {
+    let loop = Box<RunLoop?>(nil)
+    let latch = Latch()
+    let processor = Box<Int32>(-1)
+    let thread = startThread {
+      let own = RunLoop.current
+      own.keepAlive()
+      own.perform {
+        loop.value = own
+        latch.open()
+      }
+      own.runUntilStopped()
+    }
+    latch.wait()
+    guard let loop = loop.value else { return }
+    var processors = [Int32](repeating: 0, count: 1024)
+    let count = Int(crl_thread_get_affinity(0, &processors, 1024))
+    for own in processors.prefix(max(0, min(count, 2))) {
+      waitUntil { loop.word.hasSleeper && System.isAsleep(thread: loop.threadID) }
+      let isOver = Latch()
+      let poster = startThread { () -> Bool in
+        let isPinned = crl_thread_set_affinity(0, [own], 1) == 0
+        loop.perform {
+          processor.value = loop.looker.wakers.last
+          isOver.open()
+        }
+        return isPinned
+      }
+      isOver.wait()
+      if poster.result() { #expect(processor.value == own) }
+    }
+    loop.stop()
+    thread.result()
   }
 }
 

@@ -13,7 +13,7 @@ struct LookingTests {
   static let eager: Looker = {
     var policy = LookPolicy()
     for _ in 0..<8 { policy.noteSleep(idle: 0, latency: 100_000, limit: 50_000) }
-    return Looker(policy, .spins)
+    return Looker(policy, .free)
   }()
 
   /// Runs a loop that looks in each of its waits, until it is stopped.

@@ -13,7 +13,7 @@ struct MessagePortLookTests {
   private static let eager: Looker = {
     var policy = LookPolicy()
     for _ in 0..<8 { policy.noteSleep(idle: 0, latency: 100_000, limit: 50_000) }
-    return Looker(policy, .spins)
+    return Looker(policy, .free)
   }()
 
   /// Makes the looker of the calling thread's requests.

@@ -14,7 +14,7 @@
 
 static const char *peer = "?";
 static const char *workload = "";
-static bool captures, lists;
+static bool captures, lists, apart;
 static int connections = 50;
 static int64_t divisor = 1;
 const char *race_program = "";
@@ -24,14 +24,21 @@ static void fail(const char *what) {
   _exit(1);
 }
 
-static void pin(void) {
-  cpu_set_t allowed, one;
-  sched_getaffinity(0, sizeof allowed, &allowed);
-  int first = 0;
-  while (!CPU_ISSET(first, &allowed)) first++;
+// The processors that the process may run on when it begins.
+static cpu_set_t allowed;
+
+static void pin(int index) {
+  int processor = -1;
+  for (index %= CPU_COUNT(&allowed); index >= 0; index--)
+    do processor++; while (!CPU_ISSET(processor, &allowed));
+  cpu_set_t one;
   CPU_ZERO(&one);
-  CPU_SET(first, &one);
+  CPU_SET(processor, &one);
   if (sched_setaffinity(0, sizeof one, &one) != 0) fail("cannot stay on one processor");
+}
+
+void race_place(int index) {
+  if (apart) pin(index);
 }
 
 static void park(void *context) {
@@ -42,11 +49,13 @@ static void park(void *context) {
 void race_begin(int argc, char *const *argv, const char *name) {
   peer = name;
   race_program = argv[0];
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) fail("cannot read the processors");
   for (int i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--quick") == 0) divisor = 10;
     else if (strcmp(argv[i], "--smoke") == 0) divisor = 1000;
     else if (strcmp(argv[i], "--capture") == 0) captures = true;
-    else if (strcmp(argv[i], "--pinned") == 0) pin();
+    else if (strcmp(argv[i], "--pinned") == 0) pin(0);
+    else if (strcmp(argv[i], "--apart") == 0) apart = true;
     else if (strcmp(argv[i], "--one") == 0) connections = 1;
     else if (strcmp(argv[i], "--thousand") == 0) connections = 1000;
     else if (strcmp(argv[i], "--list") == 0) lists = true;
@@ -113,18 +122,22 @@ void race_gate_wait(struct race_gate *gate) {
 struct body {
   void (*run)(void *);
   void *context;
+  int index;
 };
 
 static void *run_body(void *argument) {
   struct body body = *(struct body *)argument;
   free(argument);
+  race_place(body.index);
   body.run(body.context);
   return NULL;
 }
 
 void race_thread(void (*run)(void *), void *context) {
   struct body *body = malloc(sizeof *body);
-  *body = (struct body){run, context};
+  static int count;
+  // The first one only waits, on the first processor with the thread after it.
+  *body = (struct body){run, context, __atomic_fetch_add(&count, 1, __ATOMIC_RELAXED) + 1};
   pthread_t thread;
   if (pthread_create(&thread, NULL, run_body, body) != 0) fail("cannot make a thread");
   pthread_detach(thread);
@@ -190,6 +203,8 @@ void race_posts(int producers, int64_t count, void (*body)(int64_t, void *), voi
 void race_turns(const char *metric, int64_t count, void (*begin)(int64_t, void *), void *context) {
   int64_t before = 0, cpu_before = 0;
   int64_t counts[2] = {count / 20 + 1, count};
+  // The loop that is posted to first has the first processor.
+  race_place(1);
   for (int i = 0; i < 2; i++) {
     expect(counts[i]);
     cpu_before = race_cpu();

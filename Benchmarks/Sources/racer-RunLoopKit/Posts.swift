@@ -75,6 +75,7 @@ func w4() {
   }
   // The library's own way to wait, which knows of deadlocks and of threads that end.
   guard let thread = try? ResidentThread() else { return race_check(false, "no thread") }
+  try? thread.performAndWait { race_place(0) }
   raceTurns("performAndWait", race_scaled(30_000, 100)) { count in
     for _ in 0..<count { try? thread.performAndWait { race_run_one() } }
   }

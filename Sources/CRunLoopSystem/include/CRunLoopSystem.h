@@ -186,6 +186,9 @@ static inline void crl_spin_hint(void) {
 #endif
 }
 
+// The number of the processor that the calling thread runs on; -1 if it is unknown. The thread may move at any time.
+int crl_processor(void);
+
 // On how many processors the calling thread may run; zero under a real-time policy, under which nobody else might run
 // there.
 int crl_shared_processors(void);

@@ -41,6 +41,7 @@ extension RunLoop {
       let looks = isOnSystemTime && looker.isDue(RunLoop.waiting)
       // The next thread that sees the announcement may be the one that wakes.
       forgetWaking()
+      lastWake.forgetProcessor()
       let asleep = word.apply(.announceSleep(looks ? .looking : sleeper)).after
       // Unless the loop was asleep, and nothing else came first, it is not known what came first.
       var knowsCause = false
@@ -78,6 +79,7 @@ extension RunLoop {
     let waiting = RunLoop.waiting
     guard isOnSystemTime, announced.sleeper == .looking || looker.measures(waiting) else {
       waiter.sleep(on: word, while: announced, until: deadline, in: set)
+      if isOnSystemTime { looker.noteWaker(lastWake.waker.processor) }
       // On virtual time another thread's work wakes the loop without a wait: only the kernel knows what came first.
       if !isOnSystemTime, let set, !set.hasWork { set.wait(0) }
       return
@@ -93,9 +95,7 @@ extension RunLoop {
       guard asleep.sleeper == sleeper else { return }
     }
     waiter.sleep(on: word, while: asleep, until: deadline, in: set)
-    looker.noteSleep(
-      from: began, wokenAt: Tick(nanoseconds: wakeTime.load(ordering: .relaxed)), isEvent: set?.hasFound ?? false,
-      limit: waiting.limit)
+    looker.noteSleep(from: began, endedBy: lastWake.waker, isEvent: set?.hasFound ?? false, limit: waiting.limit)
   }
 
   enum Sleep {

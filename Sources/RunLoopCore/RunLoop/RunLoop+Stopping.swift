@@ -20,7 +20,7 @@ extension RunLoop {
   /// Makes the call that wakes the loop's thread, in the way in which it sleeps.
   private func wake(_ sleeper: WakeState.Sleeper) {
     // The woken thread checks whether a look would have been enough.
-    if sleeper == .futex || sleeper == .epoll { wakeTime.store(SystemWaiter.now.nanoseconds, ordering: .relaxed) }
+    if sleeper == .futex || sleeper == .epoll { lastWake.record() }
     if sleeper == .futex || sleeper == .virtual { word.wakeSleeper() }
     if sleeper == .epoll || sleeper == .virtual { bell.ring() }
     // The gate that the loop waits at cannot be closed meanwhile: it is held here and by the loop.

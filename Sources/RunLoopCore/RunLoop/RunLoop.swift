@@ -40,10 +40,8 @@ public final class RunLoop: @unchecked Sendable, IdentityHashable {
   ///
   /// Relaxed: the value is all that is read of it.
   let slack = Atomic<Int64>(0)
-  /// When the loop's thread was last woken, in nanoseconds of the monotonic clock.
-  ///
-  /// Relaxed: a thread that reads an earlier time looks for too long or not at all, once.
-  let wakeTime = Atomic<Int64>(.min)
+  /// The thread that last woke the loop's thread.
+  let lastWake = LastWake()
   /// What a call-out does beside the call: ``Tracing``.
   ///
   /// Relaxed: the hook is under a lock of its own, and the ring of the records is acquired. What is set from another

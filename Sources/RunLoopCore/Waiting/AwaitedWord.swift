@@ -14,10 +14,8 @@ package struct AwaitedWord: ~Copyable {
   ///
   /// Relaxed where a sleeper leaves: the thread that reads an old number makes a system call for nothing.
   private let sleepers = Atomic<Int32>(0)
-  /// When the sleepers were woken, in nanoseconds of the monotonic clock.
-  ///
-  /// Relaxed: a thread that reads an earlier time looks for too long or not at all, once.
-  private let wakeTime = Atomic<Int64>(.min)
+  /// The thread that woke the sleepers.
+  private let lastWake = LastWake()
 
   package init(_ value: UInt32) { word = Atomic(value) }
 
@@ -32,7 +30,7 @@ package struct AwaitedWord: ~Copyable {
   package borrowing func finish(_ value: UInt32) {
     word.store(value, ordering: .sequentiallyConsistent)
     guard sleepers.load(ordering: .sequentiallyConsistent) > 0 else { return }
-    wakeTime.store(SystemWaiter.now.nanoseconds, ordering: .relaxed)
+    lastWake.record()
     word.futexWake(.max)
   }
 
@@ -42,15 +40,17 @@ package struct AwaitedWord: ~Copyable {
   package borrowing func wait(until deadline: Tick, by looker: inout Looker, isOver: (UInt32) -> Bool) {
     let waiting = RunLoop.waiting
     let looks = looker.isDue(waiting)
-    guard looks || looker.measures(waiting) else { return sleep(until: deadline, isOver: isOver) }
+    guard looks || looker.measures(waiting) else {
+      sleep(until: deadline, isOver: isOver)
+      return looker.noteWaker(lastWake.waker.processor)
+    }
     let began = SystemWaiter.now
     if looks {
       let outcome = looker.look(from: began, until: deadline, limit: waiting.limit, isOver: { isOver(value) })
       if outcome == .found { return }
     }
     sleep(until: deadline, isOver: isOver)
-    looker.noteSleep(
-      from: began, wokenAt: Tick(nanoseconds: wakeTime.load(ordering: .relaxed)), isEvent: false, limit: waiting.limit)
+    looker.noteSleep(from: began, endedBy: lastWake.waker, isEvent: false, limit: waiting.limit)
   }
 
   private borrowing func sleep(until deadline: Tick, isOver: (UInt32) -> Bool) {

@@ -4,21 +4,23 @@ import CRunLoopSystem
 import RunLoopLibC
 import Synchronization
 
-/// How the calling thread may look, depending on where it runs.
+/// The processors that the calling thread may run on, as far as a look depends on them.
 enum LookPlace: Sendable {
-  /// It may not: it runs on one processor, under a real-time policy, or with less time than its processors have.
+  /// There is no look: the thread runs under a real-time policy, or its control group allows too little time.
   case none
-  /// It spins on a processor of its own, while other threads run on other processors.
-  case spins
-  /// It looks on the only processor, which it yields.
-  case yields
+  /// One processor, and no time for a second one: a look can only yield it.
+  case alone
+  /// One processor. Other threads of the process may have others.
+  case pinned
+  /// Several processors.
+  case free
 
-  /// Asks the system where the thread runs.
-  static func ask(yields: Bool) -> LookPlace {
-    let processors = crl_shared_processors()
-    guard processors > 0, processors > 1 || yields else { return .none }
-    guard !ProcessorQuota.isBelow(Double(processors)) else { return .none }
-    return processors > 1 ? .spins : .yields
+  /// Asks the system where the calling thread may run.
+  static func ask() -> LookPlace {
+    let processors = Double(crl_shared_processors())
+    guard processors > 0, !ProcessorQuota.isBelow(processors) else { return .none }
+    if processors > 1 { return .free }
+    return ProcessorQuota.isBelow(2) ? .alone : .pinned
   }
 }
 

@@ -83,7 +83,7 @@ extension MessagePort.Remote {
         frame.token,
         .failure(reason == .tooLarge ? .messageTooLarge(frame.length, limit: maximumMessageSize) : .rejected(reason)))
     case .message(let frame, let bytes, let descriptors):
-      if frame.kind.isAnswer { answerTime = frame.id }
+      if frame.kind.isAnswer { lastAnswer = frame }
       switch frame.kind {
       case .reply: complete(frame.token, .success(MessagePort.Reply(bytes, descriptors: descriptors)))
       case .noReply: complete(frame.token, .success(nil))
@@ -199,12 +199,9 @@ extension MessagePort.Remote {
         poll: { readOne(blocks: false) || lock.withLock { state.end != nil } })
       if outcome == .found { return }
     }
-    answerTime = nil
+    lastAnswer = nil
     sleepAndRead(until: deadline)
-    let sent = answerTime.map {
-      Tick(nanoseconds: MessageFrame.nanoseconds(of: $0, receivedAt: Tick.monotonicNow.nanoseconds))
-    }
-    looker.noteSleep(from: began, wokenAt: sent ?? .distantPast, isEvent: false, limit: waiting.limit)
+    looker.noteSleep(from: began, endedBy: lastAnswer?.sender(receivedAt: .monotonicNow) ?? .unknown, isEvent: false, limit: waiting.limit)
   }
 
   private func sleepAndRead(until deadline: Tick) {

@@ -43,8 +43,8 @@ extension MessagePort {
     /// It may be one that has ended and whose number the thread has: its place is then kept for a thousand waits.
     @exclusivity(unchecked) var looker = Looker()
     @exclusivity(unchecked) var lookingThread: pthread_t = 0
-    /// What the last answer that the reading thread has read says of the time when it was sent.
-    @exclusivity(unchecked) var answerTime: Int32?
+    /// The header of the last answer that the reading thread has read.
+    @exclusivity(unchecked) var lastAnswer: MessageFrame?
     /// Changes when threads that follow the reading one have to look again.
     ///
     /// Relaxed where it is read under the lock; the kernel compares it again before a thread sleeps.

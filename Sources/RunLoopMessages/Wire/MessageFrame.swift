@@ -14,7 +14,7 @@
 /// | 7 | zero |
 /// | 8..<12 | the sender's id of the message, the reason of a rejection, or the ``time(of:)`` at which an answer is sent |
 /// | 12..<14 | how many descriptors the message has, without the payload's memory |
-/// | 14..<16 | zero |
+/// | 14..<16 | in an answer, one more than the number of the processor that sent it, or zero if that is unknown; else zero |
 /// | 16..<24 | the token, which a reply, a rejection and a confirmation return |
 /// | 24..<32 | the length of the payload |
 struct MessageFrame: Hashable, Sendable {
@@ -52,6 +52,8 @@ struct MessageFrame: Hashable, Sendable {
   var isOutOfLine = false
   var id: Int32 = 0
   var descriptorCount = 0
+  /// The number of the processor that sent an answer; nil if it is unknown.
+  var processor: Int32?
   var token: UInt64 = 0
   var length = 0
 
@@ -98,7 +100,8 @@ struct MessageFrame: Hashable, Sendable {
     bytes[7] = 0
     bytes.storeBytes(of: id.littleEndian, toByteOffset: 8, as: Int32.self)
     bytes.storeBytes(of: UInt16(truncatingIfNeeded: descriptorCount).littleEndian, toByteOffset: 12, as: UInt16.self)
-    bytes.storeBytes(of: 0, toByteOffset: 14, as: UInt16.self)
+    let place = UInt16(truncatingIfNeeded: (processor ?? -1) + 1)
+    bytes.storeBytes(of: place.littleEndian, toByteOffset: 14, as: UInt16.self)
     bytes.storeBytes(of: token.littleEndian, toByteOffset: 16, as: UInt64.self)
     bytes.storeBytes(of: UInt64(length).littleEndian, toByteOffset: 24, as: UInt64.self)
   }
@@ -116,7 +119,8 @@ struct MessageFrame: Hashable, Sendable {
     guard packet[4] == Self.version else { throw .version }
     guard let kind = Kind(rawValue: packet[5]) else { throw .kind }
     guard packet[6] <= 1 else { throw .flags }
-    guard packet[7] == 0, number(14, UInt16.self) == 0 else { throw .reserved }
+    let place = number(14, UInt16.self)
+    guard packet[7] == 0, place == 0 || kind.isAnswer else { throw .reserved }
     let isOutOfLine = packet[6] == 1
     let descriptors = Int(number(12, UInt16.self))
     guard descriptors <= Self.descriptorLimit else { throw .descriptors }
@@ -132,5 +136,6 @@ struct MessageFrame: Hashable, Sendable {
     self.init(
       kind, id: number(8, Int32.self), token: token, length: length, isOutOfLine: isOutOfLine,
       descriptorCount: descriptors)
+    processor = place == 0 ? nil : Int32(place) - 1
   }
 }

@@ -83,8 +83,11 @@ struct race_gate *race_gate_make(void);
 void race_gate_open(struct race_gate *gate);
 void race_gate_wait(struct race_gate *gate);
 
-/// Starts a thread.
+/// Starts a thread. With `--apart`, one after the other gets a processor of its own, as far as there are enough.
 void race_thread(void (*body)(void *), void *context);
+
+/// With `--apart`, keeps the calling thread on the processor with this number among those of the process.
+void race_place(int index);
 
 // -- Work that counts itself
 
