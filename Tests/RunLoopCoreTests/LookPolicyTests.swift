@@ -144,30 +144,31 @@ struct LookPolicyTests {
 
 @Suite("A look depends on the processors of the threads that end the waits")
 struct LookMannerTests {
-  /// A looker in a place, and the processors of the threads that ended its waits; the thread itself runs on processor 0.
+  /// How a thread on processor 0 looks after threads on `wakers` ended its waits.
   private static func manner(_ place: LookPlace, wokenFrom wakers: [Int32], yields: Bool = false) -> Looker.Manner {
     var looker = Looker(LookPolicy(), place)
     for waker in wakers { looker.noteWaker(waker) }
     return looker.manner(.adaptive(yields: yields), on: 0)
   }
 
-  static let table: [(name: String, place: LookPlace, wakers: [Int32], manner: Looker.Manner, yielding: Looker.Manner)] =
-    [
-      ("nothing is known, and there are several processors", .free, [], .spins, .spins),
-      ("nothing is known, and there is one", .pinned, [], .none, .yields),
-      ("a descriptor ended the waits", .pinned, [-1, -1], .none, .yields),
-      ("another processor, once", .pinned, [1], .spins, .spins),
-      ("another processor", .pinned, [1, 1], .spins, .spins),
-      ("two other processors", .free, [1, 2, 3], .spins, .spins),
-      ("the same processor", .free, [0, 0], .none, .none),
-      ("the same processor, of a thread that has only that", .pinned, [0, 0], .none, .yields),
-      ("the same one last", .free, [1, 1, 0], .none, .none),
-      ("the same one before the last", .free, [0, 1], .none, .none),
-      ("the same one before that", .free, [0, 1, 1], .spins, .spins),
-      ("an unknown end in between", .free, [1, 1, -1], .spins, .spins),
-      ("no time for two processors", .alone, [1, 1], .none, .yields),
-      ("no look allowed", .none, [1, 1], .none, .none),
-    ]
+  static let table:
+    [(name: String, place: LookPlace, wakers: [Int32], manner: Looker.Manner, yielding: Looker.Manner)] =
+      [
+        ("nothing is known, and there are several processors", .free, [], .spins, .spins),
+        ("nothing is known, and there is one", .pinned, [], .none, .yields),
+        ("a descriptor ended the waits", .pinned, [-1, -1], .none, .yields),
+        ("another processor, once", .pinned, [1], .spins, .spins),
+        ("another processor", .pinned, [1, 1], .spins, .spins),
+        ("two other processors", .free, [1, 2, 3], .spins, .spins),
+        ("the same processor", .free, [0, 0], .none, .none),
+        ("the same processor, of a thread that has only that", .pinned, [0, 0], .none, .yields),
+        ("the same one last", .free, [1, 1, 0], .none, .none),
+        ("the same one before the last", .free, [0, 1], .none, .none),
+        ("the same one before that", .free, [0, 1, 1], .spins, .spins),
+        ("an unknown end in between", .free, [1, 1, -1], .spins, .spins),
+        ("no time for two processors", .alone, [1, 1], .none, .yields),
+        ("no look allowed", .none, [1, 1], .none, .none),
+      ]
 
   @Test("spinning needs another processor, and yielding needs one for both", arguments: 0..<table.count)
   func manner(row: Int) {

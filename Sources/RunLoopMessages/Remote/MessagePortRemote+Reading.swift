@@ -201,7 +201,9 @@ extension MessagePort.Remote {
     }
     lastAnswer = nil
     sleepAndRead(until: deadline)
-    looker.noteSleep(from: began, endedBy: lastAnswer?.sender(receivedAt: .monotonicNow) ?? .unknown, isEvent: false, limit: waiting.limit)
+    looker.noteSleep(
+      from: began, endedBy: lastAnswer?.sender(receivedAt: .monotonicNow) ?? .unknown, isEvent: false,
+      limit: waiting.limit)
   }
 
   private func sleepAndRead(until deadline: Tick) {
