@@ -105,8 +105,6 @@ let package = Package(
         .product(name: "RunLoopThreads", package: "swift-run-loop"),
       ]),
     .executableTarget(
-      name: "executors", dependencies: ["CRace", "Race", .product(name: "RunLoopThreads", package: "swift-run-loop")]),
-    .executableTarget(
       name: "main-hops",
       dependencies: [
         .product(name: "RunLoopCore", package: "swift-run-loop"),

@@ -34,6 +34,8 @@ WORKLOADS = {
     "E2": ("From the default executor to an actor and back", [PINNED, PLAIN]),
     "E3": ("Tasks that another thread resumes", [PLAIN]),
     "E4": ("A task that yields", [PLAIN]),
+    "E5": ("Children of a task group", [PLAIN]),
+    "E6": ("From a task to an actor of the same thread and back", [PLAIN]),
     "G1": ("Growth: posts", [PLAIN]),
     "G2": ("Growth: posts for a mode that does not run", [PLAIN]),
     "G3": ("Growth: timers", [PLAIN]),
@@ -104,6 +106,10 @@ RATIOS = [
     ("E2", "await there and back, on one processor", "Swift concurrency", 1.0),
     ("E2", "await there and back", "libdispatch (Swift)", 1.0),
     ("E2", "await there and back", "Swift concurrency", 4),
+    ("E2", "await there and back", "a thread with a queue", 1.0),
+    ("E1", "actor call", "a thread with a queue", 1.1),
+    ("E4", "yield", "a thread with a queue", 1.3),
+    ("E5", "child of a task group", "a thread with a queue", 1.1),
 ]
 # Workload, metric, and the value that is to be reached: at most.
 VALUES = [

@@ -70,3 +70,17 @@ private final class Waiting: Sendable {
     if ran.wrappingAdd(1, ordering: .acquiringAndReleasing).newValue == size { over.open() }
   }
 }
+
+/// E5: children of task groups, 500 in each, which run on an executor.
+public func raceGroups(preferring executor: (any TaskExecutor)?) {
+  let size: Int64 = 500
+  raceTask("child of a task group", race_scaled(200_000, 1000)) { count in
+    await Task.detached(executorPreference: executor) {
+      for begin in stride(from: 0, to: count, by: Int(size)) {
+        await withTaskGroup { group in
+          for _ in begin..<min(count, begin + size) { group.addTask { onDefaultExecutor() } }
+        }
+      }
+    }.value
+  }
+}

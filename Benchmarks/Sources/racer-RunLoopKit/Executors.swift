@@ -83,3 +83,20 @@ func e4() {
     }.value
   }
 }
+
+/// E5: children of a task group, on the thread.
+func e5() { raceGroups(preferring: residentThread()) }
+
+/// E6: from a task that prefers the thread to an actor on it, and back.
+func e6() {
+  let thread = residentThread()
+  let pinned = Pinned(thread)
+  raceTask("call of an actor from a task", race_scaled(200_000, 1000)) { count in
+    await Task.detached(executorPreference: thread) {
+      for _ in 0..<count {
+        await pinned.touch()
+        onDefaultExecutor()
+      }
+    }.value
+  }
+}

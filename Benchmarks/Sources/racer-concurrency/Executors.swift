@@ -13,7 +13,7 @@ private actor Ordinary {
   func touch(_ other: Ordinary, _ count: Int64) async {
     for _ in 0..<count {
       await other.touch()
-      // What needs this actor between two calls: without it, the compiler makes one visit of all of them.
+      // Needs this actor between two calls: without it, the compiler makes one visit of all of them.
       touched += 1
     }
   }
@@ -38,33 +38,44 @@ private final class QueueExecutor: SerialExecutor, TaskExecutor {
   func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
 }
 
-private actor Queued {
-  private let executor: QueueExecutor
+/// An actor on an executor.
+private actor Placed<Executor: SerialExecutor> {
+  private let executor: Executor
   private var touched = 0
 
-  init(_ executor: QueueExecutor) { self.executor = executor }
+  init(_ executor: Executor) { self.executor = executor }
 
   nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
   func touch() { touched += 1 }
 
-  func touch(_ other: Queued, _ count: Int64) async {
+  func touch(_ other: Placed, _ count: Int64) async {
     for _ in 0..<count {
       await other.touch()
-      // What needs this actor between two calls: without it, the compiler makes one visit of all of them.
+      // As above.
       touched += 1
     }
   }
+}
+
+/// The peers with an executor of their own, after Swift's default one.
+private func raceExecutors(_ run: (_ actors: any SerialExecutor, _ tasks: any TaskExecutor) -> Void) {
+  race_set_peer("libdispatch (Swift)")
+  let queue = QueueExecutor()
+  run(queue, queue)
+  race_set_peer("a thread with a queue")
+  run(PThreadSerialExecutor(), PThreadTaskExecutor())
 }
 
 func e1() {
   let count = race_scaled(2_000_000, 1000)
   let (left, right) = (Ordinary(), Ordinary())
   raceTask("actor call", count) { await left.touch(right, $0) }
-  race_set_peer("libdispatch (Swift)")
-  let executor = QueueExecutor()
-  let (first, second) = (Queued(executor), Queued(executor))
-  raceTask("actor call", count) { await first.touch(second, $0) }
+  func raceCalls(_ executor: some SerialExecutor) {
+    let (left, right) = (Placed(executor), Placed(executor))
+    raceTask("actor call", count) { await left.touch(right, $0) }
+  }
+  raceExecutors { actors, _ in raceCalls(actors) }
 }
 
 func e2() {
@@ -73,21 +84,23 @@ func e2() {
   raceTask("await there and back", count) { count in
     for _ in 0..<count { await Task.detached {}.value }
   }
-  race_set_peer("libdispatch (Swift)")
-  let queued = Queued(QueueExecutor())
-  raceTask("await there and back", count) { count in
-    for _ in 0..<count {
-      await queued.touch()
-      onDefaultExecutor()
+  func raceCalls(_ executor: some SerialExecutor) {
+    let actor = Placed(executor)
+    raceTask("await there and back", count) { count in
+      for _ in 0..<count {
+        await actor.touch()
+        onDefaultExecutor()
+      }
     }
   }
+  raceExecutors { actors, _ in raceCalls(actors) }
 }
 
 func e3() {
   raceResumptions { body in Task.detached { await body() } }
-  race_set_peer("libdispatch (Swift)")
-  let executor = QueueExecutor()
-  raceResumptions { body in Task.detached(executorPreference: executor) { await body() } }
+  raceExecutors { _, tasks in
+    raceResumptions { body in Task.detached(executorPreference: tasks) { await body() } }
+  }
 }
 
 func e4() {
@@ -95,11 +108,39 @@ func e4() {
   raceTask("yield", count) { count in
     for _ in 0..<count { await Task.yield() }
   }
-  race_set_peer("libdispatch (Swift)")
-  let executor = QueueExecutor()
-  raceTask("yield", count) { count in
-    await Task.detached(executorPreference: executor) {
-      for _ in 0..<count { await Task.yield() }
-    }.value
+  raceExecutors { _, tasks in
+    raceTask("yield", count) { count in
+      await Task.detached(executorPreference: tasks) {
+        for _ in 0..<count { await Task.yield() }
+      }.value
+    }
   }
+}
+
+func e5() {
+  raceGroups(preferring: nil)
+  raceExecutors { _, tasks in raceGroups(preferring: tasks) }
+}
+
+func e6() {
+  let count = race_scaled(200_000, 1000)
+  let ordinary = Ordinary()
+  raceTask("call of an actor from a task", count) { count in
+    for _ in 0..<count {
+      await ordinary.touch()
+      onDefaultExecutor()
+    }
+  }
+  func raceCalls(_ executor: some SerialExecutor, _ tasks: any TaskExecutor) {
+    let actor = Placed(executor)
+    raceTask("call of an actor from a task", count) { count in
+      await Task.detached(executorPreference: tasks) {
+        for _ in 0..<count {
+          await actor.touch()
+          onDefaultExecutor()
+        }
+      }.value
+    }
+  }
+  raceExecutors { actors, tasks in raceCalls(actors, tasks) }
 }
