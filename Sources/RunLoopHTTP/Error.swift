@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension HTTP {
-  /// The reason why a request has no answer.
+  /// The reason a request failed.
   ///
   /// Every throwing function of the module throws this type.
   public struct Error: Swift.Error, Hashable, Sendable {
@@ -15,13 +15,13 @@ extension HTTP {
 
     /// The kind of the error.
     public let code: Code
-    /// The address of the request, without user, password, query and fragment.
+    /// The URL of the request, without user, password, query and fragment.
     public let url: String
-    /// How many bytes of the decoded body had arrived.
+    /// The number of bytes of the decoded body that had arrived.
     public let bytesReceived: Int64
-    /// The cause in words, for a person; with libcurl's number and text if there are any.
+    /// A human-readable explanation, including libcurl's error code and message if there are any.
     public let detail: String
-    /// Each time the request was sent, if ``HTTP/Configuration/reportsAttempts`` asks for it.
+    /// Every attempt to send the request, if ``HTTP/Configuration/reportsAttempts`` is set. Empty by default.
     public internal(set) var attempts: [AttemptReport] = []
 
     package init(_ code: Code, url: String = "", bytesReceived: Int64 = 0, _ detail: String) {
@@ -31,7 +31,7 @@ extension HTTP {
       self.detail = detail
     }
 
-    /// The same with what is known of the request.
+    /// Adds the request's URL and progress to the error.
     func of(url: String, bytesReceived: Int64) -> Error {
       Error(code, url: self.url.isEmpty ? url : self.url, bytesReceived: bytesReceived, detail)
     }
@@ -43,47 +43,47 @@ extension HTTP.Error.Code {
   public static let cancelled = Self("cancelled")
   /// Nothing was sent or received for the idle timeout, or the whole request took too long.
   public static let timedOut = Self("timedOut")
-  /// The host's name has no address.
+  /// The host name could not be resolved.
   public static let cannotFindHost = Self("cannotFindHost")
   /// No connection to the host became free within ``HTTP/Configuration/connectionWaitTimeout``.
   public static let connectionWaitTimedOut = Self("connectionWaitTimedOut")
-  /// No address of the host takes a connection, or the system has no descriptor or thread left for one.
+  /// No address of the host accepts connections, or the process has run out of descriptors or threads.
   public static let cannotConnect = Self("cannotConnect")
-  /// The connection ended before the answer did.
+  /// The connection ended before the response was complete.
   public static let connectionLost = Self("connectionLost")
-  /// The answer is not HTTP, or contradicts itself.
+  /// The response is not valid HTTP, or contradicts itself.
   public static let badServerResponse = Self("badServerResponse")
   /// There were more redirects than the configuration allows.
   public static let tooManyRedirects = Self("tooManyRedirects")
-  /// A redirect leads to a scheme that is not followed, or the program rejected it.
+  /// A redirect leads to an unsupported scheme, or the program rejected it.
   public static let redirectRejected = Self("redirectRejected")
   /// The server's certificate is not trusted.
   public static let untrusted = Self("untrusted")
-  /// The encrypted connection could not be made.
+  /// The TLS connection could not be established.
   public static let tlsFailed = Self("tlsFailed")
   /// The server requires a client certificate.
   public static let clientCertificateRequired = Self("clientCertificateRequired")
   /// The server's public key is not one of the pinned keys.
   public static let pinMismatch = Self("pinMismatch")
-  /// The head or the body is longer than the configuration allows.
+  /// The headers or the body exceed the configured limit.
   public static let tooLarge = Self("tooLarge")
-  /// The body's content coding is unknown, broken or cut short.
+  /// The body's content coding is unknown, or the encoded data is corrupt or truncated.
   public static let cannotDecode = Self("cannotDecode")
-  /// The rest of a body does not continue what was received before.
+  /// The rest of a body does not match the part received earlier.
   public static let resumeMismatch = Self("resumeMismatch")
   /// The server did not accept the credential.
   public static let authenticationFailed = Self("authenticationFailed")
-  /// The address is not one of http or https.
+  /// The URL's scheme is not http or https.
   public static let unsupportedURL = Self("unsupportedURL")
-  /// The request cannot be sent as it is, or its body could not be read.
+  /// The request is invalid, or its body could not be read.
   public static let invalidRequest = Self("invalidRequest")
-  /// The proxy could not be used, or rejected the request.
+  /// The proxy could not be used, or it rejected the request.
   public static let proxyFailed = Self("proxyFailed")
   /// The client was stopped, its loop has ended, or it belongs to another process.
   public static let stopped = Self("stopped")
   /// libcurl is missing or unusable.
   public static let noLibrary = Self("noLibrary")
-  /// The request may be answered from a cache alone, which has no response.
+  /// The request allows only a cached response, and the cache has none.
   public static let notInCache = Self("notInCache")
   /// A file could not be read or written.
   public static let fileFailed = Self("fileFailed")

@@ -3,17 +3,17 @@
 import RunLoopCore
 
 extension HTTP.Client {
-  /// Makes a request and returns the whole answer.
+  /// Makes a request and returns the response with its complete body.
   ///
-  /// The body may have up to 64 MiB, unless the request or the configuration sets another limit. An answer with a
-  /// status such as 404 is an answer, not an error. If the task is cancelled, the request is cancelled.
+  /// The body is limited to 64 MiB unless the request or the configuration sets another limit. A status such as 404 is
+  /// not treated as an error. Cancelling the task cancels the request.
   ///
   /// - Throws: Always ``HTTP/Error``.
   public func data(for request: HTTP.Request) async throws -> (HTTP.Body, HTTP.Response) {
     try await run(request) { MemoryReceiver($0) }
   }
 
-  /// Runs a transfer to its end for a task.
+  /// Runs a transfer to completion on behalf of a task.
   func run<Value: Sendable>(
     _ request: HTTP.Request,
     _ makeReceiver: (@escaping @Sendable (Result<Value, HTTP.Error>) -> Void) throws(HTTP.Error) -> any Receiver
@@ -34,7 +34,7 @@ extension HTTP.Client {
   }
 }
 
-/// Cancels a transfer whose task is cancelled, even before it has begun.
+/// Cancels a transfer when its task is cancelled, even if the transfer has not started yet.
 final class Canceller: @unchecked Sendable {
   // Sendable: guarded by the lock.
   private let lock = Lock()
@@ -58,7 +58,7 @@ final class Canceller: @unchecked Sendable {
   }
 }
 
-/// A result that one task waits for.
+/// A result that a single task awaits.
 final class TaskOutcome<Value: Sendable>: @unchecked Sendable {
   // Sendable: guarded by the lock.
   private let lock = Lock()
@@ -86,9 +86,9 @@ final class TaskOutcome<Value: Sendable>: @unchecked Sendable {
   }
 }
 
-/// Keeps a body in memory.
+/// Collects a body in memory.
 ///
-/// The loader's thread.
+/// Used only on the loader's thread.
 final class MemoryReceiver: Receiver, @unchecked Sendable {
   // Sendable: used by the loader's thread alone.
   private var bytes: [UInt8] = []
@@ -103,7 +103,7 @@ final class MemoryReceiver: Receiver, @unchecked Sendable {
   func begin(_ response: HTTP.Response, at offset: Int64) throws(HTTP.Error) {
     guard offset == 0 else { return }
     bytes = []
-    // A server may announce what it does not send.
+    // The announced length is not trusted: the server may send less.
     if let length = response.contentLength, length > 0 { bytes.reserveCapacity(Int(min(length, 1 << 20))) }
   }
 

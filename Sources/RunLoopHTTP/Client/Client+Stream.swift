@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension HTTP.Client {
-  /// Makes a request and returns when the head of its answer has arrived; the body follows as the program takes it.
+  /// Makes a request and returns once the response's headers have arrived; the body is received as the program reads
+  /// it.
   ///
-  /// If the task is cancelled before, the request is cancelled. Bytes that were taken cannot be taken back: such a
-  /// request is not made again after its body has begun, unless the server goes on where it ended.
+  /// If the task is cancelled before then, the request is cancelled. Bytes that have been read cannot be taken back,
+  /// so after the body has begun the request is only retried if the server can continue where it left off.
   ///
   /// - Throws: Always ``HTTP/Error``.
   public func stream(for request: HTTP.Request) async throws -> (HTTP.BodySequence, HTTP.Response) {

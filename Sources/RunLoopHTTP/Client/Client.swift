@@ -3,29 +3,30 @@
 public import RunLoopCore
 
 extension HTTP {
-  /// Makes requests.
+  /// An HTTP client.
   ///
-  /// All its connections live on one run loop, from the connect to the end.
+  /// All of a client's connections run on one run loop for their whole lifetime.
   ///
-  /// The loop is that of a thread of the client's own, `HTTP.Loader`, which the first request starts, or a loop that
-  /// the program passes. The client holds its connections until it is stopped, or until nobody holds the client and its
-  /// requests have ended. A client, and everything that it returns, can be used from any thread.
+  /// The loop belongs either to a thread of the client's own, `HTTP.Loader`, which the first request starts, or to
+  /// the program, which passes it to the initializer. The client keeps its connections open until it is stopped, or
+  /// until the last reference to it is released and its requests have ended. A client, and everything it returns, can
+  /// be used from any thread.
   ///
-  /// The client uses libcurl, which is opened when the first request is made. If it is missing, every request ends with
-  /// ``HTTP/Error/Code/noLibrary``. A child of a fork cannot use its parent's clients: its requests end with
+  /// The client uses libcurl, which it loads when the first request is made. If libcurl is missing, every request
+  /// ends with ``HTTP/Error/Code/noLibrary``. A forked child cannot use its parent's clients: its requests end with
   /// ``HTTP/Error/Code/stopped``.
   public final class Client: Sendable {
     let core: ClientCore
     private let isShared: Bool
 
-    /// Makes a client.
+    /// Creates a client.
     ///
-    /// Nothing is opened or started before the first request, which reports errors.
+    /// Nothing is opened or started before the first request, which reports any errors.
     ///
     /// - Parameters:
-    ///   - configuration: How the client behaves.
-    ///   - loop: The loop that its connections live on, in the common modes; it has to run. With nil the client starts
-    ///     a thread of its own.
+    ///   - configuration: The client's configuration.
+    ///   - loop: The loop that the connections run on, in the common modes. It has to be running. If it is nil, the
+    ///     client starts a thread of its own.
     public convenience init(_ configuration: Configuration = .init(), on loop: RunLoop? = nil) {
       self.init(configuration, on: loop, isShared: false)
     }
@@ -37,55 +38,57 @@ extension HTTP {
 
     deinit { core.stop(.afterPendingWork) }
 
-    /// A client for the whole program, which cannot be stopped.
+    /// A client shared by the whole program, which cannot be stopped.
     public static let shared = Client(.init(), on: nil, isShared: true)
 
-    /// How the client behaves.
+    /// The client's configuration.
     public var configuration: Configuration { core.configuration }
 
-    /// What the client does with requests.
+    /// Whether the client accepts requests, is stopping, or has finished.
     public var state: State { core.state }
 
-    /// The cookies that were set, if the configuration allows them to be kept.
+    /// The stored cookies, if the configuration allows cookies to be stored.
     public var cookies: [Cookie] { core.jar.all }
 
-    /// Adds cookies, each in the place of the one with its name, domain, path and port.
+    /// Adds cookies, each of which replaces an existing cookie with the same name, domain, path and port.
     ///
-    /// A cookie whose time is over removes that one. Cookies are sent only if
-    /// ``HTTP/Configuration/storesCookies`` allows it.
+    /// An expired cookie removes the existing one. Cookies are sent only if ``HTTP/Configuration/storesCookies`` is
+    /// set.
     public func setCookies(_ cookies: [Cookie]) { core.jar.set(cookies) }
 
-    /// Writes all cookies to a file that the process's user alone can read.
+    /// Writes all cookies to a file that only the process's user can read.
     ///
-    /// The format is that of curl and wget (Netscape's `cookies.txt`). A cookie for another port than the usual ones
-    /// has a line that is a comment to these. An existing file is replaced, and a link is not followed.
+    /// The format is that of curl and wget (Netscape's `cookies.txt`). A cookie for a non-default port is written as
+    /// a line that those programs treat as a comment. An existing file is replaced, and a symbolic link is not
+    /// followed.
     ///
     /// - Throws: ``HTTP/Error/Code/fileFailed``.
     public func saveCookies(to path: String) throws(HTTP.Error) { try CookieFile.write(cookies, to: path) }
 
-    /// Reads cookies from a file and adds them, as ``setCookies(_:)`` does.
+    /// Reads cookies from a file and adds them with ``setCookies(_:)``.
     ///
-    /// - Throws: ``HTTP/Error/Code/fileFailed`` if the file cannot be read, has more than 16 MiB, or contains a line
-    ///   that is no cookie; no cookie is added then.
+    /// - Throws: ``HTTP/Error/Code/fileFailed`` if the file cannot be read, is larger than 16 MiB, or contains a line
+    ///   that is not a cookie. No cookies are added in that case.
     public func loadCookies(from path: String) throws(HTTP.Error) { core.jar.set(try CookieFile.read(path)) }
 
-    /// Forgets all cookies.
+    /// Removes all cookies.
     public func removeCookies() { core.jar.removeAll() }
 
-    /// Takes no more requests, and returns at once.
+    /// Stops accepting requests and returns immediately.
     ///
     /// When the last request has ended, all connections are closed and the client's thread ends. Calling it again has
-    /// no effect, except that an immediate stop overrules one that is not. On ``shared`` it has no effect.
+    /// no effect, except that an immediate stop overrides one that waits for pending requests. It has no effect on
+    /// ``shared``.
     ///
     /// - Returns: The state after the call.
     @discardableResult
     public func stop(_ policy: StopPolicy = .afterPendingWork) -> State { isShared ? state : core.stop(policy) }
 
-    /// Waits until the client was stopped, its connections are closed and its thread has ended.
+    /// Waits until the client has been stopped, its connections are closed and its thread has ended.
     ///
-    /// It does not stop the client.
+    /// This method does not stop the client.
     ///
-    /// - Returns: What has happened to its requests.
+    /// - Returns: A summary of how the client's requests ended.
     public func finished() async -> StopReport { await core.finished() }
   }
 }

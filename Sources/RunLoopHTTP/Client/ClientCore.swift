@@ -4,9 +4,9 @@ import RunLoopCore
 import RunLoopThreads
 import Synchronization
 
-/// What a client and its requests hold: the loop, its intake, and the loader.
+/// The state that a client shares with its requests: the loop, its source for incoming work, and the loader.
 final class ClientCore: @unchecked Sendable {
-  // Sendable: the lock guards what any thread uses; the rest is used by the loop's thread alone.
+  // Sendable: the lock guards the state shared between threads; the rest is used only by the loop's thread.
 
   let settings: OwnConfiguration
   let jar = CookieJar()
@@ -14,43 +14,44 @@ final class ClientCore: @unchecked Sendable {
   private let generation = ForkGeneration.current
   private let environment: ProxyChoice
   private let lock = Lock()
-  /// Whether there is work that the loop was asked to take.
+  /// Whether the loop has been asked to take work.
   ///
-  /// Relaxed where the loader asks: the work is taken under the lock.
+  /// The loader reads it with relaxed ordering, because the work itself is taken with the lock held.
   private let hasWork = Atomic<Bool>(false)
-  /// Held while the thread is being started, and by nobody else.
+  /// Serializes starting the thread.
   private let startLock = Lock()
 
-  // Guarded by the lock, so that no two accesses overlap: those that each request makes are not checked for it.
+  // Guarded by the lock, so accesses cannot overlap. The properties that every request uses skip the exclusivity
+  // check.
   @exclusivity(unchecked) private var life = ClientLife()
   @exclusivity(unchecked) private var home: Home?
   @exclusivity(unchecked) private var work: [Work] = []
-  /// Whether the loop was asked to take the work.
+  /// Whether the source has been signaled since the work was last taken.
   @exclusivity(unchecked) private var isAwake = false
   private var waiting: [CheckedContinuation<Void, Never>] = []
   private var multiplexers: [MultiplexerKey: WeakMultiplexer] = [:]
-  /// The one that was asked for last.
+  /// The multiplexer that was requested last.
   @exclusivity(unchecked) private var lastMultiplexer: WeakMultiplexer?
 
-  // The loop's thread alone. Nothing is called while one of them is being changed.
+  // Used only by the loop's thread. None of them is mutated across a call to other code.
   @exclusivity(unchecked) private var knownLoop: RunLoop?
   @exclusivity(unchecked) private var loader: Loader?
   @exclusivity(unchecked) private var transfers: [Transfer] = []
   @exclusivity(unchecked) var names = NameCache()
   @exclusivity(unchecked) private var lastAddress: (text: String, address: WebAddress)?
   @exclusivity(unchecked) private var lastShape: Handle.Shape?
-  /// The work that was taken last, without its elements: its room is used again.
+  /// The storage of the last batch of work, kept empty so that its capacity can be reused.
   @exclusivity(unchecked) private var emptied: [Work] = []
 
-  /// Where the client lives, once it does.
+  /// The loop that the client runs on, once the first request has set it up.
   fileprivate struct Home {
     let loop: RunLoop
     let intake: RunLoop.Source
-    /// Its own thread; none on a loop that was given.
+    /// The client's own thread; nil if the program passed a loop.
     let thread: ResidentThread?
   }
 
-  /// What the loop's thread is to do.
+  /// A unit of work for the loop's thread.
   fileprivate enum Work: Sendable {
     case begin(Transfer)
     case call(@Sendable () -> Void)
@@ -62,13 +63,13 @@ final class ClientCore: @unchecked Sendable {
     environment = ProxyChoice(configuration.proxy)
   }
 
-  // Any thread.
+  // Can be called from any thread.
 
   var configuration: HTTP.Configuration { settings.value }
   var state: HTTP.State { generation.isPast ? .finished : lock.withLock { life.state } }
   var report: HTTP.StopReport { lock.withLock { life.report } }
 
-  /// Begins a transfer; the reason if that is impossible, and then nothing was done.
+  /// Begins a transfer. If that is impossible, returns the reason and changes nothing.
   func begin(_ transfer: Transfer, with event: OperationState.Event = .start) -> HTTP.Error? {
     guard !generation.isPast else {
       return HTTP.Error(.stopped, "the client belongs to the process that this one was forked from")
@@ -98,7 +99,7 @@ final class ClientCore: @unchecked Sendable {
     return nil
   }
 
-  /// Does something on the loop's thread; nothing if the client has finished.
+  /// Runs a closure on the loop's thread, or drops it if the client has finished.
   func post(_ body: @escaping @Sendable () -> Void) {
     guard !generation.isPast else { return }
     lock.lock()
@@ -108,7 +109,7 @@ final class ClientCore: @unchecked Sendable {
     home?.wake()
   }
 
-  /// Under the lock: leaves work, and returns whom to wake.
+  /// Enqueues work and returns the home to wake, or nil if it has already been signaled. Requires the lock.
   private func leave(_ piece: Work) -> Home? {
     work.append(piece)
     guard !isAwake, let home else { return nil }
@@ -117,13 +118,13 @@ final class ClientCore: @unchecked Sendable {
     return home
   }
 
-  /// Makes the client live somewhere, unless it does.
+  /// Chooses the client's loop, and starts its thread if necessary.
   private func settleIn() throws(HTTP.Error) {
     startLock.lock()
     defer { startLock.unlock() }
     let isNeeded = lock.withLock { home == nil && life.state == .running }
     guard isNeeded else { return }
-    // It holds the core until it is invalidated: when the client has finished, or its loop has ended.
+    // The source retains the core until it is invalidated, which happens when the client finishes or its loop ends.
     let intake = RunLoop.Source(cancel: { [self] _, _ in loopHasEnded() }) { [self] in takeWork() }
     var thread: ResidentThread?
     let loop: RunLoop
@@ -142,7 +143,7 @@ final class ClientCore: @unchecked Sendable {
     guard loop.offer(intake, forMode: .common) else {
       throw HTTP.Error(.stopped, "the client's run loop has ended")
     }
-    // It may have been stopped meanwhile, and then nobody would end what was made here.
+    // The client may have been stopped in the meantime, and then nothing else would end the new source and thread.
     let isLate = lock.withLock {
       guard life.state == .running else { return true }
       home = Home(loop: loop, intake: intake, thread: thread)
@@ -180,9 +181,9 @@ final class ClientCore: @unchecked Sendable {
     return state
   }
 
-  /// Waits until everything is closed and the thread has ended.
+  /// Waits until all connections are closed and the thread has ended.
   func finished() async -> HTTP.StopReport {
-    // A thread that is not there may hold the lock.
+    // In a forked child, the lock may be held by a thread that does not exist there.
     guard !generation.isPast else { return HTTP.StopReport() }
     await withCheckedContinuation { continuation in
       lock.lock()
@@ -196,7 +197,7 @@ final class ClientCore: @unchecked Sendable {
     return report
   }
 
-  /// What brings call-outs to a loop in some modes; one for all operations of it.
+  /// Returns the source that delivers callbacks on a loop in the given modes. The operations of a loop share it.
   func multiplexer(_ loop: RunLoop, _ modes: [RunLoop.Mode], isForCookies: Bool = false) -> MultiplexerSource {
     let label: StaticString = isForCookies ? "HTTP.CookieSource" : "HTTP.MultiplexerSource"
     guard !generation.isPast else { return MultiplexerSource(loop: loop, modes: modes, label: label) }
@@ -214,9 +215,9 @@ final class ClientCore: @unchecked Sendable {
     return made
   }
 
-  /// The loop; the client lives somewhere when this is asked.
+  /// The loop that the client runs on. Requires that `settleIn()` has succeeded.
   ///
-  /// The loop's thread.
+  /// Used only on the loop's thread.
   var loop: RunLoop {
     if let knownLoop { return knownLoop }
     let found = lock.withLock { home?.loop } ?? givenLoop ?? .current
@@ -225,7 +226,7 @@ final class ClientCore: @unchecked Sendable {
   }
 }
 
-// The loop's thread.
+// Used only on the loop's thread.
 extension ClientCore {
   var now: Tick { loop.clockNow }
 
@@ -261,9 +262,9 @@ extension ClientCore {
     transfer.begin(with: event)
   }
 
-  /// Ends the requests that are not to come to their end, and then perhaps the client.
+  /// Ends the requests that must not run to completion, and shuts the client down if none are left.
   private func cut(everything: Bool) {
-    // Nobody would resume what waits; a body that is being put away comes to its end by itself.
+    // Paused requests would never be resumed. A finishing request, whose body is being stored, ends without help.
     for transfer in transfers
     where everything || !transfer.state.isRunning && !transfer.state.isFinishing {
       transfer.apply(.clientStopped)
@@ -271,7 +272,7 @@ extension ClientCore {
     endIfOver()
   }
 
-  /// A request is paused while the client drains: nobody will resume it.
+  /// Whether the client is being stopped, which means that a paused request would never be resumed.
   func isDraining() -> Bool { lock.withLock { life.state != .running } }
 
   private func loopHasEnded() {
@@ -283,7 +284,7 @@ extension ClientCore {
     let left = work
     work = []
     lock.unlock()
-    // Those that had begun and not come in yet.
+    // Transfers that were begun but not yet taken from the queue.
     for piece in left { take(piece) }
     for transfer in transfers { transfer.apply(.clientStopped) }
     shutDown()
@@ -298,7 +299,7 @@ extension ClientCore {
     last.place = place
   }
 
-  /// A transfer has reported its end.
+  /// Records the end of a transfer, and shuts a stopping client down after its last one.
   func hasEnded(_ transfer: Transfer, _ error: HTTP.Error?) {
     lock.lock()
     life.end(error)
@@ -329,7 +330,7 @@ extension ClientCore {
     for waiter in waiters { waiter.resume() }
   }
 
-  // The loader.
+  // MARK: The loader
 
   func openLoader() throws(HTTP.Error) {
     try readyLoader().open()
@@ -338,7 +339,7 @@ extension ClientCore {
   private func readyLoader() -> Loader {
     if let loader { return loader }
     let made = Loader(loop: loop, connectionsPerHost: configuration.connectionsPerHost)
-    // It forgets them when it is closed.
+    // `Loader.close()` clears these closures, which breaks the reference cycle.
     made.transfers = { [self] in transfers }
     made.isWanted = { [self] in hasWork.load(ordering: .relaxed) }
     made.comeBack = { [self] in post {} }
@@ -346,7 +347,7 @@ extension ClientCore {
     return made
   }
 
-  /// What an exchange has in common with others; the shape that was asked for last is at hand.
+  /// Returns the options that an exchange shares with others, reusing the previous object if it is equal.
   func shape(of exchange: Exchange, _ settings: OwnConfiguration, hasBody: Bool) -> Handle.Shape? {
     let shape = exchange.shape(settings, hasBody: hasBody, orElse: lastShape)
     if let shape, shape !== lastShape { lastShape = shape }
@@ -354,7 +355,7 @@ extension ClientCore {
   }
 
   func takeHandle(_ shape: Handle.Shape?) -> Handle? { loader?.takeHandle(shape) }
-  /// How many handles wait for the next requests.
+  /// The number of idle handles kept for future requests.
   var spareCount: Int { loader?.spare.count ?? 0 }
   func makeAttempt(
     _ transfer: Transfer, _ handle: Handle, _ exchange: consuming Exchange, _ source: (any BodySource)?
@@ -366,7 +367,7 @@ extension ClientCore {
   func settle() { loader?.settle() }
   func later(_ body: @escaping () -> Void) { readyLoader().later(body) }
   func tryLater(_ transfer: Transfer) { readyLoader().tryLater(transfer) }
-  /// Reads an address; the one that was read last is at hand.
+  /// Parses a URL, or returns the cached result if it is the same text as last time.
   func address(_ text: String) throws(WebAddress.Failure) -> WebAddress {
     if let lastAddress, lastAddress.text == text { return lastAddress.address }
     let address = try WebAddress(text)

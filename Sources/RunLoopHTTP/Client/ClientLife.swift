@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What becomes of a client, as a value.
+/// The state machine of a client's lifetime, as a value.
 struct ClientLife: Sendable, Hashable {
   private(set) var state = HTTP.State.running
-  /// How many requests have begun and not ended.
+  /// The number of requests that have begun and not ended.
   private(set) var pending = 0
   private(set) var report = HTTP.StopReport()
 
   enum StopAction: Sendable, Hashable {
     case nothing
-    /// Requests that wait for the program end; the others come to their end.
+    /// End the paused requests and let the others finish.
     case drain
-    /// Every request ends.
+    /// End every request.
     case cut
   }
 
-  /// A request wants to begin; false if it is too late for it.
+  /// Records that a request begins. Returns false if the client no longer accepts requests.
   mutating func begin() -> Bool {
     guard state == .running else {
       report.rejectedCount += 1
@@ -47,44 +47,44 @@ struct ClientLife: Sendable, Hashable {
     }
   }
 
-  /// Whether nothing is left to do.
+  /// Whether the client is stopping and no requests are left.
   var isOver: Bool { (state == .draining || state == .stopping) && pending == 0 }
 
   mutating func finish() { state = .finished }
 }
 
 extension HTTP {
-  /// What a client does with requests.
+  /// The state of a client.
   public enum State: Sendable, Hashable {
-    /// It takes requests.
+    /// The client accepts requests.
     case running
-    /// It takes no more requests, and those that have begun go on to their end.
+    /// The client accepts no more requests, and pending requests run to completion.
     case draining
-    /// It takes no more requests, and those that have begun end with ``HTTP/Error/Code/stopped``.
+    /// The client accepts no more requests, and pending requests end with ``HTTP/Error/Code/stopped``.
     case stopping
-    /// Its connections are closed.
+    /// The client's connections are closed.
     case finished
   }
 
-  /// What happens to requests that have begun when their client is stopped.
+  /// The treatment of pending requests when their client is stopped.
   public enum StopPolicy: Sendable, Hashable {
-    /// They go on to their end; requests that are paused end with ``HTTP/Error/Code/stopped``.
+    /// Pending requests run to completion, except paused ones, which end with ``HTTP/Error/Code/stopped``.
     case afterPendingWork
-    /// They end with ``HTTP/Error/Code/stopped``.
+    /// Pending requests end with ``HTTP/Error/Code/stopped``.
     case immediately
   }
 
-  /// What has happened to a client's requests.
+  /// A summary of how a client's requests ended. All counts start at 0.
   public struct StopReport: Sendable, Hashable {
-    /// Requests that have a response.
+    /// The number of requests that received a response. Defaults to 0.
     public internal(set) var completedCount = 0
-    /// Requests that ended with an error of their own.
+    /// The number of requests that failed with an error other than a stop or a cancellation. Defaults to 0.
     public internal(set) var failedCount = 0
-    /// Requests that were cancelled.
+    /// The number of requests that were cancelled. Defaults to 0.
     public internal(set) var cancelledCount = 0
-    /// Requests that the stop has ended.
+    /// The number of requests that were ended by the stop. Defaults to 0.
     public internal(set) var stoppedCount = 0
-    /// Requests that arrived after the stop.
+    /// The number of requests that were made after the stop and rejected. Defaults to 0.
     public internal(set) var rejectedCount = 0
   }
 }

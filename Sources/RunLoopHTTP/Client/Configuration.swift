@@ -1,72 +1,76 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension HTTP {
-  /// How a client behaves.
+  /// The configuration of a client.
   public struct Configuration: Sendable {
-    /// The versions of the protocol that are used.
+    /// The HTTP versions that a client may use.
     public enum Version: Sendable, Hashable {
-      /// HTTP/2 where an encrypted server offers it, otherwise HTTP/1.1.
+      /// HTTP/2 if a TLS server offers it, otherwise HTTP/1.1.
       case automatic
       /// HTTP/1.1 only.
       case http1
-      /// HTTP/2 at once, even without encryption; the server has to be known to support it.
+      /// HTTP/2 from the start, even without TLS. The server must be known to support it.
       case http2
     }
 
-    /// The largest number of connections to a host; further requests wait.
+    /// The maximum number of connections per host; further requests wait. The default is 6.
     public var connectionsPerHost = 6
-    /// How long nothing may be sent or received, from the look-up of the name to the end of the body, while the request
-    /// is not held; nil means indefinitely.
+    /// The longest time without any data sent or received, from the name lookup to the end of the body, not counting
+    /// time the program holds the request up; nil disables the limit. The default is 60 seconds.
     public var idleTimeout: Duration? = .seconds(60)
-    /// How long a request may take in all, with redirects, retries and pauses; nil means indefinitely.
+    /// The longest time for a whole request, with redirects, retries and pauses. Defaults to nil, which means no
+    /// limit.
     public var totalTimeout: Duration?
-    /// How long making a connection may take, including its encryption; at least one millisecond.
+    /// The longest time for connecting, TLS handshake included; at least one millisecond. The default is 30 seconds.
     public var connectTimeout: Duration = .seconds(30)
-    /// How long a request may wait for a connection to its host to become free; nil means indefinitely.
+    /// The longest time that a request waits for a connection to its host. Defaults to nil, which means no limit.
     ///
-    /// The wait begins anew with each redirect and each time the request is sent again. Then the request ends with
-    /// ``HTTP/Error/Code/connectionWaitTimedOut``. It needs libcurl 7.80.
+    /// The wait starts anew with each redirect and each time the request is sent again. When it times out, the
+    /// request ends with ``HTTP/Error/Code/connectionWaitTimedOut``. It needs libcurl 7.80.
     public var connectionWaitTimeout: Duration?
-    /// How many redirects are followed; with zero, a response that redirects is delivered.
+    /// The maximum number of redirects to follow; 0 delivers the redirect response itself. The default is 20.
     public var maximumRedirects = 20
-    /// How many decoded bytes a body may have; nil means 64 MiB where it is kept in memory, and any number elsewhere.
+    /// The maximum size of a decoded body in bytes. Defaults to nil: 64 MiB for a body in memory, otherwise
+    /// unlimited.
     public var maximumBodySize: Int64?
-    /// How many bytes the headers and the trailers of a response may have together.
+    /// The maximum total size of a response's headers and trailers in bytes. The default is 256 KiB.
     public var maximumHeaderSize = 256 * 1024
-    /// The versions of the protocol that are used.
+    /// The HTTP versions to use. The default is ``Version/automatic``.
     public var version = Version.automatic
-    /// Whether cookies are kept and sent.
+    /// Whether cookies are stored and sent. The default is `false`.
     public var storesCookies = false
-    /// The credential for a server that asks for one.
+    /// The credential for servers that request one. Defaults to nil.
     public var credential: Credential?
-    /// The proxy that is used.
+    /// The proxy to use. The default is ``Proxy/none``.
     public var proxy = Proxy.none
-    /// The servers that the client trusts, and its own certificate.
+    /// The servers that the client trusts, and its own certificate. The default trusts what the system trusts.
     public var trust = Trust()
-    /// When a request that failed is made again.
+    /// The policy for retrying failed requests. The default is ``Retry/init(maximumCount:)`` with 0, which never
+    /// retries.
     public var retry = Retry()
-    /// The path of a Unix socket at which all hosts are reached; one that begins with `@` is outside the file system.
+    /// The path of a Unix socket to use for all hosts; a leading `@` means the abstract namespace. Defaults to nil.
     public var unixSocket: String?
-    /// Where hosts are connected to instead, such as `["example.org": "127.0.0.1:8443"]`.
+    /// Connection targets that replace hosts, such as `["example.org": "127.0.0.1:8443"]`. Empty by default.
     ///
-    /// Each host, and each place, is a name or a numeric address, perhaps with a port; a host with a port comes before
-    /// one without. The URL, the `Host` field, cookies, and the name that the certificate has to be for, remain those
-    /// of the request. Requests through a proxy or a Unix socket are not concerned.
+    /// Keys and values are names or numeric addresses with an optional port; a key with a port takes precedence over
+    /// one without. The URL, the `Host` header, cookies, and the name that the certificate must match remain those of
+    /// the request. Requests through a proxy or a Unix socket are not affected.
     public var hostOverrides: [String: String] = [:]
-    /// Whether a response that browsers read although something in it is wrong is an error; see ``HTTP/Oddity``.
+    /// Whether a malformation that browsers tolerate fails the request; see ``HTTP/Oddity``. The default is `false`.
     public var strict = false
-    /// Called with each request before it is sent, in their order, and with its response, in the reverse order.
+    /// Interceptors, called in order for each request and in reverse order for its response. Empty by default.
     public var interceptors: [Interceptor] = []
-    /// Whether ``Response/attempts`` and ``Error/attempts`` report each time a request was sent.
+    /// Whether ``Response/attempts`` and ``Error/attempts`` list every attempt to send a request. The default is
+    /// `false`.
     public var reportsAttempts = false
-    /// The value of `User-Agent`, unless a request sets another.
+    /// The value of the `User-Agent` header unless a request sets its own. The default is `RunLoopHTTP`.
     public var userAgent = "RunLoopHTTP"
-    /// For how many seconds a kept connection may rest and be used again; nil means libcurl's 118.
+    /// The maximum idle age in seconds of a connection that is reused. Defaults to nil, which means libcurl's 118.
     ///
     /// For tests whose steps may take minutes on a busy machine.
     package var connectionAge: Int?
 
-    /// The usual behaviour.
+    /// Creates the default configuration.
     public init() {}
 
     static let memoryLimit: Int64 = 64 * 1024 * 1024

@@ -2,18 +2,18 @@
 
 import RunLoopSockets
 
-/// Where hosts are connected to instead, as a configuration says.
+/// The parsed host overrides of a configuration.
 struct HostOverrides: Sendable {
-  /// A host, and a port if one is named.
+  /// A host with an optional port.
   private struct Place: Hashable {
     var host: String
     var port: UInt16?
 
-    /// Reads "host", "host:port", an address of IPv6, or "[address]:port"; nil if it is none.
+    /// Parses "host", "host:port", an IPv6 address, or "[address]:port". Returns nil for anything else.
     init?(_ text: String) {
       let isIPv6 = (try? SocketAddress(host: text, port: 0))?.family == .ipv6
       let authority = isIPv6 ? "[\(text)]" : text
-      // The usual ports of the two schemes differ, so that a port that is the same was named.
+      // The two schemes have different default ports, so equal ports mean that the text names one.
       guard let plain = try? WebAddress("http://\(authority)"), let encrypted = try? WebAddress("https://\(authority)"),
         plain.target == "/", plain.user == nil, plain.fragment == nil, !text.contains("/"), !text.contains("?")
       else { return nil }
@@ -25,7 +25,7 @@ struct HostOverrides: Sendable {
   }
 
   private var places: [Place: Place] = [:]
-  /// What cannot be read; nil if there is nothing.
+  /// The reason an override cannot be parsed; nil if all are valid.
   private(set) var fault: String?
   var isEmpty: Bool { places.isEmpty && fault == nil }
 
@@ -39,7 +39,7 @@ struct HostOverrides: Sendable {
     }
   }
 
-  /// What is connected to in place of an address's host; nil for the host itself.
+  /// The target to connect to instead of a URL's host; nil for the host itself.
   func target(of address: WebAddress) throws(HTTP.Error) -> WebAddress? {
     if let fault { throw HTTP.Error(.invalidRequest, fault) }
     guard

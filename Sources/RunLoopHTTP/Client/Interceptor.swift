@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension HTTP {
-  /// Sees and changes requests and their responses.
+  /// Inspects and modifies requests and their responses.
   ///
-  /// Its functions begin on the loader's thread and go on where the concurrency runtime takes them when they first
-  /// wait; until then they must return soon. While they run, the idle timeout does not count, the total timeout does,
-  /// and the body of the response waits at the server. When the request is cancelled, paused or out of time, or its
-  /// client is stopped at once, the task in which they run is cancelled, the request goes its way without waiting for
-  /// them, and their result is ignored.
+  /// The functions start on the loader's thread and must not block it. After their first suspension they resume
+  /// wherever the concurrency runtime schedules them. While they run, the idle timeout is suspended but the total
+  /// timeout is not, and the body of the response is not read from the server. If the request is cancelled, paused or
+  /// timed out, or its client is stopped immediately, the task that runs them is cancelled, the request proceeds
+  /// without waiting for them, and their result is ignored.
   public struct Interceptor: Sendable {
     let request: @Sendable (Request) async -> Interception
     let response: (@Sendable (Result<Response, Error>, Request) async -> Review)?
 
-    /// Makes an interceptor.
+    /// Creates an interceptor.
     ///
     /// - Parameters:
-    ///   - request: Called once with each request, before it is sent. After a redirect, a retry or a challenge it is
-    ///     not called again.
-    ///   - response: Called with the headers of the response that is about to be delivered, or with the reason why
-    ///     there is none, and with the request as the interceptors have left it. What another interceptor has answered,
-    ///     and what was wrong with the request itself, is not passed on.
+    ///   - request: Called once with each request before it is sent. It is not called again after a redirect, a retry
+    ///     or a challenge.
+    ///   - response: Called with the headers of the response about to be delivered, or with the error, and with the
+    ///     request as modified by the interceptors. It is not called for responses that an interceptor supplied, nor
+    ///     for errors in the request itself.
     public init(
       request: @escaping @Sendable (Request) async -> Interception = { .proceed($0) },
       response: (@Sendable (Result<Response, Error>, Request) async -> Review)? = nil
@@ -29,36 +29,36 @@ extension HTTP {
     }
   }
 
-  /// The result of an interceptor for a request.
+  /// The decision of an interceptor about a request.
   public enum Interception: Sendable {
-    /// Send this request, the same or a changed one.
+    /// Send this request, which may be modified.
     case proceed(Request)
-    /// This is the response; nothing is sent, and no library is needed.
+    /// Use this response. Nothing is sent, and libcurl is not needed.
     case respond(Response, Body)
-    /// The request ends with an error.
+    /// Fail the request with this error.
     case fail(Error.Code, String)
   }
 
-  /// The result of an interceptor for a response or an error.
+  /// The decision of an interceptor about a response or an error.
   public enum Review: Sendable {
     /// Deliver the response or the error unchanged.
     case proceed
-    /// The response has another head, and the same body; for an error it is the same as `proceed`.
+    /// Replace the response's status and headers but keep its body. For an error, this is the same as `proceed`.
     case change(Response)
-    /// A request is made in place of this, from the beginning, and is not passed to the interceptors first.
+    /// Make this request from the start instead, without passing it to the request interceptors.
     ///
-    /// An error remains if bytes were delivered that cannot be taken back, as those of a ``BodySequence``. After 64
-    /// such retries the request ends with ``Error/Code/invalidRequest``.
+    /// If bytes have been delivered that cannot be taken back, such as those of a ``BodySequence``, the original
+    /// error is kept. After 64 such retries the request ends with ``Error/Code/invalidRequest``.
     case retry(Request, after: Duration = .zero)
-    /// This is the response, in place of the server's; the same limit applies as to `retry`.
+    /// Use this response instead of the server's. The same restrictions apply as for `retry`.
     case respond(Response, Body)
-    /// The request ends with an error.
+    /// Fail the request with this error.
     case fail(Error.Code, String)
   }
 }
 
 extension [HTTP.Interceptor] {
-  /// Passes a request through all of them.
+  /// Passes a request through all interceptors in order.
   func intercept(_ request: HTTP.Request) async -> HTTP.Interception {
     var request = request
     for interceptor in self {
@@ -69,7 +69,7 @@ extension [HTTP.Interceptor] {
     return .proceed(request)
   }
 
-  /// Passes what came of a request through all of them, the last first.
+  /// Passes the outcome of a request through all interceptors in reverse order.
   func review(_ outcome: Result<HTTP.Response, HTTP.Error>, _ request: HTTP.Request) async -> HTTP.Review {
     var (outcome, review) = (outcome, HTTP.Review.proceed)
     for interceptor in reversed() {

@@ -3,16 +3,16 @@
 import RunLoopCore
 import RunLoopSockets
 
-/// The addresses that were found lately.
+/// A cache of recent name lookups.
 ///
-/// The loader's thread.
+/// Used only on the loader's thread.
 struct NameCache {
   private struct Entry {
     var addresses: [SocketAddress]
     var end: Tick
   }
 
-  /// For how long an answer is believed, and how many are kept.
+  /// How long a result is used, and how many results are kept.
   static let (lifetime, limit): (Duration, Int) = (.seconds(60), 256)
 
   private var entries: [String: Entry] = [:]
@@ -22,7 +22,7 @@ struct NameCache {
     return entry.addresses
   }
 
-  /// Forgets addresses at which nobody could be reached.
+  /// Removes addresses that could not be reached.
   mutating func forget(_ host: String, _ port: UInt16) { entries["\(host):\(port)"] = nil }
 
   mutating func note(_ host: String, _ port: UInt16, _ addresses: [SocketAddress], now: Tick) {

@@ -3,18 +3,19 @@
 import RunLoopCore
 import Synchronization
 
-/// A configuration that several transfers share.
+/// A configuration shared by several transfers, with derived values.
 final class OwnConfiguration: Sendable {
   let value: HTTP.Configuration
   /// The idle timeout in nanoseconds.
   let idle: Int64?
-  /// For how many nanoseconds a connection is waited for.
+  /// The connection wait timeout in nanoseconds.
   let connectionWait: Int64?
   let hasSendableUserAgent: Bool
   let overrides: HostOverrides
-  /// What those have in common who may use its encrypted connections, where that is decided here.
+  /// A key that connections must share to be reusable for this configuration; nil if libcurl compares everything
+  /// itself.
   let sharingKey: String?
-  // Relaxed: each number is given once.
+  // Relaxed, because only the uniqueness of each number matters.
   private static let lastNumber = Atomic<Int>(0)
   private let usual = AtomicLazyReference<Fields>()
 
@@ -34,9 +35,9 @@ final class OwnConfiguration: Sendable {
     hasSendableUserAgent = HTTP.Headers.isValue(value.userAgent)
   }
 
-  /// What is sent for a request without fields of its own.
+  /// The headers sent for a request without headers of its own.
   ///
-  /// Made when it is first asked for: which codings can be decoded is found out by opening libraries.
+  /// Computed on first use, because finding the supported content codings means loading libraries.
   var usualFields: [HTTP.Headers.Field] {
     if let made = usual.load() { return made.list }
     let own = [HTTP.Headers.Field("User-Agent", value.userAgent), Self.accept]

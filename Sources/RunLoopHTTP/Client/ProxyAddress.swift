@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where a proxy is, and how it is spoken to.
+/// The address of a proxy and the protocol it uses.
 struct ProxyAddress: Sendable {
   enum Kind: String, Sendable {
     case http
@@ -13,15 +13,15 @@ struct ProxyAddress: Sendable {
 
   let kind: Kind
   let address: WebAddress
-  /// The variable of the environment that names it; nil if the program does.
+  /// The environment variable that names the proxy; nil if the program does.
   let variable: String?
 
-  /// Reads an address; without a scheme it is one of http.
+  /// Parses a proxy URL. The scheme defaults to http.
   init(_ text: String, variable: String? = nil) throws(HTTP.Error) {
     let what = variable.map { "the proxy that \($0) names" } ?? "the proxy's address"
     do throws(WebAddress.Failure) {
       let (scheme, address) = try WebAddress.readProxy(text.contains("://") ? text : "http://" + text)
-      // What curl takes it for.
+      // curl treats "socks" as SOCKS4.
       guard let kind = Kind(rawValue: scheme == "socks" ? "socks4" : scheme) else { throw .scheme(scheme) }
       (self.kind, self.address) = (kind, address)
     } catch {
@@ -40,17 +40,17 @@ struct ProxyAddress: Sendable {
   var isSOCKS: Bool { kind != .http && kind != .https }
   /// Whether the proxy looks up the names of hosts.
   var looksUpHosts: Bool { kind != .socks4 && kind != .socks5 }
-  /// What the library is given, without user and password.
+  /// The proxy's URL for libcurl, without user and password.
   var text: String { "\(kind.rawValue)://\(address.hostText):\(address.port)" }
 
-  /// Whether a failure of a request through this proxy is the proxy's.
+  /// Whether a failure of a request through this proxy is the proxy's fault.
   ///
-  /// Libcurl reports what SOCKS itself rejects by a number of its own, which is `proxyFailed` already. What fails later
-  /// is the host's, such as its TLS handshake.
+  /// libcurl reports a rejection by a SOCKS proxy with an error code of its own, which already maps to `proxyFailed`.
+  /// Later failures, such as one in the TLS handshake, are attributed to the host.
   ///
   /// - Parameters:
-  ///   - code: The error, as libcurl's number says.
-  ///   - requests: How often the request was about to be sent.
+  ///   - code: The error that libcurl's result maps to.
+  ///   - requests: The number of times the request was about to be sent.
   ///   - hasConnected: Whether a connection was made, at least to the proxy.
   func hasFailed(_ code: HTTP.Error.Code, requests: Int, hasConnected: Bool) -> Bool {
     guard code != .proxyFailed else { return true }
@@ -58,6 +58,6 @@ struct ProxyAddress: Sendable {
     return code == .cannotConnect || code == .connectionLost && !hasConnected
   }
 
-  /// The text of an error that is the proxy's.
+  /// Adds the environment variable that names the proxy to an error message.
   func detail(_ text: String) -> String { variable.map { "\(text) (the proxy that \($0) names)" } ?? text }
 }

@@ -2,7 +2,7 @@
 
 import RunLoopCore
 
-/// Which proxy is asked for an address.
+/// Chooses the proxy for a URL.
 struct ProxyChoice: Sendable {
   private enum Choice: Sendable {
     case none
@@ -10,7 +10,7 @@ struct ProxyChoice: Sendable {
     case environment(http: Variable?, https: Variable?, none: [ProxyException])
   }
 
-  /// A variable of the environment that is set.
+  /// An environment variable that is set.
   private struct Variable: Sendable {
     let name: String
     let value: String
@@ -29,7 +29,7 @@ struct ProxyChoice: Sendable {
         }
       }
       let any = first("all_proxy", "ALL_PROXY")
-      // HTTP_PROXY in capitals is what a server's client may set in a CGI program.
+      // HTTP_PROXY is ignored: in a CGI program, a client can set it by sending a Proxy header.
       choice = .environment(
         http: first("http_proxy") ?? any, https: first("https_proxy", "HTTPS_PROXY") ?? any,
         none: (first("no_proxy", "NO_PROXY")?.value ?? "").split(whereSeparator: { $0 == "," || $0 == " " }).map {
@@ -38,7 +38,7 @@ struct ProxyChoice: Sendable {
     }
   }
 
-  /// The proxy's address; nil for none.
+  /// The proxy to use for a URL, or nil for a direct connection.
   func proxy(for address: WebAddress) throws(HTTP.Error) -> ProxyAddress? {
     switch choice {
     case .none: return nil

@@ -2,15 +2,15 @@
 
 import RunLoopLibC
 
-/// What `no_proxy` says of some hosts: they are asked without a proxy.
+/// An entry of `no_proxy`: hosts that are connected to directly.
 ///
-/// As for curl, a name covers what is below it, with or without a dot before it; `*` covers every host; a numeric
-/// address may have the length of a prefix. Besides, `*.` before a name is taken as a dot, and a port covers this port
-/// alone.
+/// As in curl, a name also covers its subdomains, with or without a leading dot, `*` covers every host, and a numeric
+/// address may have a prefix length. In addition, a leading `*.` is treated as a dot, and an entry with a port covers
+/// only that port.
 struct ProxyException: Sendable, Hashable {
   private var host: String
   private var port: UInt16?
-  /// How many bits of a numeric address count.
+  /// The prefix length of a numeric address in bits.
   private var prefix: Int?
 
   init(_ text: String) {

@@ -2,14 +2,14 @@
 
 import RunLoopCore
 
-/// What a client keeps a multiplexer for: a loop, its modes, and whether it delivers cookies.
+/// The key of a multiplexer: its loop, its modes, and whether it delivers cookies.
 struct MultiplexerKey: Hashable {
   let loop: ObjectIdentifier
   let modes: [RunLoop.Mode]
   let isForCookies: Bool
 }
 
-/// An object, as a weak reference costs more to copy than another.
+/// A box around a weak reference, because weak references are expensive to copy.
 final class WeakMultiplexer {
   let key: MultiplexerKey
   private(set) weak var source: MultiplexerSource?

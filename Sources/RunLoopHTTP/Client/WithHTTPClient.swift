@@ -2,25 +2,26 @@
 
 public import RunLoopCore
 
-/// Runs a body with an HTTP client of its own, and ends the client in every way in which the body can end.
+/// Runs a closure with an HTTP client, and stops the client however the closure exits.
 ///
 /// ```swift
 /// let body = try await withHTTPClient { client in try await client.data(for: HTTP.Request(url)).0 }
 /// ```
 ///
-/// When the body returns, requests that have begun go on to their end. If the body throws, or its task is cancelled,
-/// then or later, they end with ``HTTP/Error/Code/stopped``. This function returns when the client's connections are
-/// closed and its thread has ended.
+/// When the closure returns, pending requests run to completion. If it throws, or if the task is cancelled at any
+/// time, pending requests end with ``HTTP/Error/Code/stopped``. This function returns once the client's connections
+/// are closed and its thread has ended.
 ///
 /// - Parameters:
-///   - configuration: How the client behaves.
-///   - loop: The loop that its connections live on, in the common modes; it has to run. With nil the client starts a
-///     thread of its own.
-///   - isolation: The actor on which the body runs: the caller's.
-///   - report: Called with what has happened to the requests, at their end.
-///   - body: What uses the client. A reference that it keeps is of a client that has ended.
-/// - Returns: What the body returns.
-/// - Throws: What the body throws.
+///   - configuration: The client's configuration.
+///   - loop: The loop that the connections run on, in the common modes. It has to be running. If it is nil, the
+///     client starts a thread of its own.
+///   - isolation: The actor on which the closure runs. Defaults to the caller's.
+///   - report: Called with a summary of the requests after they have ended.
+///   - body: The closure that uses the client. The client is stopped when the closure exits, even if it stores a
+///     reference.
+/// - Returns: The closure's result.
+/// - Throws: The error that the closure throws.
 public func withHTTPClient<Result>(
   _ configuration: HTTP.Configuration = .init(), on loop: RunLoop? = nil,
   isolation: isolated (any Actor)? = #isolation, report: (HTTP.StopReport) -> Void = { _ in },
@@ -30,7 +31,7 @@ public func withHTTPClient<Result>(
   do {
     let result = try await body(client)
     client.stop(.afterPendingWork)
-    // At once if the task has been cancelled before.
+    // If the task is already cancelled, the handler stops the client immediately.
     report(
       await withTaskCancellationHandler {
         await client.finished()

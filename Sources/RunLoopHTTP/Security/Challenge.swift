@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a server asks for in `WWW-Authenticate`.
+/// An authentication challenge in a `WWW-Authenticate` header.
 struct Challenge: Hashable, Sendable {
   var scheme: String
   var parameters: [String: String] = [:]
 
-  /// Reads all challenges of a field, which a comma separates as it does their parameters (RFC 9110, section 11.6.1).
+  /// Parses all challenges of a header. Commas separate both challenges and parameters (RFC 9110, section 11.6.1).
   static func read(_ text: String) -> [Challenge] {
     var challenges: [Challenge] = []
     var rest = Array(text.utf8)[...]
@@ -46,19 +46,19 @@ struct Challenge: Hashable, Sendable {
     }
   }
 
-  /// The safest of those that can be answered.
+  /// Returns the most secure of the supported challenges.
   ///
-  /// - Parameter body: The body of the request, which some servers want to have a digest of.
+  /// - Parameter body: The body of the request, which some servers require a digest of.
   static func best(
     of headers: HTTP.Headers, _ name: String = "WWW-Authenticate", body: HTTP.Content? = nil
   ) -> Challenge? {
     best(of: headers, name) { HTTP.Content.canBeDigested(body) }
   }
 
-  /// The safest of those that can be answered, the first of those that are equally safe.
+  /// Returns the most secure of the supported challenges, or the first of equally secure ones.
   ///
-  /// - Parameter canBeDigested: Whether a digest of the request's body can be made. Called at most once, and only for a
-  ///   challenge that wants one: it may read a file.
+  /// - Parameter canBeDigested: Whether a digest of the request's body can be computed. Called at most once, and only
+  ///   for a challenge that requires it, because it may read a file.
   static func best(of headers: HTTP.Headers, _ name: String, canBeDigested: () -> Bool) -> Challenge? {
     var known: Bool?
     func isDigestible() -> Bool {
@@ -75,7 +75,7 @@ struct Challenge: Hashable, Sendable {
     return best?.challenge
   }
 
-  /// How safe it is; 0 if it cannot be answered.
+  /// The relative security of the challenge; 0 if it is not supported.
   private func rank(_ canBeDigested: () -> Bool) -> Int {
     switch scheme {
     case "basic": return 1
@@ -91,17 +91,17 @@ struct Challenge: Hashable, Sendable {
     }
   }
 
-  /// What the digest protects.
+  /// The parts of a request that the digest protects.
   private enum Protection { case none, request, body }
 
-  /// What the server wants to be protected: as little as it accepts; nil for what is not known.
+  /// The weakest protection that the server accepts; nil if it is unknown.
   private var protection: Protection? {
     guard let qop = parameters["qop"] else { return Protection.none }
     let options = qop.split(separator: ",").map { trimmed($0).lowercased() }
     return options.contains("auth") ? .request : options.contains("auth-int") ? .body : nil
   }
 
-  /// How a digest is made.
+  /// A digest algorithm.
   private struct Algorithm {
     let rank: Int
     let isSession: Bool
@@ -120,13 +120,13 @@ struct Challenge: Hashable, Sendable {
     }
   }
 
-  /// Whether the server says that only its number was too old.
+  /// Whether the server rejected the request only because the nonce was stale.
   var isStale: Bool { parameters["stale"]?.lowercased() == "true" }
 
-  /// The value of `Authorization`.
+  /// Returns the value of the `Authorization` header.
   ///
   /// - Parameters:
-  ///   - use: Which use of the server's number it is, from one on: a server may reject one that it has seen.
+  ///   - use: The nonce count, starting at 1. A server may reject a count that it has seen.
   ///   - body: The body of the request.
   func answer(
     _ credential: HTTP.Credential, method: HTTP.Method, target: String, clientNonce: String, use: UInt32 = 1,

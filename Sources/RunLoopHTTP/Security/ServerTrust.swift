@@ -4,34 +4,34 @@ import CLibCurl
 import RunLoopLibC
 
 extension HTTP {
-  /// What an encrypted server shows during the handshake, and what the usual check says of it.
+  /// The identity that a TLS server presents during the handshake, and the result of the standard verification.
   public struct ServerTrust: Sendable {
     /// The host of the request.
     public let host: String
-    /// The certificates in DER, each issued by the next, from the server's own to a trusted root; where
-    /// ``chainError`` is not nil, as far as they were found, and not all of them may be what they seem.
+    /// The certificates in DER, each issued by the next, from the server's own to a trusted root. If ``chainError`` is
+    /// set, the chain may be incomplete and its certificates may be forged.
     public let certificates: [[UInt8]]
-    /// Why the chain does not lead to a trusted root, or is out of date; nil if it is in order.
+    /// The reason the chain does not lead to a trusted root or has expired; nil if the chain is valid.
     public let chainError: String?
     /// Whether the server's certificate is for the host.
     public let matchesHost: Bool
-    /// The digests of the certificates' public keys, as ``HTTP/Trust/pins`` has them.
+    /// The digests of the certificates' public keys, in the format of ``HTTP/Trust/pins``.
     public let pins: [String]
 
-    /// Whether the usual check accepts the server.
+    /// Whether the server passes the standard verification.
     public var isTrusted: Bool { chainError == nil && matchesHost }
 
-    /// Whether the chain is in order and leads to one of the anchors, which may be any certificates in DER, such as the
-    /// server's own.
+    /// Returns whether the chain is valid and leads to one of the anchors, which may be any certificates in DER, such
+    /// as the server's own.
     ///
-    /// The host is not checked; see ``matchesHost``. An anchor that cannot be read makes the result `false`.
+    /// The host is not checked; see ``matchesHost``. If an anchor cannot be parsed, the result is `false`.
     public func isChainTrusted(by anchors: [[UInt8]]) -> Bool {
       Self.withCertificates(certificates) { chain in
         Self.withCertificates(anchors) { clc_chain_is_valid(chain.baseAddress, chain.count, $0.baseAddress, $0.count) }
       } != 0
     }
 
-    /// The digest of a certificate's public key, as ``HTTP/Trust/pins`` has it; nil if it is no certificate in DER.
+    /// The digest of a certificate's public key, in the format of ``HTTP/Trust/pins``; nil if it is not valid DER.
     package static func pin(of certificate: [UInt8]) -> String? {
       var count = 0
       let key = certificate.withUnsafeBufferPointer { clc_key_of_certificate($0.baseAddress, $0.count, &count) }
@@ -57,7 +57,7 @@ extension HTTP {
 }
 
 extension HTTP.ServerTrust {
-  /// What is shown in a handshake.
+  /// Copies the chain presented in a handshake.
   init(host: String, _ shown: clc_server_chain) {
     let chain = UnsafeBufferPointer(start: shown.certificates, count: shown.count)
     self.init(
@@ -67,22 +67,22 @@ extension HTTP.ServerTrust {
       pins: chain.map { base64(SHA256.digest(Array(UnsafeBufferPointer(start: $0.key, count: $0.key_count)))) })
   }
 
-  /// Whether one of the pins is that of the server's key or, in a chain that is in order, of one above it.
+  /// Whether a pin matches the server's key or, if the chain is valid, the key of any certificate above it.
   func matches(_ wanted: [String]) -> Bool {
     (chainError == nil ? pins[...] : pins.prefix(1)).contains { wanted.contains($0) }
   }
 }
 
-/// Decides on the server of one connection; the loader's thread.
+/// Evaluates the trust in the server of one connection. Used only on the loader's thread.
 final class TrustEvaluation {
   private let host: String
   private let trust: HTTP.Trust
-  /// Why the server was rejected; nil if it was not.
+  /// The reason the server was rejected; nil if it was not.
   private(set) var failure: HTTP.Error?
 
   init(host: String, _ trust: HTTP.Trust) { (self.host, self.trust) = (host, trust) }
 
-  /// Lets it decide on the connections that a context of OpenSSL is for; false if that is impossible.
+  /// Installs this evaluation in an OpenSSL context. Returns false if that is not possible.
   func prepare(_ encryption: UnsafeMutableRawPointer?) -> Bool {
     guard let text = try? CText(host) else { return false }
     let context = Unmanaged.passRetained(self).toOpaque()
@@ -111,9 +111,9 @@ final class TrustEvaluation {
 }
 
 extension HTTP.Trust {
-  /// What connections have to have in common so that requests can share them; nil if libcurl looks at all of it.
+  /// A key that requests must have in common to share connections; nil if libcurl compares all relevant settings.
   ///
-  /// - Parameter other: What distinguishes a program's decision that has no text.
+  /// - Parameter other: A unique key for an ``evaluate`` closure without an ``evaluationKey``.
   func sharingKey(orElse other: @autoclosure () -> String) -> String? {
     guard evaluate != nil || !pins.isEmpty else { return nil }
     let decision = evaluate == nil ? "\(allowsInvalidCertificates)" : evaluationKey ?? other()

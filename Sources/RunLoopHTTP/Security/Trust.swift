@@ -3,42 +3,42 @@
 public import RunLoopSockets
 
 extension HTTP {
-  /// The servers that a client trusts, and the certificate that it shows.
+  /// The servers that a client trusts, and its own certificate.
   public struct Trust: Sendable {
-    /// A file of certificates (PEM) that are trusted instead of the system's.
+    /// A PEM file of trusted certificates that replaces the system's. Defaults to nil.
     public var roots: String?
-    /// The digests (SHA-256, in base 64) of public keys of which one has to be the server's, or that of an authority
-    /// above it; if it is empty, every key of a trusted certificate is accepted.
+    /// Digests (SHA-256 in base64) of accepted public keys, one of which has to belong to the server or to an issuer
+    /// above it. Empty by default, which accepts every key of a trusted certificate.
     ///
-    /// Pins are checked even if ``allowsInvalidCertificates`` or ``evaluate`` accepts a certificate; if that is not
-    /// trusted otherwise, the server's own key has to be one of them. Without OpenSSL 3, and through a proxy of https,
-    /// it always has to.
+    /// Pins are checked even if ``allowsInvalidCertificates`` or ``evaluate`` accepts a certificate. If the
+    /// certificate is not trusted otherwise, the server's own key has to match. The same applies to all certificates
+    /// without OpenSSL 3, and through an HTTPS proxy.
     public var pins: [String] = []
-    /// The oldest version of TLS that is used, with the server and with a proxy of https.
+    /// The lowest TLS version to accept, also from an HTTPS proxy. The default is TLS 1.2.
     public var minimumVersion = TLSVersion.tls12
-    /// Decides whether a server is trusted, in place of the usual check of its certificates and its name.
+    /// A closure that decides whether to trust a server and replaces the standard verification. Defaults to nil.
     ///
-    /// Called by the loader's thread during the handshake; it must return at once. With `false` the request ends with
-    /// ``HTTP/Error/Code/untrusted``. It needs a libcurl that encrypts by OpenSSL 3, and direct connections or a proxy
-    /// that is not one of https: otherwise every request ends with an error. Connections are not resumed.
+    /// It is called on the loader's thread during the handshake and must not block. If it returns `false`, the request
+    /// ends with ``HTTP/Error/Code/untrusted``. It needs a libcurl built with OpenSSL 3; otherwise, or through an
+    /// HTTPS proxy, every request fails. TLS sessions are not resumed.
     public var evaluate: (@Sendable (ServerTrust) -> Bool)?
-    /// What ``evaluate`` decides by: clients with the same text share connections.
+    /// A key for the policy of ``evaluate``. Clients with the same key share connections.
     package var evaluationKey: String?
-    /// The certificate (PEM, with the certificates that it needs) and the key that the client shows.
+    /// The client's certificate and private key. Defaults to nil.
     public var certificate: Certificate?
-    /// Whether certificates that are not trusted, or are another host's, are accepted: for tests only.
+    /// Whether to accept certificates that are untrusted or for another host, for tests only. The default is `false`.
     public var allowsInvalidCertificates = false
 
     /// The files of a client certificate.
     public struct Certificate: Sendable, Hashable {
-      /// The file of the certificate and of the certificates that it needs.
+      /// The PEM file with the certificate and its intermediate certificates.
       public var chain: String
-      /// The file of its key.
+      /// The file with the private key.
       public var key: String
-      /// The password of the key, if it has one.
+      /// The password of the private key; nil if it has none.
       public var password: String?
 
-      /// Names the files of a client certificate.
+      /// Creates a client certificate from its files.
       public init(chain: String, key: String, password: String? = nil) {
         self.chain = chain
         self.key = key
@@ -46,35 +46,35 @@ extension HTTP {
       }
     }
 
-    /// Makes the usual trust: in everything that the system trusts.
+    /// Creates the default policy, which trusts everything that the system trusts.
     public init() {}
   }
 
-  /// The proxy that a client uses; its text contains no user and no password.
+  /// The proxy that a client uses. Its description contains neither user nor password.
   public enum Proxy: Sendable, Hashable {
-    /// No proxy, whatever the environment sets.
+    /// No proxy, regardless of the environment.
     case none
-    /// An address such as `http://user:password@proxy.example:3128`.
+    /// A URL such as `http://user:password@proxy.example:3128`.
     ///
-    /// The scheme is `http`, `https`, `socks4`, `socks4a`, `socks5` or `socks5h`. The names of hosts are looked up by
-    /// the proxy, except with `socks4` and `socks5`.
+    /// The scheme is `http`, `https`, `socks4`, `socks4a`, `socks5` or `socks5h`. Host names are resolved by the
+    /// proxy, except with `socks4` and `socks5`.
     case url(String)
-    /// The values of the variables `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` when the client is made.
+    /// The proxies in `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` when the client is created.
     case environment
   }
 }
 
 extension HTTP.Trust.Certificate: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-  /// A text without the key's password.
+  /// A description without the key's password.
   public var description: String { "certificate of \(chain)" }
-  /// A text without the key's password.
+  /// A description without the key's password.
   public var debugDescription: String { description }
   /// A mirror without the key's password.
   public var customMirror: Mirror { Mirror(self, children: ["chain": chain, "key": key]) }
 }
 
 extension HTTP.Proxy: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-  /// A text without user and password.
+  /// A description without user and password.
   public var description: String {
     switch self {
     case .none: "no proxy"
@@ -82,7 +82,7 @@ extension HTTP.Proxy: CustomStringConvertible, CustomDebugStringConvertible, Cus
     case .environment: "the environment's proxy"
     }
   }
-  /// A text without user and password.
+  /// A description without user and password.
   public var debugDescription: String { description }
   /// A mirror without user and password.
   public var customMirror: Mirror { Mirror(self, children: ["proxy": description]) }

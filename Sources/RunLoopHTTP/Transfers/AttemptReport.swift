@@ -4,62 +4,62 @@ import CLibCurl
 import RunLoopCore
 
 extension HTTP {
-  /// What happened when a request was sent once: at first, or again as its ``reason`` says.
+  /// A report about one attempt to send a request. Its ``reason`` is set for every attempt but the first.
   public struct AttemptReport: Sendable, Hashable {
     /// The URL, without user, password, query and fragment.
     public internal(set) var url: String
-    /// Why the request was sent again; nil for the first time.
+    /// The reason the request was sent again; nil for the first attempt.
     public internal(set) var reason: ResendReason?
-    /// The status of the response; nil if none has arrived.
+    /// The status of the response; nil if none arrived.
     public internal(set) var status: Status?
-    /// Whether an existing connection was used.
+    /// Whether an existing connection was reused. The default is `false`.
     public internal(set) var isReused = false
-    /// The client's address and port; nil if there was no connection, or it has none.
+    /// The client's address and port; nil if there was no connection, or it has no address.
     public internal(set) var localAddress: String?
-    /// The address and port of the server or the proxy; nil if there was no connection, or it has none.
+    /// The address and port of the server or proxy; nil if there was no connection, or it has no address.
     public internal(set) var remoteAddress: String?
-    /// How many bytes were sent, as they are before encryption: the headers and the body.
+    /// The number of bytes sent, before encryption: the headers and the body. The default is 0.
     public internal(set) var bytesSent: Int64 = 0
-    /// How many bytes were received, as they are after decryption and before decoding: the headers and the body.
+    /// The number of bytes received, decrypted but not decoded: the headers and the body. The default is 0.
     public internal(set) var bytesReceived: Int64 = 0
-    /// How long its parts took; all zero if libcurl has sent the request again by itself afterwards.
+    /// The duration of each phase. All zero by default, and if libcurl resent the request by itself afterwards.
     public internal(set) var timings = Timings()
   }
 
-  /// How long the parts of a request took.
+  /// The duration of each phase of a request. All durations default to zero.
   ///
-  /// All but ``nameLookup`` and ``waited`` are counted from when the last connection was asked for.
+  /// Except for ``nameLookup`` and ``waited``, they are measured from the moment the last connection was requested.
   public struct Timings: Sendable, Hashable {
-    /// The time for the look-up of the name; zero if its addresses were known.
+    /// The duration of the name lookup; zero by default, and if the addresses were known.
     public var nameLookup: Duration = .zero
-    /// The time for which a connection was waited for; known in ``Response/attempts`` alone.
+    /// The time spent waiting for a connection; zero by default, and set only in ``Response/attempts``.
     public var waited: Duration = .zero
-    /// The time until the connection was made; zero if an existing connection was used.
+    /// The time until the connection was made; zero by default, and if an existing one was reused.
     public var connected: Duration = .zero
-    /// The time until the encryption was agreed on; zero if there is none.
+    /// The time until the TLS handshake was complete; zero by default, and without TLS.
     public var secured: Duration = .zero
-    /// The time until the request was about to be sent.
+    /// The time until the request was about to be sent. The default is zero.
     public var sent: Duration = .zero
-    /// The time until the first byte of the response.
+    /// The time until the first byte of the response. The default is zero.
     public var firstByte: Duration = .zero
-    /// The time until the end of the response, or of the attempt; known in ``Response/attempts`` alone.
+    /// The time until the end of the response or the attempt; zero by default, and set only in ``Response/attempts``.
     public var total: Duration = .zero
   }
 }
 
-/// What is noted of an attempt for its report.
+/// The data collected during an attempt for its report.
 struct AttemptRecord {
   let started: Tick
   var begun: Tick?
-  /// Why the request is being sent again.
+  /// The reason the request is being sent again.
   var reason: HTTP.ResendReason?
   var ends: (own: String, peer: String)?
-  /// The size that the library reported before it sent the request again.
+  /// The request size that libcurl had reported before it resent the request.
   var sizeBefore: Int64 = 0
 }
 
 extension Attempt {
-  /// The attempt so far; the library has its handle.
+  /// Reports the attempt so far. Requires that libcurl still has the handle.
   private func report(_ record: AttemptRecord) -> HTTP.AttemptReport {
     var report = HTTP.AttemptReport(url: exchange.address.safeText, reason: record.reason)
     report.isReused = isReused
@@ -67,7 +67,7 @@ extension Attempt {
     return report
   }
 
-  /// Reports what is over: the library sends the request again by itself.
+  /// Ends the report of the current attempt, because libcurl is resending the request by itself.
   func noteRepetition(_ reason: HTTP.ResendReason) {
     guard let record else { return }
     var report = report(record)
@@ -77,14 +77,13 @@ extension Attempt {
       started: loader.entered, begun: loader.entered, reason: reason, sizeBefore: requestSize)
   }
 
-  /// How many bytes the library has written in all, over every time that it has sent the request; before 8.8 without
-  /// the body.
+  /// The number of bytes that libcurl has written over all its attempts; without the body before 8.8.
   private var requestSize: Int64 { Int64(clc_get_long(easy, Int32(clc_info_request_size))) }
 
-  /// How many bytes of the body the library wrote last, unless they are part of the size.
+  /// The number of bytes of the body that libcurl wrote last, unless the request size includes them.
   private var sentBody: Int64 { CurlLibrary.countsBody ? 0 : clc_get_offset(easy, Int32(clc_info_sent_body)) }
 
-  /// Reports the end of an attempt, before the library lets go of it.
+  /// Reports the end of an attempt, before libcurl releases the handle.
   func noteEnd() {
     guard let record, transfer.attempt === self else { return }
     self.record = nil
@@ -94,7 +93,7 @@ extension Attempt {
       report.remoteAddress = end(clc_info_peer_address, clc_info_peer_port)
     }
     report.status = transfer.progress.head?.status
-    // After a body was written, the library keeps its length until it writes the next.
+    // libcurl keeps the length of the last body until it writes the next one.
     report.bytesSent = requestSize - record.sizeBefore + min(sentBody, readCount)
     report.bytesReceived =
       Int64(clc_get_long(easy, Int32(clc_info_header_size))) + clc_get_offset(easy, Int32(clc_info_received_body))
@@ -105,7 +104,7 @@ extension Attempt {
     transfer.attempts.append(report)
   }
 
-  /// The end of a connection, as the library has it.
+  /// One end of the connection, according to libcurl.
   private func end(_ address: some BinaryInteger, _ port: some BinaryInteger) -> String? {
     guard let text = clc_get_pointer(easy, Int32(address)) else { return nil }
     return Self.end(String(cString: text.assumingMemoryBound(to: CChar.self)), clc_get_long(easy, Int32(port)))
@@ -116,7 +115,7 @@ extension Attempt {
     return address.contains(":") ? "[\(address)]:\(port)" : "\(address):\(port)"
   }
 
-  /// Notes the connection on which the request is about to be sent.
+  /// Records the connection on which the request is about to be sent.
   func noteEnds(_ said: SocketWatch.Said) {
     guard record != nil, let own = said.own, let peer = said.peer,
       let local = Self.end(String(cString: own), Int(said.ownPort)),

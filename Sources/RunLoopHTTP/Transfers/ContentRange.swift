@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which part of a whole an answer has: `bytes 10-19/20`, or `bytes */20` where it has none.
+/// A parsed `Content-Range`, such as `bytes 10-19/20`, or `bytes */20` if there is no range.
 struct ContentRange: Hashable, Sendable {
-  /// The first and the last byte.
+  /// The positions of the first and the last byte.
   var bounds: ClosedRange<Int64>?
-  /// How many bytes the whole has.
+  /// The size of the complete body in bytes.
   var total: Int64?
 
   init?(_ text: String) {
@@ -22,7 +22,7 @@ struct ContentRange: Hashable, Sendable {
       return nil
     }
     if let total, last >= total { return nil }
-    // The length up to there could not be counted.
+    // One more than the last position would overflow.
     guard last < .max else { return nil }
     bounds = first...last
   }
@@ -34,7 +34,7 @@ struct ContentRange: Hashable, Sendable {
 }
 
 extension Head {
-  /// Whether it is the head of a part that is the whole.
+  /// Whether a partial response contains the complete body.
   var isWhole: Bool {
     guard let content = headers["Content-Range"].flatMap(ContentRange.init), let bounds = content.bounds else {
       return false
@@ -44,11 +44,11 @@ extension Head {
   }
 }
 
-/// By what a server knows a version of a body: a strong tag or a date.
+/// A validator that identifies a version of a body: a strong entity tag or a date.
 struct Validator: Hashable, Sendable, Codable {
   var text: String
 
-  /// What a head names, if it is fit for going on with a body.
+  /// The validator in the headers, if it is strong enough to continue a body.
   init?(_ headers: HTTP.Headers) {
     if let tag = headers["ETag"] {
       guard tag.hasPrefix("\""), tag.hasSuffix("\""), tag.utf8.count >= 2 else { return nil }
@@ -60,13 +60,13 @@ struct Validator: Hashable, Sendable, Codable {
     }
   }
 
-  /// A tag or a date; nil if it cannot be sent in a field.
+  /// Creates a validator from a tag or a date. Returns nil if the text is not a valid header value.
   init?(text: String) {
     guard HTTP.Headers.isValue(text) else { return nil }
     self.text = text
   }
 
-  /// Whether a head is of another version.
+  /// Whether the headers belong to another version.
   func isContradicted(by headers: HTTP.Headers) -> Bool {
     let other = text.hasPrefix("\"") ? headers["ETag"] : headers["Last-Modified"]
     return other.map { $0 != text } ?? false

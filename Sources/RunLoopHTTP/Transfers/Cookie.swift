@@ -3,39 +3,39 @@
 import RunLoopSockets
 
 extension HTTP {
-  /// A cookie, as a server has set it.
+  /// A cookie.
   public struct Cookie: Sendable, Hashable {
     /// The name.
     public let name: String
     /// The value.
     public let value: String
-    /// The host that gets the cookie, or the domain whose hosts get it.
+    /// The host that receives the cookie, or the domain whose hosts receive it.
     public let domain: String
-    /// Whether only the host gets the cookie, and not the hosts below it.
+    /// Whether the cookie is sent only to the host itself and not to its subdomains.
     public let isHostOnly: Bool
-    /// The port that gets the cookie; nil for the usual ports of both schemes.
+    /// The port that receives the cookie; nil for the default ports of both schemes.
     ///
-    /// RFC 6265 shares cookies between all ports of a host. Here they stay with the server that has set them.
+    /// RFC 6265 shares cookies between all ports of a host. Here they are limited to the server that set them.
     public let port: Int?
-    /// The path below which the cookie is sent.
+    /// The path prefix for which the cookie is sent.
     public let path: String
-    /// Whether the cookie is sent over encrypted connections only.
+    /// Whether the cookie is sent only over TLS.
     public let isSecure: Bool
-    /// When the cookie expires, in seconds since 1970; nil means with the client.
+    /// The expiration time in seconds since 1970; nil for a session cookie, which lasts as long as the client.
     public let expires: Int64?
 
-    /// Makes a cookie.
+    /// Creates a cookie.
     ///
     /// - Parameters:
     ///   - name: The name.
     ///   - value: The value.
-    ///   - domain: The host that gets the cookie, or the domain whose hosts get it.
-    ///   - isHostOnly: Whether only the host gets the cookie.
-    ///   - port: The port that gets the cookie; nil for the usual ports of both schemes.
-    ///   - path: The path below which the cookie is sent.
-    ///   - isSecure: Whether the cookie is sent over encrypted connections only.
-    ///   - expires: When the cookie expires, in seconds since 1970; nil means with the client.
-    /// - Throws: ``HTTP/Error/Code/invalidRequest`` for what no server could set.
+    ///   - domain: The host that receives the cookie, or the domain whose hosts receive it.
+    ///   - isHostOnly: Whether the cookie is sent only to the host itself.
+    ///   - port: The port that receives the cookie; nil for the default ports of both schemes.
+    ///   - path: The path prefix for which the cookie is sent.
+    ///   - isSecure: Whether the cookie is sent only over TLS.
+    ///   - expires: The expiration time in seconds since 1970; nil for a session cookie.
+    /// - Throws: ``HTTP/Error/Code/invalidRequest`` if no server could set this cookie.
     public init(
       name: String, value: String, domain: String, isHostOnly: Bool = true, port: Int? = nil, path: String = "/",
       isSecure: Bool = false, expires: Int64? = nil
@@ -49,7 +49,7 @@ extension HTTP {
 }
 
 extension HTTP.Cookie {
-  /// A domain as an address has it.
+  /// Normalizes a domain in the same way as the host of a URL.
   private static func host(_ domain: String) throws(HTTP.Error) -> String {
     let text = domain.contains(":") ? "[\(domain)]" : domain
     guard let address = try? WebAddress("http://\(text)/"), address.isDefaultPort, address.user == nil,
@@ -58,7 +58,7 @@ extension HTTP.Cookie {
     return address.host
   }
 
-  /// Why it is none that a server could set; nil if it is.
+  /// The reason a server could not set this cookie; nil if it could.
   private var fault: String? {
     func isLine(_ text: String) -> Bool { text.utf8.allSatisfy { $0 >= 32 && $0 != 127 } }
     func isText(_ text: String) -> Bool { isLine(text) && !text.utf8.contains(UInt8(ascii: ";")) }
@@ -66,7 +66,7 @@ extension HTTP.Cookie {
       return "has a name that no cookie has"
     }
     guard isText(value), trimmed(value[...]) == value else { return "has a value that no cookie has" }
-    // No attribute contains a semicolon, but the path of an address may, which is the default.
+    // Attributes contain no semicolons, but the default path, which is that of the URL, may.
     guard path.hasPrefix("/"), isLine(path) else { return "has the path \(path.debugDescription)" }
     guard name.utf8.count + value.utf8.count + path.utf8.count <= 4096 else { return "is longer than 4096 bytes" }
     guard port.map({ (1...65_535).contains($0) }) ?? true else { return "has the port \(port ?? 0)" }
@@ -74,16 +74,16 @@ extension HTTP.Cookie {
     return keepsPromise ? nil : "is not what its name promises"
   }
 
-  /// RFC 6265bis, section 5.7: what such a name promises is so, or the cookie is none.
+  /// Whether the cookie satisfies the requirements of its name prefix (RFC 6265bis, section 5.7).
   private var keepsPromise: Bool {
     let promise = name.lowercased()
     guard isSecure || !promise.hasPrefix("__secure-") else { return false }
     return isSecure && isHostOnly && path == "/" || !promise.hasPrefix("__host-")
   }
 
-  /// Whether a cookie can be for all hosts below a domain: it is none below which anybody can register names.
+  /// Whether a cookie may cover all hosts below a domain, which requires that it is not a public suffix.
   ///
-  /// A domain that ends in a dot is rejected, as curl rejects it: a list of suffixes has none of that form.
+  /// Like curl, rejects a domain that ends in a dot, because the public suffix list has no such names.
   private static func canBeShared(_ domain: String) -> Bool {
     guard domain.contains("."), !domain.hasSuffix("."), !domain.contains(":"),
       (try? WebAddress("http://\(domain)/"))?.isNumeric == false
@@ -91,16 +91,16 @@ extension HTTP.Cookie {
     return HostName.isPublicSuffix(domain) != true
   }
 
-  /// Whether another takes its place.
+  /// Whether this cookie replaces another one, or is replaced by it.
   func isSame(as other: HTTP.Cookie) -> Bool {
     name == other.name && domain == other.domain && path == other.path && port == other.port
   }
 }
 
 extension HTTP.Cookie {
-  /// Reads a `Set-Cookie` field of an answer from an address (RFC 6265, section 5.2); nil if it is to be ignored.
+  /// Parses a `Set-Cookie` header (RFC 6265, section 5.2). Returns nil if the header has to be ignored.
   ///
-  /// Every cookie that it returns can be saved to a file and loaded again.
+  /// Every cookie created this way can be saved to a file and loaded again.
   init?(_ text: String, from address: WebAddress, now: Int64) {
     guard text.utf8.count <= 4096, !text.utf8.contains(where: { $0 < 32 && $0 != 9 || $0 == 127 }) else { return nil }
     let parts = text.split(separator: ";", omittingEmptySubsequences: false)
@@ -127,15 +127,15 @@ extension HTTP.Cookie {
     let given = domain
     if let given {
       guard !given.hasSuffix(".") else { return nil }
-      // A domain that everybody has hosts below would make the cookie everybody's; a host of that name may set its own,
-      // and so may a numeric address or a name without a dot.
+      // A public suffix must not receive cookies from the hosts below it. A host with that name may set its own, as
+      // may a numeric address or a name without a dot.
       if given != address.host {
         guard Self.isBelow(address.host, given), Self.canBeShared(given) else { return nil }
       } else if !Self.canBeShared(given) {
         domain = nil
       }
     }
-    // A connection that anybody can change sets no cookie that is meant to be safe from that.
+    // An insecure connection must not set a secure cookie.
     guard !isSecure || address.isTLS else { return nil }
     self.name = name
     value = trimmed(parts[0][parts[0].index(after: equals)...])
@@ -146,11 +146,11 @@ extension HTTP.Cookie {
     self.isSecure = isSecure
     self.expires =
       maximumAge.map { $0 <= 0 ? 0 : now.addingReportingOverflow($0).overflow ? .max : now + $0 } ?? expires
-    // A host that is a public suffix has set the domain, too.
+    // A host that is itself a public suffix also set the Domain attribute, which `__Host-` forbids.
     guard fault == nil, given == nil || !name.lowercased().hasPrefix("__host-") else { return nil }
   }
 
-  /// Whether it would take the place of another, or stand before it.
+  /// Whether this cookie would replace another one, or be sent before it.
   func shadows(_ other: HTTP.Cookie) -> Bool {
     guard name == other.name, port == other.port else { return false }
     guard domain == other.domain || Self.isBelow(domain, other.domain) || Self.isBelow(other.domain, domain) else {

@@ -3,10 +3,10 @@
 import RunLoopCore
 import RunLoopLibC
 
-/// A file of cookies in the format of curl, wget and Netscape: a line for each, with seven fields between tabs.
+/// A cookie file in the format of curl, wget and Netscape: one line per cookie, with seven tab-separated fields.
 ///
-/// A cookie for another port has a comment in the place of its beginning, so that those programs do not send it to
-/// another server: `#Port_8080_`.
+/// A line for a cookie with a non-default port starts with a comment such as `#Port_8080_`, so that those programs do
+/// not send it to another server.
 enum CookieFile {
   private static let limit = 16 * 1024 * 1024
   private static let (portMark, scriptMark) = ("#Port_", "#HttpOnly_")
@@ -24,10 +24,10 @@ enum CookieFile {
     return text
   }
 
-  /// Reads a text, and throws what is wrong with the first line that is no cookie.
+  /// Parses a file's text. Throws an error for the first line that is not a cookie.
   static func cookies(in text: String) throws(HTTP.Error) -> [HTTP.Cookie] {
     var cookies: [HTTP.Cookie] = []
-    // By bytes: to Swift, the two that end a line of other systems are one character.
+    // Splits bytes, because Swift treats "\r\n" as a single character.
     let lines = text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
     for (index, bytes) in lines.enumerated() {
       var line = Substring(bytes.last == UInt8(ascii: "\r") ? bytes.dropLast() : bytes)
@@ -49,7 +49,7 @@ enum CookieFile {
 
   private static func cookie(_ line: Substring, _ port: Int?) throws(HTTP.Error) -> HTTP.Cookie {
     var fields = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
-    // An empty value may have lost its tab.
+    // The tab before an empty value may have been lost.
     if fields.count == 6 { fields.append("") }
     guard fields.count == 7, let expires = Int64(fields[4]) else {
       throw HTTP.Error(.fileFailed, "it is not a cookie of seven fields")

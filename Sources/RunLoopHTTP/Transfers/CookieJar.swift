@@ -2,16 +2,16 @@
 
 import RunLoopCore
 
-/// The cookies of a client.
+/// The cookie store of a client.
 final class CookieJar: @unchecked Sendable {
   // Sendable: the cookies are guarded by the lock.
   private let lock = Lock()
   private var cookies: [HTTP.Cookie] = []
 
-  /// How many cookies are kept in all and of a domain; the oldest go first.
+  /// The maximum number of cookies in all and per domain. The oldest ones are evicted.
   static let (limit, domainLimit) = (3000, 50)
 
-  /// Takes what an answer sets, and returns what was taken; a cookie that has ended is one that was removed.
+  /// Stores the cookies that a response sets, and returns them. An expired cookie in the result removed one.
   @discardableResult
   func take(_ headers: HTTP.Headers, from address: WebAddress, now: Int64 = WebDate.now) -> [HTTP.Cookie] {
     let set = headers.values(of: "Set-Cookie").compactMap { HTTP.Cookie($0, from: address, now: now) }
@@ -19,7 +19,7 @@ final class CookieJar: @unchecked Sendable {
     var taken: [HTTP.Cookie] = []
     lock.withLock {
       for cookie in set {
-        // RFC 6265bis, section 5.7: a connection that anybody can change leaves alone what is safe from that.
+        // RFC 6265bis, section 5.7: an insecure connection must not shadow a secure cookie.
         guard address.isTLS || !cookies.contains(where: { $0.isSecure && cookie.shadows($0) }) else { continue }
         taken.append(cookie)
         keep(cookie, now)
@@ -28,12 +28,12 @@ final class CookieJar: @unchecked Sendable {
     return taken
   }
 
-  /// Takes what the program sets; a cookie that has ended removes the one that is there.
+  /// Stores cookies for the program. An expired cookie removes the existing one.
   func set(_ set: [HTTP.Cookie], now: Int64 = WebDate.now) {
     lock.withLock { for cookie in set { keep(cookie, now) } }
   }
 
-  /// Under the lock.
+  /// Stores or removes a cookie. Requires the lock.
   private func keep(_ cookie: HTTP.Cookie, _ now: Int64) {
     cookies.removeAll { $0.isSame(as: cookie) }
     guard cookie.expires.map({ $0 > now }) ?? true else { return }
@@ -43,11 +43,11 @@ final class CookieJar: @unchecked Sendable {
     cookies.append(cookie)
   }
 
-  /// What is sent to an address; nil for nothing.
+  /// Returns the value of the `Cookie` header for a URL, or nil if no cookie applies.
   func header(for address: WebAddress, now: Int64 = WebDate.now) -> String? {
     let meant = lock.withLock { cookies.filter { $0.isMeant(for: address, now: now) } }
     guard !meant.isEmpty else { return nil }
-    // Those of longer paths first; the sort is stable.
+    // Longer paths first; the sort is stable.
     return meant.sorted { $0.path.utf8.count > $1.path.utf8.count }.map { "\($0.name)=\($0.value)" }
       .joined(separator: "; ")
   }

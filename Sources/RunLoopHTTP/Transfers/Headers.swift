@@ -1,61 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension HTTP {
-  /// The header fields of a request or an answer, in their order.
+  /// The headers of a request or a response, in order.
   ///
-  /// Names are compared without regard to case. A name may occur several times.
+  /// Names are compared case-insensitively. A name may occur more than once.
   public struct Headers: Hashable, Sendable, ExpressibleByDictionaryLiteral {
-    /// One field.
+    /// A header field.
     public struct Field: Hashable, Sendable {
-      /// The name, as it was written.
+      /// The name in its original case.
       public let name: String
-      /// The value, without the space around it.
+      /// The value, without leading and trailing whitespace.
       public let value: String
 
-      /// Makes a field.
+      /// Creates a field.
       public init(_ name: String, _ value: String) {
         self.name = name
         self.value = value
       }
     }
 
-    /// What an answer has brought, until something of it is changed; then there is nothing in `made`.
+    /// The headers as received, until they are first modified; `made` is empty until then.
     private var wire: WireFields?
     private var made: [Field]
 
-    /// The fields in their order.
+    /// The fields in order.
     ///
-    /// - Complexity: O(1), and O(n) for the headers of an answer that a server has sent.
+    /// - Complexity: O(1), or O(n) for the headers of a received response.
     public var fields: [Field] { wire?.all ?? made }
 
-    /// Makes headers of fields.
+    /// Creates headers from fields.
     public init(_ fields: [Field] = []) { made = fields }
 
-    /// Makes headers of names and values.
+    /// Creates headers from names and values.
     public init(dictionaryLiteral elements: (String, String)...) {
       made = elements.map { Field($0.0, $0.1) }
     }
 
-    /// Makes headers of what a server has sent.
+    /// Creates headers from a received response.
     init(_ wire: WireFields) {
       self.wire = wire
       made = []
     }
 
-    /// Whether both have the same fields in the same order.
+    /// Returns whether both have the same fields in the same order.
     public static func == (left: Headers, right: Headers) -> Bool { left.fields == right.fields }
 
     /// Hashes the fields.
     public func hash(into hasher: inout Hasher) { hasher.combine(fields) }
 
-    /// Makes the fields strings, before one is changed.
+    /// Converts received headers to strings, which is required before a modification.
     private mutating func make() {
       guard let wire else { return }
       made = wire.all
       self.wire = nil
     }
 
-    /// The first value of a name; setting it replaces all of them, and nil removes them.
+    /// The first value of a name. Setting it replaces all values, and setting nil removes them.
     ///
     /// - Complexity: O(n).
     public subscript(name: String) -> String? {
@@ -71,7 +71,7 @@ extension HTTP {
       }
     }
 
-    /// All values of a name, in their order.
+    /// Returns all values of a name in order.
     ///
     /// - Complexity: O(n).
     public func values(of name: String) -> [String] {
@@ -91,7 +91,7 @@ extension HTTP {
 
     var isEmpty: Bool { wire?.isEmpty ?? made.isEmpty }
 
-    /// The elements of the lists that a name's values are, in their order.
+    /// The elements of a comma-separated header, in order, over all its values.
     func list(of name: String) -> [String] {
       let values = values(of: name)
       return values.isEmpty
@@ -106,10 +106,10 @@ extension HTTP {
       made.removeAll { field in names.contains { Headers.isSame(field.name, $0) } }
     }
 
-    /// Whether two names are the same but for the case of their letters.
+    /// Returns whether two names are equal, ignoring case.
     static func isSame(_ left: String, _ right: String) -> Bool {
       guard left.utf8.count == right.utf8.count else { return false }
-      // Most are written alike, which a comparison of words finds.
+      // Most names have the same case, for which `==` is fast.
       if left == right { return true }
       var other = right.utf8.makeIterator()
       for byte in left.utf8 {
@@ -120,12 +120,12 @@ extension HTTP {
 
     static func lower(_ byte: UInt8) -> UInt8 { (65...90).contains(byte) ? byte | 32 : byte }
 
-    /// Whether a name consists of the characters of a token, and there are any.
+    /// Whether a name is a valid token, which is not empty.
     static func isToken(_ name: some Collection<UInt8>) -> Bool {
       !name.isEmpty && name.allSatisfy(isTokenByte)
     }
 
-    /// Whether a text can be sent as the value of a field: it has no control character but tabs.
+    /// Whether a text is a valid header value: tabs are the only control characters allowed.
     static func isValue(_ text: String) -> Bool { text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f || $0 == 9 } }
 
     private static func isTokenByte(_ byte: UInt8) -> Bool {
@@ -133,13 +133,13 @@ extension HTTP {
       return (byte < 64 ? lowTokens : highTokens) >> UInt64(byte & 63) & 1 != 0
     }
 
-    // The digits and ! # $ % & ' * + - . and the letters and ^ _ ` | ~, one bit for each.
+    // One bit for each token character: digits and ! # $ % & ' * + - . below 64, letters and ^ _ ` | ~ above.
     private static var lowTokens: UInt64 { 0x03ff_6cfa_0000_0000 }
     private static var highTokens: UInt64 { 0x57ff_ffff_c7ff_fffe }
   }
 }
 
-/// A text without the spaces and tabs at its ends.
+/// Returns a text without leading and trailing spaces and tabs.
 func trimmed(_ text: Substring) -> String {
   var bytes = text.utf8
   while let first = bytes.first, first == 32 || first == 9 { bytes.removeFirst() }
@@ -147,7 +147,7 @@ func trimmed(_ text: Substring) -> String {
   return String(Substring(bytes))
 }
 
-/// Bytes without the spaces and tabs at their ends.
+/// Returns bytes without leading and trailing spaces and tabs.
 func trimmed(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
   var (start, end) = (0, bytes.count)
   while start < end, bytes[start] == 32 || bytes[start] == 9 { start += 1 }

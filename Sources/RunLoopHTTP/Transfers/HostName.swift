@@ -3,13 +3,13 @@
 import CLibCurl
 import RunLoopLibC
 
-/// What libraries know about the names of hosts.
+/// Host name functions of the optional libraries libidn2 and libpsl.
 enum HostName {
   enum Failure: Swift.Error {
     case rejected(String)
   }
 
-  /// The form in which a name that is not ASCII is looked up, as UTS 46 maps it.
+  /// Converts an internationalized name to ASCII for the lookup, according to UTS 46.
   static func ascii(_ name: String) throws(Failure) -> String {
     guard let text = try? CText(name) else { throw .rejected("it has a zero byte") }
     let capacity = 512
@@ -27,9 +27,9 @@ enum HostName {
     }
   }
 
-  /// Whether anybody can register names below a domain; nil if libpsl is missing, which knows that.
+  /// Whether a domain is a public suffix, below which anyone can register names; nil if libpsl is missing.
   ///
-  /// A dot at the end, which libpsl does not expect, is ignored.
+  /// A trailing dot, which libpsl does not expect, is ignored.
   static func isPublicSuffix(_ domain: String) -> Bool? {
     guard let text = try? CText(domain.hasSuffix(".") ? String(domain.dropLast()) : domain) else { return nil }
     let answer = text.withPointer { clc_is_public_suffix($0) }

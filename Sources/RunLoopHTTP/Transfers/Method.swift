@@ -3,16 +3,16 @@
 extension HTTP {
   /// The method of a request.
   ///
-  /// Methods are compared with regard to case, and are sent as they are written. A method that is not a token of at
-  /// most 64 bytes can be made, and ends its request with ``HTTP/Error/Code/invalidRequest``.
+  /// Methods are case-sensitive and are sent as written. A method that is not a token of at most 64 bytes can be
+  /// created, but its request ends with ``HTTP/Error/Code/invalidRequest``.
   public struct Method: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     /// The name of the method.
     public let rawValue: String
 
-    /// Makes a method of its name.
+    /// Creates a method from its name.
     public init(rawValue: String) { self.rawValue = rawValue }
 
-    /// Makes a method of its name.
+    /// Creates a method from its name.
     public init(_ rawValue: String) { self.rawValue = rawValue }
 
     /// The name of the method.
@@ -21,23 +21,23 @@ extension HTTP {
 }
 
 extension HTTP.Method {
-  /// `GET`.
+  /// The `GET` method.
   public static let get = Self("GET")
-  /// `HEAD`.
+  /// The `HEAD` method.
   public static let head = Self("HEAD")
-  /// `POST`.
+  /// The `POST` method.
   public static let post = Self("POST")
-  /// `PUT`.
+  /// The `PUT` method.
   public static let put = Self("PUT")
-  /// `DELETE`.
+  /// The `DELETE` method.
   public static let delete = Self("DELETE")
-  /// `PATCH`.
+  /// The `PATCH` method.
   public static let patch = Self("PATCH")
-  /// `OPTIONS`.
+  /// The `OPTIONS` method.
   public static let options = Self("OPTIONS")
-  /// `TRACE`.
+  /// The `TRACE` method.
   public static let trace = Self("TRACE")
-  /// `CONNECT`, which is for proxies: a request with it ends with ``HTTP/Error/Code/invalidRequest``.
+  /// The `CONNECT` method, which is meant for proxies. Such requests end with ``HTTP/Error/Code/invalidRequest``.
   public static let connect = Self("CONNECT")
 
   /// Whether sending a request twice has the same effect as sending it once.
@@ -48,7 +48,7 @@ extension HTTP.Method {
     }
   }
 
-  /// Whether a request announces a length of zero if it has no body.
+  /// Whether a request without a body sends `Content-Length: 0`.
   var usuallyHasBody: Bool { self == .post || self == .put || self == .patch }
 
   /// The reason the method cannot be sent; nil if it can.

@@ -1,39 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension HTTP {
-  /// Something wrong in a response that does no harm, and that the client has passed over.
+  /// A harmless malformation in a response that the client tolerated.
   ///
-  /// With ``HTTP/Configuration/strict`` each of these ends the request with an error instead.
+  /// If ``HTTP/Configuration/strict`` is set, each of these fails the request instead.
   public enum Oddity: Sendable, Hashable {
-    /// `Content-Encoding` names something that is no content coding, such as `UTF-8` or `aws-chunked`.
+    /// `Content-Encoding` names something that is not a content coding, such as `UTF-8` or `aws-chunked`.
     case unknownCoding(String)
-    /// The encoded body is complete, and bytes followed that belong to nothing; they were dropped.
+    /// Extra bytes followed the end of the encoded body; they were dropped.
     case bytesAfterEnd
-    /// White space stands between the name of a field and its colon; the field is there without it.
+    /// There was whitespace between a header's name and its colon; it was removed.
     case spaceBeforeColon(String)
-    /// A line of the headers or trailers is not a field; it was dropped. Its first bytes are given.
+    /// A line of the headers or trailers is not a valid field; it was dropped. The value is the start of the line.
     case malformedLine(String)
-    /// The response is a part that was not requested (206), and the part is the whole.
+    /// The response is partial (206) although no range was requested, but its range is the whole body.
     case unrequestedPart
   }
 }
 
 extension HTTP.Oddity {
-  /// How many are noted of a response.
+  /// The maximum number of oddities recorded per response.
   static let limit = 32
 
-  /// A line that is not a field.
+  /// Creates an oddity for a line that is not a valid field.
   init(line: UnsafeRawBufferPointer) {
     self = .malformedLine(WireFields.decode(UnsafeRawBufferPointer(rebasing: line.prefix(80))))
   }
 }
 
 extension ContentCoding {
-  /// Names of codings that are registered and cannot be decoded here: a body is not what it seems without that.
+  /// Registered codings that cannot be decoded here, so that a body with one of them cannot be delivered.
   private static let others: Set<String> = [
     "compress", "x-compress", "exi", "pack200-gzip", "aes128gcm", "dcb", "dcz",
   ]
 
-  /// Whether a name is that of no coding.
+  /// Whether a name is not a registered content coding.
   static func isUnknown(_ name: String) -> Bool { ContentCoding(name) == nil && !others.contains(name) }
 }

@@ -1,39 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Who gets what comes of a transfer.
+/// Receives the body and the outcome of a transfer.
 ///
-/// The loader's thread; never within a lock.
+/// All methods are called on the loader's thread, and never with a lock held.
 protocol Receiver: AnyObject, Sendable {
-  /// Gets ready for the start, and returns what it has of the body already.
+  /// Prepares for the start, and returns the part of the body that is already present.
   func prepare() throws(HTTP.Error) -> OperationState.Part?
-  /// Whether what it has taken can be taken back, so that an answer may begin afresh.
+  /// Whether received bytes can be discarded, so that the body may start over.
   var canRestart: Bool { get }
-  /// How many bytes it takes where neither the request nor the client says.
+  /// The size limit of the body in bytes if neither the request nor the client sets one.
   var defaultLimit: Int64? { get }
-  /// The answer is about to come.
+  /// Called before the body of a response is delivered.
   ///
-  /// - Parameter offset: Where its body goes on in what was taken before; zero: it begins afresh.
+  /// - Parameter offset: The offset at which the body continues what was received before; 0 means that it starts over.
   func begin(_ response: HTTP.Response, at offset: Int64) throws(HTTP.Error)
-  /// Takes decoded bytes, and returns whether it takes more now.
+  /// Receives decoded bytes. Returns whether more can be accepted now.
   func take(_ bytes: UnsafeRawBufferPointer) throws(HTTP.Error) -> Bool
-  /// Whether nothing is to be done when the body is complete.
+  /// Whether a complete body needs no further processing.
   var closesAtOnce: Bool { get }
-  /// The body is complete, and is to be put away.
+  /// Finishes processing a complete body, such as by moving a file into place.
   ///
-  /// - Parameter done: Called once by any thread when that was done later.
-  /// - Returns: Whether it was done at once; `done` is not called then.
+  /// - Parameter done: Called once, from any thread, if the processing finishes later.
+  /// - Returns: Whether processing finished synchronously, in which case `done` is not called.
   func close(_ done: @escaping @Sendable (HTTP.Error?) -> Void) throws(HTTP.Error) -> Bool
-  /// The request has ended; called once, and last.
+  /// Called once when the request has ended. No other method is called after it.
   func finish(_ result: Result<HTTP.Response, HTTP.Error>)
-  /// Whether a redirect is followed, and how; nil: it is rejected.
+  /// Returns the request to make for a redirect, or nil to reject it.
   func redirect(_ next: HTTP.Request, after response: HTTP.Response) -> HTTP.Request?
-  /// Whether the program answers challenges.
+  /// Whether the program handles authentication challenges.
   var answersChallenges: Bool { get }
-  /// What a challenge is answered with; nil: not at all, and the answer is delivered.
+  /// Returns the credential for a challenge, or nil to have the response delivered instead.
+  /// Called when a response, which need not be the final one, has set cookies.
   func answer(_ challenge: HTTP.AuthenticationChallenge) -> HTTP.Credential?
-  /// An answer has set cookies, which may be one that is not the last.
   func note(_ cookies: [HTTP.Cookie])
-  /// The state or the progress has changed.
+  /// Called when the state or the progress has changed.
   func note(_ state: HTTP.Operation.State, _ progress: HTTP.Progress)
 }
 

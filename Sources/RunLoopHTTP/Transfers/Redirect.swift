@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension HTTP {
-  /// A request as it is on its way: its address is read, and it changes with each redirect.
+  /// A request in flight, with its parsed URL. Each redirect produces the next hop.
   struct Hop: Sendable {
     var address: WebAddress
     var method: HTTP.Method
@@ -15,7 +15,7 @@ extension HTTP {
 }
 
 extension HTTP.Hop {
-  /// A request at its address.
+  /// Creates the first hop of a request.
   init(_ request: HTTP.Request, at address: WebAddress, redirects: Int = 0) {
     self.init(
       address: address, method: request.method, headers: request.headers, body: request.body, redirects: redirects,
@@ -23,9 +23,9 @@ extension HTTP.Hop {
       decodesNamedCodings: request.decodesNamedCodings)
   }
 
-  /// The request as the program sees it.
+  /// Returns the hop as a request for the program.
   ///
-  /// - Parameter original: The request that has led to it.
+  /// - Parameter original: The request that led to this hop.
   func request(from original: HTTP.Request) -> HTTP.Request {
     var request = HTTP.Request(method, address.text, headers: headers, body: body)
     request.maximumBodySize = original.maximumBodySize
@@ -34,9 +34,9 @@ extension HTTP.Hop {
     return request
   }
 
-  /// Where a response leads; nil if it leads nowhere, or none is followed.
+  /// Returns the next hop of a redirect, or nil if the response is not a redirect or redirects are not followed.
   ///
-  /// - Parameter maximum: How many redirects are followed.
+  /// - Parameter maximum: The maximum number of redirects.
   func next(after status: HTTP.Status, _ headers: HTTP.Headers, maximum: Int) throws(HTTP.Error) -> HTTP.Hop? {
     guard Self.isRedirect(status), maximum > 0, let location = headers["Location"] else { return nil }
     guard redirects < maximum else {
@@ -45,7 +45,7 @@ extension HTTP.Hop {
     return try following(status, to: location)
   }
 
-  /// Whether a status says where to go on.
+  /// Whether a status is a redirect that has a `Location`.
   private static func isRedirect(_ status: HTTP.Status) -> Bool {
     switch status {
     case 301, 302, 303, 307, 308: true
@@ -53,19 +53,19 @@ extension HTTP.Hop {
     }
   }
 
-  /// Whether the client asks for codings by a field of its own.
+  /// Whether the client adds its own `Accept-Encoding`.
   ///
-  /// - Parameter range: From which byte on the body is asked for.
+  /// - Parameter range: The offset from which the body is requested; nil for the whole body.
   func asksForCodings(range: Int64?) -> Bool {
     decoding != .raw && range == nil && headers["Accept-Encoding"] == nil && headers["Range"] == nil
   }
 
-  /// Fields that are meant for one origin.
+  /// Headers that are only sent to the origin they were set for.
   static let secrets = ["Authorization", "Cookie", "Proxy-Authorization", "Host"]
 
-  /// The request that an answer sends us to, as RFC 9110 has it in section 15.4.
+  /// Returns the request that a response redirects to (RFC 9110, section 15.4).
   ///
-  /// What is secret stays with the origin that it was meant for.
+  /// Headers with secrets are removed if the origin changes.
   func following(_ status: HTTP.Status, to location: String) throws(HTTP.Error) -> HTTP.Hop {
     var next = self
     next.redirects += 1

@@ -3,38 +3,38 @@
 extension HTTP {
   /// A request to a server.
   public struct Request: Sendable {
-    /// The method.
+    /// The request method.
     public var method: Method
-    /// The URL: http or https, with an optional user and password, which are sent only if the server asks.
+    /// The URL, with scheme http or https. A user and a password in it are sent only if the server asks for them.
     public var url: String
-    /// The header fields.
+    /// The headers.
     ///
-    /// `Host`, `User-Agent`, `Accept` and `Accept-Encoding` are added unless they are here; the last also depends on
-    /// ``decoding``. `Content-Length` and `Transfer-Encoding` come from the body.
+    /// `Host`, `User-Agent`, `Accept` and `Accept-Encoding` are added unless they are set here; the last also depends
+    /// on ``decoding``. `Content-Length` and `Transfer-Encoding` are derived from the body.
     public var headers: Headers
-    /// The body of the request.
+    /// The request body; nil for none.
     public var body: Content?
-    /// How many decoded bytes the response's body may have, in place of the limit of the client's configuration.
+    /// The maximum size of the decoded response body in bytes. Defaults to nil, which means the configuration's limit.
     public var maximumBodySize: Int64?
-    /// Whether the request may be sent again if it fails: as ``Retry`` says, after a kept connection has ended, and
-    /// after the server has left it unprocessed.
+    /// Whether the request may be sent again after a failure: under the ``Retry`` policy, after a reused connection
+    /// has ended, or when the server has not processed it. The default is `true`.
     ///
-    /// Redirects, challenges and expectations that are not met are followed in any case.
+    /// Redirects, challenges and failed expectations are always followed.
     public var allowsResending = true
-    /// The proxy for this request, in place of that of the client's configuration.
+    /// The proxy for this request. Defaults to nil, which means the proxy of the client's configuration.
     public var proxy: Proxy?
-    /// When the body of the response is decoded.
+    /// When to decode the response body. The default is ``Decoding/negotiated``.
     public var decoding = Decoding.negotiated
-    /// Whether codings that the request's own `Accept-Encoding` names count as negotiated, as `NSURLConnection` has it.
+    /// Whether codings in the request's own `Accept-Encoding` count as negotiated, as with `NSURLConnection`.
     package var decodesNamedCodings = false
-    /// Called by the loader's thread with each interim response, such as 103 with early hints, of the request and of
-    /// those that follow it; it must return at once.
+    /// A closure that receives interim responses, such as 103 Early Hints, of this request and its redirects. Defaults
+    /// to nil.
     ///
-    /// The status is from 100 to 199, and not 101, which ends the request with an error. A 100 arrives only if a server
-    /// sends it; the client does not ask for it.
+    /// It is called on the loader's thread and must not block. The status is in the range 100–199 except 101, which
+    /// fails the request. A 100 only arrives if the server sends one unasked; the client does not request it.
     public var onInterim: (@Sendable (Response) -> Void)?
 
-    /// Makes a request.
+    /// Creates a request.
     public init(_ method: Method, _ url: String, headers: Headers = [:], body: Content? = nil) {
       self.method = method
       self.url = url
@@ -42,7 +42,7 @@ extension HTTP {
       self.body = body
     }
 
-    /// Makes a request with the method GET.
+    /// Creates a GET request.
     public init(_ url: String, headers: Headers = [:], body: Content? = nil) {
       self.init(.get, url, headers: headers, body: body)
     }
@@ -50,7 +50,7 @@ extension HTTP {
 
   /// A server's response, without its body.
   public struct Response: Sendable, Hashable {
-    /// A response is passed on several times; as an object, a copy of its values is one reference.
+    /// The values of a response in one object, because responses are copied often.
     private final class Values: Sendable, Hashable {
       let status: Status
       let version: String
@@ -83,37 +83,36 @@ extension HTTP {
     private let values: Values
     /// The status.
     public var status: Status { values.status }
-    /// The version of the protocol: `1.0`, `1.1` or `2`.
+    /// The protocol version: `1.0`, `1.1` or `2`.
     public var version: String { values.version }
-    /// The header fields.
+    /// The headers.
     public var headers: Headers { values.headers }
-    /// The URL that has responded, after redirects; without user and password.
+    /// The URL that the response came from after redirects, without user and password.
     public var url: String { values.url }
-    /// How many redirects were followed.
+    /// The number of redirects that were followed.
     public var redirectCount: Int { values.redirectCount }
-    /// How long the parts of the request took, as far as they are known.
+    /// The duration of each phase of the request, where known. All zero by default.
     public var timings = Timings()
-    /// Why the request was sent again, each time; empty if it was sent once.
+    /// The reason for each time the request was sent again. Empty by default.
     public internal(set) var resends: [ResendReason] = []
-    /// The content codings that the body was decoded from, in lower case and in the order in which the server applied
-    /// them; empty if it is delivered as it was sent.
+    /// The content codings that were decoded, in lower case and in the order the server applied them. Empty by
+    /// default, which means that the body is delivered as it was sent.
     public var decodedFrom: [String] = []
-    /// What was wrong with the response and was passed over; complete when the body is.
+    /// Malformations in the response that were tolerated; complete once the body is. Empty by default.
     public internal(set) var oddities: [Oddity] = []
-    /// The fields that followed the body; complete when the body is, and not checked against the headers.
+    /// The trailers; complete once the body is. Empty by default, and not checked against the headers.
     public internal(set) var trailers: Headers {
       get { rest?.trailers ?? [:] }
       set { rest = Rest(trailers: newValue, attempts: attempts) }
     }
-    /// Each time the request was sent, if ``HTTP/Configuration/reportsAttempts`` asks for it; complete when the body
-    /// is.
+    /// Every attempt to send the request, if ``HTTP/Configuration/reportsAttempts`` is set; complete once the body is.
     public internal(set) var attempts: [AttemptReport] {
       get { rest?.attempts ?? [] }
       set { rest = Rest(trailers: trailers, attempts: newValue) }
     }
     private var rest: Rest?
 
-    /// What few responses have; as an object, so that the others are copied as before.
+    /// Values that few responses have, in an object to keep all other responses cheap to copy.
     private final class Rest: Sendable, Hashable {
       let trailers: Headers
       let attempts: [AttemptReport]
@@ -126,23 +125,23 @@ extension HTTP {
 
       func hash(into hasher: inout Hasher) { hasher.combine(trailers) }
     }
-    /// Whether the response is from an interceptor of the program.
+    /// Whether an interceptor supplied the response. The default is `false`.
     public var isIntercepted = false
 
-    /// Makes a response, as an interceptor does.
+    /// Creates a response, for use in an interceptor.
     public init(
       status: Status, headers: Headers = [:], url: String = "", version: String = "1.1", redirectCount: Int = 0
     ) {
       values = Values(status: status, version: version, headers: headers, url: url, redirectCount: redirectCount)
     }
 
-    /// The length of the body before it is decoded, as the headers announce it; nil if they do not.
+    /// The length of the body before decoding, according to the headers; nil if they do not specify it.
     public var contentLength: Int64? { headers["Content-Length"].flatMap { Int64($0) } }
   }
 }
 
 extension HTTP.Response {
-  /// The response whose head has arrived for a request.
+  /// Creates a response from the headers received for a request.
   init(_ head: Head, of hop: HTTP.Hop, status: HTTP.Status? = nil) {
     self.init(
       status: status ?? head.status, headers: head.headers, url: hop.address.text, version: head.version,
@@ -151,10 +150,10 @@ extension HTTP.Response {
 }
 
 extension HTTP.Request {
-  /// Its scheme, host and port; nil if its URL cannot be read.
+  /// The request's scheme, host and port; nil if its URL cannot be parsed.
   package var origin: String? { (try? WebAddress(url))?.origin }
 
-  /// Why it cannot be sent; nil if it can.
+  /// The reason the request cannot be sent; nil if it can.
   var fault: String? {
     if let fault = method.fault { return fault }
     for field in headers.fields {

@@ -3,21 +3,20 @@
 extension HTTP {
   /// The reason a request was sent again.
   public enum ResendReason: Sendable, Hashable {
-    /// The server has not processed the request: it rejected the stream of HTTP/2, or ended the connection before it
-    /// had received anything of the request, or responded with 421; or nothing of the request was written.
+    /// The server did not process the request: it rejected the HTTP/2 stream, closed the connection before receiving
+    /// any of the request, or responded with 421; or nothing of the request was written.
     ///
     /// The method does not matter.
     case unprocessed
-    /// The connection ended before the response, without a reason: it was a kept one, or one of HTTP/2. The method is
-    /// idempotent.
+    /// A reused or HTTP/2 connection ended before the response, without a reason. The method is idempotent.
     case connectionEnded
-    /// As ``Retry`` says.
+    /// The ``Retry`` policy applied.
     case retry
-    /// For a redirect.
+    /// The request was redirected.
     case redirect
-    /// With a credential that the server or the proxy asked for.
+    /// The server or the proxy asked for a credential.
     case challenge
-    /// Without `Expect`, which the server does not support.
+    /// The server does not support `Expect`, so the request was sent again without it.
     case expectation
     /// The operation was resumed.
     case resumption

@@ -3,25 +3,25 @@
 import RunLoopCore
 
 extension HTTP {
-  /// When a request that failed is made again.
+  /// A policy for retrying failed requests.
   ///
-  /// Only idempotent methods are repeated, after an error of the connection, one of the statuses 429, 502, 503 and 504,
-  /// or a 408 on a kept connection. A request that the server has not processed is sent again without this; see
-  /// ``ResendReason/unprocessed``.
+  /// Only requests with idempotent methods are retried, after a connection error, a status of 429, 502, 503 or 504, or
+  /// a 408 on a reused connection. A request that the server has not processed is sent again regardless of this
+  /// policy; see ``ResendReason/unprocessed``.
   public struct Retry: Sendable, Hashable {
-    /// How many times a request is made again; zero unless asked for.
+    /// The maximum number of retries. The default is 0.
     public var maximumCount: Int
-    /// The first time to wait, which doubles with each retry.
+    /// The delay before the first retry, which doubles with each further one. The default is 100 milliseconds.
     public var delay: Duration = .milliseconds(100)
-    /// The longest time to wait.
+    /// The longest delay. The default is 2 seconds.
     public var maximumDelay: Duration = .seconds(2)
-    /// The longest `Retry-After` that is waited for; a response that asks for a longer time is delivered.
+    /// The longest `Retry-After` to honor; a response with a longer one is delivered. The default is 60 seconds.
     public var maximumRetryAfter: Duration = .seconds(60)
 
-    /// Makes a policy.
+    /// Creates a policy.
     public init(maximumCount: Int = 0) { self.maximumCount = maximumCount }
 
-    /// Whether an answer of this status is none for now.
+    /// Whether a response with this status is retried.
     static func isForRetry(_ status: HTTP.Status) -> Bool {
       switch status {
       case 429, 502, 503, 504: true
@@ -31,7 +31,7 @@ extension HTTP {
 
     static let codes: Set<Error.Code> = [.cannotConnect, .connectionLost]
 
-    /// How long to wait before a retry: the time doubles, and up to half of it is left to chance.
+    /// Returns the delay before a retry, which doubles each time and is reduced at random by up to half.
     func delay(before number: Int, chance: Double) -> Duration {
       let longest = Int64(saturating: maximumDelay)
       var time = Int64(saturating: delay)
@@ -40,7 +40,7 @@ extension HTTP {
       return .nanoseconds(time - Int64(Double(time) * 0.5 * chance))
     }
 
-    /// How long a head asks to wait; nil if it does not.
+    /// Returns the delay that the headers request; nil if they do not.
     static func retryAfter(_ headers: Headers, now: Int64) -> Duration? {
       guard let text = headers["Retry-After"] else { return nil }
       if !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }) {

@@ -2,15 +2,15 @@
 
 import RunLoopLibC
 
-/// Dates of heads and cookies, in all the forms in which they occur (RFC 6265, section 5.1.1).
+/// Parses dates in headers and cookies, in all formats used in practice (RFC 6265, section 5.1.1).
 enum WebDate {
   private static let months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 
-  /// The seconds since 1970; nil if it is no date.
+  /// Parses a date. Returns seconds since 1970, or nil if the text is not a date.
   static func read(_ text: String) -> Int64? {
     var (day, month, year): (Int?, Int?, Int?)
     var time: (Int, Int, Int)?
-    // Letters, digits and colons make words; everything else is between them.
+    // Words consist of letters, digits and colons; everything else is a delimiter.
     for word in text.split(whereSeparator: { !($0.isLetter || $0.isNumber || $0 == ":") }) {
       if time == nil, word.contains(":") {
         let parts = word.split(separator: ":").map { Int($0) }
@@ -32,7 +32,7 @@ enum WebDate {
     return days(year, month, day) * 86_400 + Int64(time.0 * 3600 + time.1 * 60 + time.2)
   }
 
-  /// The days since 1970, of the Gregorian calendar.
+  /// The number of days since 1970 in the Gregorian calendar.
   private static func days(_ year: Int, _ month: Int, _ day: Int) -> Int64 {
     let year = month <= 2 ? year - 1 : year
     let era = year / 400
@@ -41,6 +41,6 @@ enum WebDate {
     return Int64(era * 146_097 + ofEra * 365 + ofEra / 4 - ofEra / 100 + ofYear - 719_468)
   }
 
-  /// The seconds since 1970.
+  /// The current time in seconds since 1970.
   static var now: Int64 { Int64(time(nil)) }
 }
