@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The bytes of a body that wait for their receiver, by which the server is held and let go on.
+/// Counts the buffered bytes of a body, and decides when to stop and resume reading from the server.
 struct Backlog {
-  /// The body is held when this many bytes wait, and continues at the low mark.
+  /// Reading stops when this many bytes are buffered, and resumes at the low-water mark.
   let highWater: Int
   let lowWater: Int
   private(set) var count = 0
@@ -15,7 +15,7 @@ struct Backlog {
     if self.count >= highWater { isFull = true }
   }
 
-  /// Removes bytes; returns whether a held body continues.
+  /// Removes bytes. Returns whether reading should resume.
   mutating func remove(_ count: Int) -> Bool {
     self.count -= count
     guard isFull, self.count <= lowWater else { return false }

@@ -2,31 +2,31 @@
 
 import RunLoopLibC
 
-/// What reading a body for sending has come to.
+/// The result of reading from a body source.
 enum BodyRead: Equatable {
   case bytes(Int)
   case end
-  /// There is nothing yet; the source reports when there is.
+  /// No bytes are available yet. The source reports when there are.
   case wait
   case failed(String)
 }
 
-/// A body that is being sent, once.
+/// A source that supplies the body of a request while it is sent.
 ///
-/// The loader's thread.
+/// Used only on the loader's thread.
 protocol BodySource: AnyObject {
-  /// How many bytes there are; nil if that is unknown.
+  /// The length in bytes; nil if it is unknown.
   var length: Int64? { get }
   func read(into buffer: UnsafeMutableRawBufferPointer) -> BodyRead
-  /// Begins anew; false if it cannot.
+  /// Starts over from the beginning. Returns false if that is not possible.
   func rewind() -> Bool
   func close()
 }
 
 extension HTTP.Content {
-  /// Opens the body for sending it once.
+  /// Opens the body to send it once.
   ///
-  /// - Parameter onBytes: Called by any thread when there is something to read after ``BodyRead/wait``, or an end.
+  /// - Parameter onBytes: Called from any thread when bytes or the end are available after ``BodyRead/wait``.
   func open(onBytes: @escaping @Sendable () -> Void) throws(HTTP.Error) -> any BodySource {
     switch kind {
     case .bytes(let bytes): return MemorySource(bytes)
@@ -65,13 +65,13 @@ final class MemorySource: BodySource {
 }
 
 final class FileSource: BodySource {
-  /// The file as an error's text names it.
+  /// The name of the file for error messages.
   private let name: String
   private let size: Int64
   private var descriptor: Int32
   private var position: Int64 = 0
 
-  /// - Parameter what: What the file is, for the texts of errors.
+  /// - Parameter what: A description of the file for error messages.
   init(_ path: String, _ what: String = "the body") throws(HTTP.Error) {
     name = "\(what) \(path)"
     guard !path.utf8.contains(0) else {
@@ -103,7 +103,7 @@ final class FileSource: BodySource {
     return .bytes(count)
   }
 
-  /// Reads all of it.
+  /// Reads the whole file.
   func readWhole() throws(HTTP.Error) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: Int(size))
     var count = 0
@@ -141,5 +141,5 @@ final class PipeSource: BodySource {
   func close() { pipe.close() }
 }
 
-/// The system's text for an error number.
+/// The system's message for an error number.
 func systemText(_ number: Int32) -> String { String(cString: strerror(number)) }

@@ -3,15 +3,15 @@
 extension HTTP {
   /// The body of a request.
   ///
-  /// It is read again, from its beginning, when the request is sent again: after a redirect that keeps it, for a
-  /// credential, or for a retry.
+  /// It is read again from the beginning each time the request is sent again: for a redirect that keeps the body, a
+  /// credential or a retry.
   public struct Content: Sendable {
-    // In a box: a request without a body, as most are, is copied faster.
+    // Indirect, because most requests have no body and are then cheaper to copy.
     indirect enum Kind: Sendable {
       case bytes([UInt8])
       case file(String)
       case stream(length: Int64?, @Sendable (UploadPipe) async throws -> Void)
-      /// Several, one after the other.
+      /// Several bodies in sequence.
       case chain([Content])
     }
 
@@ -20,20 +20,20 @@ extension HTTP {
     /// Bytes in memory.
     public static func bytes(_ bytes: [UInt8]) -> Content { Content(kind: .bytes(bytes)) }
 
-    /// A text in UTF-8.
+    /// A string, encoded as UTF-8.
     public static func text(_ text: String) -> Content { .bytes(Array(text.utf8)) }
 
-    /// A file, with the length that it has when it is opened.
+    /// A file, with the length it has when it is opened.
     ///
-    /// It is read by the loader's thread, as far as there is room on the connection.
+    /// The loader's thread reads it as the connection can send.
     public static func file(_ path: String) -> Content { Content(kind: .file(path)) }
 
-    /// Chunks from a sequence, as far as there is room on the connection.
+    /// Chunks from an asynchronous sequence, which are requested as the connection can send.
     ///
     /// - Parameters:
-    ///   - length: How many bytes there are in all. If the sequence has fewer or more, the request ends with
-    ///     ``HTTP/Error/Code/invalidRequest``. With nil the length is not announced.
-    ///   - make: Called for the sequence each time the body is sent.
+    ///   - length: The total number of bytes. If the sequence produces fewer or more, the request ends with
+    ///     ``HTTP/Error/Code/invalidRequest``. If it is nil, no length is announced.
+    ///   - make: Creates the sequence each time the body is sent.
     public static func stream<Chunks: AsyncSequence & SendableMetatype>(
       length: Int64? = nil, _ make: @escaping @Sendable () -> Chunks
     ) -> Content where Chunks.Element == [UInt8], Chunks.AsyncIterator: SendableMetatype {
@@ -43,7 +43,7 @@ extension HTTP {
         })
     }
 
-    /// Whether it is the same each time it is read, which is not known of a sequence.
+    /// Whether every read yields the same bytes, which cannot be known of a sequence.
     var isRepeatable: Bool {
       switch kind {
       case .bytes, .file: true
@@ -52,10 +52,10 @@ extension HTTP {
       }
     }
 
-    /// How many bytes of a file are read into memory for a digest.
+    /// The maximum number of bytes read into memory to compute a digest.
     static let digestLimit = 16 * 1024 * 1024
 
-    /// Whether a digest of a body can be made before it is sent.
+    /// Whether a digest of the body can be computed before it is sent.
     static func canBeDigested(_ body: Content?) -> Bool {
       guard let body else { return true }
       return switch body.kind {
@@ -85,33 +85,33 @@ extension HTTP {
       }
     }
 
-    /// How many bytes there are, where that is known without a look at the file system.
+    /// The length in bytes, if it is known without accessing the file system.
     var length: Int64? {
       switch kind {
       case .bytes(let bytes): Int64(bytes.count)
       case .file: nil
       case .stream(let length, _): length
-      // That of a file is not known.
+      // A chain may contain files, whose lengths are not known here.
       case .chain: nil
       }
     }
   }
 
-  /// The received body of an answer.
+  /// The received body of a response.
   public struct Body: Sendable, Hashable {
     /// The decoded bytes.
     public let bytes: [UInt8]
 
-    /// Makes a body, as an interceptor does.
+    /// Creates a body, for use in an interceptor.
     public init(_ bytes: [UInt8] = []) { self.bytes = bytes }
 
-    /// Makes a body of a text in UTF-8, as an interceptor does.
+    /// Creates a body from a string encoded as UTF-8, for use in an interceptor.
     public init(_ text: String) { bytes = Array(text.utf8) }
 
-    /// How many bytes there are.
+    /// The number of bytes.
     public var count: Int { bytes.count }
 
-    /// The bytes as UTF-8; nil if they are not.
+    /// The bytes as a UTF-8 string; nil if they are not valid UTF-8.
     public var text: String? { String(validating: bytes, as: UTF8.self) }
   }
 }

@@ -3,29 +3,29 @@
 import CLibCurl
 
 extension HTTP {
-  /// When the body of a response is decoded, as its `Content-Encoding` says.
+  /// The policy for decoding a response's body according to its `Content-Encoding`.
   public enum Decoding: Sendable, Hashable {
-    /// Codings that the client has asked for by itself are decoded.
+    /// Decodes codings that the client itself requested.
     ///
-    /// The client asks by an `Accept-Encoding` of its own, unless the request has one, or a `Range`, or the body is
-    /// written to a file. The body of a response with the status 206 is not decoded.
+    /// The client sends an `Accept-Encoding` header unless the request has one or a `Range`, or the body is written to
+    /// a file. The body of a 206 response is not decoded.
     case negotiated
-    /// The body is delivered as it was sent. The client sends no `Accept-Encoding` of its own.
+    /// Delivers the body as it was sent. The client does not add an `Accept-Encoding` header.
     case raw
-    /// Whatever can be decoded is. The client asks for codings unless the request has an
-    /// `Accept-Encoding` or a `Range`.
+    /// Decodes every supported coding. The client sends an `Accept-Encoding` header unless the request has one or a
+    /// `Range`.
     case always
   }
 }
 
-/// A content coding that can be decoded if its library is there.
+/// A content coding that can be decoded if its library is available.
 enum ContentCoding: Sendable, Hashable, CaseIterable {
   case gzip
   case deflate
   case brotli
   case zstd
 
-  /// Reads the name of a coding; nil for one that cannot be decoded.
+  /// Returns the coding with this name; nil if it is not supported.
   init?(_ name: String) {
     switch name {
     case "gzip", "x-gzip": self = .gzip
@@ -36,7 +36,7 @@ enum ContentCoding: Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// The name by which it is asked for.
+  /// The name used in `Accept-Encoding`.
   var name: String {
     switch self {
     case .gzip: "gzip"
@@ -46,7 +46,7 @@ enum ContentCoding: Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// The format that its decoder is asked for first.
+  /// The format that the decoder tries first.
   var format: Int32 {
     switch self {
     case .gzip: Int32(clc_gzip)
@@ -56,7 +56,7 @@ enum ContentCoding: Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// The bytes with which each of its members or frames begins; empty if none may follow the first.
+  /// The magic number of each member or frame; empty if the format has only one.
   var magic: [UInt8] {
     switch self {
     case .gzip: Self.gzipMagic
@@ -68,7 +68,7 @@ enum ContentCoding: Sendable, Hashable, CaseIterable {
   private static let gzipMagic: [UInt8] = [0x1f, 0x8b, 8]
   private static let zstdMagic: [UInt8] = [0x28, 0xb5, 0x2f, 0xfd]
 
-  /// The library that it needs, with Debian's package.
+  /// The error message for the missing library, with the name of Debian's package.
   var library: String {
     switch self {
     case .gzip, .deflate: "zlib is missing; Debian's package is zlib1g"
@@ -77,16 +77,16 @@ enum ContentCoding: Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// Whether its library can be opened.
+  /// Whether the coding's library can be loaded.
   var isAvailable: Bool { clc_can_decode(format) != 0 }
 
-  /// The field that asks for all that can be decoded; nil if nothing can.
+  /// The `Accept-Encoding` header for all available codings; nil if there are none.
   static let field: HTTP.Headers.Field? = {
     let names = allCases.filter(\.isAvailable).map(\.name)
     return names.isEmpty ? nil : HTTP.Headers.Field("Accept-Encoding", names.joined(separator: ", "))
   }()
 
-  /// Whether a request's `Accept-Encoding` asks for a coding.
+  /// Whether a request's `Accept-Encoding` accepts a coding.
   static func isNamed(_ coding: String, in headers: HTTP.Headers) -> Bool {
     headers.list(of: "Accept-Encoding").contains { element in
       let parts = element.lowercased().split(separator: ";").map { trimmed($0) }
@@ -95,7 +95,7 @@ enum ContentCoding: Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// Whether a parameter says that something is not wanted.
+  /// Whether a parameter is a quality value of zero, which excludes the coding.
   private static func isZero(_ parameter: String) -> Bool {
     guard parameter.hasPrefix("q=") else { return false }
     return Double(parameter.dropFirst(2)) == 0

@@ -2,9 +2,9 @@
 
 import CLibCurl
 
-/// Decodes one content coding, as far as it is asked to.
+/// Decodes one content coding incrementally.
 ///
-/// The loader's thread.
+/// Used only on the loader's thread.
 final class CodingDecoder {
   enum Failure: Swift.Error, Equatable {
     case broken
@@ -14,23 +14,23 @@ final class CodingDecoder {
   private let coding: ContentCoding
   private let isStrict: Bool
   private var decoder: OpaquePointer?
-  /// What was fed and is not decoded yet, from `position` on.
+  /// The input, which is still to be decoded from `position` on.
   private var input: [UInt8] = []
   private var position = 0
   private var hasEnded = false
-  /// Whether there was anything to decode.
+  /// Whether there has been any input.
   private(set) var hasBegun = false
-  /// Whether the library may have more to write without more input.
+  /// Whether the library may produce more output without more input.
   private var mayHaveMore = false
-  /// Whether one whole member or frame was decoded, and what follows has brought nothing.
+  /// Whether a complete member or frame was decoded and the data after it has produced no output.
   private var isBeyondEnd = false
-  /// The first bytes of the current member or frame, at most as many as its magic number has.
+  /// The first bytes of the current member or frame, at most as many as the magic number has.
   private var memberStart: [UInt8] = []
-  /// Whether what follows the end is dropped.
+  /// Whether the data after the end is dropped.
   private(set) var dropsRest = false
   private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 32 * 1024, alignment: 16)
 
-  /// - Parameter isStrict: Whether bytes that follow the end are an error.
+  /// - Parameter isStrict: Whether extra bytes after the end are an error.
   init(_ coding: ContentCoding, isStrict: Bool = false) {
     self.coding = coding
     self.isStrict = isStrict
@@ -41,16 +41,16 @@ final class CodingDecoder {
     buffer.deallocate()
   }
 
-  /// Whether the body was complete; one of no bytes at all is, where something else says that it has ended.
+  /// Whether the body was complete. An empty body counts as complete if its end is known from elsewhere.
   var isComplete: Bool { hasEnded || !hasBegun || isBeyondEnd && !isStrict && !isWithinMember }
-  /// Whether the input ends within a member or frame that has a magic number.
+  /// Whether the input ends inside a member or frame that has a magic number.
   ///
-  /// One byte of the number is not enough: it may be anything.
+  /// At least two bytes have to match, because a single byte may be anything.
   private var isWithinMember: Bool { memberStart.count >= 2 && coding.magic.starts(with: memberStart) }
-  /// Whether bytes followed the end that are no member of their own.
+  /// Whether the end is followed by extra bytes that are not another member.
   var hasRest: Bool { dropsRest || isBeyondEnd && !hasEnded }
 
-  /// Leaves bytes to be decoded.
+  /// Adds input to decode.
   func feed(_ bytes: UnsafeRawBufferPointer) {
     guard !bytes.isEmpty, !dropsRest else { return }
     hasBegun = true
@@ -61,7 +61,7 @@ final class CodingDecoder {
     input.append(contentsOf: bytes)
   }
 
-  /// The next decoded bytes, which are valid until the next call; nil if there is nothing more without further input.
+  /// Returns the next decoded bytes, which are valid until the next call, or nil if more input is needed.
   func next() throws(Failure) -> UnsafeRawBufferPointer? {
     guard try open() else { return nil }
     while position < input.count || mayHaveMore {
@@ -96,14 +96,14 @@ final class CodingDecoder {
     return nil
   }
 
-  /// Whether the format is known and the library ready.
+  /// Creates the decoder. Returns false until there is enough input to know the format.
   private func open() throws(Failure) -> Bool {
     if decoder != nil { return true }
     guard position < input.count else { return false }
     var format = coding.format
     if coding == .deflate {
       guard input.count >= 2 else { return false }
-      // A head of zlib: the method is 8, and the two bytes are a multiple of 31. Some servers send none.
+      // A zlib header has method 8, and its two bytes are a multiple of 31. Some servers send raw deflate without one.
       let isZlib = input[0] & 0x0f == 8 && (UInt(input[0]) << 8 | UInt(input[1])) % 31 == 0
       if !isZlib { format = Int32(clc_raw_deflate) }
     }
@@ -112,7 +112,7 @@ final class CodingDecoder {
     return true
   }
 
-  /// What follows the end: a gzip file may have further members and zstd further frames; zeros may follow gzip.
+  /// Handles data after the end: further gzip members or zstd frames, or zero padding after gzip.
   private func beginMember() throws(Failure) -> Bool {
     switch coding {
     case .gzip where input[position...].allSatisfy { $0 == 0 }:
@@ -129,7 +129,7 @@ final class CodingDecoder {
     return true
   }
 
-  /// Passes over bytes that cannot be decoded, if they follow the end and have brought nothing.
+  /// Drops bytes that cannot be decoded, if they follow the end and produced no output.
   private func drop() throws(Failure) {
     guard isBeyondEnd, !isStrict else { throw .broken }
     dropsRest = true
@@ -139,33 +139,33 @@ final class CodingDecoder {
   }
 }
 
-/// Decodes all codings of a body, the last that was applied first.
+/// Decodes all codings of a body, in the reverse order of their application.
 final class Decoder {
   private let stages: [CodingDecoder]
-  /// How many codings one above the other are believed to be meant.
+  /// The maximum number of nested codings that is accepted.
   static let mostStages = 4
-  /// How many bytes all codings together write before everybody else takes a turn: a few bytes may stand for gigabytes.
+  /// The output size in bytes after which other transfers get a turn, because a few bytes may expand to gigabytes.
   static let mostInTurn = 4 << 20
   private var written = 0
 
   /// - Parameters:
-  ///   - codings: In the order in which they were applied.
-  ///   - isStrict: Whether bytes that follow the end are an error.
+  ///   - codings: The codings in the order they were applied.
+  ///   - isStrict: Whether extra bytes after the end are an error.
   init(_ codings: [ContentCoding], isStrict: Bool = false) {
     stages = codings.reversed().map { CodingDecoder($0, isStrict: isStrict) }
   }
 
   var isComplete: Bool { stages.allSatisfy(\.isComplete) }
   var hasBegun: Bool { stages[0].hasBegun }
-  /// Whether bytes were passed over that follow the end.
+  /// Whether extra bytes after the end were dropped.
   var hasRest: Bool { stages.contains(where: \.hasRest) }
 
   func feed(_ bytes: UnsafeRawBufferPointer) { stages[0].feed(bytes) }
 
-  /// Whether ``next()`` has returned nil because everybody else is to take a turn.
+  /// Whether ``next()`` returned nil to let other transfers run.
   var wantsTurn: Bool { written >= Self.mostInTurn }
 
-  /// Everybody else has taken a turn.
+  /// Begins a new turn, after other transfers have run.
   func beginTurn() { written = 0 }
 
   func next() throws(CodingDecoder.Failure) -> UnsafeRawBufferPointer? { try next(stages.count - 1) }

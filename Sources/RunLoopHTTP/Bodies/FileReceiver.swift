@@ -3,15 +3,15 @@
 import Dispatch
 import Synchronization
 
-/// Writes the body of a successful answer to a file.
+/// Writes the body of a successful response to a file.
 ///
-/// The loader's thread.
+/// Used only on the loader's thread.
 final class FileReceiver: Receiver, @unchecked Sendable {
-  // Sendable: used by the loader's thread alone, but for the mark.
+  // Sendable: used only by the loader's thread, except for the atomic flag.
 
   let file: PartFile
   private let done: @Sendable (Result<HTTP.Response, HTTP.Error>) -> Void
-  /// Whether the answer is one whose body the file is for.
+  /// Whether the current response's body is written to the file.
   private var isWriting = false
   private var hasBegun = false
   private let hasEnded = Atomic<Bool>(false)
@@ -27,7 +27,7 @@ final class FileReceiver: Receiver, @unchecked Sendable {
   var defaultLimit: Int64? { nil }
 
   func begin(_ response: HTTP.Response, at offset: Int64) throws(HTTP.Error) {
-    // The text of an error is not the file.
+    // The body of an error response is not written to the file.
     hasBegun = true
     isWriting = (200...299).contains(response.status)
     if isWriting { try file.begin(response, at: offset) }
@@ -39,10 +39,10 @@ final class FileReceiver: Receiver, @unchecked Sendable {
   }
 
   func close(_ done: @escaping @Sendable (HTTP.Error?) -> Void) throws(HTTP.Error) -> Bool {
-    // Everything may have been there before, and then nothing was begun.
+    // If an earlier request had received everything, no response has begun.
     guard isWriting || !hasBegun && file.kept.received > 0 && file.kept.received == file.kept.total else { return true }
     isPutAway = true
-    // A disk may take its time, and other transfers do not wait for it.
+    // Syncing may be slow, and other transfers must not wait for it.
     DispatchQueue.global().async { [self] in
       let error = file.putAway { hasEnded.load(ordering: .acquiring) }
       file.letGo()
@@ -55,7 +55,7 @@ final class FileReceiver: Receiver, @unchecked Sendable {
 
   func finish(_ result: Result<HTTP.Response, HTTP.Error>) {
     hasEnded.store(true, ordering: .releasing)
-    // Before the end is reported: whoever hears of it may begin another download.
+    // Before the end is reported, because another download may then begin at once.
     if !isPutAway {
       file.leave()
       file.letGo()

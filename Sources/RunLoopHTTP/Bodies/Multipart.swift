@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension HTTP {
-  /// A form with several parts (`multipart/form-data`), whose files and sequences are read as they are sent.
+  /// A form with several parts (`multipart/form-data`), whose files and sequences are read while they are sent.
   ///
-  /// The request's `Content-Type` is ``contentType``, and its body ``content``.
+  /// Set the request's `Content-Type` to ``contentType`` and its body to ``content``.
   public struct Multipart: Sendable {
     /// A field or a file of a form.
     public struct Part: Sendable {
       /// The name of the field.
       public var name: String
-      /// What the part contains.
+      /// The content of the part.
       public var content: Content
-      /// The name that a file is announced with; nil for a field that is no file.
+      /// The file name to send; nil for a field that is not a file.
       public var fileName: String?
-      /// The type of the content; nil means that it is not announced.
+      /// The content type to send; nil for none.
       public var type: String?
 
-      /// Makes a part.
+      /// Creates a part.
       public init(_ name: String, _ content: Content, fileName: String? = nil, type: String? = nil) {
         (self.name, self.content, self.fileName, self.type) = (name, content, fileName, type)
       }
 
-      /// The lines before the content.
+      /// The part's headers.
       fileprivate var head: String {
-        // As browsers write names: nothing in them ends the quotation or the line.
+        // Escapes names in the same way as browsers, so that they cannot end the quoted string or the line.
         func quoted(_ text: String) -> String {
           var result = ""
           for scalar in text.unicodeScalars {
@@ -44,12 +44,12 @@ extension HTTP {
       }
     }
 
-    /// The parts, in the order in which they are sent.
+    /// The parts, in the order they are sent.
     public var parts: [Part]
-    /// What stands between the parts; it is chosen at random.
+    /// The random delimiter between the parts.
     public let boundary: String
 
-    /// Makes a form.
+    /// Creates a form.
     public init(_ parts: [Part] = []) {
       self.parts = parts
       boundary = "Boundary+" + hexadecimal((0..<16).map { _ in UInt8.random(in: .min ... .max) })
@@ -60,7 +60,7 @@ extension HTTP {
 
     /// The body of the request.
     ///
-    /// Its length is announced if that of each part is known. It can be sent again if each part can.
+    /// Its length is announced if the lengths of all parts are known. It can be sent again if all parts can.
     public var content: Content {
       var contents: [Content] = []
       for part in parts {
@@ -71,9 +71,9 @@ extension HTTP {
   }
 }
 
-/// Several bodies, one after the other.
+/// Several bodies in sequence.
 ///
-/// A file is opened when its turn comes, and has to be as long then as it was at the beginning.
+/// Each file is opened when its turn comes, and must still have the length it had at the beginning.
 final class ChainSource: BodySource {
   private let contents: [HTTP.Content]
   private let lengths: [Int64?]
@@ -119,7 +119,7 @@ final class ChainSource: BodySource {
     }
   }
 
-  /// Opens the next body; why that cannot be.
+  /// Opens the next body. Returns the reason if that fails.
   private func begin() -> String? {
     do throws(HTTP.Error) {
       let source = try contents[next].open(onBytes: onBytes)

@@ -3,30 +3,30 @@
 import RunLoopLibC
 import RunLoopCore
 
-/// A file that is being received: `NAME.part`, and beside it `NAME.part.json`, which says what it is a part of.
+/// A file that is being received: `NAME.part`, with a description of the complete file in `NAME.part.json`.
 ///
-/// Others may be able to make files in the directory, and know the names. Only a file of this user is continued, which
-/// has no other name and which others cannot write to: everything else is neither written to nor
-/// believed. If something else has the name, what is received goes to a file of another name, which others cannot
-/// foresee, and which is removed if the request ends early.
+/// Other users may be able to create files in the directory and know these names. An existing file is only continued
+/// if it belongs to this user, has no other hard links, and is not writable by others; anything else is neither
+/// written nor trusted. If something else has the name, the data is written to a file with an unpredictable name,
+/// which is removed if the request ends early.
 final class PartFile: @unchecked Sendable {
-  // Sendable: used by one thread at a time: by the loader's, and at the end by the one that puts it away.
+  // Sendable: used by one thread at a time: the loader's, and finally the one that stores the file.
 
   private let path: String
   private let url: String
-  /// The name of the complete file.
+  /// The location of the complete file.
   private let target: FilePlace
   private let note: FilePlace
   private let part: FilePlace
-  /// What is written if something else has the name of the part; it is not continued.
+  /// The file that is written if the part's name is taken. It cannot be continued.
   private let other: NewFile?
   private var file: OwnedDescriptor?
   private var descriptor: Int32 { file?.number ?? -1 }
-  /// What is there from an earlier request.
+  /// The part kept from an earlier request.
   private(set) var kept = OperationState.Part()
   private var partPath: String { path + ".part" }
 
-  /// - Parameter resumes: Whether what is there from an earlier request is gone on with.
+  /// - Parameter resumes: Whether to continue a part kept from an earlier request.
   init(_ path: String, url: String, resumes: Bool) throws(HTTP.Error) {
     self.path = path
     self.url = url
@@ -35,7 +35,7 @@ final class PartFile: @unchecked Sendable {
     }
     do throws(SystemError) {
       target = try FilePlace(path)
-      // It would take the place of a device such as /dev/null, or fail when everything has arrived.
+      // Renaming would replace a device such as /dev/null, or fail after everything has been received.
       guard try target.status().map({ $0.kind == S_IFREG }) ?? true else {
         throw SystemError(call: SystemCall.fileStatus.rawValue, number: EEXIST)
       }
@@ -66,12 +66,12 @@ final class PartFile: @unchecked Sendable {
     kept.codings = HTTP.Headers([.init("Content-Encoding", note.codings)]).codings
   }
 
-  /// Opens the file of a name, or makes it, and locks it; nil if something is there that is not this user's alone.
+  /// Opens or creates a file and locks it. Returns nil if something exists that other users can access.
   ///
-  /// Another download may have given the file its last name, or removed it, before it was locked here; then there is,
-  /// or has to be, another of the name.
+  /// Another download may have renamed or removed the file before it was locked here. In that case the loop starts
+  /// over.
   ///
-  /// - Throws: `flock` if another download has it.
+  /// - Throws: An error of the call `flock` if another download holds the lock.
   private static func openOwn(_ place: FilePlace) throws(SystemError) -> OwnedDescriptor? {
     while true {
       let file: OwnedDescriptor
@@ -80,7 +80,7 @@ final class PartFile: @unchecked Sendable {
       } catch {
         switch error.number {
         case ENOENT: break
-        // A link, a directory, a socket, or another user's file.
+        // A symbolic link, a directory, a socket, or another user's file.
         case ELOOP, EISDIR, ENXIO, EACCES, EPERM, ENOTDIR: return nil
         default: throw error
         }
@@ -93,7 +93,7 @@ final class PartFile: @unchecked Sendable {
       }
       let status = try FileStatus(of: file)
       guard status.isOwn(canBeRead: true) else {
-        // A part of this user's that others can write to is not continued, and does not stay in the way.
+        // A part of this user's that others can write is not continued, and is removed.
         guard status.kind == S_IFREG, status.owner == geteuid(), status.names == 1 else { return nil }
         place.remove()
         continue
@@ -101,7 +101,7 @@ final class PartFile: @unchecked Sendable {
       do throws(SystemError) {
         _ = try SystemCall.lockFile.makeUninterrupted { flock(file.number, LOCK_EX | LOCK_NB) < 0 ? -errno : 0 }
       } catch {
-        // Another user who can read a file can lock it.
+        // Another user with read access can lock the file.
         guard status.isOwn(canBeRead: false) else { return nil }
         throw error
       }
@@ -111,14 +111,14 @@ final class PartFile: @unchecked Sendable {
 
   deinit { letGo() }
 
-  /// Lets another download have the file.
+  /// Closes the file and releases its lock, so that another download can use it.
   ///
-  /// What comes after it has no effect.
+  /// Later calls of other methods have no effect.
   func letGo() {
     file = nil
   }
 
-  /// Begins to write at an offset; zero: afresh.
+  /// Prepares for writing at an offset; 0 starts over.
   func begin(_ response: HTTP.Response, at offset: Int64) throws(HTTP.Error) {
     guard ftruncate(descriptor, off_t(offset)) == 0, lseek(descriptor, off_t(offset), SEEK_SET) >= 0 else {
       throw Self.failure("\(partPath) cannot be written")
@@ -148,14 +148,14 @@ final class PartFile: @unchecked Sendable {
     }
   }
 
-  /// Makes the file safe and gives it its name, unless nobody wants it any more by then.
+  /// Syncs the file and gives it its final name, unless the request has ended by then.
   ///
-  /// It may take long.
+  /// This may take a long time.
   func putAway(unless isUnwanted: () -> Bool) -> HTTP.Error? {
     guard !isUnwanted() else { return nil }
     guard fsync(descriptor) == 0 else { return Self.failure("\(partPath) cannot be made safe") }
     guard !isUnwanted() else { return nil }
-    // Until now it was this user's alone.
+    // Until now, only this user had access.
     guard fchmod(descriptor, mode_t(filePermissions())) == 0 else {
       return Self.failure("\(partPath) cannot be made safe")
     }
@@ -166,7 +166,7 @@ final class PartFile: @unchecked Sendable {
       }
       try part.rename(to: target.name)
     } catch {
-      // It may be continued later.
+      // The part may be continued later.
       _ = fchmod(descriptor, 0o600)
       return HTTP.Error(.fileFailed, "\(path) cannot be made: \(systemText(error.number))")
     }
@@ -174,7 +174,7 @@ final class PartFile: @unchecked Sendable {
     return nil
   }
 
-  /// Leaves what can be gone on with, and removes what cannot.
+  /// Keeps a part that can be continued, and removes one that cannot.
   func leave() {
     if let other { return other.discard() }
     var status = stat()
@@ -191,8 +191,8 @@ final class PartFile: @unchecked Sendable {
 }
 
 extension PartNote {
-  /// Writes the note in the place of what is there; if another user's file is there and cannot be replaced, there is
-  /// no note, and the part is not continued.
+  /// Writes the note, replacing an existing file. If another user's file cannot be replaced, no note is written and
+  /// the part cannot be continued.
   func write(at place: FilePlace) throws(HTTP.Error) {
     do throws(SystemError) {
       let (made, file) = try place.makeRandom(".runloop-%.part", mode: 0o600)
@@ -212,12 +212,12 @@ extension PartNote {
     }
   }
 
-  /// What stands for an address: the part without secrets, and a digest of the whole.
+  /// A name for a URL in notes: the URL without secrets, and a digest of the complete URL.
   static func name(of url: String) -> String {
     "\(WebAddress.safeText(of: url)) \(hexadecimal(SHA256.digest(Array(url.utf8))).prefix(32))"
   }
 
-  /// Reads a file; nil if it is none of this user's, or others can write to it.
+  /// Reads a note; nil if the file does not belong to this user or is writable by others.
   init?(at place: FilePlace) {
     guard let file = try? place.open(O_RDONLY) else { return nil }
     guard let status = try? FileStatus(of: file), status.isOwn(canBeRead: true) else { return nil }

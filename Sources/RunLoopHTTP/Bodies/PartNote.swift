@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What stands in `NAME.part.json`: one object of texts and a number.
+/// The contents of `NAME.part.json`: a JSON object of strings and a number.
 struct PartNote: Equatable {
   var url: String
   var validator: String
   var total: Int64
-  /// The content codings of what is in the file, as a head has them; empty for none.
+  /// The content codings of the file's data, as in `Content-Encoding`; empty for none.
   var codings = ""
 
   var text: String {

@@ -2,17 +2,17 @@
 
 import RunLoopCore
 
-/// What a task has produced of a body and the connection has not taken yet: at most a few chunks.
+/// Buffers the body that a task produces until the connection sends it.
 final class UploadPipe: @unchecked Sendable {
-  // Sendable: all that changes is guarded by the lock.
+  // Sendable: all mutable state is guarded by the lock.
 
-  /// How many bytes wait before the producer does.
+  /// The number of buffered bytes at which the producer is suspended.
   private static let highWater = 64 * 1024
 
   let length: Int64?
   private let onBytes: @Sendable () -> Void
   private let lock = Lock()
-  /// What was produced and not dropped yet; its first bytes may have been taken.
+  /// The produced bytes, of which the first `taken` have been consumed.
   private(set) var buffer: [UInt8] = []
   private var taken = 0
   private var produced: Int64 = 0
@@ -29,7 +29,7 @@ final class UploadPipe: @unchecked Sendable {
     self.onBytes = onBytes
   }
 
-  /// Begins to produce.
+  /// Starts the producing task.
   func start(_ feed: @escaping @Sendable (UploadPipe) async throws -> Void) {
     let task = Task {
       do {
@@ -46,7 +46,7 @@ final class UploadPipe: @unchecked Sendable {
     if isLate { task.cancel() }
   }
 
-  /// Leaves a chunk, and waits until there is room for the next.
+  /// Buffers a chunk, and waits until there is room for the next one.
   func send(_ chunk: [UInt8]) async throws {
     guard !chunk.isEmpty else { return }
     try append(chunk)
@@ -74,7 +74,7 @@ final class UploadPipe: @unchecked Sendable {
     if let length, produced > length {
       end = .failed("the body's sequence has more than the \(length) bytes that were announced")
     } else {
-      // A producer that is always ahead leaves no moment at which nothing waits.
+      // If the producer is always ahead, the buffer is never empty, so consumed bytes are removed here.
       buffer.removeFirst(taken)
       taken = 0
       buffer.append(contentsOf: chunk)
@@ -105,9 +105,9 @@ final class UploadPipe: @unchecked Sendable {
     return isAwaited
   }
 
-  /// Takes what there is.
+  /// Reads the buffered bytes.
   ///
-  /// The loader's thread.
+  /// Used only on the loader's thread.
   func read(into target: UnsafeMutableRawBufferPointer) -> BodyRead {
     lock.lock()
     if case .failed? = end {
@@ -134,7 +134,7 @@ final class UploadPipe: @unchecked Sendable {
     return .bytes(count)
   }
 
-  /// Ends the producer: nobody reads any more.
+  /// Cancels the producer, because the body is no longer read.
   func close() {
     lock.lock()
     isClosed = true

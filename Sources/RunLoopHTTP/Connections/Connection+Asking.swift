@@ -2,9 +2,9 @@
 
 import RunLoopCore
 
-// Asking. Any thread.
+// MARK: - Making requests. Can be called from any thread.
 extension HTTP.Connection {
-  /// Makes a request after an answer that leads to it.
+  /// Makes the request that a response leads to, such as a redirect.
   func follow(_ next: HTTP.Request, from generation: Int, _ change: (inout Asking) -> Void) {
     lock.lock()
     guard phase == .running, asking.generation == generation else { return lock.unlock() }
@@ -19,7 +19,7 @@ extension HTTP.Connection {
     mail = ConnectionMail()
     let request = asking.request
     lock.unlock()
-    // It comes to its end, so that its connection can be used again.
+    // The old transfer runs to completion, so that its connection can be reused.
     old?.receiverHasRoom()
     withExtendedLifetime(left) {}
     ask(request, isFirst: false)
@@ -52,7 +52,7 @@ extension HTTP.Connection {
       post(.end(error.of(url: WebAddress.safeText(of: request.url), bytesReceived: 0)), generation)
       return
     }
-    // What was asked for meanwhile did not find a transfer that the client knows.
+    // Calls made in the meantime did not find a transfer registered with the client.
     lock.lock()
     let isLate = phase != .running || asking.transfer !== transfer
     if !isLate { asking.hasBegun = true }
@@ -84,7 +84,7 @@ extension HTTP.Connection {
   func answer(_ answer: HTTP.ConnectionChallenge.Answer, _ generation: Int) {
     lock.lock()
     guard phase == .running, isAwaitingAnswer, asking.generation == generation, let asked else { return lock.unlock() }
-    // Nobody else answers now.
+    // From here on, no other answer is accepted.
     self.asked = nil
     let next = asking.request
     switch answer {
@@ -93,7 +93,8 @@ extension HTTP.Connection {
       authentication.origin = asked.address.origin
       authentication.answer(asked.challenge)
       var answering = authentication
-      // It is awaited until the next request is made: what follows the challenge in the mail is nobody's.
+      // `isAwaitingAnswer` stays set until the next request is made, so the events after the challenge are not
+      // delivered.
       lock.unlock()
       // This may read a file.
       let authorization = answering.authorization(next.method, asked.address.target, next.body)
@@ -112,9 +113,9 @@ extension HTTP.Connection {
   }
 }
 
-// What its transfers report. The loader's thread, or the one that starts it.
+// MARK: - Events of the transfers. Called on the loader's thread, or on the thread that starts the transfer.
 extension HTTP.Connection {
-  /// Notes something of a request that is still being made.
+  /// Queues an event, unless its request has been replaced by a later one.
   ///
   /// - Returns: Whether more can be received now.
   @discardableResult
@@ -131,10 +132,10 @@ extension HTTP.Connection {
     return !isFull
   }
 
-  /// Whether nothing of a request is of interest any more.
+  /// Whether a request has been superseded or the connection has ended.
   func isOver(_ generation: Int) -> Bool { lock.withLock { phase != .running || asking.generation != generation } }
 
-  /// Brings an answer that sets cookies to the sources for them.
+  /// Queues a response that sets cookies for the cookie sources.
   func postCookies(of response: HTTP.Response, _ generation: Int) {
     lock.lock()
     guard phase == .running, asking.generation == generation else { return lock.unlock() }

@@ -2,7 +2,7 @@
 
 package import RunLoopCore
 
-// Where it calls out. Any thread.
+// MARK: - Scheduling. Can be called from any thread.
 extension HTTP.Connection {
   func place(_ loop: RunLoop, _ mode: RunLoop.Mode) -> Place {
     Place(
@@ -10,7 +10,7 @@ extension HTTP.Connection {
       sources: [core.multiplexer(loop, [mode]), core.multiplexer(loop, [mode], isForCookies: true)])
   }
 
-  /// Calls out on a loop in a mode, too.
+  /// Schedules the callbacks on a loop in a mode, in addition to any others.
   package func schedule(in loop: RunLoop, forMode mode: RunLoop.Mode) {
     let place = place(loop, mode)
     lock.lock()
@@ -23,7 +23,7 @@ extension HTTP.Connection {
     callAfresh()
   }
 
-  /// Calls out no more on a loop in a mode.
+  /// Removes the callbacks from a loop in a mode.
   package func unschedule(from loop: RunLoop, forMode mode: RunLoop.Mode) {
     lock.lock()
     guard let index = places.firstIndex(where: { $0.loop == loop && $0.mode == mode }) else { return lock.unlock() }
@@ -35,7 +35,7 @@ extension HTTP.Connection {
     callAfresh()
   }
 
-  /// Calls out by an executor that runs one block at a time, instead of loops; nil: by the loops again.
+  /// Uses an executor that runs one block at a time instead of the loops, or the loops again if it is nil.
   package func setExecutor(_ executor: Executor?) {
     lock.lock()
     guard phase != .ended else { return lock.unlock() }
@@ -51,13 +51,13 @@ extension HTTP.Connection {
     callAfresh()
   }
 
-  /// Asks again, when places have come or gone: whoever was asked before may never come.
+  /// Requests a callback again after places were added or removed, because an earlier request may never be served.
   private func callAfresh() {
     lock.withLock { isPosted = false }
     call()
   }
 
-  /// Asks to be called back, if there is something to deliver.
+  /// Requests a callback if there is something to deliver.
   func call() {
     lock.lock()
     guard phase == .running, !isPosted, !isDelivering, hasMail else { return lock.unlock() }
@@ -68,12 +68,13 @@ extension HTTP.Connection {
     for place in places { place.sources[0].post { [self] in deliver(to: place) } }
   }
 
-  /// Under the lock.
+  /// Whether there is anything to deliver. Requires the lock.
   private var hasMail: Bool { !isAwaitingAnswer && !isPaused && !(mail.isEmpty && cookies.isEmpty) }
 
-  /// Whether a place may deliver, or an executor by its number.
+  /// Whether a place, or the executor with this number, may deliver.
   ///
-  /// Under the lock. A loop that has ended may if no other is left: the loader calls then.
+  /// Requires the lock. A place whose loop has ended may deliver only if all loops have ended; the loader's thread
+  /// calls it then.
   private func mayDeliver(to place: Place?, _ number: Int = 0) -> Bool {
     guard phase == .running else { return false }
     guard let place else { return executor != nil && executorNumber == number }
@@ -81,7 +82,7 @@ extension HTTP.Connection {
     return !place.loop.hasEnded || places.allSatisfy(\.loop.hasEnded)
   }
 
-  /// Delivers what waits now; what arrives meanwhile waits for the next pass.
+  /// Delivers the events queued at this time. Later ones wait for the next pass of the loop.
   private func deliver(to place: Place?, _ number: Int = 0) {
     lock.lock()
     guard mayDeliver(to: place, number) else { return lock.unlock() }
@@ -112,7 +113,7 @@ extension HTTP.Connection {
     call()
   }
 
-  /// Stores the cookies that wait: the source for them is signalled before the delegate's.
+  /// Stores the pending cookies. The cookie source is signaled before the delegate's source.
   func deliverCookies(to place: Place) {
     lock.lock()
     guard mayDeliver(to: place), let delegate else { return lock.unlock() }

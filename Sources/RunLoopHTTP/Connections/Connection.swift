@@ -3,20 +3,19 @@
 import RunLoopCore
 
 extension HTTP {
-  /// A request that calls its delegate as `NSURLConnection` does: on the loops and in the modes that it is scheduled
-  /// in.
+  /// A request that calls its delegate like `NSURLConnection`, on the loops and in the modes it is scheduled in.
   ///
-  /// While it runs it has two sources of version 0 in each of these: one for the delegate and one for cookies, which
-  /// all connections of the client share. What arrives while the loops run in other modes waits; from half a mebibyte
-  /// on nothing more is received. It ends exactly once, or is silent after ``cancel()``.
+  /// While it runs, it has two version 0 sources in each of them, one for the delegate and one for cookies, which all
+  /// connections of the client share. Events that arrive while the loops run in other modes are queued; once half a
+  /// mebibyte is queued, nothing more is received. A connection ends exactly once, or silently after ``cancel()``.
   package final class Connection: @unchecked Sendable {
-    // Sendable: the lock guards what changes.
+    // Sendable: the lock guards the mutable state.
 
-    /// Where the delegate is called.
+    /// A loop and a mode in which the delegate is called.
     struct Place: Sendable {
       let loop: RunLoop
       let mode: RunLoop.Mode
-      /// In the loop while the connection runs.
+      /// The sources, which are in the loop while the connection runs.
       let sources: [MultiplexerSource]
 
       func isSame(_ other: Place) -> Bool { loop == other.loop && mode == other.mode }
@@ -27,7 +26,7 @@ extension HTTP {
     package typealias Executor = @Sendable (@escaping @Sendable () -> Void) -> Void
 
     let core: ClientCore
-    /// How each of its requests is made.
+    /// The configuration of each request that the connection makes.
     let configuration: OwnConfiguration
     let maximumRedirects: Int
 
@@ -37,42 +36,42 @@ extension HTTP {
     var delegate: (any ConnectionDelegate)?
     var places: [Place] = []
     var executor: Executor?
-    /// Counts the executors, so that one that was replaced does not deliver.
+    /// The number of executor changes, which keeps a replaced executor from delivering.
     var executorNumber = 0
     var mail = ConnectionMail()
     var cookies: [Response] = []
-    /// Whether somebody was asked to deliver.
+    /// Whether a delivery has been requested.
     var isPosted = false
     var isDelivering = false
     var isAwaitingAnswer = false
     var isPaused = false
     var asking: Asking
-    /// What the server's challenges were answered with.
+    /// The credentials used for the server's challenges.
     var authentication = Authentication()
-    /// What the answer is awaited to.
+    /// The challenge that is awaiting an answer.
     var asked: (challenge: Challenge, address: WebAddress, response: Response)?
 
-    /// The request that is being made.
+    /// The state of the current request.
     struct Asking {
-      /// Without what was added to it.
+      /// The request without the delegate's additions.
       var request: Request
       var redirects = 0
-      /// Counts the requests, so that nothing of an earlier one is reported.
+      /// The number of requests made so far, which keeps events of an earlier one from being reported.
       var generation = 0
-      /// What answers the server's challenge.
+      /// The `Authorization` header that answers the server's challenge.
       var authorization: String?
       var transfer: Transfer?
-      /// Whether the client knows of the transfer.
+      /// Whether the transfer has been registered with the client.
       var hasBegun = false
     }
 
-    /// Makes a connection that has not been started and is scheduled nowhere.
+    /// Creates a connection that is neither started nor scheduled.
     ///
     /// - Parameters:
-    ///   - client: Whose connections are used.
-    ///   - request: What to ask for.
-    ///   - change: Changes the client's configuration for this connection.
-    ///   - delegate: Held until the end.
+    ///   - client: The client whose connections are used.
+    ///   - request: The request to make.
+    ///   - change: Modifies the client's configuration for this connection.
+    ///   - delegate: The delegate, which is retained until the end.
     package init(
       _ client: Client, _ request: Request, delegate: any ConnectionDelegate,
       _ change: (inout Configuration) -> Void = { _ in }
@@ -81,7 +80,7 @@ extension HTTP {
       var configuration = client.configuration
       change(&configuration)
       maximumRedirects = configuration.maximumRedirects
-      // The delegate is asked about redirects, on its loop.
+      // Redirects are decided by the delegate, on its loop.
       configuration.maximumRedirects = 0
       self.configuration = OwnConfiguration(configuration)
       self.delegate = delegate
@@ -90,17 +89,17 @@ extension HTTP {
   }
 }
 
-// Its life. Any thread.
+// MARK: - Lifecycle. Can be called from any thread.
 extension HTTP.Connection {
   package var hasEnded: Bool { lock.withLock { phase == .ended } }
-  /// Whether the end has arrived and is to be reported.
+  /// Whether the end has been received but not reported yet.
   package var hasReceivedEnd: Bool { lock.withLock { mail.hasEnd } }
-  /// How many bytes of the body have arrived and are to be reported.
+  /// The number of bytes of the body that have been received but not reported yet.
   package var waitingByteCount: Int { lock.withLock { mail.byteCount } }
-  /// What is asked for, after redirects.
+  /// The current request, after redirects.
   package var currentRequest: HTTP.Request { lock.withLock { asking.request } }
 
-  /// Begins; without a place, it is scheduled on the calling thread's loop in the default mode.
+  /// Starts the connection, scheduled on the calling thread's loop in the default mode unless it has a place already.
   ///
   /// Calling it again has no effect.
   package func start() {
@@ -115,7 +114,7 @@ extension HTTP.Connection {
     ask(request, isFirst: true)
   }
 
-  /// Ends without a further call-out; one that is being made on another thread comes to its end.
+  /// Ends the connection without further callbacks. A callback in progress on another thread completes.
   package func cancel() {
     lock.lock()
     guard phase != .ended else { return lock.unlock() }
@@ -126,10 +125,10 @@ extension HTTP.Connection {
     left.leave()
   }
 
-  /// Ends the connection to the server and keeps what has arrived; nothing is reported until ``resume()``.
+  /// Closes the connection to the server and keeps the received data. Nothing is reported until ``resume()``.
   package func pause() { setPaused(true) }
 
-  /// Goes on with the body where that is possible, otherwise afresh, with another answer.
+  /// Continues the body where possible; otherwise starts over with a new response.
   package func resume() { setPaused(false) }
 
   private func setPaused(_ isPaused: Bool) {
@@ -142,7 +141,7 @@ extension HTTP.Connection {
     call()
   }
 
-  /// What is to be let go outside the lock.
+  /// References to release outside the lock.
   struct Left {
     var sources: [MultiplexerSource] = []
     var delegate: (any ConnectionDelegate)?
@@ -153,7 +152,7 @@ extension HTTP.Connection {
     func leave() { for source in sources { source.settle() } }
   }
 
-  /// Under the lock: it has ended.
+  /// Ends the connection. Requires the lock.
   func end() -> Left {
     let left = Left(
       sources: phase == .running && executor == nil ? places.flatMap(\.sources) : [], delegate: delegate, mail: mail,

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Who is asked and called by a connection: one call at a time, on the loops that the connection is scheduled on.
+/// The delegate of a connection. It is called one method at a time, on the loops that the connection is scheduled on.
 package protocol ConnectionDelegate: AnyObject, Sendable {
-  /// A request is about to be made: the first on the thread that starts the connection, the others where it calls out.
+  /// Called before each request: on the thread that starts the connection for the first, and on its loops for the
+  /// others.
   ///
   /// - Returns: The request with additions such as cookies.
-  /// - Throws: The reason it cannot be made.
+  /// - Throws: The reason the request cannot be made.
   func connectionWillAsk(_ request: HTTP.Request, isFirst: Bool) throws(HTTP.Error) -> HTTP.Request
-  /// An answer leads elsewhere.
+  /// Called for a redirect.
   ///
-  /// - Returns: What to ask for; nil: the answer is the answer.
+  /// - Returns: The request to make, or nil to deliver the redirecting response.
   func connection(willFollow next: HTTP.Request, after response: HTTP.Response) -> HTTP.Request?
-  /// A server wants to know who asks; the challenge is to be answered, at any time and by any thread.
+  /// Called for an authentication challenge, which can be answered at any time and from any thread.
   func connection(isAsked challenge: HTTP.ConnectionChallenge)
-  /// An answer sets cookies; called by the source for cookies, before the answer is reported.
+  /// Called when a response sets cookies, by the cookie source, before the response is reported.
   func connection(storeCookiesOf response: HTTP.Response)
-  /// The answer begins; what was reported of an earlier one is to be forgotten.
+  /// Called when a response begins. Anything reported of an earlier response has to be discarded.
   func connection(didReceive response: HTTP.Response)
   func connection(didReceive bytes: [UInt8])
   func connection(didSend count: Int64, of total: Int64?)
-  /// It has ended; the last call, made once.
+  /// Called once when the connection has ended. It is the last call.
   func connectionDidEnd(_ error: HTTP.Error?)
 }
 
@@ -32,24 +33,24 @@ extension ConnectionDelegate {
 }
 
 extension HTTP {
-  /// What a server asks for before it answers.
+  /// An authentication challenge from a server.
   package final class ConnectionChallenge: Sendable {
-    /// What the server gets.
+    /// An answer to a challenge.
     package enum Answer: Sendable {
       case credential(Credential)
-      /// No credential: the answer that asks for one is the answer.
+      /// Send no credential and deliver the response that asked for one.
       case proceed
-      /// The connection ends with ``HTTP/Error/Code/cancelled``.
+      /// End the connection with ``HTTP/Error/Code/cancelled``.
       case cancel
     }
 
-    /// "basic" or "digest".
+    /// The scheme, "basic" or "digest".
     package let scheme: String
     package let realm: String?
     package let host: String
     package let port: Int
     package let isTLS: Bool
-    /// How many credentials the server has not accepted.
+    /// The number of credentials that the server has rejected.
     package let failures: Int
     package let response: Response
     private let generation: Int
@@ -70,7 +71,7 @@ extension HTTP {
       self.connection = connection
     }
 
-    /// Answers; only the first answer counts.
+    /// Answers the challenge. Only the first answer counts.
     ///
     /// Can be called from any thread.
     package func answer(_ answer: Answer) { connection.answer(answer, generation) }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a connection has to report, in order; a value.
+/// A queue of events that a connection has to report, as a value.
 struct ConnectionMail {
   enum Event {
-    /// An answer that leads elsewhere.
+    /// A response that redirects to the request.
     case redirect(HTTP.Request, HTTP.Response)
     case challenge(Challenge, WebAddress, HTTP.Response)
     case response(HTTP.Response)
@@ -12,7 +12,7 @@ struct ConnectionMail {
     case end(HTTP.Error?)
   }
 
-  /// From how many bytes on nothing more is received, and at how many it goes on.
+  /// The sizes in bytes at which receiving stops and continues.
   static let (highWater, lowWater) = (512 * 1024, 128 * 1024)
 
   private var events: [Event] = []
@@ -21,22 +21,23 @@ struct ConnectionMail {
 
   var count: Int { events.count - first }
   var isEmpty: Bool { count == 0 }
-  /// How many bytes of a body wait.
+  /// The number of queued bytes of the body.
   var byteCount: Int { backlog.count }
-  /// Whether no more is taken.
+  /// Whether no more bytes should be received.
   var isFull: Bool { backlog.isFull }
-  /// Whether the end is among the events; nothing follows it.
+  /// Whether the end of the connection is queued. No event follows it.
   var hasEnd: Bool { if !isEmpty, case .end = events[events.count - 1] { true } else { false } }
 
-  /// Adds an event; what follows one of its kind is added to that, so that a pass reports it at once.
+  /// Appends an event. Consecutive events of the same kind are merged, so that one pass of the loop reports them
+  /// together.
   ///
-  /// - Complexity: O(1), and the length of the data.
+  /// - Complexity: O(n), where n is the length of the data.
   mutating func append(_ event: Event) {
     switch event {
     case .data(let bytes):
       backlog.add(bytes.count)
       guard !isEmpty, case .data(var waiting) = events[events.count - 1] else { break }
-      // Taken out, so that it is not copied.
+      // Removed from the array while it is modified, which avoids a copy.
       events[events.count - 1] = .end(nil)
       waiting += bytes
       events[events.count - 1] = .data(waiting)
@@ -50,13 +51,13 @@ struct ConnectionMail {
     events.append(event)
   }
 
-  /// Puts an event before all others.
+  /// Inserts an event before all others.
   mutating func prepend(_ event: Event) {
     if first > 0 { first -= 1 } else { events.insert(event, at: 0) }
     events[first] = event
   }
 
-  /// Takes the first event, and whether the connection may receive again.
+  /// Removes the first event. Also returns whether the connection may receive again.
   mutating func next() -> (event: Event, hasRoom: Bool)? {
     guard !isEmpty else { return nil }
     let event = events[first]

@@ -4,14 +4,15 @@ package import RunLoopCore
 package import RunLoopThreads
 
 extension HTTP {
-  /// A connection whose start, pause and cancellation hop to a thread, on whose loop it is scheduled: what
-  /// `AFURLConnectionOperation` is in AFNetworking 2.
+  /// A connection that is scheduled on a thread's loop, and whose start, pause and cancellation are performed on that
+  /// thread. It corresponds to `AFURLConnectionOperation` in AFNetworking 2.
   package final class ConnectionOperation: @unchecked Sendable {
-    // Sendable: the lock guards what any thread uses; the connection is the network thread's.
+    // Sendable: the lock guards the state shared between threads; the connection is used only by the network thread.
 
     package typealias Phase = ConnectionOperationState.Phase
 
-    /// AFNetworking's `networkRequestThread`: one for all operations, which stays; nil if it cannot be started now.
+    /// AFNetworking's `networkRequestThread`, which all operations share and which never ends; nil if it cannot be
+    /// started.
     package static var sharedThread: ResidentThread? { shared.thread }
     private static let shared = SharedThread()
 
@@ -20,9 +21,9 @@ extension HTTP {
       private let lock = Lock()
       private var made: ResidentThread?
 
-      /// The thread, which the first who asks starts, and whoever asks after a failure.
+      /// The thread, which is started on first use, and again after a failure.
       ///
-      /// The others wait for it: there is never a second one.
+      /// The lock is held during the start, so there is never a second thread.
       var thread: ResidentThread? {
         lock.lock()
         defer { lock.unlock() }
@@ -31,11 +32,11 @@ extension HTTP {
       }
     }
 
-    /// What an operation does on the network thread.
+    /// The steps of an operation that run on the network thread.
     package struct Actions: Sendable {
-      /// Makes the connection, which is scheduled and started then; nil: the operation has ended instead.
+      /// Creates the connection, which is then scheduled and started. Returns nil if the operation has ended instead.
       package var connect: @Sendable () -> Connection?
-      /// The operation was cancelled; called once, instead of the connection's end.
+      /// Called once, instead of the connection's end, when the operation was cancelled.
       package var cancelled: @Sendable () -> Void
 
       package init(connect: @escaping @Sendable () -> Connection?, cancelled: @escaping @Sendable () -> Void) {
@@ -50,10 +51,10 @@ extension HTTP {
     private var state = ConnectionOperationState()
     private var modes: [RunLoop.Mode]
     private var actions: Actions?
-    /// Whose operation it is, from its start to its end.
+    /// The object that owns the operation, retained from its start to its end.
     private var owner: (any AnyObject & Sendable)?
 
-    // The network thread's.
+    // Used only on the network thread.
     private var connection: Connection?
 
     package init(on thread: ResidentThread, inModes modes: [RunLoop.Mode] = [.common], _ actions: Actions) {
@@ -64,18 +65,18 @@ extension HTTP {
 
     package var phase: Phase { lock.withLock { state.phase } }
     package var isCancelled: Bool { lock.withLock { state.isCancelled } }
-    /// The modes in which it hops and its connection calls out, the common ones unless said otherwise.
+    /// The modes in which the operation hops to the thread and its connection reports. Defaults to the common modes.
     package var runLoopModes: [RunLoop.Mode] {
       get { lock.withLock { modes } }
       set { lock.withLock { modes = newValue } }
     }
 
-    /// Applies an event and hops to the thread with what follows.
+    /// Applies an event and performs the resulting step on the network thread.
     ///
     /// - Parameters:
-    ///   - event: What happens.
-    ///   - owner: Held from the start to the end.
-    /// - Returns: The phases before and after it.
+    ///   - event: The event.
+    ///   - owner: An object to retain from the start to the end.
+    /// - Returns: The phases before and after the event.
     @discardableResult
     package func apply(
       _ event: ConnectionOperationState.Event, holding owner: (any AnyObject & Sendable)? = nil
@@ -98,7 +99,7 @@ extension HTTP {
       do throws(ThreadError) {
         try thread.perform(inModes: modes) { [self] in perform(hop) }
       } catch {
-        // The thread was stopped: nobody else is left who could do it.
+        // The thread was stopped, so the step is performed here.
         perform(hop)
       }
       return (before, after)
@@ -109,7 +110,7 @@ extension HTTP {
       guard let actions else { return }
       switch hop {
       case .start:
-        // It may have been cancelled on its way: that hops here too.
+        // The operation may have been cancelled in the meantime; the cancellation arrives here later.
         guard !isCancelled else { return }
         guard let made = actions.connect() else { return }
         connection = made
@@ -118,7 +119,7 @@ extension HTTP {
       case .pause: connection?.pause()
       case .resume: connection?.resume()
       case .cancel:
-        // The end may have been before.
+        // The connection may have ended already.
         guard connection?.hasEnded != true else { return }
         connection?.cancel()
         connection = nil
@@ -126,9 +127,9 @@ extension HTTP {
       }
     }
 
-    /// The connection's delegate has been called for the last time.
+    /// Called after the connection's delegate has been called for the last time.
     ///
-    /// The network thread.
+    /// Used only on the network thread.
     package func connectionHasEnded() { connection = nil }
   }
 }

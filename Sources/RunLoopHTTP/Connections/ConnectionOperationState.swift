@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The life of an operation on the network thread, as a value: each event changes it and returns what hops there.
+/// The state machine of an operation on the network thread, as a value: each event changes the state and returns the
+/// step to perform there.
 ///
-/// Every pair of phase and event is defined. The phases are those of AFNetworking's `AFURLConnectionOperation`.
+/// Every combination of phase and event is defined. The phases are those of AFNetworking's `AFURLConnectionOperation`.
 package struct ConnectionOperationState: Sendable, Hashable {
   package enum Phase: Sendable, Hashable, CaseIterable {
     case ready, executing, paused, finished
@@ -14,22 +15,22 @@ package struct ConnectionOperationState: Sendable, Hashable {
     case end
   }
 
-  /// What is done on the network thread.
+  /// A step that is performed on the network thread.
   package enum Hop: Sendable, Hashable {
-    /// The connection is made and started.
+    /// Create and start the connection.
     case start
     case pause
-    /// The connection goes on where it was paused.
+    /// Resume the paused connection.
     case resume
-    /// The connection is cancelled, if there is one, and the operation ends.
+    /// Cancel the connection, if there is one, and end the operation.
     case cancel
   }
 
   package private(set) var phase = Phase.ready
   package private(set) var isCancelled = false
-  /// Whether there is a connection.
+  /// Whether a connection has been created.
   private var hasStarted = false
-  /// Whether the end is on its way.
+  /// Whether the end is pending.
   private var isEnding = false
 
   package init() {}
@@ -48,7 +49,7 @@ package struct ConnectionOperationState: Sendable, Hashable {
     case .cancel:
       guard !isCancelled, phase != .finished else { return nil }
       isCancelled = true
-      // One that was never started waits for its start, as every operation of Foundation's does.
+      // An operation that was never started ends once it is started, like all operations in Foundation.
       guard hasStarted else { return nil }
       isEnding = true
       return .cancel

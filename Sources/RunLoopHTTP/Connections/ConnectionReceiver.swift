@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Brings what comes of one of a connection's requests to the connection.
+/// Forwards the events of one of a connection's requests to the connection.
 final class ConnectionReceiver: Receiver, @unchecked Sendable {
-  // Sendable: used by the loader's thread alone, but for the transfer, which is set before that begins.
+  // Sendable: used only by the loader's thread, except for the transfer, which is set before that begins.
 
   private let connection: HTTP.Connection
-  /// Without what was added to it.
+  /// The request without the delegate's additions.
   private let request: HTTP.Request
   private let redirects: Int
   private let generation: Int
   weak var transfer: Transfer?
   private var sent: Int64 = 0
-  /// How many bytes came that nobody wants.
+  /// The number of bytes received after the request was superseded.
   private var drained = 0
 
   init(_ connection: HTTP.Connection, _ request: HTTP.Request, _ redirects: Int, _ generation: Int) {
@@ -21,7 +21,7 @@ final class ConnectionReceiver: Receiver, @unchecked Sendable {
     self.generation = generation
   }
 
-  // What was reported is to be forgotten when another answer begins.
+  // The delegate discards the earlier response when another one begins.
   var canRestart: Bool { true }
   var closesAtOnce: Bool { true }
   var defaultLimit: Int64? { nil }

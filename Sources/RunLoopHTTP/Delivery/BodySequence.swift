@@ -3,36 +3,36 @@
 import RunLoopCore
 
 extension HTTP {
-  /// The body of an answer, chunk by chunk as it arrives.
+  /// The body of a response as a sequence of chunks.
   ///
-  /// At most 256 KiB, and the bytes on their way, wait to be taken; then nothing more is read from the connection until
-  /// the program has taken most of it. The sequence is for one loop of one task. When nobody holds it any more, the
-  /// request is cancelled unless it has ended.
+  /// Up to 256 KiB are buffered, plus any bytes already read from the connection. After that, nothing is read until
+  /// the program has consumed most of the buffer. The sequence can be iterated only once, by a single task. When the
+  /// last reference to it is released, the request is cancelled unless it has ended.
   public struct BodySequence: AsyncSequence, Sendable {
     /// A chunk, which is never empty.
     public typealias Element = [UInt8]
 
     let owner: BodyOwner
 
-    /// Takes the chunks.
+    /// The iterator over the chunks.
     public struct AsyncIterator: AsyncIteratorProtocol {
       let owner: BodyOwner
 
-      /// The next chunk; nil at the end of the body.
+      /// Returns the next chunk, or nil at the end of the body.
       ///
       /// - Throws: Always ``HTTP/Error``.
       public mutating func next() async throws -> [UInt8]? { try await owner.next() }
     }
 
-    /// The response as it is when the body has ended, with ``HTTP/Response/trailers``; nil before.
+    /// The response at the end of the body, including ``HTTP/Response/trailers``; nil until then.
     public var finalResponse: HTTP.Response? { owner.finalResponse }
 
-    /// Makes an iterator; the chunks go to the iterator that asks first.
+    /// Creates an iterator. If there are several, each chunk is delivered to only one of them.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(owner: owner) }
   }
 }
 
-/// Cancels the request when nobody wants its body any more.
+/// Cancels the request when its body is no longer referenced.
 final class BodyOwner: Sendable {
   private let buffer: BodyBuffer
   private let transfer: Transfer
@@ -44,7 +44,7 @@ final class BodyOwner: Sendable {
 
   deinit { if !buffer.hasEnded { transfer.cancel() } }
 
-  /// Ends the request, and returns why.
+  /// Cancels the request and returns the error to throw.
   func tooLarge(_ detail: String) -> HTTP.Error {
     transfer.cancel()
     return HTTP.Error(
@@ -63,25 +63,25 @@ final class BodyOwner: Sendable {
   }
 }
 
-/// What has come of a body and was not taken yet.
+/// The buffer between the loader and the consumer of a body.
 final class BodyBuffer: Receiver, @unchecked Sendable {
-  // Sendable: all that changes is guarded by the lock.
+  // Sendable: all mutable state is guarded by the lock.
 
-  /// From how many bytes on the connection waits, and at how many it goes on.
+  /// The sizes in bytes at which the connection stops being read and continues to be read.
   static let (highWater, lowWater) = (256 * 1024, 64 * 1024)
-  /// Up to how many bytes what comes is added to the chunk before: a server may send byte by byte, and an array is
-  /// more.
+  /// Data is appended to the last chunk up to this size in bytes, because a server may send single bytes and each
+  /// array has a cost.
   static let chunkSize = 16 * 1024
 
   private let lock = Lock()
   private var chunks: [[UInt8]] = []
   private var first = 0
   private var backlog = Backlog(highWater: highWater, lowWater: lowWater)
-  /// How many bytes have arrived in all.
+  /// The total number of bytes received.
   private var total: Int64 = 0
   private var end: Result<HTTP.Response, HTTP.Error>?
   private var consumer: CheckedContinuation<[UInt8]?, any Swift.Error>?
-  /// Resumed once, by the head or by the end.
+  /// Called once, with the headers or with an error.
   private var onHead: (@Sendable (Result<HTTP.Response, HTTP.Error>) -> Void)?
 
   init(onHead: @escaping @Sendable (Result<HTTP.Response, HTTP.Error>) -> Void) { self.onHead = onHead }
@@ -89,12 +89,12 @@ final class BodyBuffer: Receiver, @unchecked Sendable {
   var finalResponse: HTTP.Response? { lock.withLock { try? end?.get() } }
   var hasEnded: Bool { lock.withLock { end != nil } }
   var received: Int64 { lock.withLock { total } }
-  /// How many places for chunks there are, those of taken ones included.
+  /// The number of slots in the chunk array, including those of consumed chunks.
   var slotCount: Int { lock.withLock { chunks.count } }
 
-  // The loader's thread.
+  // Used only on the loader's thread.
 
-  // What was taken cannot be taken back; before the first chunk there is nothing to take back.
+  // Consumed chunks cannot be taken back, so the body can only restart before it has begun.
   var canRestart: Bool { lock.withLock { onHead != nil } }
   var closesAtOnce: Bool { true }
   var defaultLimit: Int64? { nil }
@@ -124,12 +124,12 @@ final class BodyBuffer: Receiver, @unchecked Sendable {
     return !isFull
   }
 
-  /// Under the lock.
+  /// Appends bytes to the last chunk or as a new chunk. Requires the lock.
   private func append(_ bytes: UnsafeRawBufferPointer) {
     if first < chunks.count, chunks[chunks.count - 1].count + bytes.count <= Self.chunkSize {
       return chunks[chunks.count - 1].append(contentsOf: bytes)
     }
-    // A consumer that is always behind leaves no moment at which nothing waits.
+    // If the consumer never catches up, the buffer is never empty, so consumed slots are removed here.
     if first > 32, first > chunks.count / 2 {
       chunks.removeFirst(first)
       first = 0
@@ -141,7 +141,7 @@ final class BodyBuffer: Receiver, @unchecked Sendable {
     takeOnHead()?(result)
     lock.lock()
     end = result
-    // After a cancellation nothing is delivered.
+    // Nothing is delivered after a cancellation.
     if case .failure(let error) = result, error.code == .cancelled {
       chunks = []
       first = 0
@@ -153,7 +153,7 @@ final class BodyBuffer: Receiver, @unchecked Sendable {
     waiting?.resume(with: result.map { _ in nil }.mapError { $0 })
   }
 
-  // The consumer's task.
+  // Called by the consumer's task.
 
   func next(_ hasRoom: () -> Void) async throws -> [UInt8]? {
     if let found = lock.withLock({ takeFirst() }) {
@@ -170,16 +170,16 @@ final class BodyBuffer: Receiver, @unchecked Sendable {
       if isSecond {
         continuation.resume(throwing: HTTP.Error(.invalidRequest, "two tasks wait for the chunks of one body"))
       } else if let found {
-        // It has arrived meanwhile.
+        // A chunk has arrived in the meantime.
         if found.goesOn { hasRoom() }
         continuation.resume(with: found.result.mapError { $0 })
       }
     }
   }
 
-  /// The first chunk or the end, and whether the connection is to go on; nil if there is neither.
+  /// Returns the first chunk or the end, and whether reading should resume; nil if neither is available.
   ///
-  /// Under the lock.
+  /// Requires the lock.
   private func takeFirst() -> (result: Result<[UInt8]?, HTTP.Error>, goesOn: Bool)? {
     guard first < chunks.count else { return end.map { ($0.map { _ in nil }, false) } }
     let chunk = chunks[first]

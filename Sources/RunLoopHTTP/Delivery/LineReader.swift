@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Cuts bytes into lines, which end with a line feed, a carriage return, or both.
+/// Splits bytes into lines, which end with a line feed, a carriage return, or both.
 struct LineReader {
-  /// A line has more bytes than it may.
+  /// Thrown when a line exceeds the limit.
   struct TooLong: Swift.Error {}
 
   private let limit: Int
   private var bytes: [UInt8] = []
-  /// From where on nothing was returned, and up to where there is no end of a line.
+  /// The start of the unreturned bytes, and the end of those known to contain no line ending.
   private var (first, searched) = (0, 0)
-  /// Whether a line feed belongs to the end of the last line.
+  /// Whether the last line ended with a carriage return, so that a line feed that follows belongs to it.
   private var isAfterReturn = false
 
-  /// - Parameter limit: How many bytes a line may have.
+  /// - Parameter limit: The maximum length of a line in bytes.
   init(limit: Int) { self.limit = limit }
 
-  /// Leaves bytes to be cut.
+  /// Adds bytes to split.
   mutating func feed(_ chunk: [UInt8]) {
     if first > 0 {
       bytes.removeFirst(first)
@@ -25,9 +25,9 @@ struct LineReader {
     bytes += chunk
   }
 
-  /// The next line that has its end; nil if there is none.
+  /// Returns the next complete line, or nil if there is none.
   ///
-  /// - Complexity: O(n) of the bytes that were not looked at before.
+  /// - Complexity: O(n), where n is the number of bytes that have not been searched before.
   mutating func next() throws(TooLong) -> String? {
     if isAfterReturn, first < bytes.count {
       isAfterReturn = false
@@ -51,7 +51,7 @@ struct LineReader {
     return nil
   }
 
-  /// What follows the end of the last line when nothing more comes; nil if that is nothing.
+  /// Returns the unterminated text after the last line, or nil if there is none. Called at the end of the input.
   mutating func last() -> String? {
     guard first < bytes.count else { return nil }
     let line = text(to: bytes.count)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension HTTP {
-  /// The lines of a body, as they arrive.
+  /// The lines of a body as they arrive.
   ///
-  /// A line ends with a line feed, a carriage return, or both, which are not part of it. The text after the last end is
-  /// also a line, unless it is empty. Bytes that are not UTF-8 become U+FFFD.
+  /// A line ends with a line feed, a carriage return, or both, which are not part of the line. Text after the last
+  /// line ending also counts as a line unless it is empty. Invalid UTF-8 is replaced with U+FFFD.
   public struct LineSequence: AsyncSequence, Sendable {
     /// A line, which may be empty.
     public typealias Element = String
@@ -12,7 +12,7 @@ extension HTTP {
     let body: BodySequence
     let limit: Int
 
-    /// Takes the lines.
+    /// The iterator over the lines.
     public struct AsyncIterator: AsyncIteratorProtocol {
       private let body: BodySequence
       private let limit: Int
@@ -27,9 +27,9 @@ extension HTTP {
         reader = LineReader(limit: limit)
       }
 
-      /// The next line; nil at the end of the body.
+      /// Returns the next line, or nil at the end of the body.
       ///
-      /// - Throws: Always ``HTTP/Error``; ``HTTP/Error/Code/tooLarge`` if a line exceeds the limit, and then the
+      /// - Throws: Always ``HTTP/Error``; ``HTTP/Error/Code/tooLarge`` if a line exceeds the limit, in which case the
       ///   request is cancelled.
       public mutating func next() async throws -> String? {
         while !hasEnded {
@@ -49,17 +49,17 @@ extension HTTP {
       }
     }
 
-    /// Makes an iterator; the chunks of the body go to the iterator that asks first.
+    /// Creates an iterator. If there are several, each chunk of the body is delivered to only one of them.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(body, limit) }
   }
 }
 
 extension HTTP.BodySequence {
-  /// The lines of the body, each of at most 1 MiB.
+  /// The lines of the body, of at most 1 MiB each.
   public var lines: HTTP.LineSequence { lines(upTo: 1 << 20) }
 
-  /// The lines of the body.
+  /// Returns the lines of the body.
   ///
-  /// - Parameter limit: How many bytes a line may have.
+  /// - Parameter limit: The maximum length of a line in bytes.
   public func lines(upTo limit: Int) -> HTTP.LineSequence { HTTP.LineSequence(body: self, limit: Swift.max(0, limit)) }
 }

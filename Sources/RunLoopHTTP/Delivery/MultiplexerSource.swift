@@ -2,22 +2,22 @@
 
 import RunLoopCore
 
-/// Brings what a client has for one of its users' loops there: a source of version 0, signalled once for a batch.
+/// Delivers callbacks to a user's loop through a version 0 source, which is signaled once per batch.
 ///
-/// It is in the loop as long as an operation may have something to report.
+/// The source is in the loop as long as any operation may have something to report.
 final class MultiplexerSource: @unchecked Sendable {
-  // Sendable: the lock guards what changes.
+  // Sendable: the lock guards the mutable state.
 
   let loop: RunLoop
   let modes: [RunLoop.Mode]
-  /// What the loop's description calls it.
+  /// The label of the source in the loop's description.
   private let label: StaticString
   private let lock = Lock()
   private var waiting: [@Sendable () -> Void] = []
   private var source: RunLoop.Source?
   private var users = 0
   private var hasEnded = false
-  /// Counts the sources, so that one that goes late is not taken for the one that is there.
+  /// The number of sources created so far, which distinguishes the current source from one that is cancelled late.
   private var generation = 0
 
   init(loop: RunLoop, modes: [RunLoop.Mode], label: StaticString = "HTTP.MultiplexerSource") {
@@ -26,28 +26,28 @@ final class MultiplexerSource: @unchecked Sendable {
     self.label = label
   }
 
-  /// An operation may report something from now on.
+  /// Registers an operation that may report from now on.
   func enter() {
     noteUser()
     settle()
   }
 
-  /// An operation has reported its last.
+  /// Unregisters an operation after its last report.
   ///
-  /// Nobody wants what waits when the last one leaves: whoever comes back posts again. It would keep this source alive,
-  /// and the first post of the next user would not be the first.
+  /// When the last operation leaves, pending closures are dropped. They would keep this object alive and keep the next
+  /// user's first post from signaling the source.
   func leave() {
     dropUser()
     settle()
   }
 
-  // The two halves of entering and leaving, for those who note a user under a lock of their own, and settle outside it.
-  // As the count follows that lock, it does not matter whose settling comes first.
+  // The two halves of `enter()` and `leave()`, for callers that register under a lock of their own and settle outside
+  // it. The count follows that lock, so the order of the calls to `settle()` does not matter.
 
   func noteUser() { lock.withLock { users += 1 } }
   func dropUser() { lock.withLock { users -= 1 } }
 
-  /// Brings the source to the loop if there are users, and takes it away if there are none.
+  /// Adds the source to the loop if there are users, or removes it if there are none.
   func settle() {
     lock.lock()
     var made: RunLoop.Source?
@@ -69,15 +69,15 @@ final class MultiplexerSource: @unchecked Sendable {
     withExtendedLifetime(dropped) {}
     guard let made else { return }
     for mode in modes where !loop.offer(made, forMode: mode) { return end(made) }
-    // What was posted before it was in the loop has woken nobody.
+    // Closures posted before the source was added have not woken the loop.
     guard lock.withLock({ source === made && !waiting.isEmpty }) else { return }
     made.signal()
     loop.wakeUp()
   }
 
-  /// Calls a block on the loop; here if the loop has ended.
+  /// Calls a closure on the loop, or on the current thread if the loop has ended.
   ///
-  /// The block of somebody who has not entered yet, or has left, is dropped.
+  /// The closure is dropped if no user is registered.
   func post(_ body: @escaping @Sendable () -> Void) {
     lock.lock()
     guard !hasEnded else {
@@ -86,7 +86,7 @@ final class MultiplexerSource: @unchecked Sendable {
     }
     guard users > 0 else { return lock.unlock() }
     waiting.append(body)
-    // One that is not there yet is signalled when it is.
+    // A source that is not in the loop yet is signaled once it has been added.
     let signalled = waiting.count == 1 ? source : nil
     lock.unlock()
     if let signalled {
@@ -103,12 +103,13 @@ final class MultiplexerSource: @unchecked Sendable {
     for body in bodies { body() }
   }
 
-  /// The source has left a mode: because the loop's thread ends, or because nobody uses it.
+  /// Called when the source has left a mode, because the loop's thread is ending or because the source is unused.
   private func loopMayHaveEnded(_ number: Int) {
     if let gone = lock.withLock({ generation == number ? source : nil }) { end(gone) }
   }
 
-  /// Delivers what is left here, and everything later where it comes from; nothing if the source was taken away by us.
+  /// Delivers what is left on this thread, as all later posts will be. Has no effect if the source was removed on
+  /// purpose.
   private func end(_ gone: RunLoop.Source) {
     lock.lock()
     guard source === gone else { return lock.unlock() }

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension HTTP {
-  /// An event that a server has sent in a body of the type `text/event-stream`.
+  /// An event from a response body of type `text/event-stream`.
   public struct ServerSentEvent: Sendable, Hashable {
-    /// The event's type: `message` unless the server names another.
+    /// The event type; `message` unless the server specifies another.
     public var type: String
-    /// The data; several lines are joined by line feeds.
+    /// The data. Multiple lines are joined with line feeds.
     public var data: String
-    /// The last identifier that the server has sent, which may be that of an earlier event.
+    /// The last event ID sent by the server, possibly with an earlier event.
     ///
-    /// A request for the following events sends it in `Last-Event-ID`.
+    /// To continue after this event, send it in the `Last-Event-ID` header of the next request.
     public var id: String
-    /// How long to wait before asking again when the body ends, if the server has sent this with this event or before.
+    /// The reconnection delay that the server sent last, if any, with this event or an earlier one.
     public var retry: Duration?
   }
 
-  /// The events of a body, as they arrive (HTML, section 9.2).
+  /// The server-sent events of a body as they arrive (HTML, section 9.2).
   ///
-  /// An event whose end is missing when the body ends is dropped. The sequence does not ask again by itself.
+  /// An event that is incomplete at the end of the body is dropped. The sequence does not reconnect by itself.
   public struct ServerSentEvents: AsyncSequence, Sendable {
     /// An event.
     public typealias Element = ServerSentEvent
@@ -25,7 +25,7 @@ extension HTTP {
     let body: BodySequence
     let limit: Int
 
-    /// Takes the events.
+    /// The iterator over the events.
     public struct AsyncIterator: AsyncIteratorProtocol {
       private let body: BodySequence
       private var lines: LineSequence.AsyncIterator
@@ -37,10 +37,10 @@ extension HTTP {
         parser = ServerSentEventParser(limit: limit)
       }
 
-      /// The next event; nil at the end of the body.
+      /// Returns the next event, or nil at the end of the body.
       ///
-      /// - Throws: Always ``HTTP/Error``; ``HTTP/Error/Code/tooLarge`` if an event exceeds the limit, and then the
-      ///   request is cancelled.
+      /// - Throws: Always ``HTTP/Error``; ``HTTP/Error/Code/tooLarge`` if an event exceeds the limit, in which case
+      ///   the request is cancelled.
       public mutating func next() async throws -> ServerSentEvent? {
         while let line = try await lines.next() {
           switch parser.take(line) {
@@ -53,24 +53,24 @@ extension HTTP {
       }
     }
 
-    /// Makes an iterator; the chunks of the body go to the iterator that asks first.
+    /// Creates an iterator. If there are several, each chunk of the body is delivered to only one of them.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(body, limit) }
   }
 }
 
 extension HTTP.BodySequence {
-  /// The events that a server sends, each of at most 1 MiB.
+  /// The server-sent events of the body, of at most 1 MiB each.
   public var serverSentEvents: HTTP.ServerSentEvents { serverSentEvents(upTo: 1 << 20) }
 
-  /// The events that a server sends.
+  /// Returns the server-sent events of the body.
   ///
-  /// - Parameter limit: How many bytes the data of an event, and each line, may have.
+  /// - Parameter limit: The maximum size in bytes of an event's data, and of each line.
   public func serverSentEvents(upTo limit: Int) -> HTTP.ServerSentEvents {
     HTTP.ServerSentEvents(body: self, limit: Swift.max(0, limit))
   }
 }
 
-/// Makes events of lines.
+/// Parses lines into server-sent events.
 struct ServerSentEventParser {
   enum Step: Equatable {
     case more
@@ -85,10 +85,10 @@ struct ServerSentEventParser {
   private var retry: Duration?
   private var isFirst = true
 
-  /// - Parameter limit: How many bytes the data of an event may have.
+  /// - Parameter limit: The maximum size in bytes of an event's data.
   init(limit: Int) { self.limit = limit }
 
-  /// Takes a line without its end; an empty one ends an event.
+  /// Parses a line without its line ending. An empty line completes an event.
   mutating func take(_ line: String) -> Step {
     var line = line[...]
     if isFirst, line.unicodeScalars.first == "\u{feff}" { line = Substring(line.unicodeScalars.dropFirst()) }
@@ -100,7 +100,7 @@ struct ServerSentEventParser {
     if value.first == " " { value = value.dropFirst() }
     switch String(scalars[..<colon]) {
     case "data":
-      // In place: a text that is made anew for each line costs the square of its length.
+      // Appended in place, because a new string for each line would take quadratic time.
       if data == nil { data = "" } else { data?.append("\n") }
       data?.append(contentsOf: Substring(value))
       if (data?.utf8.count ?? 0) > limit { return .tooLarge }
@@ -110,7 +110,7 @@ struct ServerSentEventParser {
       if !value.isEmpty, value.allSatisfy({ ("0"..."9").contains($0) }), let time = Int64(String(value)) {
         retry = .milliseconds(time)
       }
-    // Comments, and fields that are not known.
+    // Comments and unknown fields are ignored.
     default: break
     }
     return .more

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The digest SHA-512/256 of FIPS 180-4.
+/// SHA-512/256 as defined in FIPS 180-4.
 enum SHA512 {
   private static let table: [UInt64] = [
     0x428a_2f98_d728_ae22, 0x7137_4491_23ef_65cd, 0xb5c0_fbcf_ec4d_3b2f, 0xe9b5_dba5_8189_dbbc,
@@ -25,7 +25,7 @@ enum SHA512 {
     0x4cc5_d4be_cb3e_42b6, 0x597f_299c_fc65_7e2a, 0x5fcb_6fab_3ad6_faec, 0x6c44_198c_4a47_5817,
   ]
 
-  /// What SHA-512/256 begins with.
+  /// The initial hash value of SHA-512/256.
   private static let start256: [UInt64] = [
     0x2231_2194_fc2b_f72c, 0x9f55_5fa3_c84c_64c2, 0x2393_b86b_6f53_b151, 0x9638_7719_5940_eabd,
     0x9628_3ee2_a88e_ffe3, 0xbe5e_1e25_5386_3992, 0x2b01_99fc_2c85_b8aa, 0x0eb7_2ddc_81c5_2ca2,
@@ -34,7 +34,7 @@ enum SHA512 {
   static func digest256(_ bytes: [UInt8]) -> [UInt8] {
     var state = start256
     var message = bytes + [0x80]
-    // The length has 128 bits, of which the first 64 are zero.
+    // The length is a 128-bit number, whose upper 64 bits are zero.
     while message.count % 128 != 112 { message.append(0) }
     message += [UInt8](repeating: 0, count: 8)
     let bits = UInt64(bytes.count) &* 8

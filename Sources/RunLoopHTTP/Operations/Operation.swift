@@ -4,32 +4,32 @@ public import RunLoopCore
 import Synchronization
 
 extension HTTP {
-  /// A request that can be started, held, paused, resumed and cancelled; its progress and end are reported on a loop.
+  /// A request that can be started, held, paused, resumed and cancelled, and that reports to a run loop.
   ///
-  /// All its functions can be called from any thread, and hop to the loader's. It ends exactly once. After ``cancel()``
-  /// only the end is delivered, which is ``HTTP/Error/Code/cancelled``.
+  /// All functions can be called from any thread; the work happens on the loader's thread. An operation ends exactly
+  /// once. After ``cancel()`` it reports only its end, with ``HTTP/Error/Code/cancelled``.
   ///
-  /// Its lifecycle is that of AFNetworking's `AFURLConnectionOperation`.
+  /// The lifecycle is that of AFNetworking's `AFURLConnectionOperation`.
   public final class Operation: Sendable, IdentityHashable {
     /// The states of an operation.
     public enum State: Sendable, Hashable {
-      /// It has not been started.
+      /// The operation has not been started.
       case ready
-      /// The host is being looked up, or the operation waits for a time.
+      /// The host is being resolved, or the operation is waiting for a delay.
       case resolving
-      /// A connection is being made, or waited for.
+      /// The operation is connecting, or waiting for a connection.
       case connecting
-      /// The request is being sent, or the answer is waited for.
+      /// The request is being sent, or the operation is waiting for the response.
       case sending
       /// The body is arriving.
       case receiving
-      /// The body is held: no bytes are taken, and the connection stays.
+      /// Reading is paused: the connection stays open, but no bytes are read.
       case held
-      /// The connection has ended, and the received bytes are kept.
+      /// The connection was closed, and the received bytes are kept.
       case paused
       /// The body is complete and is being stored.
       case finishing
-      /// It has ended.
+      /// The operation has ended.
       case finished
     }
 
@@ -38,7 +38,7 @@ extension HTTP {
     private let core: ClientCore
     let receiver: OperationReceiver
     private let transfer: Transfer
-    /// Whether the client knows of it.
+    /// Whether the operation has been registered with the client.
     private let isKnown = Atomic<Bool>(false)
 
     init(_ core: ClientCore, _ request: Request, _ output: Output, _ loop: RunLoop, _ modes: [RunLoop.Mode]) {
@@ -52,19 +52,19 @@ extension HTTP {
 }
 
 extension HTTP.Client {
-  /// Makes an operation, which the program starts.
+  /// Creates an operation, which the program has to start.
   ///
   /// - Parameters:
   ///   - request: The request to make.
-  ///   - output: Where the body of the answer goes.
-  ///   - modes: The modes of the calling thread's loop in which it reports.
+  ///   - output: The destination of the response's body.
+  ///   - modes: The modes of the calling thread's loop in which the operation reports.
   public func operation(
     _ request: HTTP.Request, output: HTTP.Output = .memory, inModes modes: [RunLoop.Mode] = [.common]
   ) -> HTTP.Operation {
     HTTP.Operation(core, request, output, .current, modes)
   }
 
-  /// Makes an operation that reports on another thread's loop.
+  /// Creates an operation that reports to another thread's loop.
   public func operation(
     _ request: HTTP.Request, output: HTTP.Output = .memory, on loop: RunLoop,
     inModes modes: [RunLoop.Mode] = [.common]
@@ -73,35 +73,35 @@ extension HTTP.Client {
   }
 }
 
-// Its life.
+// MARK: - Lifecycle
 extension HTTP.Operation {
   /// The state of the operation.
   ///
-  /// A change that another thread requests takes a moment.
+  /// Changes made from threads other than the loader's take effect asynchronously.
   public var state: State { receiver.state }
-  /// Whether it was cancelled.
+  /// Whether the operation was cancelled.
   public var isCancelled: Bool { transfer.isCancelled.load(ordering: .acquiring) }
   /// The progress of the operation.
   public var progress: HTTP.Progress { receiver.progress }
-  /// The head of the answer, once that has arrived.
+  /// The response's status and headers, once they have arrived.
   public var response: HTTP.Response? { receiver.response }
-  /// Whether the loop that it reports on has ended, so that it reports on the loader's thread.
+  /// Whether the operation's loop has ended, so that it reports on the loader's thread instead.
   public var reportsElsewhere: Bool { receiver.multiplexer.loop.hasEnded }
 
   /// Starts the operation.
   ///
-  /// Calling it again, or after it was paused or cancelled, has no effect.
+  /// Calling it again, or after the operation was paused or cancelled, has no effect.
   public func start() { begin(with: .start) }
 
-  /// Ends the connection and keeps the bytes that have arrived.
+  /// Closes the connection and keeps the bytes that have arrived.
   ///
-  /// If it is called before the start, the operation waits for ``resume()``.
+  /// If it is called before ``start()``, the operation waits for ``resume()``.
   public func pause() { if !begin(with: .pause) { transfer.pause() } }
 
-  /// Goes on after a pause.
+  /// Resumes a paused operation.
   ///
-  /// The received bytes are continued if the server has the same version of the body, with a strong tag or a date, and
-  /// reports its length; otherwise the request begins afresh.
+  /// The download continues from the received bytes if the server has the same version of the body, with a strong
+  /// entity tag or a date, and reports its length; otherwise the request starts over.
   public func resume() { transfer.resume() }
 
   /// Ends the operation with ``HTTP/Error/Code/cancelled``.
@@ -111,13 +111,13 @@ extension HTTP.Operation {
     if !begin(with: .cancel) { transfer.cancel() }
   }
 
-  /// Takes no more bytes; the connection stays open, and the server waits.
+  /// Stops reading the response's body. The connection stays open.
   public func pauseReading() { transfer.setHeld(true) }
 
-  /// Takes bytes again.
+  /// Resumes reading the response's body.
   public func resumeReading() { transfer.setHeld(false) }
 
-  /// Lets the client know of it; false if it does.
+  /// Registers the operation with the client and begins with an event. Returns false if it is already registered.
   @discardableResult
   private func begin(with event: OperationState.Event) -> Bool {
     guard !isKnown.exchange(true, ordering: .acquiringAndReleasing) else { return false }
@@ -129,73 +129,75 @@ extension HTTP.Operation {
   }
 }
 
-// What it reports.
+// MARK: - Callbacks
 extension HTTP.Operation {
-  /// Calls a block on the operation's loop with the head of the answer; to be called before the start.
+  /// Sets a closure to call on the operation's loop with the response's headers. Must be called before the start.
   public func onResponse(_ body: @escaping @Sendable (HTTP.Response) -> Void) {
     receiver.setHooks { $0.response = body }
   }
 
-  /// Calls a block on the operation's loop when more has arrived, at most once in a pass; to be called before the
-  /// start.
+  /// Sets a closure to call on the operation's loop when progress is made, at most once per pass of the loop. Must be
+  /// called before the start.
   public func onProgress(_ body: @escaping @Sendable (HTTP.Progress) -> Void) {
     receiver.setHooks { $0.progress = body }
   }
 
-  /// Asks a block what to do with a redirect; to be called before the start.
+  /// Sets a closure that decides about redirects. Must be called before the start.
   ///
-  /// The loader's thread calls the block with the request that would be made and the answer that asks for it. The block
-  /// returns the request to make, or nil; then the request ends with ``HTTP/Error/Code/redirectRejected``.
+  /// The closure is called on the loader's thread with the request that would be made and the response that redirects
+  /// to it. It returns the request to make. If it returns nil, the operation ends with
+  /// ``HTTP/Error/Code/redirectRejected``.
   public func onRedirect(_ body: @escaping @Sendable (HTTP.Request, HTTP.Response) -> HTTP.Request?) {
     receiver.setHooks { $0.redirect = body }
   }
 
-  /// Asks a block for the credential when a server requires one; to be called before the start.
+  /// Sets a closure that supplies credentials. Must be called before the start.
   ///
-  /// The loader's thread calls the block each time the server asks by Basic or Digest, unless the request has an
-  /// `Authorization` of its own; the block must return at once. With nil, the answer 401 is delivered. After ten
-  /// credentials that a server has rejected, the request ends with ``HTTP/Error/Code/authenticationFailed``.
+  /// The closure is called on the loader's thread, and must not block, each time a server sends a Basic or Digest
+  /// challenge, unless the request has its own `Authorization` header. If it returns nil, the 401 response is
+  /// delivered. After a server has rejected ten credentials, the operation ends with
+  /// ``HTTP/Error/Code/authenticationFailed``.
   public func onChallenge(_ body: @escaping @Sendable (HTTP.AuthenticationChallenge) -> HTTP.Credential?) {
     receiver.setHooks { $0.challenge = body }
   }
 
-  /// Calls a block on the operation's loop with the cookies that an answer has set, including those of redirects; to be
-  /// called before the start.
+  /// Sets a closure to call on the operation's loop with new cookies, including those of redirects. Must be called
+  /// before the start.
   ///
-  /// Only cookies that the client keeps are reported: see ``HTTP/Configuration/storesCookies``. A reported cookie whose
-  /// time is over was removed.
+  /// Only cookies that the client stores are reported; see ``HTTP/Configuration/storesCookies``. An expired cookie in
+  /// the array means that the cookie was removed.
   public func onCookies(_ body: @escaping @Sendable ([HTTP.Cookie]) -> Void) {
     receiver.setHooks { $0.cookies = body }
   }
 
-  /// The progress as it changes, until the operation ends.
+  /// Returns a sequence of progress values, which finishes when the operation ends.
   ///
-  /// Each call makes a sequence, which begins with the current value. A slow task gets the newest value.
+  /// Each call creates a sequence that begins with the current value. A slow consumer only receives the newest value.
   public func progressValues() -> AsyncStream<HTTP.Progress> { receiver.progressValues() }
 
-  /// Where a completion block is called.
+  /// The context in which a completion closure is called.
   public enum CompletionContext: Sendable {
-    /// On the operation's loop and in its modes; if that loop has ended, on the loader's thread.
+    /// The operation's loop, in its modes; if that loop has ended, the loader's thread.
     case loop
     /// On an executor.
     case executor(any TaskExecutor)
-    /// On the loader's thread, at once; the block must return soon.
+    /// The loader's thread, synchronously. The closure must not block.
     ///
-    /// If the operation has ended already, the block is called by the thread that adds it.
+    /// If the operation has already ended, the closure is called on the thread that adds it.
     case immediately
   }
 
-  /// Where a completion block of the main actor is called.
+  /// The context in which a main-actor completion closure is called.
   public enum MainActorCompletionContext: Sendable {
     /// On the main actor.
     case mainActor
   }
 
-  /// Calls a block with the result.
+  /// Calls a closure with the result when the operation ends.
   ///
   /// - Parameters:
-  ///   - context: Where the block is called.
-  ///   - body: The block, which is called once.
+  ///   - context: The context in which the closure is called.
+  ///   - body: The closure, which is called once.
   public func onCompletion(
     on context: CompletionContext = .loop,
     _ body: @escaping @Sendable (Result<(HTTP.Body, HTTP.Response), HTTP.Error>) -> Void
@@ -208,7 +210,7 @@ extension HTTP.Operation {
     }
   }
 
-  /// Calls a block on the main actor with the result.
+  /// Calls a closure on the main actor with the result when the operation ends.
   public func onCompletion(
     on context: MainActorCompletionContext,
     _ body: @escaping @MainActor @Sendable (Result<(HTTP.Body, HTTP.Response), HTTP.Error>) -> Void
@@ -230,9 +232,9 @@ extension HTTP.Operation {
     }
   }
 
-  /// Starts the operation and waits for its end.
+  /// Starts the operation and waits for its result.
   ///
-  /// If the task is cancelled, the operation is cancelled. Can be called several times.
+  /// Cancelling the task cancels the operation. This method can be called more than once.
   ///
   /// - Throws: Always ``HTTP/Error``.
   public func value() async throws -> (HTTP.Body, HTTP.Response) {
@@ -246,13 +248,13 @@ extension HTTP.Operation {
     }
   }
 
-  /// Starts operations, and calls a block when all of them have ended, no matter how.
+  /// Starts several operations and calls a closure when all of them have ended, successfully or not.
   ///
   /// - Parameters:
-  ///   - operations: The operations; with none, the block is called all the same.
-  ///   - loop: The loop that calls the block.
-  ///   - modes: The modes in which the loop calls the block.
-  ///   - progress: Called by the loop after each end, with how many have ended.
+  ///   - operations: The operations. If the array is empty, only `completion` is called.
+  ///   - loop: The loop on which the closures are called.
+  ///   - modes: The modes in which the closures are called.
+  ///   - progress: Called each time an operation ends, with the number that have ended so far.
   ///   - completion: Called once, after the last call of `progress`.
   public static func batch(
     _ operations: [HTTP.Operation], on loop: RunLoop = .current, inModes modes: [RunLoop.Mode] = [.common],
@@ -287,12 +289,12 @@ extension HTTP.Operation {
   }
 }
 
-/// What is called with how many have ended, so that a record names it.
+/// Wraps the batch's progress closure in a named type for the call-out records.
 private struct CountHandler {
   let call: @Sendable (Int) -> Void
 }
 
-/// How many operations of a batch have ended.
+/// The number of operations of a batch that have ended.
 private final class BatchCount: Sendable {
   private let number = Atomic<Int>(0)
 

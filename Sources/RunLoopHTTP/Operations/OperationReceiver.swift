@@ -4,26 +4,27 @@ import Dispatch
 import RunLoopCore
 import Synchronization
 
-/// What an operation makes of what comes: its output, its state for everybody, its call-outs.
+/// The receiver of an operation: writes the output, keeps the state for other threads, and calls the program's
+/// closures.
 final class OperationReceiver: Receiver, @unchecked Sendable {
-  // Sendable: the lock guards what other threads see; the rest is used by the loader's thread alone.
+  // Sendable: the lock guards the state shared between threads; the rest is used only by the loader's thread.
 
   typealias Outcome = Result<(HTTP.Body, HTTP.Response), HTTP.Error>
 
   private let output: HTTP.Output
   let multiplexer: MultiplexerSource
   private let isCancelled = Atomic<Bool>(false)
-  /// Whether something is reported on the user's loop before the end.
+  /// Whether anything is reported on the user's loop before the end.
   private let reports = Atomic<Bool>(false)
 
-  // The loader's thread.
+  // Used only on the loader's thread.
   @exclusivity(unchecked) private var bytes: [UInt8] = []
   private var fileReceiver: FileReceiver?
-  /// The path of the file that the body is written to, and the address that it comes from.
+  /// The path of the output file and the URL it is downloaded from.
   private let file: (path: String, url: String)?
 
   private let lock = Lock()
-  // Guarded by the lock, so that no two accesses overlap, which is not checked once more.
+  // Guarded by the lock, so accesses cannot overlap and need no exclusivity check.
   @exclusivity(unchecked) private var snapshot = HTTP.Operation.State.ready
   @exclusivity(unchecked) private var latest = HTTP.Progress()
   @exclusivity(unchecked) private var isProgressPosted = false
@@ -32,17 +33,17 @@ final class OperationReceiver: Receiver, @unchecked Sendable {
   @exclusivity(unchecked) private var hooks = Hooks()
   @exclusivity(unchecked) private var hasHooks = false
   @exclusivity(unchecked) private var hasProgressHook = false
-  /// Who gets the end: most operations have one.
+  /// The first completion closure. Most operations have only one.
   @exclusivity(unchecked) private var completion: Completion?
   @exclusivity(unchecked) private var moreCompletions: [Completion] = []
   @exclusivity(unchecked) private var streams: [AsyncStream<HTTP.Progress>.Continuation] = []
 
-  /// In a structure of its own it is kept without a thunk.
+  /// A structure that stores the closure without a reabstraction thunk.
   struct Completion: Sendable {
     let call: @Sendable (Outcome) -> Void
   }
 
-  // What names the user's closures in records.
+  // These types give the user's closures a name in the call-out records.
 
   private struct ResponseHook {
     let call: @Sendable (HTTP.Response) -> Void
@@ -78,14 +79,14 @@ final class OperationReceiver: Receiver, @unchecked Sendable {
     file = if case .file(let path) = output { (path, url) } else { nil }
   }
 
-  // Any thread.
+  // Can be called from any thread.
 
   var state: HTTP.Operation.State { lock.withLock { snapshot } }
   var progress: HTTP.Progress { lock.withLock { latest } }
   var response: HTTP.Response? { lock.withLock { head } }
   func noteCancelled() { isCancelled.store(true, ordering: .releasing) }
 
-  /// All of them, as one closure by itself would be wrapped on its way here.
+  /// All hooks at once, because returning a single closure from `withLock` would wrap it in a thunk.
   private var currentHooks: Hooks { lock.withLock { hooks } }
 
   func setHooks(_ change: (inout Hooks) -> Void) {
@@ -95,7 +96,7 @@ final class OperationReceiver: Receiver, @unchecked Sendable {
     if isReporting, !reports.exchange(true, ordering: .acquiringAndReleasing) {
       multiplexer.enter()
     }
-    // What was there is released outside the lock.
+    // The old hooks are released outside the lock.
     lock.lock()
     hasHooks = true
     hasProgressHook = hooks.progress != nil
@@ -103,7 +104,7 @@ final class OperationReceiver: Receiver, @unchecked Sendable {
     lock.unlock()
   }
 
-  /// Calls a block with the end, once; on the thread that brings it, or here if it has arrived.
+  /// Calls a closure once with the outcome: on the thread that ends the operation, or immediately if it has ended.
   func whenFinished(_ body: @escaping @Sendable (Outcome) -> Void) {
     lock.lock()
     if outcome == nil {
@@ -119,9 +120,9 @@ final class OperationReceiver: Receiver, @unchecked Sendable {
     if let outcome { body(outcome) }
   }
 
-  // The loader's thread.
+  // Used only on the loader's thread.
 
-  /// Opens the file, if there is one.
+  /// Opens the output file, if there is one.
   func prepare() throws(HTTP.Error) -> OperationState.Part? {
     guard let file else { return nil }
     let part = try PartFile(file.path, url: PartNote.name(of: file.url), resumes: true)
@@ -212,7 +213,7 @@ final class OperationReceiver: Receiver, @unchecked Sendable {
     }
   }
 
-  /// The progress from now on: what is there, and then the newest whenever the task takes one.
+  /// Returns a stream that starts with the current progress and then buffers only the newest value.
   func progressValues() -> AsyncStream<HTTP.Progress> {
     let (stream, continuation) = AsyncStream.makeStream(
       of: HTTP.Progress.self, bufferingPolicy: .bufferingNewest(1))
@@ -238,7 +239,7 @@ final class OperationReceiver: Receiver, @unchecked Sendable {
     lock.unlock()
     for stream in streams { stream.yield(progress) }
     guard isNews else { return }
-    // At most one call-out a pass: what comes until then is in it.
+    // At most one call per pass of the loop, which reports the latest progress at that time.
     deliver { [self] in
       lock.lock()
       isProgressPosted = false
@@ -250,14 +251,14 @@ final class OperationReceiver: Receiver, @unchecked Sendable {
     }
   }
 
-  /// Calls the user's loop, unless the request is cancelled before.
+  /// Calls a closure on the user's loop, unless the request has been cancelled by then.
   private func deliver(_ body: @escaping @Sendable () -> Void) {
     multiplexer.post { [self] in if !isCancelled.load(ordering: .acquiring) { body() } }
   }
 
   func finish(_ result: Result<HTTP.Response, HTTP.Error>) { finish(result, isCallOut: true) }
 
-  /// The end; a request that is rejected has it within the function that starts it.
+  /// Ends the operation. A request that is rejected ends inside the function that starts it, which is not a call-out.
   func finish(_ result: Result<HTTP.Response, HTTP.Error>, isCallOut: Bool) {
     fileReceiver?.finish(result)
     let body = HTTP.Body(bytes)
@@ -280,7 +281,7 @@ final class OperationReceiver: Receiver, @unchecked Sendable {
     for stream in streams { stream.finish() }
     if let first { call(first) }
     for completion in others { call(completion) }
-    // What waits to be called comes before, and finds its hook.
+    // Queued callbacks run first and still find their hooks.
     guard reports.load(ordering: .acquiring) else { return removeHooks() }
     multiplexer.post { [self] in
       removeHooks()

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What becomes of a request, as a value: each event changes it and returns what is to be done.
+/// The state machine of a request, as a value: each event changes the state and returns the actions to perform.
 ///
-/// Every pair of phase and event is defined, so that an event that comes late has no effect. The effects are elsewhere.
+/// Every combination of phase and event is defined, so a late event has no effect. The side effects live elsewhere.
 struct OperationState: Sendable, Hashable {
-  /// How much of a body has arrived.
+  /// The part of a body that has arrived.
   struct Part: Sendable, Hashable {
-    /// Where the answer that is being received begins in the whole.
+    /// The offset in the complete body at which the current response begins.
     var base: Int64 = 0
-    /// How many decoded bytes have been handed over, those before the base included.
+    /// The number of decoded bytes delivered, including those before the base.
     var received: Int64 = 0
-    /// By what the server knows this version of the body.
+    /// The validator of this version of the body.
     var validator: Validator?
-    /// How many bytes the whole has.
+    /// The size of the complete body in bytes.
     var total: Int64?
-    /// Whether what was handed over is not what is on the wire.
+    /// Whether the delivered bytes were decoded and therefore differ from those on the wire.
     var isDecoded = false
-    /// The content codings of what is on the wire.
+    /// The content codings of the bytes on the wire.
     var codings: [String] = []
 
-    /// Whether a further answer can go on where this one ends.
+    /// Whether another response can continue where this one ends.
     var canGoOn: Bool {
       guard let total, validator != nil, !isDecoded else { return false }
       return received > 0 && received <= total
@@ -34,9 +34,9 @@ struct OperationState: Sendable, Hashable {
     case receiving(Part)
     case held(Part)
     case paused(Part)
-    /// The body is complete, and is being put away.
+    /// The body is complete and is being stored.
     case finishing(Part)
-    /// nil: with success.
+    /// The request has ended; nil means success.
     case finished(HTTP.Error?)
   }
 
@@ -48,14 +48,14 @@ struct OperationState: Sendable, Hashable {
     case connected
     case head(Part)
     case bytes(Int)
-    /// The body has ended as it should.
+    /// The body is complete.
     case end
-    /// It has been put away.
+    /// The body has been stored.
     case closed
     case fail(HTTP.Error)
-    /// It has taken longer than it may in all, even if it is paused.
+    /// The total timeout has expired, which also applies to a paused request.
     case expired(HTTP.Error)
-    /// The request is made again, at once or later: for a redirect, a credential, or a retry.
+    /// The request is made again, immediately or later, for a redirect, a credential or a retry.
     case retry(after: Duration)
     case pause
     case resume
@@ -64,7 +64,7 @@ struct OperationState: Sendable, Hashable {
     case release
     case clientStopped
 
-    /// Whether it is an end, if there is no other before.
+    /// Whether the event ends the request, provided that it has not ended before.
     var isEnd: Bool {
       switch self {
       case .end, .closed, .fail, .expired: true
@@ -72,7 +72,7 @@ struct OperationState: Sendable, Hashable {
       }
     }
 
-    /// Whether a deadline may be nearer afterwards.
+    /// Whether the event may bring a deadline forward.
     var mayHasten: Bool {
       switch self {
       case .resolved, .connected, .head, .bytes, .end, .closed: false
@@ -82,20 +82,20 @@ struct OperationState: Sendable, Hashable {
   }
 
   enum Action: Sendable, Hashable {
-    /// Look the host up and ask it, after a time.
+    /// Start resolving the host and making the request, after a delay.
     case begin(after: Duration)
-    /// Give up the look-up, the connection and the time that is waited for.
+    /// Abandon the lookup, the connection and any pending delay.
     case drop
-    /// Take no bytes.
+    /// Stop reading the body.
     case hold
     case release
-    /// Put the body away.
+    /// Store the complete body.
     case close
-    /// Report the end, once.
+    /// Report the end. This happens once.
     case finish
   }
 
-  /// At most two actions, in their order.
+  /// Up to two actions, in order.
   struct Actions: Sendable, Hashable, RandomAccessCollection {
     private var first: Action?
     private var second: Action?
@@ -111,15 +111,15 @@ struct OperationState: Sendable, Hashable {
     }
   }
 
-  /// The phase without what belongs to it.
+  /// The phase without its associated values.
   private(set) var stage = HTTP.Operation.State.ready
-  /// What has been handed over in a stage that has it.
+  /// The part delivered so far, for the stages that have one.
   private var current = Part()
-  /// Why it has ended.
+  /// The error that ended the request.
   private(set) var failure: HTTP.Error?
-  /// Whether the body is to be held as soon as it comes.
+  /// Whether the body is held, or will be as soon as it begins.
   private(set) var isHeld = false
-  /// What was handed over before the answer that is being waited for.
+  /// The part delivered before the response that is being awaited.
   private(set) var kept = Part()
 
   var phase: Phase {
@@ -136,12 +136,12 @@ struct OperationState: Sendable, Hashable {
     }
   }
 
-  /// What has been handed over.
+  /// The part delivered so far.
   var part: Part { hasCurrent ? current : kept }
 
-  /// How many decoded bytes have been handed over.
+  /// The number of decoded bytes delivered so far.
   var received: Int64 { hasCurrent ? current.received : kept.received }
-  /// How many bytes the whole has.
+  /// The size of the complete body in bytes.
   var total: Int64? { hasCurrent ? current.total : kept.total }
 
   private var hasCurrent: Bool {
@@ -153,7 +153,7 @@ struct OperationState: Sendable, Hashable {
 
   var isFinished: Bool { stage == .finished }
 
-  /// Whether an answer is being waited for or received.
+  /// Whether a response is being awaited or received.
   var isRunning: Bool {
     switch stage {
     case .resolving, .connecting, .sending, .receiving, .held: true
@@ -161,10 +161,10 @@ struct OperationState: Sendable, Hashable {
     }
   }
 
-  /// Begins with what was kept earlier.
+  /// Starts with a part kept from an earlier request.
   init(kept: Part = Part()) { self.kept = kept }
 
-  /// Forgets what was handed over: the next answer begins afresh.
+  /// Discards the delivered part, so that the next response starts over.
   mutating func forget() { kept = Part() }
 
   mutating func apply(_ event: Event) -> Actions {
@@ -204,7 +204,7 @@ struct OperationState: Sendable, Hashable {
     }
   }
 
-  /// Whether the body is being put away.
+  /// Whether the complete body is being stored.
   var isFinishing: Bool { stage == .finishing }
 
   private mutating func start() -> Actions {
@@ -222,7 +222,7 @@ struct OperationState: Sendable, Hashable {
 
   private mutating func bytes(_ count: Int) -> Actions {
     switch stage {
-    // If it is held, they were on their way.
+    // Bytes of a held body had already been read when it was held.
     case .receiving, .held: current.received += Int64(count)
     case .ready, .resolving, .connecting, .sending, .paused, .finishing, .finished: break
     }

@@ -3,16 +3,16 @@
 extension HTTP {
   /// The progress of a request.
   public struct Progress: Sendable, Hashable {
-    /// How many bytes of the request's body were sent, in the last exchange.
+    /// The number of bytes of the request's body sent in the most recent attempt. The default is 0.
     public var sent: Int64 = 0
-    /// How many bytes the request's body has, if that is known.
+    /// The size of the request's body in bytes. Defaults to nil, which means unknown.
     public var totalToSend: Int64?
-    /// How many decoded bytes of the answer's body have arrived.
+    /// The number of decoded bytes of the response's body that have arrived. The default is 0.
     public var received: Int64 = 0
-    /// How many bytes the answer's body has, if the server reports it.
+    /// The size of the response's body in bytes. Defaults to nil, which means that the server has not reported it.
     public var total: Int64?
 
-    /// Makes the progress of a request that has sent and received nothing.
+    /// Creates the progress of a request that has not sent or received anything.
     public init() {}
 
     init(sent: Int64, totalToSend: Int64?, received: Int64, total: Int64?) {
@@ -20,33 +20,33 @@ extension HTTP {
     }
   }
 
-  /// Takes the body of an answer, as an alternative to memory and files.
+  /// A destination for the body of a response, as an alternative to memory and files.
   ///
-  /// Its functions are called on the loader's thread, one at a time, and must return soon. They may call the
-  /// operation's functions, and must not run the loop.
+  /// The methods are called on the loader's thread, one at a time, and must not block. They may call the operation's
+  /// functions but must not run the loop.
   public protocol Sink: AnyObject, Sendable {
-    /// The answer begins.
+    /// Called when a response begins.
     ///
     /// - Parameters:
-    ///   - response: Its head.
-    ///   - offset: Where its body goes on in what was taken before. Zero means that it begins afresh: what was taken
-    ///     before is to be forgotten.
+    ///   - response: The response's status and headers.
+    ///   - offset: The offset at which the body continues the bytes written before. Zero means that the body starts
+    ///     over and that the earlier bytes have to be discarded.
     func begin(_ response: Response, at offset: Int64) throws
-    /// Takes decoded bytes, which are valid until it returns.
+    /// Writes decoded bytes, which are valid only during the call.
     func write(_ bytes: UnsafeRawBufferPointer) throws
-    /// The body is complete.
+    /// Called when the body is complete.
     func end() throws
   }
 
-  /// Where the body of an operation's answer goes.
+  /// The destination of the response's body.
   public enum Output: Sendable {
-    /// Into memory: the operation's result contains it.
+    /// Memory: the operation's result contains the body.
     case memory
-    /// Nowhere; the bytes are only counted.
+    /// No destination: the bytes are only counted.
     case discard
-    /// Into a file, as ``HTTP/Client/download(_:to:resuming:)`` does.
+    /// A file, as with ``HTTP/Client/download(_:to:resuming:)``.
     case file(String)
-    /// To an object of the program.
+    /// An object of the program.
     case sink(any Sink)
   }
 }
