@@ -6,14 +6,13 @@ import RunLoopCore
 import RunLoopSockets
 
 extension Attempt {
-  /// Sets in the library what the exchange is to be; throws if it has no memory, or was built without what is asked
-  /// for.
+  /// Configures the libcurl handle for the exchange. Throws if libcurl has no memory or lacks a required feature.
   ///
-  /// - Parameter shape: What it has in common with others; nil if it is like no other.
+  /// - Parameter shape: The options shared with other requests; nil if there are none.
   func setUp(_ shape: Handle.Shape?) throws(HTTP.Error) {
     var failed: Int32 = 0
     func check(_ code: Int32) { if code != 0, failed == 0 { failed = code } }
-    // A handle that is set up is one for requests of this shape.
+    // A handle that is already set up has the options of this shape.
     if handle.isSetUp { check(handle.setAddressesAgain()) } else { try setUpAll(check) }
     handle.errorText.pointee = 0
     check(handle.set(url: exchange.address.requestText))
@@ -21,7 +20,7 @@ extension Attempt {
       handle.set(
         fields: exchange.sentFields, hasBody: hasBody,
         isTunneled: exchange.proxyOfHTTP != nil && exchange.address.isTLS))
-    // Further requests to an encrypted server wait for its connection, which may take them all.
+    // Further requests to a TLS server wait for its first connection, which may be able to multiplex them all.
     waitsForMultiplexing =
       exchange.address.isTLS && transfer.configuration.version != .http1
       && loader.multiplexes(exchange.address) != false
@@ -36,17 +35,17 @@ extension Attempt {
     guard failed == 0 else {
       throw HTTP.Error(.invalidRequest, "libcurl cannot do this: \(String(cString: clc_easy_text(failed))) (\(failed))")
     }
-    // Of a shape that it has already, it keeps its own.
+    // A handle that already has this shape keeps its own object.
     if !handle.isSetUp { handle.shape = shape }
     handle.attempt = self
   }
 
-  /// Sets what requests of the same shape have in common, and all of one that has none.
+  /// Sets the options that requests of the same shape share, or all options if there is no shape.
   private func setUpAll(_ check: (Int32) -> Void) throws(HTTP.Error) {
     var isCut = false
     func set(_ option: some BinaryInteger, _ value: Int) { check(clc_set_long(easy, Int32(option), value)) }
     func set(_ option: some BinaryInteger, _ text: String) {
-      // The library would take what is before a zero byte: another file, socket or name.
+      // libcurl would stop at a zero byte and use a different file, socket or name.
       guard let whole = try? CText(text) else { return isCut = true }
       check(whole.withPointer { clc_set_text(easy, Int32(option), $0) })
     }
@@ -60,7 +59,7 @@ extension Attempt {
     set(clc_option_protocols, Int(clc_protocols_web))
     set(clc_option_no_signal, 1)
     set(clc_option_error_buffer, pointer: handle.errorText)
-    // The body is decoded here, where an end that is missing is noticed.
+    // The body is decoded here, which detects truncated encodings.
     set(clc_option_content_decoding, 0)
     if !limitsConnecting { set(clc_option_connect_timeout, connectMilliseconds) }
     if let age = configuration.connectionAge { set(clc_option_connection_age, age) }
@@ -89,7 +88,7 @@ extension Attempt {
     case .http2: set(clc_option_http_version, Int(clc_http_2_at_once))
     }
 
-    // Where it goes.
+    // The target.
     check(handle.set(addresses: exchange.resolveLines))
     check(handle.set(route: exchange.route))
     if let path = configuration.unixSocket {
@@ -99,7 +98,7 @@ extension Attempt {
         set(clc_option_unix_path, path)
       }
     }
-    // An empty text: the library does not look at the environment.
+    // An empty string keeps libcurl from reading the environment.
     set(clc_option_proxy, exchange.proxy?.text ?? "")
     set(clc_option_no_proxy, "")
     if let proxy = exchange.proxy {
@@ -113,24 +112,24 @@ extension Attempt {
 
     try setTrust(configuration.trust, set)
     setFunctions(set, check)
-    // Which one is not said: it may be a password.
+    // The option is not named, because its value may be a password.
     if isCut {
       throw HTTP.Error(.invalidRequest, "a path, name or password of the configuration contains a zero byte")
     }
   }
 
-  /// A timeout as the library takes it, whose zero would be its own five minutes.
+  /// The connect timeout in milliseconds. It is at least 1, because 0 would mean libcurl's default of five minutes.
   static func milliseconds(ofConnectTimeout timeout: Duration) -> Int {
     max(1, Int(Int32(clamping: Int64(saturating: timeout) / 1_000_000)))
   }
 
   var connectMilliseconds: Int { Self.milliseconds(ofConnectTimeout: transfer.settings.value.connectTimeout) }
 
-  /// Whether it is looked at here how long making a connection takes, and not by the library: that would look again
-  /// whenever something happens to one of its transfers, most of which have their connection.
+  /// Whether the connect timeout is enforced here instead of by libcurl, which would check it again on any activity of
+  /// its transfers, most of which are connected already.
   ///
-  /// The library divides the time between several addresses. Without a limit it takes five minutes, and a library that
-  /// does not ask before a request does not say that the connection was made.
+  /// libcurl is needed to divide the time between several addresses. Its default limit is five minutes. Without the
+  /// prerequest callback, it is not known when the connection is made.
   var limitsConnecting: Bool {
     CurlLibrary.asksBeforeRequest && exchange.addresses.count <= 1 && connectMilliseconds < 300_000
   }
@@ -143,13 +142,13 @@ extension Attempt {
     if let roots = trust.roots {
       set(Int(clc_option_ca_file), roots)
       set(Int(clc_option_proxy_ca_file), roots)
-      // The library may have been built with a directory of the system's roots, which would count too. A library that
-      // knows no directories rejects this, and has none.
+      // libcurl may have been built with a default directory of roots, which would be trusted as well. Clearing the
+      // option fails only in builds without support for directories.
       _ = clc_set_pointer(easy, Int32(clc_option_ca_directory), nil)
       _ = clc_set_pointer(easy, Int32(clc_option_proxy_ca_directory), nil)
     }
     if evaluates {
-      // All of it is decided in one place, also for a session that would be resumed.
+      // The evaluation checks everything, so a TLS session that skips the handshake must not be resumed.
       _ = clc_set_long(easy, Int32(clc_option_verify_host), 0)
       _ = clc_set_long(easy, Int32(clc_option_keep_sessions), 0)
     } else if exchange.address.isTLS, trust.evaluate != nil {
@@ -193,13 +192,13 @@ extension Attempt {
     check(clc_set_debug_function(easy, attemptDebugFunction))
     set(Int(clc_option_open_socket_data), handle.context)
     check(clc_set_open_socket_function(easy, attemptOpenSocketFunction))
-    // A connection outlives the transfer that has made it: its socket is the loader's.
+    // A connection outlives the transfer that opened it, so its socket belongs to the loader.
     set(Int(clc_option_close_socket_data), Unmanaged.passUnretained(loader).toOpaque())
     check(clc_set_close_socket_function(easy, loaderCloseFunction))
   }
 }
 
-// What libcurl calls.
+// MARK: - Callbacks for libcurl
 
 private let attemptHeaderFunction: clc_data_function = { bytes, size, count, context in
   guard let attempt = Handle.attempt(at: context) else { return 0 }

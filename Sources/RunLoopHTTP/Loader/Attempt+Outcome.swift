@@ -3,9 +3,9 @@
 import CLibCurl
 import RunLoopCore
 
-// How an exchange has ended, and whether another attempt sends its request again; outside of the library.
+// MARK: - The outcome of an exchange, and whether to send its request again. Called outside libcurl.
 extension Attempt {
-  /// The error with which it has ended, by what the library says and what we know; nil if its response is complete.
+  /// Returns the error of the exchange, from libcurl's result and our own records; nil if the response is complete.
   func outcome(_ code: Int32) -> HTTP.Error? {
     if let failure { return failure }
     if wasFlooded { return Self.flooded }
@@ -35,12 +35,12 @@ extension Attempt {
     return errorOfProxy(said.errorCode, detail) ?? HTTP.Error(said.errorCode, detail)
   }
 
-  /// Whether a response has arrived on its connection of HTTP/2, be it that of another.
+  /// Whether a response, possibly to another request, has arrived on this HTTP/2 connection.
   ///
-  /// A plain one counts as one of HTTP/2 before that.
+  /// A plaintext connection is marked as HTTP/2 before that, so it does not count.
   private var isOnProvenHTTP2: Bool { exchange.address.isTLS && connection?.speaksHTTP2 == true }
 
-  /// The error, if it is a proxy's.
+  /// Returns the error if it is the proxy's fault.
   private func errorOfProxy(_ code: HTTP.Error.Code, _ detail: String) -> HTTP.Error? {
     guard let proxy = exchange.proxy else { return nil }
     let hasConnected = clc_get_offset(easy, Int32(clc_info_time_connected)) > 0
@@ -48,31 +48,31 @@ extension Attempt {
       ? HTTP.Error(.proxyFailed, proxy.detail(detail)) : nil
   }
 
-  /// Whether the library's handle is in the state of one that has made no request.
+  /// Whether the handle is in the same state as one that has not made a request.
   ///
-  /// After a retry it keeps their number, also for the next request, and after a failed call its error number. A reset
-  /// would set back the first only. A library that does not ask before a request does not show its retries.
+  /// After a retry, libcurl keeps the retry count for the next request, and after a failed call its error number. A
+  /// reset would only clear the former. A libcurl without the prerequest callback does not reveal its retries.
   var leavesHandleAsNew: Bool { requests == 1 && clc_get_long(easy, Int32(clc_info_system_error)) == 0 }
 
-  /// The alert that has ended its connection; nil if there was none, or it is not known.
+  /// The TLS alert that ended the connection; nil if there was none or it is unknown.
   private var alert: CurlFailure.Alert? {
     guard exchange.address.isTLS, CurlLibrary.usesOpenSSL else { return nil }
     var isOwn: Int32 = 0
-    // Those of a kept connection are noted under the attempt that has made it.
+    // Alerts of a reused connection are recorded under the attempt that opened it.
     let opener = connection.map(\.opener) ?? 0
-    // Unless libcurl has opened another in the place of a kept one that was dead.
+    // libcurl may have opened a new connection in place of a dead one.
     let number = clc_alert(opened.isEmpty && opener != 0 ? opener : number, &isOwn)
     return number < 0 ? nil : CurlFailure.Alert(number: Int(number), isOwn: isOwn != 0)
   }
 
   private var progress: CurlFailure.Progress {
     guard reader.hasBegun else { return .nothing }
-    // After an interim response nothing of the next has arrived.
+    // After an interim response, nothing of the next response has arrived.
     guard reader.isComplete else { return reader.isWithinHead ? .head(byteCount: reader.byteCount) : .nothing }
     return reading.chunks.map { .chunks($0.state) } ?? .body
   }
 
-  /// Whether the end of the connection is the only end of the body, and it is not the server's.
+  /// Whether the body ends only with the connection, and the server did not end it properly.
   private var wasCut: Bool {
     guard reader.endsWithConnection, exchange.address.isTLS, CurlLibrary.usesOpenSSL, clc_notes_ends() != 0,
       let connection, connection.opener != 0
@@ -91,18 +91,18 @@ extension Attempt {
     return timings
   }
 
-  /// Whether the library has sent the request as often as it does, and it was unprocessed the last time, too.
+  /// Whether libcurl has used up its retries, and the request was unprocessed the last time, too.
   ///
-  /// It is not kept from sending it the last time: with 7.88, an abort there would reset the stream of another request
-  /// that has the number of the one before. A connection that fails leaves an error number or an alert. The library's
-  /// text can only forbid this.
+  /// libcurl's last retry is not prevented: in 7.88, an abort there would reset the stream of another request with the
+  /// same number as the previous stream. A failed connection leaves an error number or an alert. The message is only
+  /// used to rule this case out.
   private func hasGivenUp(_ said: CurlFailure) -> Bool {
     requests > Self.mostRepetitions && wasWithoutFailure && said.systemError == 0 && said.alert == nil
       && [Int(clc_send_error), Int(clc_receive_error)].contains(Int(said.code))
       && said.text.hasPrefix("Connection died, tried")
   }
 
-  /// Why another attempt sends the request again after a failure; nil if none does.
+  /// The reason to send the request again in another attempt after a failure; nil if it must not be sent again.
   private func reasonToResend(after said: CurlFailure) -> HTTP.ResendReason? {
     guard exchange.allowsResending, requests > 0, !reader.hasBegun else { return nil }
     if said.isEndOfKept, said.text.isEmpty, said.systemError == 0, hasWrittenNothing { return .unprocessed }

@@ -6,18 +6,18 @@ import RunLoopCore
 import RunLoopSockets
 import RunLoopThreads
 
-// The sockets that the library asks for. Nothing here calls the library.
+// MARK: - Sockets requested by libcurl. Nothing here calls libcurl.
 extension Attempt {
-  /// How many bytes of a body the system may queue that the connection has no room for.
+  /// The maximum number of unsent bytes that the kernel may queue for a connection.
   ///
-  /// A socket takes megabytes at once, and the next bytes when a third of them has gone: to a slow server that would be
-  /// longer than the idle timeout, and what was sent would be far from what has left.
+  /// By default, a socket accepts megabytes at once, and more when a third of them has been sent. With a slow server
+  /// that could take longer than the idle timeout, and the reported progress would be far ahead of the actual one.
   static let mostQueued: Int32 = 128 * 1024
 
   private static func limitQueue(of descriptor: Int32) {
     var most = mostQueued
     let size = socklen_t(MemoryLayout<Int32>.size)
-    // Where it cannot be limited, it is as long as the system likes.
+    // If the limit is not supported, the kernel's default applies.
     _ = setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, &most, size)
   }
 
@@ -42,7 +42,7 @@ extension Attempt {
       if speaksPlainHTTP2, !noteHTTP2(descriptor) { return -1 }
       return descriptor
     } catch {
-      // The library goes on with the next address.
+      // libcurl continues with the next address.
       socketFailure = "\(error)"
       return -1
     }

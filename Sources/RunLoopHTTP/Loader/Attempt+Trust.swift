@@ -2,15 +2,15 @@
 
 import CLibCurl
 
-// Whom the connections of an attempt trust.
+// MARK: - Trust in the server
 extension Attempt {
-  /// Whether it is decided here whom the connection trusts, and not by libcurl.
+  /// Whether the trust in the server is evaluated here and not by libcurl.
   var evaluates: Bool {
     transfer.settings.sharingKey != nil && exchange.address.isTLS && CurlLibrary.usesOpenSSL
       && exchange.proxy?.kind != .https
   }
 
-  /// Whether the connection trusts whom this request trusts, as far as that is decided here.
+  /// Whether the connection's trust policy is that of this request, as far as it is evaluated here.
   var mayShare: Bool {
     let key = evaluates ? transfer.settings.sharingKey : nil
     guard let connection else {
@@ -19,11 +19,11 @@ extension Attempt {
     return connection.sharingKey == key
   }
 
-  /// Whether it is asked, and known, on which connection a request is sent: one by a path has no ports by which it is
-  /// found.
+  /// Whether libcurl reports the connection on which a request is sent. A connection over a Unix socket cannot be
+  /// identified, because it has no ports.
   var knowsTrust: Bool { CurlLibrary.asksBeforeRequest && transfer.configuration.unixSocket == nil }
 
-  /// Decides on the server of a connection that is being encrypted for this request; false if that is impossible.
+  /// Prepares to evaluate the server of a connection during the TLS handshake. Returns false if that is not possible.
   func prepareEvaluation(_ encryption: UnsafeMutableRawPointer?) -> Bool {
     let host = exchange.address.host
     let made = TrustEvaluation(

@@ -7,87 +7,87 @@ import RunLoopThreads
 import RunLoopSockets
 import Synchronization
 
-/// What a transfer makes of bytes that it is given.
+/// The result of delivering bytes to a transfer.
 enum Take {
   case taken
-  /// They are to be given again later.
+  /// Deliver the same bytes again later.
   case pause
-  /// No more: either it has failed, or enough has arrived.
+  /// Stop: the transfer has failed, or enough has arrived.
   case stop
 }
 
-/// One exchange, by one of libcurl's transfers.
+/// One exchange, carried out by a libcurl transfer.
 ///
-/// The loader's thread.
+/// Used only on the loader's thread.
 final class Attempt {
-  // Nothing is called while a variable is being changed, so that they are not checked for overlapping accesses.
+  // No variable is mutated across a call to other code, so they skip the exclusivity check.
 
-  /// It lets go of its attempts when it closes.
+  /// The loader, which releases its attempts when it closes.
   let loader: Loader
   let transfer: Transfer
   let handle: Handle
   let exchange: Exchange
-  /// Where the loader has it among those that the library has; the loader's.
+  /// The index in the loader's list of active attempts. Managed by the loader.
   @exclusivity(unchecked) var place: Int?
-  /// What is read of the response; a new one for each response that the library delivers.
+  /// The parser state of the response. It is replaced for each response that libcurl delivers.
   @exclusivity(unchecked) private(set) var reading: Reading
-  /// What is sent of the body; a new one each time the library sends it.
+  /// The progress of sending the body. It is replaced each time libcurl sends the body.
   @exclusivity(unchecked) private var sending = Sending()
   private let source: (any BodySource)?
-  /// Why we ended it, in the place of what the library says.
+  /// The error with which we ended the attempt, which takes precedence over libcurl's.
   @exclusivity(unchecked) private(set) var failure: HTTP.Error?
-  /// Whether the connection had bytes that nobody asked for, so that another is needed.
+  /// Whether the connection had unsolicited data, so that another one is needed.
   @exclusivity(unchecked) private(set) var needsFresh = false
-  /// The reason for which another attempt sends the request again; nil if none does.
+  /// The reason to send the request again in another attempt; nil if it is not sent again.
   @exclusivity(unchecked) var resend: HTTP.ResendReason?
-  /// Whether the library had reported no failure when it last sent the request again.
+  /// Whether libcurl had reported no failure when it last sent the request again.
   @exclusivity(unchecked) var wasWithoutFailure = false
-  /// Whether another attempt has opened the connection.
+  /// Whether another attempt opened the connection.
   @exclusivity(unchecked) private(set) var isReused = false
-  /// Whether it has left the library's queue.
+  /// Whether the attempt has left libcurl's queue.
   @exclusivity(unchecked) private(set) var hasBegun = false
-  /// Whether it waits for a connection of another that may take it, too.
+  /// Whether the attempt is waiting for another attempt's connection that may multiplex it.
   @exclusivity(unchecked) var waitsForMultiplexing = false
   @exclusivity(unchecked) private(set) var requests = 0
-  /// Until when a connection has to be made that it has begun to make.
+  /// The deadline for a connection that is being made.
   @exclusivity(unchecked) var connectDue = Tick.never
   @exclusivity(unchecked) var opened: [Int32] = []
   @exclusivity(unchecked) var connection: SocketWatch?
-  /// What is noted for a report; nil if none is wanted.
+  /// The data collected for a report; nil if no report is wanted.
   @exclusivity(unchecked) var record: AttemptRecord?
-  /// What decides on the server of the connection that it makes.
+  /// The trust evaluation for the connection that the attempt opens.
   @exclusivity(unchecked) var evaluation: TrustEvaluation?
-  /// Why a socket could not be made.
+  /// The reason a socket could not be created.
   var socketFailure: String?
   /// Whether the proxy has asked for its credential.
   @exclusivity(unchecked) private(set) var isAskedByProxy = false
-  /// Whether the proxy has asked after a body that cannot be read again.
+  /// Whether the proxy asked for it after a body was sent that cannot be sent again.
   private(set) var needsBodyForProxy = false
-  /// How often the library has looked for more of the proxy's answer to CONNECT, byte by byte.
+  /// The number of times libcurl has polled for more of the proxy's CONNECT response, which it reads byte by byte.
   private var looksAtProxy = 0
-  /// How many bytes such an answer may have.
+  /// The maximum size of such a response in bytes.
   static let mostOfProxy = 2 * Transfer.drainLimit
   @exclusivity(unchecked) private(set) var isReceivingPaused = false {
     didSet { if isReceivingPaused != oldValue { connection?.flood?.noteHold(isReceivingPaused) } }
   }
   @exclusivity(unchecked) private(set) var isSendingPaused = false
 
-  /// What is read of a response.
+  /// The parser state of a response.
   struct Reading {
     var reader: HeadReader
-    /// What the body's chunks are; nil if it has none.
+    /// The parser of the body's chunks; nil if the body is not chunked.
     var chunks: ChunkReader?
   }
 
-  /// What is sent of a body.
+  /// The progress of sending a body.
   private struct Sending {
     var count: Int64 = 0
     var isComplete = false
   }
 
-  /// What names it, never again; not zero.
+  /// A unique number that identifies the attempt; never zero.
   let number: UInt
-  // Relaxed: each number is given once.
+  // Relaxed, because only the uniqueness of each number matters.
   private static let lastNumber = Atomic<UInt>(0)
 
   init(
@@ -121,7 +121,7 @@ final class Attempt {
         limit: settings.value.maximumHeaderSize, speaksHTTP2: speaksHTTP2, isStrict: settings.value.strict))
   }
 
-  /// Whether its connection was ended as too much came on it that is part of no answer.
+  /// Whether the connection was ended because too much data arrived that is not part of a response.
   var wasFlooded: Bool {
     guard let connection else { return false }
     return connection.flood?.wasFlooded == true || connection.opener != 0 && clc_was_flooded(connection.opener) != 0
@@ -137,44 +137,44 @@ final class Attempt {
   var reader: HeadReader { reading.reader }
   var hasSentAll: Bool { sending.isComplete }
   var hasSentSome: Bool { readCount > 0 }
-  /// How many bytes of the body the library has read since it last began to send the request.
+  /// The number of bytes of the body that libcurl has read since it last began to send the request.
   var readCount: Int64 { sending.count }
 
-  /// How often the library sends a request again by itself.
+  /// The maximum number of times libcurl sends a request again by itself.
   static let mostRepetitions = 5
 
-  /// Why the library may send the request again; nil if it must not.
+  /// The reason libcurl may send the request again; nil if it must not.
   private var reasonToRepeat: HTTP.ResendReason? {
     guard exchange.allowsResending else { return nil }
     if isUnprocessed { return .unprocessed }
     return exchange.method.isIdempotent ? .connectionEnded : nil
   }
 
-  /// Whether the server has promised not to have processed the request that the library is about to send again, or
-  /// has received nothing of it.
+  /// Whether the server has guaranteed that it did not process the request that libcurl is about to send again, or has
+  /// received nothing of it.
   ///
-  /// The library sends a request again before its response has begun, in two cases. The connection has failed, of which
-  /// it leaves a text; a connection of HTTP/1 may have ended without one. Or the stream of HTTP/2 was rejected: reset
-  /// as such, above the last one of GOAWAY, or never begun.
+  /// libcurl sends a request again before its response has begun in two cases. Either the connection has failed, which
+  /// leaves an error message, although an HTTP/1 connection may end without one. Or the HTTP/2 stream was rejected: it
+  /// was reset as refused, was above the last stream of a GOAWAY, or was never started.
   var isUnprocessed: Bool {
     guard let connection else { return false }
-    // One of HTTP/1 is used again only after a response.
+    // An HTTP/1 connection is only reused after a response.
     guard connection.speaksHTTP1 else { return !hasErrorText }
     connection.noteEndBeforeRequest()
-    // OpenSSL may have written some records when it reports that it has failed.
+    // OpenSSL may have written some records before it reports a failure.
     return connection.endedBeforeRequest || hasWrittenNothing && !(hasErrorText && isEncrypted)
   }
 
-  /// Whether the library has written down an error.
+  /// Whether libcurl has recorded an error message.
   private var hasErrorText: Bool { handle.errorText.pointee != 0 }
-  /// Whether the library has found no error, or that the peer had ended the connection before.
+  /// Whether libcurl found no error, or only that the peer had already ended the connection.
   ///
-  /// Where it encrypts, its error number proves nothing: before it closes a connection it sends a close_notify, which
+  /// With TLS, its error number proves nothing: before libcurl closes a connection, it sends a close_notify, which
   /// fails with EPIPE after any other error.
   var hasNoResetError: Bool {
     !hasErrorText || !isEncrypted && clc_get_long(easy, Int32(clc_info_system_error)) == Int(EPIPE)
   }
-  /// Whether OpenSSL is between the library and the socket, for the server or for a proxy.
+  /// Whether OpenSSL is used on the socket, for the server or for a proxy.
   private var isEncrypted: Bool { exchange.address.isTLS || exchange.proxy?.kind == .https }
 
   var hasWrittenNothing: Bool {
@@ -183,30 +183,30 @@ final class Attempt {
 
   func fail(_ error: HTTP.Error) { if failure == nil { failure = error } }
 
-  /// Bytes have come on its connection.
+  /// Called when bytes have arrived on the attempt's connection.
   func noteActivity() { if transfer.attempt === self { transfer.noteActivity() } }
 
-  /// Gives the body back; the library has let go of it.
+  /// Closes the body after libcurl has released it.
   func release() {
     source?.close()
     isReceivingPaused = false
-    // Nothing more comes to it.
+    // The attempt receives no more events.
     if let connection, connection.attempt === self { connection.attempt = nil }
     for descriptor in opened where loader.watches[descriptor]?.attempt === self {
       loader.watches[descriptor]?.attempt = nil
     }
   }
 
-  // Holding, outside of the library.
+  // MARK: Holding. Called outside libcurl.
 
-  /// Lets the library give what it has kept.
+  /// Lets libcurl deliver the bytes that it has kept.
   func resumeReading() {
     guard isReceivingPaused else { return }
     isReceivingPaused = false
     applyPause()
   }
 
-  /// The body that is sent has something, or an end.
+  /// Called when the request's body has more bytes, or its end.
   func resumeSending() {
     guard isSendingPaused else { return }
     isSendingPaused = false
@@ -221,19 +221,19 @@ final class Attempt {
   }
 }
 
-// What the library calls. Nothing here calls the library, except for an option of the attempt's own handle, which it
-// reads with the next bytes, and for what it knows of this handle.
+// MARK: - Called by libcurl
+// Nothing here calls libcurl, except to query this handle or to set an option that is read with the next bytes.
 extension Attempt {
   var uploadSize: Int64? { source?.length }
   var hasBody: Bool { source != nil }
 
-  /// A line of a head or a trailer; true to go on.
+  /// Handles a line of headers or trailers. Returns whether to continue.
   func takeLine(_ line: UnsafeRawBufferPointer) -> Bool {
     guard failure == nil else { return false }
     connection?.noteProgress()
     transfer.noteActivity(at: loader.entered)
     if isAskedByProxy, reader.isComplete, line.prefix(5).elementsEqual("HTTP/".utf8) {
-      // The library has asked again, with the proxy's credential.
+      // libcurl has sent the request again, with the proxy's credential.
       reading = Self.makeReading(transfer.settings, exchange)
     }
     switch reading.reader.take(line) {
@@ -265,7 +265,7 @@ extension Attempt {
     return false
   }
 
-  /// Bytes of a body in chunks, as they stand on the wire.
+  /// Parses bytes of a chunked body as received.
   func takeWire(_ bytes: UnsafeRawBufferPointer) { if reading.chunks != nil { reading.chunks?.take(bytes) } }
 
   func takeBody(_ bytes: UnsafeRawBufferPointer) -> Int {
@@ -316,7 +316,7 @@ extension Attempt {
     }
   }
 
-  /// The library wants to send the body again, on another connection.
+  /// Called when libcurl wants to send the body again on another connection.
   func rewind() -> Int32 {
     guard hasSentSome else { return Int32(clc_seek_ok) }
     guard isAskedByProxy || reasonToRepeat != nil, let source, source.rewind() else {
@@ -328,7 +328,7 @@ extension Attempt {
     return Int32(clc_seek_ok)
   }
 
-  /// It has left the library's queue: from now on it waits for the other side.
+  /// Called when the attempt leaves libcurl's queue. From now on it is waiting for the peer.
   func begin() {
     let waited = !hasBegun || waitsForMultiplexing
     hasBegun = true
@@ -338,19 +338,19 @@ extension Attempt {
     if waited { transfer.waitsForPeer(since: loader.entered) } else { transfer.noteActivity(at: loader.entered) }
   }
 
-  /// A connection is there, and the request is about to be sent.
+  /// Called when a connection is available and the request is about to be sent.
   func aboutToSend(_ said: SocketWatch.Said) -> Int32 {
     guard failure == nil else { return Int32(clc_prerequest_abort) }
     requests += 1
     connectDue = .never
     begin()
-    // The library would try again, and the server too.
+    // Otherwise libcurl would try again, and the server could flood the new connection, too.
     if wasFlooded {
       fail(Self.flooded)
       return Int32(clc_prerequest_abort)
     }
     if requests > 1, !isAskedByProxy, !repeats() { return Int32(clc_prerequest_abort) }
-    // The connection before has been asked, and may be closed when this attempt is no more.
+    // The previous connection is no longer needed, and may outlive this attempt.
     if let connection, connection.attempt === self { connection.attempt = nil }
     connection = loader.connection(said, opened: opened)
     if connection?.speaksHTTP2 == false { connection?.attempt = self }
@@ -368,7 +368,7 @@ extension Attempt {
     return Int32(clc_prerequest_ok)
   }
 
-  /// Whether the library may send the request again, which is noted.
+  /// Whether libcurl may send the request again. If so, records the repetition.
   private func repeats() -> Bool {
     guard !transfer.hasAnswer else {
       fail(HTTP.Error(.badServerResponse, "the library asks again after an answer"))
@@ -384,10 +384,10 @@ extension Attempt {
     return true
   }
 
-  /// The library looks for more bytes, or some time has passed.
+  /// Called when libcurl polls for more bytes, or after some time.
   ///
-  /// It reads a proxy's answer to CONNECT byte by byte, body and all, and lets nobody else come before there are no
-  /// more.
+  /// libcurl reads a proxy's CONNECT response byte by byte, including the body, and does not return until there is no
+  /// more to read.
   func looks() -> Int32 {
     guard requests == 0, failure == nil else { return failure == nil ? 0 : 1 }
     looksAtProxy += 1

@@ -2,47 +2,47 @@
 
 import RunLoopSockets
 
-/// What is asked of a server in one exchange.
+/// The parameters of one exchange with a server.
 struct Exchange {
   var address: WebAddress
   var method: HTTP.Method
-  /// All fields that the library does not make.
+  /// All headers except those that libcurl adds.
   var fields: [HTTP.Headers.Field]
-  /// From which byte on the body is asked for.
+  /// The offset from which the body is requested; nil for the whole body.
   var range: Int64?
-  /// The addresses of the host, or of the proxy; empty if the library needs none.
+  /// The addresses of the host or the proxy; empty if libcurl needs none.
   var addresses: [SocketAddress]
-  /// The addresses of the host behind a proxy that looks up no names.
+  /// The addresses of the host behind a proxy that does not resolve names.
   var addressesBehindProxy: [SocketAddress] = []
-  /// Whether no kept connection may be used.
+  /// Whether the exchange must use a new connection.
   var isFresh: Bool
   var proxy: ProxyAddress?
-  /// By what the proxy's credential is sent, where a proxy has asked before; nil: by what the proxy asks for.
+  /// The scheme for the proxy's credential, if known from an earlier challenge; nil to negotiate it.
   var proxyAuthentication: Int?
   /// Whether the request may be sent again.
   var allowsResending = true
 
-  /// What is connected to in place of the host.
+  /// The target to connect to instead of the host.
   var override: WebAddress?
 
-  /// What is connected to: the host, what replaces it, or the proxy.
+  /// The connection target: the proxy, the override, or the host.
   var target: WebAddress { proxy?.address ?? override ?? address }
-  /// The proxy, if it is spoken to by HTTP.
+  /// The proxy, if it is an HTTP proxy.
   var proxyOfHTTP: WebAddress? { proxy.flatMap { $0.isSOCKS ? nil : $0.address } }
 }
 
 extension Exchange {
-  /// The fields that are sent.
+  /// The headers to send.
   ///
-  /// A SOCKS proxy reads no fields, and the host behind it must not get the proxy's credential.
+  /// A SOCKS proxy does not read headers, and the host behind it must not receive the proxy's credential.
   var sentFields: [HTTP.Headers.Field] {
     guard let proxy, proxy.isSOCKS else { return fields }
     return fields.filter { !HTTP.Headers.isSame($0.name, "Proxy-Authorization") }
   }
 
-  /// What requests that are set up alike have in common; nil if this is like no other.
+  /// Returns the options that this exchange shares with others; nil if it shares none.
   ///
-  /// - Parameter known: A shape that is returned if this has it.
+  /// - Parameter known: A shape that is returned instead of a new one if it is equal.
   func shape(_ settings: OwnConfiguration, hasBody: Bool, orElse known: Handle.Shape?) -> Handle.Shape? {
     guard method == .get, !hasBody, proxy == nil else { return nil }
     let lines = resolveLines
@@ -54,12 +54,12 @@ extension Exchange {
     return Handle.Shape(settings: settings, isTLS: address.isTLS, isFresh: isFresh, addresses: lines, route: route)
   }
 
-  /// Where the library connects to instead of the host; nil for the host itself.
+  /// The `CURLOPT_CONNECT_TO` entry for the override; nil if there is none.
   var route: String? {
     override.map { "\(address.hostText):\(address.port):\($0.hostText):\($0.port)" }
   }
 
-  /// The addresses, as the library takes them.
+  /// The addresses as `CURLOPT_RESOLVE` entries.
   var resolveLines: [String] {
     func lines(_ target: WebAddress, _ addresses: [SocketAddress]) -> [String] {
       guard !addresses.isEmpty else { return [] }

@@ -5,68 +5,68 @@ import RunLoopCore
 import RunLoopThreads
 import Synchronization
 
-/// Ends connections of plain HTTP/2 on which more and more comes that is part of no answer.
+/// Ends plaintext HTTP/2 connections on which a server keeps sending data that is not part of a response.
 ///
-/// The library reads such frames as long as there are some, and calls nobody: a thread of its own looks, once in a
-/// second as long as there are such connections. (On an encrypted one OpenSSL is asked for each record.)
+/// libcurl reads such frames as long as there are more and calls nothing meanwhile, so a separate thread checks once
+/// per second while such connections exist. (On TLS connections, OpenSSL is asked for each record instead.)
 final class FloodGuard: @unchecked Sendable {
-  // Sendable: the lock guards what changes.
+  // Sendable: the lock guards the mutable state.
 
-  /// A connection that is looked at.
+  /// A monitored connection.
   final class Connection: @unchecked Sendable {
-    // Sendable: used under the guard's lock, but for the atomic values.
+    // Sendable: used with the guard's lock held, except for the atomic values.
     fileprivate let descriptor: Int32
-    /// What the last look has found: how much was reported, how many bytes had arrived, and for how many looks.
+    /// The findings of the last check: the number of reports and received bytes, and the number of fruitless checks.
     fileprivate var found: (reports: UInt, bytes: UInt64, looks: Int) = (0, 0, 0)
     private let mark = Atomic<Bool>(false)
-    // Relaxed, as the next: a look that reads an old number finds the new one the next time, and several looks must
+    // Relaxed, like `holds`: a check that reads an old value sees the new one next time, and several checks must
     // agree.
     fileprivate let reports = Atomic<UInt>(1)
     fileprivate let holds = Atomic<Int>(0)
 
     fileprivate init(_ descriptor: Int32) { self.descriptor = descriptor }
 
-    /// The library reports something that has arrived on it, or asks for what is sent.
+    /// Called when libcurl reports that something has arrived on the connection, or asks for data to send.
     func noteProgress() { reports.wrappingAdd(1, ordering: .relaxed) }
 
-    /// A request on it takes no bytes for now, or takes them again; the library keeps what comes.
+    /// Called when a request on the connection stops or resumes reading. While it is stopped, libcurl keeps the data.
     func noteHold(_ isHeld: Bool) { holds.wrappingAdd(isHeld ? 1 : -1, ordering: .relaxed) }
 
-    /// Whether it was ended.
+    /// Whether the guard has ended the connection.
     var wasFlooded: Bool { mark.load(ordering: .acquiring) }
     fileprivate func end() {
       mark.store(true, ordering: .releasing)
-      // When it is closed, the server is to know at once: the system would keep what is left of it for a minute.
+      // The server is notified at once when the connection is closed; the kernel would keep the rest for a minute.
       var lingers = linger(l_onoff: 1, l_linger: 0)
       _ = setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &lingers, socklen_t(MemoryLayout<linger>.size))
       _ = shutdown(descriptor, Int32(SHUT_RDWR))
     }
   }
 
-  /// How many bytes may come of which the library reports nothing.
+  /// The maximum number of bytes that may arrive without libcurl reporting anything.
   static let mostFruitless: UInt64 = 1 << 20
-  /// At how many looks there may be bytes of which it reports nothing, where the system does not count them.
+  /// The maximum number of checks with unread data but no reports, where the system does not count received bytes.
   static let mostLooks = 60
 
   private let interval: Duration
   private let lock = Lock()
   private var connections: [Int32: Connection] = [:]
-  /// Where it looks, as long as there is a connection.
+  /// The thread of the guard, which exists while there are connections.
   ///
-  /// A loop that waits for a timer alone needs no descriptor.
+  /// A loop that only waits for a timer needs no descriptor.
   private var thread: ResidentThread?
 
-  /// - Parameter interval: How often it looks.
+  /// - Parameter interval: The interval between checks. The default is one second.
   init(interval: Duration = .seconds(1)) { self.interval = interval }
 
-  /// Looks at a connection until it is removed.
+  /// Monitors a connection until it is removed.
   ///
-  /// Called by the loader's thread alone, as ``remove(_:)`` is.
+  /// Like ``remove(_:)``, called only on the loader's thread.
   ///
-  /// - Throws: What starting the thread throws. The connection is looked at by nobody then.
+  /// - Throws: The error of starting the thread, in which case the connection is not monitored.
   func add(_ descriptor: Int32) throws(ThreadError) -> Connection {
     let connection = Connection(descriptor)
-    // Before the thread is asked for: with a connection it does not end.
+    // Added before checking for a thread, because the thread does not end while there is a connection.
     let needsThread = lock.withLock {
       connections[descriptor] = connection
       return thread == nil
@@ -83,7 +83,7 @@ final class FloodGuard: @unchecked Sendable {
     return connection
   }
 
-  /// Looks at a connection no more; before its descriptor is closed.
+  /// Stops monitoring a connection. Must be called before its descriptor is closed.
   func remove(_ descriptor: Int32) {
     lock.lock()
     let gone = connections.removeValue(forKey: descriptor)
@@ -91,7 +91,7 @@ final class FloodGuard: @unchecked Sendable {
     withExtendedLifetime(gone) {}
   }
 
-  /// Looks at all connections once, and ends those that are flooded; without any, the thread ends.
+  /// Checks all connections once and ends those that are flooded. If there are no connections, ends the thread.
   func look() {
     lock.lock()
     for connection in connections.values where !connection.wasFlooded {
@@ -112,14 +112,14 @@ final class FloodGuard: @unchecked Sendable {
     withExtendedLifetime(over) {}
   }
 
-  /// Whether a connection has received more of which nothing was reported than it may, since a number of bytes.
+  /// Whether a connection has received more unreported data than allowed since it had received this number of bytes.
   static func isFlooded(_ descriptor: Int32, since bytes: UInt64) -> Bool {
     guard let received = received(descriptor) else { return false }
-    // What nobody has taken yet, as the thread had no turn, is no more than the queue takes.
+    // Data that was not read because the loader's thread was not scheduled is limited by the receive buffer.
     return received &- bytes > 2 * queueSize(descriptor) + mostFruitless
   }
 
-  /// How many bytes a connection of TCP has received; nil for another, and for a system that does not say.
+  /// The number of bytes a TCP connection has received; nil for other sockets and on systems that do not count them.
   static func received(_ descriptor: Int32) -> UInt64? { TCPInfo(descriptor)?.received }
 
   private static func queueSize(_ descriptor: Int32) -> UInt64 {
@@ -128,7 +128,7 @@ final class FloodGuard: @unchecked Sendable {
     return getsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, &length) == 0 ? UInt64(max(0, size)) : 0
   }
 
-  /// Whether there is something to read, or the end.
+  /// Whether there is data to read, or the end of the stream.
   static func hasBytes(_ descriptor: Int32) -> Bool {
     var question = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
     return poll(&question, 1, 0) > 0

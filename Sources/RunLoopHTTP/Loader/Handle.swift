@@ -2,25 +2,23 @@
 
 import CLibCurl
 
-/// One of the library's transfers, with what it is set up for: a request like the one before sets only what differs.
+/// A libcurl easy handle and the options it has, so that a request similar to the previous one only sets what differs.
 ///
-/// The loader's thread.
+/// Used only on the loader's thread.
 final class Handle {
-  // Nothing is called while a variable is being changed, so that those of each request are not checked for overlapping
-  // accesses.
+  // No variable is mutated across a call to other code, so those used by every request skip the exclusivity check.
 
-  /// What two requests have in common that are set up alike but for the address, the head and the wait for a
-  /// connection.
+  /// The options shared by similar requests: all but the URL, the headers and whether to wait for multiplexing.
   ///
-  /// It is an object that never changes, so that a copy is one reference.
+  /// It is an immutable object, so that copying it is cheap.
   final class Shape: Equatable {
-    /// How they are made; held, so that no other configuration takes its place.
+    /// The configuration, retained so that no other configuration can have the same identity.
     let settings: OwnConfiguration
     let isTLS: Bool
     let isFresh: Bool
-    /// What the library is given of the host's addresses.
+    /// The host's addresses in libcurl's format.
     let addresses: [String]
-    /// Where it connects to instead of the host.
+    /// The target that libcurl connects to instead of the host.
     let route: String?
 
     init(settings: OwnConfiguration, isTLS: Bool, isFresh: Bool, addresses: [String], route: String? = nil) {
@@ -39,9 +37,9 @@ final class Handle {
   }
 
   let easy: OpaquePointer
-  /// Whose exchange it makes.
+  /// The attempt that uses the handle.
   @exclusivity(unchecked) var attempt: Attempt?
-  /// What it is set up for; nil if nothing is set that the next request may keep.
+  /// The options that are set; nil if the next request has to set everything.
   @exclusivity(unchecked) var shape: Shape? {
     didSet { isSetUp = shape != nil }
   }
@@ -51,8 +49,8 @@ final class Handle {
   @exclusivity(unchecked) private var hasQuery = false
   @exclusivity(unchecked) private var fields: [HTTP.Headers.Field]?
   @exclusivity(unchecked) private var waitsForMultiplexing = false
-  // What the library reads as long as it is set up so.
-  /// The address as the library reads it, so that it does so once and not in each request.
+  // Objects that libcurl uses while these options are set.
+  /// The parsed URL, so that libcurl does not have to parse it for each request.
   private var readURL: OpaquePointer?
   private var head: OpaquePointer?
   private var proxyHead: OpaquePointer?
@@ -62,7 +60,7 @@ final class Handle {
 
   private static let errorSize = 256
 
-  /// Makes one; nil if there is no memory.
+  /// Creates a handle. Returns nil if there is no memory.
   init?() {
     guard let easy = clc_easy_make() else { return nil }
     self.easy = easy
@@ -70,7 +68,7 @@ final class Handle {
     errorBuffer.initialize(repeating: 0, count: Self.errorSize)
   }
 
-  /// Gives everything back; it must not be used afterwards.
+  /// Frees all resources. The handle must not be used afterwards.
   func free() {
     attempt = nil
     clc_easy_free(easy)
@@ -79,12 +77,12 @@ final class Handle {
     errorBuffer.deallocate()
   }
 
-  /// Whether the bytes of the body are reported as they stand on the wire, from the next ones on.
+  /// Whether the raw bytes of the body are reported, starting with the next ones.
   var reportsWire = false {
     didSet { if reportsWire != oldValue { _ = clc_set_long(easy, Int32(clc_option_verbose), reportsWire ? 1 : 0) } }
   }
 
-  /// Forgets what it was set up for.
+  /// Resets all options.
   func reset() {
     clc_easy_reset(easy)
     reportsWire = false
@@ -107,8 +105,8 @@ final class Handle {
     (head, proxyHead, addresses, route) = (nil, nil, nil, nil)
   }
 
-  /// Forgets what may be secret, now that nobody uses it: all fields but those of a request that has none of its own,
-  /// and an address with a query.
+  /// Clears potential secrets of an idle handle: all headers, unless they are those of a request without its own, and
+  /// a URL with a query.
   func rest() {
     guard let shape else { return reset() }
     reportsWire = false
@@ -126,26 +124,26 @@ final class Handle {
     }
   }
 
-  /// What it would not set again.
+  /// The current values, which would not be set again.
   var knownFields: [HTTP.Headers.Field]? { fields }
   var knownURL: String { url }
 
-  /// What the library calls back with.
+  /// The context pointer for libcurl's callbacks.
   var context: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
   static func attempt(at context: UnsafeMutableRawPointer?) -> Attempt? {
     context.flatMap { Unmanaged<Handle>.fromOpaque($0).takeUnretainedValue().attempt }
   }
 
-  /// Where the library writes what was wrong.
+  /// The buffer to which libcurl writes error messages.
   var errorText: UnsafeMutablePointer<CChar> { errorBuffer }
 
-  // What differs between requests that are alike. Each returns the library's code.
+  // MARK: Options that differ between similar requests. Each function returns libcurl's error code.
 
   func set(url: String) -> Int32 {
     guard url != self.url else { return 0 }
     self.url = url
     hasQuery = url.utf8.contains(UInt8(ascii: "?"))
-    // One that cannot be read is left to the library, which says why.
+    // An invalid URL is left to libcurl, which reports the reason.
     let read = clc_url_read(url)
     let code = clc_set_pointer(easy, Int32(clc_option_read_url), read.map { UnsafeMutableRawPointer($0) })
     freeURL()
@@ -154,18 +152,18 @@ final class Handle {
   }
 
   /// - Parameters:
-  ///   - fields: The fields of the head.
-  ///   - hasBody: Whether a body follows; only for a handle that is set up for one request.
-  ///   - isTunneled: Whether a proxy connects to the host: it gets what is meant for it, and the host does not. Only
-  ///     for a handle that is set up for one request.
+  ///   - fields: The headers to send.
+  ///   - hasBody: Whether a body follows. Only for a handle that is set up for a single request.
+  ///   - isTunneled: Whether a proxy tunnels the connection, so that headers meant for the proxy are not sent to the
+  ///     host. Only for a handle that is set up for a single request.
   func set(fields: [HTTP.Headers.Field], hasBody: Bool, isTunneled: Bool) -> Int32 {
     guard fields != self.fields else { return 0 }
-    // What the library would add by itself is taken away by a name without a value.
+    // A header that libcurl would add by itself is removed by a name without a value.
     func line(_ field: HTTP.Headers.Field) -> String {
       field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)"
     }
     let ofProxy = isTunneled ? fields.filter { HTTP.Headers.isSame($0.name, "Proxy-Authorization") } : []
-    // The usual Accept is added by the library, which has more work with a field of ours.
+    // The usual Accept is left to libcurl, for which a custom header is more work.
     let usual = OwnConfiguration.accept
     let isUsual = fields.filter { HTTP.Headers.isSame($0.name, usual.name) } == [usual]
     var lines = fields.filter { !(isUsual && $0 == usual) && !ofProxy.contains($0) }.map(line)
@@ -186,7 +184,7 @@ final class Handle {
     return clc_set_long(easy, Int32(clc_option_wait_for_multiplexing), waits ? 1 : 0)
   }
 
-  /// Only after a reset.
+  /// Must only be called after a reset.
   func set(addresses lines: [String]) -> Int32 {
     guard !lines.isEmpty else { return 0 }
     guard let list = Self.list(of: lines) else { return Int32(clc_out_of_memory) }
@@ -194,14 +192,14 @@ final class Handle {
     return clc_set_list(easy, Int32(clc_option_resolve), list)
   }
 
-  /// Only after a reset.
+  /// Must only be called after a reset.
   func set(route line: String?) -> Int32 {
     guard let line else { return 0 }
     route = Self.list(of: [line])
     return route == nil ? Int32(clc_out_of_memory) : clc_set_list(easy, Int32(clc_option_connect_to), route)
   }
 
-  /// Lets the library take the addresses again: it forgets them after a while, and would look the name up by itself.
+  /// Sets the addresses again. libcurl discards them after a while, and would then resolve the name by itself.
   func setAddressesAgain() -> Int32 {
     addresses.map { clc_set_list(easy, Int32(clc_option_resolve), $0) } ?? 0
   }

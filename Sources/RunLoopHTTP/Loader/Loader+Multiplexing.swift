@@ -3,12 +3,12 @@
 import CLibCurl
 import RunLoopCore
 
-// Which hosts take several requests on a connection at once.
+// MARK: - Hosts that support multiplexing
 extension Loader {
-  /// Notes what an origin's last connection was.
+  /// Records whether an origin's last connection supports multiplexing.
   ///
-  /// The library tries the next of those that wait for a connection when the one before has failed. A host that does
-  /// not answer would have them time out one after the other: they are started over, and wait for no other.
+  /// When a connection fails, libcurl retries it for the next waiting transfer. With an unresponsive host, the
+  /// transfers would time out one after another, so they are started over and no longer wait for each other.
   func note(_ address: WebAddress, multiplexes: Bool) {
     if let lastNoted, lastNoted.address === address, lastNoted.multiplexes == multiplexes { return }
     let origin = address.origin
@@ -25,7 +25,7 @@ extension Loader {
     }
   }
 
-  /// Takes an attempt that has not begun out of the library's queue, and puts it there again to wait for no other.
+  /// Removes an attempt that has not begun from libcurl's queue and adds it again without waiting for another one.
   private func startOver(_ attempt: Attempt) {
     attempt.waitsForMultiplexing = false
     var code: Int32 = 0

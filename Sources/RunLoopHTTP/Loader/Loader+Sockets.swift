@@ -5,7 +5,7 @@ import RunLoopLibC
 import RunLoopCore
 import RunLoopThreads
 
-/// The sockets by their descriptors, which are small numbers.
+/// A table of sockets indexed by descriptor, as descriptors are small numbers.
 struct WatchTable {
   private var places: [SocketWatch?] = []
 
@@ -19,17 +19,17 @@ struct WatchTable {
     }
   }
 
-  /// All of them.
+  /// All sockets in the table.
   ///
-  /// - Complexity: O(n) in the largest descriptor.
+  /// - Complexity: O(n), where n is the largest descriptor.
   var all: [SocketWatch] { places.compactMap { $0 } }
 }
 
 extension Loader {
-  /// A socket was made; it is watched when the library asks for it.
+  /// Records a new socket, which is watched once libcurl asks for it.
   func noteOpened(_ descriptor: Int32, isOfConnection: Bool = true) {
     forget(descriptor)
-    // It is released when the socket is closed, or the loader is.
+    // The reference cycle is broken when the socket or the loader is closed.
     let source = RunLoop.DescriptorSource(descriptor: descriptor, events: []) { [self] source, events in
       happened(source.descriptor, events)
     }
@@ -39,7 +39,7 @@ extension Loader {
 
   private func happened(_ descriptor: Int32, _ events: RunLoop.DescriptorSource.Events) {
     guard let watch = watches[descriptor] else { return }
-    // What has come stays in the socket until the library asks for it.
+    // Received data stays in the socket until libcurl asks for it.
     guard watch.isWanted else { return watch.source.pause() }
     var bits = 0
     if events.contains(.readable) {
@@ -49,24 +49,24 @@ extension Loader {
     if events.contains(.writable) { bits |= Int(clc_select_out) }
     if !events.isDisjoint(with: [.error, .hangUp]) { bits |= Int(clc_select_error) }
     act(descriptor, Int32(bits))
-    // The library may have closed it, and its number may be another's by now.
+    // libcurl may have closed the socket, and its descriptor may have been reused.
     if events.contains(.readable), watches[descriptor] === watch { lookForFlood(watch) }
   }
 
-  /// Ends the request of a connection on which more and more comes that the library throws away and reports nothing of,
-  /// such as what may stand behind the length of a chunk.
+  /// Ends the request on a connection that keeps receiving data which libcurl discards without a report, such as chunk
+  /// extensions.
   private func lookForFlood(_ watch: SocketWatch) {
     guard let attempt = watch.attempt, watch.flood == nil, watch.isFlooded() else { return }
     later { [self] in end(attempt, Attempt.flooded) }
   }
 
-  /// The library wants to know of a socket; the reason if that is impossible.
+  /// Watches a socket for libcurl. Returns the error if that is not possible.
   func watch(_ descriptor: Int32, _ what: Int32) -> RunLoopError? {
     if Int(what) == Int(clc_poll_remove) {
       watches[descriptor]?.rest()
       return nil
     }
-    // One that the library has made itself, such as its own pair for waking it.
+    // A socket that libcurl created itself, such as its wakeup pair.
     if watches[descriptor] == nil { noteOpened(descriptor, isOfConnection: false) }
     guard let watch = watches[descriptor] else { return nil }
     var events: RunLoop.DescriptorSource.Events = []
@@ -91,10 +91,10 @@ extension Loader {
     _ = RunLoopLibC.close(descriptor)
   }
 
-  /// A socket of a connection that speaks HTTP/2 from its beginning, without encryption: what comes on it before an
-  /// answer is no sign of one.
+  /// Marks a socket as plaintext HTTP/2 from the start, where data that arrives before a response does not indicate
+  /// one.
   ///
-  /// - Throws: What starting the thread of the guard throws: without it a server could keep the loader indefinitely.
+  /// - Throws: The error of starting the guard's thread. Without it, a server could keep the loader busy indefinitely.
   func notePlainHTTP2(_ descriptor: Int32) throws(ThreadError) {
     let known = floodGuard ?? FloodGuard()
     let flood = try known.add(descriptor)
@@ -107,7 +107,7 @@ extension Loader {
   private func forget(_ descriptor: Int32) {
     guard let watch = watches[descriptor] else { return }
     watches[descriptor] = nil
-    // Its number may be another's by now.
+    // The descriptor may have been reused.
     if watch.hadPeerEnded == nil { watch.hadPeerEnded = false }
     if watch.flood != nil { floodGuard?.remove(descriptor) }
     watch.source.invalidate()
@@ -117,10 +117,10 @@ extension Loader {
     if lately[slot] === watch { lately[slot] = nil }
   }
 
-  /// The socket of a connection.
+  /// Returns the socket of a connection.
   ///
-  /// - Parameter opened: The sockets that it probably is, if no request was sent on it before.
-  /// - Complexity: O(1), and O(n) for the first request on a connection that another transfer has opened.
+  /// - Parameter opened: The sockets it is likely to be if no request was sent on it before.
+  /// - Complexity: O(1), or O(n) for the first request on a connection that another transfer has opened.
   func connection(_ said: SocketWatch.Said, opened: [Int32]) -> SocketWatch? {
     guard let port = UInt16(exactly: said.ownPort) else { return nil }
     let slot = Int(port) % Self.lateSize
@@ -147,12 +147,12 @@ extension Loader {
   }
 }
 
-// What libcurl calls.
+// MARK: - Callbacks for libcurl
 
 let loaderSocketFunction: clc_socket_function = { easy, descriptor, what, context, _ in
   guard let context else { return 0 }
   let loader = Unmanaged<Loader>.fromOpaque(context).takeUnretainedValue()
-  // An answer other than zero would end every transfer.
+  // A nonzero result would end every transfer.
   if let error = loader.watch(descriptor, what), let easy { loader.fail(easy, error) }
   return 0
 }

@@ -4,67 +4,67 @@ import CLibCurl
 import RunLoopLibC
 import RunLoopCore
 
-/// Drives all exchanges of a client on one loop: libcurl's sockets are its sources, libcurl's timer is its timer.
+/// Runs all exchanges of a client on one loop, which watches libcurl's sockets and provides its timer.
 ///
-/// All of it belongs to the loop's thread.
+/// Used only on the loop's thread.
 final class Loader: @unchecked Sendable {
-  // Sendable: what changes is used by the loop's thread alone. Nothing is called while a variable is being changed, so
-  // that those of each request are not checked for overlapping accesses.
+  // Sendable: mutable state is used only by the loop's thread. No variable is mutated across a call to other code, so
+  // those used by every request skip the exclusivity check.
 
   let loop: RunLoop
   @exclusivity(unchecked) private(set) var multi: OpaquePointer?
   private let connectionsPerHost: Int
-  /// The attempts that the library has; each knows its place.
+  /// The attempts that have been added to libcurl. Each knows its index.
   @exclusivity(unchecked) private(set) var attempts: [Attempt] = []
   @exclusivity(unchecked) private(set) var spare = SpareHandles()
   @exclusivity(unchecked) var watches = WatchTable()
   /// The sockets of connections on which a request was sent.
   var connections: [SocketWatch.Ends: SocketWatch] = [:]
-  /// Those of the last connections, by the last bits of their own ports.
+  /// The sockets of the most recent connections, indexed by the low bits of their local ports.
   @exclusivity(unchecked) var lately: [SocketWatch?] = Array(repeating: nil, count: lateSize)
   static let lateSize = 256
-  /// Looks at connections of plain HTTP/2, once there was one.
+  /// The guard for plaintext HTTP/2 connections, created with the first one.
   var floodGuard: FloodGuard?
-  /// How deep we are in the library, which must not be called while it calls us.
+  /// The depth of calls into libcurl, which must not be called from its own callbacks.
   @exclusivity(unchecked) private var depth = 0
   @exclusivity(unchecked) private var deferred: [Deferred] = []
-  /// What was taken last, without its elements: its room is used again.
+  /// The storage of the last batch, kept empty so that its capacity can be reused.
   @exclusivity(unchecked) private var emptied: [Deferred] = []
-  /// How many elements such room may have.
+  /// The maximum capacity of such storage.
   static let mostRoom = 1024
   @exclusivity(unchecked) var isOpen = true
 
-  /// What is done when the library is left.
+  /// An action that is performed after libcurl has returned.
   private enum Deferred {
     case attempt(Transfer)
     case call(() -> Void)
   }
 
-  // The one timer: for the library, and for the deadlines of transfers.
+  // The timer serves both libcurl and the deadlines of transfers.
   private var timer: Timer?
   @exclusivity(unchecked) private var libraryDue = Tick.never
   @exclusivity(unchecked) private var sweepDue = Tick.never
   @exclusivity(unchecked) private var armed = Tick.never
-  /// When connections that may be HTTP/2's are looked at: `Loader+Looking.swift`.
+  /// When to check connections that may be HTTP/2; see `Loader+Looking.swift`.
   @exclusivity(unchecked) var lookDue = Tick.never
-  /// The connection on which nothing had come when the library was called for it just now.
+  /// The connection for which libcurl was just called without new data.
   @exclusivity(unchecked) var lookedAt: SocketWatch?
   @exclusivity(unchecked) var hasHTTP2 = false
 
-  /// The transfers that have not ended.
+  /// Returns the transfers that have not ended.
   @exclusivity(unchecked) var transfers: () -> [Transfer] = { [] }
 
   init(loop: RunLoop, connectionsPerHost: Int) {
     self.loop = loop
     self.connectionsPerHost = max(1, min(connectionsPerHost, 10_000))
-    // It repeats so that it stays when it has fired; its interval does not matter.
-    // It is released when the loader is closed.
+    // The timer repeats only to stay in the loop after it has fired, so its interval does not matter. The reference
+    // cycle is broken when the loader is closed.
     let timer = Timer(deadline: Tick.never.instant, interval: .seconds(1 << 30)) { [self] _ in timerFired() }
     self.timer = timer
     loop.add(timer, forMode: .common)
   }
 
-  /// Opens the library and begins to use it, unless it is in use.
+  /// Loads libcurl and creates the multi handle, unless that was done before.
   func open() throws(HTTP.Error) {
     guard isOpen else { throw HTTP.Error(.stopped, "the client has stopped") }
     guard multi == nil else { return }
@@ -82,7 +82,7 @@ final class Loader: @unchecked Sendable {
     _ = clc_multi_set_timer_function(multi, loaderTimerFunction, context)
   }
 
-  /// Ends every connection and gives everything back.
+  /// Closes every connection and frees all resources.
   func close() {
     guard isOpen else { return }
     isOpen = false
@@ -96,7 +96,7 @@ final class Loader: @unchecked Sendable {
     lately = Array(repeating: nil, count: Self.lateSize)
     timer?.invalidate()
     timer = nil
-    // Whatever holds it in turn.
+    // These closures and attempts retain the loader.
     yielded = []
     transfers = { [] }
     isWanted = { false }
@@ -107,7 +107,7 @@ final class Loader: @unchecked Sendable {
     if isOpen { fatalError("a loader of HTTP goes without being closed") }
   }
 
-  // Deadlines.
+  // MARK: Deadlines
 
   /// Takes a transfer's next deadline into account.
   func note(deadline: Tick) {
@@ -122,7 +122,7 @@ final class Loader: @unchecked Sendable {
     for transfer in transfers() where transfer.deadline <= now { transfer.timeHasCome(now) }
     for attempt in attempts { sweepDue = min(sweepDue, attempt.connectDue) }
     for transfer in transfers() { sweepDue = min(sweepDue, transfer.deadline) }
-    // Deadlines that lie close together are looked at together.
+    // Deadlines less than a millisecond apart are handled together.
     if sweepDue != .never { sweepDue = max(sweepDue, now + 1_000_000) }
   }
 
@@ -133,14 +133,14 @@ final class Loader: @unchecked Sendable {
     end(attempt, HTTP.Error(.timedOut, "making the connection took longer than it may"))
   }
 
-  // Attempts.
+  // MARK: Attempts
 
-  /// A handle for a request of a shape, or for one that is like no other; nil if there is no memory.
+  /// Returns a handle for a request, set up for its shape if possible; nil if there is no memory.
   func takeHandle(_ shape: Handle.Shape?) -> Handle? {
     spare.take(shape, inUse: attempts.count) ?? (Self.hasMemory ? Handle() : nil)
   }
 
-  /// Whether the library finds memory, as far as a test has planned that.
+  /// Whether memory is available, unless a test has injected a failure.
   private static var hasMemory: Bool { (try? SystemCall.memoryAllocate.make { 0 }) != nil }
 
   func start(_ attempt: Attempt) {
@@ -161,7 +161,7 @@ final class Loader: @unchecked Sendable {
     settle()
   }
 
-  /// Takes an attempt out of those that the library has; false if it is none of them.
+  /// Removes an attempt from the list of active attempts. Returns false if it is not in the list.
   @discardableResult
   private func leave(_ attempt: Attempt) -> Bool {
     guard let place = attempt.place else { return false }
@@ -174,14 +174,14 @@ final class Loader: @unchecked Sendable {
     return true
   }
 
-  /// Gives an attempt up; its transfer hears nothing more of it.
+  /// Abandons an attempt. Its transfer receives no more events from it.
   func drop(_ attempt: Attempt) {
     attempt.noteEnd()
     attempt.fail(HTTP.Error(.cancelled, "the attempt was given up"))
     later { [self] in remove(attempt, keepsHandle: false) }
   }
 
-  /// Ends an attempt with an error of ours.
+  /// Ends an attempt with an error that libcurl did not report.
   func end(_ attempt: Attempt, _ error: HTTP.Error) {
     guard attempt.place != nil else { return }
     attempt.noteEnd()
@@ -189,7 +189,7 @@ final class Loader: @unchecked Sendable {
     attempt.transfer.hasEnded(attempt, error, timings: .init())
   }
 
-  /// A socket of an attempt cannot be watched: it would never go on.
+  /// Ends an attempt whose socket cannot be watched, because it would wait forever.
   func fail(_ easy: OpaquePointer, _ error: RunLoopError) {
     guard let attempt = Handle.attempt(at: clc_get_pointer(easy, Int32(clc_info_own_data))) else { return }
     deferred.append(.call { [self] in end(attempt, HTTP.Error(.cannotConnect, "\(error)")) })
@@ -198,8 +198,8 @@ final class Loader: @unchecked Sendable {
   private func remove(_ attempt: Attempt, keepsHandle: Bool) {
     guard leave(attempt) else { return }
     inside(asksTime: false) { _ = clc_multi_remove(multi, attempt.easy) }
-    // Others may wait for its connection. From 8.10 to 8.18 libcurl does not ask to be called for them if the removed
-    // one had no timeout. They begin by the timer, after those have ended whose own timeout is due now.
+    // Others may be waiting for its connection. libcurl 8.10 to 8.18 does not ask to be called for them if the removed
+    // transfer had no timeout. They begin with the timer, after transfers whose own timeout is due have ended.
     if !keepsHandle, !attempts.isEmpty { libraryDue = min(libraryDue, entered) }
     attempt.handle.attempt = nil
     if keepsHandle {
@@ -210,30 +210,30 @@ final class Loader: @unchecked Sendable {
     attempt.release()
   }
 
-  // Multiplexing.
+  // MARK: Multiplexing
 
-  /// Whether the servers speak HTTP/2, by their origins; false too for those that could not be reached last.
+  /// Whether each origin supports HTTP/2. Origins that could not be reached last time also have the value `false`.
   var multiplexing: [String: Bool] = [:]
-  /// What was noted last: most requests ask for the same address.
+  /// The most recent record, because most requests are for the same URL.
   var lastNoted: (address: WebAddress, multiplexes: Bool)?
 
-  /// Whether an origin's connection takes further requests; nil if that is not known yet.
+  /// Whether an origin's connection accepts concurrent requests; nil if that is not known yet.
   func multiplexes(_ address: WebAddress) -> Bool? {
     if let lastNoted, lastNoted.address === address { return lastNoted.multiplexes }
     return multiplexing[address.origin]
   }
 
-  // Yielding. The library reads as long as there is something to read, and would let nobody else come.
+  // MARK: Yielding. libcurl reads as long as there is data, and would starve the rest of the loop.
 
-  /// How many bytes are taken before everybody else comes.
+  /// The number of bytes accepted before the rest of the loop gets a turn.
   static let mostInCall = 512 * 1024
   @exclusivity(unchecked) private(set) var takenInCall = 0
   private var yielded: [Attempt] = []
-  /// Whether there is work to be taken, and what asks for coming back.
+  /// Whether there is other work waiting, and a closure that requests a call to continue.
   @exclusivity(unchecked) var isWanted: () -> Bool = { false }
   @exclusivity(unchecked) var comeBack: () -> Void = {}
 
-  /// Whether an attempt is to wait with bytes until everybody else has arrived.
+  /// Whether an attempt should hold its bytes back until the rest of the loop has had a turn.
   func yields(_ attempt: Attempt, _ count: Int) -> Bool {
     guard takenInCall > 0, takenInCall >= Self.mostInCall || isWanted() else {
       takenInCall += count
@@ -244,7 +244,7 @@ final class Loader: @unchecked Sendable {
     return true
   }
 
-  /// Everybody else has arrived.
+  /// Continues the attempts that yielded, after the rest of the loop has had a turn.
   func goOnWithYielded() {
     let attempts = yielded
     yielded = []
@@ -252,11 +252,11 @@ final class Loader: @unchecked Sendable {
     settle()
   }
 
-  // The library.
+  // MARK: Calling libcurl
 
-  /// Calls the library, which may call back.
+  /// Calls libcurl, which may call back.
   ///
-  /// - Parameter asksTime: Whether something may come of it whose time is noted.
+  /// - Parameter asksTime: Whether to read the clock, which is needed if the call may record times.
   func inside(asksTime: Bool = true, _ body: () -> Void) {
     if depth == 0 {
       takenInCall = 0
@@ -268,16 +268,16 @@ final class Loader: @unchecked Sendable {
   }
 
   var isInside: Bool { depth > 0 }
-  /// When the library was called last: what it calls within need not ask for the time.
+  /// The time at which libcurl was last called, so that its callbacks need not read the clock.
   @exclusivity(unchecked) private(set) var entered = Tick.distantPast
 
-  /// Does something as soon as we are not in the library: at once, or when we have left it.
+  /// Performs a closure outside libcurl: now, or as soon as the current call of libcurl has returned.
   func later(_ body: @escaping () -> Void) {
     deferred.append(.call(body))
     settle()
   }
 
-  /// Lets a transfer ask its host as soon as we are not in the library.
+  /// Lets a transfer make its request outside libcurl.
   func tryLater(_ transfer: Transfer) {
     deferred.append(.attempt(transfer))
     settle()
@@ -292,10 +292,10 @@ final class Loader: @unchecked Sendable {
   }
 
   @exclusivity(unchecked) private var isSettling = false
-  /// Whether an attempt was started that the library has not begun.
+  /// Whether an attempt was started that libcurl has not begun.
   @exclusivity(unchecked) private var hasStarted = false
 
-  /// Does several things, and then once what follows from them: requests that start together are begun together.
+  /// Performs a closure and settles only once afterwards, so that requests started together begin together.
   func together(_ body: () -> Void) {
     guard depth == 0, !isSettling else { return body() }
     isSettling = true
@@ -304,7 +304,7 @@ final class Loader: @unchecked Sendable {
     settle()
   }
 
-  /// Takes what has ended, and does what was deferred.
+  /// Handles ended transfers and performs deferred actions until there are none left.
   func settle() {
     guard depth == 0, !isSettling else { return }
     isSettling = true
@@ -324,7 +324,7 @@ final class Loader: @unchecked Sendable {
         var all = emptied
         emptied = []
         swap(&all, &deferred)
-        // `act` settles only when nobody else does: here the loop goes on.
+        // A nested `act` does not settle; this loop does it instead.
         for each in all {
           switch each {
           case .attempt(let transfer): transfer.goOnTrying()
@@ -335,7 +335,7 @@ final class Loader: @unchecked Sendable {
         if all.capacity <= Self.mostRoom { emptied = all }
       } else if hasStarted {
         hasStarted = false
-        // It waits for a timeout of zero, since it was called last.
+        // libcurl has requested a call with a timeout of zero since its last call.
         if libraryDue <= entered { act(Int32(clc_socket_timeout), 0) }
       } else {
         break
@@ -345,11 +345,11 @@ final class Loader: @unchecked Sendable {
     arm()
   }
 
-  // The timer.
+  // MARK: The timer
 
   func libraryWants(_ milliseconds: Int) {
     if milliseconds == 0, depth > 0 {
-      // At once, which need not ask for the time.
+      // Immediately, which does not require reading the clock.
       libraryDue = entered
     } else {
       libraryDue = milliseconds < 0 ? .never : loop.clockNow + Int64(milliseconds) &* 1_000_000

@@ -3,46 +3,47 @@
 import RunLoopCore
 import RunLoopLibC
 
-/// A socket of the library's and the source that watches it.
+/// A libcurl socket and the source that watches it.
 ///
-/// The library takes a socket away and adds it again for each request of a kept connection. The source stays until the
-/// socket is closed, and goes on waiting for bytes, as the next request mostly wants them at once: it is paused when
-/// some come that nobody wants.
+/// libcurl removes a socket and adds it again for each request on a reused connection. The source stays in the loop
+/// until the socket is closed, and keeps watching for data, which the next request usually wants immediately. It is
+/// paused if data arrives that no request wants.
 final class SocketWatch {
-  // What changes is used by the loop's thread alone, and none of it is used while something else is called.
+  // Used only by the loop's thread. No variable is in use during a call to other code.
 
   let source: RunLoop.DescriptorSource
-  /// The number of the attempt that has opened it; zero for none.
+  /// The number of the attempt that opened the socket; zero for none.
   @exclusivity(unchecked) var opener: UInt = 0
-  /// What those have in common who may use it; nil for all whom libcurl lets.
+  /// The key that requests must have to use this connection; nil if libcurl decides alone.
   @exclusivity(unchecked) var sharingKey: String?
-  /// Whether the loop has the source.
+  /// Whether the source was added to the loop.
   @exclusivity(unchecked) var isAdded = false
-  /// Whether the library wants to know of it now.
+  /// Whether libcurl is currently interested in the socket.
   @exclusivity(unchecked) var isWanted = false
-  /// Whether the library says when it closes it, which it does not of a socket that it has made by itself.
+  /// Whether libcurl reports when it closes the socket, which it does not for sockets that it created itself.
   let isOfConnection: Bool
-  /// The socket's own address and the peer's, once they were asked for.
+  /// The addresses of both ends, once they have been requested.
   @exclusivity(unchecked) var ends: Ends?
-  /// Whether an answer of HTTP/1 has come on it: between its answers nothing may come.
+  /// Whether an HTTP/1 response has arrived on the connection, so that nothing may arrive between responses.
   @exclusivity(unchecked) var speaksHTTP1 = false
   @exclusivity(unchecked) var speaksHTTP2 = false
-  /// Whether the server had ended the connection when the library closed it; nil while it is open.
+  /// Whether the server had ended the connection when libcurl closed it; nil while it is open.
   @exclusivity(unchecked) var hadPeerEnded: Bool?
-  /// Whether its first answer may be one of HTTP/2.
+  /// Whether the first response may be HTTP/2.
   @exclusivity(unchecked) var mayBeHTTP2 = false
-  /// Whether it was ended as too much came that nobody has asked for; nil for one that nobody looks at.
+  /// The guard's record of the connection; nil if it is not monitored.
   @exclusivity(unchecked) var flood: FloodGuard.Connection?
-  /// How many times there was something to read since the library has reported anything, and how many bytes had
-  /// arrived when they became too many to be passed over.
+  /// The number of read events since libcurl last reported anything, and the number of received bytes at the time that
+  /// number became suspicious.
   @exclusivity(unchecked) private var fruitless: (turns: Int, bytes: UInt64?) = (0, nil)
-  /// Whose bytes come on it, where that is one attempt alone: libcurl reports lines, and a line may come byte by byte.
+  /// The attempt that receives the data, if it is a single one: libcurl reports whole lines, which may arrive in
+  /// single bytes.
   ///
-  /// An attempt takes itself away when it ends. It is no weak reference, for which every other reference to the attempt
-  /// would cost more.
+  /// An attempt clears it when it ends. A weak reference would make every other reference to the attempt more
+  /// expensive.
   @exclusivity(unchecked) var attempt: Attempt?
 
-  /// What the library says of a connection in a call.
+  /// The addresses of a connection as reported by a libcurl callback.
   struct Said {
     let own: UnsafePointer<CChar>?
     let ownPort: Int32
@@ -50,10 +51,10 @@ final class SocketWatch {
     let peerPort: Int32
   }
 
-  /// What it said of this one last, with what it means.
+  /// The addresses that libcurl last reported for this connection.
   @exclusivity(unchecked) private var said: (own: [CChar], ownPort: Int32, peer: [CChar], peerPort: Int32)?
 
-  /// Whether it says of this one what it said before.
+  /// Whether libcurl reports the same addresses for this connection as before.
   func isSaid(_ now: Said) -> Bool {
     guard let said, said.ownPort == now.ownPort, said.peerPort == now.peerPort, let own = now.own, let peer = now.peer
     else { return false }
@@ -68,7 +69,7 @@ final class SocketWatch {
     said = (copy(own), now.ownPort, copy(peer), now.peerPort)
   }
 
-  /// What tells a connection from all others: two may well have the same ports.
+  /// Both ends of a connection, which identify it. The ports alone are not unique.
   struct Ends: Hashable {
     let own: End
     let peer: End
@@ -86,16 +87,16 @@ final class SocketWatch {
     self.isOfConnection = isOfConnection
   }
 
-  /// The library reports something that has arrived on it, or asks for what is sent.
+  /// Called when libcurl reports that something has arrived on the socket, or asks for data to send.
   func noteProgress() {
     flood?.noteProgress()
     if fruitless.turns > 0 { fruitless = (0, nil) }
   }
 
-  /// How many times there may be something to read of which nothing is reported, before the bytes are counted.
+  /// The number of read events without a report after which the bytes are counted.
   static let mostTurns = 16
 
-  /// Notes that there was something to read; true if too much came of which nothing was reported.
+  /// Records a read event. Returns true if too much data has arrived without a report.
   func isFlooded() -> Bool {
     fruitless.turns += 1
     guard fruitless.turns % Self.mostTurns == 0 else { return false }
@@ -104,11 +105,11 @@ final class SocketWatch {
     return false
   }
 
-  /// Whether it is a kept connection that cannot be used: it has ended, or, for HTTP/1, bytes came after the end of the
-  /// last answer, which would be the next answer.
+  /// Whether a reused connection is unusable, because it has ended or, for HTTP/1, data arrived after the end of the
+  /// last response, which would be taken for the next response.
   ///
-  /// The library asks the socket too. It takes one that was reset for a good one, as it is told of that only once, and
-  /// one of HTTP/2 that has ended without a word.
+  /// libcurl also checks the socket. It takes a connection that was reset for a good one, because the error is
+  /// reported only once, as well as an HTTP/2 connection that has ended without a GOAWAY.
   var isSpoiled: Bool {
     guard speaksHTTP1 || speaksHTTP2 else { return false }
     return switch peek() {
@@ -118,31 +119,31 @@ final class SocketWatch {
     }
   }
 
-  /// Whether the server has ended the connection and everything that it sent was read; valid after closing, too.
+  /// Whether the server has ended the connection and all its data was read. Also valid after the socket is closed.
   var peerHasEnded: Bool { hadPeerEnded ?? peek().isEnd }
 
-  /// Records who ended an HTTP/2 connection, which the library does not report; called before the socket is closed.
+  /// Records which side ended an HTTP/2 connection, which libcurl does not report. Called before the socket is closed.
   func noteClosing() {
     noteEndBeforeRequest()
     hadPeerEnded = (speaksHTTP2 || mayBeHTTP2) && peek().isEnd
   }
 
-  /// How many bytes the peer had acknowledged before the request; nil if that is not needed.
+  /// The number of bytes the peer had acknowledged before the request; nil if that is not needed.
   @exclusivity(unchecked) private var acknowledged: UInt64?
-  /// Whether the peer has ended the connection before any byte of the request reached it.
+  /// Whether the peer ended the connection before any byte of the request reached it.
   @exclusivity(unchecked) private(set) var endedBeforeRequest = false
 
-  /// A request is about to be sent that must not be sent again once it was received.
+  /// Called before a request that must not be sent again once the server has received it.
   func noteRequest() { acknowledged = TCPInfo(source.descriptor)?.acknowledged }
 
-  /// Notes whether the peer ended the connection before it had received anything of the request.
+  /// Records whether the peer ended the connection before it had received anything of the request.
   ///
-  /// With its end the peer acknowledges what has arrived by then. If that is nothing new, the server had not received
-  /// the request, and it cannot respond later. A reset acknowledges nothing: the server may have read the request. If
-  /// the peer has ended the connection and then reset it, as it was closed already, the library finds no error when it
-  /// reads, and EPIPE when it writes; after a mere reset it finds ECONNRESET, unless it encrypts.
+  /// When the peer ends the connection, it acknowledges what has arrived by then. If that is nothing new, the server
+  /// had not received the request and cannot respond later. A reset acknowledges nothing, so the server may have read
+  /// the request. If the peer ended the connection and then reset it because it was already closed, libcurl finds no
+  /// error when it reads and EPIPE when it writes. After a mere reset it finds ECONNRESET, unless it uses TLS.
   func noteEndBeforeRequest() {
-    // Where a system does not count them, there are none at all.
+    // Systems that do not count acknowledged bytes report zero.
     guard hadPeerEnded == nil, let acknowledged, acknowledged > 0, let attempt, let now = TCPInfo(source.descriptor),
       now.acknowledged == acknowledged
     else { return }
@@ -166,7 +167,7 @@ final class SocketWatch {
     return errno == EAGAIN || errno == EINTR ? .nothing : .failure
   }
 
-  /// The library does not want to know of it for now.
+  /// Called when libcurl is not interested in the socket for now.
   func rest() {
     isWanted = false
     if !isOfConnection || source.events != .readable { source.pause() }
@@ -174,13 +175,13 @@ final class SocketWatch {
 }
 
 extension SocketWatch.Ends {
-  /// What the library says of a connection; nil for one of no family that has ports.
+  /// Creates the ends from libcurl's report; nil if the socket's family has no ports.
   init?(own: UnsafePointer<CChar>?, _ ownPort: Int32, peer: UnsafePointer<CChar>?, _ peerPort: Int32) {
     guard let own = SocketWatch.End(own, ownPort), let peer = SocketWatch.End(peer, peerPort) else { return nil }
     self.init(own: own, peer: peer)
   }
 
-  /// What the system says of a socket; nil for one that is not connected, or of no family that has ports.
+  /// Creates the ends from the system's records; nil if the socket is not connected, or its family has no ports.
   init?(of descriptor: Int32) {
     guard let own = SocketWatch.End({ getsockname(descriptor, $0, $1) }),
       let peer = SocketWatch.End({ getpeername(descriptor, $0, $1) })
@@ -201,7 +202,7 @@ extension SocketWatch.End {
     self.init(high: UInt64(bigEndian: high), low: UInt64(bigEndian: low), port: port)
   }
 
-  /// Reads an address as the library writes it.
+  /// Parses an address in libcurl's format.
   fileprivate init?(_ text: UnsafePointer<CChar>?, _ port: Int32) {
     guard let text, let port = UInt16(exactly: port) else { return nil }
     var (four, six) = (in_addr(), in6_addr())
@@ -214,7 +215,7 @@ extension SocketWatch.End {
     }
   }
 
-  /// Reads an address as the system says it.
+  /// Reads an address from a system call.
   fileprivate init?(_ ask: (UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32) {
     var address = sockaddr_storage()
     var length = socklen_t(MemoryLayout<sockaddr_storage>.size)

@@ -3,26 +3,25 @@
 import CLibCurl
 import RunLoopCore
 
-/// The handles that no attempt uses: as many as were lately in use at once besides, so that a burst finds those of the
-/// burst before, and none when the client has rested.
+/// The idle handles. As many are kept as were recently in use at once, so that a burst can reuse those of the previous
+/// burst. None are left after the client has been idle.
 ///
-/// The loader's thread.
+/// Used only on the loader's thread.
 struct SpareHandles {
-  /// How many handles there are at most that nobody uses; each has some 20 KiB of the library's.
+  /// The maximum number of idle handles. Each takes about 20 KiB of libcurl's memory.
   static let limit = 1000
-  /// After how many nanoseconds it is looked at how many were needed.
+  /// The interval in nanoseconds at which surplus handles are freed.
   static let period: Int64 = 2_000_000_000
 
   private var handles: [Handle] = []
-  /// How many were in use at most since the last look.
+  /// The maximum number of handles in use since the last trim.
   private var peak = 0
-  /// When the next look is due; never as long as nothing can be given back.
+  /// When the next trim is due; never if there are no idle handles.
   private(set) var due = Tick.never
 
   var count: Int { handles.count }
 
-  /// One that is set up for requests of a shape if there is such a one at hand, otherwise one that is not set up; nil
-  /// if there is none.
+  /// Returns a handle that is set up for a shape, or one that is not set up; nil if there are no idle handles.
   mutating func take(_ shape: Handle.Shape?, inUse: Int) -> Handle? {
     peak = max(peak, inUse + 1)
     guard let handle = handles.popLast() else { return nil }
@@ -30,7 +29,7 @@ struct SpareHandles {
     return handle
   }
 
-  /// Takes one back that nobody uses any more.
+  /// Takes back a handle that is no longer used.
   mutating func put(_ handle: Handle, now: Tick) {
     guard handles.count < Self.limit else { return handle.free() }
     handle.rest()
@@ -38,7 +37,7 @@ struct SpareHandles {
     if due == .never { due = now + Self.period }
   }
 
-  /// Gives back those that were not needed since the last look.
+  /// Frees the handles that were not needed since the last trim.
   mutating func trim(inUse: Int, now: Tick) {
     let kept = max(0, min(peak, Self.limit) - inUse)
     let surplus = max(0, handles.count - kept)

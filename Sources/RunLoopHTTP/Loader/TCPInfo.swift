@@ -2,20 +2,20 @@
 
 import RunLoopLibC
 
-/// What the system says of a connection of TCP.
+/// The kernel's information about a TCP connection.
 struct TCPInfo {
-  /// `TCP_CLOSE` and `TCP_CLOSE_WAIT`: it is over, or the peer has ended it.
+  /// `TCP_CLOSE` and `TCP_CLOSE_WAIT`: the connection is closed, or the peer has ended it.
   static let (closed, closeWait): (UInt8, UInt8) = (7, 8)
 
   let state: UInt8
-  /// How many bytes the peer has acknowledged.
+  /// The number of bytes the peer has acknowledged.
   let acknowledged: UInt64
   let received: UInt64
 
-  /// - Returns: nil for another connection, and for a system that does not say.
+  /// - Returns: nil for other sockets, and if the system does not provide the information.
   init?(_ descriptor: Int32) {
-    // `tcpi_bytes_acked` and `tcpi_bytes_received` of Linux' `struct tcp_info`, which the library's declaration does
-    // not have.
+    // Reads `tcpi_bytes_acked` and `tcpi_bytes_received` of Linux's `struct tcp_info`, which the C library's
+    // declaration lacks.
     let size = 136
     let found: (UInt8, UInt64, UInt64)? = withUnsafeTemporaryAllocation(byteCount: size, alignment: 8) { buffer in
       var length = socklen_t(size)

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads the frame of a body that is sent in chunks, to know why libcurl does not take one.
+/// Parses the framing of a chunked body, to find out why libcurl rejects one.
 ///
-/// libcurl decodes the chunks. It reports garbage between them by the number that it also has for a lost connection, so
-/// that what was wrong is read here. It is as lenient as libcurl is.
+/// libcurl decodes the chunks itself, but reports garbage between them with the same error code as a lost connection.
+/// This parser is as lenient as libcurl.
 struct ChunkReader {
-  /// What was found.
+  /// The state of the framing.
   enum State: Hashable {
-    /// The chunks are right so far; what is missing was not received.
+    /// Everything so far is valid, but the end has not been received.
     case incomplete
-    /// The last chunk and the end of the trailer were received.
+    /// The last chunk and the end of the trailers were received.
     case complete
-    /// There are bytes that are neither a length nor the end of a chunk.
+    /// There is data that is neither a chunk length nor the end of a chunk.
     case broken
-    /// A line of the trailer has more than ``longestTrailerLine`` bytes.
+    /// A line of the trailers is longer than ``longestTrailerLine`` bytes.
     case tooLong
   }
 
@@ -27,19 +27,19 @@ struct ChunkReader {
     case last
   }
 
-  /// The longest line of a trailer that libcurl takes: it has 4096 bytes for the line, its end and a zero byte.
+  /// The longest trailer line that libcurl accepts: its buffer has 4096 bytes for the line, its end and a zero byte.
   static let longestTrailerLine = 4093
-  /// The most digits that a length has.
+  /// The maximum number of digits in a chunk length.
   private static let mostDigits = 16
 
   private(set) var state = State.incomplete
   private var place = Place.length(digits: 0)
-  /// The length that is being read, and then the bytes of the chunk that are missing.
+  /// The length being parsed, and then the number of missing bytes of the chunk.
   private var missing: UInt64 = 0
 
-  /// Takes bytes as they stand on the wire.
+  /// Parses bytes as received.
   ///
-  /// - Complexity: O(*c*), where *c* is the number of bytes that are not data.
+  /// - Complexity: O(n), where n is the number of bytes that are not chunk data.
   mutating func take(_ bytes: UnsafeRawBufferPointer) {
     var index = 0
     while index < bytes.count, state == .incomplete {

@@ -3,81 +3,81 @@
 import RunLoopCore
 
 extension Exchange {
-  /// What is done with the response of an exchange.
+  /// What to do with the response of an exchange.
   enum Plan {
-    /// It is delivered.
+    /// Deliver the response.
     case deliver
     case follow(HTTP.Hop)
     case authenticate(Challenge)
     case again(after: Duration)
-    /// The library answers the proxy by itself.
+    /// libcurl responds to the proxy by itself.
     case leaveToLibrary
-    /// The whole body arrived earlier.
+    /// The complete body had arrived earlier.
     case complete
-    /// The server does not support `Expect`.
+    /// Send the request again without `Expect`, which the server does not support.
     case withoutExpectation
-    /// The server has not processed the request on this connection, and may on another.
+    /// Send the request again on another connection, because the server has not processed it on this one.
     case misdirected
   }
 
   /// The state of an exchange, from the request to the end of the response.
   ///
-  /// Each exchange begins with a new value, so that nothing of the one before is left.
+  /// Each exchange starts with a new value, so that no state of the previous one remains.
   struct Progress {
-    /// Whether it uses no kept connection.
+    /// Whether the exchange must use a new connection.
     var isFresh = false
-    /// Whether the library has the request.
+    /// Whether the request was passed to libcurl.
     var hasAsked = false
-    /// What is done with the response; nil until its head has arrived.
+    /// What to do with the response; nil until its headers have arrived.
     var plan: Plan?
     var head: Head?
-    /// How many bytes of the body have arrived, as they are on the wire.
+    /// The number of bytes of the body that have arrived, before decoding.
     var wireCount: Int64 = 0
-    /// How many bytes have arrived of a response that is not delivered.
+    /// The number of bytes received of a response that is not delivered.
     var drained = 0
-    /// Until when a response is read that is not delivered.
+    /// The deadline for reading a response that is not delivered.
     var drainDue = Tick.never
-    /// Until when a connection is waited for.
+    /// The deadline for getting a connection.
     var waitDue = Tick.never
-    /// How long the look-up of names took, in nanoseconds.
+    /// The duration of name lookups in nanoseconds.
     var lookupTime: Int64 = 0
-    /// How long the parts took, once the library has ended.
+    /// The durations of the phases, once libcurl has ended the transfer.
     var timings = HTTP.Timings()
     var decoder: Decoder?
-    /// Whether the body has ended while it was held, and part of it was not delivered yet.
+    /// Whether the body ended while it was held, with part of it still undelivered.
     var hasEndedHeld = false
   }
 }
 
-/// Why no bytes of a body are taken now.
+/// The reasons that currently keep a body from being read.
 struct BodyHolds: OptionSet {
   let rawValue: UInt8
 
-  /// The user holds it.
+  /// The user has paused reading.
   static let user = Self(rawValue: 1)
-  /// The receiver takes no more.
+  /// The receiver's buffer is full.
   static let receiver = Self(rawValue: 2)
-  /// More is decoded after all others have had a turn.
+  /// Decoding continues after other transfers have had a turn.
   static let turn = Self(rawValue: 4)
-  /// The interceptors are asked about the head.
+  /// The interceptors are reviewing the response.
   static let review = Self(rawValue: 8)
-  /// Those that the program has made, which the state of the request shows.
+  /// The reasons caused by the program, which are visible in the state of the request.
   static let shown: Self = [.user, .receiver]
 }
 
-/// How a request proves who sends it.
+/// The authentication state of a request.
 struct Authentication {
   var credential: HTTP.Credential?
-  /// Where the credential is sent.
+  /// The origin that the credential is sent to.
   var origin: String?
   var challenge: Challenge?
-  /// How often the challenge was answered.
+  /// The number of times the challenge was answered.
   var uses: UInt32 = 0
-  /// Whether the server has accepted that.
+  /// Whether the server has accepted an answer.
   var isAccepted = false
-  /// How many credentials the server has rejected.
+  /// The number of credentials that the server has rejected.
   var failures = 0
-  /// The method of the proxy's authentication, where the library could not find it out with this body.
+  /// The proxy's authentication scheme, if libcurl could not negotiate it because the body cannot be sent again.
   var ofProxy: Int?
 
   mutating func answer(_ asked: Challenge) {
@@ -86,7 +86,7 @@ struct Authentication {
     isAccepted = false
   }
 
-  /// The value of `Authorization` for a request; nil if no server has asked, or there is no credential.
+  /// Returns the value of `Authorization` for a request; nil without a challenge or a credential.
   mutating func authorization(_ method: HTTP.Method, _ target: String, _ body: HTTP.Content?) -> String? {
     guard let credential, let challenge else { return nil }
     uses &+= 1
@@ -95,7 +95,7 @@ struct Authentication {
       credential, method: method, target: target, clientNonce: clientNonce, use: uses, body: body)
   }
 
-  /// A redirect leads elsewhere.
+  /// Resets the state after a redirect to another request.
   mutating func leaveOrigin() {
     challenge = nil
     failures = 0

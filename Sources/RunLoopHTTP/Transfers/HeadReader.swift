@@ -2,28 +2,28 @@
 
 import RunLoopLibC
 
-/// The head of an answer, as it stands on the wire.
+/// The status line and headers of a response.
 struct Head: Hashable, Sendable {
   var version: String
   var status: HTTP.Status
   var headers = HTTP.Headers()
-  /// What the head says of the length; a body that is cut into chunks has none.
+  /// The length according to the headers; nil for a chunked body.
   var length: Int64?
-  /// Whether the end of the connection is that of the body.
+  /// Whether the body ends with the connection.
   var endsWithConnection = false
-  /// The content codings, in the order in which they were applied.
+  /// The content codings, in the order they were applied.
   var codings: [String] = []
 }
 
-/// Reads the lines of heads and trailers, and rejects what libcurl lets pass: heads that are cut, lengths that
-/// contradict each other, codings that it does not know, an answer that changes the protocol unasked.
+/// Parses the lines of headers and trailers, and rejects what libcurl tolerates: truncated headers, contradictory
+/// lengths, unknown transfer codings, and an unrequested protocol upgrade.
 struct HeadReader {
   enum Step: Equatable {
-    /// The line belongs to a head that goes on, or to a trailer.
+    /// The line belongs to incomplete headers or to trailers.
     case more
-    /// The head is complete.
+    /// The headers are complete.
     case head(Head)
-    /// That of an interim response is.
+    /// The headers of an interim response are complete.
     case interim
     case failed(HTTP.Error.Code, String)
   }
@@ -31,16 +31,16 @@ struct HeadReader {
   private enum Phase { case status, fields, body }
 
   private var phase = Phase.status
-  // The head that is being read.
+  // The headers being parsed.
   private var line = StatusLine(version: "", status: 0)
   private var fields = WireFields()
   private var count = 0
   private let limit: Int
   private let speaksHTTP2: Bool
   private let isStrict: Bool
-  /// What was passed over.
+  /// The malformations tolerated so far.
   private(set) var oddities: [HTTP.Oddity] = []
-  /// Whether the last line was.
+  /// Whether the last line was skipped.
   private var hasPassedOver = false
 
   private struct StatusLine {
@@ -49,29 +49,29 @@ struct HeadReader {
   }
 
   /// - Parameters:
-  ///   - limit: How many bytes all heads and trailers of an answer may have together.
-  ///   - speaksHTTP2: Whether HTTP/2 was offered; else an answer that calls itself one is none.
-  ///   - isStrict: Whether lines that are not fields are errors.
+  ///   - limit: The maximum total size of a response's headers and trailers in bytes.
+  ///   - speaksHTTP2: Whether HTTP/2 was offered. If not, a response that claims to be HTTP/2 is rejected.
+  ///   - isStrict: Whether lines that are not valid fields are errors.
   init(limit: Int, speaksHTTP2: Bool = true, isStrict: Bool = false) {
     self.limit = limit
     self.speaksHTTP2 = speaksHTTP2
     self.isStrict = isStrict
   }
 
-  /// Whether the head of the answer is complete.
+  /// Whether the headers are complete.
   var isComplete: Bool { phase == .body }
-  /// Whether a status line was read, and the end of its head was not.
+  /// Whether a status line has been parsed, but not the end of its headers.
   var isWithinHead: Bool { phase == .fields }
-  /// Whether the end of the connection is that of the body.
+  /// Whether the body ends with the connection.
   private(set) var endsWithConnection = false
-  /// Whether the body is sent in chunks.
+  /// Whether the body is chunked.
   private(set) var isChunked = false
-  /// How many bytes the lines have so far.
+  /// The total length of the lines so far.
   var byteCount: Int { count }
   /// Whether a line has arrived.
   var hasBegun: Bool { count > 0 }
 
-  /// Takes a line with its end.
+  /// Parses a line, including its line ending.
   mutating func take(_ line: UnsafeRawBufferPointer) -> Step {
     count += line.count
     guard count <= limit else { return .failed(.tooLarge, "the head has more than \(limit) bytes") }
@@ -84,7 +84,7 @@ struct HeadReader {
     }
     switch phase {
     case .status:
-      // Empty lines before an answer are passed over.
+      // Empty lines before a response are skipped.
       if text.isEmpty { return .more }
       guard let begun = Self.readStatus(text), begun.version != "2" || speaksHTTP2 else {
         return bad("the first line is not a status of HTTP")
@@ -108,12 +108,12 @@ struct HeadReader {
       ? .more : .failed(.tooLarge, "the trailer has more bytes than can be counted")
   }
 
-  /// The fields that followed the body; nil if there are none.
+  /// The trailers; nil if there are none.
   var trailers: HTTP.Headers? { phase == .body && !fields.isEmpty ? HTTP.Headers(fields) : nil }
-  /// The head of the interim response that is complete.
+  /// The interim response that has just been completed.
   var interim: Head { Head(version: line.version, status: line.status, headers: HTTP.Headers(fields)) }
 
-  /// A line is not a field.
+  /// Skips a line that is not a valid field.
   private mutating func passOver(_ line: UnsafeRawBufferPointer, _ detail: String) -> Step {
     guard !isStrict else { return bad(detail) }
     hasPassedOver = true
@@ -140,7 +140,7 @@ struct HeadReader {
       let detail = "a line of the head is not a field"
       guard let colon = line.firstOffset(of: 58) else { return passOver(line, detail) }
       let name = trimmed(UnsafeRawBufferPointer(rebasing: line[..<colon]))
-      // The library, or somebody between, may take a length for one that it is not here.
+      // libcurl or an intermediary may interpret such a line as a length although it is not treated as one here.
       guard name.count == colon || !Self.isAboutLength(name) else { return bad(detail) }
       guard HTTP.Headers.isToken(name) else {
         return Self.isAboutLength(name) ? bad(detail) : passOver(line, detail)
@@ -150,7 +150,7 @@ struct HeadReader {
         note(.spaceBeforeColon(String(decoding: name, as: UTF8.self)))
       }
       hasPassedOver = false
-      // A token has no spaces at its ends.
+      // A token has no surrounding whitespace.
       let text = trimmed(line)
       let value = trimmed(UnsafeRawBufferPointer(rebasing: text[(colon + 1)...]))
       isKept = fields.append(text, nameCount: name.count, valueCount: value.count)
@@ -158,7 +158,7 @@ struct HeadReader {
     return isKept ? .more : .failed(.tooLarge, "the head has more bytes than can be counted")
   }
 
-  /// Whether a name, without what no name has, is one of those that say where the body ends.
+  /// Whether a name, ignoring invalid characters, is one of the headers that determine the length of the body.
   private static func isAboutLength(_ name: UnsafeRawBufferPointer) -> Bool {
     let letters = name.filter { HTTP.Headers.isToken(CollectionOfOne($0)) }
     let text = String(decoding: letters, as: UTF8.self)
@@ -193,7 +193,7 @@ struct HeadReader {
     return .head(head)
   }
 
-  /// Reads a length, or a list of lengths, which are all the same; returns what is wrong.
+  /// Parses a length, or a list of equal lengths. Returns a description of what is wrong.
   private static func readLengths(_ list: UnsafeRawBufferPointer, _ known: inout Int64?) -> String? {
     var rest = list
     while true {
@@ -220,7 +220,7 @@ struct HeadReader {
     return number
   }
 
-  /// "HTTP/1.1 200 OK", with or without a reason.
+  /// Parses a status line such as "HTTP/1.1 200 OK". The reason phrase is optional.
   private static func readStatus(_ line: UnsafeRawBufferPointer) -> StatusLine? {
     guard line.starts(with: "HTTP/"), let end = line.firstOffset(of: 32) else { return nil }
     guard let version = version(UnsafeRawBufferPointer(rebasing: line[5..<end])) else { return nil }
@@ -233,7 +233,7 @@ struct HeadReader {
     }
     guard status >= 100 else { return nil }
     let reason = WireFields.decode(trimmed(UnsafeRawBufferPointer(rebasing: line[(digits + 3)...])))
-    // The library writes the lines of HTTP/2, which has no reasons: another's is an answer of HTTP/1 that lies.
+    // libcurl writes the status lines of HTTP/2, without a reason. Any other is a forged HTTP/1 response.
     guard version != "2" || reason.isEmpty else { return nil }
     return StatusLine(version: version, status: HTTP.Status(code: status, reasonPhrase: reason))
   }
@@ -248,7 +248,7 @@ struct HeadReader {
 }
 
 extension UnsafeRawBufferPointer {
-  /// Where a byte is first.
+  /// The offset of the first occurrence of a byte.
   fileprivate func firstOffset(of byte: UInt8) -> Int? {
     guard let baseAddress, let found = memchr(baseAddress, Int32(byte), count) else { return nil }
     return UnsafeRawPointer(found) - baseAddress

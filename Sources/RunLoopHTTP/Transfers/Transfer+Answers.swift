@@ -3,16 +3,16 @@
 import CLibCurl
 import RunLoopCore
 
-// What is answered. Within the library, but for going on after an answer that is not the last.
+// MARK: - Responses. Called from inside libcurl, except where noted.
 extension Transfer {
-  /// How much of an answer's body is read that is not the last, to keep the connection.
+  /// The maximum number of bytes read from the body of an intermediate response to keep its connection reusable.
   static let drainLimit = 64 * 1024
-  /// How many credentials of the program's a server may reject.
+  /// The maximum number of the program's credentials that a server may reject.
   static let mostFailures = 10
-  /// For how long it is read, in nanoseconds.
+  /// The maximum time spent reading the body of an intermediate response, in nanoseconds.
   static let drainTime: Int64 = 1_000_000_000
 
-  /// The head of an answer has arrived.
+  /// Called when the headers of a response have arrived.
   func take(_ head: Head, from attempt: Attempt) throws(HTTP.Error) {
     guard let hop else { return }
     if configuration.storesCookies {
@@ -32,7 +32,7 @@ extension Transfer {
     }
   }
 
-  /// An interim response has arrived.
+  /// Called when an interim response has arrived.
   func takeInterim(_ reader: HeadReader) {
     guard let onInterim, let hop, !hasBeenCancelled else { return }
     onInterim(HTTP.Response(reader.interim, of: hop))
@@ -50,13 +50,13 @@ extension Transfer {
     {
       return .authenticate(asked)
     }
-    // The server has no certificate or configuration for this host on the connection, and has not looked further.
+    // The server is not configured for this host on this connection, and has not processed the request.
     if head.status == .misdirectedRequest, hop.allowsResending, !progress.isFresh, mayResendUnprocessed,
       isRepeatable || !attempt.hasSentSome
     {
       return .misdirected
     }
-    // A server says 408 when it has waited too long for a request, which may be meant for the time before it.
+    // A server that sends 408 has waited too long for a request, possibly for one it expected before this one.
     if HTTP.Retry.isForRetry(head.status) || head.status == .requestTimeout && attempt.isReused,
       hop.method.isIdempotent, hop.allowsResending, retries < configuration.retry.maximumCount
     {
@@ -72,11 +72,11 @@ extension Transfer {
     return .deliver
   }
 
-  /// Whether a challenge is answered; then the credential for it is there.
+  /// Whether to respond to a challenge. If so, stores the credential to use.
   private func answers(_ asked: Challenge, _ head: Head, _ hop: HTTP.Hop) throws(HTTP.Error) -> Bool {
     let isKnown = authentication.credential != nil && authentication.origin == hop.address.origin
-    // What was answered to this origin before has not been accepted, unless only its number was too old. One that was
-    // accepted for an earlier part of the body may be too old for the next, which not every server says.
+    // A credential sent to this origin was rejected, unless only the nonce was stale. After it was accepted for an
+    // earlier part of the body, the nonce may be stale for the next one, which not every server reports.
     if isKnown, let challenge = authentication.challenge {
       if authentication.isAccepted || asked.isStale && !challenge.isStale { return true }
       authentication.failures += 1
@@ -102,7 +102,7 @@ extension Transfer {
     return true
   }
 
-  /// Whether an answer goes on where the last one ended.
+  /// Checks whether a response continues where the last one ended.
   private func check(_ head: Head, _ range: Int64) throws(HTTP.Error) -> Exchange.Plan {
     func mismatch(_ detail: String) -> HTTP.Error { HTTP.Error(.resumeMismatch, detail) }
     let kept = state.kept
@@ -118,7 +118,7 @@ extension Transfer {
       guard head.length == nil || head.length == bounds.upperBound - range + 1 else {
         throw HTTP.Error(.badServerResponse, "the length is not that of the part")
       }
-      // With `If-Range` a server may leave the coding of the whole out.
+      // With `If-Range`, a server may omit the `Content-Encoding` of the complete body.
       guard head.codings.isEmpty || head.codings == kept.codings else { throw mismatch("the part is coded") }
       guard kept.validator?.isContradicted(by: head.headers) != true else { throw mismatch("the body has changed") }
       return .deliver
@@ -133,12 +133,12 @@ extension Transfer {
     }
   }
 
-  /// Whether a response goes on with what was received before.
+  /// Whether a response continues what was received before.
   func isContinued(_ head: Head, _ attempt: Attempt) -> Bool { attempt.exchange.range != nil && head.status == 206 }
 
   /// Begins to deliver a response.
   ///
-  /// - Parameter changed: What the interceptors want to be delivered in the place of its head.
+  /// - Parameter changed: The interceptors' replacement for the response's status and headers.
   func begin(
     _ head: Head, _ hop: HTTP.Hop, _ attempt: Attempt, as changed: HTTP.Response? = nil
   ) throws(HTTP.Error) {
@@ -167,7 +167,7 @@ extension Transfer {
     if let limit, hasBody, !isDecoded, let length = head.length, part.base + length > limit {
       throw HTTP.Error(.tooLarge, "the body has \(part.base + length) bytes, and \(limit) are allowed")
     }
-    // What is reported is the first answer, of which this is the rest.
+    // The program sees the first response, which this one continues.
     if !isContinued || response == nil {
       response = changed ?? HTTP.Response(head, of: hop)
       response?.resends = resends
@@ -183,7 +183,7 @@ extension Transfer {
     try receiver.begin(response, at: part.base)
   }
 
-  /// Whether the body of a response is decoded if it is coded.
+  /// Whether the body of a response is decoded if it has content codings.
   private func decodes(_ head: Head, _ hop: HTTP.Hop, _ attempt: Attempt) -> Bool {
     switch hop.decoding {
     case .raw: return false
@@ -195,7 +195,7 @@ extension Transfer {
     }
   }
 
-  /// What decodes a body; nil if it has no codings.
+  /// Creates the decoder for a body; nil if it has no codings.
   private func decoder(of codings: [String]) throws(HTTP.Error) -> Decoder? {
     guard !codings.isEmpty else { return nil }
     guard codings.count <= Decoder.mostStages else { throw HTTP.Error(.cannotDecode, "the body is coded too often") }
@@ -210,7 +210,7 @@ extension Transfer {
     return Decoder(known, isStrict: configuration.strict)
   }
 
-  /// Bytes of the body have arrived, as they are on the wire.
+  /// Called when bytes of the body, not decoded yet, have arrived.
   func take(_ bytes: UnsafeRawBufferPointer) throws(HTTP.Error) -> Take {
     guard case .deliver? = progress.plan else {
       progress.drained += bytes.count
@@ -231,13 +231,13 @@ extension Transfer {
     return .taken
   }
 
-  /// Whether the stream has ended on the server's side, and libcurl waits for room that never comes.
+  /// Whether the server has ended the HTTP/2 stream early and libcurl would wait forever to send the rest of the body.
   private var isWholeBeforeAllIsSent: Bool {
     guard hasWholeAnswer, let attempt, progress.head?.version == "2" else { return false }
     return attempt.hasBody && !attempt.hasSentAll
   }
 
-  /// Delivers what can be decoded, until the request is held or everybody else is to take a turn.
+  /// Delivers decoded bytes until the request is held or other transfers should get a turn.
   private func decode(_ decoder: Decoder) throws(HTTP.Error) {
     decoder.beginTurn()
     while !updateHold(), !hasBeenCancelled {
@@ -267,13 +267,13 @@ extension Transfer {
     if let total = state.total, state.received + Int64(bytes.count) > total {
       throw HTTP.Error(.badServerResponse, "the body has more bytes than its head says")
     }
-    // Counted before, so that what the receiver asks from within is right.
+    // Counted first, so that the receiver sees the right progress during the call.
     apply(.bytes(bytes.count))
     if try !receiver.take(bytes) { holds.insert(.receiver) }
     updateHold()
   }
 
-  /// Lets the state follow what user and receiver want; whether no bytes are taken now.
+  /// Updates the state from the wishes of the user and the receiver. Returns whether the body is held.
   @discardableResult
   func updateHold() -> Bool {
     if isWantedHeld { holds.insert(.user) } else { holds.remove(.user) }
@@ -282,9 +282,9 @@ extension Transfer {
     return !holds.isEmpty
   }
 
-  /// Takes bytes again.
+  /// Resumes reading.
   ///
-  /// Outside of the library.
+  /// Called outside libcurl.
   func release() {
     guard state.stage == .receiving, holds.isEmpty else { return }
     noteActivity()
@@ -305,9 +305,9 @@ extension Transfer {
     core.settle()
   }
 
-  /// Goes on after an answer that is not the last.
+  /// Continues after an intermediate response.
   ///
-  /// Outside of the library.
+  /// Called outside libcurl.
   func goOn(_ plan: Exchange.Plan) {
     guard let hop else { return }
     switch plan {
@@ -316,7 +316,7 @@ extension Transfer {
       apply(.fail(HTTP.Error(.proxyFailed, "the proxy has not accepted the credential")))
     case .complete:
       if response == nil, let head = progress.head {
-        // What was kept came from an earlier client.
+        // The kept part came from an earlier client.
         response = HTTP.Response(head, of: hop, status: 200)
         response?.resends = resends
       }
@@ -343,7 +343,7 @@ extension Transfer {
     }
   }
 
-  /// What the program makes of a redirect.
+  /// Lets the program decide about a redirect.
   private func followed(_ hop: HTTP.Hop, to next: HTTP.Hop) throws(HTTP.Error) -> HTTP.Hop {
     guard let head = progress.head else { return hop }
     var next = next
@@ -363,7 +363,7 @@ extension Transfer {
     }
     (next.method, next.headers, next.body) = (wanted.method, wanted.headers, wanted.body)
     if let meant = try? WebAddress(request.url), meant.origin != next.address.origin {
-      // What the program has not set for this address stays with the one that it was meant for.
+      // Headers that the program did not set for this URL stay with the one they were set for.
       for name in HTTP.Hop.secrets where wanted.headers.values(of: name) == request.headers.values(of: name) {
         next.headers.removeAll(of: name)
       }

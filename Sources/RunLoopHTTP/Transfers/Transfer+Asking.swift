@@ -4,9 +4,9 @@ import CLibCurl
 import RunLoopCore
 import RunLoopSockets
 
-// What is asked: the address is read, the name looked up, the head made.
+// MARK: - Making the request: parsing the URL, resolving the name, composing the headers
 extension Transfer {
-  /// Asks the host, after its name was looked up.
+  /// Makes the request as soon as the name is resolved.
   func tryNow() {
     if let interceptions {
       if interceptions.startsAfresh { forgetKept() }
@@ -31,7 +31,7 @@ extension Transfer {
       forgetKept()
     }
     do throws(HTTP.Error) {
-      // Opened before any socket or thread: where it is missing, this is the answer.
+      // libcurl is loaded before any socket or thread is created, so that a missing library fails early.
       try core.openLoader()
       if let proxyChoice {
         try resolve(hop, proxyChoice.proxy(for: hop.address))
@@ -43,7 +43,7 @@ extension Transfer {
     }
   }
 
-  /// Reads the request.
+  /// Parses and validates the request.
   private func prepare(_ request: HTTP.Request) -> Result<HTTP.Hop, HTTP.Error> {
     let url = request.url
     onInterim = request.onInterim
@@ -78,7 +78,7 @@ extension Transfer {
     }
   }
 
-  /// An interceptor's answer, in the place of a server's.
+  /// Delivers an interceptor's response in place of a server's.
   private func answer(_ response: HTTP.Response, _ body: HTTP.Body) {
     var response = response
     if response.url.isEmpty {
@@ -107,7 +107,7 @@ extension Transfer {
     apply(.end)
   }
 
-  /// Asks the host if all addresses are known that are needed, and looks for the first that is not.
+  /// Makes the request if all required addresses are known; otherwise resolves the first unknown one.
   private func resolve(_ hop: HTTP.Hop, _ proxy: ProxyAddress?) throws(HTTP.Error) {
     let override = proxy == nil && !settings.overrides.isEmpty ? try settings.overrides.target(of: hop.address) : nil
     func known(_ address: WebAddress) -> [SocketAddress]? {
@@ -174,14 +174,14 @@ extension Transfer {
   }
 
   private func openBody(of hop: HTTP.Hop) throws(HTTP.Error) -> (any BodySource)? {
-    // A method that usually has a body says that it has none.
+    // A method that usually has a body sends a length of zero.
     guard let body = hop.body ?? (hop.method.usuallyHasBody ? .bytes([]) : nil) else { return nil }
     return try body.open { [weak self] in
       self?.core.post { [weak self] in self?.attempt?.resumeSending() }
     }
   }
 
-  /// Whether the next answer can go on where the last one was left.
+  /// Whether the next response can continue from the kept part.
   private func canGoOnFromKept(_ hop: HTTP.Hop) -> Bool {
     state.kept.received == 0 || state.kept.canGoOn && hop.method == .get && hop.headers["Range"] == nil
   }
@@ -211,7 +211,7 @@ extension Transfer {
     {
       fields.add("Authorization", value)
     }
-    // What would have no value to the library is sent as a field without one.
+    // A header with an empty value is sent as such, although libcurl would remove it.
     return fields.fields
   }
 }

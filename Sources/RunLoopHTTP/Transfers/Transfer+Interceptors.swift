@@ -2,25 +2,25 @@
 
 import RunLoopCore
 
-/// What interceptors are asked about a transfer.
+/// The interceptors' work on a transfer.
 ///
-/// The loader's thread.
+/// Used only on the loader's thread.
 final class Interceptions {
-  /// The request as the interceptors have left it; nil until they were asked.
+  /// The request as modified by the interceptors; nil until they have been called.
   var request: HTTP.Request?
-  /// What they have answered with, until it is delivered.
+  /// The interceptors' response, until it is delivered.
   var answer: (response: HTTP.Response, body: HTTP.Body)?
-  /// The head that they are asked about.
+  /// The response that is being reviewed.
   var reviewed: (head: Head, hop: HTTP.Hop, attempt: Attempt)?
-  /// Whether what was received is to be forgotten before the request is made again.
+  /// Whether to discard the received bytes before the request is made again.
   var startsAfresh = false
-  /// Counts what they were asked, so that a late result is ignored.
+  /// The number of calls so far, which identifies late results so that they can be ignored.
   private var number = 0
   private var task: Task<Void, Never>?
 
   var isAsking: Bool { task != nil }
 
-  /// Asks in a task; the result is passed on, on the loader's thread, unless it is too late.
+  /// Calls the interceptors in a task. The result is passed on, on the loader's thread, unless it is too late.
   func ask<Value: Sendable>(
     _ transfer: Transfer, _ body: @escaping @Sendable () async -> Value,
     _ done: @escaping @Sendable (Transfer, Value) -> Void
@@ -34,7 +34,7 @@ final class Interceptions {
         guard transfer.interceptions?.take(number) == true else { return }
         transfer.noteActivity()
         done(transfer, value)
-        // It was not looked at while they worked.
+        // The deadline was not checked while the interceptors were running.
         transfer.core.note(deadline: transfer.deadline)
       }
     }
@@ -55,7 +55,7 @@ final class Interceptions {
 extension Transfer {
   private var hasReviewers: Bool { settings.value.interceptors.contains { $0.response != nil } }
 
-  /// Asks the interceptors about the request, before it is sent.
+  /// Passes the request to the interceptors before it is sent.
   func intercept() {
     let (interceptors, request) = (configuration.interceptors, request)
     let asking = interceptions ?? Interceptions()
@@ -72,7 +72,7 @@ extension Transfer {
     }
   }
 
-  /// Asks the interceptors about a head that is to be delivered; false if there is none to be asked.
+  /// Passes a response to the interceptors before it is delivered. Returns false if no interceptor reviews responses.
   func review(_ head: Head, _ hop: HTTP.Hop, _ attempt: Attempt) -> Bool {
     guard let request = interceptions?.request, hasReviewers, !isContinued(head, attempt) else { return false }
     holds.insert(.review)
@@ -83,7 +83,7 @@ extension Transfer {
     return true
   }
 
-  /// Delivers what the interceptors were asked about.
+  /// Delivers the response that was reviewed.
   private func goOnReviewed(as changed: HTTP.Response?) {
     guard let (head, hop, attempt) = interceptions?.reviewed else { return }
     interceptions?.reviewed = nil
@@ -96,7 +96,7 @@ extension Transfer {
     release()
   }
 
-  /// Ends with an error, unless the interceptors want something else.
+  /// Ends with an error, unless the interceptors decide otherwise.
   func fail(_ error: HTTP.Error) {
     guard let request = interceptions?.request, hasReviewers, state.isRunning, !hasBeenCancelled else {
       return apply(.fail(error))
@@ -132,7 +132,7 @@ extension Transfer {
     }
   }
 
-  /// Whether nothing was delivered that cannot be taken back.
+  /// Whether everything delivered so far can be discarded.
   private var canBeginAgain: Bool { response == nil || receiver.canRestart }
 
   private func beginAgain(after delay: Duration) {

@@ -2,28 +2,28 @@
 
 import RunLoopCore
 
-// The time limits of a request. The loader's thread.
+// MARK: - Time limits. Used only on the loader's thread.
 extension Transfer {
-  /// When something is to be done unless something happens before.
+  /// The time at which the next timeout or scheduled action is due.
   var deadline: Tick {
-    // Of the time limits, that for the whole request alone goes on while it is paused.
+    // While the request is paused, only the total timeout applies.
     guard state.isRunning || state.isFinishing else { return state.stage == .paused ? totalDue : .never }
     let due = min(min(totalDue, beginDue), min(progress.drainDue, progress.waitDue))
     guard let idle = settings.idle, state.isRunning, beginDue == .never, !isWaitingForUs else { return due }
     return min(due, lastActivity + idle)
   }
 
-  /// Whether the other side is not to blame that nothing comes or goes.
+  /// Whether a lack of activity is not the fault of the peer.
   private var isWaitingForUs: Bool {
     if state.stage == .held { return true }
     guard let attempt else { return interceptions?.isAsking == true }
     if holds.contains(.review) { return true }
     if attempt.isSendingPaused { return true }
-    // It waits for its turn with a host, but not for a host whose first connection is still being made.
+    // It is waiting for its turn with the host, unless the first connection to that host is still being made.
     return !attempt.hasBegun && !(attempt.waitsForMultiplexing && !core.multiplexes(attempt.exchange.address))
   }
 
-  /// Counts the idle timeout from a time on, which no look at the deadlines has seen while it did not count.
+  /// Restarts the idle timeout from a time at which it was suspended, and updates the deadline.
   func waitsForPeer(since time: Tick) {
     noteActivity(at: time)
     core.note(deadline: deadline)
@@ -40,12 +40,12 @@ extension Transfer {
       return core.note(deadline: deadline)
     }
     if progress.waitDue <= now {
-      // Interceptors may be asked about the error for a while.
+      // Interceptors may review the error for a while.
       progress.waitDue = .never
       return fail(HTTP.Error(.connectionWaitTimedOut, "no connection to the host became free in time"))
     }
     guard deadline <= now else { return }
-    // An answer that is only waited for to leave the connection whole.
+    // An intermediate response, which is only read to keep the connection reusable.
     if let plan = progress.plan, case .deliver = plan {
     } else if let plan = progress.plan {
       if let attempt { core.drop(attempt) }

@@ -5,53 +5,53 @@ import RunLoopCore
 import RunLoopSockets
 import Synchronization
 
-/// One request from its start to its end, through redirects, retries and pauses.
+/// A request from its start to its end, through redirects, retries and pauses.
 ///
-/// What it does belongs to the loader's thread. What any thread asks of it is posted there; that it was cancelled or is
-/// held is noted at once, so that nothing is delivered afterwards.
+/// Its work is done on the loader's thread. Calls from other threads are posted there, but a cancellation or a hold is
+/// recorded immediately, so that nothing is delivered afterwards.
 final class Transfer: @unchecked Sendable {
-  // Sendable: what changes is used by the loader's thread alone, but for the two atomic marks. Nothing is called while
-  // a variable is being changed, so that those of each request are not checked for overlapping accesses.
+  // Sendable: mutable state is used only by the loader's thread, except for the two atomic flags. No variable is
+  // mutated across a call to other code, so the variables that every request uses skip the exclusivity check.
 
   let core: ClientCore
   let request: HTTP.Request
   let receiver: any Receiver
-  /// How this request is made.
+  /// The configuration of this request.
   let settings: OwnConfiguration
-  /// Where the client has it among those that have not ended; the client's.
+  /// The index of the transfer in the client's list of unfinished transfers. Managed by the client.
   @exclusivity(unchecked) var place: Int?
   @exclusivity(unchecked) private(set) var state = OperationState()
   @exclusivity(unchecked) private(set) var attempt: Attempt?
 
   let isCancelled = Atomic<Bool>(false)
-  /// Whether the user wants to hold it.
+  /// Whether the user has paused reading.
   let isHeldByUser = Atomic<Bool>(false)
   @exclusivity(unchecked) var holds = BodyHolds()
 
-  // How it goes on.
+  // The current state of the request.
   @exclusivity(unchecked) var hop: HTTP.Hop?
-  /// What belongs to the exchange that is being made; each exchange begins with a new one.
+  /// The state of the current exchange. Each exchange starts with a new value.
   @exclusivity(unchecked) var progress = Exchange.Progress()
   @exclusivity(unchecked) var authentication = Authentication()
-  /// The request's own choice of a proxy.
+  /// The proxy chosen by the request itself.
   @exclusivity(unchecked) var proxyChoice: ProxyChoice?
   @exclusivity(unchecked) var response: HTTP.Response?
   @exclusivity(unchecked) var limit: Int64?
   @exclusivity(unchecked) var retries = 0
-  /// Why the request was sent again, each time.
+  /// The reason for each time the request was sent again.
   @exclusivity(unchecked) var resends: [HTTP.ResendReason] = []
-  /// Whether the next exchange uses no kept connection.
+  /// Whether the next exchange must use a new connection.
   @exclusivity(unchecked) private var wantsFresh = false
   @exclusivity(unchecked) var lookup: HostLookup?
-  /// What interceptors are asked; nil before, and if there are none.
+  /// The state of the interceptors; nil before they are called, and if there are none.
   @exclusivity(unchecked) var interceptions: Interceptions?
-  /// Who gets interim responses.
+  /// The closure that receives interim responses.
   @exclusivity(unchecked) var onInterim: (@Sendable (HTTP.Response) -> Void)?
-  /// Each time it was sent, if the configuration asks for that.
+  /// A report on each attempt, if the configuration asks for reports.
   @exclusivity(unchecked) var attempts: [HTTP.AttemptReport] = []
   @exclusivity(unchecked) var sent: (count: Int64, of: Int64?) = (0, nil)
 
-  // When it goes on or ends.
+  // Deadlines.
   @exclusivity(unchecked) var lastActivity = Tick.never
   @exclusivity(unchecked) var totalDue = Tick.never
   @exclusivity(unchecked) var beginDue = Tick.never
@@ -69,11 +69,11 @@ final class Transfer: @unchecked Sendable {
   var hasBeenCancelled: Bool { isCancelled.load(ordering: .acquiring) }
   var isWantedHeld: Bool { isHeldByUser.load(ordering: .acquiring) }
 
-  // Events.
+  // MARK: Events
 
-  /// Applies an event and does what follows.
+  /// Applies an event and performs the resulting actions.
   func apply(_ event: OperationState.Event) {
-    // Whatever its end would be: it was cancelled before.
+    // A cancellation takes precedence over any other end.
     if event.isEnd, hasBeenCancelled { return applyAsItIs(.cancel) }
     applyAsItIs(event)
   }
@@ -97,7 +97,7 @@ final class Transfer: @unchecked Sendable {
     switch action {
     case .begin(let delay): begin(after: delay)
     case .drop: drop()
-    // The library asks with the next bytes.
+    // A hold takes effect when libcurl delivers the next bytes.
     case .hold: break
     case .release: core.later { [self] in release() }
     case .close: close()
@@ -105,7 +105,7 @@ final class Transfer: @unchecked Sendable {
     }
   }
 
-  /// Begins its life with an event: a start, a pause or a cancellation.
+  /// Begins with an event: a start, a pause or a cancellation.
   func begin(with event: OperationState.Event) {
     if let total = configuration.totalTimeout { totalDue = core.now + Int64(saturating: total) }
     limit = request.maximumBodySize ?? configuration.maximumBodySize ?? receiver.defaultLimit
@@ -118,9 +118,9 @@ final class Transfer: @unchecked Sendable {
     apply(event)
   }
 
-  // Any thread.
+  // MARK: Can be called from any thread
 
-  /// Ends it; from now on nothing but its end is reported.
+  /// Cancels the request. From now on, nothing but its end is reported.
   func cancel() {
     isCancelled.store(true, ordering: .releasing)
     core.post { [self] in apply(.cancel) }
@@ -131,7 +131,7 @@ final class Transfer: @unchecked Sendable {
     core.post { [self] in updateHold() }
   }
 
-  /// The receiver takes bytes again.
+  /// Called when the receiver accepts bytes again.
   func receiverHasRoom() {
     core.post { [self] in
       holds.remove(.receiver)
@@ -143,7 +143,7 @@ final class Transfer: @unchecked Sendable {
     core.post { [self] in
       apply(.pause)
       guard state.stage == .paused, core.isDraining() else { return }
-      // Nobody would resume it, unless that was asked for in the same breath.
+      // The request would never be resumed, unless a resume was requested right after the pause.
       core.post { [self] in if state.stage == .paused { apply(.clientStopped) } }
     }
   }
@@ -155,7 +155,7 @@ final class Transfer: @unchecked Sendable {
     }
   }
 
-  // The loader's thread.
+  // MARK: Used only on the loader's thread
 
   private func begin(after delay: Duration) {
     progress = Exchange.Progress(isFresh: wantsFresh)
@@ -164,12 +164,12 @@ final class Transfer: @unchecked Sendable {
     if delay > .zero {
       beginDue = core.now + Int64(saturating: delay)
     } else {
-      // Behind what is being done: this may be called within the library.
+      // Deferred, because this may be called from inside libcurl.
       core.tryLater(self)
     }
   }
 
-  /// Asks the host, if that is still wanted.
+  /// Makes the request now, if it is still wanted.
   func goOnTrying() {
     guard state.stage == .resolving, attempt == nil, lookup == nil, interceptions?.isAsking != true else {
       return
@@ -197,7 +197,7 @@ final class Transfer: @unchecked Sendable {
     core.start(attempt)
   }
 
-  /// The library has let go of an attempt that is ours.
+  /// Forgets the current attempt after libcurl has released it.
   func leaveAttempt() { attempt = nil }
 
   private func close() {
@@ -230,7 +230,7 @@ final class Transfer: @unchecked Sendable {
   func forgetKept() { state.forget() }
 }
 
-// What happens to an attempt. Within the library, but for the last.
+// MARK: - Events of an attempt. Called from inside libcurl, except for `hasEnded`.
 extension Transfer {
   func noteActivity() { lastActivity = core.now }
   func noteActivity(at time: Tick) { lastActivity = time }
@@ -242,10 +242,10 @@ extension Transfer {
 
   func hasConnected() { apply(.connected) }
 
-  /// The library sends the request again by itself.
+  /// Records that libcurl sends the request again by itself.
   func noteResend(_ reason: HTTP.ResendReason) { resends.append(reason) }
 
-  /// An attempt has ended; nothing of it comes any more.
+  /// Called when an attempt has ended. It reports nothing more.
   func hasEnded(_ ended: Attempt, _ error: HTTP.Error?, timings: HTTP.Timings) {
     guard ended === attempt else { return }
     attempt = nil
@@ -253,18 +253,18 @@ extension Transfer {
     progress.timings = timings
     noteEnd(of: ended)
     if let error, [.cannotConnect, .timedOut, .proxyFailed].contains(error.code), ended.requests == 0 {
-      // The name may have other addresses by now.
+      // The name may resolve to other addresses by now.
       let target = ended.exchange.target
       core.names.forget(target.host, target.port)
       if let proxy = ended.exchange.proxy, !proxy.looksUpHosts {
-        // Such a proxy was given the host's address.
+        // The host's address was sent to such a proxy.
         core.names.forget(ended.exchange.address.host, ended.exchange.address.port)
       }
     }
     switch progress.plan {
     case nil:
       if ended.needsFresh, !progress.isFresh {
-        // The connection was no good, and nothing was sent on it.
+        // The connection was unusable, and nothing was sent on it.
         wantsFresh = true
         return apply(.retry(after: .zero))
       }
@@ -273,7 +273,7 @@ extension Transfer {
       }
       handle(error ?? HTTP.Error(.connectionLost, "the connection ended before the answer"))
     case .deliver:
-      // A server may answer before it has read everything, and go.
+      // A server may respond before it has read the whole request, and close the connection.
       if let error, !(hasWholeAnswer && error.code == .connectionLost) { return handle(error) }
       if !holds.isEmpty, progress.decoder != nil || holds.contains(.review) {
         progress.hasEndedHeld = true
@@ -289,9 +289,9 @@ extension Transfer {
     }
   }
 
-  /// Ends, or tries again where that may help.
+  /// Retries the request if that may help; otherwise ends it with an error.
   ///
-  /// Whoever cannot take back what it has been given is not given a second head after the first, either.
+  /// A receiver that cannot discard what it has received must not receive another response's headers either.
   private func handle(_ error: HTTP.Error) {
     guard let hop, HTTP.Retry.codes.contains(error.code), hop.method.isIdempotent, hop.allowsResending,
       retries < configuration.retry.maximumCount, response == nil || receiver.canRestart || state.part.canGoOn
@@ -299,10 +299,10 @@ extension Transfer {
     resend(.retry, after: nextDelay())
   }
 
-  /// How often a request is sent again whose server rejects it unprocessed, or whose connections end.
+  /// The maximum number of times an unprocessed request, or one whose connection ended, is sent again.
   static let mostResends = 64
 
-  /// Whether it may be sent once more for such a reason.
+  /// Whether the request may be sent again for such a reason.
   var mayResendUnprocessed: Bool {
     resends.count { $0 == .unprocessed || $0 == .connectionEnded } < Self.mostResends
   }
@@ -322,13 +322,13 @@ extension Transfer {
     return configuration.retry.delay(before: retries, chance: Double.random(in: 0..<1))
   }
 
-  /// Notes what was passed over in the response that is delivered.
+  /// Adds tolerated malformations to the response.
   func note(_ oddities: [HTTP.Oddity]) {
     guard !oddities.isEmpty, let known = response?.oddities else { return }
     response?.oddities += oddities.filter { !known.contains($0) }.prefix(max(0, HTTP.Oddity.limit - known.count))
   }
 
-  /// Notes in the response what is known at the end of an attempt.
+  /// Updates the response with the information available at the end of an attempt.
   func noteEnd(of attempt: Attempt) {
     response?.timings = progress.timings
     response?.resends = resends
@@ -339,19 +339,19 @@ extension Transfer {
     if let trailers = reader.trailers { response?.trailers = trailers }
   }
 
-  /// Whether the head of an answer has arrived.
+  /// Whether the headers of a response have arrived.
   var hasAnswer: Bool { progress.plan != nil }
 
-  /// Whether all that the head announces has arrived.
+  /// Whether the complete body, as announced by the headers, has arrived.
   var hasWholeAnswer: Bool {
     guard case .deliver? = progress.plan, let head = progress.head else { return false }
     return !hasBody(head) || progress.wireCount == head.length
   }
 
-  /// Whether a body follows a head.
+  /// Whether a response with these headers has a body.
   func hasBody(_ head: Head) -> Bool { hop?.method != .head && head.status != 204 && head.status != 304 }
 
-  /// Does without sending the rest of a request whose answer is there.
+  /// Ends the request without sending the rest of its body, because the response is complete.
   func endEarly() {
     guard let attempt else { return }
     core.drop(attempt)
@@ -359,7 +359,7 @@ extension Transfer {
     endBody()
   }
 
-  /// The whole body has arrived.
+  /// Called when the complete body has arrived.
   func endBody() {
     if let decoder = progress.decoder,
       !decoder.isComplete || !decoder.hasBegun && progress.head?.endsWithConnection == true
@@ -367,7 +367,7 @@ extension Transfer {
       return apply(.fail(HTTP.Error(.cannotDecode, "the coded body has no end")))
     }
     if progress.decoder?.hasRest == true { note([.bytesAfterEnd]) }
-    // The library counts by the length that the head has. A part may have none, and says where it ends.
+    // libcurl checks the length in the headers. A partial response without one is checked against its range here.
     if let total = state.total, state.received < total {
       let isCut = progress.head?.endsWithConnection == true
       return handle(

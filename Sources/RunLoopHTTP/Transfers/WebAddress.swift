@@ -2,11 +2,11 @@
 
 import RunLoopSockets
 
-/// The parts of an http or https address, in the form in which it is sent.
+/// The parts of an http or https URL, normalized for sending.
 ///
-/// A request holds its address in several places: it is an object that never changes, so that a copy is one reference.
+/// A request stores its URL in several places, so this is an immutable object, which is cheap to copy.
 final class WebAddress: Sendable {
-  /// What an address is made of.
+  /// The components of a URL.
   private struct Values {
     var scheme: String
     var user: String?
@@ -23,13 +23,13 @@ final class WebAddress: Sendable {
   }
 
   private let values: Values
-  // What follows from the parts, and is asked for several times in a request.
+  // Derived values that are used several times per request.
   let isTLS: Bool
-  /// Scheme, host and port: what secrets are bound to.
+  /// The scheme, host and port, to which secrets are bound.
   let origin: String
-  /// What the library is given.
+  /// The URL for libcurl.
   let requestText: String
-  /// Whether the host is a number.
+  /// Whether the host is a numeric address.
   let isNumeric: Bool
 
   enum Failure: Swift.Error, Equatable {
@@ -37,7 +37,7 @@ final class WebAddress: Sendable {
     case malformed(String)
   }
 
-  /// Reads an absolute address.
+  /// Parses an absolute URL.
   convenience init(_ text: String) throws(Failure) { self.init(try Self.read(text)) }
 
   private init(_ values: Values) {
@@ -63,7 +63,7 @@ final class WebAddress: Sendable {
       path: normalPath(parts.path), query: parts.query, fragment: parts.fragment)
   }
 
-  /// Reads a proxy's address, whose scheme may be any; that of the result is https or, for all others, http.
+  /// Parses a proxy URL with any scheme. The scheme of the result is https or, for all others, http.
   static func readProxy(_ text: String) throws(Failure) -> (scheme: String, address: WebAddress) {
     let parts = try Parts(text)
     guard let scheme = parts.scheme else { throw .malformed("it has no scheme") }
@@ -76,7 +76,7 @@ final class WebAddress: Sendable {
     return (scheme, WebAddress(values))
   }
 
-  /// The address that a reference leads to from here, as RFC 3986 has it in section 5.2.
+  /// Resolves a reference relative to this URL (RFC 3986, section 5.2).
   func following(_ reference: String) throws(Failure) -> WebAddress {
     let parts = try Parts(reference)
     if let scheme = parts.scheme {
@@ -103,31 +103,31 @@ final class WebAddress: Sendable {
     return WebAddress(next)
   }
 
-  /// "http" or "https".
+  /// The scheme, "http" or "https".
   var scheme: String { values.scheme }
-  /// What stood before the `@`, decoded.
+  /// The decoded user before the `@`.
   var user: String? { values.user }
   var password: String? { values.password }
-  /// In lower case and ASCII; a numeric address of IPv6 is without its brackets.
+  /// The host in lower case and ASCII. An IPv6 address has no brackets.
   var host: String { values.host }
   var isIPv6: Bool { values.isIPv6 }
   var port: UInt16 { values.port }
-  /// Begins with a slash, without dot segments.
+  /// The path, which begins with a slash and has no dot segments.
   var path: String { values.path }
-  /// What follows the question mark.
+  /// The query, without the question mark.
   var query: String? { values.query }
   var fragment: String? { values.fragment }
   var isDefaultPort: Bool { port == (isTLS ? 443 : 80) }
-  /// The host as it stands in an address.
+  /// The host as it is written in a URL, with brackets around an IPv6 address.
   var hostText: String { values.hostText }
-  /// What is put after the method.
+  /// The request target: the path and query.
   var target: String { values.target }
-  /// What may stand in an error or a log: without user, password, query and fragment.
+  /// The URL for errors and logs, without user, password, query and fragment.
   var safeText: String { "\(scheme)://\(hostText)\(isDefaultPort ? "" : ":\(port)")\(path)" }
-  /// What the program sees: without user and password.
+  /// The URL for the program, without user and password.
   var text: String { fragment.map { "\(requestText)#\($0)" } ?? requestText }
 
-  /// The text of an address, which perhaps cannot be read, without what may be secret.
+  /// Removes potential secrets from the text of a URL, which may be invalid.
   static func safeText(of text: String) -> String {
     if let address = try? WebAddress(text) { return address.safeText }
     var rest = text[...]
@@ -136,14 +136,14 @@ final class WebAddress: Sendable {
       let scheme = rest.range(of: "://").map { String(rest[..<$0.upperBound]) } ?? ""
       return scheme + rest[rest.index(after: at)...]
     }
-    // A password with one of these marks ends behind it, and the host cannot be distinguished from the user.
+    // If a password contains one of these delimiters, the host cannot be distinguished from the user.
     if text.contains("@") { return (rest.range(of: "://").map { String(rest[..<$0.upperBound]) } ?? "") + "…" }
     return String(rest)
   }
 }
 
 extension WebAddress {
-  /// The five parts of a reference; what cannot stand there as it is, is written with percent signs.
+  /// The five components of a URL reference, percent-encoded where necessary.
   private struct Parts {
     var scheme: String?
     var authority: String?
@@ -151,7 +151,7 @@ extension WebAddress {
     var query: String?
     var fragment: String?
 
-    // Byte by byte: what is marked is marked by a byte, whatever characters stand around it.
+    // Works on bytes, because the delimiters are bytes regardless of any combining characters that follow them.
     init(_ text: String) throws(Failure) {
       var rest = text[...].utf8
       guard rest.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }) else { throw .malformed("it has a control character") }
@@ -228,7 +228,7 @@ extension WebAddress {
     return (user, password, host, isIPv6, port)
   }
 
-  /// A name in lower case and in the form in which it is looked up.
+  /// Converts a host name to lower case and ASCII.
   private static func asciiHost(_ host: String) throws(Failure) -> String {
     guard !host.isEmpty else { throw .malformed("the host is empty") }
     var text = host
@@ -249,12 +249,12 @@ extension WebAddress {
     return text
   }
 
-  /// Whether a byte may stand in a name in lower case.
+  /// Whether a byte is allowed in a lowercase host name.
   private static func isLowerHostByte(_ byte: UInt8) -> Bool {
     (97...122).contains(byte) || (48...57).contains(byte) || byte == ASCII.hyphen || byte == 95
   }
 
-  /// Writes bytes that cannot stand in an address with percent signs, and leaves those that are.
+  /// Percent-encodes bytes that are not allowed in a URL, and keeps existing percent-encoding.
   static func escape(_ text: Substring) -> String {
     if text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f && $0 != 34 && $0 != 60 && $0 != 62 }) { return String(text) }
     var result = ""
@@ -292,7 +292,7 @@ extension WebAddress {
     return false
   }
 
-  /// A path without dot segments, as RFC 3986 has it in section 5.2.4.
+  /// Removes dot segments from a path (RFC 3986, section 5.2.4).
   static func normalPath(_ path: String) -> String {
     guard !path.isEmpty else { return "/" }
     guard path.utf8.first != ASCII.slash || hasSegmentWithDot(path) else { return path }
@@ -312,7 +312,7 @@ extension WebAddress {
   }
 }
 
-/// The bytes that separate the parts of an address.
+/// The bytes that separate the components of a URL.
 private enum ASCII {
   static var hash: UInt8 { UInt8(ascii: "#") }
   static var hyphen: UInt8 { UInt8(ascii: "-") }
@@ -326,7 +326,7 @@ private enum ASCII {
 }
 
 extension Substring {
-  /// Where a text stands in this one.
+  /// The range of the first occurrence of a text.
   fileprivate func range(of text: String) -> Range<Index>? {
     var start = startIndex
     while start < endIndex {

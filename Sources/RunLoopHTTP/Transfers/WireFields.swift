@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The fields of a head as they came, in one buffer; a field becomes a string when somebody asks for it.
+/// Header fields as received, in one buffer. A field is converted to strings only when it is accessed.
 ///
-/// A field is three lengths of four bytes, and then a text that begins with the name and ends with the value: the
-/// lengths are those of the text, the name and the value.
+/// Each field is stored as three 4-byte lengths, those of the text, the name and the value, followed by the text. The
+/// text begins with the name and ends with the value.
 struct WireFields: Sendable {
   private var bytes: [UInt8] = []
   private var lastField = 0
-  /// Whether the last field has gone on, and its value is UTF-8.
+  /// Whether the last field has been continued, so that its value is UTF-8.
   private var isLastDecoded = false
-  /// How many fields there are.
+  /// The number of fields.
   private(set) var count = 0
 
   private static let prefix = 12
-  /// What most heads need.
+  /// A capacity that suffices for most responses.
   private static let usualSize = 512
 
   var isEmpty: Bool { count == 0 }
 
-  /// Adds a field; false if there are more bytes than can be counted.
+  /// Appends a field. Returns false if the buffer would become too large.
   ///
   /// - Parameters:
-  ///   - text: What begins with the name and ends with the value.
-  ///   - nameCount: How many bytes the name has.
-  ///   - valueCount: How many bytes the value has.
+  ///   - text: A text that begins with the name and ends with the value.
+  ///   - nameCount: The length of the name in bytes.
+  ///   - valueCount: The length of the value in bytes.
   mutating func append(_ text: UnsafeRawBufferPointer, nameCount: Int, valueCount: Int) -> Bool {
     guard bytes.count + text.count < Int(Int32.max) else { return false }
     if bytes.isEmpty { bytes.reserveCapacity(Self.usualSize) }
@@ -35,11 +35,11 @@ struct WireFields: Sendable {
     return true
   }
 
-  /// The last field goes on; false if there are more bytes than can be counted.
+  /// Continues the last field. Returns false if the buffer would become too large.
   ///
-  /// - Complexity: Amortized O(n) in the line: a head may have very many of them.
+  /// - Complexity: Amortized O(n), where n is the length of the line, as there may be very many continuation lines.
   mutating func continueLast(with line: UnsafeRawBufferPointer) -> Bool {
-    // The lines are decoded one by one.
+    // Lines are decoded individually.
     guard isLastDecoded || decodeLast() else { return false }
     let more = Self.decode(line)
     let added = 1 + more.utf8.count
@@ -57,7 +57,7 @@ struct WireFields: Sendable {
     return true
   }
 
-  /// Makes the value of the last field UTF-8; false if there are more bytes than can be counted.
+  /// Converts the value of the last field to UTF-8. Returns false if the buffer would become too large.
   private mutating func decodeLast() -> Bool {
     let (name, value) = withField(at: lastField) { name, value, _ in ([UInt8](name), Self.decode(value)) }
     bytes.removeSubrange(lastField...)
@@ -68,7 +68,7 @@ struct WireFields: Sendable {
     return isLastDecoded
   }
 
-  /// Whether the last field is one of these.
+  /// Whether the last field has one of these names.
   func lastIsNamed(_ names: StaticString...) -> Bool {
     guard !isEmpty else { return false }
     return withField(at: lastField) { name, _, _ in
@@ -81,9 +81,9 @@ struct WireFields: Sendable {
     isEmpty ? "" : withField(at: lastField) { name, _, _ in String(decoding: name, as: UTF8.self) }
   }
 
-  /// All of them as strings.
+  /// All fields as strings.
   ///
-  /// - Complexity: O(n) in their bytes.
+  /// - Complexity: O(n), where n is their total length in bytes.
   var all: [HTTP.Headers.Field] {
     var fields: [HTTP.Headers.Field] = []
     fields.reserveCapacity(count)
@@ -94,7 +94,7 @@ struct WireFields: Sendable {
     return fields
   }
 
-  /// The first value of a name.
+  /// Returns the first value of a name.
   func first(_ name: String) -> String? {
     var found: String?
     forEachValue(of: name) { value in
@@ -104,7 +104,7 @@ struct WireFields: Sendable {
     return found
   }
 
-  /// All values of a name, in their order.
+  /// Returns all values of a name in order.
   func values(of name: String) -> [String] {
     var values: [String] = []
     forEachValue(of: name) { value in
@@ -114,7 +114,7 @@ struct WireFields: Sendable {
     return values
   }
 
-  /// Calls a block with the bytes of each value of a name, until it returns false.
+  /// Calls a closure with the bytes of each value of a name until it returns false.
   @inline(__always)
   func forEachValue(of name: String, _ body: (UnsafeRawBufferPointer) -> Bool) {
     var name = name
@@ -134,7 +134,7 @@ struct WireFields: Sendable {
     }
   }
 
-  /// Calls a block with the field that begins at an offset, and the offset of the next one.
+  /// Calls a closure with the name and value of the field at an offset, and the offset of the next field.
   @inline(__always)
   private func withField<Result>(
     at offset: Int, _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer, Int) -> Result
@@ -151,7 +151,7 @@ struct WireFields: Sendable {
     }
   }
 
-  /// Whether two names are the same but for the case of their letters.
+  /// Returns whether two names are equal, ignoring case.
   private static func isSame(_ left: UnsafeRawBufferPointer, _ right: UnsafePointer<UInt8>, _ count: Int) -> Bool {
     guard left.count == count else { return false }
     for index in 0..<count where left[index] != right[index] {
@@ -160,7 +160,7 @@ struct WireFields: Sendable {
     return true
   }
 
-  /// UTF-8, and where it is not, Latin-1.
+  /// Decodes UTF-8, or Latin-1 if the bytes are not valid UTF-8.
   static func decode(_ bytes: UnsafeRawBufferPointer) -> String {
     if bytes.allSatisfy({ $0 < 0x80 }) { return String(decoding: bytes, as: UTF8.self) }
     if let text = String(validating: bytes, as: UTF8.self) { return text }
