@@ -21,7 +21,7 @@ extension HTTP {
     public let bytesReceived: Int64
     /// A human-readable explanation, including libcurl's error code and message if there are any.
     public let detail: String
-    /// Every attempt to send the request, if ``HTTP/Configuration/reportsAttempts`` is set. Empty by default.
+    /// Every attempt to send the request, if ``HTTP/Configuration/reportsAttempts`` is set; empty by default.
     public internal(set) var attempts: [AttemptReport] = []
 
     package init(_ code: Code, url: String = "", bytesReceived: Int64 = 0, _ detail: String) {

@@ -15,7 +15,7 @@ struct Backlog {
     if self.count >= highWater { isFull = true }
   }
 
-  /// Removes bytes. Returns whether reading should resume.
+  /// Removes bytes, and returns whether reading should resume.
   mutating func remove(_ count: Int) -> Bool {
     self.count -= count
     guard isFull, self.count <= lowWater else { return false }

@@ -41,7 +41,7 @@ final class CodingDecoder {
     buffer.deallocate()
   }
 
-  /// Whether the body was complete. An empty body counts as complete if its end is known from elsewhere.
+  /// Whether the body was complete, which an empty body is if its end is known from elsewhere.
   var isComplete: Bool { hasEnded || !hasBegun || isBeyondEnd && !isStrict && !isWithinMember }
   /// Whether the input ends inside a member or frame that has a magic number.
   ///
@@ -96,7 +96,7 @@ final class CodingDecoder {
     return nil
   }
 
-  /// Creates the decoder. Returns false until there is enough input to know the format.
+  /// Creates the decoder, or returns false until there is enough input to know the format.
   private func open() throws(Failure) -> Bool {
     if decoder != nil { return true }
     guard position < input.count else { return false }

@@ -119,7 +119,7 @@ final class ChainSource: BodySource {
     }
   }
 
-  /// Opens the next body. Returns the reason if that fails.
+  /// Opens the next body, or returns the reason if that fails.
   private func begin() -> String? {
     do throws(HTTP.Error) {
       let source = try contents[next].open(onBytes: onBytes)

@@ -18,7 +18,7 @@ final class PartFile: @unchecked Sendable {
   private let target: FilePlace
   private let note: FilePlace
   private let part: FilePlace
-  /// The file that is written if the part's name is taken. It cannot be continued.
+  /// The file that is written if the part's name is taken, which cannot be continued.
   private let other: NewFile?
   private var file: OwnedDescriptor?
   private var descriptor: Int32 { file?.number ?? -1 }
@@ -66,7 +66,7 @@ final class PartFile: @unchecked Sendable {
     kept.codings = HTTP.Headers([.init("Content-Encoding", note.codings)]).codings
   }
 
-  /// Opens or creates a file and locks it. Returns nil if something exists that other users can access.
+  /// Opens or creates a file and locks it, or returns nil if something exists that other users can access.
   ///
   /// Another download may have renamed or removed the file before it was locked here. In that case the loop starts
   /// over.
@@ -191,7 +191,7 @@ final class PartFile: @unchecked Sendable {
 }
 
 extension PartNote {
-  /// Writes the note, replacing an existing file. If another user's file cannot be replaced, no note is written and
+  /// Writes the note, replacing an existing file, unless another user's file is in the way: then there is no note, and
   /// the part cannot be continued.
   func write(at place: FilePlace) throws(HTTP.Error) {
     do throws(SystemError) {

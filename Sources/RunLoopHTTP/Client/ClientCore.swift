@@ -69,7 +69,7 @@ final class ClientCore: @unchecked Sendable {
   var state: HTTP.State { generation.isPast ? .finished : lock.withLock { life.state } }
   var report: HTTP.StopReport { lock.withLock { life.report } }
 
-  /// Begins a transfer. If that is impossible, returns the reason and changes nothing.
+  /// Begins a transfer, or returns the reason if that is impossible.
   func begin(_ transfer: Transfer, with event: OperationState.Event = .start) -> HTTP.Error? {
     guard !generation.isPast else {
       return HTTP.Error(.stopped, "the client belongs to the process that this one was forked from")
@@ -109,7 +109,7 @@ final class ClientCore: @unchecked Sendable {
     home?.wake()
   }
 
-  /// Enqueues work and returns the home to wake, or nil if it has already been signaled. Requires the lock.
+  /// Enqueues work and returns the home to wake, if it has not been signaled yet; requires the lock.
   private func leave(_ piece: Work) -> Home? {
     work.append(piece)
     guard !isAwake, let home else { return nil }
@@ -197,7 +197,7 @@ final class ClientCore: @unchecked Sendable {
     return report
   }
 
-  /// Returns the source that delivers callbacks on a loop in the given modes. The operations of a loop share it.
+  /// Returns the source, shared by all operations of a loop, that delivers callbacks in the given modes.
   func multiplexer(_ loop: RunLoop, _ modes: [RunLoop.Mode], isForCookies: Bool = false) -> MultiplexerSource {
     let label: StaticString = isForCookies ? "HTTP.CookieSource" : "HTTP.MultiplexerSource"
     guard !generation.isPast else { return MultiplexerSource(loop: loop, modes: modes, label: label) }
@@ -215,7 +215,7 @@ final class ClientCore: @unchecked Sendable {
     return made
   }
 
-  /// The loop that the client runs on. Requires that `settleIn()` has succeeded.
+  /// The loop that the client runs on, which `settleIn()` has chosen.
   ///
   /// Used only on the loop's thread.
   var loop: RunLoop {

@@ -15,7 +15,7 @@ struct ClientLife: Sendable, Hashable {
     case cut
   }
 
-  /// Records that a request begins. Returns false if the client no longer accepts requests.
+  /// Records that a request begins, or returns false if the client no longer accepts requests.
   mutating func begin() -> Bool {
     guard state == .running else {
       report.rejectedCount += 1
@@ -74,17 +74,17 @@ extension HTTP {
     case immediately
   }
 
-  /// A summary of how a client's requests ended. All counts start at 0.
+  /// A summary of how a client's requests ended.
   public struct StopReport: Sendable, Hashable {
-    /// The number of requests that received a response. Defaults to 0.
+    /// The number of requests that received a response, 0 by default.
     public internal(set) var completedCount = 0
-    /// The number of requests that failed with an error other than a stop or a cancellation. Defaults to 0.
+    /// The number of requests that failed with an error other than a stop or a cancellation, 0 by default.
     public internal(set) var failedCount = 0
-    /// The number of requests that were cancelled. Defaults to 0.
+    /// The number of requests that were cancelled, 0 by default.
     public internal(set) var cancelledCount = 0
-    /// The number of requests that were ended by the stop. Defaults to 0.
+    /// The number of requests that were ended by the stop, 0 by default.
     public internal(set) var stoppedCount = 0
-    /// The number of requests that were made after the stop and rejected. Defaults to 0.
+    /// The number of requests that were made after the stop and rejected, 0 by default.
     public internal(set) var rejectedCount = 0
   }
 }

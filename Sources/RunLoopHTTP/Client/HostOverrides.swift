@@ -9,7 +9,7 @@ struct HostOverrides: Sendable {
     var host: String
     var port: UInt16?
 
-    /// Parses "host", "host:port", an IPv6 address, or "[address]:port". Returns nil for anything else.
+    /// Parses "host", "host:port", an IPv6 address, or "[address]:port", and returns nil for anything else.
     init?(_ text: String) {
       let isIPv6 = (try? SocketAddress(host: text, port: 0))?.family == .ipv6
       let authority = isIPv6 ? "[\(text)]" : text

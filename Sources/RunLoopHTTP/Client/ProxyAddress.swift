@@ -16,7 +16,7 @@ struct ProxyAddress: Sendable {
   /// The environment variable that names the proxy; nil if the program does.
   let variable: String?
 
-  /// Parses a proxy URL. The scheme defaults to http.
+  /// Parses a proxy URL, whose scheme defaults to http.
   init(_ text: String, variable: String? = nil) throws(HTTP.Error) {
     let what = variable.map { "the proxy that \($0) names" } ?? "the proxy's address"
     do throws(WebAddress.Failure) {

@@ -68,7 +68,7 @@ extension HTTP.Connection {
     for place in places { place.sources[0].post { [self] in deliver(to: place) } }
   }
 
-  /// Whether there is anything to deliver. Requires the lock.
+  /// Whether there is anything to deliver; requires the lock.
   private var hasMail: Bool { !isAwaitingAnswer && !isPaused && !(mail.isEmpty && cookies.isEmpty) }
 
   /// Whether a place, or the executor with this number, may deliver.
@@ -82,7 +82,7 @@ extension HTTP.Connection {
     return !place.loop.hasEnded || places.allSatisfy(\.loop.hasEnded)
   }
 
-  /// Delivers the events queued at this time. Later ones wait for the next pass of the loop.
+  /// Delivers the events queued at this time, while later ones wait for the next pass of the loop.
   private func deliver(to place: Place?, _ number: Int = 0) {
     lock.lock()
     guard mayDeliver(to: place, number) else { return lock.unlock() }
@@ -113,7 +113,7 @@ extension HTTP.Connection {
     call()
   }
 
-  /// Stores the pending cookies. The cookie source is signaled before the delegate's source.
+  /// Stores the pending cookies, for which there is a separate source that is signaled before the delegate's.
   func deliverCookies(to place: Place) {
     lock.lock()
     guard mayDeliver(to: place), let delegate else { return lock.unlock() }

@@ -114,7 +114,7 @@ extension HTTP.Connection {
     ask(request, isFirst: true)
   }
 
-  /// Ends the connection without further callbacks. A callback in progress on another thread completes.
+  /// Ends the connection without further callbacks, except for one in progress on another thread.
   package func cancel() {
     lock.lock()
     guard phase != .ended else { return lock.unlock() }
@@ -125,7 +125,7 @@ extension HTTP.Connection {
     left.leave()
   }
 
-  /// Closes the connection to the server and keeps the received data. Nothing is reported until ``resume()``.
+  /// Closes the connection to the server, keeps the received data, and reports nothing until ``resume()``.
   package func pause() { setPaused(true) }
 
   /// Continues the body where possible; otherwise starts over with a new response.
@@ -152,7 +152,7 @@ extension HTTP.Connection {
     func leave() { for source in sources { source.settle() } }
   }
 
-  /// Ends the connection. Requires the lock.
+  /// Ends the connection; requires the lock.
   func end() -> Left {
     let left = Left(
       sources: phase == .running && executor == nil ? places.flatMap(\.sources) : [], delegate: delegate, mail: mail,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The delegate of a connection. It is called one method at a time, on the loops that the connection is scheduled on.
+/// The delegate of a connection, called one method at a time on the loops that the connection is scheduled on.
 package protocol ConnectionDelegate: AnyObject, Sendable {
   /// Called before each request: on the thread that starts the connection for the first, and on its loops for the
   /// others.
@@ -71,7 +71,7 @@ extension HTTP {
       self.connection = connection
     }
 
-    /// Answers the challenge. Only the first answer counts.
+    /// Answers the challenge, unless it has been answered before.
     ///
     /// Can be called from any thread.
     package func answer(_ answer: Answer) { connection.answer(answer, generation) }

@@ -25,10 +25,10 @@ struct ConnectionMail {
   var byteCount: Int { backlog.count }
   /// Whether no more bytes should be received.
   var isFull: Bool { backlog.isFull }
-  /// Whether the end of the connection is queued. No event follows it.
+  /// Whether the end of the connection is queued, which no event follows.
   var hasEnd: Bool { if !isEmpty, case .end = events[events.count - 1] { true } else { false } }
 
-  /// Appends an event. Consecutive events of the same kind are merged, so that one pass of the loop reports them
+  /// Appends an event, or merges it with the last one if both are of the same kind, so that one pass reports them
   /// together.
   ///
   /// - Complexity: O(n), where n is the length of the data.
@@ -57,7 +57,7 @@ struct ConnectionMail {
     events[first] = event
   }
 
-  /// Removes the first event. Also returns whether the connection may receive again.
+  /// Removes the first event, and returns it and whether the connection may receive again.
   mutating func next() -> (event: Event, hasRoom: Bool)? {
     guard !isEmpty else { return nil }
     let event = events[first]

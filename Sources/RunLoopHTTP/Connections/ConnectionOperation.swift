@@ -4,8 +4,9 @@ package import RunLoopCore
 package import RunLoopThreads
 
 extension HTTP {
-  /// A connection that is scheduled on a thread's loop, and whose start, pause and cancellation are performed on that
-  /// thread. It corresponds to `AFURLConnectionOperation` in AFNetworking 2.
+  /// A connection that is scheduled on a thread's loop, and is started, paused and cancelled on that thread.
+  ///
+  /// It corresponds to `AFURLConnectionOperation` in AFNetworking 2.
   package final class ConnectionOperation: @unchecked Sendable {
     // Sendable: the lock guards the state shared between threads; the connection is used only by the network thread.
 
@@ -34,7 +35,8 @@ extension HTTP {
 
     /// The steps of an operation that run on the network thread.
     package struct Actions: Sendable {
-      /// Creates the connection, which is then scheduled and started. Returns nil if the operation has ended instead.
+      /// Creates the connection, which is then scheduled and started, or returns nil if the operation has ended
+      /// instead.
       package var connect: @Sendable () -> Connection?
       /// Called once, instead of the connection's end, when the operation was cancelled.
       package var cancelled: @Sendable () -> Void
@@ -65,7 +67,7 @@ extension HTTP {
 
     package var phase: Phase { lock.withLock { state.phase } }
     package var isCancelled: Bool { lock.withLock { state.isCancelled } }
-    /// The modes in which the operation hops to the thread and its connection reports. Defaults to the common modes.
+    /// The modes in which the operation hops to the thread and its connection reports, by default the common modes.
     package var runLoopModes: [RunLoop.Mode] {
       get { lock.withLock { modes } }
       set { lock.withLock { modes = newValue } }

@@ -27,7 +27,7 @@ extension HTTP {
     /// The response at the end of the body, including ``HTTP/Response/trailers``; nil until then.
     public var finalResponse: HTTP.Response? { owner.finalResponse }
 
-    /// Creates an iterator. If there are several, each chunk is delivered to only one of them.
+    /// Creates an iterator; if there are several, each chunk is delivered to only one of them.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(owner: owner) }
   }
 }
@@ -124,7 +124,7 @@ final class BodyBuffer: Receiver, @unchecked Sendable {
     return !isFull
   }
 
-  /// Appends bytes to the last chunk or as a new chunk. Requires the lock.
+  /// Appends bytes to the last chunk or as a new chunk; requires the lock.
   private func append(_ bytes: UnsafeRawBufferPointer) {
     if first < chunks.count, chunks[chunks.count - 1].count + bytes.count <= Self.chunkSize {
       return chunks[chunks.count - 1].append(contentsOf: bytes)

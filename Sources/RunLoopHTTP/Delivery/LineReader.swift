@@ -51,7 +51,7 @@ struct LineReader {
     return nil
   }
 
-  /// Returns the unterminated text after the last line, or nil if there is none. Called at the end of the input.
+  /// Returns the unterminated text at the end of the input, or nil if there is none.
   mutating func last() -> String? {
     guard first < bytes.count else { return nil }
     let line = text(to: bytes.count)

@@ -49,7 +49,7 @@ extension HTTP {
       }
     }
 
-    /// Creates an iterator. If there are several, each chunk of the body is delivered to only one of them.
+    /// Creates an iterator; if there are several, each chunk of the body is delivered to only one of them.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(body, limit) }
   }
 }

@@ -108,8 +108,7 @@ final class MultiplexerSource: @unchecked Sendable {
     if let gone = lock.withLock({ generation == number ? source : nil }) { end(gone) }
   }
 
-  /// Delivers what is left on this thread, as all later posts will be. Has no effect if the source was removed on
-  /// purpose.
+  /// Delivers what is left on this thread, as all later posts will be, unless the source was removed on purpose.
   private func end(_ gone: RunLoop.Source) {
     lock.lock()
     guard source === gone else { return lock.unlock() }

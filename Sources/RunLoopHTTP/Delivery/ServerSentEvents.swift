@@ -5,7 +5,7 @@ extension HTTP {
   public struct ServerSentEvent: Sendable, Hashable {
     /// The event type; `message` unless the server specifies another.
     public var type: String
-    /// The data. Multiple lines are joined with line feeds.
+    /// The data, in which multiple lines are joined with line feeds.
     public var data: String
     /// The last event ID sent by the server, possibly with an earlier event.
     ///
@@ -53,7 +53,7 @@ extension HTTP {
       }
     }
 
-    /// Creates an iterator. If there are several, each chunk of the body is delivered to only one of them.
+    /// Creates an iterator; if there are several, each chunk of the body is delivered to only one of them.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(body, limit) }
   }
 }
@@ -88,7 +88,7 @@ struct ServerSentEventParser {
   /// - Parameter limit: The maximum size in bytes of an event's data.
   init(limit: Int) { self.limit = limit }
 
-  /// Parses a line without its line ending. An empty line completes an event.
+  /// Parses a line without its line ending, where an empty line completes an event.
   mutating func take(_ line: String) -> Step {
     var line = line[...]
     if isFirst, line.unicodeScalars.first == "\u{feff}" { line = Substring(line.unicodeScalars.dropFirst()) }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// MD5 (RFC 1321), which older servers require for Digest authentication. It is not secure.
+/// MD5 (RFC 1321), which is not secure, but which older servers require for Digest authentication.
 enum MD5 {
   private static let shifts: [UInt32] = [7, 12, 17, 22, 5, 9, 14, 20, 4, 11, 16, 23, 6, 10, 15, 21]
 

@@ -6,7 +6,7 @@ import RunLoopCore
 import RunLoopSockets
 
 extension Attempt {
-  /// Configures the libcurl handle for the exchange. Throws if libcurl has no memory or lacks a required feature.
+  /// Configures the libcurl handle for the exchange, or throws if libcurl has no memory or lacks a required feature.
   ///
   /// - Parameter shape: The options shared with other requests; nil if there are none.
   func setUp(_ shape: Handle.Shape?) throws(HTTP.Error) {
@@ -118,7 +118,7 @@ extension Attempt {
     }
   }
 
-  /// The connect timeout in milliseconds. It is at least 1, because 0 would mean libcurl's default of five minutes.
+  /// The connect timeout in milliseconds, at least 1 because 0 would mean libcurl's default of five minutes.
   static func milliseconds(ofConnectTimeout timeout: Duration) -> Int {
     max(1, Int(Int32(clamping: Int64(saturating: timeout) / 1_000_000)))
   }

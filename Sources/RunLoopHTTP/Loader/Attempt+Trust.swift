@@ -19,11 +19,11 @@ extension Attempt {
     return connection.sharingKey == key
   }
 
-  /// Whether libcurl reports the connection on which a request is sent. A connection over a Unix socket cannot be
-  /// identified, because it has no ports.
+  /// Whether libcurl reports the connection on which a request is sent, which it cannot for a Unix socket without
+  /// ports.
   var knowsTrust: Bool { CurlLibrary.asksBeforeRequest && transfer.configuration.unixSocket == nil }
 
-  /// Prepares to evaluate the server of a connection during the TLS handshake. Returns false if that is not possible.
+  /// Prepares to evaluate the server during the TLS handshake, or returns false if that is not possible.
   func prepareEvaluation(_ encryption: UnsafeMutableRawPointer?) -> Bool {
     let host = exchange.address.host
     let made = TrustEvaluation(

@@ -27,11 +27,11 @@ final class Attempt {
   let transfer: Transfer
   let handle: Handle
   let exchange: Exchange
-  /// The index in the loader's list of active attempts. Managed by the loader.
+  /// The index in the list of active attempts, which the loader manages.
   @exclusivity(unchecked) var place: Int?
-  /// The parser state of the response. It is replaced for each response that libcurl delivers.
+  /// The parser state of the response, replaced for each response that libcurl delivers.
   @exclusivity(unchecked) private(set) var reading: Reading
-  /// The progress of sending the body. It is replaced each time libcurl sends the body.
+  /// The progress of sending the body, replaced each time libcurl sends the body.
   @exclusivity(unchecked) private var sending = Sending()
   private let source: (any BodySource)?
   /// The error with which we ended the attempt, which takes precedence over libcurl's.
@@ -227,7 +227,7 @@ extension Attempt {
   var uploadSize: Int64? { source?.length }
   var hasBody: Bool { source != nil }
 
-  /// Handles a line of headers or trailers. Returns whether to continue.
+  /// Handles a line of headers or trailers, and returns whether to continue.
   func takeLine(_ line: UnsafeRawBufferPointer) -> Bool {
     guard failure == nil else { return false }
     connection?.noteProgress()
@@ -328,7 +328,7 @@ extension Attempt {
     return Int32(clc_seek_ok)
   }
 
-  /// Called when the attempt leaves libcurl's queue. From now on it is waiting for the peer.
+  /// Called when the attempt leaves libcurl's queue and begins to wait for the peer.
   func begin() {
     let waited = !hasBegun || waitsForMultiplexing
     hasBegun = true
@@ -368,7 +368,7 @@ extension Attempt {
     return Int32(clc_prerequest_ok)
   }
 
-  /// Whether libcurl may send the request again. If so, records the repetition.
+  /// Returns whether libcurl may send the request again, and records the repetition.
   private func repeats() -> Bool {
     guard !transfer.hasAnswer else {
       fail(HTTP.Error(.badServerResponse, "the library asks again after an answer"))

@@ -4,7 +4,7 @@ import CLibCurl
 
 /// libcurl, which is loaded when the first request is made.
 enum CurlLibrary {
-  /// Loads libcurl. After a failure, the next call tries again.
+  /// Loads libcurl, which is tried again after a failure.
   static func open() throws(HTTP.Error) {
     try check { clc_open($0, $1) }
   }
@@ -24,14 +24,14 @@ enum CurlLibrary {
     guard answer.0 == Int32(clc_opened) else { throw HTTP.Error(.noLibrary, answer.1) }
   }
 
-  /// Whether TLS uses OpenSSL, which provides more information than other libraries. Requires that libcurl is loaded.
+  /// Whether TLS uses OpenSSL, which provides more information than other libraries; requires that libcurl is loaded.
   static let usesOpenSSL = clc_uses_openssl() != 0
 
-  /// Whether libcurl has the prerequest callback. If not, plaintext connections are not reused.
+  /// Whether libcurl has the prerequest callback, without which plaintext connections are not reused.
   static var asksBeforeRequest: Bool { clc_version() >= UInt32(clc_asks_before_request) }
 
-  /// Whether a plaintext HTTP/2 connection can be reused. From 7.88.0 on, before 8.0.0, libcurl starts the protocol
-  /// anew with each request, which servers do not understand.
+  /// Whether a plaintext HTTP/2 connection can be reused, unlike in 7.88.0 up to 8.0.0, where libcurl starts the
+  /// protocol anew with each request and servers do not understand it.
   static var keepsPlainHTTP2: Bool {
     clc_version() < UInt32(clc_begins_http2_anew) || clc_version() >= UInt32(clc_keeps_http2)
   }

@@ -6,7 +6,7 @@ import RunLoopLibC
 /// libcurl's report on a transfer that has failed.
 struct CurlFailure {
   var code: Int32
-  /// libcurl's error message for this transfer, or an empty string. It is for humans and must not affect decisions.
+  /// libcurl's error message for this transfer, which is for humans and must not affect decisions; may be empty.
   var text: String
   /// The error number of the last failed system call, or zero.
   var systemError: Int32

@@ -29,7 +29,7 @@ final class FloodGuard: @unchecked Sendable {
     /// Called when libcurl reports that something has arrived on the connection, or asks for data to send.
     func noteProgress() { reports.wrappingAdd(1, ordering: .relaxed) }
 
-    /// Called when a request on the connection stops or resumes reading. While it is stopped, libcurl keeps the data.
+    /// Called when a request on the connection stops or resumes reading, while libcurl keeps the data.
     func noteHold(_ isHeld: Bool) { holds.wrappingAdd(isHeld ? 1 : -1, ordering: .relaxed) }
 
     /// Whether the guard has ended the connection.
@@ -83,7 +83,7 @@ final class FloodGuard: @unchecked Sendable {
     return connection
   }
 
-  /// Stops monitoring a connection. Must be called before its descriptor is closed.
+  /// Stops monitoring a connection; must be called before its descriptor is closed.
   func remove(_ descriptor: Int32) {
     lock.lock()
     let gone = connections.removeValue(forKey: descriptor)
@@ -91,7 +91,7 @@ final class FloodGuard: @unchecked Sendable {
     withExtendedLifetime(gone) {}
   }
 
-  /// Checks all connections once and ends those that are flooded. If there are no connections, ends the thread.
+  /// Checks all connections once and ends those that are flooded, or ends the thread if there are none.
   func look() {
     lock.lock()
     for connection in connections.values where !connection.wasFlooded {

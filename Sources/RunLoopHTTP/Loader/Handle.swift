@@ -60,7 +60,7 @@ final class Handle {
 
   private static let errorSize = 256
 
-  /// Creates a handle. Returns nil if there is no memory.
+  /// Creates a handle, or returns nil if there is no memory.
   init?() {
     guard let easy = clc_easy_make() else { return nil }
     self.easy = easy
@@ -68,7 +68,7 @@ final class Handle {
     errorBuffer.initialize(repeating: 0, count: Self.errorSize)
   }
 
-  /// Frees all resources. The handle must not be used afterwards.
+  /// Frees all resources, after which the handle must not be used.
   func free() {
     attempt = nil
     clc_easy_free(easy)
@@ -199,7 +199,7 @@ final class Handle {
     return route == nil ? Int32(clc_out_of_memory) : clc_set_list(easy, Int32(clc_option_connect_to), route)
   }
 
-  /// Sets the addresses again. libcurl discards them after a while, and would then resolve the name by itself.
+  /// Sets the addresses again, because libcurl discards them after a while and would then resolve the name by itself.
   func setAddressesAgain() -> Int32 {
     addresses.map { clc_set_list(easy, Int32(clc_option_resolve), $0) } ?? 0
   }

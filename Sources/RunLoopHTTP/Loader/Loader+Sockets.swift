@@ -60,7 +60,7 @@ extension Loader {
     later { [self] in end(attempt, Attempt.flooded) }
   }
 
-  /// Watches a socket for libcurl. Returns the error if that is not possible.
+  /// Watches a socket for libcurl, or returns the error if that is not possible.
   func watch(_ descriptor: Int32, _ what: Int32) -> RunLoopError? {
     if Int(what) == Int(clc_poll_remove) {
       watches[descriptor]?.rest()

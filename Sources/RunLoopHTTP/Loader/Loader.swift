@@ -14,7 +14,7 @@ final class Loader: @unchecked Sendable {
   let loop: RunLoop
   @exclusivity(unchecked) private(set) var multi: OpaquePointer?
   private let connectionsPerHost: Int
-  /// The attempts that have been added to libcurl. Each knows its index.
+  /// The attempts that have been added to libcurl, each of which knows its index.
   @exclusivity(unchecked) private(set) var attempts: [Attempt] = []
   @exclusivity(unchecked) private(set) var spare = SpareHandles()
   @exclusivity(unchecked) var watches = WatchTable()
@@ -161,7 +161,7 @@ final class Loader: @unchecked Sendable {
     settle()
   }
 
-  /// Removes an attempt from the list of active attempts. Returns false if it is not in the list.
+  /// Removes an attempt from the list of active attempts, or returns false if it is not in the list.
   @discardableResult
   private func leave(_ attempt: Attempt) -> Bool {
     guard let place = attempt.place else { return false }
@@ -174,7 +174,7 @@ final class Loader: @unchecked Sendable {
     return true
   }
 
-  /// Abandons an attempt. Its transfer receives no more events from it.
+  /// Abandons an attempt, whose transfer receives no more events from it.
   func drop(_ attempt: Attempt) {
     attempt.noteEnd()
     attempt.fail(HTTP.Error(.cancelled, "the attempt was given up"))
@@ -212,7 +212,7 @@ final class Loader: @unchecked Sendable {
 
   // MARK: Multiplexing
 
-  /// Whether each origin supports HTTP/2. Origins that could not be reached last time also have the value `false`.
+  /// Whether each origin supports HTTP/2, which is also `false` for those that could not be reached last time.
   var multiplexing: [String: Bool] = [:]
   /// The most recent record, because most requests are for the same URL.
   var lastNoted: (address: WebAddress, multiplexes: Bool)?

@@ -69,7 +69,7 @@ final class SocketWatch {
     said = (copy(own), now.ownPort, copy(peer), now.peerPort)
   }
 
-  /// Both ends of a connection, which identify it. The ports alone are not unique.
+  /// Both ends of a connection, which identify it; the ports alone are not unique.
   struct Ends: Hashable {
     let own: End
     let peer: End
@@ -96,7 +96,7 @@ final class SocketWatch {
   /// The number of read events without a report after which the bytes are counted.
   static let mostTurns = 16
 
-  /// Records a read event. Returns true if too much data has arrived without a report.
+  /// Records a read event, and returns true if too much data has arrived without a report.
   func isFlooded() -> Bool {
     fruitless.turns += 1
     guard fruitless.turns % Self.mostTurns == 0 else { return false }
@@ -119,10 +119,10 @@ final class SocketWatch {
     }
   }
 
-  /// Whether the server has ended the connection and all its data was read. Also valid after the socket is closed.
+  /// Whether the server has ended the connection and all its data was read; also valid after the socket is closed.
   var peerHasEnded: Bool { hadPeerEnded ?? peek().isEnd }
 
-  /// Records which side ended an HTTP/2 connection, which libcurl does not report. Called before the socket is closed.
+  /// Records which side ended an HTTP/2 connection, which libcurl does not report, before the socket is closed.
   func noteClosing() {
     noteEndBeforeRequest()
     hadPeerEnded = (speaksHTTP2 || mayBeHTTP2) && peek().isEnd

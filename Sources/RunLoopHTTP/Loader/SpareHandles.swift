@@ -3,12 +3,12 @@
 import CLibCurl
 import RunLoopCore
 
-/// The idle handles. As many are kept as were recently in use at once, so that a burst can reuse those of the previous
-/// burst. None are left after the client has been idle.
+/// The idle handles, which are as many as were recently in use at once, so that a burst can reuse those of the
+/// previous burst, and none after the client has been idle.
 ///
 /// Used only on the loader's thread.
 struct SpareHandles {
-  /// The maximum number of idle handles. Each takes about 20 KiB of libcurl's memory.
+  /// The maximum number of idle handles, each of which takes about 20 KiB of libcurl's memory.
   static let limit = 1000
   /// The interval in nanoseconds at which surplus handles are freed.
   static let period: Int64 = 2_000_000_000

@@ -111,13 +111,13 @@ extension HTTP.Operation {
     if !begin(with: .cancel) { transfer.cancel() }
   }
 
-  /// Stops reading the response's body. The connection stays open.
+  /// Stops reading the response's body but keeps the connection open.
   public func pauseReading() { transfer.setHeld(true) }
 
   /// Resumes reading the response's body.
   public func resumeReading() { transfer.setHeld(false) }
 
-  /// Registers the operation with the client and begins with an event. Returns false if it is already registered.
+  /// Registers the operation with the client and begins with an event, or returns false if it is already registered.
   @discardableResult
   private func begin(with event: OperationState.Event) -> Bool {
     guard !isKnown.exchange(true, ordering: .acquiringAndReleasing) else { return false }
@@ -131,18 +131,18 @@ extension HTTP.Operation {
 
 // MARK: - Callbacks
 extension HTTP.Operation {
-  /// Sets a closure to call on the operation's loop with the response's headers. Must be called before the start.
+  /// Sets a closure to call on the operation's loop with the response's headers; must be called before the start.
   public func onResponse(_ body: @escaping @Sendable (HTTP.Response) -> Void) {
     receiver.setHooks { $0.response = body }
   }
 
-  /// Sets a closure to call on the operation's loop when progress is made, at most once per pass of the loop. Must be
-  /// called before the start.
+  /// Sets a closure to call on the operation's loop when progress is made, at most once per pass; must be called
+  /// before the start.
   public func onProgress(_ body: @escaping @Sendable (HTTP.Progress) -> Void) {
     receiver.setHooks { $0.progress = body }
   }
 
-  /// Sets a closure that decides about redirects. Must be called before the start.
+  /// Sets a closure that decides about redirects; must be called before the start.
   ///
   /// The closure is called on the loader's thread with the request that would be made and the response that redirects
   /// to it. It returns the request to make. If it returns nil, the operation ends with
@@ -151,7 +151,7 @@ extension HTTP.Operation {
     receiver.setHooks { $0.redirect = body }
   }
 
-  /// Sets a closure that supplies credentials. Must be called before the start.
+  /// Sets a closure that supplies credentials; must be called before the start.
   ///
   /// The closure is called on the loader's thread, and must not block, each time a server sends a Basic or Digest
   /// challenge, unless the request has its own `Authorization` header. If it returns nil, the 401 response is
@@ -161,8 +161,7 @@ extension HTTP.Operation {
     receiver.setHooks { $0.challenge = body }
   }
 
-  /// Sets a closure to call on the operation's loop with new cookies, including those of redirects. Must be called
-  /// before the start.
+  /// Sets a closure to call on the operation's loop with new cookies; must be called before the start.
   ///
   /// Only cookies that the client stores are reported; see ``HTTP/Configuration/storesCookies``. An expired cookie in
   /// the array means that the cookie was removed.

@@ -33,7 +33,7 @@ final class OperationReceiver: Receiver, @unchecked Sendable {
   @exclusivity(unchecked) private var hooks = Hooks()
   @exclusivity(unchecked) private var hasHooks = false
   @exclusivity(unchecked) private var hasProgressHook = false
-  /// The first completion closure. Most operations have only one.
+  /// The first completion closure, as most operations have only one.
   @exclusivity(unchecked) private var completion: Completion?
   @exclusivity(unchecked) private var moreCompletions: [Completion] = []
   @exclusivity(unchecked) private var streams: [AsyncStream<HTTP.Progress>.Continuation] = []
@@ -258,7 +258,8 @@ final class OperationReceiver: Receiver, @unchecked Sendable {
 
   func finish(_ result: Result<HTTP.Response, HTTP.Error>) { finish(result, isCallOut: true) }
 
-  /// Ends the operation. A request that is rejected ends inside the function that starts it, which is not a call-out.
+  /// Ends the operation, possibly inside the function that starts it if the request is rejected, which is not a
+  /// call-out.
   func finish(_ result: Result<HTTP.Response, HTTP.Error>, isCallOut: Bool) {
     fileReceiver?.finish(result)
     let body = HTTP.Body(bytes)

@@ -3,13 +3,13 @@
 extension HTTP {
   /// The progress of a request.
   public struct Progress: Sendable, Hashable {
-    /// The number of bytes of the request's body sent in the most recent attempt. The default is 0.
+    /// The number of bytes of the request's body sent in the most recent attempt; the default is 0.
     public var sent: Int64 = 0
-    /// The size of the request's body in bytes. Defaults to nil, which means unknown.
+    /// The size of the request's body in bytes; nil, the default, means unknown.
     public var totalToSend: Int64?
-    /// The number of decoded bytes of the response's body that have arrived. The default is 0.
+    /// The number of decoded bytes of the response's body that have arrived; the default is 0.
     public var received: Int64 = 0
-    /// The size of the response's body in bytes. Defaults to nil, which means that the server has not reported it.
+    /// The size of the response's body in bytes; nil, the default, means that the server has not reported it.
     public var total: Int64?
 
     /// Creates the progress of a request that has not sent or received anything.

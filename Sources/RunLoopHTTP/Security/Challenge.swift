@@ -5,7 +5,8 @@ struct Challenge: Hashable, Sendable {
   var scheme: String
   var parameters: [String: String] = [:]
 
-  /// Parses all challenges of a header. Commas separate both challenges and parameters (RFC 9110, section 11.6.1).
+  /// Parses all challenges of a header, where commas separate both challenges and parameters (RFC 9110, section
+  /// 11.6.1).
   static func read(_ text: String) -> [Challenge] {
     var challenges: [Challenge] = []
     var rest = Array(text.utf8)[...]

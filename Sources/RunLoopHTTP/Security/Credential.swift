@@ -27,7 +27,7 @@ extension HTTP {
   public struct AuthenticationChallenge: Sendable {
     /// The scheme, `basic` or `digest`; the more secure one if the server offers both.
     public let scheme: String
-    /// The protection realm. The server may send any text.
+    /// The protection realm, for which the server may send any text.
     public let realm: String
     /// The origin of the challenge: scheme, host and port, such as `https://example.org:443`.
     public let origin: String

@@ -8,8 +8,8 @@ extension HTTP {
   public struct ServerTrust: Sendable {
     /// The host of the request.
     public let host: String
-    /// The certificates in DER, each issued by the next, from the server's own to a trusted root. If ``chainError`` is
-    /// set, the chain may be incomplete and its certificates may be forged.
+    /// The certificates in DER, each issued by the next, from the server's own to a trusted root; incomplete and
+    /// possibly forged if ``chainError`` is set.
     public let certificates: [[UInt8]]
     /// The reason the chain does not lead to a trusted root or has expired; nil if the chain is valid.
     public let chainError: String?
@@ -73,7 +73,7 @@ extension HTTP.ServerTrust {
   }
 }
 
-/// Evaluates the trust in the server of one connection. Used only on the loader's thread.
+/// Evaluates the trust in the server of one connection, on the loader's thread.
 final class TrustEvaluation {
   private let host: String
   private let trust: HTTP.Trust
@@ -82,7 +82,7 @@ final class TrustEvaluation {
 
   init(host: String, _ trust: HTTP.Trust) { (self.host, self.trust) = (host, trust) }
 
-  /// Installs this evaluation in an OpenSSL context. Returns false if that is not possible.
+  /// Installs this evaluation in an OpenSSL context, or returns false if that is not possible.
   func prepare(_ encryption: UnsafeMutableRawPointer?) -> Bool {
     guard let text = try? CText(host) else { return false }
     let context = Unmanaged.passRetained(self).toOpaque()

@@ -5,28 +5,28 @@ public import RunLoopSockets
 extension HTTP {
   /// The servers that a client trusts, and its own certificate.
   public struct Trust: Sendable {
-    /// A PEM file of trusted certificates that replaces the system's. Defaults to nil.
+    /// A PEM file of trusted certificates that replaces the system's; the default is nil.
     public var roots: String?
     /// Digests (SHA-256 in base64) of accepted public keys, one of which has to belong to the server or to an issuer
-    /// above it. Empty by default, which accepts every key of a trusted certificate.
+    /// above it; empty by default, which accepts every key of a trusted certificate.
     ///
     /// Pins are checked even if ``allowsInvalidCertificates`` or ``evaluate`` accepts a certificate. If the
     /// certificate is not trusted otherwise, the server's own key has to match. The same applies to all certificates
     /// without OpenSSL 3, and through an HTTPS proxy.
     public var pins: [String] = []
-    /// The lowest TLS version to accept, also from an HTTPS proxy. The default is TLS 1.2.
+    /// The lowest TLS version to accept, also from an HTTPS proxy; the default is TLS 1.2.
     public var minimumVersion = TLSVersion.tls12
-    /// A closure that decides whether to trust a server and replaces the standard verification. Defaults to nil.
+    /// A closure that decides whether to trust a server, instead of the standard verification; the default is nil.
     ///
     /// It is called on the loader's thread during the handshake and must not block. If it returns `false`, the request
     /// ends with ``HTTP/Error/Code/untrusted``. It needs a libcurl built with OpenSSL 3; otherwise, or through an
     /// HTTPS proxy, every request fails. TLS sessions are not resumed.
     public var evaluate: (@Sendable (ServerTrust) -> Bool)?
-    /// A key for the policy of ``evaluate``. Clients with the same key share connections.
+    /// A key for the policy of ``evaluate``, which clients need to have in common to share connections.
     package var evaluationKey: String?
-    /// The client's certificate and private key. Defaults to nil.
+    /// The client's certificate and private key; the default is nil.
     public var certificate: Certificate?
-    /// Whether to accept certificates that are untrusted or for another host, for tests only. The default is `false`.
+    /// Whether to accept certificates that are untrusted or for another host, for tests only; the default is `false`.
     public var allowsInvalidCertificates = false
 
     /// The files of a client certificate.
@@ -50,7 +50,7 @@ extension HTTP {
     public init() {}
   }
 
-  /// The proxy that a client uses. Its description contains neither user nor password.
+  /// The proxy that a client uses, whose description contains neither user nor password.
   public enum Proxy: Sendable, Hashable {
     /// No proxy, regardless of the environment.
     case none

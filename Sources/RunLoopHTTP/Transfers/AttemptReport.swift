@@ -4,7 +4,7 @@ import CLibCurl
 import RunLoopCore
 
 extension HTTP {
-  /// A report about one attempt to send a request. Its ``reason`` is set for every attempt but the first.
+  /// A report about one attempt to send a request, with a ``reason`` unless it is the first.
   public struct AttemptReport: Sendable, Hashable {
     /// The URL, without user, password, query and fragment.
     public internal(set) var url: String
@@ -12,21 +12,21 @@ extension HTTP {
     public internal(set) var reason: ResendReason?
     /// The status of the response; nil if none arrived.
     public internal(set) var status: Status?
-    /// Whether an existing connection was reused. The default is `false`.
+    /// Whether an existing connection was reused; the default is `false`.
     public internal(set) var isReused = false
     /// The client's address and port; nil if there was no connection, or it has no address.
     public internal(set) var localAddress: String?
     /// The address and port of the server or proxy; nil if there was no connection, or it has no address.
     public internal(set) var remoteAddress: String?
-    /// The number of bytes sent, before encryption: the headers and the body. The default is 0.
+    /// The number of bytes sent, before encryption, with the headers and the body; the default is 0.
     public internal(set) var bytesSent: Int64 = 0
-    /// The number of bytes received, decrypted but not decoded: the headers and the body. The default is 0.
+    /// The number of bytes received, decrypted but not decoded, with the headers and the body; the default is 0.
     public internal(set) var bytesReceived: Int64 = 0
-    /// The duration of each phase. All zero by default, and if libcurl resent the request by itself afterwards.
+    /// The duration of each phase, all zero by default and if libcurl resent the request by itself afterwards.
     public internal(set) var timings = Timings()
   }
 
-  /// The duration of each phase of a request. All durations default to zero.
+  /// The duration of each phase of a request, zero by default.
   ///
   /// Except for ``nameLookup`` and ``waited``, they are measured from the moment the last connection was requested.
   public struct Timings: Sendable, Hashable {
@@ -38,9 +38,9 @@ extension HTTP {
     public var connected: Duration = .zero
     /// The time until the TLS handshake was complete; zero by default, and without TLS.
     public var secured: Duration = .zero
-    /// The time until the request was about to be sent. The default is zero.
+    /// The time until the request was about to be sent; the default is zero.
     public var sent: Duration = .zero
-    /// The time until the first byte of the response. The default is zero.
+    /// The time until the first byte of the response; the default is zero.
     public var firstByte: Duration = .zero
     /// The time until the end of the response or the attempt; zero by default, and set only in ``Response/attempts``.
     public var total: Duration = .zero
@@ -59,7 +59,7 @@ struct AttemptRecord {
 }
 
 extension Attempt {
-  /// Reports the attempt so far. Requires that libcurl still has the handle.
+  /// Reports the attempt so far, which requires that libcurl still has the handle.
   private func report(_ record: AttemptRecord) -> HTTP.AttemptReport {
     var report = HTTP.AttemptReport(url: exchange.address.safeText, reason: record.reason)
     report.isReused = isReused

@@ -60,7 +60,7 @@ struct Validator: Hashable, Sendable, Codable {
     }
   }
 
-  /// Creates a validator from a tag or a date. Returns nil if the text is not a valid header value.
+  /// Creates a validator from a tag or a date, or returns nil if the text is not a valid header value.
   init?(text: String) {
     guard HTTP.Headers.isValue(text) else { return nil }
     self.text = text

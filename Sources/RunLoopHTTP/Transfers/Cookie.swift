@@ -98,7 +98,7 @@ extension HTTP.Cookie {
 }
 
 extension HTTP.Cookie {
-  /// Parses a `Set-Cookie` header (RFC 6265, section 5.2). Returns nil if the header has to be ignored.
+  /// Parses a `Set-Cookie` header (RFC 6265, section 5.2), or returns nil if the header has to be ignored.
   ///
   /// Every cookie created this way can be saved to a file and loaded again.
   init?(_ text: String, from address: WebAddress, now: Int64) {

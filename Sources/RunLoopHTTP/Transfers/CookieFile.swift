@@ -24,7 +24,7 @@ enum CookieFile {
     return text
   }
 
-  /// Parses a file's text. Throws an error for the first line that is not a cookie.
+  /// Parses a file's text, or throws an error for the first line that is not a cookie.
   static func cookies(in text: String) throws(HTTP.Error) -> [HTTP.Cookie] {
     var cookies: [HTTP.Cookie] = []
     // Splits bytes, because Swift treats "\r\n" as a single character.

@@ -8,10 +8,10 @@ final class CookieJar: @unchecked Sendable {
   private let lock = Lock()
   private var cookies: [HTTP.Cookie] = []
 
-  /// The maximum number of cookies in all and per domain. The oldest ones are evicted.
+  /// The maximum number of cookies in all and per domain, beyond which the oldest ones are evicted.
   static let (limit, domainLimit) = (3000, 50)
 
-  /// Stores the cookies that a response sets, and returns them. An expired cookie in the result removed one.
+  /// Stores the cookies that a response sets, and returns them, including expired ones, which removed a cookie.
   @discardableResult
   func take(_ headers: HTTP.Headers, from address: WebAddress, now: Int64 = WebDate.now) -> [HTTP.Cookie] {
     let set = headers.values(of: "Set-Cookie").compactMap { HTTP.Cookie($0, from: address, now: now) }
@@ -28,12 +28,12 @@ final class CookieJar: @unchecked Sendable {
     return taken
   }
 
-  /// Stores cookies for the program. An expired cookie removes the existing one.
+  /// Stores cookies for the program, where an expired cookie removes the existing one.
   func set(_ set: [HTTP.Cookie], now: Int64 = WebDate.now) {
     lock.withLock { for cookie in set { keep(cookie, now) } }
   }
 
-  /// Stores or removes a cookie. Requires the lock.
+  /// Stores or removes a cookie; requires the lock.
   private func keep(_ cookie: HTTP.Cookie, _ now: Int64) {
     cookies.removeAll { $0.isSame(as: cookie) }
     guard cookie.expires.map({ $0 > now }) ?? true else { return }

@@ -193,7 +193,7 @@ struct HeadReader {
     return .head(head)
   }
 
-  /// Parses a length, or a list of equal lengths. Returns a description of what is wrong.
+  /// Parses a length, or a list of equal lengths, and returns a description of any error.
   private static func readLengths(_ list: UnsafeRawBufferPointer, _ known: inout Int64?) -> String? {
     var rest = list
     while true {
@@ -220,7 +220,7 @@ struct HeadReader {
     return number
   }
 
-  /// Parses a status line such as "HTTP/1.1 200 OK". The reason phrase is optional.
+  /// Parses a status line such as "HTTP/1.1 200 OK", in which the reason phrase is optional.
   private static func readStatus(_ line: UnsafeRawBufferPointer) -> StatusLine? {
     guard line.starts(with: "HTTP/"), let end = line.firstOffset(of: 32) else { return nil }
     guard let version = version(UnsafeRawBufferPointer(rebasing: line[5..<end])) else { return nil }

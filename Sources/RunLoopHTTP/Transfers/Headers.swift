@@ -55,7 +55,7 @@ extension HTTP {
       self.wire = nil
     }
 
-    /// The first value of a name. Setting it replaces all values, and setting nil removes them.
+    /// The first value of a name; setting it replaces all values, and setting nil removes them.
     ///
     /// - Complexity: O(n).
     public subscript(name: String) -> String? {

@@ -37,7 +37,7 @@ extension HTTP.Method {
   public static let options = Self("OPTIONS")
   /// The `TRACE` method.
   public static let trace = Self("TRACE")
-  /// The `CONNECT` method, which is meant for proxies. Such requests end with ``HTTP/Error/Code/invalidRequest``.
+  /// The `CONNECT` method, which is meant for proxies and fails with ``HTTP/Error/Code/invalidRequest``.
   public static let connect = Self("CONNECT")
 
   /// Whether sending a request twice has the same effect as sending it once.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension HTTP {
-  /// A request in flight, with its parsed URL. Each redirect produces the next hop.
+  /// A request in flight, with its parsed URL, which is replaced with each redirect.
   struct Hop: Sendable {
     var address: WebAddress
     var method: HTTP.Method

@@ -5,7 +5,7 @@ extension HTTP {
   public struct Request: Sendable {
     /// The request method.
     public var method: Method
-    /// The URL, with scheme http or https. A user and a password in it are sent only if the server asks for them.
+    /// The URL, with scheme http or https, and a user and a password that are sent only if the server asks for them.
     public var url: String
     /// The headers.
     ///
@@ -14,21 +14,23 @@ extension HTTP {
     public var headers: Headers
     /// The request body; nil for none.
     public var body: Content?
-    /// The maximum size of the decoded response body in bytes. Defaults to nil, which means the configuration's limit.
+    /// The maximum size of the decoded response body in bytes; nil, the default, means the configuration's limit.
     public var maximumBodySize: Int64?
-    /// Whether the request may be sent again after a failure: under the ``Retry`` policy, after a reused connection
-    /// has ended, or when the server has not processed it. The default is `true`.
+    /// Whether the request may be sent again after a failure; the default is `true`.
+    ///
+    /// It is sent again under the ``Retry`` policy, after a reused connection has ended, or if the server has not
+    /// processed it.
     ///
     /// Redirects, challenges and failed expectations are always followed.
     public var allowsResending = true
-    /// The proxy for this request. Defaults to nil, which means the proxy of the client's configuration.
+    /// The proxy for this request; nil, the default, means the proxy of the client's configuration.
     public var proxy: Proxy?
-    /// When to decode the response body. The default is ``Decoding/negotiated``.
+    /// When to decode the response body; the default is ``Decoding/negotiated``.
     public var decoding = Decoding.negotiated
     /// Whether codings in the request's own `Accept-Encoding` count as negotiated, as with `NSURLConnection`.
     package var decodesNamedCodings = false
-    /// A closure that receives interim responses, such as 103 Early Hints, of this request and its redirects. Defaults
-    /// to nil.
+    /// A closure that receives interim responses, such as 103 Early Hints, of this request and its redirects; the
+    /// default is nil.
     ///
     /// It is called on the loader's thread and must not block. The status is in the range 100–199 except 101, which
     /// fails the request. A 100 only arrives if the server sends one unasked; the client does not request it.
@@ -91,16 +93,16 @@ extension HTTP {
     public var url: String { values.url }
     /// The number of redirects that were followed.
     public var redirectCount: Int { values.redirectCount }
-    /// The duration of each phase of the request, where known. All zero by default.
+    /// The duration of each phase of the request, where known, and otherwise zero.
     public var timings = Timings()
-    /// The reason for each time the request was sent again. Empty by default.
+    /// The reason for each time the request was sent again; empty by default.
     public internal(set) var resends: [ResendReason] = []
-    /// The content codings that were decoded, in lower case and in the order the server applied them. Empty by
-    /// default, which means that the body is delivered as it was sent.
+    /// The content codings that were decoded, in lower case and in the order the server applied them; empty, the
+    /// default, if the body is delivered as it was sent.
     public var decodedFrom: [String] = []
-    /// Malformations in the response that were tolerated; complete once the body is. Empty by default.
+    /// Malformations in the response that were tolerated, complete once the body is; empty by default.
     public internal(set) var oddities: [Oddity] = []
-    /// The trailers; complete once the body is. Empty by default, and not checked against the headers.
+    /// The trailers, complete once the body is, and not checked against the headers; empty by default.
     public internal(set) var trailers: Headers {
       get { rest?.trailers ?? [:] }
       set { rest = Rest(trailers: newValue, attempts: attempts) }
@@ -125,7 +127,7 @@ extension HTTP {
 
       func hash(into hasher: inout Hasher) { hasher.combine(trailers) }
     }
-    /// Whether an interceptor supplied the response. The default is `false`.
+    /// Whether an interceptor supplied the response; the default is `false`.
     public var isIntercepted = false
 
     /// Creates a response, for use in an interceptor.

@@ -9,13 +9,13 @@ extension HTTP {
   /// a 408 on a reused connection. A request that the server has not processed is sent again regardless of this
   /// policy; see ``ResendReason/unprocessed``.
   public struct Retry: Sendable, Hashable {
-    /// The maximum number of retries. The default is 0.
+    /// The maximum number of retries; the default is 0.
     public var maximumCount: Int
-    /// The delay before the first retry, which doubles with each further one. The default is 100 milliseconds.
+    /// The delay before the first retry, which doubles with each further one; the default is 100 milliseconds.
     public var delay: Duration = .milliseconds(100)
-    /// The longest delay. The default is 2 seconds.
+    /// The longest delay; the default is 2 seconds.
     public var maximumDelay: Duration = .seconds(2)
-    /// The longest `Retry-After` to honor; a response with a longer one is delivered. The default is 60 seconds.
+    /// The longest `Retry-After` to honor, 60 seconds by default; a response with a longer one is delivered.
     public var maximumRetryAfter: Duration = .seconds(60)
 
     /// Creates a policy.

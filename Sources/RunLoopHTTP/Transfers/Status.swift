@@ -24,7 +24,7 @@ extension HTTP {
 
     /// The code, from 100 to 999.
     public let code: Int
-    /// The server's phrase for the code. It may be empty, and always is in HTTP/2.
+    /// The server's phrase for the code, which may be empty, and always is in HTTP/2.
     public let reasonPhrase: String
 
     /// Creates a status.

@@ -72,7 +72,7 @@ extension Transfer {
     return .deliver
   }
 
-  /// Whether to respond to a challenge. If so, stores the credential to use.
+  /// Whether to respond to a challenge, for which it stores the credential to use.
   private func answers(_ asked: Challenge, _ head: Head, _ hop: HTTP.Hop) throws(HTTP.Error) -> Bool {
     let isKnown = authentication.credential != nil && authentication.origin == hop.address.origin
     // A credential sent to this origin was rejected, unless only the nonce was stale. After it was accepted for an
@@ -273,7 +273,7 @@ extension Transfer {
     updateHold()
   }
 
-  /// Updates the state from the wishes of the user and the receiver. Returns whether the body is held.
+  /// Updates the state from the wishes of the user and the receiver, and returns whether the body is held.
   @discardableResult
   func updateHold() -> Bool {
     if isWantedHeld { holds.insert(.user) } else { holds.remove(.user) }

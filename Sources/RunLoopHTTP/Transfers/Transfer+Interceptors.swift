@@ -20,7 +20,7 @@ final class Interceptions {
 
   var isAsking: Bool { task != nil }
 
-  /// Calls the interceptors in a task. The result is passed on, on the loader's thread, unless it is too late.
+  /// Calls the interceptors in a task, and passes the result on, on the loader's thread, unless it is too late.
   func ask<Value: Sendable>(
     _ transfer: Transfer, _ body: @escaping @Sendable () async -> Value,
     _ done: @escaping @Sendable (Transfer, Value) -> Void
@@ -72,7 +72,7 @@ extension Transfer {
     }
   }
 
-  /// Passes a response to the interceptors before it is delivered. Returns false if no interceptor reviews responses.
+  /// Passes a response to the interceptors before it is delivered, or returns false if none of them reviews responses.
   func review(_ head: Head, _ hop: HTTP.Hop, _ attempt: Attempt) -> Bool {
     guard let request = interceptions?.request, hasReviewers, !isContinued(head, attempt) else { return false }
     holds.insert(.review)

@@ -18,7 +18,7 @@ final class Transfer: @unchecked Sendable {
   let receiver: any Receiver
   /// The configuration of this request.
   let settings: OwnConfiguration
-  /// The index of the transfer in the client's list of unfinished transfers. Managed by the client.
+  /// The index in the list of unfinished transfers, which the client manages.
   @exclusivity(unchecked) var place: Int?
   @exclusivity(unchecked) private(set) var state = OperationState()
   @exclusivity(unchecked) private(set) var attempt: Attempt?
@@ -30,7 +30,7 @@ final class Transfer: @unchecked Sendable {
 
   // The current state of the request.
   @exclusivity(unchecked) var hop: HTTP.Hop?
-  /// The state of the current exchange. Each exchange starts with a new value.
+  /// The state of the current exchange, replaced when another one starts.
   @exclusivity(unchecked) var progress = Exchange.Progress()
   @exclusivity(unchecked) var authentication = Authentication()
   /// The proxy chosen by the request itself.
@@ -120,7 +120,7 @@ final class Transfer: @unchecked Sendable {
 
   // MARK: Can be called from any thread
 
-  /// Cancels the request. From now on, nothing but its end is reported.
+  /// Cancels the request, after which nothing but its end is reported.
   func cancel() {
     isCancelled.store(true, ordering: .releasing)
     core.post { [self] in apply(.cancel) }
@@ -245,7 +245,7 @@ extension Transfer {
   /// Records that libcurl sends the request again by itself.
   func noteResend(_ reason: HTTP.ResendReason) { resends.append(reason) }
 
-  /// Called when an attempt has ended. It reports nothing more.
+  /// Called when an attempt has ended, after which it reports nothing more.
   func hasEnded(_ ended: Attempt, _ error: HTTP.Error?, timings: HTTP.Timings) {
     guard ended === attempt else { return }
     attempt = nil

@@ -63,7 +63,7 @@ final class WebAddress: Sendable {
       path: normalPath(parts.path), query: parts.query, fragment: parts.fragment)
   }
 
-  /// Parses a proxy URL with any scheme. The scheme of the result is https or, for all others, http.
+  /// Parses a proxy URL with any scheme, and returns an http or, for the scheme https, an https URL.
   static func readProxy(_ text: String) throws(Failure) -> (scheme: String, address: WebAddress) {
     let parts = try Parts(text)
     guard let scheme = parts.scheme else { throw .malformed("it has no scheme") }
@@ -108,7 +108,7 @@ final class WebAddress: Sendable {
   /// The decoded user before the `@`.
   var user: String? { values.user }
   var password: String? { values.password }
-  /// The host in lower case and ASCII. An IPv6 address has no brackets.
+  /// The host in lower case and ASCII, without brackets around an IPv6 address.
   var host: String { values.host }
   var isIPv6: Bool { values.isIPv6 }
   var port: UInt16 { values.port }

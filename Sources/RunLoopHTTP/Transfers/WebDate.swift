@@ -6,7 +6,7 @@ import RunLoopLibC
 enum WebDate {
   private static let months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 
-  /// Parses a date. Returns seconds since 1970, or nil if the text is not a date.
+  /// Parses a date, and returns seconds since 1970, or nil if the text is not a date.
   static func read(_ text: String) -> Int64? {
     var (day, month, year): (Int?, Int?, Int?)
     var time: (Int, Int, Int)?

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Header fields as received, in one buffer. A field is converted to strings only when it is accessed.
+/// Header fields as received, in one buffer, which are converted to strings only when they are accessed.
 ///
 /// Each field is stored as three 4-byte lengths, those of the text, the name and the value, followed by the text. The
 /// text begins with the name and ends with the value.
@@ -18,7 +18,7 @@ struct WireFields: Sendable {
 
   var isEmpty: Bool { count == 0 }
 
-  /// Appends a field. Returns false if the buffer would become too large.
+  /// Appends a field, or returns false if the buffer would become too large.
   ///
   /// - Parameters:
   ///   - text: A text that begins with the name and ends with the value.
@@ -35,7 +35,7 @@ struct WireFields: Sendable {
     return true
   }
 
-  /// Continues the last field. Returns false if the buffer would become too large.
+  /// Continues the last field, or returns false if the buffer would become too large.
   ///
   /// - Complexity: Amortized O(n), where n is the length of the line, as there may be very many continuation lines.
   mutating func continueLast(with line: UnsafeRawBufferPointer) -> Bool {
@@ -57,7 +57,7 @@ struct WireFields: Sendable {
     return true
   }
 
-  /// Converts the value of the last field to UTF-8. Returns false if the buffer would become too large.
+  /// Converts the value of the last field to UTF-8, or returns false if the buffer would become too large.
   private mutating func decodeLast() -> Bool {
     let (name, value) = withField(at: lastField) { name, value, _ in ([UInt8](name), Self.decode(value)) }
     bytes.removeSubrange(lastField...)
