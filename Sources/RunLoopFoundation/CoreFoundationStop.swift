@@ -3,12 +3,12 @@
 public import CoreFoundation
 import class RunLoopCore.RunLoop
 
-/// Ends the innermost run of a thread, whichever of the two loops it is a run of.
+/// Stops the innermost run of a thread, whether it is a run of this package's loop or of Core Foundation's.
 ///
-/// While the main loop and Core Foundation's serve each other, a run of the main thread may be either's: this ends the
-/// innermost one, from the call-outs of both and from any thread. On other threads it ends Core Foundation's run. Code
-/// that does not import this package calls Core Foundation's function, which knows of a run of ours only while that run
-/// waits.
+/// While the main loop and Core Foundation's main loop serve each other, the main thread may be inside a run of
+/// either. This function stops the innermost one, from the callbacks of both and from any thread. On other threads it
+/// stops Core Foundation's run. Code that does not import this package calls Core Foundation's function, which can
+/// only stop a run of this package while that run is waiting.
 ///
 /// Can be called from any thread. The corresponding Core Foundation function is `CFRunLoopStop`.
 public func CFRunLoopStop(_ runLoop: CFRunLoop!) {

@@ -2,9 +2,9 @@
 
 import RunLoopCore
 
-// Requests and responses of HTTP/1, one after the other.
+// MARK: - HTTP/1: one request and response after the other
 extension Connection {
-  /// Takes the requests that have arrived, until one is not answered yet.
+  /// Handles the requests that have arrived, until one is waiting for its response.
   func serve() {
     guard !isServing else { return }
     isServing = true
@@ -19,7 +19,7 @@ extension Connection {
       } catch {
         let response = HTTPTestServer.Response(status: error == .tooLarge ? 413 : 400)
         write(plainHead(response, isLast: true))
-        // The rest is read, so that the client sees the response.
+        // The rest of the input is read, so that the client sees the response.
         return halfClose()
       }
     }
@@ -34,7 +34,7 @@ extension Connection {
     deliver(request)
   }
 
-  /// The request is answered.
+  /// Called when the request has been answered.
   func finish() {
     current = nil
     serve()
@@ -50,7 +50,7 @@ extension Connection {
     if response.ending == .reject || response.part == .nothing && response.ending == .goAway { return close() }
     let isLast =
       response.ending == .goAway || isRetiring || !request.isKept || requestCount == options.requestsPerConnection
-    // In one call, so that a small response is one segment.
+    // Written in one call, so that a small response is a single segment.
     var first = response.part == .nothing ? [] : plainHead(response, isLast: isLast)
     var body = response.body.prefix(response.bodyCount(for: request.method))
     if response.pace == nil {
@@ -67,7 +67,7 @@ extension Connection {
     }
   }
 
-  /// Sends a body, and calls a closure behind its last byte.
+  /// Sends a body, one byte per interval, and then calls a closure.
   private func trickle(
     _ bytes: ArraySlice<UInt8>, every interval: Duration?, _ end: @escaping @Sendable (Connection) -> Void
   ) {

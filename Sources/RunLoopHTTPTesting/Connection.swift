@@ -4,32 +4,32 @@ import RunLoopCore
 import RunLoopLibC
 import RunLoopSockets
 
-/// A connection of a server's, of either protocol, and its ends.
+/// A connection of a server, for either protocol.
 final class Connection: @unchecked Sendable {
-  // Sendable: the variables belong to the loop's thread; the timers have a lock.
+  // Sendable: the variables are used only on the loop's thread; the timers have a lock.
 
   let number: Int
   let options: HTTPTestServer.Options
-  /// How many requests have begun.
+  /// The number of requests that have begun.
   var requestCount = 0
-  /// Whether nothing that is received counts any more.
+  /// Whether all further input is ignored.
   private(set) var isOver = false
-  /// Whether the connection ends with the response that is being made.
+  /// Whether the connection ends with the current response.
   var isRetiring = false
-  // HTTP/1: the rest of the input, the request that is being answered, and whether its response has begun.
+  // HTTP/1: the rest of the input, the current request, and whether its response has begun.
   var reader: RequestReader
   var current: HTTPTestServer.Request?
   var hasBegun = false
   var isServing = false
 
-  /// The first bytes, until it is known of which protocol they are; nil then.
+  /// The first bytes, until the protocol is known; nil from then on.
   private var first: [UInt8]? = []
   private(set) var session: HTTP2Session?
   private var idleTimer: Timer?
   let socket: Socket
   private let loop: RunLoop
   private weak var core: ServerCore?
-  /// Those of delayed responses; none are added when the connection has ended.
+  /// The timers of delayed responses; nil once the connection has ended.
   private let timers = Shared<[ObjectIdentifier: Timer]?>([:])
 
   private static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
@@ -39,12 +39,12 @@ final class Connection: @unchecked Sendable {
     reader = RequestReader(bodyLimit: core.options.maximumBodySize)
   }
 
-  /// Does something on the loop's thread: at once if this is it.
+  /// Runs a closure on the loop's thread, synchronously if that is the current thread.
   func perform(_ work: @escaping @Sendable (Connection) -> Void) {
     if RunLoop.currentIfMade === loop { work(self) } else { loop.perform { work(self) } }
   }
 
-  /// Does something after a time by the loop's clock, unless the connection has ended by then.
+  /// Runs a closure after a delay by the loop's clock, unless the connection has ended by then.
   @discardableResult
   func after(_ delay: Duration, _ work: @escaping @Sendable (Connection) -> Void) -> Timer? {
     guard delay > .zero else {
@@ -68,7 +68,7 @@ final class Connection: @unchecked Sendable {
     switch event {
     case .received(let bytes): if !isOver { receive(bytes.withUnsafeBytes { Array($0) }) }
     case .ended:
-      // The client has gone: it is not waited for whether it still reads.
+      // The client has closed its end, and may still be reading; the server does not wait to find out.
       isOver = true
       socket.shutDown(.write)
     case .closed: abandon()
@@ -96,7 +96,7 @@ final class Connection: @unchecked Sendable {
     session.receive(all)
   }
 
-  /// Has the server respond to a request.
+  /// Passes a request to the server's handler.
   func deliver(_ request: HTTPTestServer.Request) {
     stopWaiting()
     guard let core else { return }
@@ -111,16 +111,16 @@ final class Connection: @unchecked Sendable {
 
   func write(_ bytes: some Collection<UInt8>) { _ = try? socket.write(Array(bytes)) }
 
-  /// Sends bytes as they are.
+  /// Sends bytes unchanged.
   func send(_ bytes: [UInt8], for request: HTTPTestServer.Request) {
     write(bytes)
     if session == nil, current?.number == request.number { finish() }
   }
 }
 
-// Ends.
+// MARK: - Ends
 extension Connection {
-  /// Begins to count the time without a request, unless it is counted already.
+  /// Starts the idle timer, unless it is running.
   func awaitRequest() {
     guard let time = options.idleTimeout, idleTimer == nil else { return }
     idleTimer = after(time) { $0.endIdle() }
@@ -139,12 +139,12 @@ extension Connection {
     close()
   }
 
-  /// Ends the connection when its requests are answered.
+  /// Ends the connection once its requests have been answered.
   func retire() {
     guard !isOver, !isRetiring else { return }
     isRetiring = true
     if let session { return session.goAway() }
-    // One that has had no request yet is not a kept one.
+    // A connection without a request so far is not idle yet.
     if requestCount > 0, current == nil, reader.isEmpty { close() }
   }
 
@@ -160,11 +160,11 @@ extension Connection {
     }
   }
 
-  /// Closes the connection, when what is queued has been sent.
+  /// Closes the connection after the queued bytes have been sent.
   func close() {
     isOver = true
-    // With TLS more may wait than the socket counts, and to what a client of HTTP/2 has still sent, the system would
-    // respond with a reset that overtakes the response.
+    // With TLS, more may be queued than the socket reports. If an HTTP/2 client has sent more in the meantime, the
+    // kernel would answer with a reset that overtakes the response.
     if options.tls == nil, session == nil, socket.queuedByteCount == 0 { abandon() } else { socket.shutDown(.write) }
   }
 
@@ -174,7 +174,7 @@ extension Connection {
   }
 
   func reset() {
-    // An address of no family makes TCP reset the connection at once, without TLS's own farewell.
+    // Connecting to an AF_UNSPEC address makes TCP reset the connection at once, without a TLS close_notify.
     socket.withDescriptor { descriptor in
       var none = sockaddr()
       none.sa_family = sa_family_t(AF_UNSPEC)
@@ -183,7 +183,7 @@ extension Connection {
     abandon()
   }
 
-  /// Closes the connection at once; can be called from any thread.
+  /// Closes the connection immediately; can be called from any thread.
   func abandon() {
     let left = timers.withLock { timers in
       defer { timers = nil }

@@ -3,34 +3,34 @@
 import CRunLoopHTTP2
 import RunLoopCore
 
-/// The server's end of a connection of HTTP/2, by libnghttp2; on the loop's thread.
+/// The server side of an HTTP/2 connection, using libnghttp2, on the loop's thread.
 final class HTTP2Session {
-  /// A request, and its response.
+  /// A request and its response.
   private struct Stream {
     let number: Int
     var headers: [(name: String, value: String)] = []
     var body: [UInt8] = []
     var response: HTTPTestServer.Response?
-    /// The bytes of the body that are sent: all, how many may be by now, and how many are.
+    /// The response's body, the number of bytes that may be sent by now, and the number that have been sent.
     var output: [UInt8] = []
     var allowed = 0
     var sent = 0
   }
 
-  /// How many streams there may be at a time, as with nginx.
+  /// The maximum number of concurrent streams, as in nginx.
   static let streamLimit: UInt32 = 128
 
   private unowned let connection: Connection
   private var session: OpaquePointer?
   private var streams: [Int32: Stream] = [:]
-  /// The last stream that is served, if the end was announced.
+  /// The last stream to serve, once the end has been announced.
   private var lastStream = Int32.max
-  /// Requests that are complete, and the end of the connection that is due; both wait until the library has returned.
+  /// Complete requests and a pending end of the connection, which both wait until libnghttp2 has returned.
   private var complete: [Int32] = []
   private var ending = HTTPTestServer.Response.Ending.keep
   private var isInLibrary = false
 
-  /// Nil without memory.
+  /// Returns nil if there is no memory.
   init?(_ connection: Connection) {
     self.connection = connection
     var calls = Self.calls
@@ -44,7 +44,7 @@ final class HTTP2Session {
     isInLibrary = true
     let result = crh_receive(session, bytes, bytes.count)
     isInLibrary = false
-    // Before bytes that a handler sends as they are.
+    // Before any bytes that a handler sends unchanged.
     flush()
     let arrived = complete
     complete = []
@@ -52,7 +52,7 @@ final class HTTP2Session {
     if result < 0, !connection.isOver { connection.close() }
   }
 
-  /// Sends what there is, and ends the connection if that is due.
+  /// Sends pending frames, and ends the connection if that is due.
   private func flush() {
     guard !isInLibrary, !connection.isOver else { return }
     isInLibrary = true
@@ -70,7 +70,7 @@ final class HTTP2Session {
     }
   }
 
-  /// The connection ends so when the library has nothing more to send; the first such end counts.
+  /// Schedules the end of the connection, after libnghttp2's last bytes, unless another end is already scheduled.
   private func note(_ ending: HTTPTestServer.Response.Ending) { if self.ending == .keep { self.ending = ending } }
 
   private func request(_ stream: Int32) -> HTTPTestServer.Request? {
@@ -92,7 +92,7 @@ final class HTTP2Session {
   }
 }
 
-// Responses and ends.
+// MARK: - Responses and ends
 extension HTTP2Session {
   func respond(_ response: HTTPTestServer.Response, to request: HTTPTestServer.Request) {
     guard streams[request.stream]?.response == nil else { return }
@@ -122,7 +122,7 @@ extension HTTP2Session {
     var (text, lengths): ([UInt8], [Int]) = ([], [])
     for header in [(":status", "\(response.status)")] + response.allHeaders {
       let name = header.0.lowercased()
-      // They are of HTTP/1 alone.
+      // These headers exist only in HTTP/1.
       guard !["connection", "keep-alive", "transfer-encoding"].contains(name) else { continue }
       text += Array(name.utf8) + Array(header.1.utf8)
       lengths += [name.utf8.count, header.1.utf8.count]
@@ -133,7 +133,7 @@ extension HTTP2Session {
     if let interval = response.pace, !output.isEmpty { trickle(stream, every: interval) }
   }
 
-  /// Lets one more byte of a body be sent after each interval.
+  /// Allows one more byte of a body to be sent after each interval.
   private func trickle(_ stream: Int32, every interval: Duration) {
     connection.after(interval) { $0.session?.resume(stream, every: interval) }
   }
@@ -158,7 +158,7 @@ extension HTTP2Session {
   }
 }
 
-// The library's calls.
+// MARK: - Callbacks for libnghttp2
 extension HTTP2Session {
   private static func session(_ owner: UnsafeMutableRawPointer?) -> HTTP2Session {
     guard let owner else { preconditionFailure("a call without its owner") }
@@ -179,7 +179,7 @@ extension HTTP2Session {
     body: { owner, stream, bytes, room, isEnd in session(owner).fill(bytes, room, stream, isEnd) })
 
   private func begin(_ stream: Int32) {
-    // The headers behind a body are part of the same request.
+    // Trailers belong to the same request.
     guard stream <= lastStream, streams[stream] == nil else { return }
     connection.stopWaiting()
     streams[stream] = Stream(number: connection.requestCount)
@@ -200,7 +200,7 @@ extension HTTP2Session {
     if streams.isEmpty { connection.awaitRequest() }
   }
 
-  /// Writes what there is of a response's body.
+  /// Copies the available part of a response's body.
   private func fill(
     _ bytes: UnsafeMutablePointer<UInt8>?, _ room: Int, _ stream: Int32, _ isEnd: UnsafeMutablePointer<Int32>?
   ) -> Int {

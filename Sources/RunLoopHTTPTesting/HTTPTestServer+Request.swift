@@ -1,48 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension HTTPTestServer {
-  /// A request that a server has received, and its connection.
+  /// A request that a server has received.
   ///
-  /// All of its methods can be called from any thread; what they do is done by the server's loop, in their order. On a
-  /// connection that is over they have no effect.
+  /// All methods can be called from any thread; they are performed on the server's loop in order. They have no effect
+  /// once the connection is over.
   public struct Request: Sendable {
     /// The method, such as "GET".
     public let method: String
-    /// The target as it was sent, such as "/path?query".
+    /// The request target, such as "/path?query".
     public let path: String
-    /// The headers in their order; with HTTP/2, `:authority` is `host`.
+    /// The headers in order; with HTTP/2, `:authority` is converted to `host`.
     public let headers: [(name: String, value: String)]
-    /// The body, without its coding of the transfer.
+    /// The body, without its transfer coding.
     public let body: [UInt8]
-    /// Whether it came by HTTP/2.
+    /// Whether the request was sent over HTTP/2.
     public let isHTTP2: Bool
-    /// The number of its connection, from zero.
+    /// The number of the connection, starting at zero.
     public let connection: Int
-    /// How many requests came on its connection before.
+    /// The number of earlier requests on the connection.
     public let number: Int
     let isKept: Bool
     let stream: Int32
     let wire: Connection
 
-    /// The method and the path, such as "GET /path".
+    /// The method and the target, such as "GET /path".
     public var line: String { "\(method) \(path)" }
 
-    /// The value of the first header of a name, in upper or lower case.
+    /// Returns the value of the first header with a name, ignoring case.
     public func header(_ name: String) -> String? {
       headers.first { $0.name.lowercased() == name.lowercased() }?.value
     }
 
-    /// Responds to the request, if that was not done before.
+    /// Responds to the request, unless it has already been answered.
     public func respond(_ response: Response) { wire.perform { $0.respond(response, to: self) } }
 
-    /// Sends bytes as they are, for responses that no honest server sends.
+    /// Sends bytes unchanged, for responses that no well-behaved server sends.
     ///
-    /// The server considers the request answered. With HTTP/2 they have to be frames.
+    /// The server considers the request answered. With HTTP/2, the bytes have to be frames.
     public func send(_ bytes: [UInt8]) { wire.perform { $0.send(bytes, for: self) } }
 
-    /// Ends the connection when what was sent before is on its way.
+    /// Ends the connection after everything sent before.
     ///
-    /// - Parameter ending: How; ``Response/Ending/keep`` has no effect.
+    /// - Parameter ending: The kind of end; ``Response/Ending/keep`` has no effect.
     public func end(_ ending: Response.Ending = .close) { wire.perform { $0.end(ending, self) } }
   }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension HTTPTestServer {
-  /// A response, and how the connection fares with it.
+  /// A scripted response, and what happens to the connection afterwards.
   public struct Response: Sendable {
-    /// How much of a response is sent.
+    /// The part of a response that is sent.
     public enum Part: Hashable, Sendable {
       /// The whole response.
       case all
@@ -11,45 +11,44 @@ extension HTTPTestServer {
       case nothing
       /// The status line and the headers.
       case head
-      /// The head, and this many bytes of the body.
+      /// The status line, the headers and this many bytes of the body.
       case body(Int)
     }
 
-    /// What becomes of the connection when that part was sent.
+    /// What happens to the connection after that part has been sent.
     public enum Ending: Hashable, Sendable {
-      /// It is kept. After less than the whole response, the server keeps silent.
+      /// The connection is kept open, silently if the response is incomplete.
       case keep
-      /// The end is announced, with `Connection: close` or GOAWAY, and then follows.
+      /// The end is announced, with `Connection: close` or GOAWAY, and the connection is then closed.
       ///
-      /// With ``Part/nothing``, the GOAWAY says that this request was not processed, and HTTP/1 is closed without a
-      /// response.
+      /// With ``Part/nothing``, the GOAWAY marks this request as unprocessed, and HTTP/1 closes without a response.
       case goAway
       /// The connection is closed without an announcement.
       case close
-      /// The server stops writing without an announcement, and ignores what it still receives.
+      /// The server stops writing without an announcement, and ignores any further input.
       case halfClose
-      /// The connection is reset, as by a server that was killed.
+      /// The connection is reset, as if the server had been killed.
       case reset
-      /// Nothing is sent, and the stream of HTTP/2 is rejected as unprocessed (REFUSED_STREAM); HTTP/1 is closed.
+      /// Nothing is sent, and the stream is rejected as unprocessed (REFUSED_STREAM); HTTP/1 closes the connection.
       case reject
     }
 
-    /// The status.
+    /// The status code.
     public var status: Int
-    /// The headers, to which a length is added unless they have one, or a coding of the transfer.
+    /// The headers; `Content-Length` is added unless they have it, or `Transfer-Encoding`.
     public var headers: KeyValuePairs<String, String>
-    /// The body, which is not sent for HEAD and for statuses that have none.
+    /// The body, which is not sent for HEAD and for statuses without a body.
     public var body: [UInt8]
-    /// The time from the request to the head, by the loop's clock.
+    /// The delay from the request to the headers, by the loop's clock.
     public var delay: Duration
-    /// The time before each byte of the body, for a slow server; with nil, the body is sent at once.
+    /// The delay before each byte of the body, to simulate a slow server; nil, the default, sends the body at once.
     public var interval: Duration?
-    /// How much of it is sent.
+    /// The part of the response that is sent.
     public var part: Part
-    /// What becomes of the connection then.
+    /// What happens to the connection afterwards.
     public var ending: Ending
 
-    /// Makes a response.
+    /// Creates a response.
     public init(
       _ body: String = "", status: Int = 200, headers: KeyValuePairs<String, String> = [:], delay: Duration = .zero,
       part: Part = .all, ending: Ending = .keep
@@ -62,10 +61,10 @@ extension HTTPTestServer {
       self.ending = ending
     }
 
-    /// The time before each byte; nil: none.
+    /// The delay before each byte; nil for none.
     var pace: Duration? { interval.flatMap { $0 > .zero ? $0 : nil } }
 
-    /// How many bytes of the body are sent in response to a method.
+    /// Returns the number of bytes of the body to send for a request method.
     func bodyCount(for method: String) -> Int {
       guard method != "HEAD", status >= 200, status != 204, status != 304 else { return 0 }
       switch part {
@@ -75,7 +74,7 @@ extension HTTPTestServer {
       }
     }
 
-    /// The headers with the length that is added.
+    /// The headers, including the added length.
     var allHeaders: [(name: String, value: String)] {
       var headers = headers.map { (name: $0.key, value: $0.value) }
       let names = headers.map { $0.name.lowercased() }

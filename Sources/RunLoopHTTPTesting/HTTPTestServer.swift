@@ -5,65 +5,66 @@ public import RunLoopCore
 public import RunLoopSockets
 import RunLoopThreads
 
-/// An HTTP server for tests of clients, which answers from a script and ends connections as real servers do.
+/// An HTTP server for testing clients, with scripted responses and the connection endings of real servers.
 ///
-/// It speaks HTTP/1.1, and HTTP/2 if ``Options/http2`` is set, with TLS or without. Whatever is no request it answers
+/// It supports HTTP/1.1, and HTTP/2 if ``Options/http2`` is set, with and without TLS. It answers malformed requests
 /// with 400, or ends the connection. It can be used from any thread, and stops when its last reference is released.
 public final class HTTPTestServer: Sendable {
-  /// Called on the server's loop with each request; returns the response.
+  /// Called on the server's loop with each request, to return the response.
   ///
-  /// With nil the server sends nothing by itself: the request's own methods respond, now, later or never.
+  /// If it returns nil, the server sends nothing by itself: respond with the request's methods, now, later or never.
   public typealias Handler = @Sendable (Request) -> Response?
 
-  /// How a server behaves.
+  /// The configuration of a server.
   public struct Options: Sendable {
-    /// What secures the connections; with nil they are plain.
+    /// The TLS configuration; nil, the default, means plaintext connections.
     ///
-    /// Unless it names application protocols, the server offers those that it speaks.
+    /// Unless it specifies application protocols, the server offers those that it supports.
     public var tls: TLSServerConfiguration?
-    /// Whether clients may use HTTP/2, by their first bytes or with TLS by ALPN; this needs libnghttp2.
+    /// Whether to allow HTTP/2, by prior knowledge or by ALPN, which needs libnghttp2; the default is `false`.
     public var http2 = false
-    /// The number of requests after which a connection ends: it is announced with the last response, or by GOAWAY.
+    /// The number of requests per connection, whose last response (or a GOAWAY) announces the end; nil, the default,
+    /// means no limit.
     ///
-    /// The corresponding setting of nginx is `keepalive_requests`.
+    /// The corresponding nginx setting is `keepalive_requests`.
     public var requestsPerConnection: Int?
-    /// How long a connection may be without a request before it ends, by the loop's clock; nil means indefinitely.
+    /// How long a connection may be idle before it ends, by the loop's clock; nil, the default, means indefinitely.
     public var idleTimeout: Duration?
-    /// What an idle connection of HTTP/1 is sent before its end, such as a response with the status 408.
+    /// The response sent on an idle HTTP/1 connection before it ends, such as one with status 408; the default is nil.
     public var idleResponse: Response?
-    /// How many bytes a request's body may have; a longer one is answered with 413, or just ends the
-    /// connection of HTTP/2.
+    /// The maximum size of a request's body in bytes, 64 MiB by default; a longer one is answered with 413, or ends
+    /// the HTTP/2 connection.
     public var maximumBodySize = 64 * 1024 * 1024
 
-    /// The usual behaviour: plain HTTP/1.1 that never ends a connection by itself.
+    /// Creates the default configuration: plaintext HTTP/1.1 on connections that the server never ends by itself.
     public init() {}
   }
 
-  /// Where the server listens, with the port that the system has chosen.
+  /// The address the server listens on, with the port that the system has chosen.
   public var address: SocketAddress { listener.address }
 
   private let core: ServerCore
   let listener: ListeningSocket
-  /// The thread that runs the loop, unless it is somebody else's.
+  /// The server's own thread; nil if the loop was passed in.
   let thread: ResidentThread?
 
   /// Starts a server.
   ///
   /// - Parameters:
-  ///   - address: Where to listen; port zero lets the system choose.
-  ///   - loop: The loop that serves it in its default mode, such as one on virtual time; with nil, a resident thread of
-  ///     the server's own.
-  ///   - options: How it behaves.
+  ///   - address: The address to listen on. With port zero, the system chooses a port.
+  ///   - loop: The loop that runs the server in its default mode, such as one on virtual time. If it is nil, the
+  ///     server starts a resident thread of its own.
+  ///   - options: The configuration.
   ///   - handler: Called with each request.
-  /// - Throws: ``HTTPTestServerError``, a `SocketError` if it cannot listen, a `TLSError` of its identity, or a
-  ///   `ThreadError`.
+  /// - Throws: ``HTTPTestServerError``, a `SocketError` if it cannot listen, a `TLSError` for an invalid identity, or
+  ///   a `ThreadError`.
   public init(
     at address: SocketAddress = .loopback(port: 0), on loop: RunLoop? = nil, options: Options = Options(),
     handler: @escaping Handler
   ) throws {
     if options.http2 { try Self.openLibrary() }
     var listening = ListeningSocket.Options()
-    // Responses are limited by the tests that make them.
+    // The tests decide how large the responses are.
     listening.accepted.highWater = 1 << 30
     if var tls = options.tls {
       if tls.applicationProtocols.isEmpty, options.http2 { tls.applicationProtocols = ["h2", "http/1.1"] }
@@ -78,14 +79,14 @@ public final class HTTPTestServer: Sendable {
     try loop.add(listener, forMode: .default)
   }
 
-  /// Starts a server that responds from a script.
+  /// Starts a server with scripted responses.
   ///
   /// - Parameters:
-  ///   - address: Where to listen.
-  ///   - loop: The loop that serves it; with nil, a resident thread of the server's own.
-  ///   - options: How it behaves.
-  ///   - script: The responses, by the method and the path ("GET /path") or by the path alone. They are sent in their
-  ///     order, and the last one repeatedly; other requests are answered with 404.
+  ///   - address: The address to listen on.
+  ///   - loop: The loop that runs the server. If it is nil, the server starts a resident thread of its own.
+  ///   - options: The configuration.
+  ///   - script: The responses, by method and path ("GET /path") or by path alone. They are sent in order, and the
+  ///     last one repeatedly. Other requests are answered with 404.
   /// - Throws: The errors of ``init(at:on:options:handler:)``.
   public convenience init(
     at address: SocketAddress = .loopback(port: 0), on loop: RunLoop? = nil, options: Options = Options(),
@@ -105,30 +106,30 @@ public final class HTTPTestServer: Sendable {
 }
 
 extension HTTPTestServer {
-  /// The URL of a path.
+  /// Returns the URL for a path.
   ///
   /// - Parameters:
-  ///   - path: The path, with a query if there is one.
-  ///   - host: The host; with nil, the address at which the server listens.
+  ///   - path: The path, with an optional query.
+  ///   - host: The host. Defaults to the address the server listens on.
   public func url(_ path: String = "/", host: String? = nil) -> String {
     let own = address.host ?? "127.0.0.1"
     let host = host ?? (address.family == .ipv6 ? "[\(own)]" : own)
     return "\(core.options.tls == nil ? "http" : "https")://\(host):\(address.port ?? 0)\(path)"
   }
 
-  /// The requests so far, in the order in which they were complete.
+  /// All requests so far, in the order they were completed.
   public var requests: [Request] { core.state.withLock { $0.requests } }
 
-  /// How many connections were accepted.
+  /// The number of accepted connections.
   public var connectionCount: Int { core.state.withLock { $0.connectionCount } }
 
-  /// How many of these connections have ended.
+  /// The number of accepted connections that have ended.
   public var endedConnectionCount: Int { core.state.withLock { $0.connectionCount - $0.connections.count } }
 
-  /// Ends the connections as a server does that reads its configuration again, and serves new ones as before.
+  /// Ends the connections like a server that reloads its configuration, and keeps accepting new ones.
   ///
-  /// Connections of HTTP/1 that are kept are closed at once, others with the response to their request; on those of
-  /// HTTP/2, a GOAWAY says which requests are still answered.
+  /// Idle HTTP/1 connections are closed at once, and others after the response to their current request. On HTTP/2
+  /// connections, a GOAWAY announces which requests will still be answered.
   public func reload() {
     for connection in core.state.withLock({ $0.connections.values.map { $0 } }) { connection.perform { $0.retire() } }
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The reason why a test server cannot speak a protocol.
+/// The reason a test server cannot support a protocol.
 public enum HTTPTestServerError: Error, Hashable, Sendable {
-  /// libnghttp2, which HTTP/2 needs, is missing or lacks a function; with the system's reason.
+  /// libnghttp2, which HTTP/2 needs, is missing or lacks a function; the value is the system's message.
   case libraryMissing(String)
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The requests of an HTTP/1 connection, as their bytes arrive.
+/// An incremental parser for the requests of an HTTP/1 connection.
 ///
-/// It is strict: whatever two readers could understand differently is malformed.
+/// It is strict: anything that two parsers could interpret differently is rejected.
 struct RequestReader {
-  /// A whole request.
+  /// A complete request.
   struct Parsed {
     var method = ""
     var target = ""
@@ -12,17 +12,17 @@ struct RequestReader {
     var body: [UInt8] = []
     var isVersion10 = false
 
-    /// The values of a header.
+    /// Returns the values of a header, whose name must be in lower case.
     func values(_ name: String) -> [String] { headers.filter { $0.name.lowercased() == name }.map(\.value) }
 
-    /// Whether the client keeps the connection.
+    /// Whether the client allows the connection to be reused.
     var isKept: Bool {
       let options = values("connection").joined(separator: ",").lowercased().split(separator: ",").map(trimmed)
       return isVersion10 ? options.contains("keep-alive") : !options.contains("close")
     }
   }
 
-  /// Why bytes are no request.
+  /// The reason a request is invalid.
   enum Failure: Error {
     case malformed
     case tooLarge
@@ -42,18 +42,18 @@ struct RequestReader {
 
   private let bodyLimit: Int
   private var buffer: [UInt8] = []
-  /// How much of the buffer was read, and up to where it has no end of a line.
+  /// The number of consumed bytes, and the offset up to which there is no line ending.
   private var position = 0
   private var scanned = 0
   private var phase = Phase.start
   private var parsed = Parsed()
   private var headSize = 0
-  /// Whether the client waits for 100 before it sends the body.
+  /// Whether the client waits for a 100 response before it sends the body.
   private var awaitsContinue = false
 
   init(bodyLimit: Int) { self.bodyLimit = bodyLimit }
 
-  /// Whether no byte of a request has arrived that is not complete.
+  /// Whether no incomplete request is buffered.
   var isEmpty: Bool { if case .start = phase { position == buffer.count } else { false } }
 
   mutating func append(_ bytes: some Sequence<UInt8>) {
@@ -62,19 +62,19 @@ struct RequestReader {
     buffer += bytes
   }
 
-  /// Whether the client waits for 100 now; it is sent once.
+  /// Whether the client is waiting for a 100 response, which is sent once.
   mutating func takeContinue() -> Bool {
     defer { awaitsContinue = false }
     return awaitsContinue
   }
 
-  /// The next complete request; nil if there is none yet.
+  /// Returns the next complete request, or nil if there is none yet.
   mutating func next() throws(Failure) -> Parsed? {
     while true {
       switch phase {
       case .start:
         guard let line = try line() else { return nil }
-        // An empty line before a request is passed over, as RFC 9112 advises.
+        // An empty line before a request is skipped, as RFC 9112 recommends.
         if !line.isEmpty { try begin(line) }
       case .headers:
         guard let line = try line() else { return nil }
@@ -118,7 +118,7 @@ struct RequestReader {
     return parsed
   }
 
-  /// Takes up to a number of bytes of the body; returns how many are missing, nil for none.
+  /// Consumes up to a number of bytes of the body, and returns the number still missing, or nil if there are none.
   private mutating func take(_ count: Int) -> Int? {
     let taken = min(count, buffer.count - position)
     parsed.body += buffer[position..<position + taken]
@@ -127,7 +127,7 @@ struct RequestReader {
     return taken == count ? nil : count - taken
   }
 
-  /// The next line, without its end; nil if it is not complete.
+  /// Returns the next line without its line ending, or nil if it is incomplete.
   private mutating func line() throws(Failure) -> ArraySlice<UInt8>? {
     let start = position
     guard let end = buffer[max(start, scanned)...].firstIndex(of: 10) else {
@@ -135,7 +135,7 @@ struct RequestReader {
       guard headSize + buffer.count - start <= Self.headLimit else { throw .tooLarge }
       return nil
     }
-    // Those of chunks are many: they count by themselves.
+    // There may be many lines with chunk sizes, so each is limited separately.
     if case .size = phase { headSize = 0 }
     if case .chunkEnd = phase { headSize = 0 }
     headSize += end + 1 - start
@@ -160,7 +160,7 @@ struct RequestReader {
     phase = .headers
   }
 
-  /// Decides where the body ends; returns the request if it has none.
+  /// Determines the length of the body, and returns the request if it has none.
   private mutating func endHead() throws(Failure) -> Parsed? {
     let lengths = parsed.values("content-length")
     let codings = parsed.values("transfer-encoding")
@@ -209,7 +209,7 @@ struct RequestReader {
   }
 }
 
-/// Without the spaces and tabs around it.
+/// Returns a text without surrounding spaces and tabs.
 func trimmed(_ text: Substring) -> String {
   let isSpace: (Character) -> Bool = { $0 == " " || $0 == "\t" }
   return String(String(text.drop(while: isSpace).reversed().drop(while: isSpace).reversed()))

@@ -3,7 +3,7 @@
 import RunLoopCore
 import RunLoopSockets
 
-/// A value that threads share.
+/// A value shared between threads.
 final class Shared<Value>: @unchecked Sendable {
   // Sendable: guarded by the lock.
   private let lock = Lock()
@@ -14,11 +14,11 @@ final class Shared<Value>: @unchecked Sendable {
   func withLock<Result>(_ body: (inout Value) -> Result) -> Result { lock.withLock { body(&value) } }
 }
 
-/// The part of a server that its connections know.
+/// The part of a server that its connections use.
 final class ServerCore: Sendable {
   struct State {
     var requests: [HTTPTestServer.Request] = []
-    /// Those that have not ended, by their numbers.
+    /// The open connections by number.
     var connections: [Int: Connection] = [:]
     var connectionCount = 0
     var isStopped = false
@@ -58,7 +58,7 @@ final class ServerCore: Sendable {
   }
 }
 
-/// The responses that are left.
+/// The remaining scripted responses.
 final class Script: Sendable {
   private let responses: Shared<[String: [HTTPTestServer.Response]]>
 

@@ -6,38 +6,36 @@ import Synchronization
 
 import class RunLoopCore.RunLoop
 
-/// Everything that is queued on one thread, by all of its notification queues, and the observer that posts it.
+/// Everything queued on one thread by all of its notification queues, and the observer that posts it.
 ///
-/// It hangs on the thread's run loop and ends with it. The observer is in a mode of the loop only while something waits
-/// for that mode.
+/// It belongs to the thread's run loop and ends with it. The observer is in a mode of the loop only while a
+/// notification waits for that mode.
 final class NotificationHub: DeferredWork, @unchecked Sendable {
-  // Sendable: only the thread of the loop uses it, but for what says otherwise.
+  // Sendable: used only by the loop's thread, except where noted.
 
-  /// The thread's loop.
-  ///
-  /// Any thread.
+  /// The thread's loop; can be accessed from any thread.
   let loop: RunLoop
   private let over = Atomic<Bool>(false)
 
   private var asap = NotificationList()
   private var idle = NotificationList()
-  /// The number of the last notification that was queued.
+  /// The sequence number of the notification queued last.
   private var lastSequence: UInt64 = 0
-  /// What it was when the pass began, and zero if none has.
+  /// The value of `lastSequence` at the start of the pass, or zero if there was none.
   private var sequenceAtPass: UInt64 = 0
   /// The modes that the observer is in.
   private var modes: [RunLoop.Mode] = []
   private var observer: RunLoop.Observer?
-  /// Where a notification is being queued, if what queues it is called by another function of the queue.
+  /// The call site of the user, while one function of the queue calls another.
   var caller = Origin.unknown
-  /// The thread's default queue, once somebody has asked for it.
+  /// The thread's default queue, once it has been requested.
   var defaultQueue: NotificationQueue?
 
   private init(_ loop: RunLoop) {
     self.loop = loop
   }
 
-  /// The calling thread's, made now if need be; nil once its loop has ended.
+  /// The calling thread's hub, created if necessary; nil once its loop has ended.
   static var current: NotificationHub? {
     let loop = RunLoop.current
     if let hub = loop.deferredWork as? NotificationHub { return hub }
@@ -47,19 +45,13 @@ final class NotificationHub: DeferredWork, @unchecked Sendable {
     return hub
   }
 
-  /// Whether the calling thread is the one whose hub this is.
-  ///
-  /// Any thread.
+  /// Whether the hub belongs to the calling thread; can be called from any thread.
   var isCallers: Bool { RunLoop.currentIfMade === loop }
 
-  /// Whether the thread's loop has ended, and nothing is queued here any more.
-  ///
-  /// Any thread.
+  /// Whether the thread's loop has ended, so that nothing more is queued; can be called from any thread.
   var isOver: Bool { over.load(ordering: .acquiring) }
 
-  /// Counts what another thread has asked for, and reports the first time.
-  ///
-  /// Any thread.
+  /// Counts a call from a foreign thread, and reports the first one; can be called from any thread.
   func rejectForeignThread(_ request: String) {
     loop.countRejection()
     Diagnostic.foreignQueue.report(
@@ -68,9 +60,9 @@ final class NotificationHub: DeferredWork, @unchecked Sendable {
   }
 }
 
-// What comes and goes.
+// MARK: - Queueing and removal
 extension NotificationHub {
-  /// Queues a notification; rejects it if the loop has ended.
+  /// Queues a notification, unless the loop has ended.
   func enqueue(
     _ notification: Notification, from outlet: Outlet, style: NotificationQueue.PostingStyle, modes: [RunLoop.Mode],
     _ origin: Origin
@@ -83,14 +75,15 @@ extension NotificationHub {
     wakeHostedLoop()
   }
 
-  /// Wakes the loop if it sleeps in another's, one of whose call-outs has queued what this sleep keeps waiting.
+  /// Wakes the loop if it is sleeping inside another loop, one of whose callbacks has just queued a notification for
+  /// it.
   private func wakeHostedLoop() {
-    // Its own thread finds it asleep only there.
+    // On its own thread, the loop can only be found asleep in that case.
     guard loop.isWaiting, let mode = loop.currentMode else { return }
     if isWaiting(for: mode, isCommon: loop.isInCommonMode) { loop.wakeUp() }
   }
 
-  /// Takes the notifications of one queue that match another.
+  /// Removes the notifications of one queue that match a notification.
   func dequeue(
     from outlet: Outlet, matching notification: Notification, _ mask: NotificationQueue.NotificationCoalescing
   ) {
@@ -99,11 +92,11 @@ extension NotificationHub {
       .init(
         outlet: outlet, sender: mask.contains(.onSender) ? Sender(notification.object) : nil,
         name: mask.contains(.onName) ? notification.name : nil))
-    // Released when the lists are at rest.
+    // Released after the lists have been updated.
     withExtendedLifetime(removed) {}
   }
 
-  /// Drops and counts what is left of a queue that is no longer there.
+  /// Drops and counts the notifications of a queue that was released.
   func drop(outlet: Outlet) {
     let dropped = takeAll(.init(outlet: outlet))
     loop.countDroppedNotifications(dropped.count)
@@ -114,7 +107,7 @@ extension NotificationHub {
     let dropped = takeAll(.init())
     loop.countDroppedNotifications(dropped.count)
     over.store(true, ordering: .releasing)
-    // From here on a queue may be bound to another thread. What this releases may ask for anything, and finds nothing.
+    // From here on, a queue may be bound to another thread. Code that runs during these releases finds nothing here.
     let queue = defaultQueue
     defaultQueue = nil
     withExtendedLifetime((dropped, queue)) {}
@@ -125,7 +118,7 @@ extension NotificationHub {
   }
 }
 
-// Posting.
+// MARK: - Posting
 extension NotificationHub {
   func isWaiting(for mode: RunLoop.Mode, isCommon: Bool) -> Bool {
     asap.isWaiting(for: mode, isCommon: isCommon) || idle.isWaiting(for: mode, isCommon: isCommon)
@@ -138,7 +131,7 @@ extension NotificationHub {
     case .entry:
       sequenceAtPass = 0
     case .beforeTimers:
-      // A whole pass has gone by without a wait.
+      // A whole pass has ended without a wait.
       postASAP(through: sequenceAtPass, mode, isCommon)
       sequenceAtPass = lastSequence
     case .beforeWaiting:
@@ -169,16 +162,16 @@ extension NotificationHub {
   }
 
   private func post(_ entry: NotificationList.Entry) {
-    // A queue that another thread has released could not be notified.
+    // A queue that was released on another thread could not remove its entries.
     guard !entry.outlet.isClosed else { return loop.countDroppedNotifications(1) }
     noteCall(for: entry.origin)
     entry.outlet.center.post(entry.notification)
   }
 }
 
-// The observer and its modes.
+// MARK: - The observer and its modes
 extension NotificationHub {
-  /// Puts the observer into a mode, if it is not there; false if the loop has ended.
+  /// Adds the observer to a mode if necessary, or returns false if the loop has ended.
   private func watch(_ mode: RunLoop.Mode) -> Bool {
     if modes.contains(mode) { return true }
     guard loop.add(madeObserver, forMode: mode) else { return false }
@@ -188,7 +181,7 @@ extension NotificationHub {
 
   private var madeObserver: RunLoop.Observer {
     if let observer { return observer }
-    // Behind all others, so that what they queue is posted at the same stage.
+    // Last in order, so that notifications queued by other observers are posted in the same stage.
     let made = RunLoop.Observer(
       activities: [.entry, .beforeTimers, .beforeWaiting, .exit], repeats: true, order: .max, isReentrant: true
     ) { [weak self] _, activity in
@@ -198,15 +191,15 @@ extension NotificationHub {
     return made
   }
 
-  /// Takes the observer out of the modes for which nothing waits.
+  /// Removes the observer from the modes for which nothing is queued.
   private func leaveModes() {
     guard let observer else { return }
     let left = modes.filter { !isNamed($0) }
     guard !left.isEmpty else { return }
     modes.removeAll(where: left.contains)
     for mode in left { loop.remove(observer, forMode: mode) }
-    // Leaving the common modes takes it out of modes that are named by themselves too; and what leaving a mode has
-    // released may have queued more for it.
+    // Leaving the common modes also removes it from modes that are named individually, and the objects released by
+    // that may have queued more.
     for mode in modes { loop.add(observer, forMode: mode) }
   }
 

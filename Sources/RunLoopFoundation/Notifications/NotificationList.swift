@@ -5,18 +5,19 @@ import RunLoopCore
 
 import class RunLoopCore.RunLoop
 
-/// The notifications of one style that are queued on a thread, in the order in which they were queued.
+/// The notifications of one posting style that are queued on a thread, in order.
 ///
-/// Whoever walks it keeps a sequence number and no index, so entries may come and go meanwhile. What leaves is
-/// returned: its release may run anything, and must find the list at rest.
+/// Iteration uses a sequence number instead of an index, so entries may be added and removed meanwhile. Removed
+/// entries are returned, because their release may run arbitrary code, which must not find the list in the middle of a
+/// change.
 struct NotificationList {
   struct Entry {
-    /// The place in the order of all that was queued on the thread.
+    /// The position in the order of everything queued on the thread.
     let sequence: UInt64
     let notification: Notification
     let modes: [RunLoop.Mode]
     let outlet: Outlet
-    /// Where it was queued: who observes it is not known.
+    /// The place where it was queued, because the observers that it is posted to are not known.
     let origin: Origin
 
     func mayBePosted(in mode: RunLoop.Mode, isCommon: Bool) -> Bool {
@@ -24,14 +25,14 @@ struct NotificationList {
     }
   }
 
-  /// Which entries are meant; nil means any.
+  /// Criteria for entries, where nil matches any.
   struct Criterion {
     var outlet: Outlet?
     var sender: Sender?
     var name: Notification.Name?
   }
 
-  /// What most entries can be distinguished by, without a reference to anything.
+  /// Properties that distinguish most entries without dereferencing anything.
   private struct Key {
     let outlet: ObjectIdentifier
     let sender: Sender
@@ -41,36 +42,36 @@ struct NotificationList {
   private struct Slot {
     let sequence: UInt64
     let key: Key
-    /// Nil: the entry has left.
+    /// The entry, or nil if it was removed.
     var entry: Entry?
   }
 
-  /// How many times entries name a mode.
+  /// The number of times that entries name a mode.
   private struct Demand {
     let mode: RunLoop.Mode
     var count: Int
   }
 
-  /// By ascending sequence numbers.
+  /// The slots in ascending order of their sequence numbers.
   private var slots: ContiguousArray<Slot> = []
   private(set) var count = 0
   private var demands: ContiguousArray<Demand> = []
 
   /// Whether an entry names a mode.
   ///
-  /// O(modes that are named).
+  /// - Complexity: O(*m*), where *m* is the number of modes that are named.
   func names(_ mode: RunLoop.Mode) -> Bool { demands.contains { $0.mode == mode } }
 
   /// Whether an entry waits for a mode, or for the common modes if it is one.
   ///
-  /// O(modes that are named).
+  /// - Complexity: O(*m*), where *m* is the number of modes that are named.
   func isWaiting(for mode: RunLoop.Mode, isCommon: Bool) -> Bool {
     names(mode) || (isCommon && names(.common))
   }
 
-  /// Appends an entry, whose number must be larger than all before it.
+  /// Appends an entry, whose sequence number must be larger than all before it.
   ///
-  /// O(1) amortised.
+  /// - Complexity: Amortized O(1).
   mutating func append(_ entry: Entry) {
     let key = Key(
       outlet: ObjectIdentifier(entry.outlet), sender: Sender(entry.notification.object),
@@ -80,9 +81,9 @@ struct NotificationList {
     for mode in entry.modes { count(mode, 1) }
   }
 
-  /// Takes the first entry of those with a number after one and through another that may be posted in a mode.
+  /// Removes the first entry, in a range of sequence numbers, that may be posted in a mode.
   ///
-  /// O(log n), and O(n) in those that are passed over.
+  /// - Complexity: O(log *n*), plus the number of entries that are skipped.
   mutating func takeFirst(after: UInt64, through: UInt64, for mode: RunLoop.Mode, isCommon: Bool) -> Entry? {
     var index = firstIndex(after: after)
     while index < slots.endIndex, slots[index].sequence <= through {
@@ -96,9 +97,9 @@ struct NotificationList {
     return nil
   }
 
-  /// Takes all entries that are meant.
+  /// Removes all entries that match.
   ///
-  /// O(n).
+  /// - Complexity: O(*n*).
   mutating func takeAll(_ criterion: Criterion) -> [Entry] {
     let outlet = criterion.outlet.map(ObjectIdentifier.init)
     let nameHash = criterion.name?.hashValue
@@ -124,7 +125,7 @@ struct NotificationList {
     return range.lowerBound
   }
 
-  /// Empties a slot, and returns what was in it.
+  /// Empties a slot and returns its entry.
   private mutating func take(_ index: Int) -> Entry? {
     guard let entry = slots[index].entry.take() else { return nil }
     count -= 1
@@ -141,7 +142,7 @@ struct NotificationList {
     }
   }
 
-  /// Forgets the empty slots once they are most.
+  /// Removes the empty slots if they are the majority.
   private mutating func compact() {
     if count == 0 {
       slots.removeAll(keepingCapacity: slots.capacity <= 64)

@@ -6,41 +6,39 @@ public import RunLoopCore
 
 public import class RunLoopCore.RunLoop
 
-/// A buffer in front of a notification center: it posts at the end of a pass, or when the run loop has nothing to do,
-/// and can post once what was queued many times.
+/// A buffer in front of a notification center, which posts at the end of a pass or when the run loop is idle, and can
+/// merge notifications that are queued repeatedly.
 ///
 /// ```swift
 /// let changed = Notification(name: .documentChanged, object: document)
-/// // However often this is called in one pass, the observers hear of it once.
+/// // However often this is called in one pass, the observers are notified once.
 /// NotificationQueue.default.enqueue(changed, postingStyle: .asap)
 /// ```
 ///
-/// A queue posts to its center on its thread, from the thread's run loop, in the order in which the notifications were
-/// queued. It does not keep the loop alive: a notification for a mode in which nothing runs waits until something does.
-/// Queued notifications keep the loop from sleeping instead: a running loop does not wait before it has posted what it
-/// can.
+/// A queue posts to its center on its own thread, from the thread's run loop, in the order in which the notifications
+/// were queued. It does not keep the loop alive: a notification for a mode that does not run waits until it does.
+/// While the loop runs, it does not sleep before it has posted the notifications it can.
 ///
 /// **Threads.** Every thread has a ``default`` queue and may have more. A queue belongs to the thread that first uses
-/// it, until that thread ends. Any thread may hold it, but calls on another thread are rejected: nothing is queued,
-/// posted or removed, ``/RunLoopCore/RunLoop/Statistics/rejectionCount`` counts it, and it is reported on the standard
-/// error. (A notification is not Sendable, so it could not be handed over either.)
+/// it, until that thread ends. Any thread may hold a reference, but calls from another thread are rejected: nothing is
+/// queued, posted or removed, the call is counted in ``/RunLoopCore/RunLoop/Statistics/rejectionCount``, and a
+/// diagnostic is written to standard error. (A notification is not Sendable, so it could not be handed over either.)
 ///
-/// **The end.** Notifications that are still queued when the thread ends, or when the queue itself is released, are
-/// released without being posted, always on the queue's own thread, and
-/// ``/RunLoopCore/RunLoop/Statistics/droppedNotificationCount`` counts them.
+/// **The end.** Notifications that are still queued when the thread ends, or when the queue is released, are released
+/// without being posted, always on the queue's own thread. They are counted in
+/// ``/RunLoopCore/RunLoop/Statistics/droppedNotificationCount``.
 ///
 /// The corresponding Foundation class is `NotificationQueue`. On Linux that class posts in reverse order, posts
-/// notifications that should wait for an idle loop before others, ends the process if an observer queues another
-/// notification, and never posts a notification for a mode that is not a common one; here the class behaves as
-/// documented.
+/// notifications meant for an idle loop before others, crashes if an observer queues another notification, and never
+/// posts a notification for a mode that is not a common one. This class behaves as documented.
 open class NotificationQueue: NSObject, @unchecked Sendable {
-  // Sendable: the outlet says what guards it, and is all that there is. A subclass guards its own.
+  // Sendable: the outlet documents how its state is guarded, and there is no other. A subclass guards its own.
   private let outlet: Outlet
 
-  /// Makes a queue in front of a notification center.
+  /// Creates a queue in front of a notification center.
   ///
-  /// It belongs to no thread until one uses it. Can be called from any thread. The corresponding Foundation initializer
-  /// is `init(notificationCenter:)`.
+  /// It belongs to no thread until one uses it. Can be called from any thread. The corresponding Foundation
+  /// initializer is `init(notificationCenter:)`.
   public init(notificationCenter: NotificationCenter) {
     outlet = Outlet(notificationCenter)
   }
@@ -51,8 +49,9 @@ open class NotificationQueue: NSObject, @unchecked Sendable {
 
   /// The calling thread's own queue, in front of the default notification center.
   ///
-  /// It is made at the first request, with the thread's run loop, and ends with the thread. In a destructor that runs
-  /// after the loop's end, it is a queue that is kept nowhere. The corresponding Foundation property is `default`.
+  /// It is created on first use, together with the thread's run loop, and ends with the thread. In a destructor that
+  /// runs after the loop's end, each access returns a new queue that is not stored. The corresponding Foundation
+  /// property is `default`.
   open class var `default`: NotificationQueue {
     guard let hub = NotificationHub.current else { return NotificationQueue(notificationCenter: .default) }
     if let queue = hub.defaultQueue { return queue }
@@ -62,7 +61,7 @@ open class NotificationQueue: NSObject, @unchecked Sendable {
     return queue
   }
 
-  /// Queues a notification for the default mode, in place of those of the same name and sender.
+  /// Queues a notification for the default mode, replacing those with the same name and sender.
   ///
   /// The corresponding Foundation method is `enqueue(_:postingStyle:)`.
   ///
@@ -71,29 +70,31 @@ open class NotificationQueue: NSObject, @unchecked Sendable {
   ///   - postingStyle: When to post it.
   open func enqueue(_ notification: Notification, postingStyle: PostingStyle) {
     let site = crl_call_site()
-    // The other has been called from here, but not by the user.
+    // The call below comes from here and not from the user, so the user's call site is recorded first.
     let hub = site == 0 ? nil : NotificationHub.current
     hub?.caller = Origin(site: site)
     enqueue(notification, postingStyle: postingStyle, coalesceMask: [.onName, .onSender], forModes: nil)
     hub?.caller = .unknown
   }
 
-  /// Queues a notification, in place of those that are queued and match it.
+  /// Queues a notification, replacing queued notifications that match it.
   ///
-  /// Matching notifications are removed first, as ``dequeueNotifications(matching:coalesceMask:)`` removes them, no
-  /// matter with which style and modes they were queued. So of several that match, the last stays, at the end of the
-  /// queue. The calling thread must be the queue's. The corresponding Foundation method is
+  /// Matching notifications are removed first, as by ``dequeueNotifications(matching:coalesceMask:)``, regardless of
+  /// their style and modes. So the last of several matching notifications remains, at the end of the queue. The
+  /// calling thread must be the queue's. The corresponding Foundation method is
   /// `enqueue(_:postingStyle:coalesceMask:forModes:)`.
   ///
   /// - Parameters:
   ///   - notification: The notification to post.
   ///   - postingStyle: When to post it.
-  ///   - coalesceMask: In what the queued notifications must match it; if empty, none does.
-  ///   - modes: The modes of the run loop in which it may be posted: ``/RunLoopCore/RunLoop/Mode/common`` stands for
-  ///     all common modes; nil, or no mode, means the default mode. A notification of style ``PostingStyle/now`` is
-  ///     posted if the loop runs in one of these modes or does not run, and otherwise not at all; since no loop is ever
-  ///     in the common pseudo-mode, that mode stands for nothing there, as in Foundation.
-  /// - Complexity: O(1) amortised, and O(n) in the notifications that are queued on the thread if there is a mask.
+  ///   - coalesceMask: The properties in which queued notifications must match. If it is empty, none do.
+  ///   - modes: The modes of the run loop in which the notification may be posted, where
+  ///     ``/RunLoopCore/RunLoop/Mode/common`` means all common modes. If it is nil or empty, the default mode is used.
+  ///     A notification with the style ``PostingStyle/now`` is posted only if the loop runs in one of these modes or
+  ///     does not run at all. Because no loop ever runs in the common pseudo-mode, that mode matches nothing in this
+  ///     case, as in Foundation.
+  /// - Complexity: Amortized O(1), or O(*n*) with a mask, where *n* is the number of notifications queued on the
+  ///   thread.
   open func enqueue(
     _ notification: Notification, postingStyle: PostingStyle, coalesceMask: NotificationCoalescing,
     forModes modes: [RunLoop.Mode]?
@@ -116,17 +117,17 @@ open class NotificationQueue: NSObject, @unchecked Sendable {
     }
   }
 
-  /// Takes the queued notifications that match one out of the queue, without posting them.
+  /// Removes the queued notifications that match a notification, without posting them.
   ///
-  /// A notification that is being posted is no longer queued. The calling thread must be the queue's. The corresponding
-  /// Foundation method is `dequeueNotifications(matching:coalesceMask:)`.
+  /// A notification that is being posted is no longer queued. The calling thread must be the queue's. The
+  /// corresponding Foundation method is `dequeueNotifications(matching:coalesceMask:)`.
   ///
   /// - Parameters:
-  ///   - notification: The notification that they match.
-  ///   - coalesceMask: In what they must match it: in the name, the sender, or both; if empty, none does. Senders match
-  ///     if they are the same object, or both nil. A value of a type that is not a class has no identity and matches
-  ///     nothing.
-  /// - Complexity: O(n) in the notifications that are queued on the thread.
+  ///   - notification: The notification to compare with.
+  ///   - coalesceMask: The properties that must match: the name, the sender, or both. If it is empty, nothing matches.
+  ///     Senders match if they are the same object or both nil. A value whose type is not a class has no identity and
+  ///     matches nothing.
+  /// - Complexity: O(*n*), where *n* is the number of notifications queued on the thread.
   open func dequeueNotifications(matching notification: Notification, coalesceMask: NotificationCoalescing) {
     switch outlet.claim() {
     case .own(let hub): hub.dequeue(from: outlet, matching: notification, coalesceMask)
@@ -141,37 +142,36 @@ extension NotificationQueue {
   ///
   /// The raw values are Foundation's.
   public enum PostingStyle: UInt, Sendable {
-    /// When the run loop has nothing to do.
+    /// When the run loop is idle.
     ///
-    /// The notification is posted when the loop is about to wait: nothing is ready, every notification of style
-    /// ``asap`` has been posted, and the run is not about to end. This is checked again before each notification. A run
-    /// that does not wait, such as one whose time is zero, posts none.
+    /// The notification is posted when the loop is about to wait: nothing is ready, every notification with the style
+    /// ``asap`` has been posted, and the run is not about to end. This is checked again before each notification. A
+    /// run that does not wait, such as one with a time limit of zero, posts none.
     case whenIdle = 1
-    /// At the end of the pass of the run loop.
+    /// At the end of the run loop's pass.
     ///
-    /// The notification is posted when the loop has called the observers of
-    /// ``/RunLoopCore/RunLoop/Activity/beforeWaiting`` or ``/RunLoopCore/RunLoop/Activity/exit``. A loop that is too
-    /// busy to wait posts it when the pass after the one in which it was queued is over. A notification that its
-    /// observer queues in turn is posted at the next of these stages, and the loop does not sleep before.
+    /// The notification is posted after the observers of ``/RunLoopCore/RunLoop/Activity/beforeWaiting`` or
+    /// ``/RunLoopCore/RunLoop/Activity/exit`` have been called. A loop that is too busy to wait posts it at the end of
+    /// the pass after the one in which it was queued. A notification that one of its observers queues is posted at the
+    /// next of these stages, and the loop does not sleep before that.
     case asap = 2
-    /// At once, before the call returns.
+    /// Immediately, before the call returns.
     ///
-    /// Unlike a notification that is posted to the center itself, it takes the place of queued notifications that match
-    /// it.
+    /// Unlike a notification posted directly to the center, it replaces queued notifications that match it.
     case now = 3
   }
 
-  /// The properties in which notifications match, so that one takes the place of the others.
+  /// The properties by which notifications are matched when one replaces others.
   ///
   /// With both options, name and sender must match. The raw values are Foundation's.
   public struct NotificationCoalescing: OptionSet, Sendable {
     /// The raw value.
     public let rawValue: UInt
 
-    /// Makes a value from its raw value.
+    /// Creates a value from its raw value.
     public init(rawValue: UInt) { self.rawValue = rawValue }
 
-    /// No notification takes another's place.
+    /// Notifications are not merged.
     public static let none = NotificationCoalescing([])
     /// The names are equal.
     public static let onName = NotificationCoalescing(rawValue: 1)

@@ -4,27 +4,27 @@ import Foundation
 import RunLoopCore
 import Synchronization
 
-/// What a notification queue is, apart from its notifications: its center, and the thread that it belongs to.
+/// The part of a notification queue that its entries refer to: its center and the thread that it belongs to.
 ///
-/// What is queued lies in the thread's hub and holds the outlet, not the queue.
+/// Queued entries are stored in the thread's hub and retain the outlet, not the queue.
 final class Outlet: Sendable {
   let center: NotificationCenter
   private let binding = Binding()
   private let closed = Atomic<Bool>(false)
 
-  /// The hub of the thread that the queue belongs to.
+  /// A lock-protected reference to the hub of the queue's thread.
   private final class Binding: @unchecked Sendable {
     // Sendable: the hub is guarded by the lock.
     private let lock = Lock()
     private var hub: NotificationHub?
 
-    /// The hub that the queue is bound to, as long as its thread has not ended.
+    /// The hub that the queue is bound to, while its thread has not ended.
     var living: NotificationHub? {
       let bound = lock.withLock { hub }
       return bound?.isOver == false ? bound : nil
     }
 
-    /// Binds the queue to a hub, unless it is bound to another that lives; returns the one that it is bound to then.
+    /// Binds the queue to a hub, unless it is bound to another that has not ended, and returns the resulting hub.
     func bind(to other: NotificationHub) -> NotificationHub {
       lock.lock()
       let before = hub
@@ -39,7 +39,7 @@ final class Outlet: Sendable {
     func take() -> NotificationHub? { lock.withLock { hub.take() } }
   }
 
-  /// Whether the calling thread may use the queue.
+  /// The result of using the queue from the calling thread.
   enum Claim {
     case own(NotificationHub)
     /// The queue belongs to the thread of another hub.
@@ -52,23 +52,21 @@ final class Outlet: Sendable {
     self.center = center
   }
 
-  /// Whether the queue is no longer there: nothing of it is to be posted.
-  ///
-  /// Any thread.
+  /// Whether the queue was released, so that none of its notifications are posted; can be called from any thread.
   var isClosed: Bool { closed.load(ordering: .acquiring) }
 
-  /// Asks for the queue on behalf of the calling thread, which owns it from now on if nobody else does.
+  /// Checks whether the calling thread may use the queue, and binds an unbound queue to it.
   func claim() -> Claim {
     if let bound = binding.living { return bound.isCallers ? .own(bound) : .foreign(bound) }
     guard let mine = NotificationHub.current else { return .ended }
-    // Of several threads that are the first, one gets it.
+    // If several threads are first at the same time, one of them succeeds.
     let bound = binding.bind(to: mine)
     return bound === mine ? .own(bound) : .foreign(bound)
   }
 
-  /// Ends the queue: its thread drops what is still queued, now, or when it next comes across it.
+  /// Closes the queue, so that its thread drops queued notifications, now or when it next encounters them.
   ///
-  /// Any thread, once nobody else can use the queue.
+  /// Can be called from any thread, after the last use of the queue.
   func close() {
     closed.store(true, ordering: .releasing)
     let hub = binding.take()

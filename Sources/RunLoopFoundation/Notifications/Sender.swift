@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Who sends a notification, as far as it matters to whether another is from the same.
+/// The identity of a notification's sender, for comparisons.
 enum Sender {
   case nobody
   case object(ObjectIdentifier)
-  /// What has no identity is never the same.
+  /// A value without an identity, which matches nothing.
   case value
 
-  /// The sender of a notification that is held as long as this.
+  /// Creates the identity of a sender, valid as long as its notification is retained.
   init(_ object: Any?) {
     guard let object else {
       self = .nobody
@@ -31,7 +31,7 @@ enum Sender {
   }
 }
 
-/// An optional that was put into an `Any`.
+/// An optional inside an `Any`.
 private protocol AnyOptional {
   var wrapped: Any? { get }
 }

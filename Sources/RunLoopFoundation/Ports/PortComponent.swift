@@ -6,12 +6,12 @@ public import RunLoopCore
 public import class RunLoopCore.Port
 
 extension Port.Message.Component {
-  /// A part that carries data, which is not copied.
+  /// Creates a part from data, which is not copied.
   public static func data(_ data: Data) -> Self { .value(data) }
 
   /// The bytes of the part, whether it was sent as bytes, as `Data` or as `NSData`.
   ///
-  /// - Complexity: O(1) for `Data`, which is not copied, and O(n) for the others.
+  /// - Complexity: O(1) for `Data`, which is not copied, and O(*n*) otherwise.
   public var data: Data? {
     switch self {
     case .bytes(let bytes): Data(bytes)
@@ -22,8 +22,7 @@ extension Port.Message.Component {
   }
 }
 
-// Foundation's parts: objects, or values in a collection of Foundation's, which makes one of the other as it returns
-// them out.
+// MARK: - Foundation's parts: objects, or values that a Foundation collection bridges from them
 extension Port.Message.Component {
   init?(object: AnyObject) {
     switch object {
@@ -54,7 +53,7 @@ extension Port.Message.Component {
 }
 
 extension Port.Message {
-  /// The parts of a message; nil if one is of a kind that cannot be sent, which is reported.
+  /// Converts the parts of a message, or reports and returns nil if one is of an unsupported kind.
   static func parts<Objects: Sequence>(
     _ objects: Objects, _ part: (Objects.Element) -> Component?
   ) -> [Component]? {
@@ -71,9 +70,10 @@ extension Port.Message {
   }
 }
 
-/// Data as Foundation's object, which does not change.
+/// An immutable `NSData`.
 struct FrozenData: @unchecked Sendable {
-  // Sendable: the copy of an immutable object is itself, and that of a mutable one is nobody else's.
+  // Sendable: copying an immutable object returns it unchanged, and copying a mutable one creates an object that
+  // nothing else references.
   let object: NSData
 
   init(_ data: NSData) {

@@ -2,13 +2,13 @@
 
 public import RunLoopCore
 
-/// Receives a port's messages.
+/// A receiver of a port's messages.
 ///
 /// The corresponding Foundation protocol is `PortDelegate`.
 public protocol PortDelegate: AnyObject {
-  /// Receives a message, on the thread of a loop that the port is in.
+  /// Handles a message, on the thread of a loop that the port is in.
   ///
-  /// Does nothing if a delegate does not say otherwise. The corresponding Foundation method is `handle(_:)`.
+  /// The default implementation does nothing. The corresponding Foundation method is `handle(_:)`.
   func handle(_ message: PortMessage)
 }
 
@@ -18,17 +18,17 @@ extension PortDelegate {
 }
 
 extension Port {
-  /// Sets the receiver of the messages of this port.
+  /// Sets the receiver of this port's messages.
   ///
-  /// The port does not keep its delegate alive. A port that was made with a handler delivers its messages to the
-  /// handler instead. A message that nobody receives counts as dropped. Can be called from any thread, but the caller
+  /// The port does not retain its delegate. A port that was created with a handler delivers its messages to the
+  /// handler instead. A message without a receiver counts as dropped. Can be called from any thread, but the caller
   /// has to ensure that the delegate may be used on the thread of the port's loop. The corresponding Foundation method
   /// is `setDelegate(_:)`.
   public func setDelegate(_ delegate: (any PortDelegate)?) {  // A subclass overrides receive(_:) instead.
     receiver = delegate.map(DelegateReceiver.init)
   }
 
-  /// The receiver of the messages of this port, if one was set and still exists.
+  /// Returns the receiver of this port's messages, if one was set and still exists.
   ///
   /// The corresponding Foundation method is `delegate()`.
   public func delegate() -> (any PortDelegate)? {  // A subclass overrides receive(_:) instead.
@@ -37,8 +37,8 @@ extension Port {
 }
 
 private final class DelegateReceiver: PortReceiver, @unchecked Sendable {
-  // Sendable: the reference is written once. That the delegate may be used where the port's loop runs is what whoever
-  // sets it vouches for.
+  // Sendable: the reference is written once. The code that sets the delegate guarantees that it may be used on the
+  // thread of the port's loop.
   private(set) weak var delegate: (any PortDelegate)?
 
   init(_ delegate: any PortDelegate) {

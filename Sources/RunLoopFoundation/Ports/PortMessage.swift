@@ -5,50 +5,48 @@ public import class RunLoopCore.Port
 
 /// A message between ports.
 ///
-/// A message that is to be sent goes to ``sendPort`` and may name, as ``receivePort``, the port at which an answer is
-/// expected. A message that was received arrived at ``receivePort``, and an answer to it goes to ``sendPort``.
+/// A message to be sent goes to ``sendPort``, and may specify a ``receivePort`` for replies. A received message
+/// arrived at ``receivePort``, and replies to it go to ``sendPort``.
 ///
 /// The corresponding Foundation class is `PortMessage`.
 open class PortMessage: NSObject, NSCopying {
-  /// The sender's number for the kind of message.
+  /// The sender's number for the kind of message; the default is 0.
   open var msgid: UInt32 = 0
-  /// The message's parts: `NSData`, ``/RunLoopCore/Port``, or any value of a sender that used the package's own
-  /// spelling.
+  /// The parts of the message: `NSData`, ``/RunLoopCore/Port``, or any value if the sender used the package's own API.
   open private(set) var components: [AnyObject]?
-  /// The port at which the message arrived, or at which an answer is expected.
+  /// The port at which the message arrived, or at which a reply is expected.
   open private(set) var receivePort: Port?
-  /// The port that the message goes to, or that an answer goes to.
+  /// The port that the message, or a reply to it, is sent to.
   open private(set) var sendPort: Port?
-  /// Where the message goes to or comes from, if those are ports of Foundation's own.
+  /// The ports of the message if they are Foundation's own ports.
   package private(set) var foundationPorts: (send: Foundation.Port?, receive: Foundation.Port?)
 
-  /// Makes a message that is to be sent.
+  /// Creates a message to send.
   ///
   /// - Parameters:
-  ///   - sendPort: The port that the message goes to.
-  ///   - replyPort: The port at which an answer is expected.
-  ///   - components: The message's parts: `NSData` and ``/RunLoopCore/Port``.
+  ///   - sendPort: The port to send the message to.
+  ///   - replyPort: The port at which a reply is expected.
+  ///   - components: The parts of the message: `NSData` and ``/RunLoopCore/Port``.
   public init(sendPort: Port?, receivePort replyPort: Port?, components: [AnyObject]?) {
     self.sendPort = sendPort
     self.receivePort = replyPort
     self.components = components
   }
 
-  /// Makes a message between ports of Foundation's own, of which none is ours.
+  /// Creates a message between Foundation's own ports.
   ///
-  /// The components are sent as Foundation sends them.
+  /// The components are sent in the same way as by Foundation.
   package init(between ports: (send: Foundation.Port?, receive: Foundation.Port?), components: [AnyObject]?) {
     foundationPorts = ports
     self.components = components
   }
 
-  /// Sends the message to ``sendPort``, and waits for room there until a date.
+  /// Sends the message to ``sendPort``, waiting for room until a date.
   ///
-  /// Its parts are not copied, except mutable data.
+  /// The parts are not copied, except for mutable data. A message to one of Foundation's own ports is sent by that
+  /// port.
   ///
-  /// A message to one of Foundation's own ports is sent by that port.
-  ///
-  /// - Returns: False if it was not sent: there is no such port, or for the reasons of
+  /// - Returns: False if the message was not sent, either because there is no ``sendPort`` or for the reasons given in
   ///   ``RunLoopCore/Port/send(before:msgid:components:from:reserved:)``.
   ///
   /// The corresponding Foundation method is `send(before:)`.
@@ -65,12 +63,12 @@ open class PortMessage: NSObject, NSCopying {
     return sendPort.send(parts, id: msgid, from: receivePort, before: date)
   }
 
-  /// The message itself.
+  /// Returns the message itself.
   public func copy(with zone: NSZone?) -> Any { self }
 }
 
 extension PortMessage {
-  /// Makes a message that a port has received.
+  /// Creates a message that a port has received.
   convenience init(_ message: Port.Message, receivedAt port: Port) {
     self.init(
       sendPort: message.replyPort, receivePort: port, components: message.components.map(\.object))
