@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// One import for code that was written for NSURLConnection or AFNetworking: Foundation's requests and answers, the
-// umbrella, and the client. As in the umbrella, exporting a type by its name makes it win where Foundation has one of
-// the same name, and no other file of this module imports one of these by its name.
+// One import for code written for NSURLConnection or AFNetworking: Foundation's requests and responses, the umbrella
+// module, and the client. As in the umbrella module, exporting a type by name makes it take precedence over
+// Foundation's type of the same name, provided that no other file of this module imports it by name.
 @_exported public import FoundationNetworking
 @_exported public import class RunLoopCore.Port
 @_exported public import class RunLoopCore.RunLoop

@@ -5,12 +5,11 @@ import FoundationNetworking
 import RunLoopCore
 import RunLoopHTTP
 
-/// Brings what a connection asks and reports into Foundation's types, and its cookies to Foundation's storage.
+/// Translates between a connection and Foundation's types, and uses Foundation's cookie storage.
 ///
-/// A subclass overrides what it is interested in.
+/// Subclasses override the methods they are interested in.
 class ConnectionBorder: ConnectionDelegate, @unchecked Sendable {
-  // Sendable: the lock guards the request; the used stream is for `connectionWillAsk` alone, of which there is one call
-  // at a time.
+  // Sendable: the lock guards the request; the used stream belongs to `connectionWillAsk`, which is called serially.
 
   private let lock = Lock()
   private var request: URLRequest
@@ -20,7 +19,7 @@ class ConnectionBorder: ConnectionDelegate, @unchecked Sendable {
 
   var currentRequest: URLRequest { lock.withLock { request } }
 
-  // What a subclass overrides; the threads are those of the connection's delegate.
+  // MARK: To be overridden. Called on the threads of the connection's delegate.
 
   func willSend(_ next: URLRequest, after response: HTTPURLResponse) -> URLRequest? { next }
   func isAsked(_ challenge: URLAuthenticationChallenge) { challenge.sender?.performDefaultHandling(for: challenge) }
@@ -31,7 +30,7 @@ class ConnectionBorder: ConnectionDelegate, @unchecked Sendable {
   func didSend(_ count: Int64, of total: Int64?) {}
   func didEnd(_ error: URLError?) {}
 
-  // The connection's delegate.
+  // MARK: The connection's delegate
 
   func connectionWillAsk(_ request: HTTP.Request, isFirst: Bool) throws(HTTP.Error) -> HTTP.Request {
     var prepared = request
@@ -60,7 +59,7 @@ class ConnectionBorder: ConnectionDelegate, @unchecked Sendable {
 
   func connection(storeCookiesOf response: HTTP.Response) {
     guard currentRequest.httpShouldHandleCookies, let url = URL(string: response.url) else { return }
-    // One at a time: their dates have commas.
+    // Parsed individually, because their dates contain commas.
     for value in response.headers.values(of: "Set-Cookie") {
       let cookies = HTTPCookie.cookies(withResponseHeaderFields: ["Set-Cookie": value], for: url)
       HTTPCookieStorage.shared.setCookies(cookies, for: url, mainDocumentURL: currentRequest.mainDocumentURL)
@@ -97,13 +96,13 @@ class ConnectionBorder: ConnectionDelegate, @unchecked Sendable {
   func connection(didSend count: Int64, of total: Int64?) { didSend(count, of: total) }
 
   func connectionDidEnd(_ error: HTTP.Error?) {
-    // A cancelled connection reports nothing: this is the server's challenge.
+    // A cancelled connection reports nothing, so this is a cancelled challenge.
     guard let error, error.code == .cancelled else { return didEnd(error?.urlError) }
     didEnd(URLError(.userCancelledAuthentication, userInfo: error.urlError.userInfo))
   }
 }
 
-/// Answers a server's challenge for whoever was asked; only the first answer counts.
+/// Forwards the first answer to a challenge to the connection.
 final class ChallengeSender: NSObject, URLAuthenticationChallengeSender, Sendable {
   private let challenge: HTTP.ConnectionChallenge
 

@@ -6,13 +6,13 @@ public import RunLoopHTTP
 import Foundation
 
 extension HTTP.Request {
-  /// Makes a request of Foundation's; nil if that has no address.
+  /// Creates a request from a Foundation request, or returns nil if that has no URL.
   ///
-  /// The body is the data or the stream that it has. A stream is opened and read where it may wait, by a queue of
-  /// dispatch, and can be sent once; its length is announced if the request has a `Content-Length`. The header fields
-  /// are sent in the order of their names. If the request has an `Accept-Encoding` of its own, a response with the
-  /// codings that this names is decoded, as `NSURLConnection` does on Apple's systems. The timeout, the policies and
-  /// the services of the request are left to the caller.
+  /// The body is the request's data or stream. A stream is opened and read on a dispatch queue, where it may block,
+  /// and can be sent only once; its length is announced if the request has a `Content-Length`. The headers are sent in
+  /// the order of their names. If the request has its own `Accept-Encoding`, a response with one of these codings is
+  /// decoded, like `NSURLConnection` does on Apple platforms. The timeout, the policies and the services of the
+  /// request are left to the caller.
   public init?(_ request: URLRequest) {
     guard let url = request.url else { return nil }
     self.init(HTTP.Method(request.httpMethod ?? "GET"), url.absoluteString)
@@ -20,7 +20,7 @@ extension HTTP.Request {
       headers[name] = value
     }
     decodesNamedCodings = true
-    // It comes from the body.
+    // The length is derived from the body.
     let length = headers["Content-Length"].flatMap { Int64($0) }
     headers["Content-Length"] = nil
     headers["Transfer-Encoding"] = nil
@@ -34,14 +34,14 @@ extension HTTP.Request {
 }
 
 extension URLRequest {
-  /// The same request where a redirect leads; nil if that is no address.
+  /// Returns the request for a redirect, or nil if its URL is invalid for Foundation.
   func following(_ next: HTTP.Request) -> URLRequest? {
     guard let url = URL(string: next.url) else { return nil }
     var request = self
     request.url = url
     request.httpMethod = next.method.rawValue
     for name in (allHTTPHeaderFields ?? [:]).keys where next.headers[name] == nil {
-      // It was taken for the body, which goes along.
+      // Consumed when the body was created, which is kept.
       if name.lowercased() == "content-length", next.body != nil { continue }
       request.setValue(nil, forHTTPHeaderField: name)
     }
@@ -52,7 +52,7 @@ extension URLRequest {
     return request
   }
 
-  /// How long nothing may arrive or be sent; nil: indefinitely.
+  /// The longest time without any data sent or received; nil means indefinitely.
   var idleTimeout: Duration? {
     guard timeoutInterval.isFinite, timeoutInterval > 0, timeoutInterval < 1e9 else { return nil }
     return .seconds(timeoutInterval)

@@ -6,10 +6,10 @@ public import RunLoopHTTP
 import Foundation
 
 extension HTTP.Response {
-  /// The response as Foundation has it; nil if Foundation cannot read its URL.
+  /// The response as a Foundation type; nil if Foundation cannot parse its URL.
   ///
-  /// Fields of one name are joined by commas. If the body was decoded, the length that the server announces is not that
-  /// of what arrives, and is left out, so that `expectedContentLength` is -1.
+  /// Headers with the same name are joined with commas. If the body was decoded, the announced length does not match
+  /// the delivered data and is removed, so that `expectedContentLength` is -1.
   public var urlResponse: HTTPURLResponse? {
     guard let address = URL(string: url) else { return nil }
     var fields: [String: String] = [:]

@@ -3,15 +3,15 @@
 import Dispatch
 import Foundation
 
-/// What an input stream brings, chunk by chunk.
+/// The contents of an input stream as a sequence of chunks.
 ///
-/// A stream's `read` may wait, which a task must not: a queue of dispatch reads.
+/// A stream's `read` may block, which a task must not, so it is called on a dispatch queue.
 struct StreamChunks: AsyncSequence, Sendable {
   typealias Element = [UInt8]
 
   private let source: Source
 
-  /// Reads a stream; one that can be read again is, each time.
+  /// Reads a stream, which starts over each time if it can be read again.
   init(_ stream: SendableStream) { source = Source(stream.fresh()) }
 
   func makeAsyncIterator() -> Iterator { Iterator(source: source) }
@@ -28,7 +28,7 @@ struct StreamChunks: AsyncSequence, Sendable {
   }
 
   fileprivate final class Source: @unchecked Sendable {
-    // Sendable: the stream, and whether it has ended, are for the queue alone.
+    // Sendable: the stream, and whether it has ended, are used only on the queue.
     let queue = DispatchQueue(label: "RunLoopHTTP.BodyStream")
     private let stream: InputStream
     private var hasEnded = false
@@ -52,13 +52,13 @@ struct StreamChunks: AsyncSequence, Sendable {
 }
 
 extension Stream {
-  /// Why it has failed; Foundation on Linux traps if it is asked for the error of a stream that has none.
+  /// The error of a failed stream; Foundation on Linux traps if `streamError` is read without an error.
   var failure: (any Error)? { streamStatus == .error ? streamError : nil }
 }
 
-/// A stream on its way to where it is read.
+/// A stream that is passed to its reader.
 struct SendableStream: @unchecked Sendable {
-  // Sendable: nobody but the reader uses a stream that is the body of a request.
+  // Sendable: a stream that is the body of a request is used only by its reader.
   private let stream: InputStream
 
   init(_ stream: InputStream) { self.stream = stream }

@@ -4,17 +4,17 @@ public import Foundation
 public import RunLoopHTTP
 
 extension HTTP.Error: LocalizedError {
-  /// Why the request has no answer.
+  /// A description of the error.
   public var errorDescription: String? { description }
 
-  /// The error as Foundation has it, in `NSURLErrorDomain`.
+  /// The corresponding `URLError`, in `NSURLErrorDomain`.
   ///
-  /// Its `userInfo` has the address (without user, password, query and fragment), the text, and this error as the
-  /// underlying one.
+  /// Its `userInfo` contains the URL (without user, password, query and fragment), the description, and this error as
+  /// the underlying error.
   public var urlError: URLError {
     var userInfo: [String: Any] = [NSLocalizedDescriptionKey: description, NSUnderlyingErrorKey: self]
     if !url.isEmpty {
-      // The value of NSURLErrorFailingURLStringErrorKey, which is deprecated and still asked for.
+      // The value of NSURLErrorFailingURLStringErrorKey, which is deprecated but still in use.
       userInfo["NSErrorFailingURLStringKey"] = url
       if let address = URL(string: url) { userInfo[NSURLErrorFailingURLErrorKey] = address }
     }
@@ -23,7 +23,7 @@ extension HTTP.Error: LocalizedError {
 }
 
 extension HTTP.Error.Code {
-  /// The code of `NSURLErrorDomain` that is nearest.
+  /// The code in `NSURLErrorDomain` that corresponds best.
   public var urlErrorCode: URLError.Code {
     switch self {
     case .cancelled: .cancelled

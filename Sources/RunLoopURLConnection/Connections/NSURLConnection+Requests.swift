@@ -6,14 +6,14 @@ import RunLoopCore
 import RunLoopHTTP
 
 extension NSURLConnection {
-  /// Makes a request and waits for its answer, while the calling thread's loop stands still.
+  /// Makes a request and blocks the calling thread, with its loop, until the response is complete.
   ///
-  /// Redirects are followed, and challenges are answered by `URLCredentialStorage`. The body may have 64 MiB. Not to be
-  /// called on the loader's own thread.
+  /// Redirects are followed, and challenges are answered from `URLCredentialStorage`. The body is limited to 64 MiB.
+  /// Must not be called on the loader's thread.
   ///
   /// - Parameters:
-  ///   - request: What to ask for.
-  ///   - response: Where the answer's head is written.
+  ///   - request: The request.
+  ///   - response: Set to the response.
   /// - Returns: The body.
   /// - Throws: Always `URLError`.
   public class func sendSynchronousRequest(
@@ -32,15 +32,15 @@ extension NSURLConnection {
     return answer.data
   }
 
-  /// Makes a request and lets a queue call a block with its answer, once.
+  /// Makes a request, and calls a block once on a queue with the response.
   ///
-  /// Redirects are followed, and challenges are answered by `URLCredentialStorage`. The body may have 64 MiB. Can be
-  /// called from any thread.
+  /// Redirects are followed, and challenges are answered from `URLCredentialStorage`. The body is limited to 64 MiB.
+  /// Can be called from any thread.
   ///
   /// - Parameters:
-  ///   - request: What to ask for.
-  ///   - queue: Who calls the block.
-  ///   - handler: Called with the head of the answer and its body, or with a `URLError`.
+  ///   - request: The request.
+  ///   - queue: The queue that calls the block.
+  ///   - handler: Called with the response and its body, or with a `URLError`.
   public class func sendAsynchronousRequest(
     _ request: URLRequest, queue: OperationQueue,
     completionHandler handler: @escaping @Sendable (URLResponse?, Data?, (any Error)?) -> Void
@@ -63,15 +63,15 @@ extension NSURLConnection {
   }
 }
 
-/// What a request has come to.
+/// The outcome of a request.
 struct CollectedAnswer: @unchecked Sendable {
-  // Sendable: nobody changes an answer that was made.
+  // Sendable: not modified after it has been passed on.
   var response: HTTPURLResponse?
   var data = Data()
   var error: URLError?
 }
 
-/// Keeps an answer in memory until its end.
+/// Collects a response in memory.
 private final class AnswerCollector: ConnectionBorder, @unchecked Sendable {
   // Sendable: called by one thread at a time.
   private var answer = CollectedAnswer()
@@ -91,7 +91,7 @@ private final class AnswerCollector: ConnectionBorder, @unchecked Sendable {
   }
 }
 
-/// A value behind a lock.
+/// A value protected by a lock.
 final class ThreadSafe<Value: Sendable>: @unchecked Sendable {
   // Sendable: the lock guards the value.
   private let lock = Lock()
@@ -103,7 +103,7 @@ final class ThreadSafe<Value: Sendable>: @unchecked Sendable {
     get { lock.withLock { current } }
     set {
       var replaced = newValue
-      // What was there is released outside the lock.
+      // The old value is released outside the lock.
       lock.withLock { swap(&current, &replaced) }
     }
   }

@@ -5,50 +5,50 @@ public import FoundationNetworking
 public import RunLoopCore
 import RunLoopHTTP
 
-/// A request whose delegate is called on a run loop, as on Apple's systems.
+/// A request whose delegate is called on a run loop, as on Apple platforms.
 ///
-/// Started on the current loop it adds two sources of version 0 there, in the default mode: one for the delegate and
-/// one for cookies, which all connections share. The sockets are sources of version 1 in the loop of one further
-/// thread, `HTTP.Loader`. What arrives while the loop runs in another mode, or not at all, waits; from half a mebibyte
-/// on, the server does too.
+/// When it is started on the current loop, it adds two version 0 sources in the default mode, one for the delegate and
+/// one for cookies, which all connections share. The sockets are version 1 sources in the loop of one additional
+/// thread, `HTTP.Loader`. Data that arrives while the loop runs in another mode, or does not run, is queued; once half
+/// a mebibyte is queued, nothing more is received.
 ///
-/// It ends exactly once, with `connectionDidFinishLoading(_:)` or `connection(_:didFailWithError:)`. After ``cancel()``
-/// nothing is called any more. From the start to the end it keeps itself and its delegate. If the threads of all loops
-/// that it is scheduled on have ended, the loader's thread calls.
+/// It ends exactly once, with `connectionDidFinishLoading(_:)` or `connection(_:didFailWithError:)`. After
+/// ``cancel()``, the delegate is not called anymore. From its start to its end, the connection retains itself and its
+/// delegate. If the threads of all loops it is scheduled on have ended, the delegate is called on the loader's thread.
 ///
-/// Addresses of `http` and `https` are loaded, with cookies of `HTTPCookieStorage.shared` and the proxies that the
-/// environment names. There is no cache. The corresponding Foundation class is `NSURLConnection`, which is not
-/// available in Foundation on Linux.
+/// It supports `http` and `https` URLs, with the cookies of `HTTPCookieStorage.shared` and the proxies that
+/// environment variables specify. There is no cache. The corresponding Foundation class is `NSURLConnection`, which is
+/// not available in Foundation on Linux.
 open class NSURLConnection: NSObject, @unchecked Sendable {
-  // Sendable: what changes is guarded by the locks of the relay and the connection.
+  // Sendable: the mutable state is guarded by the locks of the relay and the connection.
 
-  /// The client of all connections: its loader's thread is started by the first.
+  /// The client of all connections, whose loader thread is started by the first one.
   static let client: HTTP.Client = {
     var configuration = HTTP.Configuration()
     configuration.proxy = .environment
     return HTTP.Client(configuration)
   }()
 
-  /// What was asked for at first.
+  /// The request before any redirects.
   public let originalRequest: URLRequest
   let relay: ConnectionRelay
   let connection: HTTP.Connection
 
-  /// Makes a connection and starts it.
+  /// Creates a connection and starts it.
   ///
-  /// Returns nil if the request has no address.
+  /// Returns nil if the request has no URL.
   public convenience init?(request: URLRequest, delegate: (any NSURLConnectionDelegate)?) {
     self.init(request: request, delegate: delegate, startImmediately: true)
   }
 
-  /// Makes a connection.
+  /// Creates a connection.
   ///
-  /// Returns nil if the request has no address.
+  /// Returns nil if the request has no URL.
   ///
   /// - Parameters:
-  ///   - request: What to ask for.
-  ///   - delegate: Who is called. It is held until the end.
-  ///   - startImmediately: Whether it is started, on the current thread's loop in the default mode.
+  ///   - request: The request.
+  ///   - delegate: The delegate, which is retained until the end.
+  ///   - startImmediately: Whether to start the connection, on the current thread's loop in the default mode.
   public convenience init?(
     request: URLRequest, delegate: (any NSURLConnectionDelegate)?, startImmediately: Bool
   ) {
@@ -56,7 +56,7 @@ open class NSURLConnection: NSObject, @unchecked Sendable {
     if startImmediately { start() }
   }
 
-  /// Makes a connection that is made in a way of its own.
+  /// Creates a connection with a modified client configuration.
   init?(
     _ request: URLRequest, _ delegate: (any NSURLConnectionDelegate)?, _ change: (inout HTTP.Configuration) -> Void
   ) {
@@ -71,43 +71,43 @@ open class NSURLConnection: NSObject, @unchecked Sendable {
     relay.note(self)
   }
 
-  /// What is asked for, after redirects.
+  /// The current request, after redirects.
   open var currentRequest: URLRequest { relay.currentRequest }
 
-  /// Begins.
+  /// Starts the connection.
   ///
-  /// If it is not scheduled and has no queue, it is scheduled on the current thread's loop in the default mode. Calling
-  /// it again has no effect. Can be called from any thread.
+  /// If it has not been scheduled and has no queue, it is scheduled on the current thread's loop in the default mode.
+  /// Calling it again has no effect. Can be called from any thread.
   open func start() {
     guard !connection.hasEnded else { return }
     relay.hold(self)
     connection.start()
   }
 
-  /// Ends without another call to the delegate.
+  /// Ends the connection without another call to the delegate.
   ///
-  /// A call that another thread is making comes to its end. Can be called from any thread.
+  /// A call in progress on another thread completes. Can be called from any thread.
   open func cancel() {
     connection.cancel()
     relay.letGo()
   }
 
-  /// Calls the delegate on a loop in a mode, too.
+  /// Schedules the calls of the delegate on a loop in a mode, in addition to any others.
   ///
-  /// It can be scheduled on several loops and in several modes; whichever runs first calls. Can be called from any
-  /// thread, before and after the start.
+  /// A connection can be scheduled on several loops and in several modes; the one that runs first calls the delegate.
+  /// Can be called from any thread, before and after the start.
   open func schedule(in loop: RunLoopCore.RunLoop, forMode mode: RunLoopCore.RunLoop.Mode) {
     connection.schedule(in: loop, forMode: mode)
   }
 
-  /// Calls the delegate no more on a loop in a mode.
+  /// Stops calling the delegate on a loop in a mode.
   ///
-  /// While it is scheduled nowhere, what arrives waits. Can be called from any thread.
+  /// While the connection is not scheduled anywhere, its events are queued. Can be called from any thread.
   open func unschedule(from loop: RunLoopCore.RunLoop, forMode mode: RunLoopCore.RunLoop.Mode) {
     connection.unschedule(from: loop, forMode: mode)
   }
 
-  /// Lets a queue call the delegate, one call at a time, instead of loops; nil: the loops again.
+  /// Calls the delegate on a queue, one call at a time, instead of on loops; nil restores the loops.
   ///
   /// Can be called from any thread.
   open func setDelegateQueue(_ queue: OperationQueue?) {
@@ -115,7 +115,7 @@ open class NSURLConnection: NSObject, @unchecked Sendable {
     connection.setExecutor { body in queue.addOperation { body() } }
   }
 
-  /// Whether a request can be made: its address is one of `http` or `https`.
+  /// Returns whether a request can be made, which requires an `http` or `https` URL.
   open class func canHandle(_ request: URLRequest) -> Bool {
     ["http", "https"].contains(request.url?.scheme?.lowercased())
   }
@@ -123,16 +123,16 @@ open class NSURLConnection: NSObject, @unchecked Sendable {
 
 /// Calls the delegate of a connection.
 final class ConnectionRelay: ConnectionBorder, @unchecked Sendable {
-  // Sendable: the lock guards what changes, but for `sent`: the calls of the delegate use it, which are made by one
-  // thread at a time.
+  // Sendable: the lock guards the mutable state, except `sent`, which is used only by the delegate's calls, one at a
+  // time.
 
   private let lock = Lock()
   private var delegate: (any NSURLConnectionDelegate)?
-  /// Who is named in the calls.
+  /// The connection that is passed to the delegate.
   private weak var connection: NSURLConnection?
-  /// From the start to the end.
+  /// The connection, retained from its start to its end.
   private var held: NSURLConnection?
-  /// Whether the end was there; it may have come between the start's first look and its hold.
+  /// Whether the connection has ended, possibly between the check at its start and `hold`.
   private var isOver = false
   private var sent: Int64 = 0
 
@@ -154,7 +154,7 @@ final class ConnectionRelay: ConnectionBorder, @unchecked Sendable {
     withExtendedLifetime((connection, delegate)) {}
   }
 
-  /// Who is called, with what; he is about to be.
+  /// The arguments of a call to the delegate, which is about to be made.
   private var called: (NSURLConnection, any NSURLConnectionDelegate)? {
     let called = lock.withLock { () -> (NSURLConnection, any NSURLConnectionDelegate)? in
       guard let connection, let delegate else { return nil }
@@ -164,7 +164,7 @@ final class ConnectionRelay: ConnectionBorder, @unchecked Sendable {
     return called
   }
 
-  /// The type of a delegate, unless that is one of the package's own, which calls the program's blocks.
+  /// The type of a delegate, unless it is one of the package's own types, which call the program's blocks.
   private static func usersType(of delegate: any NSURLConnectionDelegate) -> Any.Type? {
     let type: Any.Type = Swift.type(of: delegate)
     return type == AFURLConnectionOperation.self || type == AFHTTPRequestOperation.self ? nil : type
@@ -204,7 +204,7 @@ final class ConnectionRelay: ConnectionBorder, @unchecked Sendable {
   }
 
   override func didSend(_ count: Int64, of total: Int64?) {
-    // After a redirect or a challenge it begins again.
+    // After a redirect or a challenge, the count starts over.
     let added = count >= sent ? count - sent : count
     sent = count
     guard let (connection, delegate) = calledWithData else { return }

@@ -3,23 +3,23 @@
 public import Foundation
 public import FoundationNetworking
 
-/// What every delegate of a connection may be asked or called with.
+/// The methods that any delegate of a connection can implement.
 ///
-/// All functions have a default: a delegate has those that it needs. They are called on the loops that the connection
-/// is scheduled on, in its modes, or by its queue; one at a time.
+/// All methods have a default implementation. They are called one at a time, on the loops that the connection is
+/// scheduled on and in its modes, or on its queue.
 public protocol NSURLConnectionDelegate: AnyObject {
-  /// The connection has ended without an answer; the last call.
+  /// Called when the connection has failed, as the last call.
   ///
   /// - Parameters:
   ///   - connection: The connection.
   ///   - error: A `URLError`, whose underlying error is an `HTTP.Error`.
   func connection(_ connection: NSURLConnection, didFailWithError error: any Error)
-  /// Whether credentials of `URLCredentialStorage` are proposed; by default they are.
+  /// Returns whether to propose credentials of `URLCredentialStorage`; the default implementation returns true.
   func connectionShouldUseCredentialStorage(_ connection: NSURLConnection) -> Bool
-  /// A server wants to know who asks.
+  /// Called for an authentication challenge.
   ///
-  /// The challenge's sender is to be answered, at any time and on any thread; until then nothing else is reported. By
-  /// default the proposed credential is used once, and then the answer that asks for another is the answer.
+  /// The challenge's sender has to be answered, at any time and on any thread; nothing else is reported until then. By
+  /// default, the proposed credential is used once. If the server rejects it, the response is delivered.
   func connection(_ connection: NSURLConnection, willSendRequestFor challenge: URLAuthenticationChallenge)
 }
 
@@ -28,43 +28,43 @@ extension NSURLConnectionDelegate {
   public func connection(_ connection: NSURLConnection, didFailWithError error: any Error) {}
   /// Returns true.
   public func connectionShouldUseCredentialStorage(_ connection: NSURLConnection) -> Bool { true }
-  /// Uses the proposed credential, once.
+  /// Uses the proposed credential once.
   public func connection(_ connection: NSURLConnection, willSendRequestFor challenge: URLAuthenticationChallenge) {
     challenge.sender?.performDefaultHandling(for: challenge)
   }
 }
 
-/// What a delegate that takes the answer may be asked or called with.
+/// The methods that a delegate can implement to receive the response.
 public protocol NSURLConnectionDataDelegate: NSURLConnectionDelegate {
-  /// An answer leads elsewhere.
+  /// Called for a redirect.
   ///
   /// - Parameters:
   ///   - connection: The connection.
-  ///   - request: What would be asked for. Fields that are secret are not in it if it leads to another origin.
-  ///   - response: The answer that asks for it. It is never nil: the first request is not reported.
-  /// - Returns: What to ask for; nil: the answer is the answer, and its body follows.
+  ///   - request: The request that would be made. It has no headers with secrets if it leads to another origin.
+  ///   - response: The response that redirects. It is never nil, because the first request is not reported.
+  /// - Returns: The request to make, or nil to deliver the redirecting response with its body.
   func connection(
     _ connection: NSURLConnection, willSend request: URLRequest, redirectResponse response: URLResponse?
   ) -> URLRequest?
-  /// The answer begins; what arrived before is to be forgotten.
+  /// Called when the response begins; everything received before has to be discarded.
   func connection(_ connection: NSURLConnection, didReceive response: URLResponse)
-  /// More of the body has arrived: all that has in this pass of the loop.
+  /// Called with the part of the body that has arrived during this pass of the loop.
   func connection(_ connection: NSURLConnection, didReceive data: Data)
-  /// The body is to be sent again, after a redirect or a challenge.
+  /// Called when the body has to be sent again, after a redirect or a challenge.
   ///
-  /// - Returns: A stream that was not opened; nil, the default: the connection fails.
+  /// - Returns: An unopened stream. If it is nil, which is the default, the connection fails.
   func connection(_ connection: NSURLConnection, needNewBodyStream request: URLRequest) -> InputStream?
-  /// More of the body was sent.
+  /// Called when more of the body has been sent.
   ///
   /// - Parameters:
   ///   - connection: The connection.
-  ///   - bytesWritten: How many bytes since the last call.
-  ///   - totalBytesWritten: How many in all.
-  ///   - totalBytesExpectedToWrite: How many the body has; -1 if that is not known.
+  ///   - bytesWritten: The number of bytes since the last call.
+  ///   - totalBytesWritten: The number of bytes so far.
+  ///   - totalBytesExpectedToWrite: The length of the body; -1 if it is unknown.
   func connection(
     _ connection: NSURLConnection, didSendBodyData bytesWritten: Int, totalBytesWritten: Int,
     totalBytesExpectedToWrite: Int)
-  /// The body is complete; the last call.
+  /// Called when the body is complete, as the last call.
   func connectionDidFinishLoading(_ connection: NSURLConnection)
 }
 

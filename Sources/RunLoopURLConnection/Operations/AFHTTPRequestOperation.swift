@@ -5,29 +5,29 @@ public import Foundation
 public import FoundationNetworking
 import RunLoopCore
 
-/// A request of HTTP as an operation, whose answer is checked and read by a serializer.
+/// An HTTP request as an operation, with a serializer that validates and parses the response.
 ///
-/// It is AFNetworking 2's class of this name.
+/// This is the class of the same name in AFNetworking 2.
 open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable {
-  // Sendable: the condition guards what is made of the answer; what the program sets, it sets before the start.
+  // Sendable: the condition guards the serialized response; the program sets properties before the start.
 
-  /// Checks the answer and reads its body; by default it takes every body and the statuses of success.
+  /// Validates and parses the response; by default, it accepts any body with a status of success.
   open var responseSerializer = AFHTTPResponseSerializer()
 
   private let condition = NSCondition()
   // Guarded by the condition.
   private var answer: Serialized?
-  /// The thread that reads the answer, while it does.
+  /// The thread that is parsing the response, if any.
   private var reader: pthread_t?
 
   private static let processing = DispatchQueue(label: "AFNetworking.processing", attributes: .concurrent)
 
-  /// The head of the answer, once that has arrived.
+  /// The response's status and headers, once they have arrived.
   public var httpResponse: HTTPURLResponse? { response as? HTTPURLResponse }
 
-  /// What the serializer has made of the body; nil before the end, and while the serializer itself asks.
+  /// The serializer's result; nil before the end, and inside the serializer itself.
   ///
-  /// As with AFNetworking, it is there beside an ``error`` that is about the answer's status.
+  /// As in AFNetworking, it may exist in addition to an ``error`` about the response's status.
   open var responseObject: Any? { serialized.object }
 
   open override var error: (any Error)? { super.error ?? (isFinished ? serialized.error : nil) }
@@ -39,9 +39,10 @@ open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable
     return copy
   }
 
-  /// Reads the answer, once.
+  /// The parsed response, created on first access.
   ///
-  /// Whoever asks meanwhile waits, as with AFNetworking, but for the serializer, for which there is no answer yet.
+  /// As in AFNetworking, other threads wait meanwhile. The serializer itself, for which there is no result yet, does
+  /// not.
   private var serialized: Serialized {
     guard isFinished, super.error == nil else { return Serialized() }
     let caller = pthread_self()
@@ -68,10 +69,10 @@ open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable
     return made
   }
 
-  /// Calls one of two blocks when it has finished, once, by `completionQueue` or the main queue.
+  /// Sets the blocks of which one is called when the operation has finished, on `completionQueue` or the main queue.
   ///
-  /// Unlike AFNetworking's it leaves `completionBlock` to the program, and may be called several times. If it has
-  /// finished, the block is called then.
+  /// Unlike in AFNetworking, it does not use `completionBlock`, and can be called several times. If the operation has
+  /// already finished, a block is called right away.
   open func setCompletionBlockWithSuccess(
     _ success: (@Sendable (AFHTTPRequestOperation, Any?) -> Void)?,
     failure: (@Sendable (AFHTTPRequestOperation, any Error) -> Void)? = nil
@@ -91,27 +92,27 @@ open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable
 }
 
 extension AFURLConnectionOperation {
-  /// Operations that are followed by a block when all of them have finished, in whatever way.
+  /// Returns operations that are followed by a block when all of them have finished, successfully or not.
   ///
   /// - Parameters:
   ///   - operations: The operations, which have not been started.
-  ///   - progressBlock: Called by the main queue after each end, with how many have finished of how many.
-  ///   - completionBlock: Called once by the main queue, after the last call of `progressBlock`.
-  /// - Returns: The operations and one more, to be added to a queue.
+  ///   - progressBlock: Called on the main queue after each end, with the number of finished operations and the total.
+  ///   - completionBlock: Called once on the main queue, after the last call of `progressBlock`.
+  /// - Returns: The operations and an additional one, all to be added to a queue.
   public class func batch(
     ofRequestOperations operations: [AFURLConnectionOperation],
     progressBlock: (@Sendable (UInt, UInt) -> Void)? = nil,
     completionBlock: (@Sendable ([AFURLConnectionOperation]) -> Void)? = nil
   ) -> [Foundation.Operation] {
     let reports = DispatchGroup()
-    // An operation has finished for a queue before its end is reported.
+    // For a queue, an operation has finished before its end is reported.
     let last = BlockOperation { reports.notify(queue: .main) { completionBlock?(operations) } }
     let ended = ThreadSafe<UInt>(0)
     for operation in operations {
       last.addDependency(operation)
       reports.enter()
       operation.whenFinished {
-        // Counted where it is reported, so that the numbers come in order.
+        // Counted where it is reported, so that the numbers are in order.
         DispatchQueue.main.async {
           ended.value += 1
           progressBlock?(ended.value, UInt(operations.count))

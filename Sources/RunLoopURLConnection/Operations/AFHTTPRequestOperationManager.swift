@@ -4,39 +4,39 @@ public import Dispatch
 public import Foundation
 public import FoundationNetworking
 
-/// Makes operations of requests to one server, and starts them in a queue.
+/// Creates operations for requests to a server, and starts them in a queue.
 ///
-/// It is AFNetworking 2's class of this name.
+/// This is the class of the same name in AFNetworking 2.
 open class AFHTTPRequestOperationManager: @unchecked Sendable {
-  // Sendable: what the program sets, it sets before it makes requests.
+  // Sendable: the program sets the properties before it makes requests.
 
-  /// Called when the request has succeeded, with what the serializer has made of the answer.
+  /// Called when the request has succeeded, with the serializer's result.
   public typealias Success = @Sendable (AFHTTPRequestOperation, Any?) -> Void
-  /// Called when it has failed; without an operation if the request could not be made.
+  /// Called when the request has failed, without an operation if the request could not be created.
   public typealias Failure = @Sendable (AFHTTPRequestOperation?, any Error) -> Void
 
-  /// What the paths of requests are relative to.
+  /// The URL that the paths of requests are relative to.
   public let baseURL: URL?
-  /// Makes the requests; by default parameters are written as those of forms.
+  /// Creates the requests; by default, parameters are form-encoded.
   open var requestSerializer: AFHTTPRequestSerializer = AFHTTPRequestSerializer()
-  /// Reads the answers; by default they are JSON.
+  /// Parses the responses; by default, as JSON.
   open var responseSerializer: AFHTTPResponseSerializer = AFJSONResponseSerializer()
-  /// Whom the operations trust.
+  /// The trust policy of the operations; by default, the default policy.
   open var securityPolicy = AFSecurityPolicy.default
-  /// Where the operations run.
+  /// The queue that runs the operations; by default, a queue of the manager's own.
   open var operationQueue = OperationQueue()
-  /// Whether credentials of `URLCredentialStorage` are used.
+  /// Whether credentials of `URLCredentialStorage` are used; the default is `true`.
   open var shouldUseCredentialStorage = true
-  /// Who answers servers that ask for a credential.
+  /// The credential for servers that request one; the default is nil.
   open var credential: URLCredential?
-  /// The queue of completion blocks; nil: the main queue.
+  /// The queue of completion blocks; nil, the default, means the main queue.
   open var completionQueue: DispatchQueue?
-  /// The group that completion blocks are in; nil: none.
+  /// The group of completion blocks; nil, the default, means none.
   open var completionGroup: DispatchGroup?
 
-  /// Makes a manager.
+  /// Creates a manager.
   public init(baseURL: URL? = nil) {
-    // Relative paths would otherwise replace the last part of the address.
+    // Relative paths would otherwise replace the last component of the URL.
     if let baseURL, !baseURL.path.isEmpty, !baseURL.absoluteString.hasSuffix("/") {
       self.baseURL = baseURL.appendingPathComponent("")
     } else {
@@ -44,7 +44,7 @@ open class AFHTTPRequestOperationManager: @unchecked Sendable {
     }
   }
 
-  /// Makes an operation of a request, which is not started.
+  /// Creates an operation for a request without starting it.
   open func httpRequestOperation(
     with request: URLRequest, success: Success?, failure: Failure?
   ) -> AFHTTPRequestOperation {
@@ -59,20 +59,20 @@ open class AFHTTPRequestOperationManager: @unchecked Sendable {
     return operation
   }
 
-  /// Starts a request of the method `GET`.
+  /// Starts a `GET` request.
   ///
   /// - Parameters:
-  ///   - urlString: The address, relative to ``baseURL``.
-  ///   - parameters: What the request's serializer writes.
-  ///   - success: Called by the completion queue.
-  ///   - failure: Called by the completion queue.
-  /// - Returns: The operation; nil if the request could not be made, and then `failure` is called.
+  ///   - urlString: The URL, relative to ``baseURL``.
+  ///   - parameters: The parameters, written by the request serializer.
+  ///   - success: Called on the completion queue.
+  ///   - failure: Called on the completion queue.
+  /// - Returns: The operation; nil if the request could not be created, in which case `failure` is called.
   @discardableResult
   open func get(
     _ urlString: String, parameters: Any?, success: Success?, failure: Failure?
   ) -> AFHTTPRequestOperation? { begin("GET", urlString, parameters, success, failure) }
 
-  /// Starts a request of the method `HEAD`; see ``get(_:parameters:success:failure:)``.
+  /// Starts a `HEAD` request; see ``get(_:parameters:success:failure:)``.
   @discardableResult
   open func head(
     _ urlString: String, parameters: Any?, success: (@Sendable (AFHTTPRequestOperation) -> Void)?, failure: Failure?
@@ -80,20 +80,20 @@ open class AFHTTPRequestOperationManager: @unchecked Sendable {
     begin("HEAD", urlString, parameters, { operation, _ in success?(operation) }, failure)
   }
 
-  /// Starts a request of the method `POST`; see ``get(_:parameters:success:failure:)``.
+  /// Starts a `POST` request; see ``get(_:parameters:success:failure:)``.
   @discardableResult
   open func post(
     _ urlString: String, parameters: Any?, success: Success?, failure: Failure?
   ) -> AFHTTPRequestOperation? { begin("POST", urlString, parameters, success, failure) }
 
-  /// Starts a request of the method `POST` with a form of several parts; see ``get(_:parameters:success:failure:)``.
+  /// Starts a `POST` request with a multipart form; see ``get(_:parameters:success:failure:)``.
   ///
   /// - Parameters:
-  ///   - urlString: The address, relative to ``baseURL``.
+  ///   - urlString: The URL, relative to ``baseURL``.
   ///   - parameters: The first parts of the form.
-  ///   - block: Called before this returns, to add parts.
-  ///   - success: Called by the completion queue.
-  ///   - failure: Called by the completion queue.
+  ///   - block: Called before this method returns, to add parts.
+  ///   - success: Called on the completion queue.
+  ///   - failure: Called on the completion queue.
   @discardableResult
   open func post(
     _ urlString: String, parameters: Any?, constructingBodyWith block: (any AFMultipartFormData) throws -> Void,
@@ -105,19 +105,19 @@ open class AFHTTPRequestOperationManager: @unchecked Sendable {
     }
   }
 
-  /// Starts a request of the method `PUT`; see ``get(_:parameters:success:failure:)``.
+  /// Starts a `PUT` request; see ``get(_:parameters:success:failure:)``.
   @discardableResult
   open func put(
     _ urlString: String, parameters: Any?, success: Success?, failure: Failure?
   ) -> AFHTTPRequestOperation? { begin("PUT", urlString, parameters, success, failure) }
 
-  /// Starts a request of the method `PATCH`; see ``get(_:parameters:success:failure:)``.
+  /// Starts a `PATCH` request; see ``get(_:parameters:success:failure:)``.
   @discardableResult
   open func patch(
     _ urlString: String, parameters: Any?, success: Success?, failure: Failure?
   ) -> AFHTTPRequestOperation? { begin("PATCH", urlString, parameters, success, failure) }
 
-  /// Starts a request of the method `DELETE`; see ``get(_:parameters:success:failure:)``.
+  /// Starts a `DELETE` request; see ``get(_:parameters:success:failure:)``.
   @discardableResult
   open func delete(
     _ urlString: String, parameters: Any?, success: Success?, failure: Failure?

@@ -4,9 +4,9 @@ import Dispatch
 public import Foundation
 import RunLoopCore
 
-/// What the system's routes lead to.
+/// The kind of network that the system's routes lead to.
 public enum AFNetworkReachabilityStatus: Int, Sendable {
-  /// Not known: the manager does not monitor, or the system has no descriptor left.
+  /// Unknown, because the manager is not monitoring or the process has no descriptor left.
   case unknown = -1
   /// There is no route to other networks.
   case notReachable = 0
@@ -16,20 +16,20 @@ public enum AFNetworkReachabilityStatus: Int, Sendable {
   case reachableViaWiFi = 2
 }
 
-/// Reports whether the system has a route to other networks, and when that changes.
+/// Monitors whether the system has a route to other networks.
 ///
-/// The kernel reports changes of interfaces, addresses and routes through a netlink socket, which is a source of
-/// version 1 of the main loop in the common modes. A route says nothing about a server: to know whether one answers,
-/// ask it.
+/// The kernel reports changes of interfaces, addresses and routes through a netlink socket, which is a version 1
+/// source of the main loop in the common modes. A route says nothing about a particular server; to find out whether a
+/// server responds, send it a request.
 ///
-/// It is AFNetworking 2's class of this name, for the network as a whole; there are no managers for a domain or an
-/// address. Its functions can be called from any thread.
+/// This is the class of the same name in AFNetworking 2, for the network as a whole; there are no managers for a
+/// domain or an address. Its methods can be called from any thread.
 open class AFNetworkReachabilityManager: @unchecked Sendable {
-  // Sendable: the lock guards what changes.
+  // Sendable: the lock guards the mutable state.
 
-  /// What tells the manager of changes, and what it looks at then.
+  /// The sources of change notifications and of the current status.
   struct System: Sendable {
-    /// A descriptor that is readable after a change; nil if there can be none.
+    /// Opens a descriptor that is readable after a change; nil if that is not possible.
     var open: @Sendable () -> OwnedDescriptor?
     var status: @Sendable () -> AFNetworkReachabilityStatus
     var loop = RunLoopCore.RunLoop.main
@@ -40,7 +40,7 @@ open class AFNetworkReachabilityManager: @unchecked Sendable {
 
   private let system: System
   private let lock = Lock()
-  /// Held from the look at the routes until its result is stored and handed over, so that no older one replaces it.
+  /// Held while the routes are checked and the result is stored and delivered, so that no older result replaces it.
   private let looking = Lock()
   private var status = AFNetworkReachabilityStatus.unknown
   private var block: (@Sendable (AFNetworkReachabilityStatus) -> Void)?
@@ -52,10 +52,10 @@ open class AFNetworkReachabilityManager: @unchecked Sendable {
     let source: RunLoopCore.RunLoop.DescriptorSource
   }
 
-  /// The manager of the whole program.
+  /// Returns the manager shared by the whole program.
   public class func shared() -> AFNetworkReachabilityManager { common }
 
-  /// Makes a manager, which does not monitor.
+  /// Creates a manager that is not monitoring.
   public convenience init() {
     self.init(System(open: NetworkRoutes.open, status: NetworkRoutes.status))
   }
@@ -64,7 +64,7 @@ open class AFNetworkReachabilityManager: @unchecked Sendable {
 
   deinit { watch?.source.invalidate() }
 
-  /// The status that was found last; ``AFNetworkReachabilityStatus/unknown`` before ``startMonitoring()``.
+  /// The most recent status; ``AFNetworkReachabilityStatus/unknown`` before ``startMonitoring()``.
   open var networkReachabilityStatus: AFNetworkReachabilityStatus { lock.withLock { status } }
   /// Whether there is a route to other networks.
   open var isReachable: Bool { isReachableViaWWAN || isReachableViaWiFi }
@@ -73,22 +73,23 @@ open class AFNetworkReachabilityManager: @unchecked Sendable {
   /// Whether there is a route through another network.
   open var isReachableViaWiFi: Bool { networkReachabilityStatus == .reachableViaWiFi }
 
-  /// Lets the main queue call a block with the status when monitoring begins, and at each change; nil for none.
+  /// Sets a block to call on the main queue with the status when monitoring begins and on each change; nil for none.
   open func setReachabilityStatusChange(_ block: (@Sendable (AFNetworkReachabilityStatus) -> Void)?) {
     var replaced = block
-    // What was there is released outside the lock.
+    // The old block is released outside the lock.
     lock.withLock { swap(&self.block, &replaced) }
   }
 
-  /// Begins to monitor, and reports the status.
+  /// Starts monitoring, and reports the status.
   ///
-  /// If the system has no descriptor for that, the status is reported once, and changes are not.
+  /// If no descriptor is available, the status is reported once, and changes are not.
   open func startMonitoring() {
     stopMonitoring()
     if let descriptor = system.open() {
       let source = RunLoopCore.RunLoop.DescriptorSource(descriptor: descriptor.number, events: .readable) {
         [weak self] source, _ in
-        // The handler holds the descriptor, which stays open until it returns, whatever another thread stops meanwhile.
+        // The handler retains the descriptor, which stays open until it returns even if another thread stops
+        // monitoring.
         self?.noteChange(descriptor, source)
       }
       lock.withLock { watch = Watch(descriptor: descriptor, source: source) }
@@ -97,18 +98,18 @@ open class AFNetworkReachabilityManager: @unchecked Sendable {
     look(isFirst: true)
   }
 
-  /// Monitors no more; the status stays as it is.
+  /// Stops monitoring and leaves the status unchanged.
   open func stopMonitoring() {
     let old = lock.withLock {
       defer { watch = nil }
       return watch
     }
     guard let old else { return }
-    // The descriptor is closed after its source was invalidated.
+    // The descriptor is closed after its source has been invalidated.
     withExtendedLifetime(old) { old.source.invalidate() }
   }
 
-  /// A text for the status, in English.
+  /// Returns a description of the status, in English.
   open func localizedNetworkReachabilityStatusString() -> String {
     switch networkReachabilityStatus {
     case .unknown: "Unknown"
@@ -118,9 +119,9 @@ open class AFNetworkReachabilityManager: @unchecked Sendable {
     }
   }
 
-  /// The descriptor is readable; its source has been called.
+  /// Called by the source when the descriptor is readable.
   private func noteChange(_ descriptor: OwnedDescriptor, _ source: RunLoopCore.RunLoop.DescriptorSource) {
-    // A watch that was replaced is not drained, and would be called again and again.
+    // A source that was replaced is not drained, so it would fire repeatedly.
     guard lock.withLock({ watch?.source === source }) else { return source.invalidate() }
     NetworkRoutes.drain(descriptor.number)
     look(isFirst: false)
@@ -144,13 +145,13 @@ open class AFNetworkReachabilityManager: @unchecked Sendable {
   }
 }
 
-/// The status's number, in the `userInfo` of a notification.
+/// The `userInfo` key for the raw value of the status.
 public let AFNetworkingReachabilityNotificationStatusItem = "AFNetworkingReachabilityNotificationStatusItem"
 
 extension Notification.Name {
-  /// The status of a manager, the notification's object, has changed.
+  /// Posted when the status of a manager, the notification's object, has changed.
   ///
-  /// Posted on the main queue, after the manager's block was called.
+  /// It is posted on the main queue, after the manager's block was called.
   public static let AFNetworkingReachabilityDidChange = Notification.Name(
     "com.alamofire.networking.reachability.change")
 }

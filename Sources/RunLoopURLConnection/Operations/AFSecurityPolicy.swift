@@ -3,55 +3,55 @@
 public import Foundation
 public import RunLoopHTTP
 
-/// What a server's certificates are compared with.
+/// How a server's certificates are pinned.
 public enum AFSSLPinningMode: Sendable, Hashable {
-  /// With nothing but the trusted roots.
+  /// Certificates are not pinned; the trusted roots decide.
   case none
-  /// With the public keys of the pinned certificates.
+  /// By the public keys of the pinned certificates.
   case publicKey
-  /// With the pinned certificates.
+  /// By the pinned certificates themselves.
   case certificate
 }
 
-/// Whom operations trust, and how they show who they are.
+/// The trust policy of operations, and the client certificate.
 ///
-/// It is AFNetworking 2.7's class of this name. With a pinning mode, any certificate of the server's chain may be the
-/// pinned one. There are no certificates of a bundle: the program sets ``pinnedCertificates``, and without any of them
-/// a pinned operation trusts nobody. With ``allowInvalidCertificates``, a key or certificate counts only if the
-/// server's own certificate is issued by it, which AFNetworking does not check.
+/// This is the class of the same name in AFNetworking 2.7. With a pinning mode, any certificate of the server's chain
+/// may be the pinned one. Certificates are not loaded from a bundle: set ``pinnedCertificates``, without which a
+/// pinned operation trusts no server. With ``allowInvalidCertificates``, a key or certificate only counts if it issued
+/// the server's own certificate, which AFNetworking does not check.
 ///
-/// A mode, and a name that is not validated, need a libcurl that encrypts by OpenSSL 3.
+/// A pinning mode, and a domain name that is not validated, need a libcurl built with OpenSSL 3.
 public struct AFSecurityPolicy: Sendable {
-  /// What the server's certificates are compared with.
+  /// How the server's certificates are pinned.
   public let sslPinningMode: AFSSLPinningMode
-  /// The certificates that they are compared with, each in DER.
+  /// The pinned certificates, each in DER; empty by default.
   public var pinnedCertificates: [Data] = []
-  /// Whether the certificate has to be for the host.
+  /// Whether the certificate has to match the host; the default is `true`.
   public var validatesDomainName = true
-  /// The roots, pins and the client's certificate; beyond what AFNetworking has.
+  /// The roots, pins and the client certificate, which AFNetworking does not have; by default those of the system.
   public var trust = HTTP.Trust()
 
-  /// Whether certificates that are not trusted, or are out of date, are accepted: for tests only.
+  /// Whether to accept certificates that are untrusted or expired, for tests only; the default is `false`.
   ///
-  /// As with AFNetworking, they are rejected all the same if the name is validated and nothing is pinned; see
+  /// As in AFNetworking, they are still rejected if the name is validated and nothing is pinned; see
   /// ``validatesDomainName``.
   public var allowInvalidCertificates: Bool {
     get { trust.allowsInvalidCertificates }
     set { trust.allowsInvalidCertificates = newValue }
   }
 
-  /// Makes a policy with a mode; without one it trusts what the system trusts.
+  /// Creates a policy with a pinning mode, which by default trusts what the system trusts.
   public init(pinningMode: AFSSLPinningMode = .none) { sslPinningMode = pinningMode }
 
-  /// Trusts what the system trusts.
+  /// The policy that trusts what the system trusts.
   public static let `default` = AFSecurityPolicy()
 
-  /// The policy as the client has it.
+  /// The policy in the form of the HTTP client.
   var connectionTrust: HTTP.Trust {
     guard sslPinningMode != .none || !validatesDomainName || allowInvalidCertificates else { return trust }
     var made = trust
     made.evaluate = { [self] server in accepts(server) && trust.evaluate?(server) ?? true }
-    // A decision of the program's own is like no other.
+    // A closure of the program's own cannot be compared with others.
     made.evaluationKey = trust.evaluate == nil ? key : nil
     return made
   }
@@ -61,7 +61,7 @@ public struct AFSecurityPolicy: Sendable {
     return (["\(sslPinningMode) \(validatesDomainName) \(allowInvalidCertificates)"] + pinned).joined(separator: " ")
   }
 
-  /// What AFNetworking's `evaluateServerTrust:forDomain:` decides.
+  /// Makes the decision of AFNetworking's `evaluateServerTrust:forDomain:`.
   private func accepts(_ server: HTTP.ServerTrust) -> Bool {
     let isPinned = sslPinningMode != .none && !pinnedCertificates.isEmpty
     if allowInvalidCertificates, validatesDomainName, !isPinned { return false }

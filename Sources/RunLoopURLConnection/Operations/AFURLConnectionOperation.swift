@@ -7,42 +7,42 @@ public import RunLoopCore
 import RunLoopHTTP
 public import RunLoopThreads
 
-/// A request as an operation of Foundation's, on AFNetworking's own thread.
+/// A request as a Foundation operation, on AFNetworking's own thread.
 ///
-/// Its start, pause and cancellation hop to the thread named `AFNetworking`, on whose loop its connection is scheduled
-/// in ``runLoopModes``; its delegate functions are called there. It can be used with queues, dependencies and
-/// `maxConcurrentOperationCount`. It finishes exactly once; one that was cancelled before its start finishes when it is
-/// started, as the queue does.
+/// Its start, pause and cancellation are performed on the thread named `AFNetworking`, on whose loop its connection is
+/// scheduled in ``runLoopModes``; its delegate methods are called there. It can be used with queues, dependencies and
+/// `maxConcurrentOperationCount`. It finishes exactly once. If it is cancelled before its start, it finishes when it
+/// is started, which a queue does.
 ///
-/// It is AFNetworking 2's class of this name. What it does otherwise: a body that was paused goes on only with the same
-/// version of it and otherwise begins afresh; a paused operation that is cancelled finishes; progress is reported at
-/// most once in a pass of the loop. There is no cache, and so no block for it.
+/// This is the class of the same name in AFNetworking 2, with these differences: a paused body is only continued with
+/// the same version of it and otherwise starts over; a paused operation that is cancelled finishes; progress is
+/// reported at most once per pass of the loop. There is no cache, and therefore no block for it.
 open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDelegate, NSCopying, @unchecked Sendable {
-  // Sendable: the lock guards what changes; what the program sets, it sets before the start, as with every operation.
+  // Sendable: the lock guards the mutable state; the program sets properties before the start, as for any operation.
 
   /// The thread of all operations; nil if it could not be started.
   public class var networkRequestThread: RunLoopThreads.Thread? {
     HTTP.ConnectionOperation.sharedThread?.thread
   }
 
-  /// What is asked for.
+  /// The request.
   public let request: URLRequest
-  /// Who answers a server that asks for a credential; nil: the shared storage, if it is used.
+  /// The credential for servers that request one; nil, the default, means the shared storage, if that is used.
   ///
-  /// It is for the scheme, host and port of ``request``. A server at another origin, to which a redirect has led, does
-  /// not get it: unlike AFNetworking, which answers whoever asks.
+  /// It is for the scheme, host and port of ``request``. Unlike AFNetworking, the operation does not send it to a
+  /// server at another origin to which a redirect has led.
   open var credential: URLCredential?
-  /// Whether credentials of `URLCredentialStorage` are used.
+  /// Whether credentials of `URLCredentialStorage` are used; the default is `true`.
   open var shouldUseCredentialStorage = true
-  /// Whom the operation trusts.
+  /// The trust policy; by default, the default policy.
   open var securityPolicy = AFSecurityPolicy.default
-  /// Anything of the program's.
+  /// Any data of the program's; empty by default.
   open var userInfo: [AnyHashable: Any] = [:]
-  /// Where the body goes, instead of the data of the answer; the operation opens and closes it.
+  /// The stream that receives the body, opened and closed by the operation; nil, the default, keeps the body as data.
   open var outputStream: OutputStream?
-  /// The queue of completion blocks; nil: the main queue.
+  /// The queue of completion blocks; nil, the default, means the main queue.
   open var completionQueue: DispatchQueue?
-  /// The group that completion blocks are in; nil: none.
+  /// The group of completion blocks; nil, the default, means none.
   open var completionGroup: DispatchGroup?
 
   private let core: HTTP.ConnectionOperation?
@@ -51,7 +51,7 @@ open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDe
   private var state = Content()
   private var connection: NSURLConnection?
 
-  /// What has come of it, and who wants to know.
+  /// The received data, the outcome and the program's blocks.
   private struct Content {
     var response: URLResponse?
     var error: (any Error)?
@@ -66,10 +66,10 @@ open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDe
     var completions: [@Sendable () -> Void] = []
   }
 
-  /// How many bytes came or went since the last call, how many in all, and how many there are, or -1.
+  /// Called with the number of bytes since the last call, the number so far, and the expected total, or -1.
   public typealias ProgressBlock = @Sendable (UInt, Int64, Int64) -> Void
 
-  /// Makes an operation that has not been started.
+  /// Creates an operation that has not been started.
   public required init(request: URLRequest) {
     self.request = request
     let owner = Owner()
@@ -86,33 +86,33 @@ open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDe
     owner.operation = self
   }
 
-  /// The operation, as its core's actions have it: it is held by whoever started it, until it has finished.
+  /// A weak reference to the operation for its core's actions, as the operation is retained from its start to its end.
   private final class Owner: @unchecked Sendable {
-    // Sendable: set before anybody else has it, and weak.
+    // Sendable: set once before it is shared, and weak.
     weak var operation: AFURLConnectionOperation?
   }
 
-  // What it is. Any thread.
+  // MARK: Properties. Can be accessed from any thread.
 
-  /// The modes of the thread's loop in which it hops and is called, the common ones unless said otherwise.
+  /// The modes in which the operation runs on its thread's loop; by default, the common modes.
   open var runLoopModes: Set<RunLoopCore.RunLoop.Mode> {
     get { Set(core?.runLoopModes ?? []) }
     set { core?.runLoopModes = Array(newValue) }
   }
 
-  /// The head of the answer, once that has arrived.
+  /// The response's status and headers, once they have arrived.
   open var response: URLResponse? { lock.withLock { state.response } }
-  /// Why there is no answer; a subclass may have other reasons.
+  /// The error of the request, or a subclass's own.
   open var error: (any Error)? { lock.withLock { state.error } }
   /// The body, once it is complete; nil with an output stream.
   open var responseData: Data? { lock.withLock { state.hasFinished ? state.data : nil } }
 
-  /// The encoding of the body that the answer names, UTF-8 if it names none that Foundation has.
+  /// The encoding that the response specifies, or UTF-8 if it specifies none that Foundation supports.
   open var responseStringEncoding: String.Encoding { TextEncoding(response?.textEncodingName).encoding ?? .utf8 }
 
-  /// The body as a text; nil if it is none.
+  /// The body as a string; nil if it cannot be decoded.
   ///
-  /// Charsets that Foundation does not have are those of the system's table (iconv), unless a subclass overrides
+  /// Charsets that Foundation does not support are decoded by the system's iconv, unless a subclass overrides
   /// ``responseStringEncoding``.
   open var responseString: String? {
     guard let data = responseData else { return nil }
@@ -125,20 +125,21 @@ open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDe
   open override var isExecuting: Bool { core?.phase == .executing }
   open override var isFinished: Bool { lock.withLock { state.hasFinished } }
 
-  /// Whether it is paused.
+  /// Whether the operation is paused.
   open func isPaused() -> Bool { core?.phase == .paused }
 
-  // Its life. Any thread.
+  // MARK: Lifecycle. Can be called from any thread.
 
   open override func start() {
     guard let core else { return finish(URLError(.cannotLoadFromNetwork)) }
     apply(.start, to: core)
   }
 
-  /// Ends the connection and keeps what has arrived.
+  /// Closes the connection and keeps the received data.
   open func pause() { if let core { apply(.pause, to: core) } }
 
-  /// Goes on with the body where that is possible, otherwise afresh; one that was paused before its start is started.
+  /// Continues the body where possible and otherwise starts over; starts an operation that was paused before its
+  /// start.
   open func resume() { if let core { apply(.resume, to: core) } }
 
   open override func cancel() {
@@ -161,7 +162,7 @@ open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDe
     }
   }
 
-  // The network thread.
+  // MARK: Used only on the network thread
 
   private func connect() -> HTTP.Connection? {
     let trust = securityPolicy.connectionTrust
@@ -180,7 +181,7 @@ open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDe
     finish(URLError(.cancelled, userInfo: url.map { [NSURLErrorFailingURLErrorKey: $0] } ?? [:]))
   }
 
-  /// It has ended; called once.
+  /// Ends the operation; only the first call has an effect.
   private func finish(_ error: (any Error)?) {
     lock.lock()
     let (isFirst, released) = (!state.isEnding, connection)
@@ -206,7 +207,7 @@ open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDe
     for completion in completions { completion() }
   }
 
-  /// Calls a block when it has finished, on the network thread, or here if it has.
+  /// Calls a block when the operation has finished, on the network thread, or immediately if it already has.
   func whenFinished(_ body: @escaping @Sendable () -> Void) {
     lock.lock()
     let hasFinished = state.hasFinished
@@ -215,28 +216,28 @@ open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDe
     if hasFinished { body() }
   }
 
-  // What it asks and reports; set before the start.
+  // MARK: Blocks, which are set before the start
 
-  /// Calls a block as the body of the request is sent, on the network thread's loop.
+  /// Sets a block to call on the network thread's loop as the request's body is sent.
   open func setUploadProgressBlock(_ block: ProgressBlock?) { lock.withLock { state.uploadProgress = block } }
 
-  /// Calls a block as the body of the answer arrives, on the network thread's loop, at most once in a pass.
+  /// Sets a block to call on the network thread's loop as the response's body arrives, at most once per pass.
   open func setDownloadProgressBlock(_ block: ProgressBlock?) { lock.withLock { state.downloadProgress = block } }
 
-  /// Lets a block answer the server's challenges.
+  /// Sets a block that answers the server's challenges.
   open func setWillSendRequestForAuthenticationChallengeBlock(
     _ block: (@Sendable (NSURLConnection, URLAuthenticationChallenge) -> Void)?
   ) { lock.withLock { state.challenge = block } }
 
-  /// Lets a block decide on redirects, as `connection(_:willSend:redirectResponse:)` does.
+  /// Sets a block that decides about redirects, like `connection(_:willSend:redirectResponse:)`.
   open func setRedirectResponseBlock(
     _ block: (@Sendable (NSURLConnection, URLRequest, URLResponse?) -> URLRequest?)?
   ) { lock.withLock { state.redirect = block } }
 
-  /// Returns an operation of the same class with the same request and blocks, which has not been started.
+  /// Returns a new operation of the same class with the same request and blocks.
   ///
-  /// The response, the body and the error are not copied, and neither are ``outputStream``, which can be
-  /// written once, ``userInfo`` and `completionBlock`. Unlike AFNetworking's, the copy has the same ``credential``,
+  /// The copy has no response, body and error, and neither ``outputStream``, which can be written only once, nor
+  /// ``userInfo`` or `completionBlock`. Unlike in AFNetworking, it has the same ``credential``,
   /// ``shouldUseCredentialStorage``, ``securityPolicy`` and ``runLoopModes``.
   open func copy(with zone: NSZone?) -> Any {
     let copy = type(of: self).init(request: request)
@@ -256,17 +257,17 @@ open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDe
     return copy
   }
 
-  // The connection's delegate: the network thread's loop.
+  // MARK: The connection's delegate, called on the network thread's loop
 
-  /// All of it, as one of the blocks by itself would be wrapped on its way here.
+  /// All of the state at once, because returning a single block from `withLock` would wrap it in a thunk.
   private var content: Content { lock.withLock { state } }
 
   /// Returns ``shouldUseCredentialStorage``.
   open func connectionShouldUseCredentialStorage(_ connection: NSURLConnection) -> Bool { shouldUseCredentialStorage }
 
-  /// Lets the block for challenges answer, or answers with ``credential`` once.
+  /// Calls the block for challenges, or answers once with ``credential``.
   ///
-  /// Without either, the proposed credential is used once. An override answers the challenge's sender itself, or calls
+  /// Without either, the proposed credential is used once. An override answers the challenge's sender itself or calls
   /// `super`.
   open func connection(_ connection: NSURLConnection, willSendRequestFor challenge: URLAuthenticationChallenge) {
     if let block = content.challenge {
@@ -280,7 +281,7 @@ open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDe
     }
   }
 
-  /// Returns what the block for redirects returns; without one, the request, so that the redirect is followed.
+  /// Returns the result of the block for redirects, or the request itself, which follows the redirect.
   open func connection(
     _ connection: NSURLConnection, willSend request: URLRequest, redirectResponse response: URLResponse?
   ) -> URLRequest? {
@@ -289,8 +290,7 @@ open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDe
     return block(connection, request, response)
   }
 
-  /// Returns the form's body from its beginning, if the body is that of a form with several parts and without streams;
-  /// otherwise nil.
+  /// Returns the form's body from its beginning if it is a multipart form without streams, and otherwise nil.
   open func connection(_ connection: NSURLConnection, needNewBodyStream request: URLRequest) -> InputStream? {
     (request.httpBodyStream as? AFMultipartBodyStream).flatMap { $0.isRepeatable ? $0.fresh() : nil }
   }
@@ -305,10 +305,10 @@ open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDe
     block(UInt(bytesWritten), Int64(totalBytesWritten), Int64(totalBytesExpectedToWrite))
   }
 
-  /// Notes the head of the answer, and forgets what arrived before.
+  /// Stores the response's status and headers, and discards everything received before.
   ///
-  /// If a part of an earlier body was written to ``outputStream``, the operation fails with
-  /// `URLError.cannotWriteToFile`: it cannot be taken back.
+  /// If part of an earlier body was written to ``outputStream``, which cannot be undone, the operation fails with
+  /// `URLError.cannotWriteToFile`.
   open func connection(_ connection: NSURLConnection, didReceive response: URLResponse) {
     lock.lock()
     let received = state.received
@@ -317,13 +317,13 @@ open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDe
     state.received = 0
     lock.unlock()
     guard received > 0, outputStream != nil else { return }
-    // What was written cannot be taken back.
+    // The bytes already written cannot be taken back.
     fail(connection, URLError(.cannotWriteToFile))
   }
 
   /// Keeps the bytes or writes them to ``outputStream``, and calls the block for download progress.
   ///
-  /// If the stream cannot take them, the operation fails with the stream's error.
+  /// If writing fails, the operation fails with the stream's error.
   open func connection(_ connection: NSURLConnection, didReceive data: Data) {
     if let outputStream, !write(data, to: outputStream) {
       return fail(connection, outputStream.failure ?? URLError(.cannotWriteToFile))
@@ -338,10 +338,10 @@ open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDe
     block(UInt(data.count), received, response?.expectedContentLength ?? -1)
   }
 
-  /// Finishes the operation; an override calls `super`.
+  /// Finishes the operation; overrides have to call `super`.
   open func connectionDidFinishLoading(_ connection: NSURLConnection) { finish(nil) }
 
-  /// Finishes the operation with an error; an override calls `super`.
+  /// Finishes the operation with an error; overrides have to call `super`.
   open func connection(_ connection: NSURLConnection, didFailWithError error: any Error) { finish(error) }
 
   private func fail(_ connection: NSURLConnection, _ error: any Error) {
@@ -362,7 +362,7 @@ open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDe
   }
 }
 
-// What names the program's blocks in records.
+// These types give the program's blocks a name in the call-out records.
 
 private struct CalledProgressBlock {
   let call: AFURLConnectionOperation.ProgressBlock
@@ -377,7 +377,7 @@ private struct RedirectBlock {
 }
 
 extension URLRequest {
-  /// Whether a server that asks for a credential is the one that this request is for.
+  /// Whether a server that requests a credential is at the origin of this request.
   fileprivate func isOfOrigin(of space: URLProtectionSpace) -> Bool {
     guard let url else { return false }
     let scheme = space.protocol == NSURLProtectionSpaceHTTPS ? "https" : "http"
@@ -388,12 +388,12 @@ extension URLRequest {
 }
 
 extension Notification.Name {
-  /// An operation, the notification's object, has been started.
+  /// Posted when an operation, the notification's object, has been started.
   ///
-  /// Posted by the thread that starts it.
+  /// It is posted on the thread that starts the operation.
   public static let AFNetworkingOperationDidStart = Notification.Name("com.alamofire.networking.operation.start")
-  /// An operation, the notification's object, has finished.
+  /// Posted when an operation, the notification's object, has finished.
   ///
-  /// Posted by the network thread.
+  /// It is posted on the network thread.
   public static let AFNetworkingOperationDidFinish = Notification.Name("com.alamofire.networking.operation.finish")
 }

@@ -3,13 +3,13 @@
 import RunLoopCore
 import RunLoopLibC
 
-/// The routes of the system, as its kernel knows them.
+/// The routes of the system, according to the kernel.
 ///
-/// Nothing is sent.
+/// Nothing is sent over the network.
 enum NetworkRoutes {
-  /// A netlink socket that is readable when interfaces, addresses or routes have changed; nil if it cannot be made.
+  /// Returns a netlink socket that becomes readable when interfaces, addresses or routes change, or nil on failure.
   @Sendable static func open() -> OwnedDescriptor? {
-    // NETLINK_ROUTE; and RTMGRP_LINK, and those for addresses and routes of IPv4 and IPv6.
+    // NETLINK_ROUTE, and RTMGRP_LINK and the groups for addresses and routes of IPv4 and IPv6.
     let (family, groups): (Int32, UInt32) = (0, 0x1 | 0x10 | 0x40 | 0x100 | 0x400)
     let type = Int32(SOCK_RAW.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
     let number = socket(AF_NETLINK, type, family)
@@ -23,10 +23,10 @@ enum NetworkRoutes {
     return isBound == true ? descriptor : nil
   }
 
-  /// Takes all that was reported.
+  /// Reads and discards all pending messages.
   static func drain(_ descriptor: Int32) {
     withUnsafeTemporaryAllocation(byteCount: 16 * 1024, alignment: 8) { buffer in
-      // An overflow (ENOBUFS) is a change as well, and is reported once.
+      // An overflow (ENOBUFS) also means a change, and is reported once.
       while true {
         let count = read(descriptor, buffer.baseAddress, buffer.count)
         guard count > 0 || count < 0 && (errno == EINTR || errno == ENOBUFS) else { return }
@@ -34,7 +34,7 @@ enum NetworkRoutes {
     }
   }
 
-  /// Looks for routes to addresses that documentation alone uses: only a default route leads there.
+  /// Determines the status from the routes to documentation addresses, to which only a default route leads.
   @Sendable static func status() -> AFNetworkReachabilityStatus {
     var four = sockaddr_in()
     four.sin_family = sa_family_t(AF_INET)
@@ -58,10 +58,10 @@ enum NetworkRoutes {
     case unknown
   }
 
-  /// The route to an address: connecting a socket of datagrams finds it and sends nothing.
+  /// Finds the route to an address by connecting a datagram socket, which sends nothing.
   private static func route<Address>(_ family: Int32, _ address: inout Address) -> Route {
     let number = socket(family, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-    // A system without a family has no route of it.
+    // If the system lacks an address family, it has no route for it.
     guard number >= 0 else { return errno == EAFNOSUPPORT ? .none : .unknown }
     let descriptor = OwnedDescriptor(number)
     defer { withExtendedLifetime(descriptor) {} }
@@ -77,7 +77,7 @@ enum NetworkRoutes {
     return isNamed ? .through(interface(of: own) ?? "") : .unknown
   }
 
-  /// The interface that has an address.
+  /// Returns the interface that has an address.
   private static func interface<Address>(of address: Address) -> String? {
     var first: UnsafeMutablePointer<ifaddrs>?
     guard getifaddrs(&first) == 0 else { return nil }
@@ -89,7 +89,7 @@ enum NetworkRoutes {
         guard let found = each.ifa_addr, found.pointee.sa_family == wanted.loadUnaligned(as: sa_family_t.self) else {
           continue
         }
-        // The address is after the family and the port, and in IPv6 after the flow too.
+        // The address follows the family and the port, and in IPv6 the flow information.
         let (offset, count) = wanted.count == MemoryLayout<sockaddr_in6>.size ? (8, 16) : (4, 4)
         let bytes = UnsafeRawBufferPointer(start: UnsafeRawPointer(found) + offset, count: count)
         if bytes.elementsEqual(wanted[offset..<offset + count]) { return String(cString: each.ifa_name) }

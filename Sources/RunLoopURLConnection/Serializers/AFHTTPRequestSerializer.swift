@@ -3,33 +3,33 @@
 public import Foundation
 public import FoundationNetworking
 
-/// Makes requests of parameters.
+/// Creates requests from parameters.
 public protocol AFURLRequestSerialization: AnyObject {
-  /// The request with the parameters in it.
+  /// Returns the request with the parameters added to it.
   ///
-  /// - Throws: Why they cannot be written.
+  /// - Throws: An error if the parameters cannot be encoded.
   func requestBySerializingRequest(_ request: URLRequest, withParameters parameters: Any?) throws -> URLRequest
 }
 
-/// Writes parameters as those of a form: into the address, or as the body.
+/// Writes parameters as form data, either to the URL or as the body.
 ///
-/// It is AFNetworking 2's class of this name.
+/// This is the class of the same name in AFNetworking 2.
 open class AFHTTPRequestSerializer: AFURLRequestSerialization, @unchecked Sendable {
-  // Sendable: what the program sets, it sets before it makes requests.
+  // Sendable: the program sets the properties before it makes requests.
 
-  /// The encoding of bodies.
+  /// The encoding of bodies; the default is UTF-8.
   open var stringEncoding = String.Encoding.utf8
-  /// How many seconds nothing may arrive or be sent.
+  /// The timeout interval of requests; the default is 60 seconds.
   open var timeoutInterval: TimeInterval = 60
-  /// Whether cookies are stored and sent.
+  /// Whether cookies are stored and sent; the default is `true`.
   open var httpShouldHandleCookies = true
-  /// The methods whose parameters are written into the address.
+  /// The methods whose parameters are written to the URL; by default `GET`, `HEAD` and `DELETE`.
   open var httpMethodsEncodingParametersInURI: Set<String> = ["GET", "HEAD", "DELETE"]
-  /// The fields that each request has unless it has its own.
+  /// The headers of all requests that do not set their own; by default those that the initializer sets.
   open private(set) var httpRequestHeaders: [String: String] = [:]
   private var queryString: ((URLRequest, Any) throws -> String)?
 
-  /// Makes a serializer whose requests name the user's languages and the program.
+  /// Creates a serializer whose requests specify the user's languages and the program.
   public init() {
     let languages = Locale.preferredLanguages.prefix(6).enumerated().map { index, language in
       index == 0 ? language : "\(language);q=0.\(10 - index)"
@@ -38,28 +38,28 @@ open class AFHTTPRequestSerializer: AFURLRequestSerialization, @unchecked Sendab
     setValue(ProcessInfo.processInfo.processName, forHTTPHeaderField: "User-Agent")
   }
 
-  /// Sets a field of all requests; nil removes it.
+  /// Sets a header for all requests; nil removes it.
   open func setValue(_ value: String?, forHTTPHeaderField field: String) { httpRequestHeaders[field] = value }
 
-  /// The field that all requests have.
+  /// Returns a header of all requests.
   open func value(forHTTPHeaderField field: String) -> String? { httpRequestHeaders[field] }
 
-  /// Sends a name and a password with each request, by Basic.
+  /// Sends a user name and a password with each request, using Basic authentication.
   open func setAuthorizationHeaderFieldWithUsername(_ username: String, password: String) {
     setValue("Basic " + Data("\(username):\(password)".utf8).base64EncodedString(), forHTTPHeaderField: "Authorization")
   }
 
-  /// Sends no credential any more.
+  /// Stops sending a credential.
   open func clearAuthorizationHeader() { setValue(nil, forHTTPHeaderField: "Authorization") }
 
-  /// Lets a block write the parameters; nil: they are written as usual.
+  /// Sets a block that encodes the parameters; nil restores the default encoding.
   open func setQueryStringSerializationWithBlock(_ block: ((URLRequest, Any) throws -> String)?) {
     queryString = block
   }
 
-  /// A request with parameters.
+  /// Creates a request with parameters.
   ///
-  /// - Throws: `URLError.badURL`, or why the parameters cannot be written.
+  /// - Throws: `URLError.badURL`, or an error if the parameters cannot be encoded.
   open func request(withMethod method: String, urlString: String, parameters: Any?) throws -> URLRequest {
     guard let url = URL(string: urlString), url.scheme != nil else {
       throw URLError(.badURL, userInfo: [NSLocalizedDescriptionKey: "\(urlString) is not an absolute address"])
@@ -71,14 +71,14 @@ open class AFHTTPRequestSerializer: AFURLRequestSerialization, @unchecked Sendab
     return try requestBySerializingRequest(request, withParameters: parameters)
   }
 
-  /// A request whose body is a form with several parts, files among them, which are read as they are sent.
+  /// Creates a request with a multipart form as its body, whose files are read while they are sent.
   ///
   /// - Parameters:
-  ///   - method: Not `GET` or `HEAD`, which have no body.
-  ///   - urlString: The absolute address.
+  ///   - method: The method; `GET` and `HEAD`, which have no body, are not allowed.
+  ///   - urlString: The absolute URL.
   ///   - parameters: The first parts.
-  ///   - block: Called at once, to add parts.
-  /// - Throws: `URLError.badURL`, or what the block throws.
+  ///   - block: Called before this method returns, to add parts.
+  /// - Throws: `URLError.badURL`, or the block's error.
   open func multipartFormRequest(
     withMethod method: String, urlString: String, parameters: Any?,
     constructingBodyWith block: (any AFMultipartFormData) throws -> Void
@@ -99,16 +99,16 @@ open class AFHTTPRequestSerializer: AFURLRequestSerialization, @unchecked Sendab
     return request
   }
 
-  /// Returns a request with the serializer's fields and its parameters, as those of a form.
+  /// Returns a request with the serializer's headers, and with its parameters as form data.
   ///
-  /// They are written into the address for ``AFHTTPRequestSerializer/httpMethodsEncodingParametersInURI``, and are the
-  /// body otherwise.
+  /// The parameters are written to the URL for ``AFHTTPRequestSerializer/httpMethodsEncodingParametersInURI``, and are
+  /// the body otherwise.
   ///
   /// - Parameters:
-  ///   - request: The request; its own fields stay.
+  ///   - request: The request, whose own headers take precedence.
   ///   - parameters: A dictionary, array or set, or nil for none.
-  /// - Throws: What the block of ``AFHTTPRequestSerializer/setQueryStringSerializationWithBlock(_:)`` throws, or
-  ///   `URLError.badURL`.
+  /// - Throws: `URLError.badURL`, or the error of the block set with
+  ///   ``AFHTTPRequestSerializer/setQueryStringSerializationWithBlock(_:)``.
   open func requestBySerializingRequest(_ request: URLRequest, withParameters parameters: Any?) throws -> URLRequest {
     var request = withHeaders(request)
     guard let parameters else { return request }
@@ -130,12 +130,12 @@ open class AFHTTPRequestSerializer: AFURLRequestSerialization, @unchecked Sendab
     return request
   }
 
-  /// Whether a request's parameters are written into its address.
+  /// Whether a request's parameters are written to its URL.
   func encodesInURI(_ request: URLRequest) -> Bool {
     httpMethodsEncodingParametersInURI.contains((request.httpMethod ?? "GET").uppercased())
   }
 
-  /// The request with the fields of all requests.
+  /// Returns the request with the headers of all requests.
   func withHeaders(_ request: URLRequest) -> URLRequest {
     var request = request
     for (name, value) in httpRequestHeaders where request.value(forHTTPHeaderField: name) == nil {
@@ -145,11 +145,11 @@ open class AFHTTPRequestSerializer: AFURLRequestSerialization, @unchecked Sendab
   }
 }
 
-/// Writes parameters as JSON, as the body.
+/// Writes parameters as a JSON body.
 open class AFJSONRequestSerializer: AFHTTPRequestSerializer, @unchecked Sendable {
-  // Sendable: what the program sets, it sets before it makes requests.
+  // Sendable: the program sets the properties before it makes requests.
 
-  /// How JSON is written.
+  /// The options for writing JSON; empty by default.
   open var writingOptions: JSONSerialization.WritingOptions = []
 
   open override func requestBySerializingRequest(
@@ -160,7 +160,7 @@ open class AFJSONRequestSerializer: AFHTTPRequestSerializer, @unchecked Sendable
     }
     var request = withHeaders(request)
     guard let parameters else { return request }
-    // What is no JSON would end the program.
+    // Invalid JSON objects would trap.
     guard JSONSerialization.isValidJSONObject(parameters) else {
       throw CocoaError(
         .propertyListWriteInvalid, userInfo: [NSLocalizedDescriptionKey: "the parameters cannot be written as JSON"])
@@ -173,11 +173,11 @@ open class AFJSONRequestSerializer: AFHTTPRequestSerializer, @unchecked Sendable
   }
 }
 
-/// Writes parameters as a property list, as the body.
+/// Writes parameters as a property list body.
 open class AFPropertyListRequestSerializer: AFHTTPRequestSerializer, @unchecked Sendable {
-  // Sendable: what the program sets, it sets before it makes requests.
+  // Sendable: the program sets the properties before it makes requests.
 
-  /// Which format is written.
+  /// The format to write; the default is XML.
   open var format = PropertyListSerialization.PropertyListFormat.xml
 
   open override func requestBySerializingRequest(

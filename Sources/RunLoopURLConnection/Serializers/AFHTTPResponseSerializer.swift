@@ -3,49 +3,49 @@
 public import Foundation
 public import FoundationNetworking
 
-/// The domain of errors of answers that are not acceptable or cannot be read.
+/// The domain of errors for responses that are unacceptable or cannot be parsed.
 public let AFURLResponseSerializationErrorDomain = "com.alamofire.error.serialization.response"
-/// The head of the answer, in an error's `userInfo`.
+/// The `userInfo` key for the response.
 public let AFNetworkingOperationFailingURLResponseErrorKey = "com.alamofire.serialization.response.error.response"
-/// The body of the answer, in an error's `userInfo`.
+/// The `userInfo` key for the response's body.
 public let AFNetworkingOperationFailingURLResponseDataErrorKey = "com.alamofire.serialization.response.error.data"
 
-/// Makes something of an answer.
+/// Parses a response.
 ///
-/// An operation's serializer is an ``AFHTTPResponseSerializer``, as in AFNetworking: a serializer of the program's own
-/// is a subclass of it. Others can be members of an ``AFCompoundResponseSerializer``.
+/// An operation's serializer is an ``AFHTTPResponseSerializer``, as in AFNetworking, so a custom serializer is a
+/// subclass of it. Other serializers can be members of an ``AFCompoundResponseSerializer``.
 public protocol AFURLResponseSerialization: AnyObject, Sendable {
-  /// What the body stands for; nil for an empty one.
+  /// Returns the parsed body; nil for an empty body.
   ///
-  /// Called by a queue of dispatch, after the end of the request.
+  /// It is called on a dispatch queue after the end of the request.
   ///
-  /// - Throws: Why the answer is not acceptable, or its body cannot be read.
+  /// - Throws: An error if the response is unacceptable or its body cannot be parsed.
   func responseObject(for response: URLResponse?, data: Data?) throws -> Any?
 }
 
-/// Checks an answer's status and type, and returns the body as it is.
+/// Validates a response's status and type, and returns the body unchanged.
 ///
-/// It is AFNetworking 2's class of this name.
+/// This is the class of the same name in AFNetworking 2.
 open class AFHTTPResponseSerializer: AFURLResponseSerialization, @unchecked Sendable {
-  // Sendable: what the program sets, it sets before it makes requests.
+  // Sendable: the program sets the properties before it makes requests.
 
-  /// The statuses of answers that are taken; nil: all.
+  /// The acceptable status codes, 200 to 299 by default; nil accepts all.
   open var acceptableStatusCodes: IndexSet? = IndexSet(200..<300)
-  /// The types of bodies that are taken; nil: all.
+  /// The acceptable content types; nil, the default, accepts all.
   open var acceptableContentTypes: Set<String>?
-  /// The encoding of texts whose answer names none.
+  /// The encoding of texts whose response specifies none; the default is UTF-8.
   open var stringEncoding = String.Encoding.utf8
 
-  /// Makes a serializer that takes every body and the statuses of success.
+  /// Creates a serializer that accepts any body with a status of success.
   public init() {}
 
-  /// Throws if an answer is not taken.
+  /// Throws an error if a response is unacceptable.
   ///
   /// An empty body may have any type.
   ///
   /// - Throws: An error of ``AFURLResponseSerializationErrorDomain`` with the code `NSURLErrorBadServerResponse` for
-  ///   the status, or `NSURLErrorCannotDecodeContentData` for the type, which is the underlying error of the other if
-  ///   both are not taken.
+  ///   the status, or `NSURLErrorCannotDecodeContentData` for the type. If both are unacceptable, the latter is the
+  ///   underlying error of the former.
   open func validateResponse(_ response: HTTPURLResponse?, data: Data?) throws {
     guard let response else { return }
     var found: NSError?
@@ -60,22 +60,22 @@ open class AFHTTPResponseSerializer: AFURLResponseSerialization, @unchecked Send
     if let found { throw found }
   }
 
-  /// Returns the body as it is, after ``AFHTTPResponseSerializer/validateResponse(_:data:)``.
+  /// Returns the body unchanged after ``AFHTTPResponseSerializer/validateResponse(_:data:)``.
   ///
-  /// A subclass overrides this to make something else of it.
+  /// Subclasses override this method to parse the body.
   ///
   /// - Parameters:
-  ///   - response: The head of the answer.
+  ///   - response: The response.
   ///   - data: The body.
-  /// - Throws: What ``AFHTTPResponseSerializer/validateResponse(_:data:)`` throws.
+  /// - Throws: The errors of ``AFHTTPResponseSerializer/validateResponse(_:data:)``.
   open func responseObject(for response: URLResponse?, data: Data?) throws -> Any? {
     try validateResponse(response as? HTTPURLResponse, data: data) { data }
     return data
   }
 
-  /// Reads the body of an answer; nil if there is none, or a single space, as Rails sends it.
+  /// Parses the body of a response, or returns nil if it is empty or the single space that Rails sends.
   ///
-  /// If the status is not taken, what was read is left to ``Serialized``.
+  /// If the status is unacceptable, the parsed body is stored for ``Serialized``.
   func read(_ response: URLResponse?, _ data: Data?, _ read: (Data) throws -> Any?) throws -> Any? {
     func object() throws -> Any? {
       guard let data, !data.isEmpty, data != Data(" ".utf8) else { return nil }
@@ -85,9 +85,9 @@ open class AFHTTPResponseSerializer: AFURLResponseSerialization, @unchecked Send
     return try object()
   }
 
-  /// Throws if an answer is not taken, and leaves what the body stands for, unless its type is not taken.
+  /// Throws if a response is unacceptable, and stores the parsed body, unless the type is unacceptable.
   ///
-  /// The error is thrown as it is: an override may throw one of its own.
+  /// The error is passed on unchanged, because an override may throw one of its own.
   private func validateResponse(_ response: HTTPURLResponse?, data: Data?, _ object: () throws -> Any?) throws {
     do {
       try validateResponse(response, data: data)
@@ -115,16 +115,16 @@ open class AFHTTPResponseSerializer: AFURLResponseSerialization, @unchecked Send
 
 /// The result of a serializer: an object, an error, or both.
 struct Serialized {
-  /// What the body stands for.
+  /// The parsed body.
   var object: Any?
-  /// Why the answer is not acceptable, or its body cannot be read.
+  /// The reason the response is unacceptable or its body cannot be parsed.
   var error: (any Error)?
 
   init() {}
 
   /// Calls a serializer.
   ///
-  /// An ``AFHTTPResponseSerializer`` that throws because of the status may have an object, too.
+  /// An ``AFHTTPResponseSerializer`` that throws because of the status may still produce an object.
   init(by serializer: any AFURLResponseSerialization, _ response: URLResponse?, _ data: Data?) {
     let rejected = Rejected()
     do {
@@ -135,26 +135,26 @@ struct Serialized {
     }
   }
 
-  /// What the body of an answer stands for that is not taken.
+  /// Transports the parsed body of an unacceptable response.
   ///
-  /// Errors do not carry it: one that a program throws is passed on as it is.
+  /// It cannot be part of the error, because an error thrown by the program is passed on unchanged.
   final class Rejected: @unchecked Sendable {
-    // Sendable: used within one call only, by its thread.
+    // Sendable: used within a single call, on its thread.
     @TaskLocal static var current: Rejected?
     var object: Any?
   }
 }
 
-/// Reads JSON.
+/// Parses JSON.
 open class AFJSONResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
-  // Sendable: what the program sets, it sets before it makes requests.
+  // Sendable: the program sets the properties before it makes requests.
 
-  /// How JSON is read.
+  /// The options for reading JSON; empty by default.
   open var readingOptions: JSONSerialization.ReadingOptions = []
-  /// Whether entries that are null are left out.
+  /// Whether to remove keys whose values are null; the default is `false`.
   open var removesKeysWithNullValues = false
 
-  /// Makes a serializer for `application/json`, `text/json` and `text/javascript`.
+  /// Creates a serializer for `application/json`, `text/json` and `text/javascript`.
   public override init() {
     super.init()
     acceptableContentTypes = ["application/json", "text/json", "text/javascript"]
@@ -163,7 +163,7 @@ open class AFJSONResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendab
   open override func responseObject(for response: URLResponse?, data: Data?) throws -> Any? {
     try read(response, data) { body in
       let encoding = TextEncoding(response?.textEncodingName, orElse: stringEncoding)
-      // What is not in UTF-8 is made that; JSON in UTF-16 and 32 is recognized.
+      // Other encodings are converted to UTF-8; the JSON parser recognizes UTF-16 and UTF-32.
       guard let text = encoding.isUnicode ? body : encoding.text(body).map({ Data($0.utf8) }) else {
         throw failure(.cannotDecodeContentData, "the body is no text of \(encoding)", response, data)
       }
@@ -185,11 +185,11 @@ open class AFJSONResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendab
   }
 }
 
-/// Reads property lists.
+/// Parses property lists.
 open class AFPropertyListResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
-  // Sendable: what the program sets, it sets before it makes requests.
+  // Sendable: the program sets the properties before it makes requests.
 
-  /// Makes a serializer for `application/x-plist`.
+  /// Creates a serializer for `application/x-plist`.
   public override init() {
     super.init()
     acceptableContentTypes = ["application/x-plist"]
@@ -206,14 +206,14 @@ open class AFPropertyListResponseSerializer: AFHTTPResponseSerializer, @unchecke
   }
 }
 
-/// Asks several serializers, one after the other; the first that can read an answer does.
+/// Tries several serializers in order, and uses the first that can parse a response.
 open class AFCompoundResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
   // Sendable: the list does not change.
 
-  /// Who is asked, in order.
+  /// The serializers, in order.
   public let responseSerializers: [any AFURLResponseSerialization]
 
-  /// Makes a serializer of others; if none can read an answer, the body is returned as it is.
+  /// Creates a serializer from others; if none of them can parse a response, the body is returned unchanged.
   public init(compoundWith serializers: [any AFURLResponseSerialization]) {
     responseSerializers = serializers
     super.init()
@@ -224,7 +224,7 @@ open class AFCompoundResponseSerializer: AFHTTPResponseSerializer, @unchecked Se
       let serialized = Serialized(by: serializer, response, data)
       guard let object = serialized.object else { continue }
       guard let error = serialized.error else { return object }
-      // It can read the body of an answer whose status is not taken.
+      // The serializer can parse the body although the status is unacceptable.
       Serialized.Rejected.current?.object = object
       throw error
     }

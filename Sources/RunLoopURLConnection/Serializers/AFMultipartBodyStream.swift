@@ -2,15 +2,15 @@
 
 import Foundation
 
-/// A stream that is read once.
+/// A stream that can be read once.
 final class StreamOnce: @unchecked Sendable {
-  // Sendable: the lock guards the stream, which is used by the one who takes it.
+  // Sendable: the lock guards the stream, which is used only by the code that takes it.
   private let lock = NSLock()
   private var stream: InputStream?
 
   init(_ stream: InputStream) { self.stream = stream }
 
-  /// The stream, for the first who asks.
+  /// Returns the stream to the first caller.
   func take() -> InputStream? {
     lock.withLock {
       defer { stream = nil }
@@ -19,17 +19,17 @@ final class StreamOnce: @unchecked Sendable {
   }
 }
 
-/// The body of a form with several parts, read part by part, so that files need not be in memory.
+/// The body of a multipart form, read part by part so that files need not be in memory.
 ///
-/// One thread at a time, as with every stream. It can be read again from the beginning: see ``fresh()``.
+/// Like any stream, it is used by one thread at a time. It can be read again from the beginning; see ``fresh()``.
 final class AFMultipartBodyStream: InputStream {
 
-  /// What a part is made of.
+  /// The data of a part.
   enum Source: Sendable {
     case data(Data)
-    /// A file, of which so many bytes are sent.
+    /// A file, of which `length` bytes are sent.
     case file(URL, length: Int)
-    /// A stream, of which so many bytes are sent, once.
+    /// A stream, of which `length` bytes are sent, once.
     case stream(StreamOnce, length: Int)
 
     var length: Int {
@@ -40,21 +40,21 @@ final class AFMultipartBodyStream: InputStream {
     }
   }
 
-  /// How fast it is read.
+  /// The speed at which the body is read.
   struct Throttle {
-    /// How many bytes are read at once.
+    /// The maximum number of bytes per read.
     var packetSize = Int.max
-    /// How many seconds to wait after each time.
+    /// The delay after each read in seconds.
     var delay: TimeInterval = 0
   }
 
-  /// How many bytes there are in all; nil if a source has a negative length, or the sum is greater than `Int.max`.
+  /// The total length in bytes; nil if a source has a negative length, or the sum exceeds `Int.max`.
   let length: Int?
   private let sources: [Source]
   private let throttle: Throttle
   private var next = 0
   private var current: InputStream?
-  /// How many bytes the current source has yet to bring.
+  /// The number of bytes left in the current source.
   private var rest = 0
   private var status = Status.notOpen
   private var failed: (any Error)?
@@ -75,10 +75,10 @@ final class AFMultipartBodyStream: InputStream {
     return total
   }
 
-  /// The same body, from its beginning; reading it fails where a stream was read before.
+  /// Returns the same body from its beginning; reading it fails if a part is a stream that has been read.
   func fresh() -> AFMultipartBodyStream { AFMultipartBodyStream(sources, throttle) }
 
-  /// Whether it can be read again.
+  /// Whether the body can be read again.
   var isRepeatable: Bool {
     sources.allSatisfy { source in
       switch source {
@@ -126,7 +126,7 @@ final class AFMultipartBodyStream: InputStream {
       guard let current else { continue }
       let taken = rest > 0 ? current.read(buffer + count, maxLength: min(len - count, rest)) : 0
       if taken < 0 || (taken == 0 && rest > 0) {
-        // A file that has become shorter would let the body end before its announced length.
+        // If a file has become shorter, the body would end before its announced length.
         failed = current.failure ?? CocoaError(.fileReadUnknown)
         status = .error
         return -1
@@ -151,7 +151,7 @@ final class AFMultipartBodyStream: InputStream {
     case .file(let url, _): stream = InputStream(url: url)
     case .stream(let once, _): stream = once.take()
     }
-    // One that cannot be opened is an error when it is read.
+    // A source that cannot be opened fails when it is read.
     let opened = stream ?? InputStream(data: Data())
     opened.open()
     current = opened

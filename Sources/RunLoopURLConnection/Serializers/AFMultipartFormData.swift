@@ -2,46 +2,47 @@
 
 public import Foundation
 
-/// What parts are added to.
+/// A multipart form to which parts can be added.
 public protocol AFMultipartFormData: AnyObject {
-  /// Adds a part of a form: the bytes of a field.
+  /// Adds the value of a field.
   func appendPart(withForm data: Data, name: String)
-  /// Adds bytes as a file.
+  /// Adds a file from data.
   func appendPart(withFileData data: Data, name: String, fileName: String, mimeType: String)
-  /// Adds a file, which is read when the form is sent; its name and type are those of the file.
+  /// Adds a file that is read when the form is sent, with its own name and type.
   ///
-  /// - Throws: An error of Foundation's if it is not there or no file.
+  /// - Throws: A Foundation error if the file does not exist or is not a regular file.
   func appendPart(withFileURL url: URL, name: String) throws
-  /// Adds a file, which is read when the form is sent.
+  /// Adds a file that is read when the form is sent.
   ///
-  /// - Throws: As ``appendPart(withFileURL:name:)``.
+  /// - Throws: The errors of ``appendPart(withFileURL:name:)``.
   func appendPart(withFileURL url: URL, name: String, fileName: String, mimeType: String) throws
-  /// Adds a stream as a file, which is read when the form is sent.
+  /// Adds a file from a stream that is read when the form is sent.
   ///
-  /// A form with a stream can be sent once: a redirect or a challenge that would have it sent again ends the request.
+  /// A form with a stream can be sent only once: a redirect or a challenge that requires sending it again fails the
+  /// request.
   ///
   /// - Parameters:
-  ///   - inputStream: A stream that was not opened; nil for an empty part.
+  ///   - inputStream: An unopened stream; nil for an empty part.
   ///   - name: The name of the field.
   ///   - fileName: The name of the file.
-  ///   - length: How many bytes the stream has; one with fewer ends the request. A negative length, or one with which
-  ///     the form would be longer than `Int.max`, fails the body when it is opened.
+  ///   - length: The number of bytes in the stream. If it has fewer, the request fails. If the length is negative or
+  ///     makes the form longer than `Int.max`, opening the body fails.
   ///   - mimeType: The type of the file.
   func appendPart(
     withInputStream inputStream: InputStream?, name: String, fileName: String, length: Int64, mimeType: String)
-  /// Sends at most a number of bytes at once, and waits after each time.
+  /// Limits the number of bytes sent at once, with a delay after each packet.
   ///
   /// - Parameters:
-  ///   - numberOfBytes: How many bytes are read at once, at least one.
-  ///   - delay: How many seconds the thread that reads the form waits then.
+  ///   - numberOfBytes: The maximum number of bytes to read at once, at least one.
+  ///   - delay: The time in seconds that the thread reading the form then waits.
   func throttleBandwidth(withPacketSize numberOfBytes: UInt, delay: TimeInterval)
-  /// Adds a part with fields of its own.
+  /// Adds a part with custom headers.
   func appendPart(withHeaders headers: [String: String]?, body: Data)
 }
 
-/// The parts of a form, as they are added.
+/// The form under construction.
 final class MultipartForm: AFMultipartFormData {
-  /// What stands between the parts.
+  /// The delimiter between the parts.
   let boundary: String
   private let encoding: String.Encoding
   private var sources: [AFMultipartBodyStream.Source] = []
@@ -56,7 +57,7 @@ final class MultipartForm: AFMultipartFormData {
     boundary = "Boundary+" + parts.joined()
   }
 
-  /// The body, complete.
+  /// Returns the complete body.
   func stream() -> AFMultipartBodyStream {
     AFMultipartBodyStream(
       sources + [.data(Data("\(sources.isEmpty ? "" : "\r\n")--\(boundary)--\r\n".utf8))], throttle)
@@ -90,7 +91,7 @@ final class MultipartForm: AFMultipartFormData {
   ) {
     begin(fileHeaders(name, fileName, mimeType))
     guard inputStream != nil && length > 0 || length < 0 else { return }
-    // The body reports a negative length.
+    // A negative length is reported by the body.
     sources.append(.stream(StreamOnce(inputStream ?? InputStream(data: Data())), length: Int(clamping: length)))
   }
 
@@ -117,7 +118,7 @@ final class MultipartForm: AFMultipartFormData {
     sources.append(.data((text + "\r\n").data(using: encoding) ?? Data((text + "\r\n").utf8)))
   }
 
-  /// A name as it stands between quotation marks: nothing in it ends them or the line.
+  /// Escapes a name for a quoted string, so that it cannot end the string or the line.
   private func quoted(_ text: String) -> String {
     text.replacingOccurrences(of: "\"", with: "%22").replacingOccurrences(of: "\r", with: "%0D")
       .replacingOccurrences(of: "\n", with: "%0A")
@@ -127,7 +128,7 @@ final class MultipartForm: AFMultipartFormData {
     String(text.unicodeScalars.map { $0.value < 32 ? " " : Character($0) })
   }
 
-  /// The type of a file that is usual for the end of its name.
+  /// Returns the usual type of a file with an extension.
   private static func type(of pathExtension: String) -> String {
     switch pathExtension.lowercased() {
     case "txt", "log": "text/plain"

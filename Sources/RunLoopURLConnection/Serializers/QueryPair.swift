@@ -4,13 +4,14 @@ import Foundation
 
 /// A name and a value of a form.
 ///
-/// Parameters in each other are written as AFNetworking writes them: `key[name]` for dictionaries, in the order of the
-/// names, and `key[]` for arrays and sets. Numbers are written as `NSNumber` describes them: `true` is 1, and 1.0 is 1.
+/// Nested parameters are written as in AFNetworking: `key[name]` for dictionaries, in the order of the names, and
+/// `key[]` for arrays and sets. Numbers are written like the description of an `NSNumber`: both `true` and 1.0 become
+/// 1.
 struct QueryPair: Equatable {
   var name: String
   var value: String
 
-  /// The pairs of parameters.
+  /// Returns the pairs for parameters.
   static func pairs(of parameters: Any?) -> [QueryPair] { pairs(nil, parameters ?? [String: Any]()) }
 
   private static func pairs(_ key: String?, _ value: Any) -> [QueryPair] {
@@ -38,12 +39,12 @@ struct QueryPair: Equatable {
     }
   }
 
-  /// Parameters as they stand in an address or a body.
+  /// Returns parameters in the form in which they are written to a URL or a body.
   static func text(of parameters: Any) -> String {
     pairs(of: parameters).map { "\(escaped($0.name))=\(escaped($0.value))" }.joined(separator: "&")
   }
 
-  /// What need not be escaped in a query (RFC 3986), without what separates pairs.
+  /// The characters that need no escaping in a query (RFC 3986), except those that separate pairs.
   private static let plain: CharacterSet = {
     var set = CharacterSet(charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/?")
     set.remove(charactersIn: ":#[]@!$&'()*+,;=")

@@ -3,9 +3,9 @@
 import Foundation
 import RunLoopHTTP
 
-/// The encoding of a text by the name that a server has for it.
+/// A text encoding, looked up by the name that a server uses for it.
 struct TextEncoding: CustomStringConvertible {
-  /// The encoding of Foundation's; nil for a charset that only the system's table has, or that nobody knows.
+  /// Foundation's encoding; nil if only iconv has the charset, or if the name is unknown.
   let encoding: String.Encoding?
   private let charset: Charset?
   private let other: String.Encoding
@@ -13,7 +13,7 @@ struct TextEncoding: CustomStringConvertible {
 
   /// - Parameters:
   ///   - name: The name; nil for none.
-  ///   - other: What is taken for a name that is not known.
+  ///   - other: The encoding to use for an unknown name.
   init(_ name: String?, orElse other: String.Encoding = .utf8) {
     let known = name.flatMap { Self.encodings[$0.lowercased()] }
     encoding = known ?? name.flatMap { Self.numbers[$0.lowercased()] }.map { String.Encoding(rawValue: $0) }
@@ -22,7 +22,7 @@ struct TextEncoding: CustomStringConvertible {
     description = name ?? "\(other)"
   }
 
-  /// Whether JSON is read as it is.
+  /// Whether JSON in this encoding can be parsed without a conversion.
   var isUnicode: Bool {
     guard charset == nil else { return false }
     return [.utf8, .ascii, .utf16, .utf16BigEndian, .utf16LittleEndian, .utf32].contains(encoding ?? other)
@@ -33,14 +33,14 @@ struct TextEncoding: CustomStringConvertible {
     return data.withUnsafeBytes { charset.text($0) }
   }
 
-  /// Those that Foundation reads by itself.
+  /// The encodings that Foundation decodes by itself.
   private static let encodings: [String: String.Encoding] = [
     "utf-8": .utf8, "utf8": .utf8, "us-ascii": .ascii, "ascii": .ascii, "iso-8859-1": .isoLatin1, "latin1": .isoLatin1,
     "windows-1252": .windowsCP1252, "utf-16": .utf16, "utf-16be": .utf16BigEndian, "utf-16le": .utf16LittleEndian,
     "utf-32": .utf32,
   ]
 
-  /// The numbers that Foundation has for some that the system's table reads.
+  /// Foundation's numbers for some encodings that iconv decodes.
   private static let numbers: [String: UInt] = [
     "iso-8859-2": 9, "windows-1250": 15, "windows-1251": 11, "windows-1253": 12, "windows-1254": 13, "euc-jp": 3,
     "iso-2022-jp": 21, "shift_jis": 8, "x-sjis": 8, "gb18030": 0x8000_0632, "gbk": 0x8000_0631,
