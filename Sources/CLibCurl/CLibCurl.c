@@ -39,7 +39,7 @@ typedef struct list_item {
 
 enum { message_done = 1, global_default = 3, version_info_now = 0 };
 
-// The functions, by the names that they have in the library.
+// The functions, by their names in the library.
 #define FUNCTIONS(X) \
   X(int, curl_global_init, (long)) \
   X(version_info *, curl_version_info, (int)) \
@@ -69,12 +69,12 @@ typedef struct {
   FUNCTIONS(MEMBER)
 } functions;
 
-// Written once under the lock, before `opened_version` is; read after it.
+// Written once with the lock held, before `opened_version`; read after it.
 static functions curl;
 static _Atomic unsigned opened_version;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-// Opens a library, finds its functions and asks its version; returns its handle, or null with the reason.
+// Loads a library, looks up its functions and checks its version. Returns its handle, or null and the reason.
 static void *open_library(
   const char *file, unsigned oldest, functions *found, unsigned *version, int *answer, char *detail, size_t capacity) {
   void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
@@ -109,14 +109,14 @@ static void *open_library(
   return library;
 }
 
-// Removes the variables by which the user who starts a program that has more rights (AT_SECURE) could choose a file
-// that it writes, or a library that it uses: libcurl reads these variables with getenv(3), and has no option for them.
-// The keys of all connections go to the file SSLKEYLOGFILE, and logs of HTTP/3 to the directory QLOGDIR.
+// Removes the environment variables with which the user who starts a privileged program (AT_SECURE) could choose a
+// file that it writes or a library that it loads. libcurl reads these variables with getenv(3), and has no option for
+// them. SSLKEYLOGFILE names a file for the keys of all connections, and QLOGDIR a directory for HTTP/3 logs.
 //
-// This happens as early as the system's loader takes away LD_PRELOAD and its like: before main(), when there is no
-// other thread that unsetenv(3) could disturb. In a library that dlopen(3) has loaded there may be one, which finds a
-// variable missing for a moment at worst: glibc moves the pointers of the environment and releases nothing. What the
-// program itself sets later is its own decision, and stays.
+// This happens before main(), like the dynamic loader's removal of LD_PRELOAD and similar variables, when there is no
+// other thread that unsetenv(3) could disturb. If this library was loaded with dlopen(3), there may be other threads,
+// which at worst find a variable missing for a moment: glibc moves the pointers of the environment and frees nothing.
+// Variables that the program itself sets later are its own decision, and are kept.
 __attribute__((constructor)) static void distrust_environment(void) {
   if (getauxval(AT_SECURE) == 0) return;
   static const char *const names[] = {"SSLKEYLOGFILE", "QLOGDIR", "SSL_DIR", "CURL_SSL_BACKEND", "CURL_CA_BUNDLE"};
@@ -127,13 +127,13 @@ int clc_open(char *detail, size_t capacity) {
   if (atomic_load_explicit(&opened_version, memory_order_acquire) != 0) return clc_opened;
   pthread_mutex_lock(&lock);
   int answer = clc_opened;
-  // Relaxed: it is stored under the mutex, too.
+  // Relaxed, because it is also stored with the mutex held.
   if (atomic_load_explicit(&opened_version, memory_order_relaxed) == 0) {
     functions found;
     unsigned version = 0;
     void *library = open_library("libcurl.so.4", clc_oldest, &found, &version, &answer, detail, capacity);
     if (library != NULL) {
-      // FoundationNetworking in the same process calls it too; it counts its calls.
+      // FoundationNetworking in the same process calls this function too; libcurl counts the calls.
       int code = found.curl_global_init(global_default);
       if (code == 0) {
         curl = found;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Texts in the charsets that the system knows, by iconv(3).
+// Conversion of texts from the charsets that the system's iconv(3) supports.
 
 #include <errno.h>
 #include <iconv.h>
@@ -16,7 +16,7 @@ int clc_knows_charset(const char *charset) {
   return 1;
 }
 
-// Converts to UTF-8 into `text`, which grows; zero if there is no memory, or the bytes are none of the charset's.
+// Converts to UTF-8 into `text`, which grows. Returns zero if there is no memory, or the bytes are invalid.
 static int convert(iconv_t converter, const uint8_t *bytes, size_t count, char **text, size_t *length) {
   char *input = (char *)bytes;
   size_t input_rest = count, capacity = count + 64, used = 0;

@@ -37,7 +37,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 struct clc_decoder {
   int format;
   clc_z_stream stream;
-  // The state of Brotli or zstd.
+  // The state of Brotli's or zstd's decoder.
   void *state;
 };
 
@@ -45,7 +45,7 @@ static void find(void *library, const char *name, void *function) {
   *(void **)function = library == NULL ? NULL : dlsym(library, name);
 }
 
-// The libraries stay open: libcurl mostly holds them too.
+// The libraries stay loaded, as libcurl usually keeps them loaded as well.
 static void open_libraries(void) {
   void *zlib = dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL);
   find(zlib, "inflateInit2_", &inflate_init);
@@ -109,7 +109,7 @@ void clc_decoder_free(clc_decoder *decoder) {
 
 int clc_decoder_reset(clc_decoder *decoder) {
   switch (decoder->format) {
-    // It begins anew by itself.
+    // zstd starts over by itself.
     case clc_zstd: return 1;
     case clc_brotli: return 0;
     default: return inflate_reset(&decoder->stream) == clc_z_ok;
@@ -129,7 +129,7 @@ static int inflate_some(
   *output_count = output_limit - decoder->stream.avail_out;
   switch (answer) {
     case clc_z_ok:
-    // There is nothing to take or no room: no error.
+    // No input or no room for output, which is not an error.
     case clc_z_buffer_error: return clc_decode_more;
     case clc_z_stream_end: return clc_decode_end;
     case clc_z_memory_error: return clc_decode_no_memory;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What only OpenSSL can be asked: whether a server wanted a certificate, and whether it has ended a connection or
-// somebody else has cut it; and what only it can end: a connection on which more and more comes that is part of no
-// answer. Libcurl reads the frames of HTTP/2 until there are no more, and calls nobody for those that it needs for
-// itself. libcurl has opened OpenSSL if it uses it; otherwise nothing here has an effect.
+// Information that only OpenSSL has: whether a server requested a certificate, and whether it ended a connection
+// properly or the connection was truncated. Also ends connections on which a server keeps sending data that is not
+// part of a response, because libcurl reads HTTP/2 frames until there are no more, and calls nothing for those that it
+// handles itself. If libcurl uses OpenSSL, it has loaded it; otherwise nothing here has an effect.
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -13,15 +13,15 @@
 #include "CLibCurl.h"
 
 enum { own_data = 0, remembered = 256, remembered_ends = 4096 };
-// How many records of a connection may come, in so many seconds, that nobody hears of. It is more than a server
-// confirms of a body that is on its way.
+// The maximum number of records on a connection, within this many seconds, from which no data is used. It is more than
+// a server sends to acknowledge an upload.
 enum { most_fruitless = 2000, fruitless_seconds = 60 };
 // SSL3_RT_HEADER and SSL_RECEIVED_SHUTDOWN.
 enum { record_header = 0x100, received_shutdown = 2 };
 // SSL_CB_READ_ALERT and SSL_CB_WRITE_ALERT; the alerts that announce an end without an error, close_notify and
-// user_canceled; and the level of those that report one.
+// user_canceled; and the level of alerts that report an error.
 enum { alert_was_read = 0x4004, alert_was_sent = 0x4008, close_notify = 0, user_canceled = 90, fatal = 2 };
-// TLS1_3_VERSION; and the warning that a server sends in place of a new handshake, which OpenSSL takes for an end.
+// TLS1_3_VERSION; and the warning with which a server declines a new handshake, which OpenSSL treats as an end.
 enum { tls_1_3 = 0x0304, no_renegotiation = 100 };
 
 static void (*set_certificate_function)(void *, int (*)(void *, void **, void **));
@@ -36,23 +36,23 @@ static int (*version_of)(const void *);
 static int is_usable;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-// The transfers of this thread whose servers wanted a certificate lately, by their numbers.
+// The numbers of this thread's recent transfers whose servers requested a certificate.
 static _Thread_local uintptr_t wanted[remembered];
 static _Thread_local unsigned next_wanted;
-// The transfers whose connections have been ended by the server lately.
+// The recent transfers whose connections were ended by the server.
 static _Thread_local uintptr_t ended[remembered_ends];
 static _Thread_local unsigned next_ended;
-// The alerts that have ended connections lately, with the transfers that have made these.
+// The alerts that recently ended connections, with the transfers that opened these.
 static _Thread_local struct {
   uintptr_t number;
   int alert;
   int is_own;
 } alerts[remembered];
 static _Thread_local unsigned next_alert;
-// The transfers whose connections were ended here lately.
+// The recent transfers whose connections were ended here.
 static _Thread_local uintptr_t flooded[remembered];
 static _Thread_local unsigned next_flooded;
-// The connection that was read last, and how many of its records have come to nothing since.
+// The connection that was read last, and the number of its records since then from which no data was used.
 static _Thread_local const void *last_read;
 static _Thread_local unsigned fruitless;
 static _Thread_local time_t first_read;
@@ -72,7 +72,7 @@ static void open_library(void) {
     set_message_function && set_shutdown && version_of;
 }
 
-// The server wants a certificate, and there is none.
+// Called when the server requests a certificate and there is none.
 static int note_wanted(void *connection, void **certificate, void **key) {
   (void)certificate;
   (void)key;
@@ -82,12 +82,12 @@ static int note_wanted(void *connection, void **certificate, void **key) {
   return 0;
 }
 
-// Something has happened on a connection.
+// Called for events on a connection.
 static void note_end(const void *connection, int what, int value) {
   if (what != alert_was_read && what != alert_was_sent) return;
   int alert = value & 0xff, is_own = what == alert_was_sent;
   int is_farewell = alert == close_notify || alert == user_canceled;
-  // TLS 1.3 gives every other alert the same meaning, whatever its level; before, a server's warning ends nothing.
+  // In TLS 1.3 all other alerts are fatal, whatever their level; before, a server's warning ends nothing.
   int is_error = value >> 8 == fatal || (!is_own && (version_of(connection) >= tls_1_3 || alert == no_renegotiation));
   if (is_farewell ? is_own || alert != close_notify : !is_error) return;
   void *context = context_of(connection);
@@ -108,7 +108,7 @@ static time_t seconds(void) {
   return clock_gettime(CLOCK_MONOTONIC_COARSE, &now) == 0 ? now.tv_sec : 0;
 }
 
-// A record is sent, or the head of one has arrived.
+// Called when a record is sent, or when the header of one has arrived.
 static void note_record(
   int is_sent, int version, int kind, const void *bytes, size_t count, void *connection, void *argument) {
   (void)version, (void)bytes, (void)count, (void)argument;
@@ -123,7 +123,7 @@ static void note_record(
     fruitless = 0;
     return;
   }
-  // To OpenSSL, this is the end; what has arrived and what comes is thrown away.
+  // OpenSSL treats this as the end, and all data that has arrived or arrives later is discarded.
   set_shutdown(connection, received_shutdown);
   void *context = context_of(connection);
   uintptr_t number = context == NULL ? 0 : (uintptr_t)get_data(context, own_data);
@@ -143,7 +143,7 @@ int clc_was_flooded(uintptr_t number) {
 int clc_prepare_encryption(clc_easy *easy, void *context, void *number) {
   (void)easy;
   pthread_once(&once, open_library);
-  // A context of another library is left alone.
+  // The context of another library is left alone.
   if (!is_usable || context == NULL) return 0;
   set_data(context, own_data, number);
   set_certificate_function(context, note_wanted);
@@ -170,7 +170,7 @@ int clc_wanted_certificate(uintptr_t number) {
 
 int clc_alert(uintptr_t number, int *is_own) {
   unsigned count = next_alert < remembered ? next_alert : remembered;
-  // The peer's comes first, and this side may answer it: the first is the reason.
+  // The peer's alert comes first, and this side may answer it, so the first one is the cause.
   for (unsigned index = 0; index < count; index++) {
     unsigned place = (next_alert - count + index) % remembered;
     if (alerts[place].number != number) continue;

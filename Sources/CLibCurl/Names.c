@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What is asked about the names of hosts: how one that is not ASCII is written (libidn2), and whether it is one below
-// which anybody can register names (libpsl).
+// Host name functions: conversion to ASCII (libidn2), and whether a domain is a public suffix, below which anyone can
+// register names (libpsl).
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -11,7 +11,7 @@
 
 #include "CLibCurl.h"
 
-// IDN2_NFC_INPUT and IDN2_NONTRANSITIONAL: the mapping of UTS 46, as libcurl and browsers have it.
+// IDN2_NFC_INPUT and IDN2_NONTRANSITIONAL: the UTS 46 mapping used by libcurl and browsers.
 enum { normalize = 1, nontransitional = 8 };
 
 static int (*look_up)(const uint8_t *, uint8_t **, int);
@@ -34,7 +34,7 @@ static void open_names(void) {
   has_idn = look_up && reason_of && release;
 }
 
-// The list stays loaded; it is the newest that the system has.
+// The list stays loaded. It is the newest one on the system.
 static void open_suffixes(void) {
   void *library = dlopen("libpsl.so.5", RTLD_NOW | RTLD_LOCAL);
   if (library == NULL) return;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Whom a connection trusts, where more is asked than OpenSSL checks by itself: pins of any key of the chain, and a
-// program's own decision.
+// Trust decisions beyond OpenSSL's own checks: pins for any key of the chain, and a decision by the program.
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -58,7 +57,7 @@ static int (*SSL_CTX_set_ex_data)(void *, int, void *);
 static int is_open, place;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-// Who decides on the servers of a connection.
+// The function that decides about the servers of a connection.
 typedef struct {
   void *context;
   clc_evaluate_function evaluate;
@@ -66,7 +65,7 @@ typedef struct {
   char host[];
 } evaluation;
 
-// A context of OpenSSL has gone.
+// Called when an OpenSSL context is freed.
 static void release(void *parent, void *pointer, void *all, int index, long number, void *argument) {
   (void)parent, (void)all, (void)index, (void)number, (void)argument;
   evaluation *gone = pointer;
@@ -88,7 +87,7 @@ static void open_library(void) {
   is_open = place >= 0;
 }
 
-// A certificate or its key, in DER; null without memory.
+// Encodes a certificate or its key in DER. Returns null if there is no memory.
 static uint8_t *encode(X509 *certificate, int is_key, size_t *count) {
   X509_PUBKEY *key = is_key ? X509_get_X509_PUBKEY(certificate) : NULL;
   int length = is_key ? i2d_X509_PUBKEY(key, NULL) : i2d_X509(certificate, NULL);
@@ -106,12 +105,12 @@ static int add(clc_certificate *all, size_t index, X509 *certificate) {
 }
 
 static int matches(X509 *certificate, const char *host) {
-  // -2: it is no address.
+  // -2 means that the host is not an address.
   int address = X509_check_ip_asc(certificate, host, 0);
   return address == -2 ? X509_check_host(certificate, host, 0, host_flags, NULL) == 1 : address == 1;
 }
 
-// Decides in the place of OpenSSL, which has been asked; 1 to go on.
+// Decides in place of OpenSSL, after calling its own verification. Returns 1 to continue.
 static int decide(X509_STORE_CTX *store, void *argument) {
   evaluation *wanted = argument;
   int is_valid = X509_verify_cert(store) == 1, error = X509_STORE_CTX_get_error(store);
@@ -156,7 +155,7 @@ static X509 *read(const uint8_t *bytes, size_t count) {
   if (count > LONG_MAX) return NULL;
   X509 *certificate = d2i_X509(NULL, &start, (long)count);
   if (certificate == NULL || start == bytes + count) return certificate;
-  // Something follows it.
+  // The certificate is followed by extra bytes.
   X509_free(certificate);
   return NULL;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What the functions of zlib, Brotli and zstd are called with, as zlib.h has declared it since 1995, brotli/decode.h
-// since 1.0.0 and zstd.h since 1.4.0.
+// The structures used by zlib, Brotli and zstd, as declared in zlib.h since 1995, in brotli/decode.h since 1.0.0 and
+// in zstd.h since 1.4.0.
 #pragma once
 
 #include <stddef.h>
@@ -31,7 +31,7 @@ enum {
   clc_z_no_flush = 0,
 };
 
-// BrotliDecoderResult, and the range of BrotliDecoderErrorCode that is about memory.
+// BrotliDecoderResult, and the range of BrotliDecoderErrorCode for allocation errors.
 enum {
   clc_brotli_success = 1,
   clc_brotli_needs_input = 2,

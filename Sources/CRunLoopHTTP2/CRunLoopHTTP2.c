@@ -9,14 +9,14 @@
 #include <stdlib.h>
 #include <sys/types.h>
 
-// nghttp2_frame_hd, with which every nghttp2_frame begins.
+// nghttp2_frame_hd, the header at the beginning of each nghttp2_frame.
 typedef struct {
   size_t length;
   int32_t stream_id;
   uint8_t type, flags, reserved;
 } frame_head;
 
-// nghttp2_nv; without flags the library copies both.
+// nghttp2_nv; without flags, the library copies both.
 typedef struct {
   uint8_t *name, *value;
   size_t name_count, count;
@@ -82,7 +82,7 @@ typedef struct {
   FUNCTIONS(MEMBER)
 } functions;
 
-// Written once under the lock, before `is_open` is; read after it.
+// Written once with the lock held, before `is_open`; read after it.
 static functions library;
 static atomic_int is_open;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -117,7 +117,7 @@ int crh_open(char *detail, size_t capacity) {
   if (atomic_load_explicit(&is_open, memory_order_acquire)) return 0;
   pthread_mutex_lock(&lock);
   int result = 0;
-  // Relaxed: it is stored under the mutex, too.
+  // Relaxed, because it is also stored with the mutex held.
   if (!atomic_load_explicit(&is_open, memory_order_relaxed)) {
     functions found;
     result = find_functions(&found, detail, capacity);

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// libcurl and the libraries that decode bodies, opened when they are first needed. These are declarations of our own:
-// neither the headers nor the libraries are needed to build. `Tests/CurlHeader/check.c` compares every number with the
-// headers where they are.
+// Bindings to libcurl and the libraries that decode bodies, which are loaded on first use. The declarations are our
+// own, so neither the headers nor the libraries are needed to build. Where the headers are available,
+// `Tests/CurlHeader/check.c` compares every number with them.
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-// One transfer (CURL), and what drives many of them (CURLM).
+// A transfer (CURL), and a multi handle that drives many transfers (CURLM).
 typedef struct clc_easy clc_easy;
 typedef struct clc_multi clc_multi;
-// A list of texts (struct curl_slist).
+// A list of strings (struct curl_slist).
 typedef struct clc_list clc_list;
-// An address that was read (CURLU).
+// A parsed URL (CURLU).
 typedef struct clc_url clc_url;
 
-// What opening a library has come to.
+// The result of loading a library.
 enum {
   clc_opened = 0,
   clc_missing = 1,
@@ -25,24 +25,24 @@ enum {
   clc_cannot_start = 4,
 };
 
-// The oldest version that will do, as libcurl numbers it: 7.76.0.
+// The oldest supported version, in libcurl's numbering: 7.76.0.
 enum { clc_oldest = 0x074c00 };
-// From this version on, a transfer asks before it sends a request on a connection: 7.80.0.
+// The first version that has the prerequest callback: 7.80.0.
 enum { clc_asks_before_request = 0x075000 };
-// From the one to the other, a plain connection begins HTTP/2 anew with each request: 7.88.0 and 8.0.0.
+// From 7.88.0 on, before 8.0.0, a plaintext connection restarts HTTP/2 with each request.
 enum { clc_begins_http2_anew = 0x075800, clc_keeps_http2 = 0x080000 };
-// From the one to the other, the size of a request is always zero: 8.7.0 and 8.8.0. From the other on, its body counts.
+// From 8.7.0 on, before 8.8.0, the size of a request is always zero. From 8.8.0 on, it includes the body.
 enum { clc_counts_no_request = 0x080700, clc_counts_body = 0x080800 };
 
-// Opens libcurl.so.4 once for the process, and starts it. One of the answers above; one that is none of success is not
-// kept. `detail` gets a text for a person, of less than `capacity` bytes.
+// Loads libcurl.so.4 once per process, and initializes it. Returns one of the results above; a failure is not cached.
+// `detail` receives a human-readable message of fewer than `capacity` bytes.
 int clc_open(char *detail, size_t capacity);
-// The same with another file and another oldest version, for tests; what it finds is closed again.
+// Same as above with another file and another oldest version, for tests. The library is unloaded again.
 int clc_try_open(const char *file, unsigned oldest, char *detail, size_t capacity);
-// The version of the library that is open, 0 for none.
+// The version of the loaded library, or 0 if it is not loaded.
 unsigned clc_version(void);
 
-// The numbers of options: a long, a pointer, a function, or an offset (64 bits) each.
+// The numbers of options, each of which takes a long, a pointer, a function, or a 64-bit offset.
 enum {
   clc_option_write_data = 10001,
   clc_option_url = 10002,
@@ -173,7 +173,7 @@ enum {
   clc_url_path_as_is = 1 << 4,
 };
 
-// Why a transfer has ended (CURLcode), as far as the numbers are distinguished.
+// The results of a transfer (CURLcode) that are distinguished here.
 enum {
   clc_ok = 0,
   clc_unsupported_protocol = 1,
@@ -221,7 +221,7 @@ enum {
   clc_hello_encryption_required = 101,
 };
 
-// What libcurl says of a socket that it wants (struct curl_sockaddr begins so).
+// The socket that libcurl requests (the first members of struct curl_sockaddr).
 typedef struct {
   int family;
   int type;
@@ -234,7 +234,7 @@ typedef int (*clc_prerequest_function)(
   void *context, char *peer, char *own, int peer_port, int own_port);
 typedef int (*clc_progress_function)(
   void *context, int64_t to_receive, int64_t received, int64_t to_send, int64_t sent);
-// What is reported of a transfer that is verbose: the kind of the bytes first, as clc_debug_data_in.
+// Receives the data of a verbose transfer; `kind` is the kind of the bytes, such as clc_debug_data_in.
 typedef int (*clc_debug_function)(clc_easy *easy, int kind, char *bytes, size_t count, void *context);
 typedef int (*clc_open_socket_function)(void *context, int purpose, clc_wanted_socket *wanted);
 typedef int (*clc_close_socket_function)(void *context, int descriptor);
@@ -242,7 +242,7 @@ typedef int (*clc_encryption_function)(clc_easy *easy, void *context, void *numb
 typedef int (*clc_socket_function)(clc_easy *easy, int descriptor, int what, void *context, void *of_socket);
 typedef int (*clc_timer_function)(clc_multi *multi, long milliseconds, void *context);
 
-// What follows needs a library that is open. Each is libcurl's function of a like name.
+// The following functions need a loaded library. Each corresponds to the libcurl function with a similar name.
 
 clc_easy *clc_easy_make(void);
 void clc_easy_free(clc_easy *easy);
@@ -266,13 +266,13 @@ long clc_get_long(clc_easy *easy, int info);
 int64_t clc_get_offset(clc_easy *easy, int info);
 void *clc_get_pointer(clc_easy *easy, int info);
 
-// Gives null, and frees the list, if there is no memory.
+// Appends a string, or frees the list and returns null if there is no memory.
 clc_list *clc_list_append(clc_list *list, const char *text);
 void clc_list_free(clc_list *list);
-// Frees a list after its texts have been overwritten.
+// Overwrites the strings of a list, and frees it.
 void clc_list_wipe(clc_list *list);
 
-// Reads an address; null if it cannot be read, or there is no memory.
+// Parses a URL. Returns null if it is invalid, or if there is no memory.
 clc_url *clc_url_read(const char *text);
 void clc_url_free(clc_url *url);
 
@@ -285,20 +285,20 @@ int clc_multi_add(clc_multi *multi, clc_easy *easy);
 int clc_multi_remove(clc_multi *multi, clc_easy *easy);
 int clc_multi_act(clc_multi *multi, int descriptor, int events);
 const char *clc_multi_text(int code);
-// The next transfer that has ended, and why; null for none.
+// Returns the next transfer that has ended, with its result, or null if there is none.
 clc_easy *clc_multi_next_ended(clc_multi *multi, int *code);
 
-// Whether libcurl encrypts by OpenSSL.
+// Whether libcurl uses OpenSSL 3 for TLS.
 int clc_uses_openssl(void);
-// Sets a transfer's encryption up, where that is OpenSSL's: it notes whether the server wants a certificate and there
-// is none, whether the server ends the connection (close_notify), and which alerts end it otherwise.
-// The number names the transfer, and is not zero.
+// Sets up a transfer's TLS if that uses OpenSSL: records whether the server requests a certificate and none is
+// configured, whether the server ends the connection (close_notify), and which other alerts end it. The number
+// identifies the transfer, and is not zero.
 int clc_set_encryption(clc_easy *easy, uintptr_t number);
 int clc_prepare_encryption(clc_easy *easy, void *context, void *number);
-// Sets what prepares a transfer's encryption in the place of this; it calls this.
+// Replaces the function that prepares a transfer's TLS; the new one has to call clc_prepare_encryption.
 int clc_set_encryption_function(clc_easy *easy, clc_encryption_function function);
 
-// One of a server's certificates, and its public key, both in DER.
+// A certificate of a server and its public key, both in DER.
 typedef struct {
   const uint8_t *bytes;
   size_t count;
@@ -306,8 +306,8 @@ typedef struct {
   size_t key_count;
 } clc_certificate;
 
-// What a server shows: the certificates from its own up, each issued by the next if the chain is valid; the reason why
-// it is not, null if it is; and whether the server's own is for the host.
+// The identity that a server presents: its certificates from its own upwards, each issued by the next if the chain is
+// valid; the reason if the chain is invalid, or null; and whether the server's own certificate matches the host.
 typedef struct {
   const clc_certificate *certificates;
   size_t count;
@@ -315,68 +315,68 @@ typedef struct {
   int matches_host;
 } clc_server_chain;
 
-// Decides whether a server is trusted; called within the handshake.
+// Decides whether a server is trusted. Called during the handshake.
 typedef int (*clc_evaluate_function)(void *context, const clc_server_chain *chain);
 typedef void (*clc_release_function)(void *context);
 
-// Lets a function decide on the servers of a connection to a host, instead of OpenSSL alone; zero if that is
-// impossible.
-// `context` is released when the connection has gone, and at once if this is impossible.
+// Lets a function decide about the servers of connections to a host, instead of OpenSSL alone. Returns zero if that is
+// not possible. `context` is released with the connection, or immediately if this function fails.
 int clc_prepare_evaluation(
   void *encryption, const char *host, void *context, clc_evaluate_function evaluate, clc_release_function release);
-// Whether a chain of certificates in DER, from the server's own up, leads to one of the anchors, which need not be
-// roots; OpenSSL is open.
+// Whether a chain of certificates in DER, from the server's own upwards, leads to one of the anchors, which need not
+// be roots. Requires that OpenSSL is loaded.
 int clc_chain_is_valid(
   const clc_certificate *chain, size_t count, const clc_certificate *anchors, size_t anchor_count);
-// The public key of a certificate, both in DER; the caller releases it with free(3). Null if there is none.
+// Returns the public key of a certificate, both in DER, or null on failure. The caller frees it with free(3).
 uint8_t *clc_key_of_certificate(const uint8_t *bytes, size_t count, size_t *length);
-// Whether that was noted, on this thread.
+// Whether the server requested a certificate and there was none, as recorded on this thread.
 int clc_wanted_certificate(uintptr_t number);
-// The alert that has ended the connection that this transfer has made, or tried to make; lately, and on this thread.
-// Returns its number, as RFC 8446 has it, and whether this side has sent it; -1 for none. This side sends one also when
-// the connection is cut.
+// Returns the alert that ended the connection which this transfer opened, or tried to open, recently and on this
+// thread: its number in RFC 8446, or -1 if there was none, and whether this side sent it. This side also sends one if
+// the connection is truncated.
 int clc_alert(uintptr_t number, int *is_own);
-// Something has come of what was read on this thread, or something is sent.
+// Called when data read on this thread was used, or when something is sent.
 void clc_note_progress(void);
-// Whether the connection that this transfer has made was ended because too much came on it of which nothing did;
-// lately, and on this thread.
+// Whether the connection that this transfer opened, recently and on this thread, was ended because too much data
+// arrived that was not used.
 int clc_was_flooded(uintptr_t number);
-// Whether the ends of connections are noted.
+// Whether the ends of connections are recorded.
 int clc_notes_ends(void);
-// Whether the server has ended the connection that this transfer has made; lately, and on this thread.
+// Whether the server ended the connection that this transfer opened, recently and on this thread.
 int clc_was_ended(uintptr_t number);
 
-// Decoding by zlib, Brotli and zstd, which libcurl itself mostly uses.
+// Decoding with zlib, Brotli and zstd, which libcurl usually uses itself.
 
 typedef struct clc_decoder clc_decoder;
 
-// Which format: 15 + 16 is gzip, 15 zlib, -15 deflate without a head, as zlib numbers them.
+// Formats, in zlib's numbering: 15 + 16 is gzip, 15 zlib, -15 deflate without a header.
 enum { clc_gzip = 31, clc_zlib = 15, clc_raw_deflate = -15, clc_brotli = 1, clc_zstd = 2 };
 enum { clc_decode_more = 0, clc_decode_end = 1, clc_decode_broken = 2, clc_decode_no_memory = 3 };
 
-// Whether the library for a format can be opened.
+// Whether the library for a format can be loaded.
 int clc_can_decode(int format);
 clc_decoder *clc_decoder_make(int format);
 void clc_decoder_free(clc_decoder *decoder);
-// Begins anew, for the next member of a gzip file or the next frame of zstd; zero if that cannot be.
+// Starts over for the next gzip member or zstd frame. Returns zero if that is not possible.
 int clc_decoder_reset(clc_decoder *decoder);
-// Takes what it can of `input`, and writes what it can to `output`; both counts become what was used.
+// Consumes as much as possible of `input`, and writes as much as possible to `output`. On return, the counts are those
+// used.
 int clc_decode(
   clc_decoder *decoder, const uint8_t *input, size_t *input_count, uint8_t *output, size_t *output_count);
 
-// The names of hosts.
+// Host names.
 
 enum { clc_host_mapped = 0, clc_host_library_missing = 1, clc_host_rejected = 2 };
 
-// Writes the name of a host as it is looked up, by libidn2; `result` gets it or, for one that is rejected, the reason.
+// Converts a host name to ASCII with libidn2. `result` receives the name, or the reason if it is rejected.
 int clc_host_to_ascii(const char *name, char *result, size_t capacity);
-// Whether anybody can register names below a domain, by libpsl; -1 if that cannot be opened.
+// Whether a domain is a public suffix according to libpsl, or -1 if libpsl cannot be loaded.
 int clc_is_public_suffix(const char *domain);
 
-// Charsets, by iconv(3).
+// Charsets, with iconv(3).
 
 // Whether the system knows a charset.
 int clc_knows_charset(const char *charset);
-// Converts bytes to UTF-8; the caller releases the result with free(3). Null if there is no memory, the charset is not
-// known, or the bytes are none of its texts.
+// Converts bytes to UTF-8. The caller frees the result with free(3). Returns null if there is no memory, the charset
+// is unknown, or the bytes are not valid in it.
 char *clc_text(const char *charset, const uint8_t *bytes, size_t count, size_t *length);
