@@ -4,15 +4,12 @@ import RunLoopCore
 import RunLoopLibC
 import RunLoopSockets
 
-/// A connection of a server, for either protocol.
 final class Connection: @unchecked Sendable {
   // Sendable: the variables are used only on the loop's thread; the timers have a lock.
 
   let number: Int
   let options: HTTPTestServer.Options
-  /// The number of requests that have begun.
   var requestCount = 0
-  /// Whether all further input is ignored.
   private(set) var isOver = false
   /// Whether the connection ends with the current response.
   var isRetiring = false
@@ -96,7 +93,6 @@ final class Connection: @unchecked Sendable {
     session.receive(all)
   }
 
-  /// Passes a request to the server's handler.
   func deliver(_ request: HTTPTestServer.Request) {
     stopWaiting()
     guard let core else { return }
@@ -111,7 +107,6 @@ final class Connection: @unchecked Sendable {
 
   func write(_ bytes: some Collection<UInt8>) { _ = try? socket.write(Array(bytes)) }
 
-  /// Sends bytes unchanged.
   func send(_ bytes: [UInt8], for request: HTTPTestServer.Request) {
     write(bytes)
     if session == nil, current?.number == request.number { finish() }

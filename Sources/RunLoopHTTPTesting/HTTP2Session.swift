@@ -5,7 +5,6 @@ import RunLoopCore
 
 /// The server side of an HTTP/2 connection, using libnghttp2, on the loop's thread.
 final class HTTP2Session {
-  /// A request and its response.
   private struct Stream {
     let number: Int
     var headers: [(name: String, value: String)] = []

@@ -4,7 +4,6 @@
 ///
 /// It is strict: anything that two parsers could interpret differently is rejected.
 struct RequestReader {
-  /// A complete request.
   struct Parsed {
     var method = ""
     var target = ""
@@ -22,7 +21,6 @@ struct RequestReader {
     }
   }
 
-  /// The reason a request is invalid.
   enum Failure: Error {
     case malformed
     case tooLarge

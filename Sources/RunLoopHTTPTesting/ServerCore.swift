@@ -3,7 +3,6 @@
 import RunLoopCore
 import RunLoopSockets
 
-/// A value shared between threads.
 final class Shared<Value>: @unchecked Sendable {
   // Sendable: guarded by the lock.
   private let lock = Lock()
@@ -18,7 +17,6 @@ final class Shared<Value>: @unchecked Sendable {
 final class ServerCore: Sendable {
   struct State {
     var requests: [HTTPTestServer.Request] = []
-    /// The open connections by number.
     var connections: [Int: Connection] = [:]
     var connectionCount = 0
     var isStopped = false
@@ -58,7 +56,6 @@ final class ServerCore: Sendable {
   }
 }
 
-/// The remaining scripted responses.
 final class Script: Sendable {
   private let responses: Shared<[String: [HTTPTestServer.Response]]>
 

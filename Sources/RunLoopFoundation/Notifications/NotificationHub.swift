@@ -19,11 +19,9 @@ final class NotificationHub: DeferredWork, @unchecked Sendable {
 
   private var asap = NotificationList()
   private var idle = NotificationList()
-  /// The sequence number of the notification queued last.
   private var lastSequence: UInt64 = 0
   /// The value of `lastSequence` at the start of the pass, or zero if there was none.
   private var sequenceAtPass: UInt64 = 0
-  /// The modes that the observer is in.
   private var modes: [RunLoop.Mode] = []
   private var observer: RunLoop.Observer?
   /// The call site of the user, while one function of the queue calls another.
@@ -62,7 +60,6 @@ final class NotificationHub: DeferredWork, @unchecked Sendable {
 
 // MARK: - Queueing and removal
 extension NotificationHub {
-  /// Queues a notification, unless the loop has ended.
   func enqueue(
     _ notification: Notification, from outlet: Outlet, style: NotificationQueue.PostingStyle, modes: [RunLoop.Mode],
     _ origin: Origin
@@ -83,7 +80,6 @@ extension NotificationHub {
     if isWaiting(for: mode, isCommon: loop.isInCommonMode) { loop.wakeUp() }
   }
 
-  /// Removes the notifications of one queue that match a notification.
   func dequeue(
     from outlet: Outlet, matching notification: Notification, _ mask: NotificationQueue.NotificationCoalescing
   ) {
@@ -96,7 +92,6 @@ extension NotificationHub {
     withExtendedLifetime(removed) {}
   }
 
-  /// Drops and counts the notifications of a queue that was released.
   func drop(outlet: Outlet) {
     let dropped = takeAll(.init(outlet: outlet))
     loop.countDroppedNotifications(dropped.count)

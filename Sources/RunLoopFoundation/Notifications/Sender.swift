@@ -31,7 +31,6 @@ enum Sender {
   }
 }
 
-/// An optional inside an `Any`.
 private protocol AnyOptional {
   var wrapped: Any? { get }
 }

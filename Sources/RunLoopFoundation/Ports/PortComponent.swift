@@ -70,7 +70,6 @@ extension Port.Message {
   }
 }
 
-/// An immutable `NSData`.
 struct FrozenData: @unchecked Sendable {
   // Sendable: copying an immutable object returns it unchanged, and copying a mutable one creates an object that
   // nothing else references.

@@ -68,7 +68,6 @@ open class PortMessage: NSObject, NSCopying {
 }
 
 extension PortMessage {
-  /// Creates a message that a port has received.
   convenience init(_ message: Port.Message, receivedAt port: Port) {
     self.init(
       sendPort: message.replyPort, receivePort: port, components: message.components.map(\.object))

@@ -11,9 +11,7 @@ enum BodyRead: Equatable {
   case failed(String)
 }
 
-/// A source that supplies the body of a request while it is sent.
-///
-/// Used only on the loader's thread.
+/// Supplies the body of a request while it is sent, on the loader's thread.
 protocol BodySource: AnyObject {
   /// The length in bytes; nil if it is unknown.
   var length: Int64? { get }
@@ -65,7 +63,6 @@ final class MemorySource: BodySource {
 }
 
 final class FileSource: BodySource {
-  /// The name of the file for error messages.
   private let name: String
   private let size: Int64
   private var descriptor: Int32
@@ -103,7 +100,6 @@ final class FileSource: BodySource {
     return .bytes(count)
   }
 
-  /// Reads the whole file.
   func readWhole() throws(HTTP.Error) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: Int(size))
     var count = 0
@@ -141,5 +137,4 @@ final class PipeSource: BodySource {
   func close() { pipe.close() }
 }
 
-/// The system's message for an error number.
 func systemText(_ number: Int32) -> String { String(cString: strerror(number)) }

@@ -2,9 +2,7 @@
 
 import CLibCurl
 
-/// Decodes one content coding incrementally.
-///
-/// Used only on the loader's thread.
+/// Decodes one content coding incrementally, on the loader's thread.
 final class CodingDecoder {
   enum Failure: Swift.Error, Equatable {
     case broken
@@ -18,7 +16,6 @@ final class CodingDecoder {
   private var input: [UInt8] = []
   private var position = 0
   private var hasEnded = false
-  /// Whether there has been any input.
   private(set) var hasBegun = false
   /// Whether the library may produce more output without more input.
   private var mayHaveMore = false

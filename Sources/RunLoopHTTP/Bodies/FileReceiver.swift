@@ -4,8 +4,6 @@ import Dispatch
 import Synchronization
 
 /// Writes the body of a successful response to a file.
-///
-/// Used only on the loader's thread.
 final class FileReceiver: Receiver, @unchecked Sendable {
   // Sendable: used only by the loader's thread, except for the atomic flag.
 

@@ -21,7 +21,6 @@ extension HTTP {
         (self.name, self.content, self.fileName, self.type) = (name, content, fileName, type)
       }
 
-      /// The part's headers.
       fileprivate var head: String {
         // Escapes names in the same way as browsers, so that they cannot end the quoted string or the line.
         func quoted(_ text: String) -> String {

@@ -29,7 +29,6 @@ final class UploadPipe: @unchecked Sendable {
     self.onBytes = onBytes
   }
 
-  /// Starts the producing task.
   func start(_ feed: @escaping @Sendable (UploadPipe) async throws -> Void) {
     let task = Task {
       do {
@@ -105,9 +104,7 @@ final class UploadPipe: @unchecked Sendable {
     return isAwaited
   }
 
-  /// Reads the buffered bytes.
-  ///
-  /// Used only on the loader's thread.
+  /// Reads the buffered bytes, on the loader's thread.
   func read(into target: UnsafeMutableRawBufferPointer) -> BodyRead {
     lock.lock()
     if case .failed? = end {

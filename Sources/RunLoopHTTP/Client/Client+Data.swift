@@ -87,8 +87,6 @@ final class TaskOutcome<Value: Sendable>: @unchecked Sendable {
 }
 
 /// Collects a body in memory.
-///
-/// Used only on the loader's thread.
 final class MemoryReceiver: Receiver, @unchecked Sendable {
   // Sendable: used by the loader's thread alone.
   private var bytes: [UInt8] = []

@@ -30,7 +30,6 @@ final class ClientCore: @unchecked Sendable {
   @exclusivity(unchecked) private var isAwake = false
   private var waiting: [CheckedContinuation<Void, Never>] = []
   private var multiplexers: [MultiplexerKey: WeakMultiplexer] = [:]
-  /// The multiplexer that was requested last.
   @exclusivity(unchecked) private var lastMultiplexer: WeakMultiplexer?
 
   // Used only by the loop's thread. None of them is mutated across a call to other code.
@@ -215,9 +214,7 @@ final class ClientCore: @unchecked Sendable {
     return made
   }
 
-  /// The loop that the client runs on, which `settleIn()` has chosen.
-  ///
-  /// Used only on the loop's thread.
+  /// The loop that `settleIn()` has chosen, used only on the loop's thread.
   var loop: RunLoop {
     if let knownLoop { return knownLoop }
     let found = lock.withLock { home?.loop } ?? givenLoop ?? .current

@@ -2,9 +2,7 @@
 
 import RunLoopSockets
 
-/// The parsed host overrides of a configuration.
 struct HostOverrides: Sendable {
-  /// A host with an optional port.
   private struct Place: Hashable {
     var host: String
     var port: UInt16?

@@ -58,7 +58,6 @@ extension HTTP {
 }
 
 extension [HTTP.Interceptor] {
-  /// Passes a request through all interceptors in order.
   func intercept(_ request: HTTP.Request) async -> HTTP.Interception {
     var request = request
     for interceptor in self {

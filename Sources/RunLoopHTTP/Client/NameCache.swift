@@ -3,9 +3,7 @@
 import RunLoopCore
 import RunLoopSockets
 
-/// A cache of recent name lookups.
-///
-/// Used only on the loader's thread.
+/// A cache of recent name lookups, used only on the loader's thread.
 struct NameCache {
   private struct Entry {
     var addresses: [SocketAddress]
@@ -22,7 +20,6 @@ struct NameCache {
     return entry.addresses
   }
 
-  /// Removes addresses that could not be reached.
   mutating func forget(_ host: String, _ port: UInt16) { entries["\(host):\(port)"] = nil }
 
   mutating func note(_ host: String, _ port: UInt16, _ addresses: [SocketAddress], now: Tick) {

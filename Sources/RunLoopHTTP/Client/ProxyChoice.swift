@@ -2,7 +2,6 @@
 
 import RunLoopCore
 
-/// Chooses the proxy for a URL.
 struct ProxyChoice: Sendable {
   private enum Choice: Sendable {
     case none
@@ -10,7 +9,6 @@ struct ProxyChoice: Sendable {
     case environment(http: Variable?, https: Variable?, none: [ProxyException])
   }
 
-  /// An environment variable that is set.
   private struct Variable: Sendable {
     let name: String
     let value: String

@@ -21,9 +21,7 @@ struct ConnectionMail {
 
   var count: Int { events.count - first }
   var isEmpty: Bool { count == 0 }
-  /// The number of queued bytes of the body.
   var byteCount: Int { backlog.count }
-  /// Whether no more bytes should be received.
   var isFull: Bool { backlog.isFull }
   /// Whether the end of the connection is queued, which no event follows.
   var hasEnd: Bool { if !isEmpty, case .end = events[events.count - 1] { true } else { false } }
@@ -51,7 +49,6 @@ struct ConnectionMail {
     events.append(event)
   }
 
-  /// Inserts an event before all others.
   mutating func prepend(_ event: Event) {
     if first > 0 { first -= 1 } else { events.insert(event, at: 0) }
     events[first] = event

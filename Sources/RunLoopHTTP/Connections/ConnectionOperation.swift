@@ -129,9 +129,7 @@ extension HTTP {
       }
     }
 
-    /// Called after the connection's delegate has been called for the last time.
-    ///
-    /// Used only on the network thread.
+    /// Called on the network thread after the last call of the connection's delegate.
     package func connectionHasEnded() { connection = nil }
   }
 }

@@ -28,9 +28,7 @@ package struct ConnectionOperationState: Sendable, Hashable {
 
   package private(set) var phase = Phase.ready
   package private(set) var isCancelled = false
-  /// Whether a connection has been created.
   private var hasStarted = false
-  /// Whether the end is pending.
   private var isEnding = false
 
   package init() {}

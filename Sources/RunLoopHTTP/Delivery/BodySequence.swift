@@ -77,7 +77,6 @@ final class BodyBuffer: Receiver, @unchecked Sendable {
   private var chunks: [[UInt8]] = []
   private var first = 0
   private var backlog = Backlog(highWater: highWater, lowWater: lowWater)
-  /// The total number of bytes received.
   private var total: Int64 = 0
   private var end: Result<HTTP.Response, HTTP.Error>?
   private var consumer: CheckedContinuation<[UInt8]?, any Swift.Error>?
@@ -177,9 +176,7 @@ final class BodyBuffer: Receiver, @unchecked Sendable {
     }
   }
 
-  /// Returns the first chunk or the end, and whether reading should resume; nil if neither is available.
-  ///
-  /// Requires the lock.
+  /// Returns the first chunk or the end, if available, and whether reading should resume; requires the lock.
   private func takeFirst() -> (result: Result<[UInt8]?, HTTP.Error>, goesOn: Bool)? {
     guard first < chunks.count else { return end.map { ($0.map { _ in nil }, false) } }
     let chunk = chunks[first]

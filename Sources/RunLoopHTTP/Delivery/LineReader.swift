@@ -2,7 +2,6 @@
 
 /// Splits bytes into lines, which end with a line feed, a carriage return, or both.
 struct LineReader {
-  /// Thrown when a line exceeds the limit.
   struct TooLong: Swift.Error {}
 
   private let limit: Int

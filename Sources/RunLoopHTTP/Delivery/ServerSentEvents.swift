@@ -70,7 +70,6 @@ extension HTTP.BodySequence {
   }
 }
 
-/// Parses lines into server-sent events.
 struct ServerSentEventParser {
   enum Step: Equatable {
     case more

@@ -16,9 +16,7 @@ enum Take {
   case stop
 }
 
-/// One exchange, carried out by a libcurl transfer.
-///
-/// Used only on the loader's thread.
+/// One exchange, carried out by a libcurl transfer on the loader's thread.
 final class Attempt {
   // No variable is mutated across a call to other code, so they skip the exclusivity check.
 
@@ -57,9 +55,7 @@ final class Attempt {
   @exclusivity(unchecked) var record: AttemptRecord?
   /// The trust evaluation for the connection that the attempt opens.
   @exclusivity(unchecked) var evaluation: TrustEvaluation?
-  /// The reason a socket could not be created.
   var socketFailure: String?
-  /// Whether the proxy has asked for its credential.
   @exclusivity(unchecked) private(set) var isAskedByProxy = false
   /// Whether the proxy asked for it after a body was sent that cannot be sent again.
   private(set) var needsBodyForProxy = false
@@ -72,14 +68,12 @@ final class Attempt {
   }
   @exclusivity(unchecked) private(set) var isSendingPaused = false
 
-  /// The parser state of a response.
   struct Reading {
     var reader: HeadReader
     /// The parser of the body's chunks; nil if the body is not chunked.
     var chunks: ChunkReader?
   }
 
-  /// The progress of sending a body.
   private struct Sending {
     var count: Int64 = 0
     var isComplete = false
@@ -165,7 +159,6 @@ final class Attempt {
     return connection.endedBeforeRequest || hasWrittenNothing && !(hasErrorText && isEncrypted)
   }
 
-  /// Whether libcurl has recorded an error message.
   private var hasErrorText: Bool { handle.errorText.pointee != 0 }
   /// Whether libcurl found no error, or only that the peer had already ended the connection.
   ///
@@ -183,7 +176,6 @@ final class Attempt {
 
   func fail(_ error: HTTP.Error) { if failure == nil { failure = error } }
 
-  /// Called when bytes have arrived on the attempt's connection.
   func noteActivity() { if transfer.attempt === self { transfer.noteActivity() } }
 
   /// Closes the body after libcurl has released it.

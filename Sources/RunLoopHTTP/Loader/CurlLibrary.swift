@@ -2,7 +2,6 @@
 
 import CLibCurl
 
-/// libcurl, which is loaded when the first request is made.
 enum CurlLibrary {
   /// Loads libcurl, which is tried again after a failure.
   static func open() throws(HTTP.Error) {

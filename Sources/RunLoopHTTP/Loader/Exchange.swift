@@ -2,7 +2,6 @@
 
 import RunLoopSockets
 
-/// The parameters of one exchange with a server.
 struct Exchange {
   var address: WebAddress
   var method: HTTP.Method
@@ -14,20 +13,16 @@ struct Exchange {
   var addresses: [SocketAddress]
   /// The addresses of the host behind a proxy that does not resolve names.
   var addressesBehindProxy: [SocketAddress] = []
-  /// Whether the exchange must use a new connection.
   var isFresh: Bool
   var proxy: ProxyAddress?
   /// The scheme for the proxy's credential, if known from an earlier challenge; nil to negotiate it.
   var proxyAuthentication: Int?
-  /// Whether the request may be sent again.
   var allowsResending = true
 
   /// The target to connect to instead of the host.
   var override: WebAddress?
 
-  /// The connection target: the proxy, the override, or the host.
   var target: WebAddress { proxy?.address ?? override ?? address }
-  /// The proxy, if it is an HTTP proxy.
   var proxyOfHTTP: WebAddress? { proxy.flatMap { $0.isSOCKS ? nil : $0.address } }
 }
 

@@ -23,14 +23,12 @@ struct CurlFailure {
   var wasKept = false
   /// Whether the server had ended the connection and all its data was read.
   var peerHasEnded = false
-  /// The alert that ended the TLS connection.
   var alert: Alert?
   /// Whether the TLS handshake with the host is in progress, as far as is known.
   var isSecuring = false
   /// How much of the response was parsed; nil if only `isBeforeAnswer` is known.
   var progress: Progress?
 
-  /// A TLS alert.
   struct Alert: Hashable {
     /// The number of the alert (RFC 8446).
     var number: Int

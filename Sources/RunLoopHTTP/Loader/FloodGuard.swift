@@ -12,7 +12,6 @@ import Synchronization
 final class FloodGuard: @unchecked Sendable {
   // Sendable: the lock guards the mutable state.
 
-  /// A monitored connection.
   final class Connection: @unchecked Sendable {
     // Sendable: used with the guard's lock held, except for the atomic values.
     fileprivate let descriptor: Int32

@@ -2,7 +2,7 @@
 
 import CLibCurl
 
-/// A libcurl easy handle and the options it has, so that a request similar to the previous one only sets what differs.
+/// A libcurl easy handle with the options it has, of which a similar request only sets those that differ.
 ///
 /// Used only on the loader's thread.
 final class Handle {
@@ -16,7 +16,6 @@ final class Handle {
     let settings: OwnConfiguration
     let isTLS: Bool
     let isFresh: Bool
-    /// The host's addresses in libcurl's format.
     let addresses: [String]
     /// The target that libcurl connects to instead of the host.
     let route: String?
@@ -37,7 +36,6 @@ final class Handle {
   }
 
   let easy: OpaquePointer
-  /// The attempt that uses the handle.
   @exclusivity(unchecked) var attempt: Attempt?
   /// The options that are set; nil if the next request has to set everything.
   @exclusivity(unchecked) var shape: Shape? {
@@ -82,7 +80,6 @@ final class Handle {
     didSet { if reportsWire != oldValue { _ = clc_set_long(easy, Int32(clc_option_verbose), reportsWire ? 1 : 0) } }
   }
 
-  /// Resets all options.
   func reset() {
     clc_easy_reset(easy)
     reportsWire = false
@@ -128,13 +125,11 @@ final class Handle {
   var knownFields: [HTTP.Headers.Field]? { fields }
   var knownURL: String { url }
 
-  /// The context pointer for libcurl's callbacks.
   var context: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
   static func attempt(at context: UnsafeMutableRawPointer?) -> Attempt? {
     context.flatMap { Unmanaged<Handle>.fromOpaque($0).takeUnretainedValue().attempt }
   }
 
-  /// The buffer to which libcurl writes error messages.
   var errorText: UnsafeMutablePointer<CChar> { errorBuffer }
 
   // MARK: Options that differ between similar requests. Each function returns libcurl's error code.

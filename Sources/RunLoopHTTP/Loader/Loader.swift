@@ -5,8 +5,6 @@ import RunLoopLibC
 import RunLoopCore
 
 /// Runs all exchanges of a client on one loop, which watches libcurl's sockets and provides its timer.
-///
-/// Used only on the loop's thread.
 final class Loader: @unchecked Sendable {
   // Sendable: mutable state is used only by the loop's thread. No variable is mutated across a call to other code, so
   // those used by every request skip the exclusivity check.
@@ -109,7 +107,6 @@ final class Loader: @unchecked Sendable {
 
   // MARK: Deadlines
 
-  /// Takes a transfer's next deadline into account.
   func note(deadline: Tick) {
     guard deadline < sweepDue else { return }
     sweepDue = deadline
@@ -126,7 +123,6 @@ final class Loader: @unchecked Sendable {
     if sweepDue != .never { sweepDue = max(sweepDue, now + 1_000_000) }
   }
 
-  /// Ends an attempt whose connection was not made in time.
   private func connectingTookTooLong(_ attempt: Attempt) {
     guard attempt.place != nil else { return }
     if attempt.exchange.address.isTLS { note(attempt.exchange.address, multiplexes: false) }

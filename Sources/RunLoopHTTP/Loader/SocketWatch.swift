@@ -16,7 +16,6 @@ final class SocketWatch {
   @exclusivity(unchecked) var opener: UInt = 0
   /// The key that requests must have to use this connection; nil if libcurl decides alone.
   @exclusivity(unchecked) var sharingKey: String?
-  /// Whether the source was added to the loop.
   @exclusivity(unchecked) var isAdded = false
   /// Whether libcurl is currently interested in the socket.
   @exclusivity(unchecked) var isWanted = false
@@ -75,7 +74,6 @@ final class SocketWatch {
     let peer: End
   }
 
-  /// An address and a port.
   struct End: Hashable {
     let high: UInt64
     let low: UInt64

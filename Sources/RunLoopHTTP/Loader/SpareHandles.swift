@@ -29,7 +29,6 @@ struct SpareHandles {
     return handle
   }
 
-  /// Takes back a handle that is no longer used.
   mutating func put(_ handle: Handle, now: Tick) {
     guard handles.count < Self.limit else { return handle.free() }
     handle.rest()

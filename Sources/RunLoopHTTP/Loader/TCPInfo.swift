@@ -2,13 +2,11 @@
 
 import RunLoopLibC
 
-/// The kernel's information about a TCP connection.
 struct TCPInfo {
   /// `TCP_CLOSE` and `TCP_CLOSE_WAIT`: the connection is closed, or the peer has ended it.
   static let (closed, closeWait): (UInt8, UInt8) = (7, 8)
 
   let state: UInt8
-  /// The number of bytes the peer has acknowledged.
   let acknowledged: UInt64
   let received: UInt64
 

@@ -122,7 +122,6 @@ final class OperationReceiver: Receiver, @unchecked Sendable {
 
   // Used only on the loader's thread.
 
-  /// Opens the output file, if there is one.
   func prepare() throws(HTTP.Error) -> OperationState.Part? {
     guard let file else { return nil }
     let part = try PartFile(file.path, url: PartNote.name(of: file.url), resumes: true)

@@ -12,7 +12,6 @@ struct OperationState: Sendable, Hashable {
     var received: Int64 = 0
     /// The validator of this version of the body.
     var validator: Validator?
-    /// The size of the complete body in bytes.
     var total: Int64?
     /// Whether the delivered bytes were decoded and therefore differ from those on the wire.
     var isDecoded = false
@@ -115,7 +114,6 @@ struct OperationState: Sendable, Hashable {
   private(set) var stage = HTTP.Operation.State.ready
   /// The part delivered so far, for the stages that have one.
   private var current = Part()
-  /// The error that ended the request.
   private(set) var failure: HTTP.Error?
   /// Whether the body is held, or will be as soon as it begins.
   private(set) var isHeld = false
@@ -141,7 +139,6 @@ struct OperationState: Sendable, Hashable {
 
   /// The number of decoded bytes delivered so far.
   var received: Int64 { hasCurrent ? current.received : kept.received }
-  /// The size of the complete body in bytes.
   var total: Int64? { hasCurrent ? current.total : kept.total }
 
   private var hasCurrent: Bool {

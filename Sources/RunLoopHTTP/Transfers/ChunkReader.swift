@@ -5,7 +5,6 @@
 /// libcurl decodes the chunks itself, but reports garbage between them with the same error code as a lost connection.
 /// This parser is as lenient as libcurl.
 struct ChunkReader {
-  /// The state of the framing.
   enum State: Hashable {
     /// Everything so far is valid, but the end has not been received.
     case incomplete
@@ -29,7 +28,6 @@ struct ChunkReader {
 
   /// The longest trailer line that libcurl accepts: its buffer has 4096 bytes for the line, its end and a zero byte.
   static let longestTrailerLine = 4093
-  /// The maximum number of digits in a chunk length.
   private static let mostDigits = 16
 
   private(set) var state = State.incomplete

@@ -4,7 +4,6 @@
 struct ContentRange: Hashable, Sendable {
   /// The positions of the first and the last byte.
   var bounds: ClosedRange<Int64>?
-  /// The size of the complete body in bytes.
   var total: Int64?
 
   init?(_ text: String) {

@@ -2,7 +2,6 @@
 
 import RunLoopCore
 
-/// The cookie store of a client.
 final class CookieJar: @unchecked Sendable {
   // Sendable: the cookies are guarded by the lock.
   private let lock = Lock()

@@ -3,7 +3,6 @@
 import RunLoopCore
 
 extension Exchange {
-  /// What to do with the response of an exchange.
   enum Plan {
     /// Deliver the response.
     case deliver
@@ -24,9 +23,7 @@ extension Exchange {
   ///
   /// Each exchange starts with a new value, so that no state of the previous one remains.
   struct Progress {
-    /// Whether the exchange must use a new connection.
     var isFresh = false
-    /// Whether the request was passed to libcurl.
     var hasAsked = false
     /// What to do with the response; nil until its headers have arrived.
     var plan: Plan?
@@ -37,7 +34,6 @@ extension Exchange {
     var drained = 0
     /// The deadline for reading a response that is not delivered.
     var drainDue = Tick.never
-    /// The deadline for getting a connection.
     var waitDue = Tick.never
     /// The duration of name lookups in nanoseconds.
     var lookupTime: Int64 = 0
@@ -68,14 +64,11 @@ struct BodyHolds: OptionSet {
 /// The authentication state of a request.
 struct Authentication {
   var credential: HTTP.Credential?
-  /// The origin that the credential is sent to.
   var origin: String?
   var challenge: Challenge?
-  /// The number of times the challenge was answered.
   var uses: UInt32 = 0
   /// Whether the server has accepted an answer.
   var isAccepted = false
-  /// The number of credentials that the server has rejected.
   var failures = 0
   /// The proxy's authentication scheme, if libcurl could not negotiate it because the body cannot be sent again.
   var ofProxy: Int?

@@ -2,7 +2,6 @@
 
 import RunLoopLibC
 
-/// The status line and headers of a response.
 struct Head: Hashable, Sendable {
   var version: String
   var status: HTTP.Status
@@ -38,9 +37,7 @@ struct HeadReader {
   private let limit: Int
   private let speaksHTTP2: Bool
   private let isStrict: Bool
-  /// The malformations tolerated so far.
   private(set) var oddities: [HTTP.Oddity] = []
-  /// Whether the last line was skipped.
   private var hasPassedOver = false
 
   private struct StatusLine {
@@ -58,17 +55,13 @@ struct HeadReader {
     self.isStrict = isStrict
   }
 
-  /// Whether the headers are complete.
   var isComplete: Bool { phase == .body }
   /// Whether a status line has been parsed, but not the end of its headers.
   var isWithinHead: Bool { phase == .fields }
   /// Whether the body ends with the connection.
   private(set) var endsWithConnection = false
-  /// Whether the body is chunked.
   private(set) var isChunked = false
-  /// The total length of the lines so far.
   var byteCount: Int { count }
-  /// Whether a line has arrived.
   var hasBegun: Bool { count > 0 }
 
   /// Parses a line, including its line ending.
@@ -248,7 +241,6 @@ struct HeadReader {
 }
 
 extension UnsafeRawBufferPointer {
-  /// The offset of the first occurrence of a byte.
   fileprivate func firstOffset(of byte: UInt8) -> Int? {
     guard let baseAddress, let found = memchr(baseAddress, Int32(byte), count) else { return nil }
     return UnsafeRawPointer(found) - baseAddress

@@ -36,7 +36,6 @@ extension HTTP {
       made = elements.map { Field($0.0, $0.1) }
     }
 
-    /// Creates headers from a received response.
     init(_ wire: WireFields) {
       self.wire = wire
       made = []

@@ -22,7 +22,6 @@ extension HTTP.Oddity {
   /// The maximum number of oddities recorded per response.
   static let limit = 32
 
-  /// Creates an oddity for a line that is not a valid field.
   init(line: UnsafeRawBufferPointer) {
     self = .malformedLine(WireFields.decode(UnsafeRawBufferPointer(rebasing: line.prefix(80))))
   }

@@ -15,7 +15,6 @@ extension HTTP {
 }
 
 extension HTTP.Hop {
-  /// Creates the first hop of a request.
   init(_ request: HTTP.Request, at address: WebAddress, redirects: Int = 0) {
     self.init(
       address: address, method: request.method, headers: request.headers, body: request.body, redirects: redirects,

@@ -21,7 +21,6 @@ extension HTTP {
     /// Creates a policy.
     public init(maximumCount: Int = 0) { self.maximumCount = maximumCount }
 
-    /// Whether a response with this status is retried.
     static func isForRetry(_ status: HTTP.Status) -> Bool {
       switch status {
       case 429, 502, 503, 504: true

@@ -32,7 +32,6 @@ extension Transfer {
     }
   }
 
-  /// Called when an interim response has arrived.
   func takeInterim(_ reader: HeadReader) {
     guard let onInterim, let hop, !hasBeenCancelled else { return }
     onInterim(HTTP.Response(reader.interim, of: hop))

@@ -2,15 +2,12 @@
 
 import RunLoopCore
 
-/// The interceptors' work on a transfer.
-///
-/// Used only on the loader's thread.
+/// The state of a transfer's interceptors, used only on the loader's thread.
 final class Interceptions {
   /// The request as modified by the interceptors; nil until they have been called.
   var request: HTTP.Request?
   /// The interceptors' response, until it is delivered.
   var answer: (response: HTTP.Response, body: HTTP.Body)?
-  /// The response that is being reviewed.
   var reviewed: (head: Head, hop: HTTP.Hop, attempt: Attempt)?
   /// Whether to discard the received bytes before the request is made again.
   var startsAfresh = false
@@ -83,7 +80,6 @@ extension Transfer {
     return true
   }
 
-  /// Delivers the response that was reviewed.
   private func goOnReviewed(as changed: HTTP.Response?) {
     guard let (head, hop, attempt) = interceptions?.reviewed else { return }
     interceptions?.reviewed = nil

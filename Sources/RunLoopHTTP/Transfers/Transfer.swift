@@ -16,7 +16,6 @@ final class Transfer: @unchecked Sendable {
   let core: ClientCore
   let request: HTTP.Request
   let receiver: any Receiver
-  /// The configuration of this request.
   let settings: OwnConfiguration
   /// The index in the list of unfinished transfers, which the client manages.
   @exclusivity(unchecked) var place: Int?
@@ -45,7 +44,6 @@ final class Transfer: @unchecked Sendable {
   @exclusivity(unchecked) var lookup: HostLookup?
   /// The state of the interceptors; nil before they are called, and if there are none.
   @exclusivity(unchecked) var interceptions: Interceptions?
-  /// The closure that receives interim responses.
   @exclusivity(unchecked) var onInterim: (@Sendable (HTTP.Response) -> Void)?
   /// A report on each attempt, if the configuration asks for reports.
   @exclusivity(unchecked) var attempts: [HTTP.AttemptReport] = []
@@ -71,7 +69,6 @@ final class Transfer: @unchecked Sendable {
 
   // MARK: Events
 
-  /// Applies an event and performs the resulting actions.
   func apply(_ event: OperationState.Event) {
     // A cancellation takes precedence over any other end.
     if event.isEnd, hasBeenCancelled { return applyAsItIs(.cancel) }
@@ -307,14 +304,12 @@ extension Transfer {
     resends.count { $0 == .unprocessed || $0 == .connectionEnded } < Self.mostResends
   }
 
-  /// Sends the request again.
   func resend(_ reason: HTTP.ResendReason, isFresh: Bool = false, after delay: Duration = .zero) {
     resends.append(reason)
     wantsFresh = isFresh
     apply(.retry(after: delay))
   }
 
-  /// Whether the body can be read again.
   var isRepeatable: Bool { hop?.body?.isRepeatable ?? true }
 
   func nextDelay() -> Duration {
@@ -322,7 +317,6 @@ extension Transfer {
     return configuration.retry.delay(before: retries, chance: Double.random(in: 0..<1))
   }
 
-  /// Adds tolerated malformations to the response.
   func note(_ oddities: [HTTP.Oddity]) {
     guard !oddities.isEmpty, let known = response?.oddities else { return }
     response?.oddities += oddities.filter { !known.contains($0) }.prefix(max(0, HTTP.Oddity.limit - known.count))

@@ -6,7 +6,6 @@ import RunLoopSockets
 ///
 /// A request stores its URL in several places, so this is an immutable object, which is cheap to copy.
 final class WebAddress: Sendable {
-  /// The components of a URL.
   private struct Values {
     var scheme: String
     var user: String?
@@ -29,7 +28,6 @@ final class WebAddress: Sendable {
   let origin: String
   /// The URL for libcurl.
   let requestText: String
-  /// Whether the host is a numeric address.
   let isNumeric: Bool
 
   enum Failure: Swift.Error, Equatable {
@@ -37,7 +35,6 @@ final class WebAddress: Sendable {
     case malformed(String)
   }
 
-  /// Parses an absolute URL.
   convenience init(_ text: String) throws(Failure) { self.init(try Self.read(text)) }
 
   private init(_ values: Values) {
@@ -249,7 +246,6 @@ extension WebAddress {
     return text
   }
 
-  /// Whether a byte is allowed in a lowercase host name.
   private static func isLowerHostByte(_ byte: UInt8) -> Bool {
     (97...122).contains(byte) || (48...57).contains(byte) || byte == ASCII.hyphen || byte == 95
   }
@@ -326,7 +322,6 @@ private enum ASCII {
 }
 
 extension Substring {
-  /// The range of the first occurrence of a text.
   fileprivate func range(of text: String) -> Range<Index>? {
     var start = startIndex
     while start < endIndex {

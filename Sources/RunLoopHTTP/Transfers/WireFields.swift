@@ -9,7 +9,6 @@ struct WireFields: Sendable {
   private var lastField = 0
   /// Whether the last field has been continued, so that its value is UTF-8.
   private var isLastDecoded = false
-  /// The number of fields.
   private(set) var count = 0
 
   private static let prefix = 12
@@ -76,7 +75,6 @@ struct WireFields: Sendable {
     }
   }
 
-  /// The name of the last field.
   var lastName: String {
     isEmpty ? "" : withField(at: lastField) { name, _, _ in String(decoding: name, as: UTF8.self) }
   }
@@ -94,7 +92,6 @@ struct WireFields: Sendable {
     return fields
   }
 
-  /// Returns the first value of a name.
   func first(_ name: String) -> String? {
     var found: String?
     forEachValue(of: name) { value in
@@ -104,7 +101,6 @@ struct WireFields: Sendable {
     return found
   }
 
-  /// Returns all values of a name in order.
   func values(of name: String) -> [String] {
     var values: [String] = []
     forEachValue(of: name) { value in

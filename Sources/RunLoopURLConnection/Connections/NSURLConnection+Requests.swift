@@ -63,7 +63,6 @@ extension NSURLConnection {
   }
 }
 
-/// The outcome of a request.
 struct CollectedAnswer: @unchecked Sendable {
   // Sendable: not modified after it has been passed on.
   var response: HTTPURLResponse?
@@ -91,7 +90,6 @@ private final class AnswerCollector: ConnectionBorder, @unchecked Sendable {
   }
 }
 
-/// A value protected by a lock.
 final class ThreadSafe<Value: Sendable>: @unchecked Sendable {
   // Sendable: the lock guards the value.
   private let lock = Lock()

@@ -121,7 +121,6 @@ open class NSURLConnection: NSObject, @unchecked Sendable {
   }
 }
 
-/// Calls the delegate of a connection.
 final class ConnectionRelay: ConnectionBorder, @unchecked Sendable {
   // Sendable: the lock guards the mutable state, except `sent`, which is used only by the delegate's calls, one at a
   // time.

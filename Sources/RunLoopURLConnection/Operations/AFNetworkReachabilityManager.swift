@@ -46,7 +46,6 @@ open class AFNetworkReachabilityManager: @unchecked Sendable {
   private var block: (@Sendable (AFNetworkReachabilityStatus) -> Void)?
   private var watch: Watch?
 
-  /// The socket and its source.
   private struct Watch {
     let descriptor: OwnedDescriptor
     let source: RunLoopCore.RunLoop.DescriptorSource

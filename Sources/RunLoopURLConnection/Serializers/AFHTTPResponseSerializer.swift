@@ -115,7 +115,6 @@ open class AFHTTPResponseSerializer: AFURLResponseSerialization, @unchecked Send
 
 /// The result of a serializer: an object, an error, or both.
 struct Serialized {
-  /// The parsed body.
   var object: Any?
   /// The reason the response is unacceptable or its body cannot be parsed.
   var error: (any Error)?

@@ -78,7 +78,6 @@ final class AFMultipartBodyStream: InputStream {
   /// Returns the same body from its beginning; reading it fails if a part is a stream that has been read.
   func fresh() -> AFMultipartBodyStream { AFMultipartBodyStream(sources, throttle) }
 
-  /// Whether the body can be read again.
   var isRepeatable: Bool {
     sources.allSatisfy { source in
       switch source {

@@ -40,7 +40,6 @@ public protocol AFMultipartFormData: AnyObject {
   func appendPart(withHeaders headers: [String: String]?, body: Data)
 }
 
-/// The form under construction.
 final class MultipartForm: AFMultipartFormData {
   /// The delimiter between the parts.
   let boundary: String
@@ -57,7 +56,6 @@ final class MultipartForm: AFMultipartFormData {
     boundary = "Boundary+" + parts.joined()
   }
 
-  /// Returns the complete body.
   func stream() -> AFMultipartBodyStream {
     AFMultipartBodyStream(
       sources + [.data(Data("\(sources.isEmpty ? "" : "\r\n")--\(boundary)--\r\n".utf8))], throttle)

@@ -11,7 +11,6 @@ struct QueryPair: Equatable {
   var name: String
   var value: String
 
-  /// Returns the pairs for parameters.
   static func pairs(of parameters: Any?) -> [QueryPair] { pairs(nil, parameters ?? [String: Any]()) }
 
   private static func pairs(_ key: String?, _ value: Any) -> [QueryPair] {
