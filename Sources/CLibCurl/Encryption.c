@@ -2,7 +2,7 @@
 
 // Information that only OpenSSL has: whether a server requested a certificate, and whether it ended a connection
 // properly or the connection was truncated. Also ends connections on which a server keeps sending data that is not
-// part of a response, because libcurl reads HTTP/2 frames until there are no more, and calls nothing for those that it
+// part of a response, because libcurl reads HTTP/2 frames until there are no more, with no callbacks for those that it
 // handles itself. If libcurl uses OpenSSL, it has loaded it; otherwise nothing here has an effect.
 
 #include <dlfcn.h>

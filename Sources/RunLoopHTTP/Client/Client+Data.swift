@@ -88,7 +88,7 @@ final class TaskOutcome<Value: Sendable>: @unchecked Sendable {
 
 /// Collects a body in memory.
 final class MemoryReceiver: Receiver, @unchecked Sendable {
-  // Sendable: used by the loader's thread alone.
+  // Sendable: used only by the loader's thread.
   private var bytes: [UInt8] = []
   private let done: @Sendable (Result<(HTTP.Body, HTTP.Response), HTTP.Error>) -> Void
 

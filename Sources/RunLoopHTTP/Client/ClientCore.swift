@@ -261,7 +261,7 @@ extension ClientCore {
 
   /// Ends the requests that must not run to completion, and shuts the client down if none are left.
   private func cut(everything: Bool) {
-    // Paused requests would never be resumed. A finishing request, whose body is being stored, ends without help.
+    // Paused requests would never be resumed. A finishing request, whose body is being stored, ends by itself.
     for transfer in transfers
     where everything || !transfer.state.isRunning && !transfer.state.isFinishing {
       transfer.apply(.clientStopped)

@@ -46,8 +46,7 @@ extension HTTP {
     public var trust = Trust()
     /// The policy for retrying failed requests; by default, there are no retries.
     public var retry = Retry()
-    /// The path of a Unix socket to use for all hosts, where a leading `@` means the abstract namespace; nil by
-    /// default.
+    /// The path of a Unix socket for all hosts, where a leading `@` means the abstract namespace; nil by default.
     public var unixSocket: String?
     /// Connection targets that replace hosts, such as `["example.org": "127.0.0.1:8443"]`; empty by default.
     ///

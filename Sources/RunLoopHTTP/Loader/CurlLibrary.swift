@@ -23,14 +23,14 @@ enum CurlLibrary {
     guard answer.0 == Int32(clc_opened) else { throw HTTP.Error(.noLibrary, answer.1) }
   }
 
-  /// Whether TLS uses OpenSSL, which provides more information than other libraries; requires that libcurl is loaded.
+  /// Whether TLS uses OpenSSL 3, which provides more information than others; requires that libcurl is loaded.
   static let usesOpenSSL = clc_uses_openssl() != 0
 
   /// Whether libcurl has the prerequest callback, without which plaintext connections are not reused.
   static var asksBeforeRequest: Bool { clc_version() >= UInt32(clc_asks_before_request) }
 
-  /// Whether a plaintext HTTP/2 connection can be reused, unlike in 7.88.0 up to 8.0.0, where libcurl starts the
-  /// protocol anew with each request and servers do not understand it.
+  /// Whether a plaintext HTTP/2 connection can be reused; from 7.88.0 on, before 8.0.0, libcurl restarts the protocol
+  /// with each request, which servers do not understand.
   static var keepsPlainHTTP2: Bool {
     clc_version() < UInt32(clc_begins_http2_anew) || clc_version() >= UInt32(clc_keeps_http2)
   }

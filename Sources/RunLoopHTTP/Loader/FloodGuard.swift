@@ -7,7 +7,7 @@ import Synchronization
 
 /// Ends plaintext HTTP/2 connections on which a server keeps sending data that is not part of a response.
 ///
-/// libcurl reads such frames as long as there are more and calls nothing meanwhile, so a separate thread checks once
+/// libcurl reads such frames as long as there are more, without any callbacks, so a separate thread checks once
 /// per second while such connections exist. (On TLS connections, OpenSSL is asked for each record instead.)
 final class FloodGuard: @unchecked Sendable {
   // Sendable: the lock guards the mutable state.

@@ -267,7 +267,7 @@ final class Loader: @unchecked Sendable {
   /// The time at which libcurl was last called, so that its callbacks need not read the clock.
   @exclusivity(unchecked) private(set) var entered = Tick.distantPast
 
-  /// Performs a closure outside libcurl: now, or as soon as the current call of libcurl has returned.
+  /// Runs a closure outside libcurl: now, or as soon as the current call of libcurl has returned.
   func later(_ body: @escaping () -> Void) {
     deferred.append(.call(body))
     settle()
@@ -291,7 +291,7 @@ final class Loader: @unchecked Sendable {
   /// Whether an attempt was started that libcurl has not begun.
   @exclusivity(unchecked) private var hasStarted = false
 
-  /// Performs a closure and settles only once afterwards, so that requests started together begin together.
+  /// Runs a closure and settles only once afterwards, so that requests started together begin together.
   func together(_ body: () -> Void) {
     guard depth == 0, !isSettling else { return body() }
     isSettling = true

@@ -19,7 +19,7 @@ open class AFHTTPRequestSerializer: AFURLRequestSerialization, @unchecked Sendab
 
   /// The encoding of bodies; the default is UTF-8.
   open var stringEncoding = String.Encoding.utf8
-  /// The timeout interval of requests; the default is 60 seconds.
+  /// The longest time in seconds without any data sent or received; the default is 60.
   open var timeoutInterval: TimeInterval = 60
   /// Whether cookies are stored and sent; the default is `true`.
   open var httpShouldHandleCookies = true
