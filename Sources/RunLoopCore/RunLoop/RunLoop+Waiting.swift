@@ -25,10 +25,10 @@ extension RunLoop {
   /// ended by another thread within the measured time of a sleep and a wake. A look lasts no longer than that, nor
   /// beyond the next timer. Looks in vain are followed by fewer looks. So a loop that is idle, or has a timer each
   /// millisecond, or a hundred events a second, never looks; ``RunLoop/Statistics/lookCount`` counts the looks.
-  /// There is no look on a thread that may run on one processor only, under a real-time policy (`SCHED_FIFO`,
-  /// `SCHED_RR`, `SCHED_DEADLINE`), where a control group limits the process to less time than its processors have, or
-  /// in a loop that waits in another or on virtual time. A look that has lost its processor to another thread ends
-  /// looks for a second.
+  /// There is no look while the threads that wake the loop run on the processor of the loop's thread, under a real-time
+  /// policy (`SCHED_FIFO`, `SCHED_RR`, `SCHED_DEADLINE`), where a control group limits the process to less time than
+  /// its processors have, or in a loop that waits in another or on virtual time. A look that has lost its processor to
+  /// another thread ends looks for a second.
   public struct Waiting: Sendable, Hashable {
     /// The longest look in nanoseconds, and the lowest bit for whether a thread on one processor yields it.
     fileprivate let bits: Int64
@@ -44,9 +44,10 @@ extension RunLoop {
     ///
     /// - Parameters:
     ///   - bound: How long a look may last, at most 50 microseconds. Less than a microsecond means no look at all.
-    ///   - yields: Whether a thread that may run on one processor only also looks, and yields the processor meanwhile.
-    ///     This is for a dedicated machine: two loops answer each other somewhat faster, but a yield beside a busy
-    ///     process can take milliseconds. A yield that takes longer than a sleep and a wake ends yielding for a second.
+    ///   - yields: Whether a thread that is pinned to the processor of the threads that wake it also looks, and yields
+    ///     the processor meanwhile. The default is `false`. This is for a dedicated machine: two loops answer each
+    ///     other somewhat faster, but a yield beside a busy process can take milliseconds. A yield that takes longer
+    ///     than a sleep and a wake ends yielding for a second.
     public static func adaptive(atMost bound: Duration = .microseconds(50), yields: Bool = false) -> Waiting {
       let limit = min(50_000, Int64(saturating: bound))
       return limit < 1_000 ? .sleep : Waiting(bits: limit << 1 | (yields ? 1 : 0))
