@@ -3,27 +3,27 @@
 import RunLoopCore
 import Synchronization
 
-/// An operation of an asynchronous transaction: workers run its pieces, and its completion is called once.
+/// An operation of an asynchronous transaction, whose work runs on workers and whose completion is called once.
 protocol AsyncOperation: AnyObject, Sendable {
   var priority: Int { get }
-  /// How many pieces of work it makes.
+  /// The number of pieces of work that the operation consists of.
   var pieceCount: Int { get }
-  /// Runs a piece, which no other worker does.
+  /// Runs a piece of work. Each one is run by a single worker.
   func run(_ piece: Int, _ cancellation: Cancellation)
-  /// Notes that a piece has ended the thread of its worker.
+  /// Records that a piece of work ended the thread of its worker.
   func abandon(_ piece: Int)
-  /// Calls the completion, after the last piece was run or with the reason why there is no result.
+  /// Calls the completion after the last piece of work has run, or with the reason that there is no result.
   ///
   /// Called once.
   ///
-  /// - Parameter isCallOut: Whether the loop has called, and not a user's function.
+  /// - Parameter isCallOut: Whether the loop is the caller, as opposed to user code.
   func deliver(_ failure: AsyncTransactionError?, isCallOut: Bool)
 }
 
-/// One piece of work with one result.
+/// An operation with one piece of work and one result.
 final class SingleOperation<Value: Sendable>: AsyncOperation, @unchecked Sendable {
-  // Sendable: the work and the result are the worker's until it has finished the piece under the transaction's lock,
-  // and are read after that; the completion is for the one who delivers.
+  // Sendable: the worker owns the work and the result until it finishes the piece under the transaction's lock, and
+  // they are read only after that. The thread that delivers owns the completion.
 
   let priority: Int
   @exclusivity(unchecked) private var work: (@Sendable (Cancellation) throws -> Value)?
@@ -46,7 +46,7 @@ final class SingleOperation<Value: Sendable>: AsyncOperation, @unchecked Sendabl
   var pieceCount: Int { 1 }
 
   func run(_ piece: Int, _ cancellation: Cancellation) {
-    // Released here, when it has run.
+    // The work is released at the end of this function.
     guard let work = work.take(), !cancellation.isCancelled else { return }
     result = Result { try work(cancellation) }
   }
@@ -54,7 +54,7 @@ final class SingleOperation<Value: Sendable>: AsyncOperation, @unchecked Sendabl
   func abandon(_ piece: Int) { result = .failure(AsyncTransactionError.workerHasEnded) }
 
   func deliver(_ failure: AsyncTransactionError?, isCallOut: Bool) {
-    // As it is: a generic function would give it in a thunk.
+    // Not `take()`: returned from a generic function, the closure would be wrapped in a thunk.
     guard let completion else { return }
     self.completion = nil
     if isCallOut { noteCall(of: Completion(call: completion)) }
@@ -66,12 +66,12 @@ final class SingleOperation<Value: Sendable>: AsyncOperation, @unchecked Sendabl
   }
 }
 
-/// Many small pieces of work with one completion, run by the block.
+/// An operation of many small pieces of work that are run in blocks and have one completion.
 final class CountedOperation<Value: Sendable>: AsyncOperation, @unchecked Sendable {
-  // Sendable: a block of results is its worker's until that has counted it, and the results are the last worker's,
-  // until it has finished its piece under the transaction's lock; the completion is for the one who delivers.
+  // Sendable: a worker owns its block of results until it decrements `unfinished`. The last worker owns the results
+  // until it finishes its piece under the transaction's lock. The thread that delivers owns the completion.
 
-  /// How many pieces of work a worker takes at once.
+  /// The number of calls of the work in one block.
   static var blockSize: Int { 64 }
 
   let priority: Int
@@ -114,7 +114,7 @@ final class CountedOperation<Value: Sendable>: AsyncOperation, @unchecked Sendab
     block.reserveCapacity(end - begin)
     for index in begin..<end where !cancellation.isCancelled { block.append(work(index, cancellation)) }
     blocks[piece] = block
-    // The last joins the blocks, so that the loop's thread need not.
+    // The last worker joins the blocks, so that the loop's thread does not have to.
     guard unfinished.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0, !cancellation.isCancelled
     else { return }
     results.reserveCapacity(count)
@@ -124,11 +124,11 @@ final class CountedOperation<Value: Sendable>: AsyncOperation, @unchecked Sendab
     }
   }
 
-  /// The results are not all there, and that says it.
+  /// Records nothing: the failure shows in the missing results.
   func abandon(_ piece: Int) {}
 
   func deliver(_ failure: AsyncTransactionError?, isCallOut: Bool) {
-    // As it is: a generic function would give it in a thunk.
+    // Not `take()`: returned from a generic function, the closure would be wrapped in a thunk.
     guard let completion else { return }
     self.completion = nil
     if isCallOut { noteCall(of: Completion(call: completion)) }

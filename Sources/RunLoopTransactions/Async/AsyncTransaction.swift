@@ -2,10 +2,10 @@
 
 import RunLoopCore
 
-/// Operations that run on workers, and whose completions are called together on a loop's thread.
+/// A set of operations that run on workers and whose completions are called together on a loop's thread.
 ///
-/// The operations are added, and run when the transaction is committed. When all have run, the loop is woken once and
-/// calls the completions, in the order in which the operations were added.
+/// Operations are added to the transaction, and run when it is committed. After all of them have run, the loop is
+/// woken once and calls the completions in the order in which the operations were added.
 ///
 /// ```swift
 /// let transaction = AsyncTransaction()
@@ -14,22 +14,22 @@ import RunLoopCore
 /// transaction.commit()
 /// ```
 ///
-/// Each operation runs at most once, and each completion is called exactly once, whatever happens: the work may throw,
-/// or never end, the transaction may be cancelled or released while it is open, and the loop may end. Completions
-/// without a result report the reason, by an ``AsyncTransactionError``. While a transaction is running, it keeps the
-/// common modes of its loop alive.
+/// Each operation runs at most once, and each completion is called exactly once, even if the work throws or never
+/// returns, the transaction is cancelled or is released while it is open, or the loop ends. A completion that has
+/// no result receives an ``AsyncTransactionError`` with the reason. A running transaction keeps the common modes of
+/// its loop alive.
 ///
 /// The corresponding class of Texture (AsyncDisplayKit) is `_ASAsyncTransaction`.
 public final class AsyncTransaction: Sendable {
   private let core: AsyncTransactionCore
 
-  /// Makes an open transaction.
+  /// Creates an open transaction.
   ///
   /// Can be called from any thread.
   ///
   /// - Parameters:
-  ///   - group: The group whose loop calls the completions; by default that of the calling thread's loop.
-  ///   - workers: The threads that run the operations.
+  ///   - group: The group whose loop calls the completions. Defaults to the group of the calling thread's loop.
+  ///   - workers: The pool whose threads run the operations.
   public init(group: AsyncTransactionGroup = .current, workers: WorkerPool = .shared) {
     core = AsyncTransactionCore(group: group, workers: workers)
   }
@@ -38,15 +38,15 @@ public final class AsyncTransaction: Sendable {
 
   /// Adds an operation.
   ///
-  /// If the transaction is no longer open, the work does not run, and the completion reports
+  /// If the transaction is no longer open, the work does not run, and the completion receives
   /// ``AsyncTransactionError/notOpen(_:)``. Can be called from any thread.
   ///
   /// - Parameters:
-  ///   - priority: Of the operations that wait in the pool, those with a larger number are run first, and among equal
-  ///     ones the one that was committed first.
-  ///   - work: Runs on a worker, at most once. It can check whether its result is still wanted.
-  ///   - completion: Called once on the thread of the group's loop, with the result or error of the work, or with an
-  ///     ``AsyncTransactionError``. It may run the loop, and make other transactions.
+  ///   - priority: The priority among the operations waiting in the pool. Operations with larger numbers run first,
+  ///     and those with equal numbers in the order in which they were committed.
+  ///   - work: A closure that runs on a worker, at most once. It can check whether its result is still needed.
+  ///   - completion: A closure called once on the thread of the group's loop, with the result or error of the work,
+  ///     or with an ``AsyncTransactionError``. It may run the loop and create other transactions.
   public func add<T: Sendable>(
     priority: Int = 0, _ work: @escaping @Sendable (Cancellation) throws -> T,
     completion: @escaping @Sendable (Result<T, any Error>) -> Void
@@ -54,18 +54,18 @@ public final class AsyncTransaction: Sendable {
     core.add(SingleOperation(priority: priority, work, completion))
   }
 
-  /// Adds many small operations that have one completion.
+  /// Adds many small operations that share one completion.
   ///
-  /// Handing an operation to a worker can cost more than a small operation itself. Workers take these operations in
-  /// blocks of 64, and they cost the loop's thread one completion. Otherwise this behaves like
-  /// ``add(priority:_:completion:)``.
+  /// Handing a small operation to a worker can cost more than the operation itself. Workers therefore take these
+  /// operations in blocks of 64, and the loop's thread calls a single completion. Otherwise, this method behaves
+  /// like ``add(priority:_:completion:)``.
   ///
   /// - Parameters:
-  ///   - count: How many times the work runs; less than zero counts as zero.
-  ///   - priority: Of the operations that wait in the pool, those with a larger number are run first.
-  ///   - work: Runs on workers, on several at a time, once for each number below the count.
-  ///   - completion: Called once on the thread of the group's loop with the results by their numbers. All are nil if
-  ///     the transaction was cancelled, or if it has no results for another reason.
+  ///   - count: The number of times the work runs. Negative values count as zero.
+  ///   - priority: The priority among the operations waiting in the pool. Operations with larger numbers run first.
+  ///   - work: A closure that runs on workers, possibly several at a time, once for each index below `count`.
+  ///   - completion: A closure called once on the thread of the group's loop, with the results by index. All
+  ///     results are `nil` if the transaction was cancelled or failed for another reason.
   public func add<T: Sendable>(
     count: Int, priority: Int = 0, _ work: @escaping @Sendable (Int, Cancellation) -> T,
     completion: @escaping @Sendable (ContiguousArray<T?>) -> Void
@@ -75,7 +75,7 @@ public final class AsyncTransaction: Sendable {
 
   /// Hands the operations to the workers.
   ///
-  /// A transaction that is no longer open is left as it is, and this is reported on the standard error; see
+  /// If the transaction is no longer open, this has no effect and is reported on standard error; see
   /// ``tryCommit()``. Can be called from any thread.
   public func commit() {
     do {
@@ -85,18 +85,19 @@ public final class AsyncTransaction: Sendable {
     }
   }
 
-  /// Hands the operations to the workers.
+  /// Hands the operations to the workers, or throws an error if the transaction is no longer open.
   ///
   /// Can be called from any thread.
   ///
-  /// - Throws: ``AsyncTransactionError/notOpen(_:)`` if the transaction was committed or cancelled before.
+  /// - Throws: ``AsyncTransactionError/notOpen(_:)`` if the transaction was already committed or cancelled.
   public func tryCommit() throws(AsyncTransactionError) { try core.commit() }
 
-  /// Discards the results.
+  /// Cancels the transaction and discards its results.
   ///
-  /// Each completion that was not called yet reports that the transaction was cancelled, even if the work has run. Work
-  /// that has not begun does not run; running work can check for the cancellation, and nothing waits for its end.
-  /// Calling it again, or when all completions were called, has no effect. Can be called from any thread.
+  /// Completions that have not been called yet receive ``AsyncTransactionError/cancelled``, even if their work has
+  /// run. Work that has not started does not run. Running work can check for the cancellation, but nothing waits
+  /// for it to end. Has no effect if the transaction is already cancelled or complete. Can be called from any
+  /// thread.
   public func cancel() { core.cancel() }
 
   /// The state of the transaction.
@@ -104,16 +105,16 @@ public final class AsyncTransaction: Sendable {
   /// Can be read from any thread.
   public var state: State { core.state }
 
-  /// Waits until all completions were called.
+  /// Waits until all completions have been called.
   ///
-  /// For an open transaction, this waits until it is committed or cancelled. Cancelling the waiting task does not
-  /// cancel the transaction.
+  /// If the transaction is open, this also waits for it to be committed or cancelled. Cancelling the calling task
+  /// does not cancel the transaction.
   public func finished() async -> Outcome { await core.finished() }
 
-  /// Commits for a caller that knows that the transaction may have been committed or cancelled.
+  /// Commits the transaction if it is still open, and returns whether it was.
   package func commitIfOpen() -> Bool { (try? core.commit()) != nil }
 
-  /// The loop of the group has ended.
+  /// Called when the loop of the group has ended.
   func loopDidEnd() { core.loopDidEnd() }
 }
 
@@ -122,19 +123,19 @@ extension AsyncTransaction {
   public enum State: Sendable, Hashable {
     /// Operations can be added.
     case open
-    /// The operations are run, or their completions called.
+    /// The operations are running, or their completions are being called.
     case committed
-    /// It was cancelled, and the completions are called.
+    /// The transaction was cancelled, and its completions are being called.
     case cancelled
-    /// All completions were called.
+    /// All completions have been called.
     case complete
   }
 
-  /// How a transaction has ended.
+  /// The outcome of a transaction.
   public enum Outcome: Sendable, Hashable {
-    /// Every completion got the result or error of its work.
+    /// Every completion received the result or error of its work.
     case completed
-    /// It was cancelled before the last completion was called.
+    /// The transaction was cancelled before the last completion was called.
     case cancelled
     /// Completions had no result for another reason.
     case failed(AsyncTransactionError)

@@ -4,20 +4,21 @@ import RunLoopCore
 import RunLoopThreads
 import Synchronization
 
-/// What a transaction, its group and its workers share: whoever holds it does not hold the transaction.
+/// State shared by a transaction, its group and its workers, so that they do not retain the transaction.
 ///
-/// **Locks.** This one is taken before the group's, and that before those of the loop. The pool's is taken alone.
+/// **Locks.** This lock is acquired before the group's, and the group's before those of the loop. The pool's lock
+/// is never held together with another one.
 final class AsyncTransactionCore: Deliverable, @unchecked Sendable {
-  // Sendable: the variables are guarded by the lock.
+  // Sendable: the lock guards the variables.
 
   private let group: AsyncTransactionGroup
   private let workers: WorkerPool
-  // Relaxed: an operation that does not see it yet does its work for nothing; what becomes of it is decided under the
+  // Relaxed: an operation that does not see the flag yet only does needless work. Its outcome is decided under the
   // lock.
   private let cancelled = Atomic<Bool>(false)
   private let lock = Lock()
   @exclusivity(unchecked) private var lifecycle = AsyncTransactionState()
-  /// The operations whose completions were not called, in the order in which they were added.
+  /// The operations whose completions have not been called, in the order in which they were added.
   @exclusivity(unchecked) private var operations: ContiguousArray<(any AsyncOperation)?> = []
   @exclusivity(unchecked) private var delivered = 0
   @exclusivity(unchecked) private var waiting: [CheckedContinuation<AsyncTransaction.Outcome, Never>] = []
@@ -54,7 +55,7 @@ final class AsyncTransactionCore: Deliverable, @unchecked Sendable {
       throw .notOpen(state)
     }
     let operations = operations
-    // The group has nothing to call where there are no completions.
+    // Without completions, the group has nothing to call.
     let hasBegun = operations.isEmpty || group.begin(self)
     lock.unlock()
     guard hasBegun else { return loopDidEnd() }
@@ -73,7 +74,7 @@ final class AsyncTransactionCore: Deliverable, @unchecked Sendable {
 
   func fail(_ error: AsyncTransactionError) { stop { lifecycle, _ in lifecycle.fail(error) } }
 
-  /// Lets the completions report a failure, if the state says so.
+  /// Applies an event that stops the transaction, and delivers the failure if the state requires it.
   private func stop(_ event: (inout AsyncTransactionState, _ hasUndelivered: Bool) -> AsyncTransactionState.Action) {
     lock.lock()
     let isOpen = lifecycle.phase == .open
@@ -86,13 +87,13 @@ final class AsyncTransactionCore: Deliverable, @unchecked Sendable {
     if hasBegun { becomeReady(isEmpty) } else { loopDidEnd() }
   }
 
-  /// A worker's part.
+  /// Runs a piece of work on behalf of a worker.
   func run(_ operation: any AsyncOperation, _ piece: Int) {
     if !isCancelled { operation.run(piece, Cancellation(self)) }
     finishPiece()
   }
 
-  /// Ends a piece of work that has ended its thread.
+  /// Finishes a piece of work that ended the thread of its worker.
   func abandon(_ operation: any AsyncOperation, _ piece: Int) {
     operation.abandon(piece)
     finishPiece()
@@ -111,9 +112,9 @@ final class AsyncTransactionCore: Deliverable, @unchecked Sendable {
     }
   }
 
-  /// Calls the completions that were not called yet, in order.
+  /// Calls the remaining completions, in order.
   ///
-  /// Each leaves the list before it is called: it may run the loop, or end the thread, which calls the others.
+  /// Each one is removed before it is called: it may run the loop or end the thread, and both call the others.
   func deliver(isCallOut: Bool) {
     while let (operation, failure) = takeNext() { operation.deliver(failure, isCallOut: isCallOut) }
     lock.lock()
@@ -143,7 +144,7 @@ final class AsyncTransactionCore: Deliverable, @unchecked Sendable {
   }
 }
 
-/// An operation that came too late: its completion is called all the same.
+/// An operation that was added too late, and whose completion is called with an error.
 private final class RejectedOperation: Deliverable {
   private let operation: any AsyncOperation
   private let error: AsyncTransactionError

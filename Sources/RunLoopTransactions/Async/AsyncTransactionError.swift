@@ -2,17 +2,17 @@
 
 public import RunLoopThreads
 
-/// The reason why an operation of an asynchronous transaction has no result.
+/// The reason that an operation of an asynchronous transaction has no result.
 public enum AsyncTransactionError: Error, Hashable, Sendable {
   /// The transaction was cancelled before the completion was called.
   case cancelled
-  /// The transaction is no longer open: it is in this state.
+  /// The transaction is no longer open. The associated value is its state.
   case notOpen(AsyncTransaction.State)
   /// The last reference to the transaction was released before it was committed.
   case droppedWhileOpen
   /// The thread of the group's loop has ended.
   case loopHasEnded
-  /// The worker's thread was ended by the work.
+  /// The work ended the thread of its worker.
   case workerHasEnded
   /// The worker pool has no thread, and the system could not make one.
   case noWorkers(ThreadError)

@@ -2,44 +2,44 @@
 
 public import RunLoopCore
 
-/// The asynchronous transactions of a loop: it calls their completions.
+/// The group of a loop's asynchronous transactions, which calls their completions.
 ///
-/// A loop has one group. It wakes the loop when the first of several transactions is ready, and calls the completions
-/// of all that are ready in one call-out of a source. The group also has a transaction of the turn, ``transaction``,
-/// which it commits when the loop is about to wait or a run ends, after a ``CommitPipeline`` and before the
-/// ``TurnPool``.
+/// Each loop has one group. The group wakes the loop when the first of several transactions is ready, and calls the
+/// completions of all ready transactions in one call-out of a source. It also provides a transaction of the current
+/// turn, ``transaction``, which it commits when the loop is about to wait or a run ends, after a ``CommitPipeline``
+/// and before the ``TurnPool``.
 ///
 /// The corresponding class of Texture (AsyncDisplayKit) is `_ASAsyncTransactionGroup`, with the same order,
 /// ``TurnOrder/asyncCommit``.
 public final class AsyncTransactionGroup: @unchecked Sendable {
-  // Sendable: the variables are guarded by the lock.
+  // Sendable: the lock guards the variables.
 
   /// The loop on whose thread the completions are called.
   public let loop: RunLoop
   private let lock = Lock()
-  /// What is to be delivered, now or later.
+  /// The items that have begun and have not been delivered.
   @exclusivity(unchecked) private var underWay: [ObjectIdentifier: (number: Int, item: any Deliverable)] = [:]
   @exclusivity(unchecked) private var lastNumber = 0
-  /// What is to be delivered now, in order.
+  /// The items that can be delivered now, in order.
   @exclusivity(unchecked) private var ready = TakeQueue<any Deliverable>()
   @exclusivity(unchecked) private var isSignalled = false
   @exclusivity(unchecked) private var hasEnded = false
   @exclusivity(unchecked) private var ofTurn: AsyncTransaction?
-  /// Delivers; it is in the common modes while something is under way.
+  /// The source that delivers the items, in the common modes while any item is under way.
   @exclusivity(unchecked) private var source: RunLoop.Source?
 
   private init(loop: RunLoop) { self.loop = loop }
 
-  /// The group of the calling thread's loop, which is made if there was none.
+  /// The group of the calling thread's loop, which is created on first use.
   public static var current: AsyncTransactionGroup { of(.current) }
 
   /// The group of the main loop.
   public static var main: AsyncTransactionGroup { of(.main) }
 
-  /// The group of a loop.
+  /// Returns the group of a loop.
   ///
-  /// Can be called from any thread. If the loop's thread has ended, completions are called at once by the threads that
-  /// commit.
+  /// Can be called from any thread. If the loop's thread has ended, completions are called immediately by the
+  /// threads that commit.
   public static func of(_ loop: RunLoop) -> AsyncTransactionGroup {
     guard
       let (group, isNew) = loop.attachment(AsyncTransactionGroup.self, orMake: { AsyncTransactionGroup(loop: loop) })
@@ -52,10 +52,11 @@ public final class AsyncTransactionGroup: @unchecked Sendable {
     return group
   }
 
-  /// The transaction of this turn, which is made when it is first asked for, and committed at the end of the turn.
+  /// The transaction of the current turn, which is created on first use and committed at the end of the turn.
   ///
-  /// If it was committed or cancelled before that, a new one is made. It uses the shared workers. It is meant for the
-  /// loop's thread; another thread cannot know when the turn ends, and operations that it adds later are rejected.
+  /// If it is committed or cancelled earlier, a new one is created. It uses the shared worker pool. Use it only on
+  /// the loop's thread: other threads cannot know when the turn ends, and operations that they add too late are
+  /// rejected.
   public var transaction: AsyncTransaction {
     while true {
       let known = lock.withLock { ofTurn }
@@ -72,11 +73,11 @@ public final class AsyncTransactionGroup: @unchecked Sendable {
     }
   }
 
-  /// Commits the transaction of this turn now, if there is one.
+  /// Commits the transaction of the current turn immediately, if there is one.
   ///
   /// Can be called from any thread.
   ///
-  /// - Returns: Whether there was one that was open.
+  /// - Returns: Whether an open transaction was committed.
   @discardableResult
   public func commit() -> Bool { lock.withLock { ofTurn.take() }?.commitIfOpen() ?? false }
 
@@ -88,7 +89,7 @@ public final class AsyncTransactionGroup: @unchecked Sendable {
     let source = RunLoop.Source { [unowned self] in deliver() }
     lock.withLock {
       self.source = source
-      // Another thread may have been here first.
+      // Another thread may have begun an item before the source existed.
       if !underWay.isEmpty { loop.add(source, forMode: .common) }
       if isSignalled { source.signal() }
     }
@@ -96,24 +97,25 @@ public final class AsyncTransactionGroup: @unchecked Sendable {
   }
 }
 
-// What a transaction notifies it of.
+// These methods are called by transactions.
 extension AsyncTransactionGroup {
-  /// Something will have to be delivered; false if the loop's thread has ended.
+  /// Registers an item that will be delivered, or returns false if the loop's thread has ended.
   func begin(_ item: any Deliverable) -> Bool {
     lock.withLock {
       guard !hasEnded else { return false }
       lastNumber += 1
       underWay[ObjectIdentifier(item)] = (lastNumber, item)
-      // Under the lock, so that it is in the loop exactly while something is under way. No call-out comes of it.
+      // Under the lock, so that the source is in the loop exactly while an item is under way. This calls no user
+      // code.
       if underWay.count == 1, let source { loop.add(source, forMode: .common) }
       return true
     }
   }
 
-  /// Something that has begun can be delivered.
+  /// Queues an item that has begun for delivery.
   func isReady(_ item: any Deliverable) {
     lock.lock()
-    // The loop's end delivers whatever is under way.
+    // The end of the loop delivers all items that are under way.
     guard !hasEnded else { return lock.unlock() }
     ready.append(item)
     let isFirst = !isSignalled
@@ -125,7 +127,7 @@ extension AsyncTransactionGroup {
     loop.wakeUp()
   }
 
-  /// Something was delivered.
+  /// Unregisters an item that was delivered.
   func end(_ item: any Deliverable) {
     let ended = lock.withLock { () -> (any Deliverable)? in
       let ended = underWay.removeValue(forKey: ObjectIdentifier(item))
@@ -136,11 +138,11 @@ extension AsyncTransactionGroup {
   }
 }
 
-// The loop's thread.
+// These methods are called on the loop's thread.
 extension AsyncTransactionGroup: LoopAttachment {
-  /// Delivers what is ready now; what becomes ready meanwhile has its turn in the next pass.
+  /// Delivers the items that are ready now, and leaves those that become ready meanwhile to the next pass.
   ///
-  /// Each leaves the list before it is delivered: a completion may run the loop, which delivers the others.
+  /// Each item is removed before it is delivered: a completion may run the loop, which delivers the others.
   private func deliver() {
     var count = lock.withLock {
       isSignalled = false
@@ -166,7 +168,7 @@ extension AsyncTransactionGroup: LoopAttachment {
     lock.lock()
     hasEnded = true
     let left = underWay.values.sorted { $0.number < $1.number }
-    // Each is held by its transaction as well, or ends with this function, outside the lock.
+    // Each item is also held by its transaction, or is released when this function returns, without the lock.
     let (source, ofTurn, undelivered) = (source, ofTurn, ready)
     self.source = nil
     self.ofTurn = nil
@@ -179,6 +181,6 @@ extension AsyncTransactionGroup: LoopAttachment {
     withExtendedLifetime(undelivered) {}
   }
 
-  /// How many transactions, and operations that came too late, are under way.
+  /// The number of transactions and rejected operations that are under way.
   package var countUnderWay: Int { lock.withLock { underWay.count } }
 }

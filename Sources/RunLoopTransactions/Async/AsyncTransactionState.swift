@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What becomes of an asynchronous transaction, as a value: each event is a function that changes it and says what is
-/// to be done.
+/// The state machine of an asynchronous transaction, whose methods return the action to perform.
 struct AsyncTransactionState: Hashable, Sendable {
   enum Phase: Hashable, Sendable, CaseIterable {
-    /// Operations are added.
+    /// Operations can be added.
     case open
     /// Workers run the operations.
     case running
-    /// The completions are to be called, or are being called.
+    /// The completions are about to be called, or are being called.
     case delivering
-    /// All completions were called.
+    /// All completions have been called.
     case complete
   }
 
@@ -18,22 +17,22 @@ struct AsyncTransactionState: Hashable, Sendable {
     case nothing
     /// Hand the operations to the workers.
     case start
-    /// Let the loop call the completions.
+    /// Have the loop call the completions.
     case deliver
-    /// What was asked for comes too late.
+    /// The request is too late.
     case reject
   }
 
   private(set) var phase = Phase.open
-  /// Why completions that were not called yet report no result.
+  /// The reason that completions that have not been called yet receive no result.
   private(set) var failure: AsyncTransactionError?
-  /// The pieces of work that workers have not finished.
+  /// The number of pieces of work that workers have not finished.
   private(set) var unfinished = 0
 
-  /// An operation is to be added.
+  /// Whether an operation can be added.
   var acceptsOperations: Bool { phase == .open }
 
-  /// The operations, which make so many pieces of work, are to be run.
+  /// The operations, which consist of `pieces` pieces of work, were committed.
   mutating func commit(pieces: Int) -> Action {
     guard phase == .open else { return .reject }
     unfinished = pieces
@@ -41,7 +40,7 @@ struct AsyncTransactionState: Hashable, Sendable {
     return pieces > 0 ? .start : .deliver
   }
 
-  /// A worker has finished a piece of work, or has passed it over.
+  /// A worker finished or skipped a piece of work.
   mutating func finishPiece() -> Action {
     precondition(phase != .open && unfinished > 0, "work was finished in \(self)")
     unfinished -= 1
@@ -50,17 +49,17 @@ struct AsyncTransactionState: Hashable, Sendable {
     return .deliver
   }
 
-  /// The results are not wanted any more.
+  /// The transaction was cancelled.
   ///
-  /// - Parameter hasUndelivered: Whether a completion is left that was not called.
+  /// - Parameter hasUndelivered: Whether there are completions that have not been called.
   mutating func cancel(hasUndelivered: Bool) -> Action {
     phase == .delivering && !hasUndelivered ? .nothing : fail(.cancelled)
   }
 
-  /// Nobody can commit it any more.
+  /// The last reference to the transaction was released.
   mutating func drop() -> Action { phase == .open ? fail(.droppedWhileOpen) : .nothing }
 
-  /// There will be no results, for a reason; the first counts.
+  /// The transaction failed; only the first error is kept.
   mutating func fail(_ error: AsyncTransactionError) -> Action {
     guard phase != .complete else { return .nothing }
     failure = failure ?? error
@@ -69,7 +68,7 @@ struct AsyncTransactionState: Hashable, Sendable {
     return .deliver
   }
 
-  /// The last completion was called; false if that has been said before.
+  /// Records that the last completion was called, or returns false if it already was.
   mutating func complete() -> Bool {
     guard phase != .complete else { return false }
     precondition(phase == .delivering, "the completions were called in \(self)")
@@ -77,7 +76,7 @@ struct AsyncTransactionState: Hashable, Sendable {
     return true
   }
 
-  /// The state for those who ask.
+  /// The state that is reported to users.
   var visible: AsyncTransaction.State {
     switch phase {
     case .open: .open
@@ -87,7 +86,7 @@ struct AsyncTransactionState: Hashable, Sendable {
     }
   }
 
-  /// How it ended; nil before that.
+  /// The outcome, or nil while the transaction is not complete.
   var outcome: AsyncTransaction.Outcome? {
     guard phase == .complete else { return nil }
     return switch failure {

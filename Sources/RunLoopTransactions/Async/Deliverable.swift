@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a group delivers: completions that a loop's thread is to call.
+/// A set of completions that a group calls on its loop's thread.
 protocol Deliverable: AnyObject, Sendable {
-  /// Calls the completions that were not called yet.
+  /// Calls the completions that have not been called yet.
   ///
-  /// - Parameter isCallOut: Whether the loop has called, and not a user's function.
+  /// - Parameter isCallOut: Whether the loop is the caller, as opposed to user code.
   func deliver(isCallOut: Bool)
-  /// Calls them with the reason that the loop's thread has ended.
+  /// Calls the remaining completions with the error that the loop's thread has ended.
   func loopDidEnd()
 }

@@ -2,15 +2,15 @@
 
 import RunLoopLibC
 
-/// A stack for the handlers of signals on one thread, which has none otherwise.
+/// An alternate stack for signal handlers on a thread that has none.
 ///
-/// A stack that has overflowed has no room for them: the process would end without what a handler puts in order, such
-/// as the terminal.
+/// After a stack overflow there is no room for handlers on the thread's own stack, and the process would end
+/// without their clean-up, such as restoring the terminal.
 struct SignalStack {
   private static let size = 64 << 10
   private let memory: UnsafeMutableRawPointer?
 
-  /// Makes one for the calling thread, unless it has one or there is no memory for it.
+  /// Allocates a stack for the calling thread, unless the thread already has one or the allocation fails.
   init() {
     var before = stack_t()
     guard sigaltstack(nil, &before) == 0, before.ss_flags & Int32(SS_DISABLE) != 0,
@@ -25,7 +25,7 @@ struct SignalStack {
     self.memory = memory
   }
 
-  /// Takes it from the thread that it was made for, which calls this.
+  /// Removes and frees the stack, which must be done on the thread that it was created for.
   func free() {
     guard let memory else { return }
     var none = stack_t()

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Work that waits for a worker: the largest priority first, and what came first among equals.
+/// Work that is waiting for a worker, by descending priority and then in the order in which it was added.
 ///
-/// An item may make many pieces, which are taken one by one.
+/// An item may consist of several pieces, which are taken one at a time.
 struct WorkQueue<Item> {
   private struct Entry {
     let item: Item
@@ -16,14 +16,14 @@ struct WorkQueue<Item> {
     var entries = TakeQueue<Entry>()
   }
 
-  /// By falling priority; none is empty.
+  /// The lines by descending priority, none of which is empty.
   private var lines: ContiguousArray<Line> = []
-  /// How many pieces wait.
+  /// The number of waiting pieces.
   private(set) var count = 0
 
-  /// Adds an item behind those of its priority; one without pieces is not added.
+  /// Adds an item after the others of its priority, unless the item has no pieces.
   ///
-  /// - Complexity: O(log n) in the priorities, and O(n) for one that is not there.
+  /// - Complexity: O(log n), where n is the number of priorities, or O(n) if the priority is new.
   mutating func append(_ item: Item, priority: Int, pieces: Int) {
     guard pieces > 0 else { return }
     count += pieces
@@ -36,9 +36,9 @@ struct WorkQueue<Item> {
     lines[low].entries.append(Entry(item: item, pieceCount: pieces))
   }
 
-  /// Takes a piece of the first item.
+  /// Takes the next piece of the first item.
   ///
-  /// - Complexity: O(1) amortised, and O(n) in the priorities when the last item of one is taken.
+  /// - Complexity: O(1) amortised, or O(n) in the number of priorities when the last item of a priority is taken.
   mutating func takeFirst() -> (item: Item, piece: Int)? {
     guard !lines.isEmpty, let entry = lines[0].entries.first else { return nil }
     count -= 1
@@ -51,7 +51,7 @@ struct WorkQueue<Item> {
     return (entry.item, entry.nextPiece)
   }
 
-  /// Takes every item, in order.
+  /// Takes all items, in order.
   mutating func takeAll() -> [Item] {
     defer { self = WorkQueue() }
     return lines.indices.flatMap { lines[$0].entries.takeAll().map(\.item) }

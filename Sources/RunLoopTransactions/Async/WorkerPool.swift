@@ -5,20 +5,20 @@ import RunLoopCore
 import RunLoopThreads
 import Synchronization
 
-/// Threads that run the operations of asynchronous transactions.
+/// A pool of threads that run the operations of asynchronous transactions.
 ///
-/// A thread is started when there is more work than waiting threads, up to a limit, and stays until the pool ends: with
-/// the pool's last reference, when its transactions are complete. The pool is not meant for work that waits: an
-/// operation that blocks keeps its thread.
+/// The pool starts a thread when there is more work than there are idle threads, up to a limit. Threads stay until
+/// the pool ends, when its last reference is released and its transactions are complete. The pool is not meant for
+/// blocking work: an operation that blocks occupies its thread.
 ///
 /// The corresponding part of Texture (AsyncDisplayKit) is its `ASAsyncTransactionQueue`.
 public final class WorkerPool: Sendable {
   private let core: WorkerPoolCore
   private let generation = ForkGeneration.current
 
-  /// The pool of all transactions that name no other pool, with as many threads as the process can use processors.
+  /// The default pool of transactions, with as many threads as the process can use processors.
   ///
-  /// A forked child has a pool of its own.
+  /// A forked child process has its own.
   public static var shared: WorkerPool {
     while true {
       let address = sharedAddress.load(ordering: .acquiring)
@@ -26,7 +26,8 @@ public final class WorkerPool: Sendable {
         let pool = Unmanaged<WorkerPool>.fromOpaque(known).takeUnretainedValue()
         if !pool.generation.isPast { return pool }
       }
-      // Of several threads that ask first, one makes the pool that stays. The parent's is left alone in a child.
+      // If several threads get here first, only one of their pools is kept. A child does not touch its parent's
+      // pool.
       let made = Unmanaged.passRetained(WorkerPool())
       let new = UInt(bitPattern: made.toOpaque())
       if sharedAddress.compareExchange(expected: address, desired: new, ordering: .acquiringAndReleasing).exchanged {
@@ -38,13 +39,13 @@ public final class WorkerPool: Sendable {
 
   private static let sharedAddress = Atomic<UInt>(0)
 
-  /// Makes a pool without a thread.
+  /// Creates a pool, which starts without threads.
   ///
   /// - Parameters:
-  ///   - name: The name of its threads, followed by their numbers.
-  ///   - threads: The largest number of threads that it starts; less than one counts as one. By default there are as
-  ///     many as processors on which the calling thread may run (`sched_getaffinity`), and no more than the process's
-  ///     control groups allow time for (`cpu.max`), rounded up.
+  ///   - name: The name of the threads, to which a number is appended.
+  ///   - threads: The maximum number of threads. Values below 1 count as 1. Defaults to the number of processors on
+  ///     which the calling thread may run (`sched_getaffinity`), but no more than the process's control groups
+  ///     allow time for (`cpu.max`), rounded up.
   public init(name: String = "worker", threads: Int? = nil) {
     core = WorkerPoolCore(name: name, limit: max(1, threads ?? ProcessorQuota.usableProcessors))
   }
@@ -65,9 +66,9 @@ public final class WorkerPool: Sendable {
   }
 }
 
-/// What the threads of a pool share, so that they do not hold the pool.
+/// State shared by the threads of a pool, so that they do not retain the pool.
 private final class WorkerPoolCore: @unchecked Sendable {
-  // Sendable: the variables are guarded by the lock.
+  // Sendable: the lock guards the variables.
 
   struct Item {
     let transaction: AsyncTransactionCore
@@ -82,7 +83,7 @@ private final class WorkerPoolCore: @unchecked Sendable {
   @exclusivity(unchecked) private var idle = 0
   @exclusivity(unchecked) private var lastNumber = 0
   @exclusivity(unchecked) private var isStopping = false
-  /// Counts on whenever idle threads are to look, who sleep on it.
+  /// Incremented when idle threads, which sleep on it, should look for work.
   private let changes = Atomic<UInt32>(0)
 
   init(name: String, limit: Int) {
@@ -107,10 +108,9 @@ private final class WorkerPoolCore: @unchecked Sendable {
     start(started)
   }
 
-  /// Counts the threads that are to be started, as there is more to do than threads wait; returns the number of the
-  /// first.
+  /// Reserves the threads to start if there is more work than there are idle threads, and returns their numbers.
   ///
-  /// Under the lock.
+  /// Requires the lock.
   private func claimThreads() -> Range<Int> {
     let count = max(0, min(limit - threads, queue.count - idle))
     threads += count
@@ -132,13 +132,13 @@ private final class WorkerPoolCore: @unchecked Sendable {
   private func threadHasNotStarted(_ error: ThreadError) {
     let left = lock.withLock {
       threads -= 1
-      // The others do it all.
+      // If there are other threads, they do the work.
       return threads == 0 ? queue.takeAll() : []
     }
     for item in left { item.transaction.fail(.noWorkers(error)) }
   }
 
-  /// What a worker's thread does.
+  /// The body of a worker's thread.
   private func work() {
     let end = WorkerEnd(self)
     _ = RunLoop.current.attach(end)
@@ -151,7 +151,7 @@ private final class WorkerPoolCore: @unchecked Sendable {
     end.stack.free()
   }
 
-  /// Waits for a piece of work; nil: the thread is to end.
+  /// Waits for a piece of work, and returns nil if the thread should end.
   private func next() -> (item: Item, piece: Int)? {
     lock.lock()
     while true {
@@ -173,7 +173,7 @@ private final class WorkerPoolCore: @unchecked Sendable {
     }
   }
 
-  /// Work has ended a thread: others are started for what is left.
+  /// Starts new threads for the remaining work after a piece of work has ended its thread.
   fileprivate func threadHasEnded() {
     let started = lock.withLock {
       threads -= 1
@@ -182,7 +182,7 @@ private final class WorkerPoolCore: @unchecked Sendable {
     start(started)
   }
 
-  /// Lets the threads end when there is nothing left to do.
+  /// Lets the threads end once there is no work left.
   func stop() {
     lock.withLock {
       isStopping = true
@@ -192,9 +192,9 @@ private final class WorkerPoolCore: @unchecked Sendable {
   }
 }
 
-/// Notices that a piece of work has ended its worker's thread.
+/// Detects that a piece of work has ended its worker's thread.
 private final class WorkerEnd: LoopAttachment, @unchecked Sendable {
-  // Sendable: the variable is the thread's alone.
+  // Sendable: the variable is used only on the worker's thread.
 
   private let pool: WorkerPoolCore
   let stack = SignalStack()

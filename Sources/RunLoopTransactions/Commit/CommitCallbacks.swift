@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The closures that wait for a commit, and those whose commit was made.
+/// The closures that are waiting for a commit, and those whose commit is finished.
 ///
-/// None is released here: whoever takes one out calls and releases it, outside the lock that guards this.
+/// No closure is released here, because the lock that guards this value is held. The caller takes a closure out,
+/// and calls and releases it without the lock.
 struct CommitCallbacks {
-  /// In a structure of its own it is kept and passed on without a thunk.
+  /// Wraps the closure, so that storing and passing it creates no reabstraction thunk.
   struct Body {
     let call: @Sendable (CommitReport) -> Void
   }
 
-  /// For the coming commit, or the one that is under way.
+  /// The closures for the next commit, or for the one in progress.
   private var waiting: ContiguousArray<Body> = []
-  /// For the one after it.
+  /// The closures for the commit after that.
   private var later: ContiguousArray<Body> = []
   private var ready = TakeQueue<(Body, CommitReport)>()
 
@@ -19,7 +20,7 @@ struct CommitCallbacks {
 
   mutating func appendLater(_ body: Body) { later.append(body) }
 
-  /// A commit was made: what has waited for it is ready.
+  /// Makes the closures that were waiting for a commit ready to be called.
   mutating func finish(_ report: CommitReport) {
     for body in waiting { ready.append((body, report)) }
     waiting.removeAll(keepingCapacity: true)

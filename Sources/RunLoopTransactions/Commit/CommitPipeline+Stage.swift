@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension CommitPipeline {
-  /// A part of every commit.
+  /// A step of every commit.
   public struct Stage: Sendable {
-    /// What the stage does, for people who read about it.
+    /// A human-readable description of what the stage does.
     public let name: String
-    /// Stages with a smaller order are performed first; among stages of equal order, the one that was added first.
+    /// The order in which the stage is performed, which for equal values is the order of addition.
     public let order: Int
     let perform: @Sendable () -> Void
-    /// Whether records name the closure: the stages of a layer above name what they call.
+    /// Whether call-out records name the closure. Stages of higher layers record the closures that they call
+    /// instead.
     let isNamed: Bool
 
-    /// Makes a stage.
+    /// Creates a stage.
     ///
     /// - Parameters:
-    ///   - name: What the stage does, for people who read about it.
-    ///   - order: When the stage is performed: a value of ``TurnOrder`` or a number between two of them. The loop calls
-    ///     the stage among the observers of this order; a stage above ``TurnOrder/afterCommit`` is performed with the
-    ///     observers of that order, behind them. Changes that stages of an order below ``TurnOrder/commit`` mark are
-    ///     part of the same commit, and later marks are for the next.
-    ///   - perform: Called on the loop's thread, once in each commit. It may run the loop; no commit is made meanwhile.
+    ///   - name: A human-readable description of what the stage does.
+    ///   - order: A value of ``TurnOrder`` or a number between two of them. The stage is performed among the loop's
+    ///     observers of this order, or, if it is larger than ``TurnOrder/afterCommit``, after the other stages of
+    ///     that order. Changes marked by stages below ``TurnOrder/commit`` are part of the same commit; changes
+    ///     marked later are part of the next.
+    ///   - perform: A closure called on the loop's thread, once per commit. It may run the loop; no other commit is
+    ///     made meanwhile.
     public init(name: String, order: Int = TurnOrder.commit, perform: @escaping @Sendable () -> Void) {
       self.name = name
       self.order = order
@@ -27,7 +29,7 @@ extension CommitPipeline {
       isNamed = true
     }
 
-    /// Makes a stage of a layer above, which calls the user's code.
+    /// Creates a stage for a higher layer, whose closure calls user code and records it.
     package init(unnamed name: String, order: Int, perform: @escaping @Sendable () -> Void) {
       self.name = name
       self.order = order
@@ -37,9 +39,9 @@ extension CommitPipeline {
   }
 }
 
-/// The stages that one observer of a pipeline performs.
+/// The stages performed by one observer of a pipeline.
 struct StageGroup {
-  /// The observer's order.
+  /// The order of the observer.
   let order: Int
   private(set) var stages: ContiguousArray<CommitPipeline.Stage> = []
 

@@ -2,11 +2,11 @@
 
 public import RunLoopCore
 
-/// One commit for a turn of a loop, no matter how many changes were made in it.
+/// A pipeline that makes one commit per turn of a loop, no matter how many changes were made.
 ///
-/// Code that changes something marks the pipeline with ``setNeedsCommit()``. When the loop is about to wait, or a run
-/// of it ends, the pipeline performs its stages once: a server writes the changes of a turn in one transaction, an
-/// interface draws them in one frame.
+/// Code that makes a change marks the pipeline with ``setNeedsCommit()``. When the loop is about to wait, or when a
+/// run ends, the pipeline performs its stages once. A server can write the changes of a turn in one transaction,
+/// and a user interface can draw them in one frame.
 ///
 /// ```swift
 /// let pipeline = CommitPipeline(loop: RunLoop.current)
@@ -17,63 +17,63 @@ public import RunLoopCore
 /// pipeline.whenCommitted { report in if report.isCommitted { client.acknowledge() } }
 /// ```
 ///
-/// **The frame interval.** The pipeline by itself makes at most one commit for each interval; the first after a rest is
-/// made at once, when the loop reaches its wait. A loop that has something to do in every pass does not reach its wait.
-/// Then the frame clock, a timer of the common modes that the first mark sets, commits an interval after the previous
-/// commit, or after the mark. The timer keeps the modes alive while a commit is due, and has no date otherwise: a loop
-/// at rest is not woken.
+/// **The frame interval.** The pipeline makes at most one commit per interval on its own. The first commit after an
+/// idle period is made as soon as the loop reaches its wait. A loop that has work in every pass never reaches its
+/// wait. In that case the frame clock, a timer in the common modes that the first mark arms, commits one interval
+/// after the previous commit, or after the mark if that interval has already passed. The timer keeps the modes
+/// alive only while a commit is due, and an idle loop is never woken.
 ///
-/// A pipeline belongs to its loop, which keeps it until its thread ends, unless it is taken out with ``invalidate()``.
-/// A loop may have a second pipeline, which commits by itself.
+/// The loop retains the pipeline until the loop's thread ends or ``invalidate()`` is called. A loop can have
+/// several pipelines, which commit independently of each other.
 ///
-/// The corresponding part of Apple's systems is the implicit transaction of Core Animation, with the same order,
-/// ``TurnOrder/commit``, and the same stages: before waiting and at the exit of a run, in the common modes and in
+/// The corresponding part of Apple's systems is the implicit transaction of Core Animation. It uses the same order,
+/// ``TurnOrder/commit``, and the same activities: before waiting and on exit, in the common modes and in
 /// `UIInitializationRunLoopMode`.
 public final class CommitPipeline: @unchecked Sendable {
-  // Sendable: the variables are guarded by the lock, but for those that are the loop's thread's alone.
+  // Sendable: the lock guards the variables, except those that only the loop's thread uses.
 
   private let loop: RunLoop
   private let lock = Lock()
   @exclusivity(unchecked) private var state: CommitState
   @exclusivity(unchecked) private var clock: FrameClock?
-  /// The stages by the observers that perform them, in order.
+  /// The stages, grouped by the observers that perform them, in order.
   @exclusivity(unchecked) private var groups: ContiguousArray<StageGroup> = []
   @exclusivity(unchecked) private var callbacks = CommitCallbacks()
 
-  // The loop's thread only.
+  // The following are used only on the loop's thread.
 
-  /// The commit that is under way.
+  /// The commit in progress.
   @exclusivity(unchecked) private var progress: Progress?
-  /// What performs the groups.
+  /// The observers that perform the groups.
   @exclusivity(unchecked) private var observers: ContiguousArray<RunLoop.Observer> = []
   /// Whether a stage is being performed.
   @exclusivity(unchecked) private var isPerforming = false
   @exclusivity(unchecked) private var lastNumber = 0
   @exclusivity(unchecked) private var isInvalidated = false
-  /// In which run the loop last came to its wait, and how many waits there had been.
+  /// The run depth at which the loop last reached its wait, and its number of waits at that time.
   @exclusivity(unchecked) private var arrival = (runDepth: -1, waits: -1)
 
   private struct Progress {
     let groups: ContiguousArray<StageGroup>
-    /// The first group that is still to be performed.
+    /// The index of the next group to perform.
     var next = 0
-    /// The depth of the run that commits: those that are nested in it leave the commit alone.
+    /// The depth of the run that commits; runs nested in it do not continue the commit.
     let runDepth: Int
     let cause: CommitReport.Cause
     let began: Tick
 
-    /// Whether the loop has called the pipeline, and not a user's function.
+    /// Whether the loop called the pipeline, as opposed to user code.
     var isCallOut: Bool { cause != .flush }
   }
 
-  /// Makes the pipeline of a loop.
+  /// Creates a pipeline for a loop.
   ///
   /// Can be called from any thread.
   ///
   /// - Parameters:
-  ///   - loop: The loop on whose thread the commits are made. If its thread has ended, none is made.
-  ///   - frameInterval: The shortest time between two commits that the pipeline makes by itself, and the time after
-  ///     which a loop that never reaches its wait commits. Zero or less means no limit.
+  ///   - loop: The loop on whose thread commits are made. No commits are made if its thread has ended.
+  ///   - frameInterval: The minimum time between two commits that the pipeline makes on its own, and the time after
+  ///     which it commits if the loop never reaches its wait. Zero or less means no limit.
   public init(loop: RunLoop, frameInterval: Duration = .milliseconds(16)) {
     self.loop = loop
     state = CommitState(interval: Int64(saturating: frameInterval))
@@ -84,16 +84,16 @@ public final class CommitPipeline: @unchecked Sendable {
     }
     lock.withLock {
       observe(TurnOrder.commit)
-      // It comes to the end of every commit, whatever stages there are.
+      // This observer completes every commit, whatever stages there are.
       observe(TurnOrder.afterCommit)
     }
   }
 
-  /// Adds a stage that every commit performs from the next on.
+  /// Adds a stage to all later commits.
   ///
   /// Can be called from any thread.
   ///
-  /// - Complexity: O(n) in the stages.
+  /// - Complexity: O(n), where n is the number of stages.
   public func add(_ stage: Stage) {
     lock.withLock {
       let order = min(stage.order, TurnOrder.afterCommit)
@@ -105,13 +105,13 @@ public final class CommitPipeline: @unchecked Sendable {
     }
   }
 
-  /// Asks for a commit at the end of this turn.
+  /// Requests a commit at the end of this turn.
   ///
-  /// Calling it again before the commit has no further effect. A sleeping loop is woken, or, if the frame interval is
-  /// not over, sleeps until it is. In a stage it asks for the next commit; see ``Stage/init(name:order:perform:)``. If
-  /// the loop's thread has ended, it has no effect. Can be called from any thread.
+  /// Calling it again before the commit has no further effect. A sleeping loop is woken, but not before the frame
+  /// interval has elapsed. During a stage, this requests the next commit; see ``Stage/init(name:order:perform:)``.
+  /// It has no effect if the loop's thread has ended. Can be called from any thread.
   ///
-  /// - Complexity: O(1), without an allocation.
+  /// - Complexity: O(1), without allocating memory.
   public func setNeedsCommit() {
     lock.lock()
     let wakes = apply(state.mark { loop.clockNow })
@@ -119,13 +119,13 @@ public final class CommitPipeline: @unchecked Sendable {
     if wakes { comeToWait() }
   }
 
-  /// Commits now, if something is marked, whether the frame interval is over or not.
+  /// Commits immediately if a change is marked, even if the frame interval has not elapsed.
   ///
-  /// In a stage it has no effect; between the stages of a commit it performs the rest of them.
+  /// During a stage, it has no effect. Between the stages of a commit, it performs the remaining ones.
   ///
   /// - Precondition: The calling thread is the loop's.
   public func flush() {
-    // A thread that ends may flush after its loop has ended, when no commit is left.
+    // A thread that is ending may flush after its loop has ended, when there is nothing left to commit.
     guard loop.isOfCallingThread else {
       fatalError(
         "flush() of a commit pipeline of \(loop.threadDescription) was called by \(RunLoop.callingThreadDescription)")
@@ -133,14 +133,15 @@ public final class CommitPipeline: @unchecked Sendable {
     advance(to: .max, .flush)
   }
 
-  /// Calls a closure after the commit that covers what has been marked so far; if nothing is marked, after the next.
+  /// Calls a closure after the commit that covers all changes marked so far, or after the next commit if there are
+  /// none.
   ///
-  /// The closure is called exactly once, on the loop's thread, in the order of these calls, after the last stage. If
-  /// the loop's thread ends first, or the pipeline is taken out, it is called there with the cause
-  /// ``CommitReport/Cause/loopEnded`` or ``CommitReport/Cause/invalidated``; if that has happened already, the calling
-  /// thread calls it at once. Can be called from any thread.
+  /// The closure is called exactly once, on the loop's thread, after the last stage. Closures are called in the
+  /// order in which they were added. If the loop's thread ends or the pipeline is invalidated first, the closure is
+  /// called on that thread with the cause ``CommitReport/Cause/loopEnded`` or ``CommitReport/Cause/invalidated``.
+  /// If that has already happened, it is called immediately on the calling thread. Can be called from any thread.
   ///
-  /// - Parameter body: Called with a report of the commit. It may run the loop, and mark the pipeline.
+  /// - Parameter body: A closure that receives a report of the commit. It may run the loop and mark the pipeline.
   public func whenCommitted(_ body: @escaping @Sendable (CommitReport) -> Void) {
     let end: CommitReport.Cause? = lock.withLock {
       switch state.phase {
@@ -153,11 +154,11 @@ public final class CommitPipeline: @unchecked Sendable {
     if let end { body(endReport(end)) }
   }
 
-  /// Takes the pipeline out of its loop: it makes no more commits.
+  /// Removes the pipeline from its loop.
   ///
-  /// Marked changes are not committed; call ``flush()`` before if they are to be. Stages that have not been performed
-  /// are not performed any more, and are released. Closures that wait for a commit are called before this returns, with
-  /// the cause ``CommitReport/Cause/invalidated``. Calling it again has no effect.
+  /// The pipeline makes no more commits. Marked changes are not committed; to commit them, call ``flush()`` first.
+  /// Stages that have not been performed are released. Closures that are waiting for a commit are called with the
+  /// cause ``CommitReport/Cause/invalidated`` before this method returns. Calling it again has no effect.
   ///
   /// - Precondition: The calling thread is the loop's, or the loop's thread has ended.
   public func invalidate() {
@@ -176,22 +177,22 @@ public final class CommitPipeline: @unchecked Sendable {
     end(.invalidated)
   }
 
-  /// Whether the commit that is under way was begun by the loop, and not by ``flush()``.
+  /// Whether the loop started the commit in progress, as opposed to ``flush()``.
   ///
-  /// The loop's thread only.
+  /// Must be read on the loop's thread.
   package var isCalledOut: Bool { progress?.isCallOut ?? false }
 
-  /// How many commits there have been.
+  /// The number of commits made so far.
   ///
-  /// The loop's thread only.
+  /// Must be read on the loop's thread.
   package var commitCount: Int { lastNumber }
 }
 
 extension CommitPipeline {
-  /// Sees to it that the loop comes to its wait, where it commits, before it sleeps.
+  /// Makes sure that the loop reaches its wait, where it commits, before it sleeps.
   ///
-  /// A loop that has been there in this pass, or waits, needs another pass for that. It may wait on this very thread,
-  /// in another loop, whose call-outs run meanwhile.
+  /// A loop that is waiting, or that has already reached its wait in this pass, needs another pass. The loop of
+  /// this very thread may be waiting, if it waits inside another loop that performs call-outs.
   private func comeToWait() {
     if loop === RunLoop.currentIfMade, arrival.runDepth == loop.runDepth, arrival.waits != loop.waits, !loop.isWaiting {
       return
@@ -200,9 +201,9 @@ extension CommitPipeline {
   }
 }
 
-// Under the lock.
+// These methods require the lock.
 extension CommitPipeline {
-  /// Does what the state asks for; true if the loop is to be woken.
+  /// Performs an action of the state, and returns whether the loop must be woken.
   private func apply(_ action: CommitState.Action) -> Bool {
     switch action {
     case .nothing, .commit: return false
@@ -215,7 +216,7 @@ extension CommitPipeline {
     }
   }
 
-  /// Makes a group of stages, with the observer that performs it.
+  /// Creates a group of stages and the observer that performs it.
   private func observe(_ order: Int, _ stage: Stage? = nil) {
     var group = StageGroup(order: order)
     if let stage { group.insert(stage) }
@@ -227,14 +228,14 @@ extension CommitPipeline {
     }
     observers.append(observer)
     loop.add(observer, forMode: .common)
-    // As in Apple's: the mode of an application's start knows the commit and nothing else.
+    // As on Apple's systems, the mode of an application's launch contains only the observer that commits.
     if order == TurnOrder.commit { loop.add(observer, forMode: .initialization) }
   }
 }
 
-// The loop's thread.
+// These methods are called on the loop's thread.
 extension CommitPipeline {
-  /// Begins a commit if one is due, and performs its stages up to an order.
+  /// Begins a commit if one is due, and performs its stages up to `order`.
   private func advance(to order: Int, _ cause: CommitReport.Cause) {
     guard !isPerforming else { return }
     if progress == nil { begin(cause) }
@@ -244,7 +245,7 @@ extension CommitPipeline {
       commit.next += 1
       progress = commit
       perform(group, isCallOut: commit.isCallOut)
-      // A stage may have taken the pipeline out.
+      // A stage may have invalidated the pipeline.
       guard progress != nil else { return }
     }
     if commit.next == commit.groups.count { finish(commit) }
@@ -290,9 +291,9 @@ extension CommitPipeline {
     callBack(isCallOut: commit.isCallOut)
   }
 
-  /// Calls the closures whose commit was made.
+  /// Calls the closures whose commit is finished.
   ///
-  /// One leaves the list at a time: a closure may run the loop, which calls the others, or end the thread.
+  /// Each closure is removed before it is called: it may run the loop, which calls the others, or end the thread.
   private func callBack(isCallOut: Bool) {
     while let (body, report) = lock.withLock({ callbacks.takeFirst() }) {
       if isCallOut { noteCall(of: body) }
@@ -304,7 +305,7 @@ extension CommitPipeline {
     CommitReport(number: 0, marks: 0, cause: cause, began: loop.clockNow.instant, duration: .zero)
   }
 
-  /// Ends the pipeline, and calls the closures that wait.
+  /// Ends the pipeline and calls the waiting closures.
   private func end(_ cause: CommitReport.Cause) {
     let report = endReport(cause)
     lock.lock()

@@ -2,33 +2,33 @@
 
 import RunLoopCore
 
-/// The range of a commit of a ``CommitPipeline``, and when it was made.
+/// A report of one commit of a ``CommitPipeline``.
 public struct CommitReport: Sendable, Hashable {
-  /// The reason why a commit was made at its time.
+  /// The reason that a commit was made when it was.
   public enum Cause: Sendable, Hashable {
     /// The loop was about to wait.
     case beforeWaiting
     /// A run of the loop ended.
     case exit
-    /// The frame interval was over, and the loop had not reached its wait.
+    /// The frame interval elapsed before the loop reached its wait.
     case deadline
     /// The commit was requested with ``CommitPipeline/flush()``.
     case flush
-    /// No commit was made: the loop's thread has ended.
+    /// No commit was made, because the loop's thread has ended.
     case loopEnded
-    /// No commit was made: the pipeline was taken out with ``CommitPipeline/invalidate()``.
+    /// No commit was made, because the pipeline was invalidated with ``CommitPipeline/invalidate()``.
     case invalidated
   }
 
-  /// The number of the commit, counted from one; zero if none was made.
+  /// The number of the commit, counting from 1, or 0 if no commit was made.
   public let number: Int
-  /// How many times ``CommitPipeline/setNeedsCommit()`` was called for the commit.
+  /// The number of times ``CommitPipeline/setNeedsCommit()`` was called for the commit.
   public let marks: Int
-  /// The reason for the time of the commit, or that it was not made.
+  /// The reason that the commit was made when it was, or that it was not made.
   public let cause: Cause
-  /// When the commit began, by the loop's clock.
+  /// The time at which the commit began, by the loop's clock.
   public let began: SuspendingClock.Instant
-  /// How long the stages took, together with the work of other observers between them.
+  /// The time that the stages took, including other observers that ran between them.
   public let duration: Duration
 
   /// Whether a commit was made.

@@ -2,50 +2,50 @@
 
 import RunLoopCore
 
-/// When a pipeline commits, as a value: each event is a function that changes it and says what is to be done.
+/// The state machine that decides when a pipeline commits, with a method for each event.
 struct CommitState: Hashable, Sendable {
   enum Phase: Hashable, Sendable, CaseIterable {
-    /// Nothing is marked.
+    /// No changes are marked.
     case resting
-    /// Something is marked, and the frame clock is armed.
+    /// Changes are marked, and the frame clock is armed.
     case marked
-    /// The frame clock has come to its date: the loop has one more pass to come to its wait.
+    /// The frame clock has fired, and the loop has one more pass to reach its wait.
     case due
-    /// A commit is under way, which takes in what is marked meanwhile.
+    /// A commit is in progress, and changes marked now are part of it.
     case collecting
-    /// A commit is under way, and what is marked from now on is for the next.
+    /// A commit is in progress, and changes marked now are part of the next one.
     case committing
-    /// A commit is under way, and something is marked for the next.
+    /// A commit is in progress, and changes are marked for the next one.
     case remarked
-    /// The loop has ended.
+    /// The loop has ended, or the pipeline was invalidated.
     case ended
   }
 
   enum Action: Hashable, Sendable {
     case nothing
-    /// Set the frame clock to a date, and see to it that the loop comes to its wait once more before it sleeps.
+    /// Arm the frame clock. If `wakes` is true, make sure that the loop reaches its wait again before it sleeps.
     case arm(Tick, wakes: Bool)
-    /// Take the frame clock's date away.
+    /// Disarm the frame clock.
     case disarm
-    /// Perform the stages, and then say that the commit is finished.
+    /// Perform the stages, then call `finish(at:)`.
     case commit
   }
 
   private(set) var phase = Phase.resting
-  /// The nanoseconds between two commits that the pipeline makes by itself; zero: no limit.
+  /// The minimum time between two commits that the pipeline makes on its own, in nanoseconds, or zero for no limit.
   let interval: Int64
-  /// The first date at which it makes the next by itself.
+  /// The earliest time of the next such commit.
   private(set) var earliest = Tick.distantPast
-  /// The marks that the coming commit covers, or the one that is under way.
+  /// The number of marks that the next commit covers, or the one in progress.
   private(set) var marks = 0
-  /// The marks for the one after it.
+  /// The number of marks for the commit after that.
   private var laterMarks = 0
 
   init(interval: Int64) { self.interval = max(0, interval) }
 
-  /// Something is to be committed.
+  /// Marks a change.
   ///
-  /// The time is asked for if it matters.
+  /// Calls `now` only if the time matters.
   mutating func mark(at now: () -> Tick) -> Action {
     switch phase {
     case .resting:
@@ -66,7 +66,7 @@ struct CommitState: Hashable, Sendable {
     }
   }
 
-  /// The loop is about to wait, or its run ends.
+  /// The loop is about to wait, or a run ends.
   mutating func arrive(at now: () -> Tick) -> Action {
     switch phase {
     case .marked:
@@ -77,11 +77,11 @@ struct CommitState: Hashable, Sendable {
     }
   }
 
-  /// The frame clock's date has arrived.
+  /// The frame clock fired.
   mutating func fire(at now: Tick) -> Action {
     switch phase {
     case .marked:
-      // A loop that comes to its wait does so in the pass that follows, and commits in order.
+      // If the loop reaches its wait, it does so in the following pass, and commits in the usual order.
       phase = .due
       return .arm(now, wakes: false)
     case .due: return begin(at: now)
@@ -89,7 +89,7 @@ struct CommitState: Hashable, Sendable {
     }
   }
 
-  /// The commit is to be made now.
+  /// A commit was requested immediately.
   mutating func flush(at now: () -> Tick) -> Action {
     switch phase {
     case .marked, .due: return begin(at: now())
@@ -103,7 +103,7 @@ struct CommitState: Hashable, Sendable {
     return .commit
   }
 
-  /// The stages that commit begin.
+  /// The stages from `TurnOrder.commit` on begin, so that changes marked from now on are part of the next commit.
   mutating func close() {
     if phase == .collecting { phase = .committing }
   }
@@ -119,21 +119,21 @@ struct CommitState: Hashable, Sendable {
       (marks, laterMarks) = (laterMarks, 0)
       phase = .marked
       return armed(at: now())
-    // The loop ended within a stage.
+    // The loop ended during a stage.
     case .ended: return .nothing
     case .resting, .marked, .due: preconditionFailure("a commit was finished in \(self)")
     }
   }
 
-  /// The loop has ended.
+  /// The loop ended, or the pipeline was invalidated.
   mutating func end() -> Action {
     guard phase != .ended else { return .nothing }
     phase = .ended
     return .disarm
   }
 
-  /// The date by which a loop that never comes to its wait commits: an interval after the commit before, or after the
-  /// mark.
+  /// Arms the frame clock for a loop that never reaches its wait: one interval after the previous commit, or after
+  /// the mark.
   private func armed(at now: Tick) -> Action {
     now < earliest ? .arm(earliest, wakes: false) : .arm(now + interval, wakes: true)
   }

@@ -2,33 +2,34 @@
 
 import RunLoopCore
 
-/// The timer by which a pipeline commits when its loop does not come to its wait, or came there too early.
+/// A timer that makes a pipeline commit if its loop does not reach its wait, or reached it too early.
 ///
-/// It is in the common modes while it has a date, and keeps them alive only then. It is guarded by its pipeline's lock.
+/// The timer is in the common modes, and keeps them alive, only while it is armed. The pipeline's lock guards this
+/// value.
 struct FrameClock {
   private let loop: RunLoop
   private let timer: Timer
   private var isArmed = false
 
-  /// Makes a clock without a date.
+  /// Creates a disarmed clock.
   ///
-  /// - Parameter whenDue: Called on the loop's thread when the date has arrived, and again whenever the clock was set
-  ///   anew.
+  /// - Parameter whenDue: A closure called on the loop's thread each time the clock reaches the date it was armed
+  ///   for.
   init(loop: RunLoop, whenDue: @escaping @Sendable () -> Void) {
     self.loop = loop
-    // A timer that fires once would end with its first date. This one's dates are all set by hand.
+    // A one-shot timer would end after its first date. This one repeats, and each of its dates is set explicitly.
     timer = Timer(deadline: Tick.never.instant, interval: .seconds(RunLoop.longestInterval)) { _ in whenDue() }
   }
 
-  /// Sets the date; a sleeping loop takes it into account at once.
+  /// Sets the date, which takes effect immediately even if the loop is sleeping.
   mutating func arm(at date: Tick) {
     timer.deadline = date.instant
     if !isArmed { isArmed = loop.add(timer, forMode: .common) }
   }
 
-  /// Takes the date away.
+  /// Disarms the clock.
   ///
-  /// The loop's thread. A run that the timer alone has kept alive finishes.
+  /// Called on the loop's thread. A run that only the timer kept alive finishes.
   mutating func disarm() {
     guard isArmed else { return }
     isArmed = false
@@ -36,11 +37,11 @@ struct FrameClock {
     loop.wakeUpIfEmpty()
   }
 
-  /// Ends the timer, which releases its block unless that runs.
+  /// Invalidates the timer, which releases its closure unless it is running.
   func invalidate() { timer.invalidate() }
 }
 
 extension RunLoop {
-  /// As long as a run may last: about sixteen years, in seconds.
+  /// The longest duration of a run, in seconds: about sixteen years.
   fileprivate static let longestInterval = 504_911_232
 }

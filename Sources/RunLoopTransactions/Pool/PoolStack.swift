@@ -3,20 +3,20 @@
 import RunLoopCore
 import Synchronization
 
-/// The pools of a thread, one within the other, on one stack of what they keep.
+/// The nested pools of a thread, which share one stack of entries.
 final class PoolStack: LoopAttachment, @unchecked Sendable {
-  // Sendable: the variables are the loop's thread's alone, but for the atomic one.
+  // Sendable: the variables are used only on the loop's thread, except for the atomic one.
 
   enum Entry {
     case object(AnyObject)
     case work(() -> Void)
   }
 
-  /// A pool that is open.
+  /// An open pool.
   private struct Level {
-    /// The place of the first entry that is the pool's.
+    /// The index of the pool's first entry.
     var start: Int
-    /// The depth of the run that opened it; nil: somebody has opened it by hand.
+    /// The depth of the run that opened the pool, or nil if `TurnPool.withPool(_:)` opened it.
     var runDepth: Int?
   }
 
@@ -30,23 +30,23 @@ final class PoolStack: LoopAttachment, @unchecked Sendable {
 
   var counts: (pushes: Int, pops: Int, open: Int) { (pushes, pops, levels.count) }
 
-  /// Adds what is kept to the innermost pool.
+  /// Adds an entry to the innermost pool.
   ///
-  /// Without one it waits for the outermost that is opened next, or for the end of the loop.
+  /// If no pool is open, the entry is kept for the next outermost pool, or until the loop ends.
   func append(_ entry: Entry) { entries.append(entry) }
 
-  /// Opens a pool; returns how many were open before.
+  /// Opens a pool, and returns the number of pools that were open before.
   @discardableResult
   func push(runDepth: Int? = nil) -> Int {
     pushes += 1
-    // The outermost takes over what was left by those who had none.
+    // The outermost pool takes over the entries that were added while no pool was open.
     levels.append(Level(start: levels.isEmpty ? 0 : entries.count, runDepth: runDepth))
     return levels.count - 1
   }
 
-  /// Closes pools until so many are open, and releases what is in them.
+  /// Closes pools until `count` of them are open, and releases their entries.
   ///
-  /// - Parameter isCallOut: Whether the loop has called, and not a user's function.
+  /// - Parameter isCallOut: Whether the loop is the caller, as opposed to user code.
   func pop(to count: Int, isCallOut: Bool = false) {
     while levels.count > count {
       drain(from: levels[levels.count - 1].start, isCallOut: isCallOut)
@@ -55,10 +55,10 @@ final class PoolStack: LoopAttachment, @unchecked Sendable {
     }
   }
 
-  /// Releases what the innermost pool keeps, and what is added to it meanwhile, the last first.
+  /// Releases the entries of the innermost pool in reverse order, including those that are added meanwhile.
   ///
-  /// Each entry has left the stack before it goes: what its release runs may add to the pool, or run the loop, whose
-  /// pools are opened and closed above.
+  /// Each entry is removed before it is released: its release may add to the pool, or run the loop, whose pools are
+  /// opened and closed on top of this one.
   private func drain(from start: Int, isCallOut: Bool) {
     while entries.count > start {
       switch entries.removeLast() {
@@ -71,11 +71,11 @@ final class PoolStack: LoopAttachment, @unchecked Sendable {
   }
 }
 
-// What the loop's observers do.
+// The observers of the loop.
 extension PoolStack {
-  /// Adds the observers, once.
+  /// Adds the observers, if that has not been done yet.
   ///
-  /// Runs that are nested in what a pool releases call them too: they have pools of their own.
+  /// They are reentrant: runs nested in the release of an entry have their own pools.
   func observe(_ loop: RunLoop) {
     guard !isObserving.exchange(true, ordering: .acquiringAndReleasing) else { return }
     let entry = RunLoop.Observer(
@@ -91,7 +91,7 @@ extension PoolStack {
     if loop === RunLoop.currentIfMade, loop.runDepth > 0, loop.isInCommonMode { push(runDepth: loop.runDepth) }
   }
 
-  /// Closes the pool of a run, if it has one: the observers may have been added within it.
+  /// Closes the pool of a run, which may have none if the observers were added during the run.
   private func endTurn(runDepth: Int, opensNext: Bool) {
     if let level = levels.lastIndex(where: { $0.runDepth == runDepth }) { pop(to: level, isCallOut: true) }
     if opensNext { push(runDepth: runDepth) }

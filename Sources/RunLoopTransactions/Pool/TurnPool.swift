@@ -2,11 +2,11 @@
 
 public import RunLoopCore
 
-/// Objects that live, and work that waits, until the end of the turn.
+/// A pool that keeps objects, and defers work, until the end of the turn.
 ///
-/// A call-out that returns an object which nobody holds yet, or that leaves something to be cleaned up, hands it to the
-/// pool of the turn. The pool releases the objects and does the work when the loop is about to wait and when a run
-/// ends, the last first, on the loop's thread. What is added meanwhile is released at the same time.
+/// A call-out hands the pool an object that nothing else retains yet, or work such as a clean-up. The pool releases
+/// the objects and does the work in reverse order, on the loop's thread, when the loop is about to wait and when a
+/// run ends. Anything added meanwhile is released at the same time.
 ///
 /// ```swift
 /// TurnPool.install(in: RunLoop.current)
@@ -15,18 +15,18 @@ public import RunLoopCore
 /// TurnPool.current?.onEndOfTurn { cache.trim() }
 /// ```
 ///
-/// A pool belongs to the thread of its loop, and the value cannot leave it.
+/// A pool belongs to the thread of its loop, and cannot be passed to another thread.
 ///
-/// The corresponding part of Apple's systems is the autorelease pool of the main run loop, with the same orders:
-/// ``TurnOrder/poolPush`` and ``TurnOrder/poolPop``.
+/// The corresponding part of Apple's systems is the autorelease pool of the main run loop, which uses the same
+/// orders: ``TurnOrder/poolPush`` and ``TurnOrder/poolPop``.
 public struct TurnPool {
   private let stack: PoolStack
 
-  /// Makes every turn of a loop have a pool, in the common modes.
+  /// Installs a pool for every turn of a loop, in the common modes.
   ///
-  /// A pool is opened when a run begins, replaced before each wait, and closed when the run ends; nested runs have
-  /// pools of their own. If the loop's own thread installs it within a run, a pool is open at once. Can be called from
-  /// any thread. Calling it again has no effect, and it has none on a loop whose thread has ended.
+  /// A pool is opened when a run begins, replaced before each wait, and closed when the run ends. Nested runs have
+  /// their own pools. If it is installed during a run, on the loop's own thread, a pool is open immediately. Can be
+  /// called from any thread. Has no effect if a pool is already installed, or if the loop's thread has ended.
   public static func install(in loop: RunLoop) {
     guard let stack = loop.attachment(PoolStack.self, orMake: PoolStack.init)?.attachment else { return }
     stack.observe(loop)
@@ -34,51 +34,51 @@ public struct TurnPool {
 
   /// The pool that is open on the calling thread.
   ///
-  /// It is nil if the thread's loop has no pool installed, no run of it in a common mode is active, and no
-  /// ``withPool(_:)`` is active.
+  /// It is `nil` unless a call of ``withPool(_:)`` is active, or a pool is installed in the thread's loop and the
+  /// loop is running in a common mode.
   public static var current: TurnPool? {
     guard let stack = RunLoop.currentIfMade?.attachment(PoolStack.self), stack.isOpen else { return nil }
     return TurnPool(stack: stack)
   }
 
-  /// Keeps an object until the end of the turn.
+  /// Keeps an object alive until the end of the turn.
   ///
-  /// - Returns: The object, which can be used until then by code that does not hold it.
-  /// - Complexity: O(1) amortised; without an allocation if an earlier turn has kept as much.
+  /// - Returns: The object, which stays alive until then even if nothing else retains it.
+  /// - Complexity: O(1) amortised, without allocating memory if an earlier turn kept as many entries.
   @discardableResult
   public func keep<T: AnyObject>(_ object: T) -> T {
     stack.append(.object(object))
     return object
   }
 
-  /// Calls a closure at the end of the turn, after work that is added later and before work that was added earlier.
+  /// Adds a closure to call at the end of the turn, in reverse order of addition.
   ///
-  /// The work may run the loop, add more to the pool, and open a pool. It is called once, on this thread, even if the
-  /// thread ends before its turn does, unless the process ends with it.
+  /// The closure may run the loop, add more to the pool, and open a pool. It is called once, on this thread, even
+  /// if the thread ends before its turn does, unless the process ends as well.
   ///
   /// - Complexity: O(1) amortised.
   public func onEndOfTurn(_ work: @escaping () -> Void) { stack.append(.work(work)) }
 
-  /// Opens a pool, calls a closure, and closes the pool, whether the closure returns or throws.
+  /// Calls a closure with a pool of its own, which is closed when the closure returns or throws.
   ///
-  /// For a loop within a turn that makes more objects than should be kept until the turn's end, and for threads whose
-  /// loop does not run. It opens a pool on the calling thread, whose loop is made if there was none.
+  /// Use it in a turn that creates more objects than should be kept until the end of the turn, and on threads whose
+  /// loop does not run. The calling thread's loop is created if there is none.
   ///
   /// - Returns: The closure's result.
   /// - Throws: The closure's error.
   ///
   /// The corresponding function of Apple's Swift is `autoreleasepool(invoking:)`.
   public static func withPool<R>(_ body: () throws -> R) rethrows -> R {
-    // In the last destructors of a thread the loop has ended: then the pool is this call's alone, and nobody else's.
+    // In the last destructors of a thread, its loop has ended. The pool then belongs to this call alone.
     let stack = RunLoop.current.attachment(PoolStack.self, orMake: PoolStack.init)?.attachment ?? PoolStack()
     let level = stack.push()
     defer { stack.pop(to: level) }
     return try body()
   }
 
-  /// How many pools were opened and closed on a loop, and how many are open.
+  /// Returns how many pools were opened and closed on a loop, and how many are open.
   ///
-  /// The loop's thread only.
+  /// Must be called on the loop's thread.
   package static func counts(of loop: RunLoop) -> (pushes: Int, pops: Int, open: Int) {
     loop.attachment(PoolStack.self)?.counts ?? (0, 0, 0)
   }

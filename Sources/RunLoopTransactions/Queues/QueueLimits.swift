@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How many elements a queue consumes in one turn, as a value.
+/// The limit on how many elements a queue consumes in one turn.
 struct QueueLimits: Hashable, Sendable {
   let batch: Int
-  /// Nanoseconds; nil: one batch.
+  /// The time budget in nanoseconds, or nil if a turn consumes a single batch.
   let budget: Int64?
 
   init(batch: Int, budget: Int64?) {
@@ -11,9 +11,9 @@ struct QueueLimits: Hashable, Sendable {
     self.budget = budget.flatMap { $0 > 0 ? $0 : nil }
   }
 
-  /// Whether the turn goes on after so many elements and so many nanoseconds.
+  /// Returns whether the turn consumes another element after `count` elements.
   ///
-  /// The time is asked for after each batch only.
+  /// `elapsed` returns nanoseconds, and is called only at the end of a batch.
   func allowsMore(after count: Int, _ elapsed: () -> Int64) -> Bool {
     if count % batch != 0 || count == 0 { return true }
     guard let budget else { return false }

@@ -2,12 +2,12 @@
 
 public import RunLoopCore
 
-/// Elements that a loop consumes a few at a time, before it waits.
+/// A queue of elements that a run loop consumes in small batches before it waits.
 ///
-/// Work that is cheap for each element and comes in large numbers is spread over the turns of a loop, so that each turn
-/// stays short. Without a budget a turn consumes a batch; with a budget it goes on, a batch at a time, until the budget
-/// is used up, and always consumes at least one batch. While elements are waiting, the loop makes one pass after the
-/// other and does not sleep; timers and sources have their turn between two batches.
+/// Use a queue for work that is cheap per element but arrives in large numbers: it is spread over the turns of the
+/// loop, so that each turn stays short. Without a budget, a turn consumes one batch. With a budget, it consumes
+/// batches until the budget is used up, and always at least one. While elements are waiting, the loop runs one pass
+/// after another without sleeping, and timers and sources are handled in between.
 ///
 /// ```swift
 /// let queue = RunLoopQueue<Node>(loop: .main, budget: .milliseconds(2)) { node, isDrained in
@@ -17,26 +17,28 @@ public import RunLoopCore
 /// queue.enqueue(node)                // any thread
 /// ```
 ///
-/// The elements are consumed in the common modes, in the order in which they arrived. A queue does not keep its loop
-/// alive. It ends with its last reference, or with the loop's thread; the remaining elements are then released.
+/// Elements are consumed in the common modes, in the order in which they were added. The queue does not keep its
+/// loop alive. It ends when its last reference is released or the loop's thread ends, and then releases the
+/// remaining elements.
 ///
 /// The corresponding class of Texture is `ASRunLoopQueue`.
 public final class RunLoopQueue<Element: Sendable>: Sendable {
   private let core: RunLoopQueueCore<Element>
 
-  /// Makes an empty queue.
+  /// Creates an empty queue.
   ///
   /// Can be called from any thread.
   ///
   /// - Parameters:
   ///   - loop: The loop on whose thread the elements are consumed.
-  ///   - order: The order of the observer, among those that are called before the wait.
-  ///   - batch: How many elements are consumed before the clock is read; less than one counts as one.
-  ///   - budget: How long the elements of one turn may take, by the loop's clock. Nil, zero or less means one batch.
-  ///   - unique: Whether an element that is waiting already is rejected. Objects are compared by identity, and other
-  ///     elements by equality if they are `Hashable`; otherwise no two elements are the same.
-  ///   - consume: Called on the loop's thread with each element, and whether the queue is then empty. It may add
-  ///     elements, and run the loop: nothing is consumed meanwhile.
+  ///   - order: The order of the observer that consumes the elements, among those called before the loop waits.
+  ///   - batch: The number of elements to consume before the clock is read. Values below 1 count as 1.
+  ///   - budget: How long a turn may spend on elements, by the loop's clock. If it is `nil`, zero or negative, a
+  ///     turn consumes one batch.
+  ///   - unique: Whether to reject an element that is already waiting. Objects are compared by identity, and other
+  ///     elements by equality if they are `Hashable`; all others are considered distinct.
+  ///   - consume: A closure called on the loop's thread with each element and whether the queue is then empty. It
+  ///     may add elements and run the loop; no other element is consumed until it returns.
   public init(
     loop: RunLoop, order: Int = 0, batch: Int = 1, budget: Duration? = nil, unique: Bool = true,
     _ consume: @escaping @Sendable (Element, _ isDrained: Bool) -> Void
@@ -49,16 +51,16 @@ public final class RunLoopQueue<Element: Sendable>: Sendable {
 
   deinit { core.end() }
 
-  /// Adds an element at the end.
+  /// Adds an element to the end of the queue.
   ///
-  /// A sleeping loop is woken. Can be called from any thread.
+  /// Wakes the loop if it is sleeping. Can be called from any thread.
   ///
-  /// - Returns: False if the element was rejected: an equal one is waiting, or the loop's thread has ended.
+  /// - Returns: `false` if the element was rejected because an equal one is waiting or the loop's thread has ended.
   /// - Complexity: O(1) amortised.
   @discardableResult
   public func enqueue(_ element: Element) -> Bool { core.enqueue(element) }
 
-  /// How many elements are waiting.
+  /// The number of waiting elements.
   ///
   /// Can be read from any thread.
   public var count: Int { core.count }

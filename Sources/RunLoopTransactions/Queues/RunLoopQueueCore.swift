@@ -2,21 +2,21 @@
 
 import RunLoopCore
 
-/// What a queue and the observer of its loop share, so that the loop does not hold the queue.
+/// State shared by a queue and its loop's observer, so that the loop does not retain the queue.
 final class RunLoopQueueCore<Element: Sendable>: LoopAttachment, @unchecked Sendable {
-  // Sendable: the variables are guarded by the lock.
+  // Sendable: the lock guards the variables.
 
   private let loop: RunLoop
   private let limits: QueueLimits
   private let unique: Bool
   private let lock = Lock()
   @exclusivity(unchecked) private var elements = WaitingElements<Element>()
-  /// Whether elements are accepted.
+  /// Whether the queue accepts elements.
   @exclusivity(unchecked) private var isOpen = true
   @exclusivity(unchecked) private var observer: RunLoop.Observer?
   @exclusivity(unchecked) private var body: Body?
 
-  /// In a structure of its own it is passed on without a thunk.
+  /// Wraps the closure, so that passing it to a generic function creates no reabstraction thunk.
   private struct Body {
     let consume: @Sendable (Element, Bool) -> Void
   }
@@ -43,8 +43,8 @@ final class RunLoopQueueCore<Element: Sendable>: LoopAttachment, @unchecked Send
     let key = unique ? ElementKey(element) : nil
     while true {
       lock.lock()
-      // Comparing may run a user's code, and is not done under the lock: elements that were added meanwhile are
-      // compared anew.
+      // Comparing may run user code, so it happens without the lock. If elements were added meanwhile, the
+      // comparison is repeated.
       let candidates = elements.candidates(for: key)
       let version = elements.version
       lock.unlock()
@@ -68,7 +68,7 @@ final class RunLoopQueueCore<Element: Sendable>: LoopAttachment, @unchecked Send
 
   /// Consumes the elements of one turn.
   ///
-  /// The loop's thread.
+  /// Called on the loop's thread.
   private func makeTurn() {
     let begin = limits.budget == nil ? Tick.distantPast : loop.clockNow
     var consumed = 0
@@ -88,7 +88,7 @@ final class RunLoopQueueCore<Element: Sendable>: LoopAttachment, @unchecked Send
     }
   }
 
-  /// Rejects elements from now on, and releases those that are left.
+  /// Closes the queue and releases the remaining elements.
   func end() {
     lock.lock()
     isOpen = false

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A queue whose elements are taken from the front.
+/// A first-in, first-out queue.
 ///
-/// What was taken is released by whoever took it, and its room is used again, also where the queue never becomes empty.
+/// The storage of taken elements is reused, even if the queue never becomes empty.
 struct TakeQueue<Element> {
   private var elements: ContiguousArray<Element?> = []
   private var taken = 0
@@ -10,9 +10,9 @@ struct TakeQueue<Element> {
   var count: Int { elements.count - taken }
   var isEmpty: Bool { count == 0 }
 
-  /// The first element; nil if there is none.
+  /// The first element, or nil if the queue is empty.
   ///
-  /// Only a queue that has one takes another in its place.
+  /// Setting it replaces the first element, and has no effect on an empty queue.
   var first: Element? {
     get { isEmpty ? nil : elements[taken] }
     set { if !isEmpty { elements[taken] = newValue } }
@@ -42,6 +42,6 @@ struct TakeQueue<Element> {
     return elements[taken...].compactMap { $0 }
   }
 
-  /// How many places there are, for tests: in proportion to the elements.
+  /// The number of slots, including those already taken, for tests.
   var placeCount: Int { elements.count }
 }

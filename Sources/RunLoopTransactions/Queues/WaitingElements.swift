@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Elements in the order in which they came, with the keys by which equal ones are found.
+/// Elements in the order in which they were added, with the keys that identify duplicates.
 ///
-/// It neither hashes nor compares a user's values: that is done by who has copies of the keys.
+/// It never hashes or compares user values itself. Callers do that with copies of the keys.
 struct WaitingElements<Element> {
   private struct Entry {
     var element: Element
@@ -14,12 +14,12 @@ struct WaitingElements<Element> {
   private var first = 0
   /// The keys of the elements, by their hash value.
   private var keys: [Int: ContiguousArray<(number: Int, key: ElementKey)>] = [:]
-  /// How many elements there have been.
+  /// The number of elements that have ever been added.
   private(set) var version = 0
 
   var count: Int { entries.count - first }
 
-  /// The keys of those elements that may be equal to one.
+  /// Returns the keys that have the same hash value as `key`.
   func candidates(for key: ElementKey?) -> [ElementKey] {
     guard let key, let found = keys[key.hash] else { return [] }
     return found.map(\.key)
@@ -57,14 +57,14 @@ struct WaitingElements<Element> {
   }
 }
 
-/// What says that two elements are the same.
+/// The identity or value by which two elements are considered equal.
 struct ElementKey: @unchecked Sendable {
-  // Sendable: it holds nothing but a copy of an element, which is.
+  // Sendable: it holds only a copy of an element, which is Sendable.
 
   let hash: Int
   private let value: AnyHashable
 
-  /// Nil: nothing says it, as the element is neither an object nor `Hashable`.
+  /// Returns nil if the element cannot be compared, because it is neither an object nor `Hashable`.
   init?(_ element: some Sendable) {
     if type(of: element as Any) is AnyClass {
       value = ObjectIdentifier(element as AnyObject)
