@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How lengths share a room: each has what it wants, and those that want a part of the rest share that equally.
+/// Divides a length among items: each gets the length it requests, and flexible items share the rest equally.
 enum Arrangement {
-  /// The length of each, in their order; where there is too little room, the first have what they want.
+  /// Returns the lengths in the order of the items, the first of which take precedence if there is too little room.
   ///
-  /// - Parameter wanted: The wanted lengths; nil: a part of the rest.
+  /// - Parameter wanted: The requested lengths, with nil for flexible items.
   static func lengths(_ wanted: [Int?], spacing: Int, room: Int) -> [Int] {
     let spacing = spacing.clampedLength
     var lengths = wanted.map { ($0 ?? 0).clampedLength }

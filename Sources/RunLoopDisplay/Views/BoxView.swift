@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A view with a border and a title around another view.
+/// A view that surrounds another view with a border and a title.
 ///
-/// Where there is no room for both, in fewer than three columns or rows, the content has all of it.
+/// A box with fewer than three columns or rows has no border, and its content fills it.
 @MainActor
 open class BoxView: View {
-  /// The title, in the upper edge; it is cut off with an ellipsis.
+  /// The title in the top edge, which is truncated with an ellipsis if it does not fit.
   public var title: String {
     didSet { if title != oldValue { setNeedsDisplay() } }
   }
-  /// The style of the border.
+  /// The style of the border, dim by default.
   public var borderStyle = Style(attributes: .dim) {
     didSet { if borderStyle != oldValue { setNeedsDisplay() } }
   }
-  /// The style of the title.
+  /// The style of the title, bold by default.
   public var titleStyle = Style(attributes: .bold) {
     didSet { if titleStyle != oldValue { setNeedsDisplay() } }
   }
-  /// The cells between the border and the content.
+  /// The cells between the border and the content, none by default.
   public var padding = Insets() {
     didSet { if padding != oldValue { setNeedsLayout() } }
   }
-  /// The view within the border.
+  /// The view inside the border.
   public let content: View
 
-  /// Makes a box around a view.
+  /// Creates a box around a view.
   public init(_ title: String = "", content: View, frame: Rect = .zero) {
     self.title = title
     self.content = content
@@ -55,7 +55,7 @@ open class BoxView: View {
     canvas.draw(" \(title.truncated(toWidth: width - 4)) ", at: Point(x: 1, y: 0), style: titleStyle)
   }
 
-  /// The size of the content with the border around it.
+  /// The size of the content plus the border and padding.
   override open func sizeThatFits(_ size: Size) -> Size {
     let padding = padding.clamped
     let edge = Insets(

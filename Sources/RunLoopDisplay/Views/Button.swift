@@ -2,7 +2,7 @@
 
 import RunLoopCore
 
-/// A word that triggers an action when it is pressed: with the mouse, or with Enter or Space when it has the focus.
+/// A button that performs an action when it is clicked, or when Enter or Space is pressed while it has the focus.
 ///
 /// The corresponding class of UIKit is `UIButton`.
 @MainActor
@@ -11,27 +11,27 @@ open class Button: View {
   public var title: String {
     didSet { if title != oldValue { setNeedsDisplay() } }
   }
-  /// The style of the button.
+  /// The style of the button, plain by default.
   public var style = Style.plain {
     didSet { if style != oldValue { setNeedsDisplay() } }
   }
-  /// The style of the button when it has the focus.
+  /// The style of the button while it has the focus, reversed by default.
   public var focusedStyle = Style.reversed {
     didSet { if focusedStyle != oldValue { setNeedsDisplay() } }
   }
-  /// The style of the button while it is held down.
+  /// The style of the button while it is held down, reversed and bold by default.
   public var highlightedStyle = Style(attributes: [.reverse, .bold]) {
     didSet { if highlightedStyle != oldValue { setNeedsDisplay() } }
   }
-  /// Called when the button is pressed: on a release of the mouse above it, on Enter and on Space.
+  /// Called when the mouse is released above the button, or on Enter or Space.
   public var action: (() -> Void)?
 
-  /// Whether the mouse holds the button down.
+  /// Whether the mouse is holding the button down, initially `false`.
   public private(set) var isHighlighted = false {
     didSet { if isHighlighted != oldValue { setNeedsDisplay() } }
   }
 
-  /// Makes a button.
+  /// Creates a button.
   public init(_ title: String, frame: Rect = .zero, action: (() -> Void)? = nil) {
     self.title = title
     self.action = action
@@ -92,7 +92,7 @@ open class Button: View {
     isHighlighted = false
   }
 
-  /// A tap on the button presses it, and is no tap on a view around it.
+  /// Keeps single taps on the button from also being recognised by the views around it.
   override open func gestureRecognizerShouldBegin(_ recognizer: GestureRecognizer) -> Bool {
     guard let tap = recognizer as? TapGestureRecognizer, tap.view !== self, tap.tapsRequired == 1 else { return true }
     return tap.button != .left

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Lays views out in rows and columns.
+/// A view that lays out views in rows and columns.
 ///
-/// A column is as wide as the widest of its views needs, by ``View/sizeThatFits(_:)``, and a row as high as the
-/// highest. What is left goes to the flexible columns and rows, in equal parts. Where there is too little room, the
-/// first columns and rows have what they need. A hidden view keeps its place.
+/// Columns are as wide as the widest of their views and rows as high as the highest, by ``View/sizeThatFits(_:)``.
+/// Flexible columns and rows share the remaining space equally. If there is too little space, the first columns and
+/// rows take precedence. Hidden views keep their cells.
 ///
 /// ```Swift
 /// let grid = GridView(columnSpacing: 1)
@@ -16,25 +16,25 @@
 /// The corresponding class of AppKit is `NSGridView`.
 @MainActor
 open class GridView: View {
-  /// The cells between two columns; less than zero counts as zero.
+  /// The number of cells between two columns, where negative values count as zero.
   public var columnSpacing: Int {
     didSet { if columnSpacing != oldValue { setNeedsLayout() } }
   }
-  /// The cells between two rows; less than zero counts as zero.
+  /// The number of cells between two rows, where negative values count as zero.
   public var rowSpacing: Int {
     didSet { if rowSpacing != oldValue { setNeedsLayout() } }
   }
-  /// The cells that are left free around the views.
+  /// The margins around the views, none by default.
   public var layoutMargins = Insets() {
     didSet { if layoutMargins != oldValue { setNeedsLayout() } }
   }
-  /// The numbers of the columns that share what the others leave, instead of what they need.
+  /// The indexes of the columns that share the remaining width instead of being sized to fit, none by default.
   public var flexibleColumns: Set<Int> = [] {
     didSet { if flexibleColumns != oldValue { setNeedsLayout() } }
   }
   private var rows: [(views: [View], isFlexible: Bool)] = []
 
-  /// Makes an empty grid.
+  /// Creates an empty grid.
   public init(columnSpacing: Int = 0, rowSpacing: Int = 0, frame: Rect = .zero) {
     self.columnSpacing = columnSpacing
     self.rowSpacing = rowSpacing
@@ -46,11 +46,11 @@ open class GridView: View {
   /// The number of rows.
   public final var rowCount: Int { rows.count }
 
-  /// Adds a row below the others.
+  /// Adds a row at the bottom.
   ///
   /// - Parameters:
-  ///   - views: The views of the row, from the first column on. A view that is in the grid already leaves its place.
-  ///   - isFlexible: Whether the row gets a part of the height that the others leave, instead of what it needs.
+  ///   - views: The views of the row, from the first column on. A view that is already in the grid is moved.
+  ///   - isFlexible: Whether the row gets a share of the remaining height, instead of being sized to fit.
   public final func addRow(with views: [View], isFlexible: Bool = false) {
     for row in rows.indices { rows[row].views.removeAll { view in views.contains { $0 === view } } }
     rows.append((views, isFlexible))
@@ -58,7 +58,7 @@ open class GridView: View {
     setNeedsLayout()
   }
 
-  /// Takes a row and its views out; a number that no row has changes nothing.
+  /// Removes a row and its views, if there is such a row.
   public final func removeRow(at index: Int) {
     guard rows.indices.contains(index) else { return }
     for view in rows.remove(at: index).views where view.superview === self { view.removeFromSuperview() }
@@ -84,7 +84,7 @@ open class GridView: View {
     }
   }
 
-  /// What the views of each row need; nil: the view is in a flexible column, whose width is not known yet.
+  /// Returns the sizes of the views of each row, or nil in flexible columns, whose width is not known yet.
   private func measure(in room: Size, without flexible: Set<Int>) -> [[Size?]] {
     rows.map { row in row.views.enumerated().map { flexible.contains($0) ? nil : $1.sizeThatFits(room) } }
   }
@@ -96,7 +96,7 @@ open class GridView: View {
     }
   }
 
-  /// The height of a row; a view that has the width that it needs is not measured again.
+  /// Returns the height of a row, without measuring views again whose column is wide enough for them.
   private func height(of views: [View], _ sizes: [Size?], _ widths: [Int], in room: Size) -> Int {
     zip(zip(views, sizes), widths).reduce(0) { highest, cell in
       let ((view, size), width) = cell
@@ -105,7 +105,7 @@ open class GridView: View {
     }
   }
 
-  /// The size that the columns and rows need, flexible ones included.
+  /// The size that fits all columns and rows, including flexible ones.
   override open func sizeThatFits(_ size: Size) -> Size {
     let margins = layoutMargins.clamped
     let room = margins.within(size)

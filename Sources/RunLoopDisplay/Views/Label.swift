@@ -1,29 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A text of one line or several.
+/// A view that shows one or more lines of text.
 ///
 /// The corresponding class of UIKit is `UILabel`.
 @MainActor
 open class Label: View {
-  /// The alignment of the text in a wider label.
+  /// The alignment of the text in a label that is wider.
   public enum Alignment: Hashable, Sendable {
-    /// At the beginning, in the middle, at the end.
+    /// Aligned to the left, in the middle, or to the right.
     case left, center, right
   }
 
-  /// What becomes of a text that is wider than the label.
+  /// The handling of text that is wider than the label.
   public enum LineBreakMode: Hashable, Sendable {
-    /// It is cut off.
+    /// The text is clipped.
     case clipping
-    /// It is cut off, and an ellipsis shows that.
+    /// The text is truncated with an ellipsis.
     case truncatingTail
-    /// It continues in the next line; where the label has no further line, an ellipsis shows that.
+    /// The text continues on the next line. If it does not fit on the last line, it is truncated with an ellipsis.
     case wordWrapping
   }
 
-  /// The text; if it does not fit, ``lineBreakMode`` says what is shown.
-  ///
-  /// Setting the same text again changes nothing.
+  /// The text, which is shown according to ``lineBreakMode`` if it does not fit.
   public var text: String {
     didSet { if text != oldValue { setNeedsDisplay() } }
   }
@@ -31,17 +29,17 @@ open class Label: View {
   public var style: Style {
     didSet { if style != oldValue { setNeedsDisplay() } }
   }
-  /// The alignment of the text.
+  /// The alignment of the text, `left` by default.
   public var alignment = Alignment.left {
     didSet { if alignment != oldValue { setNeedsDisplay() } }
   }
 
-  /// What becomes of a text that is wider than the label; it is cut off, unless this is set.
+  /// The handling of text that is wider than the label, `clipping` by default.
   public var lineBreakMode = LineBreakMode.clipping {
     didSet { if lineBreakMode != oldValue { setNeedsDisplay() } }
   }
 
-  /// Makes a label.
+  /// Creates a label.
   public init(_ text: String = "", style: Style = .plain, frame: Rect = .zero) {
     self.text = text
     self.style = style
@@ -67,7 +65,7 @@ open class Label: View {
     canvas.draw(text, at: Point(x: alignment == .center ? free / 2 : free, y: row), style: style)
   }
 
-  /// The size of the text; wrapped in the width that is offered, if the label wraps.
+  /// The size of the text, wrapped to the given width if the label wraps.
   override open func sizeThatFits(_ size: Size) -> Size {
     guard lineBreakMode == .wordWrapping else { return Size(width: text.cellWidth, height: 1) }
     let lines = TextLines(text, width: size.width, limit: max(0, size.height))
@@ -76,20 +74,21 @@ open class Label: View {
 }
 
 extension StringProtocol {
-  /// How many cells the text takes.
+  /// The number of cells that the text occupies.
   var cellWidth: Int { reduce(0) { $0 + Int(Cell($1).width) } }
 
-  /// The text, or as much of it as leaves room for an ellipsis in a width.
+  /// Returns the text, truncated with an ellipsis if it is wider than `width`.
   ///
-  /// - Complexity: O(n) in the width.
+  /// - Complexity: O(n), where n is the width.
   func truncated(toWidth width: Int) -> String {
     guard let end = end(leavingRoomForEllipsisIn: width)?.index else { return String(self) }
     return width > 0 ? self[..<end] + "…" : ""
   }
 
-  /// Where the text is cut off so that an ellipsis follows in a width, and the cells before; nil: all of it has room.
+  /// Returns the position at which to truncate the text before an ellipsis, and the width up to it, or nil if all
+  /// of it fits.
   ///
-  /// - Complexity: O(n) in the width. It allocates nothing.
+  /// - Complexity: O(n), where n is the width, without allocating memory.
   func end(leavingRoomForEllipsisIn width: Int) -> (index: Index, cells: Int)? {
     var taken = 0
     var end = (startIndex, 0)
@@ -97,7 +96,7 @@ extension StringProtocol {
       let cells = Int(Cell(self[index]).width)
       if taken + cells > width { return end }
       taken += cells
-      // The ellipsis takes one cell.
+      // The ellipsis occupies one cell.
       if taken <= width - 1 { end = (self.index(after: index), taken) }
     }
     return nil

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A column of a ``ListView``: its title, its width, and where the texts are within it.
+/// A column of a ``ListView``.
 ///
-/// A text that is wider than its column is cut off with an ellipsis.
+/// Text that is wider than the column is truncated with an ellipsis.
 public struct ListColumn: Hashable, Sendable {
-  /// The title, in the list's header row.
+  /// The title, which is shown in the list's header row.
   public var title: String
-  /// The width in cells; nil means a part of what the others leave, and less than zero counts as zero.
+  /// The width in cells, where negative values count as zero, or `nil` for an equal share of the remaining width.
   public var width: Int?
-  /// The alignment of the title and the texts.
+  /// The alignment of the title and the texts of the column.
   public var alignment: Label.Alignment
 
-  /// Makes a column.
+  /// Creates a column.
   public init(_ title: String, width: Int? = nil, alignment: Label.Alignment = .left) {
     self.title = title
     self.width = width
@@ -19,7 +19,7 @@ public struct ListColumn: Hashable, Sendable {
   }
 }
 
-/// The columns of a list, each with its place; a blank is between two.
+/// The horizontal layout of the columns of a list, which are separated by blanks.
 struct ColumnLayout {
   let columns: [ListColumn]
   let width: Int
@@ -37,7 +37,7 @@ struct ColumnLayout {
 
   var isEmpty: Bool { columns.isEmpty }
 
-  /// Draws a text for each column; it allocates nothing.
+  /// Draws a text in each column, without allocating memory.
   func draw(_ text: (Int) -> String?, _ canvas: inout Canvas, _ style: Style) {
     for (index, place) in places.enumerated() where !place.isEmpty {
       guard let text = text(index) else { return }
@@ -58,7 +58,7 @@ struct ColumnLayout {
   }
 }
 
-/// The row above the others of a list with columns: their titles.
+/// The header row of a list, which shows the titles of its columns.
 @MainActor
 final class ListHeader: View {
   override init(frame: Rect = .zero) {

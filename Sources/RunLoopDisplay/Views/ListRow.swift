@@ -1,39 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A row that a ``ListView`` shows: one line of text, or a text for each column of the list, unless a subclass draws
-/// something else.
+/// A row of a ``ListView``, which shows one line of text, or one text for each column of the list.
 ///
-/// Touches go to the list: a row is not hit.
+/// A subclass can draw something else. Rows are never hit by touches, which the list handles.
 ///
 /// The corresponding class of UIKit is `UITableViewCell`.
 @MainActor
 open class ListRow: View {
-  /// The text.
+  /// The text, empty by default.
   public var text = "" {
     didSet { if text != oldValue { setNeedsDisplay() } }
   }
-  /// The texts of the columns, if the list has columns; where they are empty, ``text`` is shown across all of them.
+  /// The texts of the columns, or an empty array, which is the default, to show ``text`` across all columns.
   public var texts: [String] = [] {
     didSet { if texts != oldValue { setNeedsDisplay() } }
   }
-  /// The style of the text.
+  /// The style of the text, plain by default.
   public var style = Style.plain {
     didSet { if style != oldValue { setNeedsDisplay() } }
   }
-  /// The number of the row that is shown, from 0.
+  /// The zero-based index of the row in the list, initially 0.
   public internal(set) final var index = 0
-  /// Whether the row is the selected one; the list sets it.
+  /// Whether the row is selected, which the list sets and which is initially `false`.
   public internal(set) final var isSelected = false {
     didSet { if isSelected != oldValue { selectionDidChange() } }
   }
 
-  /// Makes a row.
+  /// Creates a row.
   override public init(frame: Rect = .zero) {
     super.init(frame: frame)
     isUserInteractionEnabled = false
   }
 
-  /// Called when the row was selected, or is no longer selected; an override calls `super`.
+  /// Called when the row was selected or deselected.
+  ///
+  /// Overrides must call `super`.
   open func selectionDidChange() {
     background = isSelected ? .reversed : nil
     setNeedsDisplay()

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Rows that come, go and move in the model.
+// Insertion, deletion and moves of rows.
 extension ListView {
-  /// Shows rows that the model has got.
+  /// Inserts rows that were added to the model.
   ///
-  /// The selection stays on its row. What is visible stays in its place if rows are added above it. The provider is
-  /// called for those of the new rows that are visible, and for no other.
+  /// The selection stays on the same row. Rows inserted above the visible ones do not move these on the screen. The
+  /// provider is called only for new rows that are visible.
   ///
   /// The corresponding function of UIKit is `insertRows(at:with:)`.
   ///
-  /// - Parameter rows: The numbers of the new rows, which the model has already. Rows that would not follow the others
-  ///   are added behind the last; no more are added than ``maximumCount`` allows.
+  /// - Parameter rows: The indexes of the new rows, which the model already contains. Rows beyond the end are added
+  ///   at the end. The number of rows is limited to ``maximumCount``.
   public func insertRows(at rows: Range<Int>) {
     let first = min(max(0, rows.lowerBound), rowCount)
     let count = min(rows.upperBound.saturatingSubtract(rows.lowerBound), Self.maximumCount - rowCount)
@@ -22,14 +22,14 @@ extension ListView {
     renumber(shift: isAbove ? heights.start(of: first + count) - place : 0) { $0 >= first ? $0 + count : $0 }
   }
 
-  /// Shows that the model has lost rows.
+  /// Deletes rows that were removed from the model.
   ///
-  /// The selection stays on its row; if that has gone, the row that follows is selected, or the last. What is visible
-  /// stays in its place if rows above it have gone.
+  /// The selection stays on the same row. If that row is deleted, the following one is selected, or the last. Rows
+  /// deleted above the visible ones do not move these on the screen.
   ///
   /// The corresponding function of UIKit is `deleteRows(at:with:)`.
   ///
-  /// - Parameter rows: The numbers that the rows had; numbers of no row are ignored.
+  /// - Parameter rows: The indexes that the rows had. Indexes without a row are ignored.
   public func deleteRows(at rows: Range<Int>) {
     let gone = rows.clamped(to: 0..<rowCount)
     guard !gone.isEmpty else { return }
@@ -41,18 +41,18 @@ extension ListView {
     }
   }
 
-  /// Shows that a row has moved in the model; the selection moves with it.
+  /// Moves a row that was moved in the model, together with the selection if it is selected.
   ///
   /// The corresponding function of UIKit is `moveRow(at:to:)`.
   ///
   /// - Parameters:
-  ///   - index: The number that the row had; if no row has it, nothing happens.
-  ///   - newIndex: Its number now; one that no row has counts as the nearest.
+  ///   - index: The index that the row had. If there is no such row, the call has no effect.
+  ///   - newIndex: The new index of the row, clamped to the existing rows.
   public func moveRow(at index: Int, to newIndex: Int) {
     guard (0..<rowCount).contains(index) else { return }
     let new = min(max(0, newIndex), rowCount - 1)
     guard new != index else { return }
-    // A height that is not known may be needed now; the user's code knows the row by its new number.
+    // An unknown height may be needed now, and user code knows the row by its new index.
     let height = index < heights.known ? [height(ofRow: index)] : heightsOfNewRows(new..<new + 1)
     let offset = contentOffset.y
     let above = min(heights.start(of: index + 1), offset) - min(heights.start(of: index), offset)
@@ -66,17 +66,17 @@ extension ListView {
     }
   }
 
-  /// The heights of rows that are new in the model, if they are needed now.
+  /// Returns the heights of new rows if they are needed now.
   private func heightsOfNewRows(_ rows: Range<Int>) -> [Int] {
     guard let heightForRow, heights.needsHeights(at: rows.lowerBound) else { return [] }
     return rows.map(heightForRow)
   }
 
-  /// Gives rows that exist, and the selection, their new numbers; a row that has none is needed no more.
+  /// Renumbers the existing rows and the selection, and discards rows that get no number.
   ///
   /// - Parameters:
-  ///   - distance: How far what is visible moves in the contents, so that it stays where it is on the screen.
-  ///   - next: The row that is selected if the selected one has no number.
+  ///   - distance: How far to scroll the contents so that the visible rows stay in place on the screen.
+  ///   - next: The row to select if the selected row gets no number.
   final func renumber(shift distance: Int = 0, next: Int? = nil, _ number: @escaping (Int) -> Int?) {
     if isAsking {
       // Rows are being provided under their old numbers.
@@ -93,7 +93,7 @@ extension ListView {
     }
     if distance != 0 { bounds.origin.y = max(0, contentOffset.y + distance) }
     setNeedsLayout()
-    // Last: it calls the user's code, which may change the list again.
+    // The selection changes last, because it calls user code that may change the list again.
     guard let selectedRow else { return }
     let selection = number(selectedRow)
     changeSelection(to: selection ?? next, isOther: selection == nil)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A list of any number of rows, of which only the visible ones exist.
+/// A list of any number of rows, of which only the visible ones exist as views.
 ///
-/// A row that is scrolled out of the list is reused for another: the provider gets it, and fills it again.
+/// A row that is scrolled out of view is passed to the provider, which can reuse it for another row.
 ///
 /// ```Swift
 /// let list = ListView { index, reused in
@@ -13,48 +13,50 @@
 /// list.rowCount = 1_000_000
 /// ```
 ///
-/// Rows are one cell high, unless ``heightForRow`` says otherwise. If rows come or go in the model,
-/// ``insertRows(at:)``, ``deleteRows(at:)`` and ``moveRow(at:to:)`` keep the selection on its row and what is visible
-/// in its place; ``reload()`` has everything provided again. ``columns`` make a table of the list, with a header row.
+/// Rows are one cell high unless ``heightForRow`` is set. When the model changes, ``insertRows(at:)``,
+/// ``deleteRows(at:)`` and ``moveRow(at:to:)`` keep the selection on its row and the visible rows in place, while
+/// ``reload()`` calls the provider for all visible rows. Setting ``columns`` turns the list into a table with a
+/// header row.
 ///
-/// The keys Up, Down, PageUp, PageDown, Home and End move the selection, the page keys also scroll, and a click
-/// selects; the wheel scrolls.
+/// The Up, Down, PageUp, PageDown, Home and End keys move the selection, and the page keys also scroll. A click
+/// selects a row, and the wheel scrolls.
 ///
 /// The corresponding class of UIKit is `UITableView`.
 @MainActor
 open class ListView: ScrollView {
-  /// Called in a layout for each row that becomes visible: with the number of the row, and a row that is no longer
-  /// needed.
+  /// A closure that provides a row when it becomes visible during layout.
   ///
-  /// It returns that row, or another one. If it has the list laid out, that follows in another round of this layout.
+  /// It receives the index of the row and, if available, a row that can be reused. It returns that row or another
+  /// one. If it triggers a layout of the list, that layout runs as another round of the current one.
   public typealias Provider = @MainActor (_ index: Int, _ reused: ListRow?) -> ListRow
 
-  /// The largest number of rows of a list.
+  /// The maximum number of rows in a list.
   public static let maximumCount = 1 << 29
 
   private let provider: Provider
   var heights = RowHeights()
-  /// The rows that exist, in the order of their numbers.
+  /// The existing rows, in ascending order.
   var rows: [ListRow] = []
-  /// Rows that are not needed any more, until the layout is over.
+  /// The rows that are no longer needed, which are kept for reuse until the layout is finished.
   var spare: [ListRow] = []
   private(set) final var needsReload = false
-  /// Whether the user's code is being asked for rows or heights.
+  /// Whether user code is being called for rows or heights.
   private(set) var isAsking = false
-  /// Whether a layout was asked for while rows were being provided.
+  /// Whether a layout was requested while rows were being provided.
   private var needsAnotherLayout = false
   private var header: ListHeader?
   private(set) var columnLayout = ColumnLayout()
 
-  /// Makes an empty list.
+  /// Creates an empty list.
   public init(frame: Rect = .zero, provider: @escaping Provider) {
     self.provider = provider
     super.init(frame: frame)
   }
 
-  /// The number of rows; a negative number counts as none, and one above ``maximumCount`` as that.
+  /// The number of rows, clamped between zero and ``maximumCount``.
   ///
-  /// Rows are added and removed at the end; see ``insertRows(at:)`` and ``deleteRows(at:)`` for other places.
+  /// Setting it adds or removes rows at the end. To change rows elsewhere, use ``insertRows(at:)`` and
+  /// ``deleteRows(at:)``.
   public var rowCount: Int {
     get { heights.count }
     set {
@@ -67,10 +69,11 @@ open class ListView: ScrollView {
     }
   }
 
-  /// Returns the height of a row, from 1 to 4,096 cells; without it, every row is one cell high.
+  /// Returns the height of a row, from 1 to 4,096 cells.
   ///
-  /// It is called once for each row before the rows are laid out, and again after ``reload()``. With it, the time for
-  /// an insertion or a deletion is proportional to the number of rows.
+  /// The default is `nil`, which makes every row one cell high. The closure is called once for each row before the
+  /// rows are laid out, and again after ``reload()``. If it is set, inserting or deleting rows takes time
+  /// proportional to the number of rows.
   ///
   /// The corresponding function of UIKit is `tableView(_:heightForRowAt:)`.
   public var heightForRow: ((_ index: Int) -> Int)? {
@@ -80,28 +83,28 @@ open class ListView: ScrollView {
     }
   }
 
-  /// The columns of the list, whose texts are those of ``ListRow/texts``.
+  /// The columns of the list, which show the texts in ``ListRow/texts`` and of which there are none by default.
   ///
-  /// If there are any, a row with their titles stays above the others, unless the list is one cell high.
+  /// If there are any columns, a row with their titles is shown at the top, unless the list is only one cell high.
   public var columns: [ListColumn] = [] {
     didSet { if columns != oldValue { columnsDidChange() } }
   }
-  /// The style of the header row.
+  /// The style of the header row, bold and underlined by default.
   public var headerStyle = Style(attributes: [.bold, .underline]) {
     didSet { if headerStyle != oldValue { header?.setNeedsDisplay() } }
   }
 
   override final var fixedRows: Int { !columns.isEmpty && bounds.size.height > 1 ? 1 : 0 }
 
-  /// The size of the contents: the height is that of the rows, whatever is set.
+  /// The size of the contents, whose height is always that of the rows.
   override public var contentSize: Size {
     get { Size(width: super.contentSize.width, height: fixedRows + measuredHeights.total) }
     set { super.contentSize = newValue }
   }
 
-  /// The number of the selected row; nil if none is.
+  /// The index of the selected row, or `nil` if no row is selected.
   ///
-  /// Setting a number that no row has changes nothing.
+  /// Setting an index without a row has no effect.
   public var selectedRow: Int? {
     get { selection }
     set {
@@ -110,42 +113,42 @@ open class ListView: ScrollView {
     }
   }
   private var selection: Int?
-  /// How often another row was selected.
+  /// The number of times that another row was selected.
   private var selectionCount = 0
 
   /// Selects a row.
   ///
-  /// - Parameter isOther: Whether it is another row than before, and not the same with another number.
+  /// - Parameter isOther: Whether the row differs from the previous one, and not only its index.
   final func changeSelection(to row: Int?, isOther: Bool = true) {
     selection = row
     if isOther { selectionCount &+= 1 }
     let count = selectionCount
-    // Each of them may call code that selects another row, or changes the rows.
+    // Each assignment may call code that selects another row or changes the rows.
     for view in spare { view.isSelected = false }
     for view in rows { view.isSelected = view.index == selection }
-    // A row that has selected another has reported that.
+    // If a row has selected another one, that change was already reported.
     guard isOther, count == selectionCount, let selectionDidChange else { return }
     DisplayCallOut.note(closure: SelectionHandler(call: selectionDidChange))
     selectionDidChange(selection)
   }
 
-  /// Called when another row was selected.
+  /// Called when another row was selected, `nil` by default.
   public var selectionDidChange: ((Int?) -> Void)?
 
-  /// The numbers of the rows that were visible at the last layout.
+  /// The indexes of the rows that were visible at the last layout, initially empty.
   public private(set) final var visibleRows = 0..<0
 
-  /// The row with a number, if it exists.
+  /// Returns the row at an index if it is visible.
   public func visibleRow(_ index: Int) -> ListRow? { rows.first { $0.index == index } }
 
-  /// Makes the provider fill every visible row again, in the layout of this turn.
+  /// Makes the provider fill every visible row again in the next layout.
   public func reload() {
     needsReload = true
     heights.forget()
     setNeedsLayout()
   }
 
-  /// Scrolls as little as needed for a row to be visible; of a row that is higher than the list, the beginning is.
+  /// Scrolls as little as possible to make a row visible, or its top if the row is higher than the list.
   public func scrollToRow(_ index: Int) {
     let heights = measuredHeights
     guard heights.known > 0 else { return }
@@ -154,7 +157,7 @@ open class ListView: ScrollView {
     contentOffset.y = min(max(contentOffset.y, end - room.height), start)
   }
 
-  /// The heights of all rows, for which the user's code is asked.
+  /// The heights of all rows, for which user code is called if they are not known.
   final var measuredHeights: RowHeights {
     guard let heightForRow, heights.known < heights.count, !isAsking else { return heights }
     isAsking = true
@@ -166,7 +169,7 @@ open class ListView: ScrollView {
 
   override open func layoutSubviews() {
     super.layoutSubviews()
-    // The provider has the list laid out: its rows are not complete.
+    // The provider has requested a layout while the rows are incomplete.
     guard !isAsking else { return needsAnotherLayout = true }
     let heights = measuredHeights
     isAsking = true
@@ -178,17 +181,17 @@ open class ListView: ScrollView {
     setNeedsLayout()
   }
 
-  /// Provides the rows that are missing, and takes those away that are not needed.
+  /// Provides the missing rows, and removes those that are not needed.
   private func provideRows(_ heights: RowHeights) {
     let wanted = heights.rows(from: contentOffset.y, height: room.height)
     takeSpares(outside: needsReload ? 0..<0 : wanted)
     needsReload = false
     for (place, index) in wanted.enumerated() where place >= rows.count || rows[place].index != index {
       rows.insert(provide(index), at: place)
-      // The provider has changed the rows: all of them are provided in another round.
+      // The provider has changed the rows, so all of them are provided again in another round.
       if needsReload { break }
     }
-    // Of a row that was provided twice.
+    // A row may have been provided twice.
     if rows.count > wanted.count { rows.removeSubrange(wanted.count...) }
     for row in spare { row.removeFromSuperview() }
     spare.removeAll(keepingCapacity: true)
@@ -200,12 +203,12 @@ open class ListView: ScrollView {
     }
   }
 
-  /// The width of the rows: up to the scroll indicator, and as far as the list is scrolled.
+  /// The width of the rows, which excludes the scroll indicator and includes the horizontal scroll offset.
   final var rowWidth: Int { room.width + contentOffset.x }
 
-  /// Removes rows outside a range from the shown ones.
+  /// Removes rows outside a range from the visible rows.
   ///
-  /// Their views stay subviews until no new row reuses them.
+  /// Their views remain subviews until a new row reuses them.
   private func takeSpares(outside wanted: Range<Int>) {
     while let row = rows.last, !wanted.contains(row.index) {
       spare.append(row)
@@ -224,7 +227,7 @@ open class ListView: ScrollView {
     row.index = index
     row.isSelected = index == selectedRow
     guard row.superview !== self else { return row }
-    // Below the header and the scroll indicators.
+    // The row is inserted below the header and the scroll indicators.
     let others = subviews.lastIndex { !($0 is ListHeader || $0 is ScrollIndicator) }
     insertSubview(row, at: others.map { $0 + 1 } ?? 0)
     return row
@@ -238,7 +241,7 @@ open class ListView: ScrollView {
   }
 
   private func placeHeader() {
-    // Wherever the list is scrolled to.
+    // The columns are laid out for the full width of the contents, whatever the scroll offset.
     let width = max(room.width, clampedContents.width)
     if !columns.isEmpty, columnLayout.width != width {
       columnLayout = ColumnLayout(columns, width: width)
@@ -255,13 +258,13 @@ open class ListView: ScrollView {
     view.frame = Rect(x: 0, y: contentOffset.y, width: rowWidth, height: 1)
   }
 
-  /// The height of a row whose height is known.
+  /// Returns the height of a row whose height is known.
   final func height(ofRow index: Int) -> Int { heights.start(of: index + 1) - heights.start(of: index) }
 
-  /// Called when rows have other numbers than before, which a closure returns; without one, each is provided again.
+  /// Called when rows were renumbered by a closure, or must be provided again because the closure is nil.
   func rowsDidChange(_ number: ((Int) -> Int?)?) {}
 
-  /// Makes a layout provide rows again while rows are being provided.
+  /// Makes the layout provide all rows again, when called while rows are being provided.
   final func reloadAfterAsking() {
     needsReload = true
     needsAnotherLayout = true
@@ -280,7 +283,7 @@ open class ListView: ScrollView {
     }
   }
 
-  /// Moves what is seen and the selection by a page, or by a row that is higher.
+  /// Moves the selection and the visible part by a page, or by one row if that is higher.
   private func turnPage(forward: Bool) {
     let heights = measuredHeights
     let distance = max(1, room.height) * (forward ? 1 : -1)
@@ -306,7 +309,7 @@ open class ListView: ScrollView {
   }
 }
 
-// What names the user's closures in records.
+// Wrappers that identify the user's closures in records.
 
 private struct SelectionHandler {
   let call: (Int?) -> Void

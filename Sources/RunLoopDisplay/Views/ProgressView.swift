@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A bar that shows how much of something is done, in eighths of a cell.
+/// A bar that shows progress, with a resolution of an eighth of a cell.
 ///
 /// The corresponding class of UIKit is `UIProgressView`.
 @MainActor
 open class ProgressView: View {
-  /// How much is done, from 0 to 1; values beyond count as these, and one that is no number as 0.
+  /// The progress from 0 to 1, to which other values are clamped; NaN counts as 0.
   public var progress: Double {
     didSet {
       progress = progress.isNaN ? 0 : min(max(0, progress), 1)
       if eighths(of: progress) != eighths(of: oldValue) { setNeedsDisplay() }
     }
   }
-  /// The style of what is done.
+  /// The style of the completed part.
   public var style: Style {
     didSet { if style != oldValue { setNeedsDisplay() } }
   }
-  /// The style of the rest.
+  /// The style of the remaining part, dim by default.
   public var trackStyle = Style(attributes: .dim) {
     didSet { if trackStyle != oldValue { setNeedsDisplay() } }
   }
 
-  /// Makes a bar.
+  /// Creates a progress bar.
   public init(progress: Double = 0, style: Style = Style(foreground: .green), frame: Rect = .zero) {
     self.progress = progress.isNaN ? 0 : min(max(0, progress), 1)
     self.style = style
@@ -41,6 +41,6 @@ open class ProgressView: View {
     canvas.fill(Rect(x: done / 8, y: 0, width: 1, height: height), Self.parts[done % 8 - 1], style: style)
   }
 
-  /// One row in the width that is offered.
+  /// One row of the given width.
   override open func sizeThatFits(_ size: Size) -> Size { Size(width: size.width, height: 1) }
 }

@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where the rows of a list begin and end, as a value.
+/// The positions of the rows of a list.
 ///
-/// Rows that are all one cell high cost no memory. Where rows have heights of their own, these are added one after the
-/// other; the rows at the end may still lack theirs.
+/// Rows that are all one cell high need no memory. Individual heights are added one after another, so the last rows
+/// may not have one yet.
 struct RowHeights {
-  /// The highest row, in cells.
+  /// The maximum height of a row, in cells.
   static let limit = 1 << 12
 
   /// The number of rows.
   private(set) var count = 0
-  /// Where each of the first rows ends; nil: every row is one cell high.
+  /// The end positions of the first rows, or nil if every row is one cell high.
   private var ends: ContiguousArray<Int>?
 
   /// Whether every row is one cell high.
   var areEqual: Bool { ends == nil }
 
-  /// The first row whose height is not known.
+  /// The index of the first row whose height is not known.
   var known: Int { ends?.count ?? count }
 
-  /// The height of all rows that is known.
+  /// The total of the known heights.
   var total: Int { ends.map { $0.last ?? 0 } ?? count }
 
-  /// Forgets the heights from a row on, of rows that have heights of their own.
+  /// Forgets individual heights from a row on.
   mutating func forget(from row: Int = 0) {
     guard let count = ends?.count, row < count else { return }
     ends?.removeLast(count - row)
   }
 
-  /// Forgets every height.
+  /// Forgets all heights.
   ///
-  /// - Parameter areEqual: Whether each row is one cell high from now on.
+  /// - Parameter areEqual: Whether every row is now one cell high.
   mutating func reset(areEqual: Bool) { ends = areEqual ? nil : [] }
 
   mutating func setCount(_ count: Int) {
@@ -38,14 +38,14 @@ struct RowHeights {
     forget(from: count)
   }
 
-  /// Adds the height of the first row that has none, if there is one.
+  /// Sets the height of the first row whose height is not known, if there is one.
   mutating func append(_ height: Int) {
     guard known < count else { return }
     let end = total + Self.clamped(height)
     ends?.append(end)
   }
 
-  /// Where a row begins.
+  /// Returns the position at which a row begins.
   ///
   /// - Complexity: O(1).
   func start(of row: Int) -> Int {
@@ -54,9 +54,9 @@ struct RowHeights {
     return row == 0 ? 0 : ends[row - 1]
   }
 
-  /// The row at a distance from the beginning, of those whose heights are known; their number if there is none.
+  /// Returns the row at a position, or the number of known rows if there is none.
   ///
-  /// - Complexity: O(log n) in the rows.
+  /// - Complexity: O(log n), where n is the number of rows.
   func row(at y: Int) -> Int {
     guard let ends else { return min(max(0, y), count) }
     var (low, high) = (0, ends.count)
@@ -67,20 +67,20 @@ struct RowHeights {
     return low
   }
 
-  /// The rows that are seen in a part of the list.
+  /// Returns the rows that are visible in a section of the list.
   func rows(from y: Int, height: Int) -> Range<Int> {
     let first = row(at: y)
     guard height > 0, first < known else { return first..<first }
     return first..<min(row(at: y + height - 1) + 1, known)
   }
 
-  /// Whether rows that are put in at a place are added with their heights, and not asked for them later.
+  /// Whether rows inserted at an index need their heights immediately.
   func needsHeights(at row: Int) -> Bool { ends != nil && row <= known }
 
-  /// Makes room for rows.
+  /// Inserts rows.
   ///
-  /// - Parameter heights: Their heights, if they are needed.
-  /// - Complexity: O(n) in the rows.
+  /// - Parameter heights: The heights of the rows, if they are needed.
+  /// - Complexity: O(n), where n is the number of rows.
   mutating func insert(count new: Int, _ heights: [Int], at row: Int) {
     defer { count += new }
     guard needsHeights(at: row) else { return }
@@ -94,9 +94,9 @@ struct RowHeights {
     ends?.insert(contentsOf: new, at: row)
   }
 
-  /// Takes rows out.
+  /// Removes rows.
   ///
-  /// - Complexity: O(n) in the rows.
+  /// - Complexity: O(n), where n is the number of rows.
   mutating func remove(_ rows: Range<Int>) {
     count -= rows.count
     guard ends != nil else { return }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A line at the edge of a scroll view: which part of the contents is visible.
+/// A line at the edge of a scroll view that indicates which part of the contents is visible.
 @MainActor
 final class ScrollIndicator: View {
   private let isVertical: Bool
-  /// The part of the line that stands for what is visible.
+  /// The cells of the line that represent the visible part.
   private var thumb = 0..<0
 
   init(isVertical: Bool) {
@@ -13,13 +13,13 @@ final class ScrollIndicator: View {
     isUserInteractionEnabled = false
   }
 
-  /// Shows a part of the contents; a view that shows all of them has no line.
+  /// Shows a part of the contents, or hides the line if all of the contents are visible.
   ///
   /// - Parameters:
-  ///   - frame: The line's place, as long as the view.
-  ///   - offset: Where the visible part begins.
-  ///   - visible: How long it is.
-  ///   - contents: How long the contents are.
+  ///   - frame: The frame of the line, which is as long as the view.
+  ///   - offset: The start of the visible part.
+  ///   - visible: The length of the visible part.
+  ///   - contents: The length of the contents.
   func show(in frame: Rect, offset: Int, visible: Int, of contents: Int) {
     self.frame = frame
     let line = isVertical ? frame.size.height : frame.size.width
@@ -28,7 +28,7 @@ final class ScrollIndicator: View {
     let length = min(line, max(1, Self.scaled(visible, line, contents)))
     let (free, limit) = (line - length, contents - visible)
     var start = Self.scaled(offset, free, limit)
-    // The ends are reached with the contents' ends, and not before.
+    // The thumb touches the ends of the line only at the ends of the contents.
     if start == 0, offset > 0, free > 0 { start = 1 }
     if start == free, offset < limit, free > 0 { start = free - 1 }
     guard thumb != start..<start + length else { return }
@@ -36,7 +36,7 @@ final class ScrollIndicator: View {
     setNeedsDisplay()
   }
 
-  /// A number of a length, in another length, rounded.
+  /// Scales a number from one length to another, rounded.
   private static func scaled(_ number: Int, _ length: Int, _ whole: Int) -> Int {
     Int((Double(number) * Double(length) / Double(max(1, whole))).rounded())
   }

@@ -1,58 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A view that shows a part of its contents, and moves it with the wheel and with keys.
+/// A view that shows a part of its contents and scrolls with the wheel and the keyboard.
 ///
-/// A notch of the wheel moves three rows. While the wheel is turned, and 150 ms longer, the main loop runs in the
-/// tracking mode. The keys are Up, Down, PageUp, PageDown, Home and End, if the view or a view within it has the focus.
+/// Each notch of the wheel scrolls three rows. The main loop runs in the tracking mode while the wheel is being
+/// turned, and for another 150 ms. The Up, Down, PageUp, PageDown, Home and End keys scroll if the view or a view
+/// within it has the focus.
 ///
 /// The corresponding class of UIKit is `UIScrollView`.
 @MainActor
 open class ScrollView: View {
-  /// By how many rows or columns a notch of the wheel moves.
+  /// The number of rows or columns that a notch of the wheel scrolls.
   public static let rowsForNotch = 3
 
-  /// The size of the contents; for scrolling, a width or height below 0 counts as 0, and one beyond 2^30 as that.
+  /// The size of the contents, zero by default.
+  ///
+  /// For scrolling, its width and height are clamped between 0 and 2^30.
   public var contentSize = Size.zero {
     didSet { if contentSize != oldValue { setNeedsLayout() } }
   }
   private let tracking = WheelTracking()
 
-  /// Whether a line in the last column shows which rows of the contents are visible, if not all are.
+  /// Whether to show a scroll indicator in the last column if the contents are too high, `false` by default.
   public final var showsVerticalScrollIndicator = false {
     didSet { if showsVerticalScrollIndicator != oldValue { setNeedsLayout() } }
   }
-  /// Whether a line in the last row shows which columns of the contents are visible, if not all are.
+  /// Whether to show a scroll indicator in the last row if the contents are too wide, `false` by default.
   public final var showsHorizontalScrollIndicator = false {
     didSet { if showsHorizontalScrollIndicator != oldValue { setNeedsLayout() } }
   }
   private var verticalIndicator: ScrollIndicator?
   private var horizontalIndicator: ScrollIndicator?
-  /// How many rows at the top do not scroll.
+  /// The number of rows at the top that do not scroll.
   var fixedRows: Int { 0 }
 
   override open var drawsContents: Bool { false }
   override open var canBecomeFirstResponder: Bool { true }
 
-  /// The point of the contents in the top left corner: at least zero, and at most so that the contents' end is visible,
-  /// beside the scroll indicators.
+  /// The point of the contents that is shown in the top left corner.
+  ///
+  /// It is clamped so that the contents fill the view, except for the scroll indicators.
   public final var contentOffset: Point {
     get { bounds.origin }
     set { scroll(to: newValue) }
   }
 
-  /// The columns and rows that the scroll indicators cover, each if there are more contents than are seen.
+  /// The columns and rows that scroll indicators cover, which depends on whether the contents exceed the view.
   final var covered: Size {
     var covered = Size.zero
     guard showsVerticalScrollIndicator || showsHorizontalScrollIndicator else { return covered }
     let (contents, size) = (clampedContents, bounds.size)
     if showsVerticalScrollIndicator, contents.height > size.height { covered.width = 1 }
     if showsHorizontalScrollIndicator, contents.width > size.width - covered.width { covered.height = 1 }
-    // The line of the other direction may cover the last row.
+    // The horizontal indicator may cover the last row.
     if showsVerticalScrollIndicator, contents.height > size.height - covered.height { covered.width = 1 }
     return covered
   }
 
-  /// The size of the contents that are seen at a time, below the rows that do not scroll.
+  /// The size of the visible part of the contents, without the rows that do not scroll.
   final var room: Size {
     let covered = covered
     return Size(
@@ -61,7 +65,7 @@ open class ScrollView: View {
 
   final var clampedContents: Size { Rect(origin: .zero, size: contentSize).clamped.size }
 
-  /// The largest offset.
+  /// The maximum offset.
   private var limit: Point {
     let (contents, room) = (clampedContents, room)
     return Point(x: max(0, contents.width - room.width), y: max(0, contents.height - fixedRows - room.height))
@@ -76,8 +80,7 @@ open class ScrollView: View {
     bounds.origin = offset
   }
 
-  /// Scrolls as little as needed for a rectangle of the contents to be visible; of one that is larger than the view,
-  /// the beginning is.
+  /// Scrolls as little as possible to make a rectangle visible, or its top left if it is larger than the view.
   ///
   /// The corresponding function of UIKit is `scrollRectToVisible(_:animated:)`.
   open func scrollRectToVisible(_ rect: Rect) {
@@ -90,7 +93,9 @@ open class ScrollView: View {
       y: offset(contentOffset.y, room.height, rect.minY, rect.maxY))
   }
 
-  /// Keeps the offset within what is there, and places the scroll indicators; an override calls `super`.
+  /// Clamps the offset and places the scroll indicators.
+  ///
+  /// Overrides must call `super`.
   override open func layoutSubviews() {
     scroll(to: contentOffset)
     placeIndicators()
@@ -111,7 +116,7 @@ open class ScrollView: View {
     }
   }
 
-  /// The line of one direction, above all other views; nil if it is not shown.
+  /// Returns the indicator of one direction, above all other views, or nil if it is not shown.
   private func indicator(_ line: inout ScrollIndicator?, isShown: Bool, isVertical: Bool) -> ScrollIndicator? {
     guard isShown else {
       line?.removeFromSuperview()
@@ -131,7 +136,7 @@ open class ScrollView: View {
     return view as? ScrollView
   }
 
-  /// Scrolls; at its end a scroll view around it does.
+  /// Scrolls the view or, if it is at its end, the enclosing scroll view.
   override open func wheelTurned(_ wheel: MouseEvent.Wheel, at event: MouseEvent) {
     let step = Self.rowsForNotch
     let before = contentOffset
@@ -167,6 +172,8 @@ open class ScrollView: View {
   override open func touchesEnded(_ touch: Touch) { if touch.button != .left { super.touchesEnded(touch) } }
   override open func touchesCancelled(_ touch: Touch) { if touch.button != .left { super.touchesCancelled(touch) } }
 
-  /// Ends the tracking of the wheel with the view's stay in its window; an override calls `super`.
+  /// Stops tracking the wheel if the view has left its window.
+  ///
+  /// Overrides must call `super`.
   override open func didMoveToWindow() { if window == nil { tracking.end() } }
 }

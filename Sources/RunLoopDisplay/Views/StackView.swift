@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Lays views out beside each other, or below each other.
+/// A view that lays out views in a row or a column.
 ///
-/// Each arranged view gets the length that it needs, by its ``View/sizeThatFits(_:)``. What is left goes to the views
-/// that were added as flexible, in equal parts; views for which there is no room are as short as what is left, so that
-/// those at the beginning stay visible on a small screen. Hidden views take no room.
+/// Each arranged view gets the length that it needs, by its ``View/sizeThatFits(_:)``. Flexible views share the
+/// remaining length equally. If there is too little space, the views at the end are shortened, so that those at the
+/// beginning stay visible on a small screen. Hidden views take up no space.
 ///
 /// ```Swift
 /// let stack = StackView(.vertical, spacing: 1)
@@ -15,26 +15,26 @@
 /// The corresponding class of UIKit is `UIStackView`.
 @MainActor
 open class StackView: View {
-  /// The directions in which the views follow each other.
+  /// The directions in which views can be arranged.
   public enum Axis: Hashable, Sendable { case horizontal, vertical }
 
-  /// The direction in which the views follow each other.
+  /// The direction in which the views are arranged.
   public var axis: Axis {
     didSet { if axis != oldValue { setNeedsLayout() } }
   }
-  /// The cells between two views; less than zero counts as zero.
+  /// The number of cells between two views, where negative values count as zero.
   public var spacing: Int {
     didSet { if spacing != oldValue { setNeedsLayout() } }
   }
-  /// The cells that are left free around the views.
+  /// The margins around the views, none by default.
   public var layoutMargins = Insets() {
     didSet { if layoutMargins != oldValue { setNeedsLayout() } }
   }
-  /// The views that are laid out, in their order.
+  /// The views that the stack lays out, in order.
   public private(set) var arrangedSubviews: [View] = []
   private var flexible: Set<ObjectIdentifier> = []
 
-  /// Makes an empty stack.
+  /// Creates an empty stack.
   public init(_ axis: Axis, spacing: Int = 0, frame: Rect = .zero) {
     self.axis = axis
     self.spacing = spacing
@@ -47,7 +47,7 @@ open class StackView: View {
   ///
   /// - Parameters:
   ///   - view: The view.
-  ///   - isFlexible: Whether the view gets a part of the room that the others leave, instead of what it needs.
+  /// - isFlexible: Whether the view gets a share of the remaining length, instead of being sized to fit.
   public final func addArrangedSubview(_ view: View, isFlexible: Bool = false) {
     arrangedSubviews.removeAll { $0 === view }
     arrangedSubviews.append(view)
@@ -56,7 +56,7 @@ open class StackView: View {
     setNeedsLayout()
   }
 
-  /// Takes a view out of the arrangement and out of the stack.
+  /// Removes a view from the arrangement and from the stack.
   public final func removeArrangedSubview(_ view: View) {
     guard arrangedSubviews.contains(where: { $0 === view }) else { return }
     arrangedSubviews.removeAll { $0 === view }
@@ -86,7 +86,7 @@ open class StackView: View {
     }
   }
 
-  /// The size that the views need together.
+  /// The size that fits all views.
   override open func sizeThatFits(_ size: Size) -> Size {
     let margins = layoutMargins.clamped
     let sizes = arrangedSubviews.filter { !$0.isHidden }.map { $0.sizeThatFits(size) }

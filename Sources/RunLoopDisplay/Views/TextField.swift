@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One line of text that is typed.
+/// A view for editing one line of text.
 ///
-/// Characters are inserted at the cursor, which Left, Right, Home, End and a click move; Backspace and Delete remove
-/// one. With Shift these keys select, and so does the mouse while it is dragged; what is typed, pasted or deleted
-/// replaces the selection. A pasted text gets blanks in place of its line ends. The keys of shells edit the line too:
+/// Characters are inserted at the cursor, which the Left, Right, Home and End keys and clicks move. Backspace and
+/// Delete remove a character. Holding Shift with the cursor keys, or dragging the mouse, selects text. Typing,
+/// pasting and deleting replace the selection. Line breaks in pasted text are replaced with spaces. The following
+/// editing keys of shells are supported too:
 ///
 /// | keys | |
 /// |---|---|
@@ -16,22 +17,22 @@
 /// | Ctrl-Y | insert what was deleted last by one of the keys for words and ends |
 /// | Alt-W, Super-C, Ctrl-Insert | copy the selection to the clipboard of the device |
 ///
-/// All other keys with Control, Alt or Super, and all others, go to the next responder.
+/// All other keys are passed to the next responder.
 ///
 /// The corresponding class of UIKit is `UITextField`.
 @MainActor
 open class TextField: View {
   private var line: TextLine
 
-  /// The text before the input, which cannot be changed by typing.
+  /// The text before the input, which the user cannot edit.
   public var prompt: String {
     didSet { if prompt != oldValue { setNeedsDisplay() } }
   }
-  /// The style of the text.
+  /// The style of the text, plain by default.
   public var style = Style.plain {
     didSet { if style != oldValue { setNeedsDisplay() } }
   }
-  /// Whether a dot is shown for each character.
+  /// Whether to show a dot for each character, `false` by default.
   public var isSecureTextEntry = false {
     didSet {
       guard isSecureTextEntry != oldValue else { return }
@@ -40,12 +41,12 @@ open class TextField: View {
     }
   }
   private var killed = ""
-  /// The end of the selection that is not at the cursor; nil: nothing is selected.
+  /// The end of the selection opposite to the cursor, or nil if nothing is selected.
   private var anchor: Int?
-  /// Called when the text was changed by typing or pasting.
+  /// Called when the text was changed by typing or pasting, `nil` by default.
   public var textDidChange: ((String) -> Void)?
 
-  /// Makes a text field.
+  /// Creates a text field.
   public init(prompt: String = "", text: String = "", frame: Rect = .zero) {
     self.prompt = prompt
     line = TextLine(text)
@@ -54,7 +55,7 @@ open class TextField: View {
 
   /// The text.
   ///
-  /// Setting it puts the cursor at its end.
+  /// Setting it moves the cursor to the end.
   public var text: String {
     get { line.text }
     set {
@@ -65,9 +66,9 @@ open class TextField: View {
     }
   }
 
-  /// The characters that are selected, by their numbers; nil if none is.
+  /// The range of the selected characters, or `nil` if none are selected.
   ///
-  /// Setting it puts the cursor at its end; numbers beyond the text count as its ends.
+  /// Setting it moves the cursor to the end of the range, which is clamped to the text.
   public var selectedRange: Range<Int>? {
     get {
       guard let anchor, anchor != line.cursor else { return nil }
@@ -81,7 +82,7 @@ open class TextField: View {
     }
   }
 
-  /// The text that is selected; empty if none is.
+  /// The selected text, which is empty if nothing is selected.
   public var selectedText: String { selectedRange.map { String(line.characters[$0]) } ?? "" }
 
   /// The number of characters before the cursor.
@@ -89,7 +90,7 @@ open class TextField: View {
 
   override open var canBecomeFirstResponder: Bool { true }
 
-  /// The cursor of the text, invisible, as the field draws it in its own way: input methods follow it.
+  /// The invisible cursor that input methods follow, because the field draws its visible cursor itself.
   override open var textCursor: TextCursor? {
     let start = prompt.cellWidth
     guard start < bounds.size.width else { return nil }
@@ -145,7 +146,7 @@ open class TextField: View {
     }
   }
 
-  // By a character, or to the end of a selection.
+  // Move by a character, or to the end of the selection.
   private func moveBackward(_ selects: Bool = false) {
     move(selects) { [selectedRange] in $0.cursor = (selects ? nil : selectedRange?.lowerBound) ?? $0.cursor - 1 }
   }
@@ -153,11 +154,11 @@ open class TextField: View {
     move(selects) { [selectedRange] in $0.cursor = (selects ? nil : selectedRange?.upperBound) ?? $0.cursor + 1 }
   }
 
-  // A character, or what is selected.
+  // Delete a character, or the selection.
   private func deleteBackward() { selectedRange == nil ? edit { $0.deleteBackward() } : replace() }
   private func deleteForward() { selectedRange == nil ? edit { $0.deleteForward() } : replace() }
 
-  /// Carries out the keys that edit a line in shells; false if the key is none of them.
+  /// Handles the editing keys of shells, and returns false for all other keys.
   private func edits(_ key: KeyEvent) -> Bool {
     let selects = key.modifiers.contains(.shift)
     switch (key.key, key.modifiers.subtracting(selects && key.key.isArrow ? .shift : [])) {
@@ -183,8 +184,7 @@ open class TextField: View {
     return true
   }
 
-  /// Deletes what is selected, or else a part of the text, which Ctrl-Y inserts again; a text that is secret is not
-  /// kept.
+  /// Deletes the selection or else a part of the text, and keeps it for Ctrl-Y unless the text is secret.
   private func kill(_ body: (inout TextLine) -> String) {
     guard selectedRange == nil else {
       if !isSecureTextEntry { killed = selectedText }
@@ -197,7 +197,7 @@ open class TextField: View {
     }
   }
 
-  /// Puts what is selected on the clipboard of the device; a text that is secret is not copied.
+  /// Copies the selection to the clipboard of the device, unless the text is secret.
   private func copySelection() {
     guard !isSecureTextEntry, selectedRange != nil else { return }
     window?.application?.device.copy(selectedText)
@@ -219,7 +219,7 @@ open class TextField: View {
   override open func touchesEnded(_ touch: Touch) { if touch.button != .left { super.touchesEnded(touch) } }
   override open func touchesCancelled(_ touch: Touch) { if touch.button != .left { super.touchesCancelled(touch) } }
 
-  /// Moves the cursor to the mouse; where that is beyond an edge, by a character out of it.
+  /// Moves the cursor to the mouse, or past the edge by a character if the mouse is beyond it.
   private func move(_ selects: Bool, to touch: Touch) {
     let start = prompt.cellWidth
     let (column, width) = (touch.location(in: self).x - start, bounds.size.width - start)
@@ -236,7 +236,7 @@ open class TextField: View {
     setNeedsDisplay()
   }
 
-  /// Deletes what is selected, and edits the text there.
+  /// Deletes the selection and edits the text in its place.
   private func replace(_ body: (inout TextLine) -> Bool = { _ in false }) {
     let selection = selectedRange
     edit { line in
@@ -260,13 +260,13 @@ open class TextField: View {
   }
 }
 
-/// What is called when the text was changed, so that a record names it.
+/// A wrapper that identifies the closure in records.
 private struct ChangeHandler {
   let call: (String) -> Void
 }
 
 extension Style {
-  /// With the colours exchanged.
+  /// The style with foreground and background exchanged.
   fileprivate var exchanged: Style {
     var style = self
     style.attributes.formSymmetricDifference(.reverse)
@@ -275,6 +275,6 @@ extension Style {
 }
 
 extension KeyEvent.Key {
-  /// Whether the key moves the cursor.
+  /// Whether the key is an arrow key that moves the cursor.
   fileprivate var isArrow: Bool { self == .left || self == .right }
 }

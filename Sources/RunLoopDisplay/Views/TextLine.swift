@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A line that is edited: its characters, and the cursor between two of them.
+/// A line of text that is being edited, with a cursor between its characters.
 ///
-/// What is before the cursor and what is behind it are kept apart, so that an edit does not depend on the length of the
-/// line: characters that join are looked for around the cursor alone.
+/// The text before the cursor and the text after it are stored separately, so that the cost of an edit does not
+/// depend on the length of the line: only characters next to the cursor can combine.
 struct TextLine {
   private var before = ""
-  /// What is behind the cursor, the last character first.
+  /// The characters after the cursor, in reverse order.
   private var after: [Character] = []
-  /// The text behind the cursor; nil: not known.
+  /// The text after the cursor, or nil if it has not been computed.
   private var afterText: String? = ""
   private var beforeCount = 0
   private var beforeWidth = 0
   private var afterWidth = 0
-  /// How many cells of the line are left out at its beginning, so that the cursor is seen.
+  /// The number of cells scrolled out at the beginning, so that the cursor is visible.
   private(set) var hidden = 0
 
-  /// The character that is shown for each; nil: they are shown.
+  /// The character shown instead of each character, or nil to show the text.
   var mask: Character? {
     didSet { if mask != oldValue { measure() } }
   }
@@ -30,9 +30,9 @@ struct TextLine {
     }
   }
 
-  /// How many characters are before the cursor; kept within the line.
+  /// The number of characters before the cursor, clamped to the line.
   ///
-  /// - Complexity: O(n) in the characters between the two places.
+  /// - Complexity: O(n), where n is the distance that the cursor moves.
   var cursor: Int {
     get { beforeCount }
     set {
@@ -42,7 +42,7 @@ struct TextLine {
     }
   }
 
-  /// How many characters the line has.
+  /// The number of characters in the line.
   var count: Int { beforeCount + after.count }
 
   var characters: [Character] { Array(before) + after.reversed() }
@@ -55,10 +55,10 @@ struct TextLine {
     }
   }
 
-  /// How many characters before the cursor belong to the word there, with the blanks between it and the cursor.
+  /// The number of characters from the start of the word before the cursor up to the cursor.
   var wordBefore: Int { Self.word(before.reversed()) }
 
-  /// How many characters behind the cursor belong to the word there, with the blanks before it.
+  /// The number of characters from the cursor to the end of the word after it.
   var wordAfter: Int { Self.word(after.reversed()) }
 
   private static func word(_ characters: some Sequence<Character>) -> Int {
@@ -106,13 +106,13 @@ struct TextLine {
     afterWidth += width(character)
   }
 
-  /// Puts characters in before the cursor; false if there are none.
+  /// Inserts characters before the cursor, and returns false if there are none.
   ///
-  /// - Complexity: O(n) in the new characters.
+  /// - Complexity: O(n), where n is the number of new characters.
   mutating func insert(_ new: some Collection<Character>) -> Bool {
     guard !new.isEmpty else { return false }
     if beforeCount > 0 {
-      // A letter and its accent that are typed one after the other are one character.
+      // A letter and an accent that are typed separately form one character.
       for character in String(popBefore()) + String(new) { pushBefore(character) }
     } else {
       for character in String(new) { pushBefore(character) }
@@ -135,7 +135,7 @@ struct TextLine {
     return true
   }
 
-  /// Deletes as many characters before the cursor; returns them.
+  /// Deletes up to `count` characters before the cursor, and returns them.
   mutating func deleteBackward(count: Int) -> String {
     var deleted: [Character] = []
     for _ in 0..<min(count, beforeCount) { deleted.append(popBefore()) }
@@ -143,7 +143,7 @@ struct TextLine {
     return String(deleted.reversed())
   }
 
-  /// Deletes as many characters behind the cursor; returns them.
+  /// Deletes up to `count` characters after the cursor, and returns them.
   mutating func deleteForward(count: Int) -> String {
     var deleted = ""
     for _ in 0..<min(count, after.count) { deleted.append(popAfter()) }
@@ -151,7 +151,7 @@ struct TextLine {
     return deleted
   }
 
-  /// Lets characters on both sides of the cursor become one where Unicode has it so; the cursor is behind it then.
+  /// Combines the characters around the cursor if they form one character, and moves the cursor after it.
   private mutating func join() {
     while beforeCount > 0, let next = after.last {
       let last = popBefore()
@@ -159,12 +159,12 @@ struct TextLine {
       guard joined != [last, next] else { return pushBefore(last) }
       _ = popAfter()
       for character in joined.dropLast() { pushBefore(character) }
-      // What is left of it may join what follows, as flags do whose letters are counted in pairs.
+      // The rest may combine with the next character, as with flags, whose letters are counted in pairs.
       pushBefore(joined[joined.count - 1])
     }
   }
 
-  /// Moves the visible part so that it has the cursor in it.
+  /// Scrolls so that the cursor is visible.
   ///
   /// - Complexity: O(1).
   mutating func scroll(toFit columns: Int) {
@@ -174,9 +174,9 @@ struct TextLine {
     if beforeWidth + atCursor - hidden > columns { hidden = beforeWidth + atCursor - columns }
   }
 
-  /// Calls a closure with the characters that begin in the visible part, and with their columns there.
+  /// Calls a closure with each character that begins in the visible part, and its column there.
   ///
-  /// - Complexity: O(n) in the width.
+  /// - Complexity: O(n), where n is the width.
   func forEachVisible(width columns: Int, _ body: (_ index: Int, _ column: Int, Character) -> Void) {
     var column = beforeWidth - hidden
     var index = beforeCount
@@ -198,10 +198,10 @@ struct TextLine {
     }
   }
 
-  /// The column of the cursor in the visible part.
+  /// The column of the cursor within the visible part.
   var cursorColumn: Int { beforeWidth - hidden }
 
-  /// How many characters are before a column of the visible part.
+  /// Returns the number of characters before a column of the visible part.
   func index(at column: Int, width columns: Int) -> Int {
     var found = column < cursorColumn ? 0 : count
     var isFound = false

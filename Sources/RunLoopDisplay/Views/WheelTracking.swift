@@ -2,10 +2,10 @@
 
 import RunLoopCore
 
-/// Lets the loop run in the tracking mode from a notch of the wheel until some time after the last.
+/// Makes the loop run in the tracking mode from the first notch of the wheel until some time after the last.
 @MainActor
 final class WheelTracking {
-  /// How long after the last notch.
+  /// The time for which the mode is kept after the last notch.
   static let duration = Duration.milliseconds(150)
 
   private weak var application: Application?
@@ -15,7 +15,7 @@ final class WheelTracking {
 
   deinit { timer?.invalidate() }
 
-  /// The wheel was turned above a view of an application.
+  /// Records that the wheel was turned above a view of an application.
   func noteWheel(_ application: Application?) {
     guard let application else { return }
     if self.application !== application {
@@ -28,14 +28,14 @@ final class WheelTracking {
     application.push(.tracking, for: self)
   }
 
-  /// Ends it before its time.
+  /// Ends the tracking immediately.
   func end() {
     timer?.park()
     application?.popMode(for: self)
   }
 
   private func makeTimer(_ loop: RunLoop) -> Timer {
-    // One that fires once would end with its first date: this one's dates are all set by hand.
+    // A one-shot timer would end after its first date. This one repeats, and each of its dates is set explicitly.
     let timer = Timer(
       deadline: loop.now, interval: .seconds(1 << 28), block: MainActor.handler { [weak self] _ in self?.end() })
     timer.park()

@@ -8,8 +8,7 @@ extension CommitPipeline {
     /// The order in which the stage is performed, which for equal values is the order of addition.
     public let order: Int
     let perform: @Sendable () -> Void
-    /// Whether call-out records name the closure. Stages of higher layers record the closures that they call
-    /// instead.
+    /// Whether call-out records name this closure, as opposed to the closures that it calls.
     let isNamed: Bool
 
     /// Creates a stage.
