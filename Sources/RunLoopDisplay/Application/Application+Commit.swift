@@ -3,29 +3,29 @@
 import RunLoopCore
 import RunLoopTransactions
 
-/// What is known of the frame that is next.
+/// The state of the next frame.
 struct FrameState: Hashable {
-  /// The device has another frame under way, and the application waits for it.
+  /// The application is waiting for the device to finish another frame.
   var isWaitingForDevice = false
-  /// The device was released for a time.
+  /// The device is suspended.
   var isSuspended = false
-  /// The frame is presented even if no cell has changed.
+  /// The next frame is presented even if no cell has changed.
   var isPresentationForced = false
-  /// The cursor of the frame before.
+  /// The cursor of the previous frame.
   var cursor: TextCursor?
-  /// Views are being laid out: what they mark is part of this frame.
+  /// Views are being laid out, and views that are marked meanwhile are part of this frame.
   var isLayingOut = false
 }
 
 extension Application {
-  /// Asks for a commit at the end of this turn.
+  /// Requests a commit at the end of this turn.
   func setNeedsCommit() {
     guard !frame.isLayingOut else { return }
     pipeline.setNeedsCommit()
   }
 
   func addStages() {
-    // A loop that does not come to its wait has frames, and so it has the actions.
+    // Also performed as a stage, so that actions are called in a loop that never reaches its wait.
     pipeline.add(
       .init(
         unnamed: "gestures", order: TurnOrder.queues,
@@ -49,17 +49,17 @@ extension Application {
         }))
   }
 
-  /// Whether a frame can be presented; if the device has another under way, its end is waited for.
+  /// Whether a frame can be presented now, or else is postponed until the device is ready.
   private func canPresent() -> Bool {
     guard items != nil, !frame.isSuspended, window.screen.grid.size == device.size else { return false }
     frame.isWaitingForDevice = !device.isReadyForFrame
     return !frame.isWaitingForDevice
   }
 
-  /// Lays out, lets draw, composes, and presents one frame.
+  /// Lays out, draws, composes and presents one frame.
   ///
-  /// While the device cannot take it nothing is done: the marks stay where they are. If that changes while views are
-  /// laid out and drawn, the frame is presented later.
+  /// If the device is not ready, nothing happens and all marks are kept. If it becomes unready during layout and
+  /// drawing, the frame is presented later.
   private func commitFrame() {
     guard canPresent() else { return }
     frame.isLayingOut = true
@@ -76,7 +76,7 @@ extension Application {
     frame.cursor = cursor
     if drawn > 0 { trace?.applicationDid(.draw(views: drawn)) }
     guard canPresent(), window.screen.grid.size == size else {
-      // The screen has it, and is not damaged any more.
+      // The screen already contains the changes, and is no longer damaged.
       frame.isPresentationForced = isChanged
       return
     }
@@ -87,14 +87,14 @@ extension Application {
     trace?.applicationDid(.commit(bytes: bytes))
   }
 
-  /// Calls a block after the frame that shows what has been changed so far.
+  /// Calls a block after the frame that shows all changes made so far.
   func whenShown(_ block: @escaping @MainActor @Sendable () -> Void) {
     guard items != nil else { return Transaction.complete(block) }
     completions.append(ShownBlock(call: block))
     setNeedsCommit()
   }
 
-  /// Calls the completion blocks whose frame was presented; at the end of the application, all.
+  /// Calls the completion blocks whose frame was presented, or all of them at the end of the application.
   func callShown(all: Bool) {
     if all {
       shown += completions

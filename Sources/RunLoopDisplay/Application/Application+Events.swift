@@ -2,9 +2,9 @@
 
 import RunLoopCore
 
-// What the device calls, within its source 1: events are queued, and nothing else.
+// Called by the device within its source 1, which only queues the events.
 extension Application: DisplayDeviceClient {
-  /// Queues the events, which source 0 then handles.
+  /// Queues events, which source 0 then handles.
   public func device(_ device: any DisplayDevice, didRead bytes: Int, events: [InputEvent]) {
     if bytes > 0 { trace?.applicationDid(.source1(bytes: bytes)) }
     guard !events.isEmpty else { return }
@@ -12,25 +12,25 @@ extension Application: DisplayDeviceClient {
     items?.eventQueue.signal()
   }
 
-  /// Asks for a commit, if one was postponed.
+  /// Requests a commit if one was postponed.
   public func deviceIsReadyForFrame(_ device: any DisplayDevice) {
     if frame.isWaitingForDevice { setNeedsCommit() }
   }
 
-  /// Asks for a commit that presents everything.
+  /// Requests a commit that presents the whole screen.
   public func deviceNeedsFrame(_ device: any DisplayDevice) {
     frame.isPresentationForced = true
     setNeedsCommit()
   }
 
-  /// Presents nothing from now on, and makes source 0 cancel what is held down.
+  /// Stops presenting frames, and makes source 0 cancel all touches.
   public func deviceWillSuspend(_ device: any DisplayDevice) {
     frame.isSuspended = true
     events.append(.interruption)
     items?.eventQueue.signal()
   }
 
-  /// Asks for a commit that presents everything.
+  /// Resumes presenting frames, starting with the whole screen.
   public func deviceDidResume(_ device: any DisplayDevice) {
     frame.isSuspended = false
     frame.isPresentationForced = true
@@ -40,14 +40,15 @@ extension Application: DisplayDeviceClient {
 }
 
 extension Application {
-  /// How many nanoseconds of events are handled in one call-out: the rest waits for the next, so that a long read does
-  /// not keep the loop from frames and timers.
+  /// The time budget of one call-out for events, in nanoseconds.
+  ///
+  /// The remaining events are handled in the next call-out, so that a long read does not delay frames and timers.
   private static let eventBudget: Int64 = 8_000_000
 
-  /// Handles what is queued: the one call-out of the source 0.
+  /// Handles the queued events, in the call-out of source 0.
   ///
-  /// A press waits for the actions of the gestures before it: they may change what it hits, and who follows it. It
-  /// waits once, even if these actions cause others.
+  /// A press waits for the pending gesture actions, because they may change the view that it hits and the recognisers
+  /// that follow it. It waits only once, even if these actions trigger others.
   func handleEvents() {
     let before = events.count
     let begin = loop.clockNow.nanoseconds
@@ -74,8 +75,7 @@ extension Application {
     }
   }
 
-  /// The actions of gestures were called, though perhaps not those that they caused: events that have waited for them
-  /// are handled.
+  /// Handles the events that were waiting for gesture actions, which have now been called.
   func gestureActionsWereCalled() {
     events.releasePress()
     guard events.count > 0, let items else { return }
@@ -83,7 +83,7 @@ extension Application {
     loop.wakeUp()
   }
 
-  /// Lets the window have the device's size; what is held down is cancelled if it is another.
+  /// Resizes the window to the device's size, and cancels touches if the size changes.
   func resize(to size: Size) {
     let size = Size(width: max(1, size.width), height: max(1, size.height))
     if window.frame.size != size { window.cancelTouches { _ in true } }

@@ -3,7 +3,7 @@
 public import RunLoopCore
 public import RunLoopTransactions
 
-/// A window on a device, and the main run loop that serves both.
+/// An application that shows a window on a device, driven by the main run loop.
 ///
 /// ```Swift
 /// @main struct Program {
@@ -15,50 +15,50 @@ public import RunLoopTransactions
 /// }
 /// ```
 ///
-/// ``run()`` takes the device and runs the main loop until ``terminate()``. The device's source 1 only reads: its
-/// events are queued, and handled by a source 0 of the order `TurnOrder.eventQueue`. The actions of gestures follow
-/// before the loop waits, and then the commit lays out, draws and writes one frame. <doc:FromKeyPressToCommit> follows
-/// a key through all of it.
+/// ``run()`` opens the device and runs the main loop until ``terminate()`` is called. The device's source 1 only
+/// reads: its events are queued, and a source 0 of the order `TurnOrder.eventQueue` handles them. Gesture actions are
+/// called before the loop waits, followed by the commit, which lays out, draws and writes one frame.
+/// <doc:FromKeyPressToCommit> follows a key through these steps.
 ///
-/// The application is the last in the chain of responders. It ends with Ctrl-C, shows everything anew with Ctrl-L, and
-/// is suspended with Ctrl-Z, unless a responder before it handles these keys.
+/// The application is the last responder in the chain. Ctrl-C terminates it, Ctrl-L repaints the screen and Ctrl-Z
+/// suspends the process, unless an earlier responder handles these keys.
 ///
-/// An application can run again. Its ``pipeline``, the only thing that it keeps in the main loop beyond a run, is
-/// released with it.
+/// An application can run more than once. Between runs, only its ``pipeline`` remains in the main loop, until the
+/// application is released.
 ///
 /// The corresponding class of UIKit is `UIApplication`.
 @MainActor
 public final class Application: Responder {
-  /// The reason why ``run()`` has returned.
+  /// The reason that ``run()`` returned.
   public enum End: Hashable, Sendable {
     /// ``Application/terminate()`` was called.
     case terminated
-    /// The device has gone.
+    /// The device was disconnected.
     case hungUp
   }
 
-  /// The application that is running; nil if there is none.
+  /// The running application, or `nil` if there is none.
   ///
-  /// Of several it is the one that was started last. If none is running, it is the one that was made last.
+  /// If several applications are running, it is the one that was started last. If none is running, it is the one that
+  /// was created last.
   public static var shared: Application? { running.last?.application ?? made }
 
   private static weak var made: Application?
   private static var running: [(id: ObjectIdentifier, application: Application)] = []
 
-  /// The device that the window is shown on.
+  /// The device that shows the window.
   public let device: any DisplayDevice
-  /// The window, in the size of the device.
+  /// The window, which has the size of the device.
   public let window: Window
-  /// The loop that serves the application: the main one.
+  /// The main run loop.
   public let loop: RunLoop
-  /// The commits of the main loop, to which you can add stages: those of an order below `TurnOrder.commit` are
-  /// performed before the layout.
+  /// The pipeline that commits frames, whose stages below `TurnOrder.commit` run before the layout.
   public let pipeline: CommitPipeline
-  /// The object that watches the application; set it before ``run()``.
+  /// The object that observes the application's steps, to be set before ``run()``; `nil` by default.
   public weak var trace: (any ApplicationTrace)?
-  /// Called when the loop has begun to run in another mode than before.
+  /// Called when the loop started to run in a different mode, `nil` by default.
   public var modeDidChange: ((RunLoop.Mode) -> Void)?
-  /// How many frames have been presented that changed anything on the device.
+  /// The number of presented frames that changed anything on the device.
   public internal(set) var frameCount = 0
 
   let gestures: GestureEnvironment
@@ -66,22 +66,21 @@ public final class Application: Responder {
   var events = EventQueue()
   var modes = ModeStack()
   var frame = FrameState()
-  /// The completion blocks that wait for a frame, and those whose frame was presented.
+  /// The completion blocks that are waiting for a frame, and those whose frame was presented.
   var completions: [ShownBlock] = []
   var shown: [ShownBlock] = []
   private(set) var end: End?
-  /// The depth of its own runs among those of the loop.
+  /// The depth of the application's own run in the loop.
   private var runDepth = 0
-  /// Ends its run when a run within it has taken the stop.
+  /// Stops the application's run again if a nested run consumed the stop.
   private var runEnder: RunLoop.Observer?
 
-  /// Makes an application, which does nothing until it runs.
+  /// Creates an application, which does nothing until it runs.
   ///
   /// - Parameters:
   ///   - device: The device that shows the window.
   ///   - window: The window to show.
-  ///   - frameInterval: The shortest time between two frames, a sixtieth of a second by default. Zero or less means no
-  ///     limit.
+  ///   - frameInterval: The minimum time between two frames, 1/60 second by default. Zero or less means no limit.
   /// - Precondition: The window does not belong to another application that is running.
   public init(device: any DisplayDevice, window: Window, frameInterval: Duration = .seconds(1) / 60) {
     self.device = device
@@ -96,7 +95,7 @@ public final class Application: Responder {
     addStages()
   }
 
-  /// Makes the window this application's, whose it may not have been.
+  /// Assigns the window to this application.
   private func takeWindow() {
     if let other = window.application, other !== self, other.items != nil {
       fatalError("the window \(window.displayName) belongs to an application that is running: another cannot show it")
@@ -105,30 +104,30 @@ public final class Application: Responder {
   }
 
   isolated deinit {
-    // When the loop has ended, so has the pipeline.
+    // If the loop has ended, so has the pipeline.
     if RunLoop.currentIfMade === loop { pipeline.invalidate() }
   }
 
-  /// What the device reports of the mouse; presses and the wheel, unless it is set.
+  /// The mouse events that the device reports, by default presses and the wheel.
   ///
-  /// Without the mouse the terminal itself selects text with it.
+  /// While mouse events are reported, the terminal does not select text with the mouse itself.
   public var mouseTracking: MouseTracking {
     get { device.mouseTracking }
     set { device.mouseTracking = newValue }
   }
 
-  /// The mode that the loop runs in, or is about to run in.
+  /// The mode in which the loop runs, or is about to run.
   public var mode: RunLoop.Mode { modes.current }
 
-  /// Takes the device, runs the main loop until the application ends, and releases the device.
+  /// Opens the device, runs the main loop until the application ends, and closes the device.
   ///
-  /// The loop runs in the default mode or in the mode that was pushed last. A push or a pop ends the run, and another
-  /// run in the other mode follows: the runs are not nested.
+  /// The loop runs in the mode that was pushed last, or in the default mode. When a mode is pushed or popped, the
+  /// current run ends and another one in the new mode follows; these runs are not nested.
   ///
-  /// - Returns: Why the application has ended.
-  /// - Throws: A ``DisplayError`` if the device cannot be taken; then nothing has been changed.
-  /// - Precondition: The calling thread is the main thread, and neither this application is running nor another that
-  ///   shows the same window.
+  /// - Returns: The reason that the application ended.
+  /// - Throws: A ``DisplayError`` if the device cannot be opened, in which case nothing has changed.
+  /// - Precondition: This is the main thread, and neither this application nor another one with the same window is
+  ///   running.
   @discardableResult
   public func run() throws(DisplayError) -> End {
     try start()
@@ -136,14 +135,14 @@ public final class Application: Responder {
     runDepth = loop.runDepth + 1
     while true {
       if let end { return end }
-      // A stop by somebody else ends one run.
+      // A stop from elsewhere ends only one run.
       loop.run(mode: modes.current, for: .infinity)
     }
   }
 
-  /// Ends the application: ``run()`` releases the device and returns.
+  /// Terminates the application, which makes ``run()`` close the device and return.
   ///
-  /// Changes that were made before are shown.
+  /// Changes made before are still shown.
   public func terminate() { terminate(.terminated) }
 
   func terminate(_ end: End) {
@@ -154,8 +153,8 @@ public final class Application: Responder {
 
   /// Ends the application's own run.
   ///
-  /// A stop ends the innermost run only, which is another if a handler of the application runs the loop. So its own is
-  /// stopped once more when that one has ended.
+  /// A stop ends only the innermost run, which is a nested one if a handler runs the loop. The observer stops the
+  /// application's own run again when the nested one has ended.
   private func endRun() {
     loop.stop()
     guard items != nil else { return }
@@ -168,10 +167,10 @@ public final class Application: Responder {
     loop.add(observer, forMode: .common)
   }
 
-  /// Makes the loop run in another mode until its owner pops it.
+  /// Makes the loop run in another mode until the owner pops it.
   ///
-  /// An owner that has pushed a mode already keeps that mode. A mode that is not common, in which nothing would serve
-  /// the device, is not pushed, and that is reported on the standard error.
+  /// Each owner has at most one mode: a second push has no effect. A mode that is not a common mode would not serve
+  /// the device. It is not pushed, which is reported on standard error.
   public func push(_ mode: RunLoop.Mode, for owner: AnyObject) {
     guard loop.commonModes.contains(mode) else {
       Diagnostic.noMode.report("the mode \(mode) was not pushed: an application runs in common modes only")
@@ -180,7 +179,7 @@ public final class Application: Responder {
     if modes.push(mode, for: ObjectIdentifier(owner)) { changeMode() }
   }
 
-  /// Takes an owner's mode away, if it has one.
+  /// Pops the mode of an owner, if it has pushed one.
   public func popMode(for owner: AnyObject) {
     if modes.pop(ObjectIdentifier(owner)) { changeMode() }
   }
@@ -190,7 +189,7 @@ public final class Application: Responder {
     modeDidChange?(modes.current)
   }
 
-  /// Handles the keys that no responder before has handled.
+  /// Handles Ctrl-C, Ctrl-L and Ctrl-Z.
   override public func keyPressed(_ key: KeyEvent) {
     switch (key.key, key.modifiers) {
     case (.character("c"), .control): terminate()
@@ -200,14 +199,14 @@ public final class Application: Responder {
     }
   }
 
-  /// Shows everything anew, no matter what is on the device.
+  /// Draws the whole screen again, regardless of what the device shows.
   public func repaint() {
     device.repaint()
     frame.isPresentationForced = true
     setNeedsCommit()
   }
 
-  /// Takes the device and puts what serves the application into the loop.
+  /// Opens the device and adds the application's sources and observers to the loop.
   package func start() throws(DisplayError) {
     guard items == nil else { fatalError("an application was run that is running already") }
     takeWindow()
@@ -219,7 +218,7 @@ public final class Application: Responder {
       throw error
     }
     end = nil
-    // It may have been suspended when it ended.
+    // The application may have been suspended when it last ended.
     frame = FrameState()
     device.cursor = nil
     items = ApplicationItems(self)
@@ -228,10 +227,10 @@ public final class Application: Responder {
     setNeedsCommit()
   }
 
-  /// Gives the device back and takes what served the application out of the loop.
+  /// Closes the device and removes the application's sources and observers from the loop.
   package func finish() {
     window.cancelTouches { _ in true }
-    // Gestures report that they were cancelled, and what was changed last is to be seen.
+    // Reports the cancellation of gestures, and shows the last changes.
     gestures.update()
     if end != .hungUp { pipeline.flush() }
     device.close()

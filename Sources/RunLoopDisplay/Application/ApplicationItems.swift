@@ -3,17 +3,17 @@
 import RunLoopCore
 import RunLoopTransactions
 
-/// What an application has in the main loop while it runs.
+/// The sources and observers of a running application in the main loop.
 @MainActor
 struct ApplicationItems {
-  /// Handles the events that were queued.
+  /// The source that handles queued events.
   let eventQueue: RunLoop.Source
   private let observer: RunLoop.Observer?
 
   init(_ application: Application) {
     let loop = application.loop
-    // It is a common mode from here on, and no descriptor can be lacking for it: it has none yet that the default mode
-    // has not.
+    // This cannot fail for lack of a descriptor, because the mode does not contain any items that the default mode
+    // does not.
     try? loop.addCommonMode(.tracking)
     TurnPool.install(in: loop)
     _ = AsyncTransactionGroup.of(loop)
@@ -21,7 +21,7 @@ struct ApplicationItems {
       order: TurnOrder.eventQueue,
       perform: MainActor.handler { [unowned application] in DisplayCallOut.make { application.handleEvents() } })
     loop.add(eventQueue, forMode: .common)
-    // As in UIKit: the mode for receiving events knows the input, and nothing else.
+    // As in UIKit, the event-receive mode contains only the input source.
     loop.add(eventQueue, forMode: .eventReceive)
     observer = application.trace.map { _ in
       RunLoop.Observer(

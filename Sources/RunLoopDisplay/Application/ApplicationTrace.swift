@@ -2,35 +2,35 @@
 
 public import RunLoopCore
 
-/// An object that watches an application at work: each step from the device to the frame is reported when it is made.
+/// An object that is notified of each step of an application, from the device to the frame.
 ///
-/// It is meant for logs and tests. An application without one does no work for it.
+/// It is meant for logs and tests, and has no cost for applications that do not set one.
 @MainActor
 public protocol ApplicationTrace: AnyObject {
-  /// The application has made a step, or is about to make it; the cases of ``ApplicationStep`` say which.
+  /// Called when the application made a step, or is about to; see the cases of ``ApplicationStep``.
   func applicationDid(_ step: ApplicationStep)
 }
 
-/// A step on the way from the device to the frame.
+/// A step of an application between the device and the frame.
 public enum ApplicationStep: Hashable, Sendable {
-  /// The main loop is at a stage of a run in a mode: entry, before waiting, after waiting, or exit.
+  /// The main loop reached an activity of a run in a mode: entry, before waiting, after waiting, or exit.
   case stage(RunLoop.Activity, RunLoop.Mode)
-  /// The device has read this many bytes; reported within its source 1.
+  /// The device read this many bytes. Reported within its source 1.
   case source1(bytes: Int)
-  /// The source 0 of the event queue has handled this many events.
+  /// The source 0 of the event queue is about to handle this many events.
   case source0(events: Int)
-  /// A view is called with a touch.
+  /// A view is being called with a touch.
   case touches(Touch.Phase, view: String)
-  /// A recogniser is in another state.
+  /// A gesture recogniser changed its state.
   case gesture(GestureRecognizer.State)
-  /// The action of the recogniser with this name is called for a state.
+  /// The action of the recogniser with this name is being called for a state.
   case action(name: String, GestureRecognizer.State)
-  /// The window has another size.
+  /// The window was resized.
   case resize(Size)
-  /// A commit has laid out views.
+  /// A commit laid out views.
   case layout(views: Int)
-  /// A commit has made views draw.
+  /// A commit drew views.
   case draw(views: Int)
-  /// A commit was made, with this many bytes for the device.
+  /// A commit was made, and wrote this many bytes to the device.
   case commit(bytes: Int)
 }

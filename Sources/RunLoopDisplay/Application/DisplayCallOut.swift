@@ -2,16 +2,16 @@
 
 import RunLoopCore
 
-/// Whether what is called now is called by the display in a call-out of the main loop, and so named in its record, or
-/// by a function of the user's, such as one that flushes the commit, whose call-out is named already.
+/// Tracks whether user code is being called by the display in a call-out of the main loop, and so named in its record,
+/// or within another function of the user, whose call-out is already named.
 @MainActor
 enum DisplayCallOut {
-  /// The depth of the run that has called the display; zero: none has.
+  /// The depth of the run that called the display, or zero outside of such a call.
   private static var depth = 0
 
-  /// Calls a function in whose time the display calls the user's code.
+  /// Calls a function during which the display calls user code.
   ///
-  /// - Parameter isCallOut: Whether the loop has called, and not a user's function.
+  /// - Parameter isCallOut: Whether the loop is the caller, as opposed to user code.
   static func make<Result>(_ isCallOut: Bool = true, _ body: () -> Result) -> Result {
     let outer = depth
     if isCallOut { depth = RunLoop.main.runDepth }
@@ -19,20 +19,20 @@ enum DisplayCallOut {
     return body()
   }
 
-  /// Names the type of an object, one of whose methods is about to be called.
+  /// Records the type of an object whose method is about to be called.
   static func note(_ object: @autoclosure () -> Any) {
     noteCall(on: depth != 0 && depth == RunLoop.main.runDepth ? type(of: object()) : nil)
   }
 
-  /// Names the function of a closure that is about to be called.
+  /// Records the function of a closure that is about to be called.
   ///
-  /// - Parameter holder: A structure that has nothing but the closure.
+  /// - Parameter holder: A structure that contains only the closure.
   static func note<Holder>(closure holder: @autoclosure () -> Holder) {
     noteCall(of: depth != 0 && depth == RunLoop.main.runDepth ? holder() : nil)
   }
 }
 
-/// A completion block, which is kept without a thunk in a structure of its own.
+/// Wraps a completion block, so that storing it creates no reabstraction thunk.
 struct ShownBlock {
   let call: @MainActor @Sendable () -> Void
 }

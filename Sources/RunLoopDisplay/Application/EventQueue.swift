@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The events that were read and are still to be handled, in order.
+/// The events that were read and not handled yet, in order.
 ///
-/// A drag that follows a drag of the same button replaces it, and so does a movement that follows a movement; nothing
-/// else is dropped or reordered.
+/// A drag replaces a preceding drag of the same button, and a move replaces a preceding move. No other events are
+/// dropped or reordered.
 struct EventQueue {
-  /// What is handled in its turn.
+  /// An event, or a marker between events.
   enum Entry: Hashable {
     case input(InputEvent)
-    /// The program was suspended: what is held down may have been released since.
+    /// The program was suspended, and buttons that were held down may have been released since.
     case interruption
   }
 
   private var entries = ContiguousArray<Entry>()
   private var first = 0
-  /// The wait of the next entry, if that is a press.
+  /// Whether the next entry is a press that is waiting.
   private var hold = Hold.none
 
   private enum Hold: Hashable {
@@ -25,10 +25,10 @@ struct EventQueue {
 
   init() {}
 
-  /// How many entries are waiting.
+  /// The number of waiting entries.
   var count: Int { entries.count - first }
 
-  /// Adds an entry at the end, or lets it replace the last.
+  /// Appends an entry, or replaces the last entry with it.
   mutating func append(_ entry: Entry) {
     if count > 0, entry.replaces(entries[entries.count - 1]) {
       entries[entries.count - 1] = entry
@@ -37,8 +37,8 @@ struct EventQueue {
     }
   }
 
-  /// Makes the next entry wait until ``releasePress()`` if it presses a button of the mouse and has not waited before;
-  /// returns whether it waits.
+  /// Makes the next entry wait for ``releasePress()`` if it is a mouse press that has not waited yet, and returns
+  /// whether it waits.
   mutating func holdPress() -> Bool {
     guard nextIsPress, hold != .released else { return false }
     hold = .held
@@ -50,7 +50,7 @@ struct EventQueue {
     if hold == .held { hold = .released }
   }
 
-  /// Whether the next entry presses a button of the mouse.
+  /// Whether the next entry is a mouse press.
   private var nextIsPress: Bool {
     guard first < entries.count, case .input(.mouse(let event)) = entries[first], case .press = event.action else {
       return false
@@ -58,7 +58,7 @@ struct EventQueue {
     return true
   }
 
-  /// Takes the first entry out; nil if there is none.
+  /// Removes and returns the first entry, or returns nil if there is none.
   mutating func takeFirst() -> Entry? {
     guard first < entries.count else { return nil }
     hold = .none

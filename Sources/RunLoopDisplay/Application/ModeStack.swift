@@ -2,9 +2,9 @@
 
 import RunLoopCore
 
-/// The modes that an application runs in, the innermost last: the default mode, and whatever was pushed.
+/// The modes of an application: the default mode and those that were pushed, the innermost last.
 ///
-/// Each owner has one mode at a time on the stack. An owner that ends in the middle leaves the others where they are.
+/// Each owner can have one mode on the stack, and can pop it without affecting those above it.
 struct ModeStack {
   private var pushed: [(owner: ObjectIdentifier, mode: RunLoop.Mode)] = []
 
@@ -13,7 +13,7 @@ struct ModeStack {
   /// The mode to run in.
   var current: RunLoop.Mode { pushed.last?.mode ?? .default }
 
-  /// Pushes an owner's mode; true if the mode to run in is another now.
+  /// Pushes an owner's mode, and returns whether the current mode has changed.
   mutating func push(_ mode: RunLoop.Mode, for owner: ObjectIdentifier) -> Bool {
     let before = current
     guard !pushed.contains(where: { $0.owner == owner }) else { return false }
@@ -21,7 +21,7 @@ struct ModeStack {
     return current != before
   }
 
-  /// Takes an owner's mode away; true if the mode to run in is another now.
+  /// Pops an owner's mode, and returns whether the current mode has changed.
   mutating func pop(_ owner: ObjectIdentifier) -> Bool {
     let before = current
     pushed.removeAll { $0.owner == owner }

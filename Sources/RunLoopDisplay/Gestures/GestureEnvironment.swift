@@ -4,17 +4,16 @@ import RunLoopCore
 import RunLoopTransactions
 import Synchronization
 
-/// The recognisers of an application: which of them follow a touch, what they have recognised, and whose action is to
-/// be called.
+/// The gesture recognisers of an application: those that follow each touch, and the actions that are due.
 @MainActor
 final class GestureEnvironment {
   let loop: RunLoop
   weak var application: Application?
-  /// Those that have the mouse above their views.
+  /// The recognisers whose views are below the mouse.
   private var hovering: [HoverGestureRecognizer] = []
-  /// The recognisers that follow each touch: those of the view that was hit first, then its superview's.
+  /// The recognisers that follow each touch, from the view that was hit to its ancestors.
   private var sessions: [(touch: Touch, recognizers: [GestureRecognizer])] = []
-  /// Those that wait for others to fail.
+  /// The recognisers that have recognised their gesture and wait for others to fail.
   private var held: [GestureRecognizer] = []
   private var pending = PendingActions()
   /// The views whose recognisers have changed in this turn.
@@ -22,7 +21,7 @@ final class GestureEnvironment {
   private var observer: RunLoop.Observer?
   /// Whether the observer has anything to do.
   ///
-  /// Relaxed: only the loop's thread uses it; it is atomic as the observer's closure is isolated to nothing.
+  /// Relaxed: it is used only on the loop's thread, and atomic because the observer's closure is nonisolated.
   private nonisolated let isDue = Atomic<Bool>(false)
 
   init(loop: RunLoop) { self.loop = loop }
@@ -38,7 +37,7 @@ final class GestureEnvironment {
     loop.add(observer, forMode: .common)
   }
 
-  /// Whether actions wait for their call.
+  /// Whether actions are due.
   var hasActions: Bool { pending.count > 0 }
 
   func stop() {
@@ -51,10 +50,10 @@ final class GestureEnvironment {
     isDue.store(true, ordering: .relaxed)
   }
 
-  /// What the observer does before the loop waits: lets changes of recognisers take effect, and calls the actions.
+  /// Applies changes of recognisers and calls the actions, in the observer that runs before the loop waits.
   ///
-  /// What the actions cause is done in another round. After as many rounds as a layout has, the rest is left for the
-  /// next turn: an action that causes its own call would otherwise keep the loop here.
+  /// Actions triggered by other actions are called in another round. After as many rounds as a layout has, the rest is
+  /// postponed to the next turn, so that an action that triggers itself cannot block the loop.
   func update() {
     var round = 0
     repeat {
@@ -78,12 +77,12 @@ final class GestureEnvironment {
     )
     isDue.store(true, ordering: .relaxed)
     loop.wakeUp()
-    // A press does not wait for an action that always causes another, and the keys behind it do not either.
+    // A press, and the keys after it, do not wait for an action that always triggers another.
     application?.gestureActionsWereCalled()
   }
 }
 
-// Touches, in the order of the window's calls.
+// Touches, in the order in which the window reports them.
 extension GestureEnvironment {
   func began(_ touch: Touch) {
     var recognizers: [GestureRecognizer] = []
@@ -112,13 +111,13 @@ extension GestureEnvironment {
 
   func cancelled(_ touch: Touch) { forEach(of: touch) { $0.touchesCancelled(touch) } }
 
-  /// The touch and its view are done: whoever does not wait for more is reset.
+  /// Resets the recognisers of a touch that has ended, unless they wait for another one.
   func finish(_ touch: Touch) {
     guard let index = sessions.firstIndex(where: { $0.touch === touch }) else { return }
     let recognizers = sessions.remove(at: index).recognizers
     for recognizer in recognizers where recognizer.touch === touch {
       if recognizer.machine.isHeld {
-        // It is reported when others have failed, and then is over.
+        // It is reported when the others have failed, and then is over.
         recognizer.state = .ended
       } else if !(recognizer.machine.state == .possible && recognizer.isWaitingForTouch) {
         recognizer.abandon()
@@ -131,7 +130,7 @@ extension GestureEnvironment {
     }
   }
 
-  /// The mouse was moved above a view without a button; nil: it has left the window.
+  /// Called when the mouse moved above a view without a button, or left the window, in which case the view is nil.
   func hovered(_ view: View?, _ location: Point) {
     var found: [HoverGestureRecognizer] = []
     var view = view
@@ -159,20 +158,20 @@ extension GestureEnvironment {
     for recognizer in session.recognizers where recognizer.touch === touch { body(recognizer) }
   }
 
-  /// A recogniser gets no touches any more.
+  /// Removes a recogniser that receives no more touches.
   func leave(_ recognizer: GestureRecognizer) {
     hovering.removeAll { $0 === recognizer }
     guard recognizer.touch != nil || recognizer.isUndecided || recognizer.machine.isRecognizing else { return }
     recognizer.abandon()
-    // While the others follow the touch on, it is not part of it.
+    // The others may still follow the touch, of which this recogniser is no longer part.
     recognizer.leaveTouch()
     recognizer.forget()
   }
 }
 
-// States.
+// State changes.
 extension GestureEnvironment {
-  /// A recogniser asks for a state.
+  /// Handles a recogniser's request to change its state.
   func request(_ state: GestureRecognizer.State, of recognizer: GestureRecognizer) {
     let recognizes = recognizer.machine.phase == .plain(.possible) && (state == .began || state == .recognized)
     if recognizes, isPrevented(recognizer) || !mayBegin(recognizer) { return request(.failed, of: recognizer) }
@@ -205,7 +204,7 @@ extension GestureEnvironment {
     case .failed: releaseHeld()
     case .possible, .changed, .ended, .cancelled: break
     }
-    // Without a touch nobody else resets it.
+    // Without a touch, the recogniser is not reset elsewhere.
     switch state {
     case .ended, .cancelled, .failed, .recognized:
       if recognizer.touch == nil { recognizer.forget() }
@@ -213,14 +212,15 @@ extension GestureEnvironment {
     }
   }
 
-  /// Asks the view that was hit, and the one that the recogniser is on.
+  /// Asks the view that was hit and the recogniser's view.
   private func mayBegin(_ recognizer: GestureRecognizer) -> Bool {
     let hit = recognizer.touch?.view
     if let hit, hit !== recognizer.view, !hit.gestureRecognizerShouldBegin(recognizer) { return false }
     return recognizer.view?.gestureRecognizerShouldBegin(recognizer) ?? true
   }
 
-  /// Whether a gesture that was recognised rules this one out: one that it requires to fail, or one in the same touch.
+  /// Whether a recognised gesture rules this one out, either in the same touch or because this one requires it to
+  /// fail.
   private func isPrevented(_ recognizer: GestureRecognizer) -> Bool {
     if recognizer.requiresRecognized { return true }
     guard let touch = recognizer.touch, let session = sessions.first(where: { $0.touch === touch }) else {
@@ -231,7 +231,7 @@ extension GestureEnvironment {
     }
   }
 
-  /// Lets fail what a gesture that was recognised rules out.
+  /// Makes the gestures fail that a recognised gesture rules out.
   private func preventOthers(_ recognizer: GestureRecognizer) {
     if let touch = recognizer.touch {
       forEach(of: touch) { other in
@@ -240,15 +240,15 @@ extension GestureEnvironment {
         }
       }
     }
-    // All at once: one that is ruled out is no failure for which another has waited.
+    // All are removed first, because ruling out a gesture does not count as the failure that another waits for.
     let ruledOut = held.filter { $0.isHeld && $0 !== recognizer && $0.isOrRequires(recognizer) }
     held.removeAll { other in ruledOut.contains { $0 === other } }
     for other in ruledOut { other.state = .failed }
   }
 
-  /// Lets those recognise their gestures whose obstacles have failed.
+  /// Lets gestures proceed whose required failures have occurred.
   private func releaseHeld() {
-    // A release may cause others within it, so the list may have changed.
+    // Each release may cause others, so the list may have changed.
     for recognizer in held where recognizer.isHeld {
       guard !recognizer.required.contains(where: { $0.recognizer?.isUndecided ?? false }) else { continue }
       held.removeAll { $0 === recognizer }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The recognisers of a view: those that were added, and those that get touches.
+/// The recognisers of a view: all that were added, and the active ones, which receive touches.
 ///
-/// They differ from a change to the end of its turn.
+/// The two lists differ only between a change and the end of its turn.
 @MainActor
 struct GestureList {
   fileprivate(set) var all: [GestureRecognizer] = []
@@ -10,7 +10,7 @@ struct GestureList {
 
   init() {}
 
-  /// Lets the change take effect; returns those that get no touches any more.
+  /// Applies the change, and returns the recognisers that no longer receive touches.
   mutating func settle() -> [GestureRecognizer] {
     let before = active
     active = all.filter(\.isEnabled)
@@ -19,12 +19,12 @@ struct GestureList {
 }
 
 extension View {
-  /// The recognisers on the view, in the order in which they were added.
+  /// The recognisers attached to the view, in the order in which they were added.
   public final var gestureRecognizers: [GestureRecognizer] { recognizers.all }
 
-  /// Adds a recogniser; it leaves the view that it is on.
+  /// Attaches a recogniser to the view, and detaches it from its current view.
   ///
-  /// It gets touches that begin after the actions of this turn were called.
+  /// It receives touches that begin after the actions of this turn have been called.
   public final func addGestureRecognizer(_ recognizer: GestureRecognizer) {
     recognizer.view?.removeGestureRecognizer(recognizer)
     recognizers.all.append(recognizer)
@@ -32,9 +32,9 @@ extension View {
     recognizersDidChange()
   }
 
-  /// Removes a recogniser.
+  /// Detaches a recogniser from the view.
   ///
-  /// If its gesture is being recognised, it reports the cancellation when the actions of this turn are called.
+  /// If its gesture is in progress, it reports the cancellation when the actions of this turn are called.
   public final func removeGestureRecognizer(_ recognizer: GestureRecognizer) {
     guard recognizer.view === self else { return }
     recognizer.view = nil
@@ -42,7 +42,7 @@ extension View {
     recognizersDidChange()
   }
 
-  /// A recogniser was added, removed, enabled or disabled.
+  /// Called when a recogniser was added, removed, enabled or disabled.
   final func recognizersDidChange() {
     if let gestures = window?.application?.gestures {
       gestures.setNeedsSettling(self)
@@ -51,7 +51,7 @@ extension View {
     }
   }
 
-  /// The view has entered a window, or has left one: what its recognisers were about to recognise is over.
+  /// Called when the view entered or left a window, which ends the gestures in progress.
   final func recognizersDidMove() {
     guard !recognizers.all.isEmpty || !recognizers.active.isEmpty else { return }
     for recognizer in recognizers.active { recognizer.environment?.leave(recognizer) }

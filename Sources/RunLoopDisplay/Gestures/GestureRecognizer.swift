@@ -2,54 +2,55 @@
 
 import RunLoopCore
 
-/// Finds a gesture in the touches on a view and on its subviews.
+/// An object that recognises a gesture in the touches on a view and its subviews.
 ///
-/// A recogniser gets each touch before the view that was hit. When it recognises its gesture, the touch is taken from
-/// the view, and the recogniser's action is put on a list, together with its state. The actions are called when the
-/// loop is about to wait, in an observer of the order `TurnOrder.queues`, before the commit; never while an event is
-/// being handled. Calls that an action causes, as by setting ``state``, are made in another round of the same observer.
-/// After ``Window/layoutRounds`` rounds the rest waits for the next turn, and that is reported on the standard error.
+/// A recogniser receives each touch before the view that was hit. When it recognises its gesture, the touch is
+/// cancelled for the view, and the recogniser's action is queued together with its state. Actions are not called while
+/// an event is being handled, but before the loop waits, in an observer of the order `TurnOrder.queues`, ahead of the
+/// commit. Actions that are triggered by other actions, such as by setting ``state``, are called in another round of
+/// the same observer. After ``Window/layoutRounds`` rounds, the rest waits for the next turn, which is reported on
+/// standard error.
 ///
-/// A subclass overrides the functions for touches and sets ``state``: for a discrete gesture to `recognized`, for a
-/// continuous gesture to `began`, `changed` and `ended`. If the gesture is no longer possible, it sets `failed`.
+/// A subclass overrides the touch methods and sets ``state``: to `recognized` for a discrete gesture, or to `began`,
+/// `changed` and `ended` for a continuous one. If the gesture is no longer possible, it sets `failed`.
 ///
 /// The corresponding class of UIKit is `UIGestureRecognizer`.
 @MainActor
 open class GestureRecognizer {
-  /// The progress of a gesture.
+  /// The state of a gesture.
   public enum State: Hashable, Sendable, CaseIterable {
     /// Nothing has been recognised so far.
     case possible
     /// A continuous gesture has begun.
     case began
-    /// A continuous gesture goes on.
+    /// A continuous gesture has changed.
     case changed
     /// A continuous gesture has ended.
     case ended
     /// A continuous gesture was interrupted.
     case cancelled
-    /// The touch is another gesture, or none.
+    /// The touch does not match the gesture.
     case failed
-    /// A discrete gesture was made.
+    /// A discrete gesture was recognised.
     case recognized
   }
 
-  /// The name in logs; nil means the name of the type.
+  /// The name in logs, or `nil` for the name of the type, which is the default.
   public var name: String?
-  /// The view whose touches the recogniser gets; nil if it is on none.
+  /// The view that the recogniser is attached to, or `nil` if there is none.
   public internal(set) final weak var view: View?
-  /// The button whose touches the recogniser gets.
+  /// The button whose touches the recogniser receives, `left` by default.
   public var button = MouseEvent.Button.left
-  /// Whether the touch is taken from the view that was hit when the gesture is recognised.
+  /// Whether the view that was hit has its touch cancelled when the gesture is recognised, `true` by default.
   public var cancelsTouchesInView = true
-  /// Whether the recogniser gets touches.
+  /// Whether the recogniser receives touches, `true` by default.
   ///
-  /// A change takes effect when the turn's actions are called; a gesture that is being recognised is cancelled then.
+  /// A change takes effect when the turn's actions are called, and cancels a gesture in progress.
   public var isEnabled = true {
     didSet { if isEnabled != oldValue { view?.recognizersDidChange() } }
   }
 
-  /// What a call of the action is about: the state and the places as they were when it was reported.
+  /// The state and locations of a gesture at the time of a report, for which the action is called.
   struct Report: Hashable {
     var state: State
     var start: Point
@@ -58,17 +59,17 @@ open class GestureRecognizer {
 
   private let action: @MainActor (GestureRecognizer) -> Void
 
-  /// The action by itself, so that a record names it.
+  /// Wraps the action so that records can name it.
   private struct Action {
     let call: @MainActor (GestureRecognizer) -> Void
   }
 
   var machine = GestureState()
-  /// The touch that is being followed.
+  /// The touch that the recogniser follows.
   var touch: Touch?
   private var start = Point.zero
   private var lastLocation = Point.zero
-  /// What the action is being called for.
+  /// The report for which the action is being called.
   var report: Report?
   weak var environment: GestureEnvironment?
   private let number: Int
@@ -77,16 +78,16 @@ open class GestureRecognizer {
   private var timer: Timer?
   private static var lastNumber = 0
 
-  /// Another recogniser that has to fail first.
+  /// Another recogniser that must fail first.
   struct Requirement {
     weak var recognizer: GestureRecognizer?
   }
 
-  /// Makes a recogniser that is on no view.
+  /// Creates a recogniser that is not attached to a view.
   ///
-  /// - Parameter action: Called with the recogniser for each state except `failed` and `possible`. While it is called,
-  ///   ``state`` and the places are those that the call is for; of several `changed` that follow each other only the
-  ///   last is reported.
+  /// - Parameter action: A closure called with the recogniser for each state except `failed` and `possible`. During
+  ///   the call, ``state`` and the locations are those at the time of the report. Only the last of several consecutive
+  ///   `changed` reports is made.
   public init(_ action: @escaping @MainActor (GestureRecognizer) -> Void) {
     self.action = action
     Self.lastNumber += 1
@@ -95,36 +96,35 @@ open class GestureRecognizer {
 
   deinit { timer?.invalidate() }
 
-  /// The progress of the gesture; during the action, the state that it is called for.
+  /// The state of the gesture or, during the action, the state that the action is called for.
   ///
   /// Subclasses set it. A state that cannot follow the previous one is ignored. If the action sets it, the action is
-  /// called again in the same turn, up to ``Window/layoutRounds`` times, and then in the next turn.
+  /// called again in the same turn, up to ``Window/layoutRounds`` times, and after that in the next turn.
   public final var state: State {
     get { report?.state ?? machine.state }
     set { environment?.request(newValue, of: self) }
   }
 
-  /// Whether the gesture was recognised, and is reported when others have failed.
+  /// Whether the gesture was recognised, and will be reported when others have failed.
   final var isHeld: Bool { machine.isHeld }
 
-  /// Where in the window the touch began.
+  /// The location in the window at which the touch began.
   public final var startLocation: Point { report?.start ?? start }
 
-  /// Where in the window the touch is, or was last.
+  /// The current or last location of the touch in the window.
   public final var location: Point { report?.location ?? touch?.location ?? lastLocation }
 
-  /// Where the touch is, or was last, in the coordinates of a view.
+  /// Returns the current or last location of the touch in the coordinates of a view.
   public final func location(in view: View) -> Point { view.convert(location, from: nil) }
 
-  // MARK: Others
+  // MARK: Other recognisers
 
-  /// Makes this gesture be recognised only when another has failed: a tap waits for a double tap.
+  /// Requires another gesture to fail before this one is recognised, as with a tap and a double tap.
   ///
   /// If the other gesture is recognised, this one fails.
   ///
-  /// - Precondition: The other is not this one, and does not require this one to fail, by way of others neither: none
-  ///   of them could ever be recognised.
-  /// - Complexity: O(n) in the requirements of the other, and of those that it requires to fail.
+  /// - Precondition: The other recogniser is not this one, and does not directly or indirectly require it to fail.
+  /// - Complexity: O(n), where n is the number of direct and indirect requirements of the other recogniser.
   public final func require(toFail other: GestureRecognizer) {
     guard !other.isOrRequires(self) else {
       fatalError(
@@ -134,7 +134,7 @@ open class GestureRecognizer {
     required.append(Requirement(recognizer: other))
   }
 
-  /// Whether it is another, or requires it to fail, maybe by way of others.
+  /// Whether this is another recogniser, or directly or indirectly requires it to fail.
   final func isOrRequires(_ other: GestureRecognizer) -> Bool {
     var seen: Set<ObjectIdentifier> = []
     var rest = [self]
@@ -146,13 +146,13 @@ open class GestureRecognizer {
     return false
   }
 
-  /// Allows both gestures to be recognised in one touch; otherwise the first that is recognised makes the other fail.
+  /// Allows both gestures to be recognised in one touch. Otherwise, the first to be recognised makes the other fail.
   public final func recognizeSimultaneously(with other: GestureRecognizer) {
     simultaneous.insert(other.number)
     other.simultaneous.insert(number)
   }
 
-  /// Whether a gesture was recognised that this one requires to fail, maybe by way of others.
+  /// Whether a gesture was recognised that this one directly or indirectly requires to fail.
   final var requiresRecognized: Bool {
     required.contains { requirement in
       guard let other = requirement.recognizer else { return false }
@@ -160,40 +160,40 @@ open class GestureRecognizer {
     }
   }
 
-  /// Whether the recogniser follows a touch; true, unless a subclass overrides it.
+  /// Whether the recogniser follows a touch, which is true by default.
   ///
-  /// It is called when the touch begins, before the recogniser gets it.
+  /// Called when the touch begins, before the recogniser receives it.
   open func shouldReceive(_ touch: Touch) -> Bool { true }
 
-  /// Whether the other gesture fails when this one is recognised first.
+  /// Whether the other gesture fails if this one is recognised first.
   open func canPrevent(_ other: GestureRecognizer) -> Bool { !simultaneous.contains(other.number) }
 
-  // MARK: For subclasses
+  // MARK: Methods to override
 
-  /// A touch began on the view, or on a view within it.
+  /// Called when a touch began on the view or on a view within it.
   open func touchesBegan(_ touch: Touch) {}
 
-  /// The touch has moved.
+  /// Called when the touch moved.
   open func touchesMoved(_ touch: Touch) {}
 
-  /// The touch has ended.
+  /// Called when the touch ended.
   ///
-  /// A gesture that is neither recognised then nor waits for another touch fails.
+  /// If the gesture has not been recognised then and does not wait for another touch, it fails.
   open func touchesEnded(_ touch: Touch) {}
 
-  /// The touch was cancelled, and so is the gesture.
+  /// Called when the touch was cancelled, which cancels the gesture.
   open func touchesCancelled(_ touch: Touch) { abandon() }
 
-  /// Whether the gesture takes more than one touch, and waits for the next.
+  /// Whether the gesture consists of several touches and is waiting for the next one.
   open var isWaitingForTouch: Bool { false }
 
-  /// The time of a call of ``GestureRecognizer/startTimer(_:)`` has passed.
+  /// Called when the time passed to ``GestureRecognizer/startTimer(_:)`` has elapsed.
   open func timeOut() {}
 
-  /// The gesture and the touch are over: an override forgets what it knows of them.
+  /// Called when the gesture and the touch have ended. An override discards what it recorded about them.
   open func reset() {}
 
-  /// Has ``timeOut()`` called, once, when a time has passed, by the main loop's clock; starting again restarts it.
+  /// Calls ``timeOut()`` once after a duration, by the main loop's clock. Any timer already running is restarted.
   public final func startTimer(_ duration: Duration) {
     guard let loop = environment?.loop else { return }
     let timer = timer ?? makeTimer(loop)
@@ -201,11 +201,11 @@ open class GestureRecognizer {
     timer.move(after: duration)
   }
 
-  /// Cancels the call of ``timeOut()``.
+  /// Stops the timer, so that ``timeOut()`` is not called.
   public final func stopTimer() { timer?.park() }
 
   private func makeTimer(_ loop: RunLoop) -> Timer {
-    // One that fires once would end with its first date: this one's dates are all set by hand.
+    // A one-shot timer would end after its first date. This one repeats, and each of its dates is set explicitly.
     let timer = Timer(
       deadline: loop.now, interval: .seconds(1 << 28),
       block: MainActor.handler { [weak self] timer in
@@ -219,12 +219,12 @@ open class GestureRecognizer {
   }
 }
 
-// What the environment does with a recogniser.
+// Methods for the environment.
 extension GestureRecognizer {
   /// The name in logs.
   final var displayName: String { name ?? "\(type(of: self))" }
 
-  /// Whether the gesture may still be recognised, in a touch that is under way or with the next.
+  /// Whether the gesture may still be recognised, in the current touch or with the next one.
   final var isUndecided: Bool { machine.state == .possible && (touch != nil || isWaitingForTouch || machine.isHeld) }
 
   final func follow(_ touch: Touch) {
@@ -233,7 +233,7 @@ extension GestureRecognizer {
     lastLocation = touch.location
   }
 
-  /// Sets the place of a gesture without a touch.
+  /// Sets the location of a gesture without a touch.
   final func place(at location: Point, begins: Bool) {
     if begins { start = location }
     lastLocation = location
@@ -244,10 +244,10 @@ extension GestureRecognizer {
     touch = nil
   }
 
-  /// What is reported now.
+  /// Returns a report of the current locations.
   final func makeReport(_ state: State) -> Report { Report(state: state, start: startLocation, location: location) }
 
-  /// The gesture cannot go on.
+  /// Cancels the gesture, or makes it fail if it was not recognised.
   final func abandon() { state = machine.isRecognizing ? .cancelled : .failed }
 
   final func forget() {

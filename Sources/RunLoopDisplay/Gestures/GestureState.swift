@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How far a recogniser is, as a value: each event is a function that changes it and says what is to be done.
+/// The state machine of a gesture recogniser, whose methods return the action to perform.
 struct GestureState: Hashable, Sendable {
   typealias State = GestureRecognizer.State
 
   enum Phase: Hashable, Sendable {
     case plain(State)
-    /// It has recognised its gesture, and waits for others to fail: what it will report, and whether the gesture has
+    /// The gesture was recognised and waits for others to fail: the state to report, and whether the gesture has
     /// ended.
     case held(State, hasEnded: Bool)
   }
 
   enum Action: Hashable, Sendable {
     case nothing
-    /// The state is another, and is reported.
+    /// The state has changed, and must be reported.
     case report(State)
-    /// Both are reported, in this order.
+    /// Both states must be reported, in this order.
     case reportBoth(State, State)
-    /// The gesture was recognised; it is reported when others have failed.
+    /// The gesture was recognised, and must be reported when others have failed.
     case hold
   }
 
   private(set) var phase = Phase.plain(.possible)
 
-  /// The state as its owner sees it.
+  /// The state as users see it.
   var state: State {
     switch phase {
     case .plain(let state): state
@@ -35,7 +35,7 @@ struct GestureState: Hashable, Sendable {
     if case .held = phase { true } else { false }
   }
 
-  /// Whether the gesture was recognised in the touch that is under way, or has just ended.
+  /// Whether the gesture was recognised in the current touch, or in one that has just ended.
   var hasRecognized: Bool {
     switch state {
     case .began, .changed, .ended, .recognized: true
@@ -46,9 +46,9 @@ struct GestureState: Hashable, Sendable {
   /// Whether the gesture was recognised and has not ended.
   var isRecognizing: Bool { state == .began || state == .changed }
 
-  /// The recogniser asks for a state; one that cannot follow is ignored.
+  /// The recogniser requests a state, which is ignored if it cannot follow the current one.
   ///
-  /// - Parameter waits: Whether others have to fail first.
+  /// - Parameter waits: Whether other recognisers must fail first.
   mutating func request(_ next: State, waits: Bool) -> Action {
     switch (phase, next) {
     case (.plain(.possible), .began), (.plain(.possible), .recognized):
@@ -69,7 +69,7 @@ struct GestureState: Hashable, Sendable {
     }
   }
 
-  /// Those that had to fail have failed.
+  /// The other recognisers have failed.
   mutating func release() -> Action {
     guard case .held(let first, let hasEnded) = phase else { return .nothing }
     guard first == .began, hasEnded else { return change(to: first) }
@@ -77,7 +77,7 @@ struct GestureState: Hashable, Sendable {
     return .reportBoth(.began, .ended)
   }
 
-  /// The touch has ended: from now on another gesture is possible.
+  /// The touch has ended, and another gesture can be recognised.
   mutating func reset() { phase = .plain(.possible) }
 
   private mutating func change(to state: State) -> Action {

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Recognises a button that is held down for a time without being moved.
+/// A gesture recogniser for a button that is held down for some time without being moved.
 ///
 /// The corresponding class of UIKit is `UILongPressGestureRecognizer`.
 @MainActor
 open class LongPressGestureRecognizer: GestureRecognizer {
-  /// How long the button is held down before the gesture begins.
+  /// The time for which the button must be held down before the gesture begins.
   public let minimumDuration: Duration
-  /// How many columns and rows the mouse may move meanwhile.
+  /// The number of columns and rows that the mouse may move meanwhile.
   public let slack: Int
 
-  /// Makes a recogniser that is on no view.
+  /// Creates a recogniser that is not attached to a view.
   ///
   /// - Parameters:
-  ///   - minimumDuration: How long the button is held down before the gesture begins.
-  ///   - slack: How many columns and rows the mouse may move meanwhile.
-  ///   - action: Called for each state of the gesture.
+  ///   - minimumDuration: The time for which the button must be held down before the gesture begins.
+  ///   - slack: The number of columns and rows that the mouse may move meanwhile.
+  ///   - action: A closure called for each state of the gesture.
   public init(
     minimumDuration: Duration = .milliseconds(500), slack: Int = 1,
     _ action: @escaping @MainActor (LongPressGestureRecognizer) -> Void
@@ -50,7 +50,7 @@ open class LongPressGestureRecognizer: GestureRecognizer {
   override open func reset() { stopTimer() }
 }
 
-/// The action by itself, so that a record names it.
+/// Wraps the action so that records can name it.
 private struct LongPressAction {
   let call: @MainActor (LongPressGestureRecognizer) -> Void
 }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Recognises a movement of the mouse with the button held down.
+/// A gesture recogniser for moving the mouse with the button held down.
 ///
 /// The corresponding class of UIKit is `UIPanGestureRecognizer`.
 @MainActor
 open class PanGestureRecognizer: GestureRecognizer {
-  /// How many columns or rows the mouse has to move for the gesture to begin; at least one.
+  /// The number of columns or rows that the mouse must move for the gesture to begin, at least 1.
   public let minimumDistance: Int
 
-  /// Makes a recogniser that is on no view.
+  /// Creates a recogniser that is not attached to a view.
   ///
   /// - Parameters:
-  ///   - minimumDistance: How many columns or rows the mouse has to move for the gesture to begin; less than one counts
-  ///     as one.
-  ///   - action: Called for each state of the gesture.
+  ///   - minimumDistance: The number of columns or rows that the mouse must move for the gesture to begin. Values
+  ///     below 1 count as 1.
+  ///   - action: A closure called for each state of the gesture.
   public init(minimumDistance: Int = 2, _ action: @escaping @MainActor (PanGestureRecognizer) -> Void) {
     self.minimumDistance = max(1, minimumDistance)
     super.init { recognizer in
@@ -23,7 +23,7 @@ open class PanGestureRecognizer: GestureRecognizer {
     }
   }
 
-  /// How many columns and rows the mouse has moved since the touch began.
+  /// The number of columns and rows that the mouse has moved since the touch began.
   public final var translation: Point { location - startLocation }
 
   override open func touchesMoved(_ touch: Touch) {
@@ -40,7 +40,7 @@ open class PanGestureRecognizer: GestureRecognizer {
   }
 }
 
-/// The action by itself, so that a record names it.
+/// Wraps the action so that records can name it.
 private struct PanAction {
   let call: @MainActor (PanGestureRecognizer) -> Void
 }

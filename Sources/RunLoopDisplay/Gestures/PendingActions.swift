@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The actions that are to be called before the loop waits, in order: each recogniser with the state that it is called
-/// for.
+/// The actions to call before the loop waits, in order, each with the report that it is called for.
 ///
-/// A `changed` that follows a `changed` of the same recogniser replaces it.
+/// A `changed` report replaces a preceding `changed` report of the same recogniser.
 @MainActor
 struct PendingActions {
   private var entries: [(recognizer: GestureRecognizer, report: GestureRecognizer.Report)] = []
@@ -11,10 +10,10 @@ struct PendingActions {
 
   init() {}
 
-  /// How many there are.
+  /// The number of pending actions.
   var count: Int { entries.count - first }
 
-  /// The recogniser whose action is the next.
+  /// The recogniser whose action is next.
   var next: GestureRecognizer? { count > 0 ? entries[first].recognizer : nil }
 
   mutating func append(_ recognizer: GestureRecognizer, _ report: GestureRecognizer.Report) {

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Recognises a quick movement in one direction with the button held down.
+/// A gesture recogniser for a quick movement in one direction with the button held down.
 ///
-/// The gesture is recognised when the mouse has moved ``minimumDistance`` cells in the direction, at most half as many
-/// to a side, within ``maximumDuration``.
+/// The gesture is recognised when the mouse has moved ``minimumDistance`` cells in the direction, and at most half as
+/// many to either side, within ``maximumDuration``.
 ///
 /// The corresponding class of UIKit is `UISwipeGestureRecognizer`.
 @MainActor
 open class SwipeGestureRecognizer: GestureRecognizer {
   /// The directions of a swipe.
   public enum Direction: Hashable, Sendable {
-    /// Where the mouse moves.
+    /// The direction in which the mouse moves.
     case left, right, up, down
   }
 
   /// The direction of the swipe.
   public let direction: Direction
-  /// How many columns or rows the mouse has to move.
+  /// The number of columns or rows that the mouse must move.
   public static let minimumDistance = 4
-  /// The longest time of a swipe.
+  /// The maximum duration of a swipe.
   public static let maximumDuration = Duration.milliseconds(500)
 
-  /// Makes a recogniser that is on no view.
+  /// Creates a recogniser that is not attached to a view.
   ///
   /// - Parameters:
   ///   - direction: The direction of the swipe.
-  ///   - action: Called when the gesture was recognised.
+  /// - action: A closure called when the gesture was recognised.
   public init(_ direction: Direction, _ action: @escaping @MainActor (SwipeGestureRecognizer) -> Void) {
     self.direction = direction
     super.init { recognizer in
@@ -60,7 +60,7 @@ open class SwipeGestureRecognizer: GestureRecognizer {
   override open func reset() { stopTimer() }
 }
 
-/// The action by itself, so that a record names it.
+/// Wraps the action so that records can name it.
 private struct SwipeAction {
   let call: @MainActor (SwipeGestureRecognizer) -> Void
 }

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Recognises one tap or several: presses and releases in one place.
+/// A gesture recogniser for one or more taps: presses and releases in one place.
 ///
 /// The corresponding class of UIKit is `UITapGestureRecognizer`.
 @MainActor
 open class TapGestureRecognizer: GestureRecognizer {
-  /// How many taps make the gesture.
+  /// The number of taps that make up the gesture.
   public let tapsRequired: Int
-  /// How soon after a release the next press has to follow.
+  /// The maximum time between a release and the next press.
   public static let maximumInterval = Duration.milliseconds(300)
   private var tap: TapState
 
-  /// Makes a recogniser that is on no view.
+  /// Creates a recogniser that is not attached to a view.
   ///
   /// - Parameters:
-  ///   - tapsRequired: How many taps make the gesture; less than one counts as one.
-  ///   - action: Called when the gesture was recognised.
+  ///   - tapsRequired: The number of taps that make up the gesture. Values below 1 count as 1.
+  ///   - action: A closure called when the gesture was recognised.
   public init(tapsRequired: Int = 1, _ action: @escaping @MainActor (TapGestureRecognizer) -> Void) {
     self.tapsRequired = max(1, tapsRequired)
     tap = TapState(required: tapsRequired, slack: 1)
@@ -26,7 +26,7 @@ open class TapGestureRecognizer: GestureRecognizer {
     }
   }
 
-  /// Several taps are recognised although the first of them is a tap by itself.
+  /// Whether the other gesture fails, which is false for a tap gesture that requires more taps.
   override open func canPrevent(_ other: GestureRecognizer) -> Bool {
     if let other = other as? TapGestureRecognizer, other.tapsRequired > tapsRequired { return false }
     return super.canPrevent(other)
@@ -57,7 +57,7 @@ open class TapGestureRecognizer: GestureRecognizer {
   }
 }
 
-/// The action by itself, so that a record names it.
+/// Wraps the action so that records can name it.
 private struct TapAction {
   let call: @MainActor (TapGestureRecognizer) -> Void
 }

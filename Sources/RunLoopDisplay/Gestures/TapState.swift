@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How far a tap is, as a value: so many presses and releases in one place, each soon after the one before.
+/// The state machine of a tap: a number of presses and releases in one place, in quick succession.
 struct TapState: Hashable, Sendable {
   enum Phase: Hashable, Sendable, CaseIterable {
     case idle
     /// The button is held down.
     case down
-    /// The button was released, and is to be pressed again.
+    /// The button was released, and must be pressed again.
     case between
   }
 
@@ -14,14 +14,14 @@ struct TapState: Hashable, Sendable {
     case nothing
     case recognize
     case fail
-    /// Another press has to come in time.
+    /// Wait for another press.
     case wait
   }
 
   private(set) var phase = Phase.idle
-  /// How many presses and releases make the tap; at least one.
+  /// The number of presses and releases that make up the tap, at least 1.
   let required: Int
-  /// How far the mouse may move.
+  /// The number of cells that the mouse may move.
   let slack: Int
   private(set) var count = 0
   private var start = Point.zero
@@ -58,14 +58,14 @@ struct TapState: Hashable, Sendable {
     return .wait
   }
 
-  /// No other press has arrived in time.
+  /// The time for another press has elapsed.
   func timeOut() -> Action { phase == .between ? .fail : .nothing }
 
   mutating func reset() { self = TapState(required: required, slack: slack) }
 }
 
 extension Point {
-  /// How many columns or rows are between two cells, whichever is more.
+  /// Returns the number of columns or rows between two cells, whichever is larger.
   func distance(to other: Point) -> Int {
     let way = self - other
     return Int(clamping: max(way.x.magnitude, way.y.magnitude))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The contents of a view: the cells that it has drawn, of which the screen is composed.
+/// The contents of a view: the cells that it has drawn, from which the screen is composed.
 ///
-/// Most views draw their cells in ``View/draw(_:)``. A view that gets them from elsewhere, such as another thread, sets
-/// ``contents``, and does not draw.
+/// Most views draw their cells in ``View/draw(_:)``. A view whose cells come from elsewhere, such as another thread,
+/// sets ``contents`` instead of drawing.
 ///
 /// The corresponding class of Core Animation is `CALayer`.
 @MainActor
@@ -11,16 +11,17 @@ public final class Layer {
   weak var view: View?
   /// The cells of a part of the view.
   private(set) var grid = Grid(size: .zero)
-  /// The part of the view that the grid covers, from the view's top left corner.
+  /// The part of the view that the grid covers, relative to the view's top left corner.
   private(set) var coverage = Rect.zero
   private var areContentsSet = false
 
   init() {}
 
-  /// Cells that were set instead of being drawn, from the view's top left corner; if it is nil, the view draws.
+  /// The cells that were set instead of being drawn, starting at the view's top left corner, or `nil` if the view
+  /// draws.
   ///
-  /// Setting them asks for a commit. Cells beyond the view are not visible. Setting them within the view's own
-  /// ``View/draw(_:)`` has no effect: what is drawn there replaces them.
+  /// Setting them requests a commit. Cells beyond the view are not visible. Setting them within the view's own
+  /// ``View/draw(_:)`` has no effect, because the drawing replaces them.
   public var contents: Grid? {
     get { areContentsSet ? grid : nil }
     set {
@@ -32,7 +33,7 @@ public final class Layer {
     }
   }
 
-  /// Asks for a commit that composes the screen anew where the view is seen.
+  /// Requests a commit that composes the part of the screen where the view is visible.
   func setNeedsCompose() {
     guard let view, let window = view.window else { return }
     let rect = view.visibleRect
@@ -42,18 +43,18 @@ public final class Layer {
   }
 }
 
-// Drawing.
+// Drawing
 extension Layer {
-  /// As many cells are kept of a view, whatever part of it is visible.
+  /// The number of cells up to which a view is kept as a whole, whatever part of it is visible.
   private static let largestWhole = 16_384
 
-  /// Whether the view has to draw before a part of it can be composed.
+  /// Whether the view must draw before a part of it can be composed.
   func needsDrawing(of part: Rect) -> Bool {
     guard !areContentsSet, let view, view.drawsContents else { return false }
     return coverage.intersection(part) != part
   }
 
-  /// Lets the view draw: the whole of it, or of a large one what is visible.
+  /// Makes the view draw all of itself or, if it is large, its visible part.
   func draw(visible: Rect) {
     guard !areContentsSet, let view else { return }
     let size = view.frame.size
@@ -63,18 +64,18 @@ extension Layer {
     let part = isSmall ? Rect(origin: .zero, size: size) : visible
     if grid.size != part.size { grid = Grid(size: part.size) }
     grid.erase()
-    // The canvas has the only reference to the cells while it is drawn on, so that they are not copied.
+    // The canvas holds the only reference to the cells while it is drawn on, so that they are not copied.
     var canvas = Canvas(grid: grid)
     grid = Grid(size: .zero)
     DisplayCallOut.note(view)
     canvas.within(Rect(origin: .zero - part.origin, size: size)) { view.draw(&$0) }
-    // What was set meanwhile is replaced.
+    // Contents that were set meanwhile are replaced.
     areContentsSet = false
     coverage = part
     grid = canvas.grid
   }
 
-  /// Forgets what was drawn: it is drawn again when it becomes visible.
+  /// Discards the drawing, which is made again when it becomes visible.
   func discard() {
     guard !areContentsSet else { return }
     coverage = .zero
@@ -83,14 +84,14 @@ extension Layer {
 }
 
 extension Cell {
-  /// A cell that nothing was drawn in: what lies below is seen.
+  /// A cell in which nothing was drawn, through which what is below is visible.
   static let clear = Cell(glyph: 0, width: 1, style: .plain)
 
   var isClear: Bool { glyph == 0 && width == 1 }
 }
 
 extension Grid {
-  /// Makes every cell one that nothing was drawn in.
+  /// Clears every cell.
   fileprivate mutating func erase() {
     for y in 0..<size.height { for x in 0..<size.width { self[x, y] = .clear } }
   }

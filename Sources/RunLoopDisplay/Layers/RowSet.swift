@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The rows of a screen that are to be composed anew.
+/// The rows of a screen that must be composed again.
 ///
-/// Whole rows, so that no half of a wide character is left at an edge.
+/// The set consists of whole rows, so that wide characters are never cut in half at an edge.
 struct RowSet: Hashable {
   private var isMarked: ContiguousArray<Bool>
   private(set) var isEmpty = true
 
-  /// Makes a set of no row.
+  /// Creates an empty set.
   init(height: Int) { isMarked = ContiguousArray(repeating: false, count: max(0, height)) }
 
-  /// Marks rows; those that the screen does not have are ignored.
+  /// Marks rows, ignoring those outside the screen.
   mutating func insert(_ rows: Range<Int>) {
     for row in rows.clamped(to: 0..<isMarked.count) {
       isMarked[row] = true
@@ -18,12 +18,12 @@ struct RowSet: Hashable {
     }
   }
 
-  /// Takes out the first rows that follow each other; nil if there are none.
+  /// Removes and returns the first range of consecutive rows, or returns nil if there are none.
   ///
-  /// - Parameter row: Those before it stay.
+  /// - Parameter row: The first row to consider.
   mutating func takeBand(from row: Int = 0) -> Range<Int>? {
     guard !isEmpty, let first = isMarked.dropFirst(row).firstIndex(of: true) else {
-      // Rows may have been marked behind the caller's back.
+      // Rows before the given one may have been marked in the meantime.
       isEmpty = isEmpty || !isMarked.contains(true)
       return nil
     }

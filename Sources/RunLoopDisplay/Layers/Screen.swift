@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The cells that a window shows, composed of the layers of its views.
+/// The cells that a window shows, composed from the layers of its views.
 @MainActor
 final class Screen {
   private(set) var grid = Grid(size: .zero)
   private var rows = RowSet(height: 0)
-  /// What has scrolled since the last frame.
+  /// The scrolling since the last frame.
   private var scrolls = ScrollList()
 
   init() {}
 
-  /// Whether anything is to be composed.
+  /// Whether any part must be composed.
   var isDamaged: Bool { !rows.isEmpty }
 
-  /// A part is to be composed anew.
+  /// Marks a part that must be composed again.
   func damage(_ rect: Rect) {
     guard !rect.isEmpty else { return }
     rows.insert(rect.minY..<rect.maxY)
   }
 
-  /// Everything is to be composed, in a size.
+  /// Resizes the screen, and marks all of it.
   func reset(to size: Size) {
     if grid.size != size {
       grid = Grid(size: size)
@@ -29,13 +29,13 @@ final class Screen {
     scrolls.removeAll()
   }
 
-  /// What is within a view, below its first rows, has moved; positive: up.
+  /// Records that a view has scrolled below its first `fixed` rows, upwards if `rows` is positive.
   func noteScroll(of view: View, below fixed: Int, by rows: Int) { scrolls.note(view, below: fixed, rows) }
 
-  /// The scrolls since the last frame, as far as they can be seen.
+  /// Returns the visible scrolling since the last frame.
   func takeScrolls() -> [ScrollHint] { scrolls.take() }
 
-  /// Composes what is damaged, and lets views draw that have become visible; returns how many have drawn.
+  /// Composes the damaged rows, draws views that have become visible, and returns the number of views drawn.
   func compose(_ window: Window) -> Int {
     var count = 0
     var row = 0
@@ -48,9 +48,9 @@ final class Screen {
   }
 
   /// - Parameters:
-  ///   - corner: Where the view's top left corner is.
-  ///   - clip: Where the view can be seen.
-  ///   - band: What is composed.
+  ///   - corner: The position of the view's top left corner.
+  ///   - clip: The part of the screen in which the view is visible.
+  ///   - band: The part of the screen to compose.
   private func compose(_ view: View, corner: Point, clip: Rect, _ band: Rect, _ count: inout Int) {
     guard !view.isHidden else { return }
     let visible = Rect(origin: corner, size: view.frame.size).intersection(clip)
@@ -61,7 +61,7 @@ final class Screen {
     if view.layer.needsDrawing(of: part) {
       view.layer.draw(visible: part)
       count += 1
-      // It may have run the loop, in which the screen may have got another size.
+      // Drawing may have run the loop, and the screen may have been resized meanwhile.
       area = area.intersection(Rect(origin: .zero, size: grid.size))
     }
     copy(view.layer, area, corner)
@@ -92,7 +92,7 @@ final class Screen {
           put(cell, x, y)
           x += 2
         } else {
-          // Of a character that is cut in two a blank is seen.
+          // A wide character that is cut in two is shown as a blank.
           put(cell.width == 1 ? cell : Cell(glyph: 0x20, width: 1, style: cell.style), x, y)
           x += 1
         }
@@ -112,7 +112,7 @@ final class Screen {
     if cell.width == 2 { grid[x + 1, y] = .continuation(style: cell.style) }
   }
 
-  /// Makes two blanks of a wide character that stands on both sides of a column's left edge.
+  /// Replaces a wide character with two blanks if it extends across a column's left edge.
   private func separate(x: Int, _ y: Int) {
     guard x > 0, x < grid.size.width, grid[x, y].width == 0 else { return }
     for x in x - 1...x { grid[x, y] = Cell(glyph: 0x20, width: 1, style: grid[x, y].style) }
@@ -121,11 +121,11 @@ final class Screen {
 
 // Drawing, before the screen is composed.
 extension View {
-  /// Lets those views draw that were marked, from the top to the bottom; returns how many have.
+  /// Draws the marked views from top to bottom, and returns the number of views drawn.
   ///
   /// - Parameters:
-  ///   - corner: Where the view's top left corner is.
-  ///   - clip: Where the view can be seen.
+  ///   - corner: The position of the view's top left corner.
+  ///   - clip: The part of the screen in which the view is visible.
   final func display(corner: Point, clip: Rect) -> Int {
     var count = 0
     let visible = isHidden ? .zero : Rect(origin: corner, size: frame.size).intersection(clip)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// By how many rows the contents of views have moved since the last frame.
+/// The number of rows by which the contents of views have scrolled since the last frame.
 @MainActor
 struct ScrollList {
   private var moved: [(view: ObjectIdentifier, area: Rect, rows: Int)] = []
@@ -16,7 +16,7 @@ struct ScrollList {
     guard rows != 0, !area.isEmpty else { return }
     let id = ObjectIdentifier(view)
     if let index = moved.firstIndex(where: { $0.view == id }) {
-      // A view that was moved meanwhile gives no hint.
+      // A view that was moved meanwhile provides no hint.
       if moved[index].area == area { moved[index].rows += rows } else { moved.remove(at: index) }
     } else {
       moved.append((id, area, rows))
@@ -25,7 +25,7 @@ struct ScrollList {
 
   mutating func removeAll() { moved.removeAll(keepingCapacity: true) }
 
-  /// The hints since they were last taken.
+  /// Returns the hints since the last call.
   mutating func take() -> [ScrollHint] {
     hints.removeAll(keepingCapacity: true)
     for (_, area, rows) in moved where rows != 0 && abs(rows) < area.size.height {

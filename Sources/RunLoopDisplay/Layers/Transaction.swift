@@ -3,11 +3,11 @@
 import RunLoopCore
 import RunLoopTransactions
 
-/// The changes of views that one commit shows.
+/// A group of view changes that one commit shows.
 ///
-/// Changes belong to the transaction of the turn, which is committed by itself when the main loop is about to wait, or
-/// a run of it ends. Use a transaction of your own, from ``begin()`` to ``commit()``, to be notified when its changes
-/// are visible:
+/// Changes belong to the transaction of the turn, which is committed automatically when the main loop is about to wait
+/// or a run ends. To be notified when particular changes are visible, create a transaction with ``begin()`` and
+/// ``commit()``:
 ///
 /// ```Swift
 /// Transaction.begin()
@@ -16,23 +16,23 @@ import RunLoopTransactions
 /// Transaction.commit()
 /// ```
 ///
-/// The changes of transactions of a turn are shown together, in one frame. ``flush()`` shows them now.
+/// All changes of a turn are shown together, in one frame. ``flush()`` shows them immediately.
 ///
 /// The corresponding class of Core Animation is `CATransaction`.
 @MainActor
 public enum Transaction {
-  /// The transactions that were begun: the completion block of each.
+  /// The completion blocks of the open transactions.
   private static var open: [ShownBlock?] = []
 
-  /// Begins a transaction, within the one that is open.
+  /// Begins a transaction, nested in any open one.
   public static func begin() { open.append(nil) }
 
-  /// Ends the transaction that was begun last.
+  /// Ends the innermost open transaction.
   ///
-  /// Its changes are shown by the turn's commit. Its completion block is called after that commit, and after the
-  /// completion blocks of the transactions within it.
+  /// The turn's commit shows its changes. Its completion block is called after that commit, and after the completion
+  /// blocks of the transactions nested in it.
   ///
-  /// - Precondition: A transaction was begun.
+  /// - Precondition: A transaction is open.
   public static func commit() {
     guard let last = open.popLast() else { fatalError("Transaction.commit() was called without Transaction.begin()") }
     guard let completion = last else { return }
@@ -40,12 +40,12 @@ public enum Transaction {
     application.whenShown(completion.call)
   }
 
-  /// Whether a block is being called for which no frame came.
+  /// Whether a block is being called without a frame.
   private static var isCompleting = false
 
-  /// Calls a completion block for which no frame comes: now, or in a later turn if another is being called.
+  /// Calls a completion block for which there is no frame, or defers it to a later turn if another one is running.
   ///
-  /// Blocks that begin a transaction each would call each other forever.
+  /// Otherwise, blocks that each begin a transaction would call each other forever.
   static func complete(_ block: @escaping @MainActor @Sendable () -> Void) {
     guard !isCompleting else {
       RunLoop.main.perform(MainActor.handler { complete(block) })
@@ -56,25 +56,25 @@ public enum Transaction {
     isCompleting = false
   }
 
-  /// Shows the changes so far, without waiting for the end of the turn.
+  /// Shows the changes made so far, without waiting for the end of the turn.
   ///
-  /// Nothing is written while the device cannot take a frame; the changes are shown as soon as it can.
+  /// If the device is not ready for a frame, the changes are shown as soon as it is.
   public static func flush() { Application.shared?.pipeline.flush() }
 
-  /// Sets a block that is called when the changes of the transaction that was begun last are visible, or at once by
-  /// ``commit()`` if no application is running.
+  /// Sets a block to call when the changes of the innermost open transaction are visible.
   ///
-  /// Visible means that the device has taken the frame. A terminal that has stopped reading may have a part of that
-  /// frame still to read when the block is called; only the next frame waits for it.
+  /// If no application is running, ``commit()`` calls the block. Changes are visible once the device has accepted the
+  /// frame. A terminal that has stopped reading may still have to read part of that frame; only the next frame waits
+  /// for it.
   ///
-  /// It is called exactly once, on the main actor, at the latest when the application ends. If such a block is called
-  /// by the end of the application, or without one, and sets another block, that one is called in a later turn of the
+  /// The block is called exactly once, on the main actor, at the latest when the application ends. A block that is set
+  /// by another block without a running application, or while the application ends, is called in a later turn of the
   /// main loop.
   ///
-  /// - Precondition: A transaction was begun.
+  /// - Precondition: A transaction is open.
   public static func setCompletionBlock(_ block: (@MainActor @Sendable () -> Void)?) {
     guard !open.isEmpty else { fatalError("Transaction.setCompletionBlock(_:) was called without Transaction.begin()") }
-    // A closure by itself would be kept in a thunk.
+    // Storing the closure directly would wrap it in a thunk.
     guard let block else { return open[open.count - 1] = nil }
     open[open.count - 1] = ShownBlock(call: block)
   }

@@ -6,10 +6,9 @@ public import RunLoopTransactions
 extension AsyncTransaction {
   /// Adds an operation whose completion runs on the main actor.
   ///
-  /// Otherwise it behaves like the method of RunLoopTransactions.
-  ///
-  /// A closure that is marked with `@MainActor`, as in `completion: { @MainActor result in show(result) }`, chooses
-  /// this method; any other closure is called as RunLoopTransactions documents.
+  /// Otherwise, it behaves like the method of RunLoopTransactions. A closure marked with `@MainActor`, as in
+  /// `completion: { @MainActor result in show(result) }`, selects this method; any other closure selects the one of
+  /// RunLoopTransactions.
   ///
   /// - Precondition: The transaction's group is that of the main loop.
   public func add<T: Sendable>(
@@ -20,9 +19,9 @@ extension AsyncTransaction {
     add(priority: priority, work, completion: call)
   }
 
-  /// Adds many small operations that have one completion, which runs on the main actor.
+  /// Adds many small operations that share one completion, which runs on the main actor.
   ///
-  /// Otherwise it behaves like the method of RunLoopTransactions.
+  /// Otherwise, it behaves like the method of RunLoopTransactions.
   ///
   /// - Precondition: The transaction's group is that of the main loop.
   public func add<T: Sendable>(

@@ -3,9 +3,9 @@
 import RunLoopCore
 import RunLoopTransactions
 
-// Drawing, on the main thread and by workers.
+// Drawing on the main thread and on workers.
 extension DisplayNode {
-  /// Draws what is to be drawn, here or by a worker.
+  /// Draws the node if necessary, either immediately or on a worker.
   @MainActor
   func display(_ view: NodeView) {
     lock.lock()
@@ -34,9 +34,9 @@ extension DisplayNode {
     }
   }
 
-  /// Draws the newest version; nil if the drawing is not wanted any more.
+  /// Draws the newest version, or returns nil if the drawing is no longer needed.
   ///
-  /// On any thread.
+  /// Can be called from any thread.
   func draw(_ ticket: NodeState.Ticket, _ cancellation: Cancellation) -> NodeDrawing? {
     let placesSubnodes = updates.treeLock.withLock { !storedSubnodes.isEmpty }
     lock.lock()
@@ -47,7 +47,7 @@ extension DisplayNode {
     return .make(content, size: drawing.size, placesSubnodes: placesSubnodes, cancellation)
   }
 
-  /// Whether a drawing that was handed over is still wanted; then the node knows how to cancel it from now on.
+  /// Assigns a batch to a drawing, which can cancel it from then on, unless the drawing is no longer needed.
   func assign(_ batch: DrawingBatch, _ ticket: NodeState.Ticket) -> Bool {
     lock.withLock {
       guard state.underWay?.ticket == ticket else { return false }
@@ -58,7 +58,7 @@ extension DisplayNode {
 
   func wants(_ ticket: NodeState.Ticket) -> Bool { lock.withLock { state.underWay?.ticket == ticket } }
 
-  /// Shows a drawing that is finished, if it is to be shown.
+  /// Shows a finished drawing if it is still current.
   @MainActor
   func finish(_ ticket: NodeState.Ticket, _ drawing: NodeDrawing) {
     lock.lock()
@@ -73,7 +73,7 @@ extension DisplayNode {
     if isNew { updates.enqueue(self) }
   }
 
-  /// A drawing has ended without a result: it is not tried again.
+  /// Handles a drawing that ended without a result and is not tried again.
   @MainActor
   func fail(_ ticket: NodeState.Ticket, _ error: any Error) {
     switch error as? AsyncTransactionError {
@@ -86,14 +86,14 @@ extension DisplayNode {
     Diagnostic.transaction.report("the content of a node was not drawn, and is not tried again: \(error)")
   }
 
-  /// A drawing has ended without a result, maybe as one beside it has ended the worker: it is tried by itself.
+  /// Handles a drawing that ended without a result, possibly because of another one, and is tried again by itself.
   @MainActor
   func retry(_ ticket: NodeState.Ticket) {
     drawsAlone = true
     _ = stop(ticket) { $0.retry(ticket) }
   }
 
-  /// Notes the end of a drawing that is under way; false if it is not.
+  /// Records the end of a drawing, or returns false if it is not in progress.
   private func stop(_ ticket: NodeState.Ticket, _ event: (inout NodeState) -> Void) -> Bool {
     lock.lock()
     guard state.underWay?.ticket == ticket else {
@@ -109,9 +109,9 @@ extension DisplayNode {
     return true
   }
 
-  /// Shows another content, which has nothing to do with what is shown.
+  /// Shows different content that is unrelated to the current one.
   ///
-  /// - Parameter drawing: What was drawn of it before; nil: it is to be drawn.
+  /// - Parameter drawing: A drawing made in advance, or nil if the content must be drawn.
   @MainActor
   func reuse(for content: any NodeContent, _ drawing: NodeDrawing?) {
     var content = content
@@ -133,7 +133,7 @@ extension DisplayNode {
 
   @MainActor
   private func show(_ drawing: NodeDrawing) {
-    // What was shown is released at the end of the turn.
+    // The previous drawing is released at the end of the turn.
     if let before = shownDrawing { TurnPool.current?.keep(before) }
     shownDrawing = drawing
     storedView?.show(drawing)

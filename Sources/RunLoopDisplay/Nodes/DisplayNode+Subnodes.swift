@@ -2,41 +2,41 @@
 
 import RunLoopCore
 
-// The tree. Views follow it at the end of the turn.
+// The node tree, which the views follow at the end of the turn.
 extension DisplayNode {
-  /// The nodes within this one, the lowest first.
+  /// The nodes within this one, from bottom to top.
   ///
   /// Can be read from any thread.
   public var subnodes: [DisplayNode] { Array(updates.treeLock.withLock { storedSubnodes }) }
 
-  /// The node that this one is in; nil if it is in none.
+  /// The node that contains this one, or `nil` if there is none.
   ///
   /// Can be read from any thread.
   public var supernode: DisplayNode? { updates.treeLock.withLock { storedSupernode } }
 
-  /// Adds a node above the others; it leaves the node that it is in.
+  /// Adds a node above the other subnodes, and removes it from its current supernode.
   ///
   /// Can be called from any thread.
   ///
-  /// - Precondition: This node is not within the one that is added, and both have the same group.
+  /// - Precondition: This node is not within the added node, and both have the same group.
   public func addSubnode(_ node: DisplayNode) { insertSubnode(node, at: .max) }
 
-  /// Adds a node at a place among the others; it leaves the node that it is in.
+  /// Inserts a node among the subnodes, and removes it from its current supernode.
   ///
   /// Can be called from any thread.
   ///
   /// - Parameters:
   ///   - node: The node.
-  ///   - index: How many nodes are to lie below it; a number that is too large means all, and a negative one none.
-  /// - Precondition: This node is not within the one that is added, and both have the same group.
-  /// - Complexity: O(n) in the subnodes and in the nodes above.
+  ///   - index: The number of subnodes below the node, clamped to the existing subnodes.
+  /// - Precondition: This node is not within the inserted node, and both have the same group.
+  /// - Complexity: O(n), where n is the number of subnodes and ancestors.
   public func insertSubnode(_ node: DisplayNode, at index: Int) {
     guard node.updates === updates else {
       fatalError(
         "\(node.label) is a node of \(node.updates.loop.threadDescription), and \(label) of \(updates.loop.threadDescription)"
       )
     }
-    // Whatever is looked at here may have no other reference left, and is released after the lock.
+    // The loop may take the last references to these nodes, which are released after the lock.
     var ancestors: ContiguousArray<DisplayNode> = [self]
     updates.treeLock.lock()
     while let next = ancestors[ancestors.count - 1].storedSupernode { ancestors.append(next) }
@@ -54,11 +54,11 @@ extension DisplayNode {
     withExtendedLifetime(ancestors) {}
   }
 
-  /// Takes the node out of its supernode.
+  /// Removes the node from its supernode.
   ///
   /// Can be called from any thread.
   ///
-  /// - Complexity: O(n) in the supernode's subnodes.
+  /// - Complexity: O(n), where n is the number of the supernode's subnodes.
   public func removeFromSupernode() {
     updates.treeLock.lock()
     let before = storedSupernode
@@ -68,7 +68,7 @@ extension DisplayNode {
     before?.subnodesDidChange()
   }
 
-  /// The subnodes are others, or others of them are hidden: views and layout are to follow.
+  /// Called when subnodes were added, removed, shown or hidden, so that views and layout must be updated.
   func subnodesDidChange() {
     lock.lock()
     needsSubviews = true
@@ -78,7 +78,7 @@ extension DisplayNode {
     if isNew { updates.enqueue(self) }
   }
 
-  /// A subnode may need another size: the layout is made anew if the content places subnodes.
+  /// Called when a subnode may need another size, which matters if the content places subnodes.
   func subnodeDidChangeContent() {
     lock.lock()
     guard placesSubnodes else { return lock.unlock() }
@@ -91,9 +91,9 @@ extension DisplayNode {
   private var label: String { name ?? "a node" }
 }
 
-/// The place of a subnode in a content: the node draws itself there.
+/// A content that stands for a subnode, which draws itself in that place.
 ///
-/// Its size is the one that the node's content chooses. The subnodes have to be in the order of their places.
+/// The layout of the node's content determines its frame. The subnodes must be in the order of their places.
 ///
 /// ```Swift
 /// let row = DisplayNode(StackContent(.vertical, [SubnodeContent(title), SubnodeContent(text)]))
@@ -104,10 +104,10 @@ public struct SubnodeContent: NodeContent {
   /// The node.
   public let node: DisplayNode
 
-  /// Makes a place for a subnode.
+  /// Creates a place for a subnode.
   public init(_ node: DisplayNode) { self.node = node }
 
-  /// The size of the node's content, and the whole of that as the node's frame.
+  /// Returns the size of the node's content, and a frame of that size for the node.
   public func layout(_ size: SizeRange) -> Layout {
     let size = node.measure(in: size).size
     return Layout(size: size, frames: [Rect(origin: .zero, size: size)])

@@ -4,9 +4,9 @@ import RunLoopCore
 
 // The view, on the main thread.
 extension DisplayNode {
-  /// The node's view, which is made now if there is none.
+  /// The node's view, which is created on first use.
   ///
-  /// - Complexity: O(1): the views of subnodes are made when this one is in a window.
+  /// - Complexity: O(1), because the views of subnodes are created when this one is in a window.
   @MainActor
   public var view: NodeView {
     if let storedView { return storedView }
@@ -24,11 +24,11 @@ extension DisplayNode {
     return view
   }
 
-  /// Whether the view was made.
+  /// Whether the view has been created.
   @MainActor
   public var isViewLoaded: Bool { storedView != nil }
 
-  /// Applies what has been changed, and has drawn what is marked.
+  /// Applies changes to the view, and draws the node if it is marked.
   @MainActor
   func update() {
     lock.lock()
@@ -47,7 +47,7 @@ extension DisplayNode {
     display(view)
   }
 
-  /// Lets the subviews be those of the subnodes, before others that somebody may have added.
+  /// Updates the subviews to match the subnodes, ahead of any other subviews.
   @MainActor
   private func updateSubviews(of view: NodeView) {
     lock.withLock { needsSubviews = false }
@@ -66,7 +66,7 @@ extension DisplayNode {
     }
   }
 
-  /// The view has entered a window.
+  /// Called when the view has entered a window.
   @MainActor
   func enterWindow() {
     lock.lock()
@@ -77,7 +77,7 @@ extension DisplayNode {
     if isNew { updates.enqueue(self) }
   }
 
-  /// The view has left its window: what is drawn for it is cancelled.
+  /// Called when the view has left its window, which cancels its drawing.
   @MainActor
   func leaveWindow() {
     lock.lock()
@@ -86,7 +86,7 @@ extension DisplayNode {
     obsolete?.abandon()
   }
 
-  /// The view was given a frame by somebody else than the node.
+  /// Called when the view's frame was set by other code than the node.
   @MainActor
   func follow(frame: Rect) {
     lock.lock()

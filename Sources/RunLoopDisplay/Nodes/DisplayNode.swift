@@ -3,38 +3,37 @@
 import RunLoopCore
 public import RunLoopTransactions
 
-/// Represents a view on every thread: its content and its properties can be set anywhere, and workers lay out and draw
-/// its content.
+/// A node that represents a view on any thread, and whose content workers lay out and draw.
 ///
-/// A node is made, changed, and put together with others on any thread. On the main thread its ``view`` is put into a
-/// window. At the end of a turn the changes of all nodes are applied to their views, once, no matter how many there
-/// were; the contents are handed to workers, and appear when they are drawn.
+/// Nodes are created, changed and combined on any thread, and their ``view`` is added to a window on the main thread.
+/// At the end of a turn, the changes of all nodes are applied to their views once, no matter how many there were.
+/// Contents are handed to workers, and appear when they have been drawn.
 ///
 /// ```Swift
 /// let title = DisplayNode(TextContent("Loading"), frame: Rect(x: 0, y: 0, width: 20, height: 1))
-/// window.addSubview(title.view)                       // the main thread
-/// title.content = TextContent(summary(of: file))      // any thread
+/// window.addSubview(title.view)                       // on the main thread
+/// title.content = TextContent(summary(of: file))      // on any thread
 /// ```
 ///
-/// **What is visible meanwhile.** A node that is marked again while it is drawn shows the finished drawing, if that is
-/// newer than what it shows and of its size, and is drawn again: a node that is changed faster than it can be drawn
-/// shows one version after the other. A drawing that is older, or of another size, is not shown. If a node has nothing
-/// to show in its size, the main thread draws the visible nodes itself, for up to 4 ms in a turn; beyond that they show
-/// what they have, or their ``placeholder``, until a worker has drawn them.
+/// **Intermediate states.** If a node is marked again while it is being drawn, the finished drawing is shown if it is
+/// newer than the current one and has the node's size, and the node is then drawn again. A node that changes faster
+/// than it can be drawn therefore shows successive versions. Drawings that are older or of another size are discarded.
+/// If a node has nothing to show in its size, the main thread draws visible nodes itself, for up to 4 ms per turn.
+/// After that, they keep what they show, or show their ``placeholder``, until a worker has drawn them.
 ///
-/// **Lifetime.** The view is made when it is first needed, on the main thread: when it is asked for, or when a subnode
-/// that is not hidden is shown. A window keeps the nodes whose views are in it. A node may be released on any thread:
-/// its view is released on the main thread, with others, a few in each turn.
+/// **Lifetime.** The view is created on the main thread on first use: when it is requested, or when a subnode that is
+/// not hidden is shown. A window retains the nodes whose views it contains. A node can be released on any thread; its
+/// view is then released on the main thread, in small batches.
 ///
 /// The corresponding class of Texture (AsyncDisplayKit) is `ASDisplayNode`.
 public final class DisplayNode: @unchecked Sendable {
-  // Sendable: the variables are guarded by the lock, those of the tree by the lock that all nodes of a loop have in
-  // common; the view and what it shows belong to the main thread.
+  // Sendable: the lock guards the variables, and a lock shared by all nodes of a loop guards those of the tree. The
+  // view and its drawing are used only on the main thread.
 
-  /// The most cells of a content that are drawn.
+  /// The maximum number of cells in a content.
   ///
-  /// The whole content is drawn, and kept, whatever part of it is visible. A larger one is not drawn: its node shows
-  /// the background alone, and that is reported on the standard error. To show more, use a ``NodeListView``.
+  /// The whole content is drawn and kept, whatever part of it is visible. A larger one is not drawn: its node shows
+  /// only the background, which is reported on standard error. To show more, use a ``NodeListView``.
   public static let maximumContent = 1 << 22
 
   let updates: NodeUpdates
@@ -43,41 +42,41 @@ public final class DisplayNode: @unchecked Sendable {
   @exclusivity(unchecked) var storedContent: any NodeContent
   @exclusivity(unchecked) var properties: NodeProperties
   @exclusivity(unchecked) var state = NodeState()
-  /// The drawing that is under way, once it was handed over.
+  /// The batch of the drawing in progress, once it was handed over.
   @exclusivity(unchecked) var batch: DrawingBatch?
-  /// Whether there is a view, to which changes are applied.
+  /// Whether there is a view to apply changes to.
   @exclusivity(unchecked) var hasView = false
-  /// Whether the frame was set since the last update; the view's own stays if not.
+  /// Whether the frame was set since the last update, which otherwise leaves the view's frame alone.
   @exclusivity(unchecked) var isFrameSet = false
-  /// Whether an update will come.
+  /// Whether an update is scheduled.
   @exclusivity(unchecked) var isQueued = false
-  /// Whether the last layout had frames for subnodes.
+  /// Whether the last layout contained frames for subnodes.
   @exclusivity(unchecked) var placesSubnodes = false
-  /// Whether the subnodes are others than those whose views are subviews.
+  /// Whether the subnodes differ from those whose views are subviews.
   @exclusivity(unchecked) var needsSubviews = false
 
-  // Guarded by the lock of the tree.
+  // Guarded by the tree's lock.
   @exclusivity(unchecked) var storedSubnodes: ContiguousArray<DisplayNode> = []
   weak var storedSupernode: DisplayNode?
 
-  /// The main thread's, and that of whoever releases the last reference.
+  /// Used only on the main thread, and by the thread that releases the last reference.
   nonisolated(unsafe) var storedView: NodeView?
-  /// The main thread's: what the view shows.
+  /// The drawing that the view shows, used only on the main thread.
   @exclusivity(unchecked) var shownDrawing: NodeDrawing?
-  /// The main thread's: the drawing is not to share a worker's block with others, of which one has ended the worker.
+  /// Whether the node is drawn by itself, after a batch has ended its worker; used only on the main thread.
   @exclusivity(unchecked) var drawsAlone = false
 
-  /// Makes a node without a view.
+  /// Creates a node, without its view.
   ///
   /// Can be called from any thread.
   ///
   /// - Parameters:
   ///   - content: The content of the node.
-  ///   - frame: The frame in its supernode, or of its view in a superview.
+  ///   - frame: The frame of the node in its supernode, or of its view in a superview.
   ///   - group: The group of the main loop.
-  ///   - workers: The threads that lay it out and draw it.
-  /// - Precondition: The group is that of the main loop; the thread of another loop has no views. That is checked when
-  ///   the view is made.
+  ///   - workers: The pool whose threads lay out and draw the node.
+  /// - Precondition: The group is that of the main loop, because other threads have no views. This is checked when the
+  ///   view is created.
   public init(
     _ content: any NodeContent = EmptyContent(), frame: Rect = .zero, group: AsyncTransactionGroup = .main,
     workers: WorkerPool = .shared
@@ -93,18 +92,17 @@ public final class DisplayNode: @unchecked Sendable {
   deinit { if let storedView { updates.release(storedView) } }
 }
 
-// What can be set on any thread. Each of it alone is set at once: a part of a value is changed by who is alone in
-// changing it.
+// Properties that can be set on any thread. Each one is set atomically; changing part of a value is not atomic.
 extension DisplayNode {
-  /// The content of the node; one of more than ``maximumContent`` cells is not drawn.
+  /// The content of the node, which is not drawn if it has more than ``maximumContent`` cells.
   ///
-  /// Setting it marks the node as ``setNeedsDisplay()`` does. Can be used from any thread.
+  /// Setting it marks the node like ``setNeedsDisplay()``. Can be used from any thread.
   public var content: any NodeContent {
     get { lock.withLock { storedContent } }
     set {
       var content = newValue
       lock.lock()
-      // The content before is released by this function's end.
+      // The previous content is released when this function returns.
       swap(&content, &storedContent)
       state.mark()
       let isNew = claimUpdate()
@@ -115,15 +113,15 @@ extension DisplayNode {
     }
   }
 
-  /// The frame of the node, in the coordinates of its supernode, or of its view's superview.
+  /// The frame of the node, in the coordinates of its supernode or of its view's superview.
   ///
-  /// A width or height below 0 counts as 0. Can be used from any thread.
+  /// Negative widths and heights count as 0. Can be used from any thread.
   public var frame: Rect {
     get { lock.withLock { properties.frame } }
     set { change { $0.frame = newValue.clamped } }
   }
 
-  /// Whether the node and its subnodes are not shown.
+  /// Whether the node and its subnodes are hidden, `false` by default.
   ///
   /// Hidden nodes are not drawn. Can be used from any thread.
   public var isHidden: Bool {
@@ -131,7 +129,7 @@ extension DisplayNode {
     set { change { $0.isHidden = newValue } }
   }
 
-  /// The style of the cells that the content does not draw; if it is nil, what lies below is visible there.
+  /// The style of the cells that the content does not draw, or `nil`, the default, if what is below shows through.
   ///
   /// Can be used from any thread.
   public var background: Style? {
@@ -139,7 +137,7 @@ extension DisplayNode {
     set { change { $0.background = newValue } }
   }
 
-  /// Whether the node's view, and the views within it, get touches and the wheel's turns.
+  /// Whether the node's view and the views within it receive touches and wheel events, `true` by default.
   ///
   /// Can be used from any thread.
   public var isUserInteractionEnabled: Bool {
@@ -147,7 +145,7 @@ extension DisplayNode {
     set { change { $0.isUserInteractionEnabled = newValue } }
   }
 
-  /// The name of the view in logs; nil means the name of its type.
+  /// The name of the view in logs, or `nil` for the name of its type, which is the default.
   ///
   /// Can be used from any thread.
   public var name: String? {
@@ -155,7 +153,7 @@ extension DisplayNode {
     set { change { $0.name = newValue } }
   }
 
-  /// The placeholder that is visible before the content is drawn for the first time; nil means the background.
+  /// The placeholder shown until the content is first drawn, or `nil` for the background, which is the default.
   ///
   /// Can be used from any thread.
   public var placeholder: NodePlaceholder? {
@@ -163,18 +161,18 @@ extension DisplayNode {
     set { change { $0.placeholder = newValue } }
   }
 
-  /// Whether the main thread draws the node when it has nothing to show and time is left; the default is true.
+  /// Whether the main thread may draw the node if it has nothing to show and time is left, `true` by default.
   ///
-  /// If it is false, only workers call the content, and the placeholder is visible until they have drawn it. Can be
-  /// used from any thread.
+  /// If it is false, only workers draw the content, and the placeholder is shown until then. Can be used from any
+  /// thread.
   public var mayDrawOnMainThread: Bool {
     get { lock.withLock { properties.mayDrawOnMainThread } }
     set { change { $0.mayDrawOnMainThread = newValue } }
   }
 
-  /// Asks for the content to be drawn again.
+  /// Requests that the content be drawn again.
   ///
-  /// Calling it again before that has no further effect. Can be called from any thread.
+  /// Calling it again before the content is drawn has no further effect. Can be called from any thread.
   public func setNeedsDisplay() {
     lock.lock()
     state.mark()
@@ -183,16 +181,16 @@ extension DisplayNode {
     if isNew { updates.enqueue(self) }
   }
 
-  /// Whether the newest content is shown, in the node's size.
+  /// Whether the newest content is shown in the node's current size.
   ///
   /// Can be read from any thread.
   public var isUpToDate: Bool { lock.withLock { state.isUpToDate } }
 
-  /// Lays out the content, on the calling thread, and changes nothing.
+  /// Lays out the content on the calling thread, without changing the node.
   ///
   /// Can be called from any thread.
   ///
-  /// - Parameter range: The sizes to choose from.
+  /// - Parameter range: The range of sizes to choose from.
   /// - Returns: The size, which is in the range, and the frames that the subnodes would have.
   public func measure(in range: SizeRange) -> Layout { content.layoutWithin(range) }
 
@@ -208,21 +206,21 @@ extension DisplayNode {
     lock.unlock()
     obsolete?.abandon()
     if isNew { updates.enqueue(self) }
-    // A view is made for it.
+    // A view is created for the node.
     if isUncovered { supernode?.subnodesDidChange() }
   }
 }
 
-// Under the lock.
+// These methods require the lock.
 extension DisplayNode {
-  /// Lets the state know of properties; returns a drawing that is not wanted any more.
+  /// Applies properties to the state, and returns a drawing that is no longer needed.
   func follow(_ properties: NodeProperties) -> DrawingBatch? {
     let isResized = state.resize(to: properties.frame.size) != nil
     let isCovered = state.setHidden(properties.isHidden) != nil
     return isResized || isCovered ? batch.take() : nil
   }
 
-  /// Whether the caller is to queue the node for an update.
+  /// Whether the caller must queue the node for an update.
   func claimUpdate() -> Bool {
     guard hasView, !isQueued else { return false }
     isQueued = true

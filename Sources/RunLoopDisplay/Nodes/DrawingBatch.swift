@@ -3,9 +3,9 @@
 import RunLoopTransactions
 import Synchronization
 
-/// Drawings that are handed to a worker together, in one transaction.
+/// Drawings that are handed to workers together, in one transaction.
 ///
-/// The transaction is cancelled when none of them is wanted any more.
+/// The transaction is cancelled when none of them is needed any longer.
 final class DrawingBatch: Sendable {
   struct Item: Sendable {
     let node: DisplayNode
@@ -13,18 +13,18 @@ final class DrawingBatch: Sendable {
     let isVisible: Bool
     let isAlone: Bool
 
-    /// Whether two can be handed over together.
+    /// Whether two drawings can be handed over together.
     func isLike(_ other: Item) -> Bool {
       isVisible == other.isVisible && !isAlone && !other.isAlone && node.workers === other.node.workers
     }
   }
 
-  /// As many drawings are a worker's at once where there are many.
+  /// The maximum number of drawings in a batch.
   static let maximumCount = 64
 
   private let items: ContiguousArray<Item>
   private let transaction: AsyncTransaction
-  // Relaxed: the last of those that count cancels, which reads nothing of the others.
+  // Relaxed: the last of the threads that count cancels the transaction, and reads nothing that the others wrote.
   private let unwanted = Atomic<Int>(0)
 
   init(_ items: ContiguousArray<Item>, _ group: AsyncTransactionGroup) {
@@ -32,7 +32,7 @@ final class DrawingBatch: Sendable {
     transaction = AsyncTransaction(group: group, workers: items[0].node.workers)
   }
 
-  /// Hands the drawings over; what is seen comes first.
+  /// Hands the drawings over, with a higher priority for visible ones.
   func commit() {
     let priority = items[0].isVisible ? 1 : 0
     if items.count == 1 {
@@ -49,13 +49,13 @@ final class DrawingBatch: Sendable {
       }
     }
     for item in items where !item.node.assign(self, item.ticket) { abandon() }
-    // If none is wanted, it was cancelled.
+    // If none of the drawings is needed, the transaction was cancelled.
     _ = transaction.commitIfOpen()
   }
 
-  /// One of the drawings is not wanted any more.
+  /// Records that a drawing is no longer needed.
   ///
-  /// On any thread.
+  /// Can be called from any thread.
   func abandon() {
     if unwanted.wrappingAdd(1, ordering: .relaxed).newValue == items.count { transaction.cancel() }
   }
@@ -70,7 +70,7 @@ final class DrawingBatch: Sendable {
     }
   }
 
-  /// Without results nobody knows whose fault it is: each is drawn once more, by itself.
+  /// If there are no results at all, the cause is unknown, so each drawing is tried again by itself.
   @MainActor
   private func finish(_ results: ContiguousArray<NodeDrawing??>) {
     let hasFailed = results.allSatisfy { $0 == nil }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How long the main thread may draw in a turn, as a value.
+/// The time that the main thread may spend on drawing in a turn.
 struct DrawingBudget: Hashable, Sendable {
-  /// Nanoseconds in a turn.
+  /// The budget of a turn, in nanoseconds.
   static let limit: Int64 = 4_000_000
-  /// After as many nanoseconds without a drawing there is a new budget, also in a turn that does not end.
+  /// The time without drawing, in nanoseconds, after which the budget is renewed even within a turn.
   static let interval: Int64 = 16_000_000
 
   private var turn = -1
@@ -21,10 +21,10 @@ struct DrawingBudget: Hashable, Sendable {
     return spent < Self.limit
   }
 
-  /// A drawing has taken a time.
+  /// Records the time taken by a drawing.
   mutating func spend(_ nanoseconds: Int64) {
     spent += nanoseconds
-    // A drawing does not earn the time for the next.
+    // The time spent on drawing does not count towards the renewal.
     begin += nanoseconds
   }
 }

@@ -2,10 +2,11 @@
 
 public import RunLoopTransactions
 
-/// The content of a node: a value that can lay itself out and draw itself, on any thread.
+/// The content of a node: a value that can lay itself out and draw itself on any thread.
 ///
-/// Both functions are called on workers, and on the main thread if a node would otherwise be visible without content.
-/// They are called under no lock, may take long, and see only the value: copy what they need into it when it is made.
+/// Both methods are called on workers, and on the main thread if a node would otherwise be visible without content.
+/// They are called without any locks, and may take a long time. They only have access to the value, so copy what they
+/// need into it when you create it.
 ///
 /// ```Swift
 /// struct Bar: NodeContent {
@@ -15,31 +16,29 @@ public import RunLoopTransactions
 ///     canvas.fill(Rect(x: 0, y: 0, width: width, height: 1), "#")
 ///   }
 /// }
-/// node.content = Bar(fraction: 0.5)       // any thread
+/// node.content = Bar(fraction: 0.5)       // from any thread
 /// ```
 public protocol NodeContent: Sendable {
-  /// Chooses a size, and the frames of the node's subnodes.
+  /// Chooses a size and the frames of the node's subnodes.
   ///
-  /// If it is not implemented, the content is as large as it may be, and as small where there is no limit; it places no
+  /// By default, the content is as large as possible, or as small as possible where there is no limit, and places no
   /// subnodes.
   ///
-  /// - Parameter size: The sizes to choose from. A size outside of it is replaced by the nearest one within.
+  /// - Parameter size: The range of sizes to choose from. A size outside the range is clamped to it.
   func layout(_ size: SizeRange) -> Layout
 
-  /// Draws the content.
-  ///
-  /// If it is not implemented, nothing is drawn.
+  /// Draws the content. The default implementation draws nothing.
   ///
   /// - Parameters:
-  ///   - canvas: Blank cells, which let be seen what lies below. Their ``Canvas/visibleRect`` begins at (0, 0) and has
-  ///     the size of the node, or of the part of it that the content is given.
-  ///   - cancellation: Whether the drawing is still wanted. One that takes long looks at it now and then, and returns
-  ///     early when it is set.
+  ///   - canvas: A canvas of blank cells, through which what is below is visible. Its ``Canvas/visibleRect`` begins at
+  ///     (0, 0) and has the size of the node, or of the part of the node that the content occupies.
+  ///   - cancellation: A token that reports whether the drawing is still needed. Long-running drawing code should
+  ///     check it periodically and return early when it is set.
   func draw(into canvas: inout Canvas, _ cancellation: Cancellation)
 }
 
 extension NodeContent {
-  /// As large as the content may be, and as small as possible where there is no limit.
+  /// Chooses the largest possible size, or the smallest where there is no limit.
   public func layout(_ size: SizeRange) -> Layout {
     Layout(
       size: Size(
@@ -50,7 +49,7 @@ extension NodeContent {
   /// Draws nothing.
   public func draw(into canvas: inout Canvas, _ cancellation: Cancellation) {}
 
-  /// The layout, with a size of the range.
+  /// Returns the layout with its size clamped to the range.
   func layoutWithin(_ range: SizeRange) -> Layout {
     var layout = layout(range)
     layout.size = range.clamp(layout.size)
@@ -63,7 +62,7 @@ extension NodeContent {
     if canvas.visibleRect.intersection(frame) == frame {
       canvas.within(frame) { draw(into: &$0, cancellation) }
     } else if !canvas.visibleRect.intersection(frame).isEmpty, NodeDrawing.canDraw(frame.size) {
-      // It is to find its whole size, whatever is visible of it.
+      // The content draws in its full size, even if only part of it is visible.
       var whole = Canvas(size: frame.size)
       draw(into: &whole, cancellation)
       canvas.draw(whole.grid, at: frame.origin)

@@ -3,10 +3,10 @@
 import RunLoopCore
 import RunLoopTransactions
 
-/// What was drawn of a node's content, with the frames of the subnodes that were laid out with it.
+/// A drawing of a node's content, with the frames of the subnodes that were laid out with it.
 final class NodeDrawing: Sendable {
   let grid: Grid
-  /// Nil: the subnodes were not laid out.
+  /// The frames, or nil if the subnodes were not laid out.
   let frames: [Rect]?
 
   init(grid: Grid, frames: [Rect]?) {
@@ -14,7 +14,7 @@ final class NodeDrawing: Sendable {
     self.frames = frames
   }
 
-  /// Whether a content of a size can be drawn; if it is too large, that is reported.
+  /// Whether a content of a size can be drawn, which is reported if it is too large.
   static func canDraw(_ size: Size) -> Bool {
     let (count, isTooLarge) = max(0, size.width).multipliedReportingOverflow(by: max(0, size.height))
     guard isTooLarge || count > DisplayNode.maximumContent else { return true }
@@ -26,9 +26,9 @@ final class NodeDrawing: Sendable {
     return false
   }
 
-  /// Lays a content out and draws it; one that is too large is left empty.
+  /// Lays out and draws a content, which is left empty if it is too large.
   ///
-  /// Calls the user's code: on any thread, and under no lock.
+  /// Calls user code, and can be called from any thread. The caller must not hold a lock.
   static func make(
     _ content: any NodeContent, size: Size, placesSubnodes: Bool, _ cancellation: Cancellation
   ) -> NodeDrawing {
@@ -41,7 +41,7 @@ final class NodeDrawing: Sendable {
 }
 
 extension Grid {
-  /// Cells in which nothing was drawn: what lies below is seen there.
+  /// Returns a grid of cells in which nothing was drawn, through which what is below is visible.
   static func clear(size: Size) -> Grid {
     var grid = Grid(size: size)
     for y in 0..<grid.size.height { for x in 0..<grid.size.width { grid[x, y] = .clear } }

@@ -4,9 +4,9 @@ public import RunLoopTransactions
 
 /// A list whose rows are drawn by nodes, off the main thread.
 ///
-/// On either side, as many rows as are visible are drawn ahead, in one transaction, so that rows which become visible
-/// by scrolling are there already. If a row is not, after a jump, it is drawn like any node: by the main thread while
-/// it has time, otherwise by a worker while its ``DisplayNode/placeholder`` is visible.
+/// On either side of the visible rows, as many rows are drawn ahead in one transaction, so that they are ready when
+/// they scroll into view. Other rows, as after a jump, are drawn like any node: by the main thread while it has time,
+/// and otherwise by a worker while the ``DisplayNode/placeholder`` is visible.
 ///
 /// ```Swift
 /// let list = NodeListView { index in TextContent("row \(index)") }
@@ -16,16 +16,16 @@ public import RunLoopTransactions
 open class NodeListView: ListView {
   private let rowsAhead: RowsAhead
 
-  /// Makes an empty list.
+  /// Creates an empty list.
   ///
   /// - Parameters:
   ///   - frame: The frame in its superview.
   ///   - group: The group of the main loop.
-  ///   - workers: The threads that draw the rows.
-  ///   - placeholder: The placeholder of a row before it is drawn.
-  ///   - content: Returns the content of a row; called on the main thread, once for each row that comes near the
-  ///     visible ones. It reads what the row shows from the model, and leaves the work to the content's drawing, which
-  ///     is done on any thread.
+  ///   - workers: The pool whose threads draw the rows.
+  ///   - placeholder: The placeholder of rows that have not been drawn.
+  ///   - content: A closure that returns the content of a row, called on the main thread once for each row near the
+  ///     visible ones. It reads the model, and leaves the work to the drawing of the content, which happens on any
+  ///     thread.
   public init(
     frame: Rect = .zero, group: AsyncTransactionGroup = .main, workers: WorkerPool = .shared,
     placeholder: NodePlaceholder? = nil, content: @escaping @MainActor (Int) -> any NodeContent
@@ -40,16 +40,16 @@ open class NodeListView: ListView {
     rowsAhead.list = self
   }
 
-  /// Lets every row have its content anew, in the layout of this turn.
+  /// Requests the contents of all rows again, in the layout of this turn.
   override public func reload() {
     rowsAhead.forget()
     super.reload()
   }
 
-  /// Makes the rows that have come into sight, and has those near them drawn.
+  /// Creates the rows that have become visible, and draws those near them.
   override open func layoutSubviews() {
     super.layoutSubviews()
-    // The rows have their old numbers until they are provided again.
+    // The rows keep their old numbers until they are provided again.
     guard !needsReload else { return }
     rowsAhead.draw(around: visibleRows, of: rowCount, width: rowWidth)
   }
@@ -64,7 +64,7 @@ open class NodeListView: ListView {
   }
 }
 
-/// A row that a ``NodeListView`` shows: its contents are those of a node.
+/// A row of a ``NodeListView``, whose contents are those of a node.
 @MainActor
 public final class NodeListRow: ListRow {
   /// The node that draws the row.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What can be set of a node on any thread, and is set of its view on the main thread.
+/// The properties of a node, which are set on any thread and applied to its view on the main thread.
 struct NodeProperties: Hashable, Sendable {
   var frame = Rect.zero
   var isHidden = false
@@ -11,14 +11,14 @@ struct NodeProperties: Hashable, Sendable {
   var mayDrawOnMainThread = true
 }
 
-/// The placeholder of a node before its content is drawn: a character in every cell.
+/// A placeholder that fills a node with a character before its content is drawn.
 public struct NodePlaceholder: Hashable, Sendable {
   /// The character.
   public var character: Character
   /// The style of the character.
   public var style: Style
 
-  /// Makes a placeholder.
+  /// Creates a placeholder.
   public init(_ character: Character = "░", style: Style = Style(attributes: .dim)) {
     self.character = character
     self.style = style

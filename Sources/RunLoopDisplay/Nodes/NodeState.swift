@@ -1,63 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a node shows and what is drawn for it, as a value: each event is a function that changes it and says what is to
-/// be done.
+/// The state machine of a node's drawings, whose methods return the action to perform.
 ///
-/// Each mark makes a new version of what is to be seen. At most one drawing is under way. When it is finished it is
-/// shown if it has the node's size and is newer than what is shown, even if the node has been marked again meanwhile: a
-/// node that is marked faster than it can be drawn shows one version after the other, not all of them, and never an
-/// older one after a newer. Then the newest version is drawn.
+/// Each mark creates a new version. At most one drawing is in progress. A finished drawing is shown if it has the
+/// node's size and is newer than what is shown, even if the node has been marked again meanwhile. A node that is
+/// marked faster than it can be drawn therefore skips versions, but never shows an older one after a newer one. Then
+/// the newest version is drawn.
 struct NodeState: Hashable, Sendable {
-  /// A drawing, by its number.
+  /// The number that identifies a drawing.
   struct Ticket: Hashable, Sendable {
     fileprivate let number: Int
   }
 
-  /// What an update has to do for the node.
+  /// The work that an update has to do for the node.
   enum Demand: Hashable, Sendable {
-    /// There is nothing to draw, or a drawing is under way.
+    /// There is nothing to draw, or a drawing is in progress.
     case nothing
-    /// Something is seen that is out of date.
+    /// The visible contents are out of date.
     case draw
-    /// Nothing is seen, or what had another size.
+    /// There are no contents, or they have a different size.
     case drawAtOnce
   }
 
-  /// What is to be done with a drawing that was finished.
+  /// The action for a finished drawing.
   enum Finish: Hashable, Sendable {
     case apply, discard
   }
 
-  /// What is drawn, as it was when the drawing began.
+  /// The drawing in progress, as it was when it began.
   struct Drawing: Hashable, Sendable {
     let ticket: Ticket
     var version: Int
     let size: Size
   }
 
-  /// The version that is wanted.
+  /// The current version of the content.
   private(set) var newest = 1
-  /// The version that is shown; 0: none.
+  /// The version that is shown, or 0.
   private(set) var shown = 0
-  /// The version whose drawing has failed; 0: none.
-  ///
-  /// It is not tried again.
+  /// The version whose drawing failed and which is not tried again, or 0.
   private(set) var failed = 0
-  /// The size that is wanted.
+  /// The current size of the node.
   private(set) var size = Size.zero
-  /// The size of what is shown.
+  /// The size of the contents that are shown.
   private(set) var shownSize = Size.zero
   /// Whether the node's view is in a window.
   private(set) var isInWindow = false
   private(set) var isHidden = false
-  /// What is drawn now.
+  /// The drawing in progress.
   private(set) var underWay: Drawing?
   private var lastNumber = 0
 
-  /// Whether the version that is wanted, in the size that is wanted, is shown.
+  /// Whether the current version is shown in the current size.
   var isUpToDate: Bool { shown == newest && shownSize == size }
 
-  /// Whether there is nothing to show in this size.
+  /// Whether there are no contents to show.
   var needsPlaceholder: Bool { shown == 0 }
 
   var demand: Demand {
@@ -66,12 +63,12 @@ struct NodeState: Hashable, Sendable {
   }
 }
 
-// What happens to the node. A drawing that is returned is to be cancelled.
+// Events of the node. A returned drawing must be cancelled.
 extension NodeState {
-  /// What the node shows has changed.
+  /// The content has changed.
   mutating func mark() { newest += 1 }
 
-  /// The node has another size.
+  /// The node was resized.
   mutating func resize(to size: Size) -> Ticket? {
     guard size != self.size else { return nil }
     self.size = size
@@ -79,7 +76,7 @@ extension NodeState {
     return abandon()
   }
 
-  /// The node shows something else, of which a drawing of a size is there already, or none.
+  /// The node shows different content, of which a drawing with the given size may already exist.
   mutating func reuse(_ drawnSize: Size?) -> Ticket? {
     newest += 1
     shown = drawnSize == nil ? 0 : newest
@@ -102,11 +99,11 @@ extension NodeState {
   private mutating func abandon() -> Ticket? { underWay.take()?.ticket }
 }
 
-// What happens to a drawing.
+// Events of a drawing.
 extension NodeState {
-  /// A drawing is handed over, or begun.
+  /// A drawing begins, or is handed over.
   ///
-  /// - Precondition: There is a demand.
+  /// - Precondition: The node demands a drawing.
   mutating func begin() -> Ticket {
     precondition(demand != .nothing, "a drawing was begun in \(self)")
     lastNumber += 1
@@ -115,8 +112,7 @@ extension NodeState {
     return ticket
   }
 
-  /// A worker has come to a drawing that was handed over, and draws the version that is wanted by now; nil if the
-  /// drawing is not wanted any more.
+  /// A worker begins a drawing, which uses the newest version; returns nil if it is no longer needed.
   mutating func start(_ ticket: Ticket) -> Drawing? {
     guard underWay?.ticket == ticket else { return nil }
     underWay?.version = newest
@@ -133,20 +129,18 @@ extension NodeState {
     return .apply
   }
 
-  /// A drawing has ended without a result.
-  ///
-  /// Its version is not drawn again; the next one is.
+  /// A drawing ended without a result, and its version is not drawn again.
   mutating func fail(_ ticket: Ticket) {
     guard let drawing = underWay.take(if: { $0.ticket == ticket }) else { return }
     failed = drawing.version
   }
 
-  /// A drawing has ended without a result, and is tried again.
+  /// A drawing ended without a result, and is tried again.
   mutating func retry(_ ticket: Ticket) { _ = underWay.take { $0.ticket == ticket } }
 }
 
 extension Optional {
-  /// Takes the value out if it fulfils a condition.
+  /// Takes the value if it satisfies a condition.
   fileprivate mutating func take(if condition: (Wrapped) -> Bool) -> Wrapped? {
     guard let value = self, condition(value) else { return nil }
     self = nil

@@ -3,39 +3,38 @@
 import RunLoopCore
 import RunLoopTransactions
 
-/// The nodes of the main loop that were changed: it applies the changes at the end of each turn, and hands drawings
-/// over.
+/// Applies the changes of all nodes of the main loop at the end of each turn, and hands over their drawings.
 ///
-/// **Locks.** A node's, that of the tree and this one's are each taken alone.
+/// **Locks.** The locks of a node, of the tree and of this object are never held at the same time.
 final class NodeUpdates: @unchecked Sendable {
-  // Sendable: the variables are guarded by the lock, but for those that are the main thread's alone.
+  // Sendable: the lock guards the variables, except those that only the main thread uses.
 
   let group: AsyncTransactionGroup
-  /// Guards which nodes are within which.
+  /// Guards the tree of nodes.
   let treeLock = Lock()
   private let lock = Lock()
   @exclusivity(unchecked) private var pending: ContiguousArray<DisplayNode> = []
   @exclusivity(unchecked) private var isDraining = false
   @exclusivity(unchecked) private var hasEnded = false
-  /// The commits of the application: they come also if the loop does not come to its wait.
+  /// The pipeline of the application, which commits even if the loop does not reach its wait.
   @exclusivity(unchecked) private var pipeline: CommitPipeline?
-  /// Views whose nodes are gone.
+  /// The views whose nodes have been released.
   @exclusivity(unchecked) private var left: RunLoopQueue<NodeView>?
 
-  // The main thread only.
+  // Used only on the main thread.
 
   @exclusivity(unchecked) private var working: ContiguousArray<DisplayNode> = []
   @exclusivity(unchecked) private var handedOver: ContiguousArray<DrawingBatch.Item> = []
   @exclusivity(unchecked) private var transactions: ContiguousArray<AsyncTransaction> = []
   @exclusivity(unchecked) private var budget = DrawingBudget()
-  /// In which run the loop last came to the updates, and how many waits there had been.
+  /// The run depth at which the loop last reached the updates, and its number of waits at that time.
   @exclusivity(unchecked) private var arrival = (runDepth: -1, waits: -1)
 
   var loop: RunLoop { group.loop }
 
   private init(_ group: AsyncTransactionGroup) { self.group = group }
 
-  /// Those of a group's loop.
+  /// Returns the updates of a group's loop.
   static func of(_ group: AsyncTransactionGroup) -> NodeUpdates {
     guard let (updates, isNew) = group.loop.attachment(NodeUpdates.self, orMake: { NodeUpdates(group) }) else {
       let updates = NodeUpdates(group)
@@ -64,9 +63,9 @@ final class NodeUpdates: @unchecked Sendable {
   }
 }
 
-// Any thread.
+// These methods can be called from any thread.
 extension NodeUpdates {
-  /// A node is to be updated at the end of the turn.
+  /// Queues a node to be updated at the end of the turn.
   func enqueue(_ node: DisplayNode) {
     lock.lock()
     guard !hasEnded else { return lock.unlock() }
@@ -79,19 +78,19 @@ extension NodeUpdates {
     comeToWait()
   }
 
-  /// Lets a view go on the main thread, with others.
+  /// Releases a view on the main thread, in batches with others.
   func release(_ view: NodeView) {
     let queue = lock.withLock { left }
     if queue?.enqueue(view) ?? false { return }
-    // The loop has ended: if nobody serves the main actor any more, nothing is released there.
+    // The loop has ended. If the main actor is no longer served either, the view is never released.
     Task { @MainActor in withExtendedLifetime(view) {} }
   }
 
   private var hasPending: Bool { lock.withLock { !pending.isEmpty } }
 
-  /// Sees to it that the loop comes to its wait before it sleeps, where the updates are applied.
+  /// Makes sure that the loop reaches its wait, where updates are applied, before it sleeps.
   private func comeToWait() {
-    // In this pass it will come there by itself.
+    // The loop will reach its wait in this pass anyway.
     if loop === RunLoop.currentIfMade, arrival.runDepth == loop.runDepth, arrival.waits != loop.waits, !loop.isWaiting {
       return
     }
@@ -99,9 +98,9 @@ extension NodeUpdates {
   }
 }
 
-// The main thread.
+// These methods are called on the main thread.
 extension NodeUpdates {
-  /// Applies all changes, also those that come meanwhile.
+  /// Applies all changes, including those made meanwhile.
   @MainActor
   func drain() {
     let begins = lock.withLock {
@@ -112,7 +111,7 @@ extension NodeUpdates {
     guard begins else { return }
     while takePending() {
       for node in working { node.update() }
-      // Of some it is the last reference.
+      // These may be the last references to some nodes.
       working.removeAll(keepingCapacity: true)
     }
   }
@@ -125,7 +124,7 @@ extension NodeUpdates {
     }
   }
 
-  /// Lets a pipeline's commits apply the changes too, so that they are not later than the frames.
+  /// Makes a pipeline's commits apply the changes too, so that they are not delayed beyond the frame.
   @MainActor
   func join(_ pipeline: CommitPipeline) {
     let isNew = lock.withLock {
@@ -143,23 +142,24 @@ extension NodeUpdates {
       })
     pipeline.add(
       .init(unnamed: "drawings", order: TurnOrder.afterCommit) { [weak self] in
-        // The layout has found some too. In a loop that does not come to its wait, nobody else hands them over.
+        // The layout has produced further drawings. In a loop that never reaches its wait, nothing else hands them
+        // over.
         if let self, arrival.waits != loop.waits { commitDrawings() }
       })
   }
 
-  /// A drawing is to be handed to a worker at the end of the turn.
+  /// Hands a drawing to a worker at the end of the turn.
   func handOver(_ node: DisplayNode, _ ticket: NodeState.Ticket, isVisible: Bool) {
     handedOver.append(.init(node: node, ticket: ticket, isVisible: isVisible, isAlone: node.drawsAlone))
   }
 
-  /// A transaction is to be committed at the end of the turn.
+  /// Commits a transaction at the end of the turn.
   func commit(_ transaction: AsyncTransaction) { transactions.append(transaction) }
 
-  /// Hands over what was drawn neither here nor before: a few one by one, and many in blocks, as to hand one over is
-  /// dearer than to draw it if it is small.
+  /// Hands the remaining drawings to workers: a few one by one, and many in blocks, because handing over a small
+  /// drawing costs more than making it.
   private func commitDrawings() {
-    // One may have been cancelled since.
+    // Some may have been cancelled since.
     while let transaction = transactions.popLast() { _ = transaction.commitIfOpen() }
     guard !handedOver.isEmpty else { return }
     let items = handedOver.filter { $0.node.wants($0.ticket) }
@@ -177,7 +177,7 @@ extension NodeUpdates {
   /// Whether the main thread may draw in this turn.
   var hasTimeToDraw: Bool { budget.isOpen(turn: loop.waits, now: loop.clockNow.nanoseconds) }
 
-  /// Ends the process if the group is of the loop of another thread: it would apply changes to views there.
+  /// Terminates the process if the group belongs to another loop, whose thread would apply changes to views.
   @MainActor
   func checkLoop() {
     guard loop !== RunLoop.main, !lock.withLock({ hasEnded }) else { return }

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Who has the focus of a window, as a value: each event is a function that changes it and says what is to be done.
+/// The state machine of a window's focus, whose methods return the action to perform.
 struct FocusState: Hashable, Sendable {
   typealias Holder = ObjectIdentifier
 
   enum Action: Hashable, Sendable {
-    /// It is as was asked for.
+    /// The request is already satisfied.
     case nothing
-    /// The one who has it is to leave it first.
+    /// The current holder must resign first.
     case ask
-    /// Who has asked has it from now on.
+    /// The requester receives the focus.
     case take
-    /// Nobody has it from now on.
+    /// The focus is released.
     case release
-    /// It stays as it is.
+    /// The request is rejected.
     case reject
   }
 
-  /// Who has it; nil: nobody.
+  /// The responder that has the focus, or nil if none has.
   private(set) var holder: Holder?
 
   init(holder: Holder? = nil) { self.holder = holder }
 
-  /// Somebody asks for it, who can have it or cannot.
+  /// Handles a responder's request for the focus.
   mutating func request(_ asking: Holder, isAble: Bool) -> Action {
     guard isAble else { return .reject }
     switch holder {
@@ -34,7 +34,7 @@ struct FocusState: Hashable, Sendable {
     }
   }
 
-  /// Somebody leaves it, if that is possible.
+  /// Handles a responder's attempt to release the focus.
   mutating func resign(_ leaving: Holder, isAble: Bool) -> Action {
     guard holder == leaving else { return .nothing }
     guard isAble else { return .reject }
@@ -42,6 +42,6 @@ struct FocusState: Hashable, Sendable {
     return .release
   }
 
-  /// Somebody goes who is not asked.
+  /// Handles the removal of a responder, which cannot prevent it.
   mutating func remove(_ leaving: Holder) -> Action { resign(leaving, isAble: true) }
 }

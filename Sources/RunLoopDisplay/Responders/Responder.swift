@@ -2,52 +2,52 @@
 
 public import RunLoopCore
 
-/// A receiver of events: a view, a window, or the application.
+/// An object that can receive and handle events: a view, a window, or the application.
 ///
-/// A responder handles an event by overriding the function for it. By the functions of this class, an event that it
-/// does not handle goes to its ``next`` responder: from the view that has the focus, or was hit, to its superview, and
-/// so on to the window and the application. An override that calls `super` passes the event on. A chain that comes back
-/// to a responder ends the process with a message that names it.
+/// To handle an event, override the method for it. The default implementations pass the event to the ``next``
+/// responder: from the view that has the focus or was hit to its superview, and on to the window and the application.
+/// An override can pass the event on by calling `super`. A chain that contains a cycle terminates the process with a
+/// message that names a responder in it.
 ///
 /// The corresponding class of UIKit is `UIResponder`.
 @MainActor
 open class Responder {
-  /// Makes a responder.
+  /// Creates a responder.
   public init() {}
 
-  /// The responder that gets the events that this one does not handle; nil if there is none.
+  /// The responder that receives the events that this one does not handle, or `nil` if there is none.
   ///
-  /// - Precondition: An override returns none by which the chain comes back to this one.
+  /// - Precondition: The chain that an override creates does not contain a cycle.
   open var next: Responder? { nil }
 
-  /// The window whose focus the responder can have; nil if it is in none.
+  /// The window whose focus the responder can have, or nil if it is in none.
   var focusWindow: Window? { nil }
 
   // MARK: Focus
 
-  /// Whether the responder can have the focus; false, unless a subclass overrides it.
+  /// Whether the responder can have the focus, which is false by default.
   open var canBecomeFirstResponder: Bool { false }
 
-  /// Whether the responder leaves the focus when another asks for it; true, unless a subclass overrides it.
+  /// Whether the responder resigns the focus when another responder requests it, which is true by default.
   ///
-  /// A view that leaves its window is not asked.
+  /// It is ignored when a view is removed from its window.
   open var canResignFirstResponder: Bool { true }
 
-  /// Whether the responder has the focus: keys are sent to it first.
+  /// Whether the responder has the focus, and so receives keys first.
   public var isFirstResponder: Bool { focusWindow?.firstResponder === self }
 
-  /// Asks for the focus.
+  /// Requests the focus.
   ///
-  /// A subclass that overrides it calls `super`, and checks the result.
+  /// Overrides must call `super` and check the result.
   ///
-  /// - Returns: Whether the responder has the focus now. It does not if it cannot have the focus, is in no window, or
-  ///   the responder that has the focus does not leave it.
+  /// - Returns: Whether the responder now has the focus. It does not if it cannot have the focus, is not in a window,
+  ///   or the current first responder does not resign.
   @discardableResult
   open func becomeFirstResponder() -> Bool {
     guard let window = focusWindow else { return false }
     if askForFocus(of: window) == .ask, let current = window.firstResponder {
       guard current.resignFirstResponder() else { return false }
-      // What the other did may have changed everything.
+      // The other responder may have changed anything.
       guard focusWindow === window else { return false }
       _ = askForFocus(of: window)
     }
@@ -61,11 +61,11 @@ open class Responder {
     return action
   }
 
-  /// Leaves the focus, so that no responder has it.
+  /// Resigns the focus, so that no responder has it.
   ///
-  /// A subclass that overrides it calls `super`, and checks the result.
+  /// Overrides must call `super` and check the result.
   ///
-  /// - Returns: Whether the responder is now without the focus.
+  /// - Returns: Whether the responder no longer has the focus.
   @discardableResult
   open func resignFirstResponder() -> Bool {
     guard let window = focusWindow else { return true }
@@ -80,41 +80,41 @@ open class Responder {
 
   // MARK: Events
 
-  /// Called when a key was pressed, and the responder has the focus, or those before it have passed the key on.
+  /// Called when a key was pressed, if the responder has the focus or the responders before it passed the key on.
   open func keyPressed(_ key: KeyEvent) { passOn { $0.keyPressed(key) } }
 
-  /// Called when a text was pasted, and the responder has the focus, or those before it have passed the text on.
+  /// Called when text was pasted, if the responder has the focus or the responders before it passed the text on.
   ///
   /// - Parameters:
-  ///   - text: The text; its line ends are `\n`, whatever they were.
-  ///   - isTruncated: Whether the text was longer than the device takes, and its end is missing.
+  ///   - text: The text, whose line endings have been converted to `\n`.
+  ///   - isTruncated: Whether the text was longer than the device's limit, so that its end is missing.
   open func pasted(_ text: String, isTruncated: Bool) {
     passOn { $0.pasted(text, isTruncated: isTruncated) }
   }
 
-  /// The wheel was turned above the responder.
+  /// Called when the wheel was turned above the responder.
   open func wheelTurned(_ wheel: MouseEvent.Wheel, at event: MouseEvent) {
     passOn { $0.wheelTurned(wheel, at: event) }
   }
 
-  /// A touch began on a view.
+  /// Called when a touch began on a view.
   open func touchesBegan(_ touch: Touch) { passOn { $0.touchesBegan(touch) } }
 
-  /// A touch has moved.
+  /// Called when a touch moved.
   open func touchesMoved(_ touch: Touch) { passOn { $0.touchesMoved(touch) } }
 
-  /// A touch has ended: the button was released.
+  /// Called when a touch ended because the button was released.
   ///
-  /// For each touch and view either this or ``touchesCancelled(_:)`` is called, once.
+  /// For each touch and view, either this or ``touchesCancelled(_:)`` is called, exactly once.
   open func touchesEnded(_ touch: Touch) { passOn { $0.touchesEnded(touch) } }
 
-  /// A touch was taken from its view: a gesture was recognised, the view has left the window, the window has another
-  /// size, or the program was suspended.
+  /// Called when a touch was cancelled: a gesture was recognised, the view left the window, the window was resized, or
+  /// the program was suspended.
   open func touchesCancelled(_ touch: Touch) { passOn { $0.touchesCancelled(touch) } }
 
   // MARK: The chain
 
-  /// How many responders have passed an event on that have not returned.
+  /// The number of responders that are currently passing an event on.
   private static var depth = 0
 
   /// Calls the next responder.
@@ -122,12 +122,12 @@ open class Responder {
     guard let next else { return }
     Self.depth += 1
     defer { Self.depth -= 1 }
-    // Chains are short: one that is not may be without an end, for which the stack has no room.
+    // Chains are short. A very long one may be a cycle, for which the stack has no room.
     if Self.depth.isMultiple(of: 1000) { checkChain() }
     body(next)
   }
 
-  /// Ends the process if the chain comes back to a responder.
+  /// Terminates the process if the chain contains a cycle.
   private func checkChain() {
     var seen: Set<ObjectIdentifier> = []
     var responder: Responder? = self

@@ -2,14 +2,14 @@
 
 /// A mouse button that is held down, from the press to the release.
 ///
-/// The touch belongs to the view that was hit by the press, wherever it moves afterwards.
+/// A touch belongs to the view that the press hit, wherever the mouse moves afterwards.
 ///
 /// The corresponding class of UIKit is `UITouch`.
 @MainActor
 public final class Touch {
   /// The phases of a touch.
   public enum Phase: Hashable, Sendable {
-    /// The button was pressed, has moved, was released, or the touch was taken from its view.
+    /// The button was pressed, the mouse moved, the button was released, or the touch was cancelled.
     case began, moved, ended, cancelled
   }
 
@@ -17,17 +17,17 @@ public final class Touch {
   public let button: MouseEvent.Button
   /// The window in which the button was pressed.
   public private(set) weak var window: Window?
-  /// The view that was hit; nil if it no longer exists.
+  /// The view that was hit, or `nil` if it no longer exists.
   public private(set) weak var view: View?
-  /// Where in the window the button was pressed.
+  /// The location in the window at which the button was pressed.
   public let start: Point
-  /// Where in the window the touch is; it may be outside.
+  /// The location in the window, which may be outside its bounds.
   public internal(set) var location: Point
-  /// The keys that are held down.
+  /// The modifier keys that are held down.
   public internal(set) var modifiers: KeyModifiers
   /// The phase of the touch.
   ///
-  /// For its view it may be cancelled while gestures go on.
+  /// It is cancelled for the view when a gesture takes over, even if the gesture continues.
   public internal(set) var phase = Phase.began
 
   var delivery = TouchDelivery()
@@ -41,9 +41,9 @@ public final class Touch {
     start = location
   }
 
-  /// Where the touch is, in the coordinates of a view of its window.
+  /// Returns the location of the touch in the coordinates of a view in its window.
   public func location(in view: View) -> Point { view.convert(location, from: nil) }
 
-  /// How far the touch is from where it began.
+  /// The distance from the start of the touch to its current location.
   public var translation: Point { location - start }
 }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a view gets of a touch, as a value: after ``Action/began`` exactly one of ``Action/ended`` and
-/// ``Action/cancelled``.
+/// The state machine of a touch's delivery to a view.
+///
+/// After ``Action/began``, exactly one of ``Action/ended`` and ``Action/cancelled`` follows.
 struct TouchDelivery: Hashable, Sendable {
   enum Phase: Hashable, Sendable, CaseIterable {
-    /// The button was pressed, and the view has not been called.
+    /// The button was pressed, and the view has not been called yet.
     case pending
-    /// The view follows the touch.
+    /// The view receives the touch.
     case delivering
-    /// The view was called for the last time.
+    /// The view received the last call.
     case over
   }
 
@@ -18,20 +19,20 @@ struct TouchDelivery: Hashable, Sendable {
 
   private(set) var phase = Phase.pending
 
-  /// The press has come to the view.
+  /// The press is delivered to the view.
   mutating func begin() -> Action {
     guard phase == .pending else { return .nothing }
     phase = .delivering
     return .began
   }
 
-  /// The mouse has moved with the button held down.
+  /// The mouse moved while the button was held down.
   func move() -> Action { phase == .delivering ? .moved : .nothing }
 
   /// The button was released.
   mutating func end() -> Action { finish(.ended) }
 
-  /// The touch is taken from the view.
+  /// The touch is cancelled.
   mutating func cancel() -> Action { finish(.cancelled) }
 
   private mutating func finish(_ action: Action) -> Action {

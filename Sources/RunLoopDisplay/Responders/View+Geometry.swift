@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension View {
-  /// A point of this view's coordinates in those of another view of the same window, or of the window if it is nil.
+  /// Converts a point from this view's coordinates to those of another view in the same window, or of the window if it
+  /// is `nil`.
   ///
-  /// The coordinates of a view are those of its bounds; those of a view that is in no window are converted by way of
-  /// the topmost view.
+  /// A view's coordinates are those of its bounds. Without a window, points are converted by way of the topmost view.
   public final func convert(_ point: Point, to view: View?) -> Point {
     let view = view ?? root
     return point - bounds.origin + cornerInRoot - view.cornerInRoot + view.bounds.origin
   }
 
-  /// A point of another view's coordinates, or of the window's if it is nil, in those of this view.
+  /// Converts a point to this view's coordinates from those of another view, or of the window if it is `nil`.
   public final func convert(_ point: Point, from view: View?) -> Point { (view ?? root).convert(point, to: self) }
 
   /// The window, or the topmost view.
@@ -20,7 +20,7 @@ extension View {
     return view
   }
 
-  /// Where the top left corner lies in the window, or in the topmost view.
+  /// The position of the top left corner in the window, or in the topmost view.
   final var cornerInRoot: Point {
     var corner = Point.zero
     var view = self
@@ -31,7 +31,7 @@ extension View {
     return corner
   }
 
-  /// The cells of the screen at which the view is seen, if nothing lies above it; empty if it is in no window.
+  /// The cells of the screen in which the view is visible unless covered, or an empty rectangle without a window.
   final var visibleRect: Rect {
     guard window != nil else { return .zero }
     var rect = Rect(origin: .zero, size: frame.size)

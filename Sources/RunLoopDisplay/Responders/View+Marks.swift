@@ -2,23 +2,23 @@
 
 import RunLoopCore
 
-/// What the next commit has to do for a view.
+/// The work that the next commit has to do for a view.
 struct Marks: OptionSet {
   let rawValue: UInt8
 
   static let layout = Marks(rawValue: 1 << 0)
   static let display = Marks(rawValue: 1 << 1)
-  /// A view within this one is to be laid out.
+  /// A view within this one needs layout.
   static let layoutWithin = Marks(rawValue: 1 << 2)
-  /// A view within this one is to be drawn.
+  /// A view within this one needs to be drawn.
   static let displayWithin = Marks(rawValue: 1 << 3)
 }
 
 extension View {
-  /// Asks for ``layoutSubviews()`` in the commit of this turn.
+  /// Requests that ``layoutSubviews()`` be called in this turn's commit.
   ///
-  /// Calling it again before that has no further effect. Within ``layoutSubviews()`` it asks for another round in the
-  /// same commit; views that are marked after ``Window/layoutRounds`` rounds are not laid out any more, and that is
+  /// Calling it again before the commit has no further effect. Within ``layoutSubviews()``, it requests another round
+  /// in the same commit. After ``Window/layoutRounds`` rounds, views that are still marked are not laid out, which is
   /// reported.
   public final func setNeedsLayout() {
     guard !marks.contains(.layout) else { return }
@@ -26,21 +26,21 @@ extension View {
     propagate(.layoutWithin)
   }
 
-  /// Asks for ``draw(_:)`` in the commit of this turn.
+  /// Requests that ``draw(_:)`` be called in this turn's commit.
   ///
-  /// Calling it again before that has no further effect. Within ``draw(_:)`` it asks for the next commit.
+  /// Calling it again before the commit has no further effect. Within ``draw(_:)``, it requests the next commit.
   public final func setNeedsDisplay() {
     guard drawsContents, !marks.contains(.display) else { return }
     marks.insert(.display)
     propagate(.displayWithin)
   }
 
-  /// Lays out the view and its subviews now, if any of them is marked.
+  /// Lays out the view and its subviews immediately if any of them is marked.
   public final func layoutIfNeeded() {
     _ = layoutRounds()
   }
 
-  /// Marks the views above, up to the first that is marked already, and asks for a commit.
+  /// Marks the views above, up to the first one that is already marked, and requests a commit.
   private func propagate(_ within: Marks) {
     var view = self
     while let superview = view.superview {
@@ -51,13 +51,13 @@ extension View {
     window?.setNeedsCommit()
   }
 
-  /// Makes the views above know of the marks in a view that has come to them.
+  /// Propagates the marks of a view that was added to another one.
   final func propagateMarks() {
     if !marks.isDisjoint(with: [.layout, .layoutWithin]) { propagate(.layoutWithin) }
     if !marks.isDisjoint(with: [.display, .displayWithin]) { propagate(.displayWithin) }
   }
 
-  /// Lays out until nothing is marked, or the rounds are used up; returns how many views were laid out.
+  /// Lays out until no view is marked or the rounds are used up, and returns the number of views laid out.
   final func layoutRounds() -> Int {
     guard let outer = LayoutRound.begin() else {
       dropLayout("asked for one within itself \(Window.layoutRounds) times")
@@ -78,7 +78,7 @@ extension View {
     return count
   }
 
-  /// One round: from the top to the bottom, those that are marked.
+  /// Performs one round, which lays out the marked views from top to bottom.
   private func layoutOnce() -> Int {
     var count = 0
     if marks.remove(.layout) != nil {
@@ -87,10 +87,10 @@ extension View {
       layoutSubviews()
     }
     guard marks.remove(.layoutWithin) != nil else { return count }
-    // What a view does may change the list: those that were in it have their turn.
+    // A view may change the list of subviews. The views that were in it are still laid out.
     for view in subviews where view.superview === self {
       if view.layoutRoundAdded == LayoutRound.current {
-        // In the next round: a view that adds one in each of its layouts would make this one endless.
+        // These wait for the next round, because views that add others in each layout would make this one endless.
         view.propagateMarks()
       } else {
         count += view.layoutOnce()
@@ -104,7 +104,7 @@ extension View {
     Diagnostic.layout.report("the layout of \(name) \(what), and was not made again")
   }
 
-  /// Takes the marks away, and returns the name of a view that had one.
+  /// Removes the marks, and returns the name of a view that had one.
   private func dropLayoutMarks() -> String? {
     var name = marks.remove(.layout) != nil ? displayName : nil
     guard marks.remove(.layoutWithin) != nil else { return name }
@@ -116,16 +116,16 @@ extension View {
   }
 }
 
-/// The round of a layout that is under way.
+/// The current round of a layout.
 @MainActor
 enum LayoutRound {
-  /// Its number; 0: none is under way.
+  /// The number of the current round, or 0 if there is none.
   private(set) static var current = 0
   private static var last = 0
-  /// How many layouts are under way within each other.
+  /// The number of nested layouts in progress.
   private static var depth = 0
 
-  /// Begins a layout, maybe within another, whose round is returned; nil: there are too many within each other.
+  /// Begins a layout and returns the round of the enclosing one, or nil if too many layouts are nested.
   static func begin() -> Int? {
     guard depth < Window.layoutRounds else { return nil }
     depth += 1

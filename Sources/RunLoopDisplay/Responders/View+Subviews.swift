@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension View {
-  /// Adds a view above the others; it leaves the view that it is in.
+  /// Adds a view above the other subviews, and removes it from its current superview.
   ///
   /// - Precondition: The view is not a window, and this view is not within it.
-  /// - Complexity: O(n) in the views within the one that is added.
+  /// - Complexity: O(n), where n is the number of views within the added view.
   public final func addSubview(_ view: View) { insertSubview(view, at: subviews.count) }
 
-  /// Adds a view at a place among the others; it leaves the view that it is in.
+  /// Inserts a view among the subviews, and removes it from its current superview.
   ///
   /// - Parameters:
   ///   - view: The view.
-  ///   - index: How many views are to lie below it; a number that is too large means all, and a negative one none.
+  ///   - index: The number of subviews below the view, clamped to the existing subviews.
   /// - Precondition: The view is not a window, and this view is not within it.
   public final func insertSubview(_ view: View, at index: Int) {
     guard !(view is Window) else { fatalError("the window \(view.displayName) cannot be a subview") }
     guard !isDescendant(of: view) else { fatalError("the view \(view.displayName) cannot be within itself") }
-    // A view that moves within its window stays in it, with its touches and its focus.
+    // A view that moves within its window stays in it, and keeps its touches and its focus.
     if view.window != nil, view.window !== window { view.removeFromSuperview() }
     if let before = view.superview {
       view.layer.setNeedsCompose()
@@ -25,20 +25,20 @@ extension View {
     subviews.insert(view, at: min(max(0, index), subviews.count))
     if view.superview == nil { view.layoutRoundAdded = LayoutRound.current }
     view.superview = self
-    // The marks of a view that was elsewhere are not known here yet.
+    // The marks of a view that was elsewhere have not been propagated to this one.
     view.propagateMarks()
     if view.window == nil, let window { view.enter(window) }
     view.layer.setNeedsCompose()
   }
 
-  /// Takes the view out of its superview.
+  /// Removes the view from its superview.
   ///
-  /// Touches on it, or on a view within it, are cancelled, and so are the gestures that are being recognised there; and
-  /// the focus is lost if such a view has it.
+  /// Touches on the view or on views within it are cancelled, as are gestures in progress there. If one of these views
+  /// has the focus, it loses it.
   public final func removeFromSuperview() {
     guard let superview else { return }
     layer.setNeedsCompose()
-    // Whoever is notified finds the view in its place still, and may have moved it.
+    // Code that is called here still finds the view in its place, and may move it.
     window?.viewWillLeave(self)
     guard self.superview === superview else { return }
     superview.subviews.removeAll { $0 === self }
@@ -48,13 +48,13 @@ extension View {
     notifyOfWindow()
   }
 
-  /// Puts a subview above the others.
+  /// Moves a subview above the others.
   public final func bringSubviewToFront(_ view: View) {
     guard view.superview === self else { return }
     insertSubview(view, at: subviews.count)
   }
 
-  /// Whether this view is the other view, or within it.
+  /// Whether this view is the other view, or is within it.
   public final func isDescendant(of view: View) -> Bool {
     var ancestor: View? = self
     while let current = ancestor {
@@ -78,7 +78,7 @@ extension View {
   private func notifyOfWindow() {
     let window = window
     didMoveToWindow()
-    // What it did may have moved the view on.
+    // The call may have moved the view.
     for view in subviews where view.window === window { view.notifyOfWindow() }
   }
 }

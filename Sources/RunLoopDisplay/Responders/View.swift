@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A rectangle of the screen that draws itself, has views within it, and handles events.
+/// A rectangle of the screen that draws itself, contains other views, and handles events.
 ///
-/// A view's frame is in the coordinates of its superview, and the parts of it outside its superview are neither visible
-/// nor hit. Later subviews lie above earlier ones. Changes of views take effect at the end of the turn, in the commit:
-/// first ``layoutSubviews()`` of the views that were marked with ``setNeedsLayout()``, then ``draw(_:)`` of the views
-/// that were marked with ``setNeedsDisplay()``.
+/// A view's frame is in the coordinates of its superview. Parts outside the superview are neither visible nor hit.
+/// Later subviews are above earlier ones. Changes take effect at the end of the turn, in the commit: first,
+/// ``layoutSubviews()`` is called on the views that were marked with ``setNeedsLayout()``, and then ``draw(_:)`` on
+/// the views that were marked with ``setNeedsDisplay()``.
 ///
 /// The corresponding class of UIKit is `UIView`.
 @MainActor
 open class View: Responder {
-  /// The view's name in logs; nil means the name of its type.
+  /// The view's name in logs, or `nil` for the name of its type, which is the default.
   public var name: String?
 
-  /// The view's drawing.
+  /// The layer that holds the view's contents.
   public let layer: Layer
 
   private var storedFrame: Rect
   private var storedOrigin = Point.zero
-  /// The view that this one is in; nil if it is in none.
+  /// The view that contains this one, or `nil` if there is none.
   public internal(set) final weak var superview: View?
-  /// The views within this one, the lowest first.
+  /// The views within this one, from bottom to top.
   public internal(set) final var subviews: [View] = []
-  /// The window that the view is in, or the view itself if it is a window; nil if it is in none.
+  /// The window that contains the view, the view itself if it is a window, or `nil`.
   public internal(set) final weak var window: Window?
 
   var marks: Marks = [.layout, .display]
-  /// The round of a layout in which the view was added; 0: none.
+  /// The round of a layout in which the view was added, or 0.
   var layoutRoundAdded = 0
-  /// The recognisers in the order in which they were added, as their owner sees them.
+  /// The recognisers of the view, in the order in which they were added.
   var recognizers = GestureList()
 
-  /// Makes a view.
+  /// Creates a view.
   ///
   /// - Parameter frame: The frame in its superview.
   public init(frame: Rect = .zero) {
@@ -49,15 +49,15 @@ open class View: Responder {
 
   /// The frame of the view, in the coordinates of its superview's bounds.
   ///
-  /// A width or height below 0 counts as 0, and a number beyond 2^30, or -2^30, counts as that.
+  /// Negative widths and heights count as 0, and all values are clamped between -2^30 and 2^30.
   public var frame: Rect {
     get { storedFrame }
     set { setFrame(newValue.clamped) }
   }
 
-  /// The view's rectangle in its own coordinates: subviews lie in these.
+  /// The bounds of the view in its own coordinates, in which subviews are positioned.
   ///
-  /// Its origin is zero unless it is set, which scrolls the subviews; its size is that of the frame.
+  /// Setting the origin, which is zero by default, scrolls the subviews. The size is that of the frame.
   public var bounds: Rect {
     get { Rect(origin: storedOrigin, size: storedFrame.size) }
     set {
@@ -82,57 +82,57 @@ open class View: Responder {
     setNeedsDisplay()
   }
 
-  // MARK: Looks
+  // MARK: Appearance
 
-  /// Whether the view and its subviews are left out of the screen, and of the search for a view that was hit.
+  /// Whether the view and its subviews are excluded from the screen and from hit testing, `false` by default.
   public var isHidden = false {
     willSet { if newValue != isHidden, newValue { layer.setNeedsCompose() } }
     didSet { if oldValue != isHidden, !isHidden { layer.setNeedsCompose() } }
   }
 
-  /// Whether the view and its subviews get touches and the wheel's turns.
+  /// Whether the view and its subviews receive touches and wheel events, `true` by default.
   public var isUserInteractionEnabled = true
 
-  /// The style of the cells that the view does not draw; if it is nil, what lies below is visible there.
+  /// The style of the cells that the view does not draw, or `nil`, the default, if what is below shows through.
   ///
-  /// Text with the default background has the background of what lies below it.
+  /// Text with the default background takes the background of what is below it.
   public var background: Style? {
     didSet { if oldValue != background { layer.setNeedsCompose() } }
   }
 
-  /// Whether ``View/draw(_:)`` is called: a view without contents of its own takes no memory for them.
+  /// Whether ``View/draw(_:)`` is called, as it need not be for a view without contents, which then needs no memory.
   ///
-  /// It is false for a plain view, and true for its subclasses, unless they override it.
+  /// It is false for a plain view, and true for subclasses unless they override it.
   open var drawsContents: Bool { type(of: self) != View.self }
 
-  /// Draws the view; called in the commit if the view was marked, is visible, or has another size.
+  /// Draws the view, in the commit, if the view was marked, became visible, or was resized.
   ///
-  /// - Parameter canvas: Blank cells, through which what lies below is visible. Cell (0, 0) is the view's top left
-  ///   corner, whatever the origin of the bounds; ``Canvas/visibleRect`` is the part that is needed.
+  /// - Parameter canvas: A canvas of blank cells, through which what is below is visible. Cell (0, 0) is the top left
+  ///   corner of the view, whatever the origin of the bounds. Only the ``Canvas/visibleRect`` needs to be drawn.
   ///
   /// The corresponding function of UIKit is `draw(_:)`.
   open func draw(_ canvas: inout Canvas) {}
 
-  /// Sets the frames of subviews; called in the commit if the view was marked, or its bounds have changed.
+  /// Sets the frames of subviews, in the commit, if the view was marked or its bounds changed.
   ///
   /// Views that are marked meanwhile are laid out and drawn in the same commit.
   open func layoutSubviews() {}
 
-  /// The size that the view needs for what it shows; that of its frame, unless a subclass overrides it.
+  /// Returns the size that fits the view's contents, which is the size of its frame by default.
   ///
-  /// - Parameter size: The room that there is.
+  /// - Parameter size: The available space.
   open func sizeThatFits(_ size: Size) -> Size { frame.size }
 
   // MARK: Events
 
-  /// The view that is hit at a point: the topmost view there that can be hit.
+  /// Returns the topmost view at a point that can be hit.
   ///
-  /// Later subviews come before earlier ones, and subviews before the view itself. A view that is hidden or disabled is
-  /// skipped, together with its subviews, and the parts of a view outside its superview are not hit. An override can
-  /// make a view larger for the mouse, or let what lies below it be hit.
+  /// Later subviews take precedence over earlier ones, and subviews over the view itself. Hidden and disabled views
+  /// are skipped together with their subviews, and parts of a view outside its superview are not hit. An override can
+  /// enlarge the area that responds to the mouse, or let views below be hit.
   ///
-  /// - Parameter point: The point in coordinates of this view's bounds.
-  /// - Returns: The view; nil if the point is outside of this one.
+  /// - Parameter point: The point in the coordinates of this view's bounds.
+  /// - Returns: The view, or `nil` if the point is outside this view.
   open func hitTest(_ point: Point) -> View? {
     guard !isHidden, isUserInteractionEnabled, bounds.contains(point) else { return nil }
     for view in subviews.reversed() {
@@ -141,24 +141,24 @@ open class View: Responder {
     return self
   }
 
-  /// Whether a gesture may begin; true, unless a subclass overrides it.
+  /// Whether a gesture may begin, which is true by default.
   ///
-  /// It is called when a recogniser has found its gesture, for the view that was hit and for the one that the
-  /// recogniser is on. If it returns false, the recogniser fails.
+  /// Called when a recogniser has found its gesture, on the view that was hit and on the view that the recogniser is
+  /// attached to. If it returns false, the recogniser fails.
   open func gestureRecognizerShouldBegin(_ recognizer: GestureRecognizer) -> Bool { true }
 
-  /// The cursor while the view has the focus, in coordinates of its bounds; nil, unless a subclass overrides it.
+  /// The cursor while the view has the focus, in the coordinates of its bounds, which is `nil` by default.
   ///
-  /// A view that is drawn anew has its cursor asked for in the same commit.
+  /// It is read in each commit that draws the view.
   open var textCursor: TextCursor? { nil }
 
-  /// Called for every view of a window when the terminal's window came to the front, or left it; see
+  /// Called on every view of a window when the terminal window became or stopped being frontmost; see
   /// ``Window/isInFront``.
   open func windowFocusDidChange() {}
 
   // MARK: Being in a window
 
-  /// Called when the view has entered a window, or left one.
+  /// Called when the view was added to a window or removed from one.
   open func didMoveToWindow() {}
 }
 
@@ -168,7 +168,7 @@ extension View {
 }
 
 extension Rect {
-  /// The rectangle with coordinates that can be added without overflowing.
+  /// The rectangle, clamped so that its coordinates can be added without overflow.
   var clamped: Rect {
     let limit = 1 << 30
     func clamp(_ value: Int) -> Int { min(max(value, -limit), limit) }

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Window {
-  /// Moves the focus to the next responder, or to the previous one, in the order of the views; the last is followed by
-  /// the first.
+  /// Moves the focus to the next or previous responder in the order of the views, wrapping around at the ends.
   ///
-  /// A view comes before its subviews, and these come in their order. Views that are hidden or disabled, or cannot have
-  /// the focus, are skipped, and so are views that do not take it, and those for which a small screen has no room.
-  /// Scroll views show the one that has got the focus.
+  /// A view precedes its subviews, which follow in their order. Views that are hidden or disabled, cannot have the
+  /// focus or decline it, or have no room on a small screen are skipped. Scroll views scroll to the view that receives
+  /// the focus.
   ///
-  /// - Complexity: O(n) in the views.
+  /// - Complexity: O(n), where n is the number of views.
   public final func moveFocus(forward: Bool) {
     var candidates: [View] = []
     collectCandidates(self, into: &candidates)
@@ -23,7 +22,7 @@ extension Window {
     }
   }
 
-  /// The cursor of the view that has the focus, on the screen; nil if it has none, or its place is not seen.
+  /// The cursor of the view that has the focus, in screen coordinates, or nil if it has none or it is not visible.
   final var shownCursor: TextCursor? {
     guard let view = firstResponder as? View, let cursor = view.textCursor else { return nil }
     let place = cursor.position - view.bounds.origin + view.cornerInRoot
@@ -38,7 +37,7 @@ extension Window {
 }
 
 extension View {
-  /// Whether some of the view is seen, or can be by scrolling; true where the view, or the window, has no size yet.
+  /// Whether part of the view is visible or can be scrolled into view, or the view or window has no size yet.
   fileprivate final var isWithinReach: Bool {
     guard let window, !window.bounds.size.isEmpty, frame.size != .zero, visibleRect.isEmpty else { return true }
     guard !frame.isEmpty else { return false }
@@ -47,7 +46,7 @@ extension View {
     return view != nil
   }
 
-  /// Lets the scroll views around the view show it.
+  /// Makes the enclosing scroll views show the view.
   final func scrollIntoView() {
     var rect = bounds
     var view: View = self

@@ -3,11 +3,11 @@
 import RunLoopCore
 
 extension Window {
-  /// Sends what was done with the mouse to the view that is, or was, below it.
+  /// Sends a mouse event to the view below the mouse, or to the view that its touch belongs to.
   final func sendMouse(_ event: MouseEvent) {
     switch event.action {
     case .press(let button):
-      // A release may have been lost.
+      // The release of an earlier press may have been lost.
       cancelTouches { $0.button == button }
       begin(button, event)
     case .drag(let button):
@@ -39,7 +39,7 @@ extension Window {
     send(touch, touch.delivery.begin())
   }
 
-  /// Where the mouse is in the window's coordinates, which begin where its bounds do.
+  /// Returns the location of the mouse in the window's coordinates, which start at the origin of its bounds.
   private func location(of event: MouseEvent) -> Point { event.location + bounds.origin }
 
   private func update(_ button: MouseEvent.Button, _ event: MouseEvent) -> Touch? {
@@ -49,10 +49,10 @@ extension Window {
     return touch
   }
 
-  /// Takes the touches that fulfil a condition from their views and gestures; what follows of them is ignored.
+  /// Cancels the touches that satisfy a condition, for views and gestures, and ignores further events of them.
   final func cancelTouches(where condition: (Touch) -> Bool) {
     for touch in touches where condition(touch) {
-      // A view that is called here may cancel others.
+      // The views that are called here may cancel other touches.
       guard let index = touches.firstIndex(where: { $0 === touch }) else { continue }
       touches.remove(at: index)
       application?.gestures.cancelled(touch)
@@ -61,7 +61,7 @@ extension Window {
     }
   }
 
-  /// Takes a touch from its view; gestures may go on.
+  /// Cancels a touch for its view only, while gestures may continue.
   final func cancelDelivery(_ touch: Touch) { send(touch, touch.delivery.cancel()) }
 
   private func send(_ touch: Touch, _ action: TouchDelivery.Action) {

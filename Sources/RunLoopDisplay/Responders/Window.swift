@@ -1,52 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The topmost view: it fills the device, assigns the focus, and dispatches events.
+/// The topmost view, which fills the device, manages the focus, and dispatches events.
 ///
 /// The corresponding class of UIKit is `UIWindow`.
 @MainActor
 open class Window: View {
-  /// How many times views that are marked within ``View/layoutSubviews()`` are laid out in one commit.
+  /// The maximum number of layout rounds in one commit.
   ///
-  /// Views that mark each other forever do not keep a program busy: marks that remain then are dropped, and a line on
-  /// the standard error names a marked view. A view that a layout adds is laid out in the round that follows. Layouts
-  /// that ask for another within themselves, by ``View/layoutIfNeeded()``, may be nested to the same depth.
+  /// The limit keeps views that mark each other in ``View/layoutSubviews()`` from blocking the program. Marks that
+  /// remain after the last round are dropped, and a line on standard error names a marked view. A view that is added
+  /// during layout is laid out in the following round. The same limit applies to layouts nested by
+  /// ``View/layoutIfNeeded()``.
   public static let layoutRounds = 16
 
-  /// The application that shows the window; nil if there is none.
+  /// The application that shows the window, or `nil` if there is none.
   public internal(set) final weak var application: Application?
 
-  /// The responder that has the focus; nil if none has.
+  /// The responder that has the focus, or `nil` if none has.
   public internal(set) final var firstResponder: Responder? {
     didSet { if firstResponder !== oldValue { focusDidChange() } }
   }
 
-  /// Who has the focus.
+  /// The state of the focus.
   var focus: FocusState { FocusState(holder: firstResponder.map { ObjectIdentifier($0) }) }
 
   let screen = Screen()
-  /// The buttons that are held down.
+  /// The touches in progress.
   var touches: [Touch] = []
-  /// What lives as long as a view that stands for it is in the window, by that view.
+  /// The objects that are retained as long as a view is in the window, by that view.
   var keptObjects: [ObjectIdentifier: AnyObject] = [:]
 
-  /// Makes a window.
+  /// Creates a window.
   ///
-  /// - Parameter frame: Its size, until an application shows it in the size of its device.
+  /// - Parameter frame: The window's frame until an application resizes it to the size of its device.
   override public init(frame: Rect = .zero) {
     super.init(frame: frame)
     window = self
     background = .plain
   }
 
-  /// False, unless a subclass that draws says otherwise.
+  /// Whether the window draws contents of its own, which is false by default.
   override open var drawsContents: Bool { false }
 
   override open var next: Responder? { application }
 
-  /// Dispatches an event: keys and texts to the responder that has the focus, mouse events to the views below the
-  /// mouse.
+  /// Dispatches an event: keys and text to the first responder, mouse events to the views below the mouse.
   ///
-  /// A subclass that overrides it sees all events of the window first; it calls `super`.
+  /// An override sees all events of the window first, and must call `super`.
   open func sendEvent(_ event: InputEvent) {
     switch event {
     case .key(let key):
@@ -63,8 +63,8 @@ open class Window: View {
     }
   }
 
-  /// The responder that gets keys: the one with the focus, or, where that is a view that is hidden or disabled, the
-  /// first above it that is neither, nor in one that is.
+  /// The responder that receives keys: the first responder, or its nearest ancestor outside all hidden and disabled
+  /// views.
   private var keyReceiver: Responder {
     guard let view = firstResponder as? View else { return firstResponder ?? self }
     var receiver = view
@@ -76,10 +76,10 @@ open class Window: View {
     return receiver
   }
 
-  /// Whether the terminal's window is in front, as far as the terminal has said.
+  /// Whether the terminal window is frontmost, as far as the terminal reports it; initially `true`.
   public private(set) final var isInFront = true
 
-  /// The terminal's window came to the front, or left it: then nothing says when a button is released.
+  /// Records whether the terminal window is frontmost, without which releases of buttons are not reported.
   private func setInFront(_ isInFront: Bool) {
     if !isInFront {
       cancelTouches { _ in true }
@@ -95,10 +95,10 @@ open class Window: View {
     for subview in view.subviews where subview.window === self { notifyOfFocus(subview) }
   }
 
-  /// Called when the focus has moved to another responder, or to none.
+  /// Called when the focus moved to another responder, or to none.
   open func focusDidChange() {}
 
-  /// Moves the focus with Tab and, backwards, with Shift-Tab; passes other keys on.
+  /// Moves the focus on Tab and Shift-Tab, and passes other keys on.
   override open func keyPressed(_ key: KeyEvent) {
     switch (key.key, key.modifiers) {
     case (.tab, []): moveFocus(forward: true)
@@ -107,10 +107,10 @@ open class Window: View {
     }
   }
 
-  /// A change is to be shown.
+  /// Requests a commit that shows a change.
   final func setNeedsCommit() { application?.setNeedsCommit() }
 
-  /// A view is about to leave, with what is within it.
+  /// Called before a view is removed, together with the views within it.
   final func viewWillLeave(_ view: View) {
     cancelTouches { $0.view?.isDescendant(of: view) ?? true }
     guard let responder = firstResponder as? View, responder.isDescendant(of: view) else { return }
