@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A drawing surface: the cells of a grid within a clipping rectangle, in the coordinates of the drawing code.
+/// A drawing surface on the cells of a grid, with its own coordinates and clipping rectangle.
 ///
-/// A canvas is a value that owns its grid; it can be drawn on from any thread. Cells outside the clip are not drawn,
+/// A canvas is a value that owns its grid, and can be used on any thread. Cells outside the clipping rectangle are not
+/// drawn. A wide character that would be only half visible is drawn as a blank.
 /// and a wide character of which only half would be visible is drawn as a blank.
 public struct Canvas: Sendable {
   /// The grid.
   public private(set) var grid: Grid
-  /// Where the drawer's cell (0, 0) lies in the grid.
+  /// The position of cell (0, 0) of the drawing code in the grid.
   private(set) var origin: Point
-  /// The visible part, in coordinates of the grid.
+  /// The clipping rectangle, in the coordinates of the grid.
   private(set) var clip: Rect
 
-  /// Makes a canvas of blanks.
+  /// Creates a canvas of blank cells.
   public init(size: Size) { self.init(grid: Grid(size: size)) }
 
-  /// Makes a canvas that draws on a grid's cells.
+  /// Creates a canvas that draws on the cells of a grid.
   public init(grid: Grid) {
     self.grid = grid
     origin = .zero
     clip = Rect(origin: .zero, size: grid.size)
   }
 
-  /// The visible part, in the coordinates of the drawing code.
+  /// The clipping rectangle, in the coordinates of the drawing code.
   public var visibleRect: Rect { clip.offset(by: .zero - origin) }
 
-  /// Calls a closure that draws in a rectangle: its corner is (0, 0) there, and cells outside are not visible.
+  /// Calls a closure that draws within a rectangle, whose top left corner is (0, 0) in the closure.
   public mutating func within<R>(_ rect: Rect, _ body: (inout Canvas) throws -> R) rethrows -> R {
     let (origin, clip) = (self.origin, self.clip)
     self.origin = origin + rect.origin
@@ -39,9 +40,9 @@ public struct Canvas: Sendable {
 
   /// Fills a rectangle with a character.
   ///
-  /// A wide character fills pairs of columns; if there is room for only half of it, there is a blank.
+  /// A wide character fills pairs of columns. If only half of it fits, a blank is drawn instead.
   ///
-  /// - Complexity: O(n) in the visible cells.
+  /// - Complexity: O(n), where n is the number of visible cells.
   public mutating func fill(_ rect: Rect, _ character: Character = " ", style: Style = .plain) {
     let visible = rect.offset(by: origin).intersection(clip)
     guard !visible.isEmpty else { return }
@@ -56,12 +57,12 @@ public struct Canvas: Sendable {
     }
   }
 
-  /// Writes one line of text from a cell on.
+  /// Writes one line of text, starting at a cell.
   ///
-  /// Control characters, line ends and tabs among them, are shown as replacement characters.
+  /// Control characters, including newlines and tabs, are shown as replacement characters.
   ///
-  /// - Returns: The column behind the text, whether it was visible or not.
-  /// - Complexity: O(n) in the text. ASCII text allocates nothing, nor does text whose characters were seen before.
+  /// - Returns: The column after the text, whether it is visible or not.
+  /// - Complexity: O(n), where n is the length of the text. ASCII text and known characters need no allocation.
   @discardableResult
   public mutating func draw(_ text: some StringProtocol, at point: Point, style: Style = .plain) -> Int {
     let start = point + origin
@@ -76,7 +77,7 @@ public struct Canvas: Sendable {
       return true
     }
     if isASCII == true { return x.saturatingSubtract(origin.x) }
-    // Not generic: the characters of any text would be boxed.
+    // Not generic, which would box the characters of any text.
     let characters = (text as? String)?[...] ?? (text as? Substring) ?? Substring(String(text))
     var index = characters.startIndex
     while index < characters.endIndex {
@@ -89,15 +90,15 @@ public struct Canvas: Sendable {
     return x.saturatingSubtract(origin.x)
   }
 
-  /// Copies the cells of a grid to a rectangle of its size.
+  /// Copies the cells of a grid to the canvas.
   ///
-  /// - Complexity: O(n) in the cells that are visible.
+  /// - Complexity: O(n), where n is the number of visible cells.
   public mutating func draw(_ other: Grid, at point: Point) {
     let corner = point + origin
     let visible = Rect(origin: corner, size: other.size).intersection(clip)
     guard !visible.isEmpty else { return }
     for y in visible.minY..<visible.maxY {
-      // From one column further left: half of a wide character there is a blank here.
+      // The loop starts one column further left, because half of a wide character there becomes a blank.
       for x in max(corner.x, visible.minX - 1)..<visible.maxX {
         let cell = other[x - corner.x, y - corner.y]
         if cell.width > 0 { put(cell, x: x, y: y) }
@@ -105,13 +106,13 @@ public struct Canvas: Sendable {
     }
   }
 
-  /// Puts a cell, and sees to the halves of wide characters around it.
+  /// Sets a cell, and blanks the halves of wide characters that it cuts off.
   private mutating func put(_ cell: Cell, x: Int, y: Int) {
     guard y >= clip.minY, y < clip.maxY, x < clip.maxX else { return }
     let last = x + Int(cell.width)
     guard x >= clip.minX, last <= clip.maxX else {
       if cell.width == 2 {
-        // Half of it is visible, or nothing.
+        // Half of the character is visible, or none of it.
         let blank = Cell(glyph: Glyphs.space, width: 1, style: cell.style)
         if x >= clip.minX, x < clip.maxX { put(blank, x: x, y: y) }
         if x + 1 >= clip.minX, x + 1 < clip.maxX { put(blank, x: x + 1, y: y) }

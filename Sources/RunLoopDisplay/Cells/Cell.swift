@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A place of the screen: a character and its style.
+/// A cell of the screen: a character and its style.
 ///
-/// A character that is two cells wide is in the left cell; the right one is a ``continuation(style:)`` of the same
-/// style.
+/// A character that is two cells wide is stored in the left cell. The right cell is a ``continuation(style:)`` of the
+/// same style.
 public struct Cell: Hashable, Sendable {
-  /// The width in the upper byte, and the glyph.
+  /// The width in the upper byte, followed by the glyph.
   private let bits: UInt32
   /// The style of the character.
   public var style: Style
-  /// A scalar, or the number of a cluster of several; 0: the right half of what is in the cell before.
+  /// A scalar, the number of a cluster of several scalars, or 0 for the right half of a wide character.
   var glyph: UInt32 { bits & 0xFF_FFFF }
-  /// How many cells the character takes: 0 for a continuation, 1 or 2.
+  /// The number of cells that the character occupies: 1, 2, or 0 for a continuation.
   public var width: UInt8 { UInt8(truncatingIfNeeded: bits >> 24) }
 
   init(glyph: UInt32, width: UInt8, style: Style) {
@@ -19,9 +19,9 @@ public struct Cell: Hashable, Sendable {
     self.style = style
   }
 
-  /// Makes the cell of a character.
+  /// Creates a cell with a character.
   ///
-  /// A control character, or a character of no width, is shown as the replacement character.
+  /// Control characters and characters without width are shown as the replacement character.
   public init(_ character: Character, style: Style = .plain) {
     self = Glyphs.cell(of: Substring(String(character)).unicodeScalars, style: style)
   }
@@ -29,19 +29,19 @@ public struct Cell: Hashable, Sendable {
   /// A space.
   public static let blank = Cell(glyph: 0x20, width: 1, style: .plain)
 
-  /// The right half of a wide character.
+  /// Returns the right half of a wide character.
   public static func continuation(style: Style) -> Cell { Cell(glyph: 0, width: 0, style: style) }
 
-  /// The character; nil for a continuation.
+  /// The character, or `nil` for a continuation.
   public var character: Character? { Glyphs.character(of: glyph) }
 
-  /// The same character in one column, as a terminal shows it that does not know its width.
+  /// The same character in one column, as shown by a terminal that does not know its width.
   package var narrow: Cell { Cell(glyph: glyph, width: 1, style: style) }
 
-  /// Whether two cells look the same: an empty place has no text whose colour or weight could be seen.
+  /// Whether two cells look the same, as blanks do whose text colour or weight differs.
   static func looksSame(_ left: Cell, _ right: Cell) -> Bool { left.normalized == right.normalized }
 
-  /// The cell with what cannot be seen of its style taken away.
+  /// The cell without invisible parts of its style.
   var normalized: Cell {
     guard glyph == Glyphs.space, style.attributes.isDisjoint(with: .drawnOnSpaces), style.decoration == 0 else {
       return self
@@ -51,6 +51,6 @@ public struct Cell: Hashable, Sendable {
 }
 
 extension Style.Attributes {
-  /// What is seen without a character.
+  /// The attributes that are visible without a character.
   static let drawnOnSpaces: Self = [.underline, .reverse, .strikethrough]
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How many cells characters take.
+/// The widths of characters in cells.
 ///
-/// Characters whose width is ambiguous in Unicode's table take one.
+/// Characters whose width is ambiguous according to Unicode occupy one cell.
 package enum CharacterWidth {
   static let textSelector: UInt32 = 0xFE0E
   static let emojiSelector: UInt32 = 0xFE0F
 
-  /// The cells of a scalar by itself: 0, 1 or 2.
+  /// Returns the width of a scalar by itself, from 0 to 2 cells.
   ///
-  /// A control character takes none.
+  /// Control characters have no width.
   static func of(_ scalar: Unicode.Scalar) -> Int {
     let value = scalar.value
     if value < 0x300 { return value < 0x20 || (value >= 0x7F && value < 0xA0) ? 0 : 1 }
@@ -18,19 +18,19 @@ package enum CharacterWidth {
     return contains(wide, value) ? 2 : 1
   }
 
-  /// Clusters of which a terminal joins all or none.
+  /// Kinds of clusters, of which a terminal combines either all or none.
   package struct Kinds: OptionSet, Hashable, Sendable {
     package let rawValue: UInt8
     package init(rawValue: UInt8) { self.rawValue = rawValue }
 
     static let emoji = Kinds(rawValue: 1)
-    /// Syllables of Hangul.
+    /// Hangul syllables.
     static let hangul = Kinds(rawValue: 2)
-    /// Letters of several parts, as of Devanagari.
+    /// Letters that consist of several parts, as in Devanagari.
     static let letters = Kinds(rawValue: 4)
     static let all: Kinds = [.emoji, .hangul, .letters]
 
-    /// The kind of a cluster with a first scalar.
+    /// Creates the kind of a cluster from its first scalar.
     init(first scalar: Unicode.Scalar) {
       switch scalar.value {
       case 0x1100...0x115F, 0xA960...0xA97C, 0xAC00...0xD7A3: self = .hangul
@@ -39,20 +39,20 @@ package enum CharacterWidth {
     }
   }
 
-  /// What is known of the scalars of one character.
+  /// The properties of a character that consists of several scalars.
   struct Cluster {
     var kind: Kinds
-    /// The cells that it takes.
+    /// The width in cells.
     var width: Int
-    /// Whether a terminal that knows nothing of clusters takes as many for the scalars one by one.
+    /// Whether a terminal without support for clusters uses the same total width for the individual scalars.
     var isSumOfScalars: Bool
-    /// Whether all terminals agree about the width, and none joins what follows.
+    /// Whether all terminals agree on the width, and none combines the character with the next one.
     var isCertain: Bool
   }
 
-  /// The cells of a character of several scalars.
+  /// Returns the properties of a character that consists of several scalars.
   ///
-  /// - Complexity: O(n) in the scalars.
+  /// - Complexity: O(n), where n is the number of scalars.
   static func of(_ scalars: Substring.UnicodeScalarView) -> Cluster {
     var first = 0
     var kind: Kinds = []
@@ -80,42 +80,41 @@ package enum CharacterWidth {
       return Cluster(
         kind: kind, width: 2, isSumOfScalars: sum == 2, isCertain: isCertain && first == 2 && !joinsNext)
     }
-    // Letters of several parts, as of Devanagari; two regional indicators, which are a flag.
+    // Letters of several parts, as in Devanagari, or two regional indicators, which form a flag.
     let width = min(2, sum)
     return Cluster(
       kind: kind, width: width, isSumOfScalars: width == sum, isCertain: isCertain && sum == 1 && !joinsNext)
   }
 
-  /// Whether a scalar is so new that terminals with older tables give it another width.
+  /// Whether a scalar is so new that terminals with older tables use another width for it.
   static func isNew(_ scalar: Unicode.Scalar) -> Bool { isNew(scalar.value) }
 
-  /// Whether the scalar of a value is newer than a version of Unicode, of which terminals know the widths.
+  /// Whether a scalar is newer than a version of Unicode whose widths terminals know.
   package static func isNew(_ value: UInt32, since version: Int = knownVersion) -> Bool {
     guard value >= 0x800 else { return false }
     guard let age = Unicode.Scalar(value)?.properties.age else { return true }
     return age.major > version
   }
 
-  /// The version of Unicode up to which all terminals agree.
+  /// The version of Unicode up to which all terminals agree on widths.
   package static let knownVersion = 12
 
-  /// Whether a terminal that knows clusters could take a character of one scalar and the one after it for one
-  /// character.
+  /// Whether a terminal that supports clusters may combine a character of one scalar with the following one.
   static func joinsNext(_ scalar: UInt32) -> Bool {
     switch scalar {
     case 0x1100...0x115F, 0xA960...0xA97C, 0x1F1E6...0x1F1FF: true
-    // Letters that are written before the one they belong to.
+    // Letters that are written before the one that they modify.
     case 0xD4E, 0x111C2...0x111C3, 0x1193F, 0x11941, 0x11A3A, 0x11A84...0x11A89, 0x11D46, 0x11F02: true
     default: false
     }
   }
 
-  /// Whether it could take such a character and the one before it for one: the colours of skin.
+  /// Whether a terminal may combine such a character with the preceding one, as with skin tone modifiers.
   static func joinsPrevious(_ scalar: UInt32) -> Bool { (0x1F3FB...0x1F3FF).contains(scalar) }
 
-  /// Whether a value lies in one of the ranges.
+  /// Whether a value is in one of the ranges.
   ///
-  /// - Complexity: O(log n) in the ranges.
+  /// - Complexity: O(log n), where n is the number of ranges.
   private static func contains(_ ranges: [UInt32], _ value: UInt32) -> Bool {
     var low = 0
     var high = ranges.count / 2

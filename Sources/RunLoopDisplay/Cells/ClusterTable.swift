@@ -2,24 +2,24 @@
 
 import RunLoopCore
 
-/// The clusters of several scalars that have a number.
+/// The table that assigns numbers to clusters of several scalars.
 final class ClusterTable: @unchecked Sendable {
-  // Sendable: all variables are guarded by the lock.
+  // Sendable: the lock guards all variables.
   //
-  // A cell names a cluster by its number, and cells are values that anybody may keep: so a number is never used for
-  // another cluster, and the table grows with what was seen. A million clusters, more than texts of all languages
-  // have, take about 64 MiB; further ones are shown by their first scalar.
+  // Cells refer to clusters by number, and can be kept for any length of time. Numbers are therefore never reused, and
+  // the table only grows. A million clusters, more than the texts of all languages contain, take about 64 MiB; further
+  // ones are shown as their first scalar.
   static let shared = ClusterTable(capacity: 1 << 20)
 
-  /// The longest cluster, in scalars: more cannot be seen in two cells.
+  /// The maximum length of a cluster in scalars, because two cells cannot show more.
   static let longest = 16
 
   struct Entry {
     let cluster: CharacterWidth.Cluster
-    /// Where its scalars lie.
+    /// The index of the first scalar.
     let start: UInt32
     let count: UInt8
-    /// Another cluster of the same hash; 0: none.
+    /// The number of another cluster with the same hash, or 0.
     let other: UInt32
 
     var scalars: Range<Int> { Int(start)..<Int(start) + Int(count) }
@@ -27,16 +27,16 @@ final class ClusterTable: @unchecked Sendable {
 
   private let capacity: Int
   private let lock = Lock()
-  /// Numbers by the hash of their scalars: the last of those with one hash.
+  /// The number of the last cluster with each hash.
   private var numbers: [UInt64: UInt32] = [:]
   private var entries: ContiguousArray<Entry> = []
   private var scalars: ContiguousArray<Unicode.Scalar> = []
 
   init(capacity: Int) { self.capacity = capacity }
 
-  /// The number of a cluster; nil if it is too long, or there are too many.
+  /// Returns the number of a cluster, or nil if it is too long or there are too many clusters.
   ///
-  /// - Complexity: O(n) in the scalars. It allocates nothing if the cluster has a number.
+  /// - Complexity: O(n), where n is the number of scalars. A known cluster needs no allocation.
   func glyph(of cluster: Substring.UnicodeScalarView, _ known: CharacterWidth.Cluster) -> UInt32? {
     var hash: UInt64 = 0xCBF2_9CE4_8422_2325
     var count = 0
@@ -72,11 +72,11 @@ final class ClusterTable: @unchecked Sendable {
     }
   }
 
-  /// Writes what a terminal is to be sent for a cluster.
+  /// Writes a cluster to a terminal.
   ///
-  /// - Parameter whole: The clusters that the terminal knows; another that would take other cells there is sent by its
-  ///   first scalar.
-  /// - Returns: How many cells the terminal takes for it; nil if terminals do not agree about that.
+  /// - Parameter whole: The clusters that the terminal supports. An unsupported one is written as its first scalar if
+  ///   its width would differ.
+  /// - Returns: The width that the terminal uses, or nil if terminals do not agree on it.
   func write(_ glyph: UInt32, whole: CharacterWidth.Kinds, to writer: inout OutputWriter) -> Int? {
     lock.withLock {
       let index = Int(glyph - Glyphs.firstCluster)

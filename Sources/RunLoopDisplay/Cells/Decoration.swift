@@ -2,15 +2,15 @@
 
 import RunLoopCore
 
-/// What a text has beside its colours and attributes: the shape and colour of its underline, and a link.
+/// The part of a style besides colours and attributes: the shape and colour of an underline, and a link.
 struct Decoration: Hashable, Sendable {
   var underlineStyle = Style.UnderlineStyle.single
   var underlineColor = Color.default
-  /// The address, in printable characters of ASCII; empty: none.
+  /// The URL in printable ASCII characters, or an empty string.
   var link = ""
 
-  /// What is sent of an address: other bytes than printable ones of ASCII are percent-encoded, so that none can end the
-  /// sequence; nil if it is longer than terminals take.
+  /// Returns a URL whose bytes other than printable ASCII are percent-encoded, so that none of them can end the
+  /// control sequence, or nil if it is longer than terminals accept.
   static func encoded(_ link: String) -> String? {
     guard link.utf8.count <= Style.maximumLink else { return nil }
     let digits = Array("0123456789ABCDEF".utf8)
@@ -26,11 +26,11 @@ struct Decoration: Hashable, Sendable {
   }
 }
 
-/// The decorations that have a number, by which styles name them; 0: none.
+/// The table that assigns numbers to decorations, by which styles refer to them; 0 means no decoration.
 final class DecorationTable: @unchecked Sendable {
-  // Sendable: all variables are guarded by the lock.
+  // Sendable: the lock guards all variables.
   //
-  // As with clusters, a number is never used for another decoration, as cells are values that anybody may keep.
+  // As with clusters, numbers are never reused, because cells can be kept for any length of time.
   static let shared = DecorationTable(capacity: 1 << 20, bytes: 1 << 26)
 
   private let capacity: Int
@@ -44,7 +44,7 @@ final class DecorationTable: @unchecked Sendable {
     bytesLeft = bytes
   }
 
-  /// The number of a decoration; 0 if it is none, or there is no room for another.
+  /// Returns the number of a decoration, or 0 if it is empty or the table is full.
   func number(of decoration: Decoration) -> UInt32 {
     guard decoration != Decoration() else { return 0 }
     return lock.withLock {
@@ -65,32 +65,32 @@ final class DecorationTable: @unchecked Sendable {
 }
 
 extension Style {
-  /// The longest address of a link, in bytes as it is sent: terminals ignore longer ones.
+  /// The maximum length of a link in bytes, after encoding, beyond which terminals ignore it.
   public static let maximumLink = 2083
 
   /// The shapes of an underline.
   public enum UnderlineStyle: UInt8, Hashable, Sendable {
-    /// A line, two of them, a wave, dots, dashes.
+    /// A line, a double line, a wave, dots, or dashes.
     case single = 1, double, curly, dotted, dashed
   }
 
-  /// The shape of the underline, where the attributes have one; a terminal that has only one shape shows that.
+  /// The shape of an underline, `single` by default, which terminals with only one shape ignore.
   public var underlineStyle: UnderlineStyle {
     get { decorated.underlineStyle }
     set { decorate { $0.underlineStyle = newValue } }
   }
 
-  /// The colour of the underline; the default is that of the text, which terminals without such colours show too.
+  /// The colour of the underline, by default that of the text, which is also the fallback for other terminals.
   public var underlineColor: Color {
     get { decorated.underlineColor }
     set { decorate { $0.underlineColor = newValue } }
   }
 
-  /// The address that the text leads to, which terminals open when the user clicks it (OSC 8); nil: none.
+  /// The URL that terminals open when the user clicks the text (OSC 8), or `nil`, which is the default.
   ///
-  /// It is sent to terminals that are known to understand it. Bytes that are no printable character of ASCII are
-  /// percent-encoded; an address of more than ``maximumLink`` bytes is not set. A process can use a million different
-  /// links and underlines, of 64 MiB together: text with further ones has none.
+  /// It is sent to terminals that are known to support it. Bytes other than printable ASCII characters are
+  /// percent-encoded. A URL of more than ``maximumLink`` bytes is not set. A process can use a million different links
+  /// and underlines with a total of 64 MiB; text with further ones has none.
   public var link: String? {
     get {
       let link = decorated.link

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A cell of a screen, by its column and row, from the top left corner.
+/// A cell of a screen, given by its column and row relative to the top left corner.
 public struct Point: Hashable, Sendable {
-  /// The column, from the left.
+  /// The column, counted from the left.
   public var x: Int
-  /// The row, from the top.
+  /// The row, counted from the top.
   public var y: Int
 
-  /// Makes a point.
+  /// Creates a point.
   public init(x: Int, y: Int) {
     self.x = x
     self.y = y
@@ -16,17 +16,17 @@ public struct Point: Hashable, Sendable {
   /// The cell in the first column of the first row.
   public static let zero = Point(x: 0, y: 0)
 
-  /// The sum of two points, by column and row; one that is too large for a number is the nearest there is.
+  /// Adds two points, and clamps results that overflow.
   public static func + (left: Point, right: Point) -> Point {
     Point(x: left.x.saturatingAdd(right.x), y: left.y.saturatingAdd(right.y))
   }
-  /// The difference of two points, by column and row; one that is too large for a number is the nearest there is.
+  /// Subtracts two points, and clamps results that overflow.
   public static func - (left: Point, right: Point) -> Point {
     Point(x: left.x.saturatingSubtract(right.x), y: left.y.saturatingSubtract(right.y))
   }
 }
 
-// Coordinates may be any numbers: what is too far away for a number is as far away as can be.
+// Coordinates can have any values, so arithmetic on them saturates instead of overflowing.
 extension Int {
   func saturatingAdd(_ other: Int) -> Int {
     let (sum, isTooLarge) = addingReportingOverflow(other)
@@ -38,7 +38,7 @@ extension Int {
     return isTooLarge ? (other < 0 ? .max : .min) : difference
   }
 
-  /// The nearest length of which many can be added: from 0 to 2^30.
+  /// The length, clamped between 0 and 2^30 so that many of them can be added.
   var clampedLength: Int { Swift.min(Swift.max(0, self), 1 << 30) }
 }
 
@@ -49,16 +49,16 @@ public struct Size: Hashable, Sendable {
   /// The number of rows.
   public var height: Int
 
-  /// Makes a size.
+  /// Creates a size.
   public init(width: Int, height: Int) {
     self.width = width
     self.height = height
   }
 
-  /// A size without any cell.
+  /// A size without any cells.
   public static let zero = Size(width: 0, height: 0)
 
-  /// Whether it has no cell.
+  /// Whether the size has no cells.
   public var isEmpty: Bool { width <= 0 || height <= 0 }
 }
 
@@ -69,18 +69,18 @@ public struct Rect: Hashable, Sendable {
   /// The width and the height.
   public var size: Size
 
-  /// Makes a rectangle of its corner and size.
+  /// Creates a rectangle from its top left corner and size.
   public init(origin: Point, size: Size) {
     self.origin = origin
     self.size = size
   }
 
-  /// Makes a rectangle of its corner's column and row, and its width and height.
+  /// Creates a rectangle from the column and row of its top left corner, its width and its height.
   public init(x: Int, y: Int, width: Int, height: Int) {
     self.init(origin: Point(x: x, y: y), size: Size(width: width, height: height))
   }
 
-  /// A rectangle without a cell, at the top left corner.
+  /// A rectangle without any cells at the top left corner.
   public static let zero = Rect(origin: .zero, size: .zero)
 
   /// The first column.
@@ -91,7 +91,7 @@ public struct Rect: Hashable, Sendable {
   public var maxX: Int { origin.x.saturatingAdd(size.width) }
   /// The row below the last.
   public var maxY: Int { origin.y.saturatingAdd(size.height) }
-  /// Whether it has no cell.
+  /// Whether the rectangle has no cells.
   public var isEmpty: Bool { size.isEmpty }
 
   /// Whether a cell is in the rectangle.
@@ -99,7 +99,7 @@ public struct Rect: Hashable, Sendable {
     point.x >= minX && point.x < maxX && point.y >= minY && point.y < maxY
   }
 
-  /// The cells that are in both rectangles; if there is none, an empty rectangle.
+  /// Returns the cells that are in both rectangles, or an empty rectangle if there are none.
   public func intersection(_ other: Rect) -> Rect {
     let left = max(minX, other.minX)
     let top = max(minY, other.minY)
@@ -109,7 +109,7 @@ public struct Rect: Hashable, Sendable {
     return Rect(x: left, y: top, width: width, height: height)
   }
 
-  /// The smallest rectangle around both; an empty one adds nothing.
+  /// Returns the smallest rectangle around both, ignoring empty ones.
   public func union(_ other: Rect) -> Rect {
     if isEmpty { return other }
     if other.isEmpty { return self }
@@ -120,6 +120,6 @@ public struct Rect: Hashable, Sendable {
     return Rect(x: left, y: top, width: width, height: height)
   }
 
-  /// The rectangle, moved.
+  /// Returns the rectangle moved by an offset.
   public func offset(by delta: Point) -> Rect { Rect(origin: origin + delta, size: size) }
 }

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The numbers by which cells name their characters.
+/// The numbers by which cells refer to their characters.
 ///
-/// A character of one scalar is named by it. One of several gets a number above all scalars, from a table that the
-/// whole process has in common and that only grows.
+/// A character that consists of one scalar is represented by that scalar. Other characters have a number above all
+/// scalars from a process-wide table that only grows.
 enum Glyphs {
   static let space: UInt32 = 0x20
   static let replacement: UInt32 = 0xFFFD
   /// The first number of a cluster.
   static let firstCluster: UInt32 = 0x11_0000
 
-  /// The cell of a character, by its scalars.
+  /// Returns the cell of a character.
   ///
-  /// - Complexity: O(n) in the scalars. It allocates nothing, except when it sees a cluster for the first time.
+  /// - Complexity: O(n), where n is the number of scalars. Only a cluster's first use allocates memory.
   static func cell(of scalars: Substring.UnicodeScalarView, style: Style) -> Cell {
-    // A character has a scalar.
+    // A character has at least one scalar.
     let first = scalars[scalars.startIndex]
     guard scalars.index(after: scalars.startIndex) != scalars.endIndex else { return cell(of: first, style: style) }
     let cluster = CharacterWidth.of(scalars)
@@ -23,10 +23,10 @@ enum Glyphs {
     return Cell(glyph: glyph, width: UInt8(cluster.width), style: style)
   }
 
-  /// The cell of a character of one scalar.
+  /// Returns the cell of a character that consists of one scalar.
   static func cell(of scalar: Unicode.Scalar, style: Style) -> Cell {
     var width = CharacterWidth.of(scalar)
-    // A mark that belongs to the letter before it.
+    // A mark that belongs to the preceding letter.
     if scalar.value >= 0x900, width == 1, scalar.properties.generalCategory == .spacingMark { width = 0 }
     return Cell(glyph: width == 0 ? replacement : scalar.value, width: UInt8(max(1, width)), style: style)
   }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The cells of a rectangle, row by row.
+/// A rectangle of cells, stored row by row.
 public struct Grid: Hashable, Sendable {
   /// The number of columns and rows.
   public let size: Size
   var cells: ContiguousArray<Cell>
 
-  /// The most cells that a grid can have.
+  /// The maximum number of cells in a grid.
   public static let maximumCount = 1 << 26
 
-  /// Makes a grid of blanks; a negative width or height counts as 0.
+  /// Creates a grid of blank cells, where a negative width or height counts as 0.
   ///
-  /// - Precondition: It has at most ``maximumCount`` cells.
-  /// - Complexity: O(n) in the cells.
+  /// - Precondition: The grid has at most ``maximumCount`` cells.
+  /// - Complexity: O(n), where n is the number of cells.
   public init(size: Size) {
     self.size = Size(width: max(0, size.width), height: max(0, size.height))
     let (count, isTooLarge) = self.size.width.multipliedReportingOverflow(by: self.size.height)
@@ -22,11 +22,11 @@ public struct Grid: Hashable, Sendable {
     cells = ContiguousArray(repeating: .blank, count: count)
   }
 
-  /// A cell by its column and row.
+  /// Accesses the cell at a column and row.
   ///
-  /// Setting one cell alone may leave half of a wide character; ``Canvas`` prevents that.
+  /// Setting a single cell may leave half of a wide character, which ``Canvas`` prevents.
   ///
-  /// - Precondition: The point lies in the grid.
+  /// - Precondition: The column and row are within the grid.
   public subscript(x: Int, y: Int) -> Cell {
     get {
       guard x >= 0, x < size.width, y >= 0, y < size.height else { failAt(x, y) }
@@ -43,7 +43,7 @@ public struct Grid: Hashable, Sendable {
     fatalError("the cell in column \(x) of row \(y) is not in a grid of \(size.width) by \(size.height) cells")
   }
 
-  /// The text of a row, without the blanks at its end.
+  /// Returns the text of a row, without trailing blanks.
   ///
   /// - Precondition: The grid has the row.
   public func text(row: Int) -> String {

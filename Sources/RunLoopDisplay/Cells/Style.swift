@@ -2,20 +2,20 @@
 
 /// A colour of text or of its background.
 ///
-/// A terminal that cannot show a colour shows the nearest one that it has.
+/// Terminals that do not support a colour show the nearest one that they support.
 public struct Color: Hashable, Sendable {
-  /// The kind in the upper byte: 0 default, 1 of the palette, 2 red, green and blue.
+  /// The kind in the upper byte: 0 for the default, 1 for the palette, 2 for red, green and blue.
   let bits: UInt32
 
   private init(bits: UInt32) { self.bits = bits }
 
-  /// The terminal's own colour.
+  /// The terminal's default colour.
   public static let `default` = Color(bits: 0)
 
-  /// A colour of the terminal's palette: 0 to 7 as named below, 8 to 15 bright, then the cube and the greys.
+  /// Returns a palette colour: 0 to 7 are the named ones below, 8 to 15 bright, followed by the cube and the greys.
   public static func palette(_ index: UInt8) -> Color { Color(bits: 1 << 24 | UInt32(index)) }
 
-  /// A colour by its parts.
+  /// Returns a colour with the given components.
   public static func rgb(_ red: UInt8, _ green: UInt8, _ blue: UInt8) -> Color {
     Color(bits: 2 << 24 | UInt32(red) << 16 | UInt32(green) << 8 | UInt32(blue))
   }
@@ -38,48 +38,48 @@ public struct Color: Hashable, Sendable {
   public static let white = palette(7)
 }
 
-/// How the characters of a cell look.
+/// The appearance of the characters in a cell.
 public struct Style: Hashable, Sendable {
-  /// The attributes that can be added to a character.
+  /// The attributes of a character.
   public struct Attributes: OptionSet, Hashable, Sendable {
     /// The raw value.
     public let rawValue: UInt8
 
-    /// Makes a value from its raw value.
+    /// Creates a value from its raw value.
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// Heavier, or brighter.
+    /// Bold or brighter text.
     public static let bold = Attributes(rawValue: 1 << 0)
-    /// Fainter.
+    /// Fainter text.
     public static let dim = Attributes(rawValue: 1 << 1)
-    /// Slanted.
+    /// Italic text.
     public static let italic = Attributes(rawValue: 1 << 2)
-    /// With a line below.
+    /// Text with a line below it.
     public static let underline = Attributes(rawValue: 1 << 3)
-    /// The colours of text and background are exchanged.
+    /// Text and background colours are exchanged.
     public static let reverse = Attributes(rawValue: 1 << 4)
-    /// With a line through it.
+    /// Text with a line through it.
     public static let strikethrough = Attributes(rawValue: 1 << 5)
   }
 
-  /// The text's colour.
+  /// The colour of the text.
   public var foreground: Color
-  /// The background's colour.
+  /// The colour of the background.
   public var background: Color
   /// The attributes of the text.
   public var attributes: Attributes
-  // The number of the decoration takes three bytes, so that a cell has sixteen.
+  // The decoration number is limited to three bytes, so that a cell fits in 16.
   private var highDecoration: UInt8 = 0
   private var lowDecoration: UInt16 = 0
 
-  /// Makes a style.
+  /// Creates a style.
   public init(foreground: Color = .default, background: Color = .default, attributes: Attributes = []) {
     self.foreground = foreground
     self.background = background
     self.attributes = attributes
   }
 
-  /// The number of the link and the underline; 0: none.
+  /// The number of the link and underline decoration, or 0.
   var decoration: UInt32 {
     get { UInt32(highDecoration) << 16 | UInt32(lowDecoration) }
     set {
@@ -88,8 +88,8 @@ public struct Style: Hashable, Sendable {
     }
   }
 
-  /// The terminal's own colours, and no attributes.
+  /// The terminal's default colours, without attributes.
   public static let plain = Style()
-  /// The terminal's own colours, exchanged.
+  /// The terminal's default colours, exchanged.
   public static let reversed = Style(attributes: .reverse)
 }

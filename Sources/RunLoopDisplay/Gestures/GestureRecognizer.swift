@@ -146,7 +146,7 @@ open class GestureRecognizer {
     return false
   }
 
-  /// Allows both gestures to be recognised in one touch. Otherwise, the first to be recognised makes the other fail.
+  /// Allows both gestures to be recognised in one touch, where the first would otherwise make the other fail.
   public final func recognizeSimultaneously(with other: GestureRecognizer) {
     simultaneous.insert(other.number)
     other.simultaneous.insert(number)
@@ -190,10 +190,10 @@ open class GestureRecognizer {
   /// Called when the time passed to ``GestureRecognizer/startTimer(_:)`` has elapsed.
   open func timeOut() {}
 
-  /// Called when the gesture and the touch have ended. An override discards what it recorded about them.
+  /// Called when the gesture and the touch have ended, to discard what an override recorded about them.
   open func reset() {}
 
-  /// Calls ``timeOut()`` once after a duration, by the main loop's clock. Any timer already running is restarted.
+  /// Calls ``timeOut()`` once after a duration, by the main loop's clock, and replaces any running timer.
   public final func startTimer(_ duration: Duration) {
     guard let loop = environment?.loop else { return }
     let timer = timer ?? makeTimer(loop)

@@ -2,20 +2,20 @@
 
 public import RunLoopTransactions
 
-/// Nothing: the content of a node that has only subnodes, or a background.
+/// An empty content, for nodes that have only subnodes or a background.
 public struct EmptyContent: NodeContent, Hashable {
-  /// Makes an empty content.
+  /// Creates an empty content.
   public init() {}
 }
 
-/// A character in every cell.
+/// A content that shows a character in every cell.
 public struct FillContent: NodeContent, Hashable {
   /// The character.
   public var character: Character
   /// The style of the character.
   public var style: Style
 
-  /// Makes a content that fills its area.
+  /// Creates a content that fills its area.
   public init(_ character: Character = " ", style: Style = .plain) {
     self.character = character
     self.style = style
@@ -32,11 +32,11 @@ public struct DrawnContent: NodeContent {
   private let size: Size?
   private let body: @Sendable (inout Canvas, Cancellation) -> Void
 
-  /// Makes a content.
+  /// Creates a content.
   ///
   /// - Parameters:
-  ///   - size: The size of the content if there is a choice; nil means as large as it may be.
-  ///   - draw: Draws the content, on any thread; see ``NodeContent/draw(into:_:)``.
+  ///   - size: The size of the content if there is a choice, or `nil` for the largest possible size.
+  ///   - draw: A closure that draws the content on any thread; see ``NodeContent/draw(into:_:)``.
   public init(size: Size? = nil, draw: @escaping @Sendable (inout Canvas, Cancellation) -> Void) {
     self.size = size
     body = draw

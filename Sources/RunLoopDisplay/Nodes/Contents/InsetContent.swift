@@ -2,18 +2,18 @@
 
 public import RunLoopTransactions
 
-/// The cells that are left free at the four sides of a content.
+/// The empty cells on the four sides of a content.
 public struct Insets: Hashable, Sendable {
-  /// Rows above.
+  /// The number of rows above the content.
   public var top: Int
-  /// Columns to the left.
+  /// The number of columns to the left of the content.
   public var left: Int
-  /// Rows below.
+  /// The number of rows below the content.
   public var bottom: Int
-  /// Columns to the right.
+  /// The number of columns to the right of the content.
   public var right: Int
 
-  /// Makes insets; when they are used, a value below zero counts as zero, and one above 2^20 as that.
+  /// Creates insets, whose values are clamped between 0 and 2^20 when they are used.
   public init(top: Int = 0, left: Int = 0, bottom: Int = 0, right: Int = 0) {
     self.top = top
     self.left = left
@@ -21,10 +21,10 @@ public struct Insets: Hashable, Sendable {
     self.right = right
   }
 
-  /// Makes equal insets at the four sides.
+  /// Creates equal insets on all four sides.
   public init(_ all: Int) { self.init(top: all, left: all, bottom: all, right: all) }
 
-  /// The insets within limits in which they can be added.
+  /// The insets, clamped so that they can be added without overflow.
   var clamped: Insets {
     func clamp(_ value: Int) -> Int { min(max(0, value), 1 << 20) }
     return Insets(top: clamp(top), left: clamp(left), bottom: clamp(bottom), right: clamp(right))
@@ -32,39 +32,39 @@ public struct Insets: Hashable, Sendable {
 
   var origin: Point { Point(x: left, y: top) }
 
-  /// A size without the insets.
+  /// Returns a size without the insets.
   func within(_ size: Size) -> Size {
     Size(
       width: max(0, size.width.clampedLength - left - right), height: max(0, size.height.clampedLength - top - bottom))
   }
 
-  /// A size with the insets.
+  /// Returns a size with the insets.
   func around(_ size: Size) -> Size {
     Size(width: size.width.clampedLength + left + right, height: size.height.clampedLength + top + bottom)
   }
 }
 
-/// A content with free cells around it.
+/// A content that surrounds another with empty cells.
 ///
 /// The corresponding class of Texture (AsyncDisplayKit) is `ASInsetLayoutSpec`.
 public struct InsetContent: NodeContent {
-  /// The free cells.
+  /// The empty cells.
   public var insets: Insets
-  /// The content within them.
+  /// The content within the insets.
   public var child: any NodeContent
 
-  /// Makes a content with free cells around another.
+  /// Creates a content that surrounds another with empty cells.
   public init(_ insets: Insets, _ child: any NodeContent) {
     self.insets = insets
     self.child = child
   }
 
-  /// The child's size with the insets.
+  /// Returns the child's size with the insets.
   public func layout(_ size: SizeRange) -> Layout {
     let insets = insets.clamped
     let max = size.max
     let inner = insets.within(max)
-    // What has no limit has none within the insets either.
+    // A dimension without a limit has none within the insets either.
     let layout = child.layoutWithin(
       SizeRange(
         min: insets.within(size.min),

@@ -2,37 +2,37 @@
 
 public import RunLoopTransactions
 
-/// Contents beside each other, or below each other.
+/// A content that arranges its children in a row or a column.
 ///
-/// Each child gets the room along the axis that the children before it have left; ``FlexibleContent`` children share
-/// the room that all others leave, in equal parts.
+/// Each child gets the space along the axis that the children before it have left. ``FlexibleContent`` children share
+/// the remaining space equally.
 ///
 /// The corresponding class of Texture (AsyncDisplayKit) is `ASStackLayoutSpec`.
 public struct StackContent: NodeContent {
-  /// The direction in which the children follow each other.
+  /// The directions in which children can be arranged.
   public enum Axis: Hashable, Sendable { case horizontal, vertical }
 
-  /// The alignment of children across the axis.
+  /// The alignments of children across the axis.
   public enum Alignment: Hashable, Sendable {
     case start, center, end
-    /// They are as large as the stack.
+    /// The children are as large as the stack.
     case fill
   }
 
-  /// The direction in which the children follow each other.
+  /// The direction in which the children are arranged.
   public var axis: Axis
-  /// The cells between two children.
+  /// The number of cells between two children.
   public var spacing: Int
   /// The alignment of children across the axis.
   public var alignment: Alignment
   /// The children, in order.
   public var children: [any NodeContent]
 
-  /// Makes a stack.
+  /// Creates a stack.
   ///
   /// - Parameters:
-  ///   - axis: The direction in which the children follow each other.
-  ///   - spacing: The cells between two children; less than zero counts as zero.
+  ///   - axis: The direction in which the children are arranged.
+  ///   - spacing: The number of cells between two children. Negative values count as zero.
   ///   - alignment: The alignment of children across the axis.
   ///   - children: The children, in order.
   public init(_ axis: Axis, spacing: Int = 0, alignment: Alignment = .fill, _ children: [any NodeContent]) {
@@ -42,7 +42,7 @@ public struct StackContent: NodeContent {
     self.children = children
   }
 
-  /// Chooses the size that the children need together.
+  /// Returns the size that fits all children.
   public func layout(_ size: SizeRange) -> Layout {
     let placed = place(size)
     return Layout(
@@ -56,7 +56,7 @@ public struct StackContent: NodeContent {
   }
 }
 
-// The layout, with the axis as the length and what is across it as the breadth.
+// The layout, in which the length is measured along the axis and the breadth across it.
 extension StackContent {
   private typealias Placed = (frame: Rect, layout: Layout)
 
@@ -75,7 +75,7 @@ extension StackContent {
       used += length(layout.size)
       layouts[index] = layout
     }
-    // Without a limit there is nothing to share.
+    // Without a limit there is no remaining space to share.
     var free = limit == SizeRange.unlimited ? Swift.max(0, length(range.min) - used) : Swift.max(0, limit - used)
     for (index, child) in children.enumerated() where layouts[index] == nil {
       let part = free / flexible
@@ -124,15 +124,15 @@ extension StackContent {
   }
 }
 
-/// A content that takes the room in a ``StackContent`` that the other children leave; without a content, empty room.
+/// A content that takes up the remaining space in a ``StackContent``, which is empty space by default.
 public struct FlexibleContent: NodeContent {
   /// The content.
   public var child: any NodeContent
 
-  /// Makes a content that takes the remaining room.
+  /// Creates a content that takes up the remaining space.
   public init(_ child: any NodeContent = EmptyContent()) { self.child = child }
 
-  /// The child's layout.
+  /// Returns the child's layout.
   public func layout(_ size: SizeRange) -> Layout { child.layout(size) }
 
   /// Draws the child.

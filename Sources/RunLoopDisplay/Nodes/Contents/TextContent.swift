@@ -2,32 +2,32 @@
 
 public import RunLoopTransactions
 
-/// A text, in as many lines as its width needs.
+/// A text in as many lines as its width requires.
 ///
-/// Lines are broken at line ends of the text, at spaces, and beside wide characters; a longer word is broken where the
-/// line is full.
+/// Lines break at newlines, at spaces, and next to wide characters. A word that is longer than a line is broken where
+/// the line is full.
 public struct TextContent: NodeContent, Hashable {
-  /// The alignment of the lines in a larger width.
+  /// The alignments of the lines in a larger width.
   public enum Alignment: Hashable, Sendable { case left, center, right }
 
   /// The text.
   public var text: String
-  /// The style of the text; a background of its own fills the whole area.
+  /// The style of the text, whose background fills the whole area unless it is the default.
   public var style: Style
   /// The alignment of the lines.
   public var alignment: Alignment
-  /// The largest number of lines; nil means as many as there is room for.
+  /// The maximum number of lines, or `nil` for as many as fit.
   ///
-  /// An ellipsis replaces the omitted text.
+  /// An ellipsis replaces text that does not fit.
   public var lineLimit: Int?
 
-  /// Makes a content.
+  /// Creates a content.
   ///
   /// - Parameters:
   ///   - text: The text.
   ///   - style: The style of the text.
   ///   - alignment: The alignment of the lines.
-  ///   - lineLimit: The largest number of lines; nil means as many as there is room for.
+  /// - lineLimit: The maximum number of lines, or `nil` for as many as fit.
   public init(_ text: String, style: Style = .plain, alignment: Alignment = .left, lineLimit: Int? = nil) {
     self.text = text
     self.style = style
@@ -35,15 +35,15 @@ public struct TextContent: NodeContent, Hashable {
     self.lineLimit = lineLimit
   }
 
-  /// Chooses the widest line's width, and the height of all lines.
+  /// Returns the width of the widest line and the height of all lines.
   ///
-  /// - Complexity: O(n) in the text.
+  /// - Complexity: O(n), where n is the length of the text.
   public func layout(_ size: SizeRange) -> Layout {
     let lines = lines(in: size.max)
     return Layout(size: size.clamp(Size(width: lines.width, height: lines.lines.count)))
   }
 
-  /// Draws the lines; if there is no room for all of them, the last visible line ends with an ellipsis.
+  /// Draws the lines, and ends the last visible one with an ellipsis if they do not all fit.
   public func draw(into canvas: inout Canvas, _ cancellation: Cancellation) {
     let area = canvas.visibleRect
     if style.background != .default { canvas.fill(area, style: style) }
@@ -70,7 +70,7 @@ public struct TextContent: NodeContent, Hashable {
     }
   }
 
-  /// Draws a line with an ellipsis at its end, in the place of characters for which there is no room then.
+  /// Draws a line with an ellipsis at its end, which replaces as many characters as necessary.
   private func drawTruncated(_ line: TextLines.Line, _ row: Int, _ available: Int, _ canvas: inout Canvas) {
     var text = line.text
     var width = line.width

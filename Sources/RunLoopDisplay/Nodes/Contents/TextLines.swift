@@ -1,29 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A text in lines of a width.
+/// A text that is broken into lines of a given width.
 ///
-/// A line ends at a line end of the text, at the last space that leaves it within the width, or beside a wide
-/// character; a word that is longer than a line is broken where the line is full. Spaces at which a line is broken are
-/// left out.
+/// A line ends at a newline, at the last space that fits, or next to a wide character. A word that is longer than a
+/// line is broken where the line is full. Spaces at which a line is broken are omitted.
 struct TextLines {
   struct Line: Hashable {
     let text: Substring
-    /// In cells.
+    /// The width in cells.
     let width: Int
   }
 
-  /// The lines, of which none is wider than was asked for.
+  /// The lines, none of which exceeds the requested width.
   private(set) var lines: ContiguousArray<Line> = []
-  /// Whether there is more text than lines were asked for.
+  /// Whether the text exceeds the requested number of lines.
   private(set) var isTruncated = false
 
-  /// Breaks a text.
+  /// Breaks a text into lines.
   ///
   /// - Parameters:
   ///   - text: The text.
-  ///   - width: The cells of a line; less than one leaves no line.
-  ///   - limit: The most lines.
-  /// - Complexity: O(n) in the characters of the lines.
+  ///   - width: The width of a line in cells. There are no lines if it is below 1.
+  ///   - limit: The maximum number of lines.
+  /// - Complexity: O(n), where n is the number of characters in the lines.
   init(_ text: String, width: Int, limit: Int = .max) {
     guard width > 0, limit > 0, !text.isEmpty else {
       isTruncated = !text.isEmpty
@@ -46,26 +45,26 @@ struct TextLines {
   /// The width of the widest line.
   var width: Int { lines.reduce(0) { max($0, $1.width) } }
 
-  /// How many cells a character takes.
+  /// Returns the number of cells that a character occupies.
   static func width(of character: Character) -> Int { Int(Cell(character).width) }
 }
 
 /// Finds the end of a line.
 private struct LineBreaker {
   struct Line {
-    /// Behind the last character of the line.
+    /// The end of the line's last character.
     var end: String.Index
-    /// In cells.
+    /// The width in cells.
     var width: Int
-    /// Where the next line begins; nil: there is none.
+    /// The start of the next line, or nil if there is none.
     var next: String.Index?
   }
 
   private let text: Substring
   private let limit: Int
-  /// The cells up to here.
+  /// The width of the characters so far.
   private var width = 0
-  /// The last place where the line can be broken.
+  /// The last position at which the line can be broken.
   private var place: Line?
   private var isAfterSpace = false
   private var isAfterWide = false
@@ -91,20 +90,20 @@ private struct LineBreaker {
     return whole(to: index, nil)
   }
 
-  /// A line that was not broken, without the spaces at its end for which there is no room.
+  /// Returns an unbroken line, without trailing spaces that do not fit.
   private func whole(to end: String.Index, _ next: String.Index?) -> Line {
     if width > limit, let place { return Line(end: place.end, width: place.width, next: next) }
     return Line(end: end, width: width, next: next)
   }
 
-  /// A space: those at which a line is broken may stand beyond its limit.
+  /// Handles a space, which may extend beyond the limit because a line can be broken there.
   private mutating func passSpace(at index: String.Index, _ next: String.Index) {
     if isAfterSpace { place?.next = next } else { place = Line(end: index, width: width, next: next) }
     width += 1
     (isAfterSpace, isAfterWide) = (true, false)
   }
 
-  /// Another character; returns the line if it has no room in it.
+  /// Handles another character, and returns the line if the character does not fit.
   private mutating func pass(_ cells: Int, at index: String.Index, _ next: String.Index) -> Line? {
     if width > 0, !isAfterSpace, isAfterWide || cells == 2 { place = Line(end: index, width: width, next: index) }
     guard width + cells > limit else {
@@ -114,7 +113,7 @@ private struct LineBreaker {
     }
     if let place { return place }
     if width > 0 { return Line(end: index, width: width, next: index) }
-    // A wide character in a line of one cell stands alone, and is drawn as far as there is room.
+    // A wide character in a line of one cell has the line to itself, and is drawn as far as it fits.
     return Line(end: next, width: limit, next: next < text.endIndex ? next : nil)
   }
 }
