@@ -20,7 +20,7 @@
 #include <unwind.h>
 #endif
 
-// In RunLoopKit, in Swift.
+// Implemented in RunLoopKit, in Swift.
 void rlk_port_became_invalid(void *port);
 void rlk_port_came_with_sources(void *port);
 void rlk_thread_will_start(void *thread);
@@ -29,29 +29,30 @@ void rlk_main_loop_is_made(void *loop);
 void rlk_main_loop_is_known(void *loop);
 void rlk_thread_has_other_loop(void *loop);
 
-// Core Foundation's, exported and in none of its headers.
+// Functions that Core Foundation exports without declaring them in a header.
 const void *_CFRunLoopGet0b(pthread_t thread);
 pthread_t _CFRunLoopGet1(const void *loop);
 void _CFRunLoopStopMode(const void *loop, const void *mode);
 unsigned char CFRunLoopSourceIsSignalled(const void *source);
 unsigned char _CFRunLoopFinished(const void *loop, const void *mode);
 void *_CFSetTSD(uint32_t slot, void *value, void (*destructor)(void *));
-// The slot of a thread's data in which Core Foundation notes that it drains the main dispatch queue.
+// The slot of thread-specific data that marks a thread draining the main dispatch queue.
 enum { SLOT_DRAINS_MAIN_QUEUE = 4 };
-// The slot in which a thread that has asked for its loop has it.
+// The slot that contains the loop of a thread, if the thread has requested it.
 enum { SLOT_LOOP = 10 };
 void *_CFGetTSDCreateIfNeeded(uint32_t slot, unsigned char makes_table);
 
-// The first thread, if it was that which loaded the library.
+// The first thread, if it loaded the library.
 static pthread_t first_thread;
 static int knows_first_thread;
 
-// A thread without Core Foundation's data is left without.
+// No Core Foundation data is created for a thread that has none.
 static void look_for_other(void *loop) {
   if (_CFGetTSDCreateIfNeeded(SLOT_LOOP, 0)) rlk_thread_has_other_loop(loop);
 }
 
-// Before main, or when the library is loaded. It only stores addresses: no Swift code runs before its runtime is ready.
+// Runs before main, or when the library is loaded. It only stores addresses, because the Swift runtime may not be
+// ready.
 __attribute__((constructor)) static void set_hooks(void) {
   crl_hook_exchange(CRL_HOOK_PORT_BECAME_INVALID, rlk_port_became_invalid);
   crl_hook_exchange(CRL_HOOK_PORT_CAME_WITH_SOURCES, rlk_port_came_with_sources);
@@ -66,7 +67,7 @@ __attribute__((constructor)) static void set_hooks(void) {
   }
 }
 
-// Core Foundation means its main thread by no thread.
+// For Core Foundation, a null thread is the main thread.
 const void *rlk_main_loop_if_made(void) { return _CFRunLoopGet0b((pthread_t)0); }
 
 const void *rlk_current_loop_if_made(void) { return _CFRunLoopGet0b(pthread_self()); }
@@ -75,7 +76,7 @@ int rlk_is_main_loop(const void *loop) {
   return knows_first_thread && pthread_equal(_CFRunLoopGet1(loop), first_thread);
 }
 
-// Whether a descriptor is a counter.
+// Returns whether a descriptor is an eventfd.
 static int is_counter(int descriptor) {
   char path[32], name[32];
   snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
@@ -85,8 +86,8 @@ static int is_counter(int descriptor) {
   return strcmp(name, "anon_inode:[eventfd]") == 0;
 }
 
-// Core Foundation has no function for it. The loop's object begins with its header, its lock and the counter: exactly
-// one number there that is open as a counter, and at that place, is taken for it.
+// Core Foundation provides no function for this. A loop object begins with its header, its lock, and the eventfd that
+// wakes it. The result is the only number in that region that is open as an eventfd, if it is in the expected place.
 enum { LOOP_HEADER = 16, LOOP_KNOWN = 96 };
 
 static int find_wake_number(const void *loop) {
@@ -104,7 +105,7 @@ static int find_wake_number(const void *loop) {
 }
 
 int rlk_wake_number(const void *loop) {
-  // A forked child has another main loop. Two threads that ask first find the same.
+  // A forked child has a different main loop. Threads that get here at the same time find the same number.
   static _Atomic(const void *) known_loop;
   static atomic_int known_number;
   if (!rlk_is_main_loop(loop)) return -1;
@@ -116,8 +117,8 @@ int rlk_wake_number(const void *loop) {
 }
 
 int rlk_has_items(const void *loop, const void *mode) {
-  // While the main dispatch queue is not being drained it keeps every common mode of the main loop from being empty, on
-  // the main thread.
+  // Unless the main dispatch queue is being drained, it prevents the common modes of the main loop from being
+  // considered empty on the main thread.
   void *before = _CFSetTSD(SLOT_DRAINS_MAIN_QUEUE, &first_thread, NULL);
   int has_items = !_CFRunLoopFinished(loop, mode);
   _CFSetTSD(SLOT_DRAINS_MAIN_QUEUE, before, NULL);
@@ -132,7 +133,7 @@ int rlk_begin_draining(void) {
 
 void rlk_end_draining(void) { _CFSetTSD(SLOT_DRAINS_MAIN_QUEUE, NULL, NULL); }
 
-// Core Foundation's, of which it has one for each run of a loop, and one for the time outside.
+// A structure of Core Foundation, of which there is one for each run of a loop and one for the time outside.
 typedef struct {
   uint32_t marks[2];
   uint32_t is_stopped;
@@ -167,7 +168,7 @@ void rlk_stop_mode(const void *loop, const void *mode) { _CFRunLoopStopMode(loop
 
 int rlk_is_signalled(const void *source) { return CFRunLoopSourceIsSignalled(source); }
 
-// Whether the file that describes an epoll set lists a descriptor.
+// Returns whether the file that describes an epoll set lists a descriptor.
 static int lists(FILE *description, int descriptor) {
   char line[256];
   int listed;
@@ -199,7 +200,7 @@ int rlk_epoll_set_with(int descriptor) {
 #if __has_include(<execinfo.h>)
 #define take_stack backtrace
 #else
-// musl has none of its own: the same of the compiler's unwinder.
+// musl has no backtrace function, so this uses the compiler's unwinder.
 typedef struct unwinding {
   void **addresses;
   int count, limit;
@@ -220,7 +221,7 @@ static int take_stack(void **addresses, int limit) {
 #endif
 
 __attribute__((noinline)) int rlk_stack(void *addresses[RLK_STACK_LIMIT]) {
-  // The frames of what looks at the stack come first, which a sanitizer may have made more, and then the caller's.
+  // The innermost frames belong to the unwinder, of which a sanitizer may add more; the caller's frame follows.
   void *all[RLK_STACK_LIMIT + 8];
   int found = take_stack(all, RLK_STACK_LIMIT + 8), first = 0;
   while (first < found && all[first] != __builtin_return_address(0)) first += 1;
@@ -238,7 +239,7 @@ int rlk_place_find(uintptr_t address, rlk_place *place) {
   place->base = (uintptr_t)info.dli_fbase;
   place->symbol = info.dli_sname;
   place->symbol_address = (uintptr_t)info.dli_saddr;
-  // The program's own name may be relative to a directory that was another.
+  // The program's own name may be relative to an earlier working directory.
   int is_known = dladdr((void *)getauxval(AT_PHDR), &program);
   if (is_known && program.dli_fbase == info.dli_fbase) place->path = "/proc/self/exe";
   return 1;

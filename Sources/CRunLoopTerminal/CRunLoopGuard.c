@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Gives terminals back however the process ends: by `exit`, by a signal, by a fault. What the handler of a signal uses
-// is prepared beforehand, and it calls nothing but what such a handler may call.
+// Restores terminals however the process ends: by `exit`, a signal, or a fault. Everything that a signal handler needs
+// is prepared in advance, and it calls only async-signal-safe functions.
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,15 +21,15 @@
 
 #include "CRunLoopTerminal.h"
 
-// How much of the captured output is shown, and the size from which the file that receives it is emptied.
+// The amount of captured output that is shown, and the size above which the file that receives it is truncated.
 enum { MOST_CAPTURED = 1 << 20, CAPTURE_SIZE = 32 << 20 };
 enum { MOST_BYTES = 256, STACK = 64 << 10 };
 
 struct terminal {
   atomic_int is_kept;
-  // Which of the two is valid; negative: nothing has to be given back.
+  // The index of the valid buffer, or a negative number if nothing has to be restored.
   atomic_int prepared;
-  // How many answers of the terminal have not arrived.
+  // The number of terminal replies that have not arrived.
   atomic_int answers;
   int descriptor;
   struct termios modes;
@@ -42,29 +42,29 @@ struct terminal {
 static struct terminal terminals[CRL_TERMINALS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int kept;
-// A child of a fork has the terminal of its parent, which it must not give back.
+// A forked child shares its parent's terminal, and must not restore it.
 static atomic_int owner;
 static uint8_t stack[STACK] __attribute__((aligned(16)));
 
-// The file in memory that receives the output, and the original standard output and error; negative: none. Children
-// inherit the file as descriptors 1 and 2, and can truncate it: `> /dev/stderr` does.
+// The memory file that receives the output, and the original standard output and standard error, or -1. Children
+// inherit the file as descriptors 1 and 2, and can truncate it, as `> /dev/stderr` does.
 static atomic_int captured = -1, saved_output = -1, saved_errors = -1;
-// The end of the output, moved here from the file, where no child can truncate it. A ring; `taken` counts all bytes
-// that were ever added.
+// The end of the output, copied from the file to a ring buffer that no child can truncate. `taken` is the total number
+// of bytes that have been added.
 static uint8_t last_output[MOST_CAPTURED];
 static atomic_ullong taken;
-// Whether bytes were dropped that were never added to the ring.
+// Whether bytes were dropped before they could be added to the ring buffer.
 static atomic_int is_cut;
-// The size of the file at the last look, and the size from which it is emptied.
+// The size of the file at the last check, and the size above which it is truncated.
 static off_t looked, largest;
 
 static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGSYS};
-// What ends a process that does not handle it.
+// The signals that end a process unless it handles them.
 static const int ends[] = {SIGTERM, SIGHUP,  SIGINT,  SIGQUIT,   SIGUSR1, SIGUSR2,
                            SIGALRM, SIGPIPE, SIGXCPU, SIGVTALRM, SIGPROF, SIGXFSZ};
 static struct sigaction actions[NSIG];
 
-// From the background the terminal belongs to somebody else, who has set it as he likes.
+// If the process is in the background, another process group uses the terminal and has set its modes.
 static int is_in_background(int descriptor) {
   pid_t group = tcgetpgrp(descriptor);
   return group > 0 && group != getpgrp();
@@ -84,7 +84,7 @@ static void give_back(void) {
     int prepared = atomic_exchange(&terminal->prepared, -1);
     if (prepared < 0 || is_in_background(terminal->descriptor)) continue;
     size_t count = terminal->bytes[prepared].count;
-    // A terminal that has not read for so long gets the end without what it has not read.
+    // If the terminal has not read for this long, its pending output is discarded.
     if (crl_terminal_write_all(terminal->descriptor, terminal->bytes[prepared].bytes, count, 300) == -EAGAIN) {
       tcflush(terminal->descriptor, TCOFLUSH);
       crl_terminal_write_all(terminal->descriptor, terminal->bytes[prepared].bytes, count, 300);
@@ -96,8 +96,8 @@ static void give_back(void) {
   crl_terminal_show_output();
 }
 
-// Whether a handler is also the one for faults, as the backtracer of the toolchain is for SIGABRT and SIGQUIT: it
-// reports how the process ends. For any other signal the same handler may be one after which the program continues.
+// Whether a handler also handles faults, as the toolchain's backtracer does for SIGABRT and SIGQUIT to report how the
+// process ends. For other signals, the program may continue after the same handler.
 static int is_of_faults(const struct sigaction *action) {
   const struct sigaction *fault = &actions[SIGSEGV];
   return action->sa_flags & SA_SIGINFO && fault->sa_flags & SA_SIGINFO && action->sa_sigaction == fault->sa_sigaction;
@@ -107,20 +107,20 @@ static void handle(int signal, siginfo_t *info, void *context) {
   int error = errno;
   give_back();
   sigaction(signal, &actions[signal], NULL);
-  // A fault happens again when the handler returns, and then to who was there before. On this machine's kind, not a
-  // trap: the program would go on behind it.
+  // A fault occurs again when the handler returns, and then reaches the previous handler. On other architectures than
+  // x86 this includes traps; on x86, the program would continue after one.
   int is_fault = signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE;
 #if !defined(__x86_64__) && !defined(__i386__)
   is_fault = is_fault || signal == SIGTRAP;
 #endif
   if (!(is_fault && info->si_code > 0)) {
     raise(signal);
-    // Delivered here, not in whatever the thread would do next, and with the mask that the interrupted code had: a
-    // handler that finds out what has happened relies on signals of its own.
+    // Deliver the signal here instead of at the thread's next action, with the mask of the interrupted code, because a
+    // handler that analyses the fault relies on signals of its own.
     sigset_t interrupted = ((ucontext_t *)context)->uc_sigmask;
     sigdelset(&interrupted, signal);
     pthread_sigmask(SIG_SETMASK, &interrupted, NULL);
-    // The backtracer has printed, and leaves the end to a fault that happens again. An abort and a quit do not.
+    // The backtracer has printed and expects the fault to occur again, which an abort or a quit does not do.
     if ((signal == SIGABRT || signal == SIGQUIT) && is_of_faults(&actions[signal])) {
       sigaction(signal, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
       raise(signal);
@@ -135,7 +135,7 @@ static void install(int signal, int only_if_usual) {
   if (before.sa_flags & SA_SIGINFO && before.sa_sigaction == handle) return;
   int is_usual = !(before.sa_flags & SA_SIGINFO) && before.sa_handler == SIG_DFL;
   if (only_if_usual && !is_usual && !(signal == SIGQUIT && is_of_faults(&before))) return;
-  // Somebody who ignores a fault of the kind that can be sent keeps doing so.
+  // A fault signal that can be sent by other processes stays ignored if the program ignores it.
   if (!(before.sa_flags & SA_SIGINFO) && before.sa_handler == SIG_IGN) return;
   actions[signal] = before;
   struct sigaction action = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_ONSTACK};
@@ -154,8 +154,8 @@ static void install_all(void) {
   atomic_store(&owner, getpid());
   if (!is_at_exit) atexit(give_back);
   is_at_exit = 1;
-  // A stack that has overflowed has no room for a handler. The stack of the thread that takes the terminal, which is
-  // the main thread, is seen to; one that the program has set stays.
+  // A handler cannot run on a stack that has overflowed. The thread that opens the terminal, which is the main thread,
+  // gets an alternate stack unless the program has set one.
   stack_t before;
   if (sigaltstack(NULL, &before) == 0 && before.ss_flags & SS_DISABLE) {
     stack_t own = {.ss_sp = stack, .ss_size = sizeof stack};
@@ -175,7 +175,7 @@ int crl_terminal_keep(int descriptor) {
   if (tcgetattr(descriptor, &modes) < 0) return -errno;
   pthread_mutex_lock(&lock);
   for (int number = 0; number < CRL_TERMINALS; number++) {
-    // The modes that it has by now are those of a screen, which are not to be put back.
+    // The current modes are those of an open screen, and must not be restored later.
     if (atomic_load(&terminals[number].is_kept) && crl_terminal_is_same(descriptor, terminals[number].descriptor)) {
       pthread_mutex_unlock(&lock);
       return -EBUSY;
@@ -211,7 +211,7 @@ void crl_terminal_prepare(int number, const uint8_t *bytes, size_t count, int an
     atomic_store(&terminal->prepared, -1);
     return;
   }
-  // Never the one that a handler may be writing.
+  // This is never the buffer that a handler may be writing.
   int next = atomic_load(&terminal->prepared) == 0;
   memcpy(terminal->bytes[next].bytes, bytes, count);
   terminal->bytes[next].count = count;
@@ -236,7 +236,7 @@ int crl_terminal_is_captured(int descriptor) {
          one.st_ino == other.st_ino;
 }
 
-// Lets a descriptor lead to the memory if it leads to the terminal; returns a copy of what it was, or -1.
+// Redirects a descriptor to the memory file if it refers to the terminal. Returns a copy of the original, or -1.
 static int capture(int descriptor, int terminal, int memory) {
   if (!crl_terminal_is_same(descriptor, terminal)) return -1;
   int saved = fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
@@ -247,19 +247,19 @@ static int capture(int descriptor, int terminal, int memory) {
 int crl_terminal_capture_output(int descriptor) {
   if (atomic_load(&captured) >= 0) return 0;
   if (!crl_terminal_is_same(STDOUT_FILENO, descriptor) && !crl_terminal_is_same(STDERR_FILENO, descriptor)) return 0;
-  // Not sealed: children open it by the name /dev/stderr, to truncate it or to append.
+  // The file is not sealed, because children open it as /dev/stderr to truncate it or to append to it.
   int memory = memfd_create("standard output", MFD_CLOEXEC);
   if (memory < 0) return 0;
-  // Every write appends, wherever the file ends since a child truncated it.
+  // Every write appends, even after a child has truncated the file.
   fcntl(memory, F_SETFL, O_APPEND);
-  // A write beyond the limit for the size of a file raises SIGXFSZ.
+  // A write beyond the file size limit would raise SIGXFSZ.
   struct rlimit limit;
   largest = CAPTURE_SIZE;
   if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur / 2 < CAPTURE_SIZE) largest = (off_t)(limit.rlim_cur / 2);
   atomic_store(&taken, 0);
   atomic_store(&is_cut, 0);
   looked = 0;
-  // What was written before belongs before it, and `print` writes by lines to a terminal.
+  // Earlier output must come first, and `print` must keep its line buffering.
   fflush(stdout);
   setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
   atomic_store(&captured, memory);
@@ -268,8 +268,8 @@ int crl_terminal_capture_output(int descriptor) {
   return 1;
 }
 
-// Adds the contents of the file, up to `end`, to the ring. A signal handler can interrupt it and call it: until `taken`
-// is stored, both write the same bytes to the same places.
+// Adds the contents of the file, up to `end`, to the ring buffer. If a signal handler interrupts and calls it, both
+// write the same bytes to the same places until `taken` is stored.
 static void take(int memory, off_t end) {
   off_t start = lseek(memory, 0, SEEK_DATA);
   if (start < 0) return;
@@ -278,14 +278,14 @@ static void take(int memory, off_t end) {
     atomic_store(&is_cut, 1);
   }
   unsigned long long count = atomic_load(&taken);
-  // Small, for the stack of a signal handler.
+  // The buffer is small enough for the stack of a signal handler.
   uint8_t buffer[4096];
   while (start < end) {
     size_t wanted = (size_t)(end - start) < sizeof buffer ? (size_t)(end - start) : sizeof buffer;
     ssize_t read = pread(memory, buffer, wanted, start);
     if (read <= 0) break;
     start += read;
-    // A zero was taken before, or lies in a hole that a child's own offset made. A terminal ignores zeros.
+    // Zeros were taken before, or are in a hole created by a child's own offset. Terminals ignore them.
     for (ssize_t index = 0; index < read; index++) {
       if (buffer[index]) last_output[count++ % MOST_CAPTURED] = buffer[index];
     }
@@ -297,26 +297,26 @@ int crl_terminal_trim_output(void) {
   int memory = atomic_load(&captured);
   struct stat status;
   if (memory < 0 || fstat(memory, &status) < 0) return 0;
-  // A child may have truncated the file and written as much again: then the first byte is not zero, as it was left.
+  // A child may have truncated the file and written the same amount again. Then the first byte is no longer zero.
   char first = 0;
   if (status.st_size == looked && (looked == 0 || pread(memory, &first, 1, 0) != 1 || first == 0)) return 0;
   off_t end = status.st_size;
   looked = end;
   if (end == 0) return 1;
   take(memory, end);
-  // Zeros mark what was taken, and take no memory. What other threads append meanwhile is not touched.
+  // Zeros mark the bytes that were taken, and use no memory. Bytes that other threads append meanwhile are kept.
   int error = fallocate(memory, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, end);
-  // What another thread writes between these two calls is lost, so this is done rarely.
+  // Bytes that another thread writes between these two calls are lost, so this is done rarely.
   int is_large = error < 0 || (end > largest && fstat(memory, &status) == 0 && status.st_size == end);
   if (is_large && ftruncate(memory, 0) == 0) looked = 0;
   return 1;
 }
 
-// Lets a descriptor that leads to the memory lead where it led before.
+// Restores a descriptor that was redirected to the memory file.
 static void restore(int descriptor, atomic_int *place) {
   int saved = atomic_exchange(place, -1);
   if (saved < 0) return;
-  // Unless the program has set another one meanwhile.
+  // The program may have replaced the descriptor meanwhile.
   if (crl_terminal_is_captured(descriptor)) dup2(saved, descriptor);
   close(saved);
 }
@@ -334,7 +334,7 @@ void crl_terminal_show_output(void) {
   static const char cut[] = "(what was written before was too much to keep)\n";
   if (start > 0 || atomic_load(&is_cut)) crl_terminal_write_all(output, cut, sizeof cut - 1, 1000);
   while (start < end) {
-    // In pieces, as the time to wait is for each of them.
+    // The output is written in chunks, because the time limit applies to each write.
     size_t place = start % MOST_CAPTURED, count = 4096 - place % 4096;
     if (count > end - start) count = (size_t)(end - start);
     if (crl_terminal_write_all(output, last_output + place, count, 1000) < 0) break;

@@ -39,7 +39,7 @@ int crl_terminal_open_again(int descriptor) {
       close(opened);
     }
   }
-  // A terminal that has no name here, as in a container.
+  // The terminal has no name here, as in a container.
   snprintf(name, sizeof name, "/proc/self/fd/%d", descriptor);
   int opened = open(name, flags);
   return opened < 0 ? -errno : opened;
@@ -80,7 +80,7 @@ static int64_t now_in_milliseconds(void) {
   return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
 }
 
-// Everything in it may be called by a signal's handler.
+// Async-signal-safe.
 int crl_terminal_write_all(int descriptor, const void *bytes, size_t count, int milliseconds) {
   const uint8_t *next = bytes;
   const int64_t end = now_in_milliseconds() + milliseconds;
@@ -101,10 +101,10 @@ int crl_terminal_write_all(int descriptor, const void *bytes, size_t count, int 
   return 0;
 }
 
-// Everything in it may be called by a signal's handler.
+// Async-signal-safe.
 void crl_terminal_drop_answers(int descriptor, int count) {
   const int64_t end = now_in_milliseconds() + 500;
-  // How much of `ESC [ ? 6 2 ; 2 2 c` has arrived: the three bytes of its beginning, then numbers.
+  // How many of the first three bytes of `ESC [ ? 6 2 ; 2 2 c` have arrived. The numbers and the final byte follow.
   int state = 0;
   while (count > 0) {
     int64_t left = end - now_in_milliseconds();
@@ -142,7 +142,7 @@ void crl_terminal_stop(int terminal) {
   sigaction(SIGTSTP, &usual, &before);
   sigemptyset(&stop);
   sigaddset(&stop, SIGTSTP);
-  // The stop happens here, and not in whatever the thread would do next.
+  // The process stops here instead of at the thread's next action.
   pthread_sigmask(SIG_UNBLOCK, &stop, &mask);
   if (terminal >= 0 && tcgetpgrp(terminal) == getpgrp()) {
     kill(0, SIGTSTP);

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension HeadlessTerminal {
-  /// What goes wrong on some terminals, and between them and a program: a test shows what becomes of the program there.
+  /// Faults of terminals, and of connections to them, for tests of a program's behaviour in their presence.
   public struct Faults: Hashable, Sendable {
-    /// The version of Unicode whose widths the terminal knows, so that newer characters take one column; nil: all.
+    /// The version of Unicode whose widths the terminal knows, or `nil`, the default, for all; newer characters are
+    /// narrow.
     public var unicodeVersion: Int?
-    /// The time that every byte takes from the terminal to the program, answers included.
+    /// The time that each byte, including replies, takes from the terminal to the program, zero by default.
     public var latency = Duration.zero
-    /// The most bytes that arrive in one read; less than one counts as one.
+    /// The maximum number of bytes in one read, unlimited by default, where values below 1 count as 1.
     public var readLimit = Int.max
-    /// The ends of pastes, and releases of the mouse's buttons, are lost.
+    /// Whether the ends of pastes and the releases of mouse buttons are lost, `false` by default.
     public var losesEnds = false
-    /// The private modes that the terminal does not know: 1006 and 2004, for example.
+    /// The private modes that the terminal does not support, such as 1006 and 2004; none by default.
     public var ignoredModes: Set<Int> = []
-    /// A mark that follows the character in the last column is added to the one before, as by tmux without wrapping.
+    /// Whether a mark after the last column is added to the preceding character, as by tmux; `false` by default.
     public var marksMissLastColumn = false
 
-    /// Makes a set without faults.
+    /// Creates a set without any faults.
     public init() {}
   }
 }

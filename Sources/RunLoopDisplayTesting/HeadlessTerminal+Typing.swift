@@ -2,24 +2,24 @@
 
 public import RunLoopDisplay
 
-// Scripted input, in the bytes that xterm sends.
+// Scripted input, encoded as xterm sends it.
 
 extension HeadlessTerminal {
-  /// Characters are typed, a key each.
+  /// Types characters, with one key press each.
   public func type(_ text: String) { send(text.utf8) }
 
-  /// A key is pressed.
+  /// Presses a key.
   public func press(_ key: KeyEvent.Key, modifiers: KeyModifiers = []) {
     send(sendsCodes ? Self.code(of: key, modifiers) : Self.bytes(of: key, modifiers))
   }
 
-  /// A text is pasted.
+  /// Pastes a text.
   public func paste(_ text: String) {
     guard !faults.ignoredModes.contains(2004) else { return type(text) }
     send("\u{1B}[200~\(text)\(faults.losesEnds ? "" : "\u{1B}[201~")".utf8)
   }
 
-  /// The mouse is pressed, released, moved or turned.
+  /// Presses, releases, moves or scrolls with the mouse.
   public func mouse(_ action: MouseEvent.Action, at location: Point, modifiers: KeyModifiers = []) {
     var number = 0
     var final = "M"
@@ -43,7 +43,7 @@ extension HeadlessTerminal {
     if modifiers.contains(.alt) { number += 8 }
     if modifiers.contains(.control) { number += 16 }
     guard !faults.ignoredModes.contains(1006) else {
-      // The older form, in which a release does not say of which button, and columns end at 223.
+      // The legacy encoding, in which a release does not identify the button and columns are limited to 223.
       if case .release = action { number |= 3 }
       let bytes = [number, min(max(-1, location.x), 222) + 1, min(max(-1, location.y), 222) + 1].map {
         UInt8(truncatingIfNeeded: 32 + $0)
@@ -55,13 +55,13 @@ extension HeadlessTerminal {
     send("\u{1B}[<\(number);\(x);\(y)\(final)".utf8)
   }
 
-  /// A button is pressed and released at one place.
+  /// Presses and releases a button at a location.
   public func click(at location: Point, button: MouseEvent.Button = .left) {
     mouse(.press(button), at: location)
     mouse(.release(button), at: location)
   }
 
-  /// A button is pressed at the first place, moved through the others, and released at the last.
+  /// Presses a button at the first location, moves through the others, and releases it at the last.
   public func drag(_ places: [Point], button: MouseEvent.Button = .left) {
     guard let first = places.first, let last = places.last else { return }
     mouse(.press(button), at: first)
@@ -69,10 +69,10 @@ extension HeadlessTerminal {
     mouse(.release(button), at: last)
   }
 
-  /// The terminal's window comes to the front, or leaves it.
+  /// Makes the terminal window frontmost, or moves it to the background.
   public func focus(_ isInFront: Bool) { send((isInFront ? "\u{1B}[I" : "\u{1B}[O").utf8) }
 
-  /// The bytes of a key by the keyboard protocol.
+  /// Returns the bytes of a key in the keyboard protocol.
   private static func code(of key: KeyEvent.Key, _ modifiers: KeyModifiers) -> [UInt8] {
     let bits = wire(modifiers)
     let code: Int

@@ -4,15 +4,16 @@ internal import CRunLoopSystem
 import RunLoopCore
 public import RunLoopDisplay
 
-/// A terminal for tests: frames go through the encoder of real ones to an emulated screen, and scripted input through
-/// the parser of real ones to the client.
+/// A terminal for tests, which emulates the screen and reads scripted input.
 ///
-/// The emulated terminal understands what the encoder may write, and notes anything else in ``errors``. Input arrives
-/// as it does from a real terminal: in a pass of the main loop, through a source 1 in the common modes and the one for
-/// events. On the main thread of a test with `VirtualTime`, the main loop is the one on virtual time.
+/// Frames pass through the encoder for real terminals to the emulated screen, and input passes through the parser for
+/// real terminals to the client. The emulated terminal supports everything that the encoder may write, and records
+/// anything else in ``errors``. Input arrives as from a real terminal: in a pass of the main loop, through a source 1
+/// in the common modes and in the event-receive mode. On the main thread of a test with `VirtualTime`, the main loop
+/// uses virtual time.
 ///
-/// An application takes the terminal itself: write down beforehand what happens at which time, and run it. Or take the
-/// terminal, and present frames to it, without an application.
+/// An application opens the terminal itself: schedule the input in advance and run the application. Alternatively,
+/// open the terminal and present frames to it without an application.
 ///
 /// ```swift
 /// try VirtualTime.asMain { time in
@@ -34,28 +35,29 @@ public import RunLoopDisplay
 /// ```
 @MainActor
 public final class HeadlessTerminal: DisplayDevice {
-  /// What an emulated terminal can do beyond what every terminal can.
+  /// The optional capabilities of an emulated terminal.
   public struct Features: Hashable, Sendable {
-    /// Synchronised output, the private mode 2026.
+    /// Whether synchronised output is supported (private mode 2026).
     public var synchronizes: Bool
-    /// Clusters of scalars are characters, the private mode 2027.
+    /// Whether clusters of scalars are treated as one character (private mode 2027).
     public var clusters: Bool
-    /// A character can be repeated.
+    /// Whether characters can be repeated.
     public var repeats: Bool
-    /// What is erased gets the background's colour.
+    /// Whether erased cells get the background colour.
     public var erasesWithColor: Bool
-    /// The keyboard protocol of kitty.
+    /// Whether the keyboard protocol of kitty is supported.
     public var keyboard: Bool
-    /// Rows can be scrolled by their number, by the name of the terminal.
+    /// Whether rows can be scrolled, which depends on the terminal type.
     var scrolls: Bool { environment["TERM"]?.hasPrefix("linux") != true }
-    /// The name that the terminal says when asked; nil: it does not understand the question.
+    /// The name that the terminal reports when queried, or `nil` if it does not support the query.
     public var version: String? { decorates ? "kitty(0.36.2)" : repeats || erasesWithColor ? "XTerm(380)" : nil }
-    /// Links, and underlines of several shapes and colours; terminals with them can repeat and erase with colour too.
+    /// Whether links and styled underlines are supported, which requires ``repeats`` and ``erasesWithColor``; `false`
+    /// by default.
     public var decorates = false
-    /// The environment in which it runs: `TERM`, `COLORTERM`, `NO_COLOR`.
+    /// The environment of the terminal: `TERM`, `COLORTERM` and `NO_COLOR`.
     public var environment: [String: String]
 
-    /// Makes a set of features.
+    /// Creates a set of features.
     public init(
       synchronizes: Bool, clusters: Bool, repeats: Bool, erasesWithColor: Bool, keyboard: Bool,
       decorates: Bool = false, environment: [String: String]
@@ -69,46 +71,45 @@ public final class HeadlessTerminal: DisplayDevice {
       self.environment = environment
     }
 
-    /// All of them, and colours by their parts.
+    /// All features, with RGB colours.
     public static let all = Features(
       synchronizes: true, clusters: true, repeats: true, erasesWithColor: true, keyboard: true, decorates: true,
       environment: ["TERM": "xterm-256color", "COLORTERM": "truecolor"])
-    /// None of them, and sixteen colours.
+    /// No features, with 16 colours.
     public static let none = Features(
       synchronizes: false, clusters: false, repeats: false, erasesWithColor: false, keyboard: false,
       environment: ["TERM": "xterm"])
   }
 
-  /// What the terminal can do.
+  /// The features of the terminal.
   public let features: Features
 
-  /// How many bytes the system keeps for a terminal that does not read.
+  /// The number of bytes that the system buffers for a terminal that does not read.
   public let outputCapacity: Int
 
-  /// What the device calls; held weakly.
+  /// The client that the device calls, which is a weak reference and `nil` by default.
   public weak var client: (any DisplayDeviceClient)?
 
   /// The size in cells.
   public private(set) var size: Size
 
-  /// The bytes of each frame that was presented, in order; 0 for one that changed nothing.
+  /// The number of bytes of each presented frame, in order, with 0 for a frame without changes.
   public private(set) var frameBytes: [Int] = []
 
-  /// Whether what is written is neither shown nor recorded, so that only the cost of making it is left: for
-  /// measurements.
+  /// Whether output is neither shown nor recorded, to measure the cost of producing it; `false` by default.
   public var discardsOutput = false
 
-  /// Whether the terminal is taken.
+  /// Whether the terminal is open, initially `false`.
   public private(set) var isOpen = false
 
-  /// Whether the terminal was restored for a time, until ``resume()``.
+  /// Whether the terminal is suspended until ``resume()`` is called, initially `false`.
   public private(set) var isSuspended = false
 
   private var emulator: ScreenEmulator
   private var session: TerminalSession
-  /// What was written and the terminal has not read.
+  /// The output that the terminal has not read.
   private var output: ContiguousArray<UInt8> = []
-  /// What was typed and not read, and what else is to be reported.
+  /// The input that has not been read, and other events that have not been reported.
   private var inbox: ArraySlice<UInt8> = []
   private var pending: [InputEvent] = []
   private var isGone = false
@@ -117,17 +118,17 @@ public final class HeadlessTerminal: DisplayDevice {
   private var escapeTimer: EscapeTimer?
   private var measuringTimer: EscapeTimer?
 
-  /// What goes wrong with the terminal, from now on.
+  /// The faults of the terminal, none by default.
   public var faults = Faults() {
     didSet { emulator.faults = faults }
   }
 
-  /// Makes a terminal that is not taken yet.
+  /// Creates a terminal without opening it.
   ///
   /// - Parameters:
-  ///   - size: The size in cells; at least 1 by 1.
-  ///   - features: What it can do.
-  ///   - outputCapacity: How many bytes the system keeps while it does not read.
+  ///   - size: The size in cells, at least 1 by 1.
+  ///   - features: The features of the terminal.
+  ///   - outputCapacity: The number of bytes that the system buffers while the terminal does not read.
   public init(size: Size = Size(width: 80, height: 24), features: Features = .all, outputCapacity: Int = 4096) {
     self.size = Size(width: max(1, size.width), height: max(1, size.height))
     self.features = features
@@ -141,10 +142,9 @@ public final class HeadlessTerminal: DisplayDevice {
 
   // MARK: The device
 
-  /// Takes the terminal.
+  /// Opens the terminal.
   ///
-  /// - Throws: `DisplayError` as a real terminal does: if `TERM` is missing or `dumb`, or the system has no descriptor
-  ///   left.
+  /// - Throws: A `DisplayError` if `TERM` is missing or `dumb`, or if the system has no descriptors left.
   public func open() throws(DisplayError) {
     guard !isOpen else { return }
     let name = features.environment["TERM"]
@@ -180,7 +180,7 @@ public final class HeadlessTerminal: DisplayDevice {
     tearDown()
   }
 
-  /// Restores the terminal until ``resume()``, as if the process were stopped.
+  /// Restores the terminal until ``resume()`` is called, as if the process were stopped.
   public func suspend() {
     guard isOpen, !isSuspended, !isGone else { return }
     client?.deviceWillSuspend(self)
@@ -188,7 +188,7 @@ public final class HeadlessTerminal: DisplayDevice {
     isSuspended = true
   }
 
-  /// Takes the terminal again, as if the process had been continued.
+  /// Opens the terminal again, as if the process continued.
   public func resume() {
     guard isOpen, isSuspended else { return }
     isSuspended = false
@@ -210,7 +210,7 @@ public final class HeadlessTerminal: DisplayDevice {
     return count
   }
 
-  /// What the terminal reports of the mouse.
+  /// The mouse events that the terminal reports.
   public var mouseTracking: MouseTracking {
     get { session.mouse }
     set {
@@ -219,7 +219,7 @@ public final class HeadlessTerminal: DisplayDevice {
     }
   }
 
-  /// The cursor that was set for the next frame; what is shown is ``shownCursor``.
+  /// The cursor for the next frame, as opposed to ``shownCursor``, which is the one on the screen.
   public var cursor: TextCursor? {
     get { session.cursor }
     set { session.cursor = newValue }
@@ -228,10 +228,10 @@ public final class HeadlessTerminal: DisplayDevice {
   /// Sets the title of the emulated window.
   public func setTitle(_ title: String) { send { $0.setTitle(title, into: &$1) } }
 
-  /// Rings the bell, which is counted.
+  /// Rings the bell, which ``bellCount`` counts.
   public func ringBell() { send { $1.append(0x07) } }
 
-  /// Puts a text on the emulated clipboard.
+  /// Copies a text to the emulated clipboard.
   public func copy(_ text: String) { send { TerminalSession.copy(text, into: &$1) } }
 
   private func send(_ body: (inout TerminalSession, inout ContiguousArray<UInt8>) -> Void) {
@@ -240,62 +240,63 @@ public final class HeadlessTerminal: DisplayDevice {
     drain()
   }
 
-  /// Lets the next frame be written in full.
+  /// Causes the next frame to be written in full.
   public func repaint() { session.encoder.repaint() }
 
-  // MARK: What is seen
+  // MARK: The screen
 
-  /// The text on the screen, without the blanks at the ends of its rows and the rows without text at its end.
+  /// The text on the screen, without trailing blanks in each row and without trailing empty rows.
   public var screen: String {
     var rows = (0..<size.height).map { emulator.grid.text(row: $0) }
     while rows.last == "" { rows.removeLast() }
     return rows.joined(separator: "\n")
   }
 
-  /// Where the cursor is, and whether and how it is visible.
+  /// The position, visibility and shape of the cursor on the screen.
   public var shownCursor: TextCursor { emulator.cursor }
 
-  /// The title of the window, as it was set last; nil: it was not.
+  /// The title of the window, or `nil` if it was never set.
   public var title: String? { emulator.title }
 
-  /// How often the bell has rung.
+  /// The number of times that the bell rang.
   public var bellCount: Int { emulator.bellCount }
 
-  /// The text on the clipboard; nil: none was put there.
+  /// The text on the clipboard, or `nil` if nothing was copied.
   public var clipboard: String? { emulator.clipboard }
 
   /// The cells of the screen.
   public var cells: Grid { emulator.grid }
 
-  /// The text of a row, without the blanks at its end.
+  /// Returns the text of a row, without trailing blanks.
   ///
   /// - Precondition: The terminal has the row.
   public func line(_ row: Int) -> String { emulator.grid.text(row: row) }
 
-  /// What the terminal did not understand, or what real terminals do not agree about; nothing if all is well.
+  /// The output that the terminal did not understand or that real terminals handle differently.
   public var errors: [String] { emulator.errors }
 
-  /// Whether keys are sent by the keyboard protocol now.
+  /// Whether keys are currently sent by the keyboard protocol.
   var sendsCodes: Bool { emulator.keyboards.last.map { $0 & 1 != 0 } ?? false }
 
-  /// The private modes that are set: 1049 the other screen, 25 the cursor, and so on.
+  /// The private modes that are enabled, such as 1049 for the alternate screen and 25 for the cursor.
   public var modes: Set<Int> { emulator.modes }
 
-  // MARK: What happens to it
+  // MARK: Simulated events
 
-  /// Whether the terminal reads what is written; while it does not, no further frame can be presented once the system's
-  /// buffer is full.
+  /// Whether the terminal reads output, `true` by default.
+  ///
+  /// While it does not, frames cannot be presented once the system's buffer is full.
   public var isReading = true {
     didSet { if isReading, !oldValue { wake() } }
   }
 
-  /// Bytes arrive, as if they had been typed.
+  /// Sends bytes, as if they had been typed.
   public func send(_ bytes: some Sequence<UInt8>) {
     guard isOpen, !isGone else { return }
     arrive(Array(bytes))
   }
 
-  /// Lets bytes arrive, in their time.
+  /// Delivers bytes after the terminal's latency.
   private func arrive(_ bytes: [UInt8]) {
     guard faults.latency > .zero else {
       inbox += bytes
@@ -309,7 +310,7 @@ public final class HeadlessTerminal: DisplayDevice {
       })
   }
 
-  /// The window gets another size, and what was on the screen is lost.
+  /// Resizes the window, and loses what was on the screen.
   public func resize(to size: Size) {
     self.size = Size(width: max(1, size.width), height: max(1, size.height))
     emulator.resize(to: self.size)
@@ -318,7 +319,7 @@ public final class HeadlessTerminal: DisplayDevice {
     wake()
   }
 
-  /// The terminal goes away.
+  /// Disconnects the terminal.
   public func hangUp() {
     guard !isGone else { return }
     isGone = true
@@ -326,7 +327,7 @@ public final class HeadlessTerminal: DisplayDevice {
     wake()
   }
 
-  // MARK: Serving
+  // MARK: Reading and writing
 
   private func wake() { if descriptor >= 0 { _ = crl_event_write(descriptor) } }
 
@@ -336,7 +337,7 @@ public final class HeadlessTerminal: DisplayDevice {
     let wasRepainting = session.encoder.isRepainting
     drain()
     let bytes = inbox.prefix(max(1, faults.readLimit))
-    // Not moved to the front for each of many small reads.
+    // A slice is kept, so that many small reads do not each move the remaining bytes to the front.
     inbox = inbox.count > bytes.count ? inbox.dropFirst(bytes.count) : []
     if !inbox.isEmpty { wake() }
     var events: [InputEvent] = []
@@ -360,7 +361,7 @@ public final class HeadlessTerminal: DisplayDevice {
     if !events.isEmpty { client?.device(self, didRead: 0, events: events) }
   }
 
-  /// Brings what was written to the screen, as far as the terminal reads.
+  /// Writes pending output to the screen if the terminal is reading.
   private func drain() {
     guard isReading else { return }
     if !discardsOutput { emulator.write(output) }
@@ -374,7 +375,7 @@ public final class HeadlessTerminal: DisplayDevice {
   private func leave() {
     session.leave(into: &output)
     let isReading = isReading
-    // What is restored is written while one waits.
+    // The sequences that restore a terminal are written even if it is not reading.
     emulator.write(output)
     output.removeAll(keepingCapacity: true)
     emulator.answers = []

@@ -2,11 +2,11 @@
 
 /// A control sequence that was written to a terminal.
 struct OutputSequence: CustomStringConvertible {
-  /// Its private mark, its intermediate and its last character.
+  /// The private marker, the intermediate and the final character.
   var name: String
-  /// Its numbers; nil: left out.
+  /// The first number of each parameter, or nil if it is omitted.
   var numbers: [Int?] { parameters.map { $0.first.flatMap(\.self) } }
-  /// Its parameters, of one number each or of several with colons between them; nil: left out.
+  /// The parameters, which consist of one or more numbers separated by colons, with nil for omitted numbers.
   var parameters: [[Int?]]
 
   subscript(index: Int) -> Int? { index < numbers.count ? numbers[index] : nil }
@@ -14,7 +14,7 @@ struct OutputSequence: CustomStringConvertible {
   var description: String { "CSI \(numbers.map { $0.map(String.init) ?? "" }.joined(separator: ";")) \(name)" }
 }
 
-/// Splits what is written to a terminal into characters and sequences.
+/// A parser that splits terminal output into characters and sequences.
 struct OutputParser {
   enum Item {
     case nothing
@@ -22,7 +22,7 @@ struct OutputParser {
     case control(UInt8)
     case escape(UInt8)
     case sequence(OutputSequence)
-    /// An operating system command.
+    /// An operating system command (OSC).
     case command(String)
     case error(String)
   }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What operating system commands carry.
+// The contents of operating system commands.
 extension ScreenEmulator {
-  /// The address of a link, empty where one ends; nil: it is none.
+  /// Returns the URL of a link, which is empty where a link ends, or nil if the command is not a link.
   static func link(_ command: String) -> String? {
     let parts = command.split(separator: ";", maxSplits: 2, omittingEmptySubsequences: false)
     guard parts.count == 3, parts[0] == "8", parts[2].isEmpty || parts[1].hasPrefix("id=") else { return nil }
     return String(parts[2])
   }
 
-  /// The text of base64 digits.
+  /// Decodes a base64 text.
   static func decoded(_ digits: Substring) -> String {
     let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
     var bytes: [UInt8] = []

@@ -2,26 +2,26 @@
 
 import RunLoopDisplay
 
-/// A terminal as a value: what an encoder may write is carried out, and anything else is noted as an error.
+/// An emulated terminal that executes what an encoder may write, and records anything else as an error.
 struct ScreenEmulator {
   private(set) var grid: Grid
-  /// What a terminal would not have understood, or what terminals do not agree about.
+  /// The output that real terminals would not understand or would handle differently.
   private(set) var errors: [String] = []
-  /// What the terminal sends back, since it was last taken.
+  /// The replies of the terminal since they were last taken.
   var answers: [UInt8] = []
-  /// The private modes that are set.
+  /// The private modes that are enabled.
   private(set) var modes: Set<Int> = [7, 25]
-  /// The flags of the keyboard protocol, for each time that it was begun and not ended.
+  /// The stack of flags of the keyboard protocol.
   private(set) var keyboards: [Int] = []
   let features: HeadlessTerminal.Features
   var faults = HeadlessTerminal.Faults()
 
-  /// The title of the window, how often the bell has rung, and the text on the clipboard.
+  /// The title of the window, the number of times the bell rang, and the text on the clipboard.
   private(set) var title: String?
   private(set) var bellCount = 0
   private(set) var clipboard: String?
   private var shape = TextCursor.Shape.block
-  /// The cursor as it is seen.
+  /// The visible state of the cursor.
   var cursor: TextCursor {
     TextCursor(at: Point(x: min(x, grid.size.width - 1), y: y), shape: modes.contains(25) ? shape : nil)
   }
@@ -30,14 +30,14 @@ struct ScreenEmulator {
   private(set) var y = 0
   private var pen = Style.plain
   private var saved = (x: 0, y: 0, pen: Style.plain, wraps: true)
-  /// Whether the place that was saved is restored with whether lines wrap.
+  /// Whether restoring the saved position also restores the wrapping mode.
   var restoresWrapping = false
-  /// Whether a line feed in the last row scrolls the screen, as where a program shows a part of it.
+  /// Whether a line feed in the last row scrolls the screen, as it does with inline frames.
   var scrollsAtEnd = false
-  /// The rows that scroll.
+  /// The scrolling region.
   private var margins: Range<Int>
   private var parser = OutputParser()
-  /// Where the last character was written, which further scalars may belong to.
+  /// The position of the last character, which further scalars may be combined with.
   private var last: Point?
 
   init(size: Size, features: HeadlessTerminal.Features) {
@@ -46,14 +46,14 @@ struct ScreenEmulator {
     self.features = features
   }
 
-  /// The first of more errors than anybody reads.
+  /// The maximum number of errors to record.
   private static let mostErrors = 100
 
   private mutating func fail(_ text: String) { if errors.count < Self.mostErrors { errors.append(text) } }
 
   mutating func forgetErrors() { errors = [] }
 
-  /// As when a user makes the window larger or smaller: what is on the screen may be anything afterwards.
+  /// Resizes the screen as when a user resizes the window, after which its contents are undefined.
   mutating func resize(to size: Size) {
     grid = Grid(size: size)
     for y in 0..<size.height { for x in 0..<size.width { grid[x, y] = Cell("?") } }
@@ -106,12 +106,13 @@ struct ScreenEmulator {
       let isNarrow = Cell(Character(scalar)).character != Character(scalar)
       if features.clusters ? joined.count == 1 : isNarrow && joined.count == 1 {
         let cell = Cell(Character(joined), style: grid[last.x, last.y].style)
-        // Without wrapping some terminals are before the last column then, and join it to another character.
+        // Without wrapping, some terminals place the cursor before the last column and combine it with another
+        // character.
         if isBehind, !modes.contains(7) {
           guard !faults.marksMissLastColumn else { return markBefore(last, scalar) }
           fail("a mark behind the last column")
         }
-        // A terminal that does not know clusters leaves the width as it was.
+        // A terminal without support for clusters does not change the width.
         guard features.clusters || cell.width == grid[last.x, last.y].width else { return }
         x = last.x
         return put(cell)
@@ -141,7 +142,7 @@ struct ScreenEmulator {
     x += width
   }
 
-  /// Blanks the other halves of wide characters that are overwritten from one column up to another.
+  /// Blanks the other halves of wide characters that are partly overwritten.
   private mutating func clearHalves(_ first: Int, _ end: Int) {
     if first > 0, grid[first, y].width == 0 { grid[first - 1, y] = Cell(" ", style: grid[first - 1, y].style) }
     if end < grid.size.width, grid[end, y].width == 0 { grid[end, y] = Cell(" ", style: grid[end, y].style) }
@@ -158,7 +159,7 @@ struct ScreenEmulator {
 
   // MARK: The cursor
 
-  /// Whether the cursor waits behind the last column, where terminals do not agree what column that is.
+  /// Whether the cursor is at the end of the row, where terminals differ in the column that they assume.
   private var isBehind: Bool { x >= grid.size.width }
 
   private mutating func control(_ byte: UInt8) {
@@ -262,7 +263,7 @@ struct ScreenEmulator {
   }
 
   private mutating func vertical(_ distance: Int, _ sequence: OutputSequence) {
-    // The column stays, even where it is not agreed upon.
+    // The column is kept, even where terminals differ.
     let column = x
     go(x: min(x, grid.size.width - 1), y: y + distance, sequence)
     x = column
@@ -321,7 +322,7 @@ struct ScreenEmulator {
       switch number {
       case 0:
         pen = .plain
-        // A link is ended by its own sequence.
+        // A link is only ended by its own sequence.
         pen.link = link
       case 1: pen.attributes.insert(.bold)
       case 2: pen.attributes.insert(.dim)
@@ -353,7 +354,7 @@ struct ScreenEmulator {
     }
   }
 
-  /// Carries out a parameter with colons; false if it is not known.
+  /// Executes a parameter that contains colons, or returns false if it is unknown.
   private mutating func setUnderline(_ parameter: [Int?]) -> Bool {
     switch (parameter[0], parameter[1]) {
     case (4, let shape?):

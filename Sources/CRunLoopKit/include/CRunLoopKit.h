@@ -1,66 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What RunLoopKit needs of C: hooks that are set when the program is loaded, and the frames of the stack.
+// The C functions that RunLoopKit needs: hooks that are set when the program is loaded, and the frames of the stack.
 #pragma once
 
 #include <stdint.h>
 
 enum { RLK_STACK_LIMIT = 128 };
 
-// The return addresses of the calling thread's frames, the innermost first: at most the limit; returns their number.
-// The first is where the caller goes on when it returns.
+// Stores the return addresses of the calling thread's frames, the innermost first, and returns their number. The first
+// address is in the caller.
 int rlk_stack(void *addresses[RLK_STACK_LIMIT]);
 
-// What the dynamic linker knows of an address.
+// The dynamic linker's information about an address.
 typedef struct rlk_place {
-  // The file that it lies in, to be shown, and to be opened.
+  // The file that contains the address: its name for display, and a path to open it.
   const char *name;
   const char *path;
-  // Where the file lies.
+  // The address at which the file is loaded.
   uintptr_t base;
-  // The symbol before the address, if the linker knows one, and its address.
+  // The symbol before the address and its address, if the linker knows one.
   const char *symbol;
   uintptr_t symbol_address;
 } rlk_place;
 
-// Finds it; 0 if the address lies in no file.
+// Looks up an address, and returns 0 if no file contains it.
 int rlk_place_find(uintptr_t address, rlk_place *place);
 
-// Core Foundation's run loops, as far as they have been made: none is made by asking. NULL if there is none.
+// Core Foundation's run loops, or NULL. These functions never create one.
 const void *rlk_main_loop_if_made(void);
 const void *rlk_current_loop_if_made(void);
 
-// Whether a loop of Core Foundation's is the main thread's, without a lock; 0 if that cannot be known.
+// Returns whether a Core Foundation loop is that of the main thread, without a lock, or 0 if that is unknown.
 int rlk_is_main_loop(const void *loop);
 
-// The number of the counter that wakes Core Foundation's main loop, as `CFRunLoopWakeUp` does, for callers that may
-// take no lock; -1 if the loop is not the main one, or if the number cannot be known.
+// Returns the eventfd that wakes Core Foundation's main loop as `CFRunLoopWakeUp` does, for callers that must not
+// acquire a lock, or -1 if the loop is not the main loop or the eventfd is unknown.
 int rlk_wake_number(const void *loop);
 
-// Whether a mode of Core Foundation's loop has a source, a timer or a block, whatever the main dispatch queue has;
-// called on the loop's thread.
+// Returns whether a mode of a Core Foundation loop has a source, a timer or a block, regardless of the main dispatch
+// queue. Must be called on the loop's thread.
 int rlk_has_items(const void *loop, const void *mode);
 
-// The epoll set of this process that watches a descriptor which no other set watches; -1 if it cannot be found, or is
-// not among so many descriptors.
+// Returns the epoll set of this process that watches a descriptor, which no other set may watch, or -1 if it cannot be
+// found among the first `RLK_DESCRIPTOR_LIMIT` descriptors.
 enum { RLK_DESCRIPTOR_LIMIT = 4096 };
 int rlk_epoll_set_with(int descriptor);
 
-// Notes for Core Foundation that the calling thread, the main one, drains the main dispatch queue, so that runs nested
-// in the queue's work leave it alone; 0 if it is drained already. Ends with the second call.
+// Records for Core Foundation that the main thread, which must be the caller, is draining the main dispatch queue, so
+// that nested runs do not drain it. Returns 0 if it is already being drained. Ended by the second function.
 int rlk_begin_draining(void);
 void rlk_end_draining(void);
 
-// Ends the run of a mode of Core Foundation's loop that goes on, or the next, whatever it is told otherwise.
+// Ends the current or next run of a mode of a Core Foundation loop, even if something else keeps it running.
 void rlk_stop_mode(const void *loop, const void *mode);
 
-// Where a loop of Core Foundation's keeps what it notes for a run, from the loop's address; -1 if it cannot be found.
-// Outside a run that does not move.
+// Returns the offset of the per-run data in a Core Foundation loop, or -1 if it cannot be found. It does not move
+// outside of a run.
 int rlk_find_run_data(const void *loop);
 
-// Lets `CFRunLoopWakeUp` wake the loop outside a run too, where it is dropped otherwise; called on the loop's thread,
-// outside a run, with what `rlk_find_run_data` has found.
+// Lets `CFRunLoopWakeUp` wake the loop outside of a run, where it is otherwise ignored. Must be called on the loop's
+// thread, outside of a run, with the result of `rlk_find_run_data`.
 void rlk_heed_wakeups(const void *loop, int offset);
 
-// Whether a source of Core Foundation's is signalled.
+// Returns whether a Core Foundation source is signalled.
 int rlk_is_signalled(const void *source);

@@ -1,73 +1,71 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What a terminal device needs of the system: opening the terminal anew, its modes, its size, and giving it back
-// however the process ends. Each function that can fail gives a negative errno.
+// System calls of a terminal device: opening the terminal again, its modes and size, and restoring it however the
+// process ends. Functions that can fail return a negative errno.
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-// Opens the terminal that a descriptor is of anew, without blocking and closed on exec: the description that others
-// share stays as it is.
+// Opens the terminal of a descriptor again, non-blocking and closed on exec. The original description, which other
+// code shares, is not changed.
 int crl_terminal_open_again(int descriptor);
 
 int crl_terminal_is_one(int descriptor);
 
-// Whether two descriptors are of the same terminal.
+// Returns whether two descriptors refer to the same terminal.
 int crl_terminal_is_same(int first, int second);
 
 int crl_terminal_size(int descriptor, int *columns, int *rows);
-// For the terminal's other end, as a window does.
+// Sets the size at the other end of the terminal, as a terminal window does.
 int crl_terminal_set_size(int descriptor, int columns, int rows);
 
-// How many terminals one process can have taken.
+// The maximum number of terminals that a process can have open.
 enum { CRL_TERMINALS = 8 };
 
-// Keeps how the terminal's modes are, and that it has to be given back however the process ends. Gives a number for it;
-// -EBUSY: it is kept already; -EMFILE: there are as many as can be.
+// Saves the modes of a terminal, to be restored however the process ends. Returns a number that identifies them,
+// -EBUSY if they are already saved, or -EMFILE if too many terminals are open.
 int crl_terminal_keep(int descriptor);
 
-// Sets the modes for a screen: every byte as it comes, none shown, no signals from keys.
+// Sets the modes for a screen: bytes are delivered immediately, without echo, and keys raise no signals.
 int crl_terminal_set_raw(int number);
 
-// Puts the modes back that were kept. From the background it does nothing.
+// Restores the saved modes. Has no effect if the process is in the background.
 int crl_terminal_put_back(int number);
 
-// Sets the bytes that are written when the process ends without giving the terminal back, and how many answers are
-// waited for then; NULL: it was returned already.
+// Sets the bytes to write, and the number of replies to wait for, if the process ends without restoring the terminal.
+// If `bytes` is NULL, the terminal was already restored.
 void crl_terminal_prepare(int number, const uint8_t *bytes, size_t count, int answers);
 
-// Forgets a terminal.
+// Discards the saved modes of a terminal.
 void crl_terminal_forget(int number);
 
-// Waits until as many answers to DA1 have arrived, for at most half a second, and drops them with all that was typed.
-// It can be called in a signal's handler.
+// Waits up to half a second for `count` replies to DA1, and discards all input. Async-signal-safe.
 void crl_terminal_drop_answers(int descriptor, int count);
 
-// Reads or writes what can be without waiting.
+// Reads or writes as much as possible without blocking.
 int crl_terminal_read(int descriptor, void *bytes, size_t count);
 int crl_terminal_write(int descriptor, const void *bytes, size_t count);
-// Writes all, waiting at most so many milliseconds for room.
+// Writes all bytes, and waits for room up to a time limit. Async-signal-safe.
 int crl_terminal_write_all(int descriptor, const void *bytes, size_t count, int milliseconds);
 
-// Redirects the standard output and the standard error to a file in memory, if they are the terminal of the descriptor.
-// Returns 1 if any of them is.
+// Redirects standard output and standard error to a memory file if they refer to the terminal of the descriptor.
+// Returns 1 if either does.
 int crl_terminal_capture_output(int descriptor);
-// Whether the descriptor leads to that memory.
+// Returns whether a descriptor refers to that memory file.
 int crl_terminal_is_captured(int descriptor);
-// Keeps the last mebibyte of what was captured, and frees the rest. Returns 1 if anything was written since the last
-// call. Nothing limits what can be written between two calls. Requires the main thread, outside of a signal handler.
+// Keeps the last mebibyte of captured output and frees the rest. Returns 1 if anything was written since the last
+// call. Output between two calls is not limited. Must be called on the main thread, outside of signal handlers.
 int crl_terminal_trim_output(void);
-// Restores the standard output and the standard error, and writes the last mebibyte of what was captured. Can be called
-// in a signal handler.
+// Restores standard output and standard error, and writes the last mebibyte of captured output. Async-signal-safe.
 void crl_terminal_show_output(void);
 
-// Stops the process as the terminal's own key does; returns when it continues, or at once if nobody could let it
-// continue. `terminal`: stops the processes of its foreground too, if this is one of them; negative: this process
-// alone.
+// Stops the process like the terminal's suspend key. Returns when the process continues, or immediately if nothing
+// could continue it. If `terminal` is not negative and this process is in its foreground group, the whole group is
+// stopped.
 void crl_terminal_stop(int terminal);
 
 void crl_terminal_close(int descriptor);
 
-// Makes a pseudo-terminal: returns the window's end, closed on exec, and the path of the other end.
+// Creates a pseudo-terminal. Returns the controlling end, closed on exec, and the path of the other end.
 int crl_terminal_make(char *path, size_t capacity);

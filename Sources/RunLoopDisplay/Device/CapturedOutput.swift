@@ -3,10 +3,11 @@
 internal import CRunLoopTerminal
 import RunLoopCore
 
-/// Keeps the output that is captured while a terminal is taken from filling memory.
+/// Limits the memory used by output that is captured while a terminal is in use.
 ///
-/// It looks in each pass of the main loop, and a second after a look that found new output, as other threads may write
-/// while the loop waits. Each look keeps the last mebibyte of the output and frees the rest. Nothing limits what is
+/// It checks the output in each pass of the main loop, and again one second after new output was found, because other
+/// threads may write while the loop waits. Each check keeps the last mebibyte and frees the rest. There is no limit on
+/// what is written between two checks. Without output, no thread is woken.
 /// written between two looks. If there is no output, it wakes no thread.
 @MainActor
 final class CapturedOutput {
@@ -19,7 +20,7 @@ final class CapturedOutput {
     let look = Look()
     observer = RunLoop.Observer(
       activities: .beforeTimers, handler: MainActor.handler { _, _ in look.owner?.look() })
-    // Repeating, so that it can be set again; parked in between.
+    // A repeating timer that is rescheduled when needed, and parked otherwise.
     timer = RunLoop.main.schedule(
       in: .seconds(3600), repeating: .seconds(3600), mode: .common,
       block: MainActor.handler { (timer: Timer) in
@@ -31,7 +32,7 @@ final class CapturedOutput {
     RunLoop.main.add(observer, forMode: .common)
   }
 
-  /// Takes new output out of the file that receives it, and sets the timer if there was any.
+  /// Reads new output from the file that captures it, and starts the timer if there was any.
   func look() {
     if crl_terminal_trim_output() != 0 { hasGrown = true }
     guard hasGrown, !isTimerSet else { return }
@@ -45,13 +46,13 @@ final class CapturedOutput {
     look()
   }
 
-  /// Ends the looks.
+  /// Stops the checks.
   func invalidate() {
     observer.invalidate()
     timer.invalidate()
   }
 
-  /// Refers to the owner of the items, which do not keep it.
+  /// A weak reference to the owner, so that the observer and the timer do not retain it.
   @MainActor
   private final class Look {
     weak var owner: CapturedOutput?

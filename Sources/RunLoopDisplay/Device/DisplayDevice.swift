@@ -2,64 +2,63 @@
 
 /// A screen of cells with a keyboard and a mouse: a ``Terminal``, or an emulated one in tests.
 ///
-/// The main loop serves a device, in the common modes, through a source 1 of the device's own; the device calls its
-/// client on the main thread. Frames are written without blocking, one at a time.
+/// The main loop serves a device in the common modes, through a source 1 that the device provides. The device calls
+/// its client on the main thread. Frames are written one at a time, without blocking.
 @MainActor
 public protocol DisplayDevice: AnyObject {
-  /// The size in cells; at least 1 by 1.
+  /// The size in cells, at least 1 by 1.
   var size: Size { get }
 
-  /// What the device calls; held weakly.
+  /// The object that the device calls, which is referenced weakly.
   var client: (any DisplayDeviceClient)? { get set }
 
-  /// Takes the device: from now on frames can be presented, and its input reaches the client.
+  /// Opens the device, after which frames can be presented and the client receives its input.
   ///
-  /// - Throws: ``DisplayError``, which names what the device lacks.
+  /// - Throws: A ``DisplayError`` that describes why the device cannot be used.
   func open() throws(DisplayError)
 
-  /// Gives the device back as it was found. Calling it again has no effect.
+  /// Restores the original state of the device, unless it is already closed.
   func close()
 
-  /// Gives the device back for a time and stops the process, as Ctrl-Z does in a shell; taken again when the process
+  /// Restores the device and stops the process, as Ctrl-Z does in a shell. The device is opened again when the process
   /// continues.
   func suspend()
 
-  /// Whether a frame can be presented: none is under way.
+  /// Whether a frame can be presented, because no other one is in progress.
   var isReadyForFrame: Bool { get }
 
-  /// Shows a frame.
-  ///
-  /// Only what differs from the frame before is written.
+  /// Shows a frame, of which only the differences from the previous frame are written.
   ///
   /// - Parameters:
-  ///   - grid: What is to be seen, in the device's size.
-  ///   - scrolls: What has moved since the frame before: it saves bytes, and never changes what is seen.
-  /// - Precondition: ``isReadyForFrame``.
-  /// - Returns: The bytes that were, or will be, written; 0 if nothing differs.
+  ///   - grid: The contents of the screen, in the device's size.
+  ///   - scrolls: The rows that have moved since the previous frame. They reduce the output, and do not change the
+  ///     result.
+  /// - Precondition: ``isReadyForFrame`` is true.
+  /// - Returns: The number of bytes that have been or will be written, or 0 if there are no differences.
   @discardableResult
   func present(_ grid: borrowing Grid, scrolls: [ScrollHint]) -> Int
 
-  /// Lets the next frame be written in full, whatever is on the screen.
+  /// Causes the next frame to be written in full, regardless of what the screen shows.
   func repaint()
 
-  /// What the device reports of the mouse.
+  /// The mouse events that the device reports.
   var mouseTracking: MouseTracking { get set }
 
-  /// The cursor, shown with the next frame; nil means that it is hidden, and anywhere.
+  /// The cursor, which is shown with the next frame, or `nil` if it is hidden and its position does not matter.
   var cursor: TextCursor? { get set }
 
-  /// Sets the title of the window that the device is shown in, if it has one, until the device is given back.
+  /// Sets the title of the device's window, if it has one, until the device is closed.
   func setTitle(_ title: String)
 
   /// Rings the bell.
   func ringBell()
 
-  /// Puts a text on the clipboard of the user's computer, if the device has one and allows it.
+  /// Copies a text to the clipboard of the user's computer, if the device supports and allows it.
   func copy(_ text: String)
 }
 
 extension DisplayDevice {
-  /// A device without a cursor.
+  /// The default implementation for a device without a cursor.
   public var cursor: TextCursor? {
     get { nil }
     set {}
@@ -71,61 +70,60 @@ extension DisplayDevice {
   /// Does nothing.
   public func copy(_ text: String) {}
 
-  /// A device that cannot change it reports the buttons.
+  /// The default implementation for a device that always reports buttons.
   public var mouseTracking: MouseTracking {
     get { .buttons }
     set {}
   }
 }
 
-/// What a device reports of the mouse.
+/// The mouse events that a device reports.
 public enum MouseTracking: Hashable, Sendable {
-  /// Nothing: the mouse is the terminal's own, which selects text with it.
+  /// No events. The terminal itself handles the mouse, for example to select text.
   case off
-  /// Presses, releases, the wheel, and movements while a button is held down.
+  /// Presses, releases, the wheel, and movements with a button held down.
   case buttons
-  /// Every movement too.
+  /// All of these, and movements without a button.
   case movements
 }
 
 /// Rows that have moved within a rectangle of the screen.
 public struct ScrollHint: Hashable, Sendable {
-  /// The part of the screen whose rows have moved.
+  /// The part of the screen in which rows have moved.
   public var area: Rect
-  /// The number of rows; if it is positive, the contents moved up, as when a list is scrolled forward.
+  /// The number of rows, which is positive if the contents moved up, as when scrolling forward in a list.
   public var rows: Int
 
-  /// Makes a hint.
+  /// Creates a hint.
   public init(area: Rect, rows: Int) {
     self.area = area
     self.rows = rows
   }
 }
 
-/// The client that a device calls, on the main thread.
+/// The client of a device, which is called on the main thread.
 @MainActor
 public protocol DisplayDeviceClient: AnyObject {
-  /// The device has read its input once: called within its source 1, which is no place for the client's own work.
+  /// Called when the device has read input, from within its source 1, where the client should only queue the events.
   ///
   /// - Parameters:
   ///   - device: The device.
-  ///   - bytes: How many bytes were read; 0 if the events have another origin: a signal, or a time-out after an escape.
-  ///   - events: What they mean, in order; possibly nothing.
+  ///   - bytes: The number of bytes read, or 0 if the events result from a signal or from a timeout after an escape.
+  ///   - events: The events in order, possibly none.
   func device(_ device: any DisplayDevice, didRead bytes: Int, events: [InputEvent])
 
-  /// A frame can be presented again, where none could be before: a device that has stayed ready does not say so.
+  /// Called when a frame can be presented again. It is not called if the device has been ready all along.
   func deviceIsReadyForFrame(_ device: any DisplayDevice)
 
-  /// What is shown would be written otherwise by now, as the device has said more about itself: a frame is to be
-  /// presented, even if it is the same as before.
+  /// Called when the device has learned something about itself that changes how the screen should be written.
   ///
-  /// If a client does not implement it, the difference shows with its next frame.
+  /// The client should present a frame, even an unchanged one. Otherwise, the difference shows with its next frame.
   func deviceNeedsFrame(_ device: any DisplayDevice)
 
-  /// The process is about to be stopped: the device has been given back.
+  /// Called before the process is stopped, after which the device is restored.
   func deviceWillSuspend(_ device: any DisplayDevice)
 
-  /// The process continues: the device has been taken again, and its next frame is written in full.
+  /// Called when the process continues and the device was opened again. The next frame is written in full.
   func deviceDidResume(_ device: any DisplayDevice)
 }
 

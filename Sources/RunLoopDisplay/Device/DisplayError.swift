@@ -2,22 +2,22 @@
 
 internal import RunLoopLibC
 
-/// The reason why a device cannot be taken.
+/// The reason that a device cannot be opened.
 public enum DisplayError: Error, Hashable, Sendable {
   /// A descriptor is not a terminal.
   case notATerminal(descriptor: Int32)
-  /// The terminal reports that it cannot show a screen: `TERM` is `dumb`, or missing.
+  /// The terminal cannot show a screen, because `TERM` is `dumb` or missing.
   case unusableTerminal(name: String?)
-  /// Another device of the process has taken the terminal.
+  /// Another device of the process is using the terminal.
   case taken
-  /// The process has taken as many terminals as it can.
+  /// The process has opened the maximum number of terminals.
   case tooManyTerminals(limit: Int)
   /// A system call failed.
   case system(call: String, code: Int32)
 }
 
 extension DisplayError: CustomStringConvertible {
-  /// One sentence for the user of a program.
+  /// A sentence for the user of a program.
   public var description: String {
     switch self {
     case .notATerminal(let descriptor):
@@ -37,7 +37,7 @@ extension DisplayError: CustomStringConvertible {
   }
 }
 
-/// What the system says about an error.
+/// Returns the system's description of an error.
 private func errorText(_ code: Int32) -> String {
   withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
     guard let text = buffer.baseAddress, strerror_r(code, text, buffer.count) == 0 else { return "error \(code)" }

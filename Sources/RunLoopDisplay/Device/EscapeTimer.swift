@@ -2,17 +2,17 @@
 
 import RunLoopCore
 
-/// Fires when input was held back for as long as it may be.
+/// A timer that fires when input has been held back for the maximum time.
 ///
-/// It is parked while there is nothing to wait for, and wakes no thread then.
+/// It is parked, and wakes no thread, while there is nothing to wait for.
 @MainActor
 package final class EscapeTimer {
   private let timer: Timer
   private var wait: InputParser.Wait?
 
-  /// Makes a timer of the main loop, in the common modes.
+  /// Creates a timer of the main loop in the common modes.
   package init(_ body: @escaping @MainActor @Sendable () -> Void) {
-    // Repeating, so that it can be set again; parked in between.
+    // A repeating timer that is rescheduled when needed, and parked otherwise.
     timer = RunLoop.main.schedule(
       in: .seconds(3600), repeating: .seconds(3600), mode: .common,
       block: MainActor.handler { (timer: Timer) in
@@ -22,7 +22,7 @@ package final class EscapeTimer {
     timer.park()
   }
 
-  /// Sets the time for what a parser waits for; if it still waits for the same end, the time continues.
+  /// Schedules the timer for what a parser waits for, or lets it continue if that has not changed.
   package func set(_ wait: InputParser.Wait?) {
     let before = self.wait
     self.wait = wait
@@ -33,6 +33,6 @@ package final class EscapeTimer {
     }
   }
 
-  /// Ends the timer.
+  /// Invalidates the timer.
   package func invalidate() { timer.invalidate() }
 }

@@ -5,43 +5,44 @@ internal import RunLoopLibC
 import RunLoopCore
 import RunLoopSystemEvents
 
-/// The terminal that a program runs in, as a screen of cells.
+/// The terminal in which a program runs, as a screen of cells.
 ///
-/// Taking it opens the terminal again, so that neither the standard input nor the standard output becomes non-blocking
-/// for other code, and serves it on the main loop, in the common modes. Nothing waits for the terminal: frames are
-/// written as far as there is room, one at a time, and the terminal's answers about itself are taken into account when
-/// they arrive.
+/// Opening the device opens the terminal's file again, so that neither standard input nor standard output becomes
+/// non-blocking for other code. The main loop serves it in the common modes. Nothing blocks on the terminal: frames
+/// are written one at a time as far as there is room, and replies to queries are handled when they arrive.
 ///
-/// The terminal is restored by ``close()``, when the process calls `exit`, when a signal or a fault ends it, before the
-/// toolchain's backtracer prints, and while the process is stopped. The kind of end does not change: the process still
-/// ends by that signal. A stack overflow is covered on the thread that has taken the terminal, and on those of a
-/// `WorkerPool`. Only `SIGKILL`, and `_exit`, leave the terminal as it is.
+/// The terminal is restored by ``close()``, when the process calls `exit`, when a signal or a fault ends it, before
+/// the toolchain's backtracer prints, and while the process is stopped. The exit status is not affected: the process
+/// still ends by that signal. Stack overflows are covered on the thread that has opened the device and on those of a
+/// `WorkerPool`. Only `SIGKILL` and `_exit` leave the terminal as it is.
 ///
-/// What other code writes to the standard output or the standard error meanwhile, as `print` does, is kept if that is
-/// the terminal, and shown afterwards: the last mebibyte of it. The rest is freed when the main loop makes a pass;
-/// nothing limits what is written before that. Children can open `/dev/stderr` to append to it.
+/// Output that other code writes to standard output or standard error meanwhile, for example with `print`, is captured
+/// if these are the terminal. The last mebibyte of it is shown afterwards, and the rest is freed in each pass of the
+/// main loop; nothing limits what is written before that. Child processes can open `/dev/stderr` to append to it.
 ///
-/// The terminal's answers about itself that have not arrived at its end are waited for, for half a second, so that they
-/// do not reach the program that reads the terminal next. What is typed meanwhile is lost.
+/// When the device is closed, it waits up to half a second for replies that have not arrived, so that they do not
+/// reach the next program that reads from the terminal. Keys typed meanwhile are lost.
 ///
-/// Signals for which the program has a handler of its own stay with it; to restore the terminal, the handlers call
-/// ``close()``.
+/// Signals for which the program has its own handler are left to it. Such handlers call ``close()`` to restore the
+/// terminal.
 @MainActor
 public final class Terminal: DisplayDevice {
-  /// The client that the device calls; held weakly.
+  /// The client that the device calls, which is a weak reference and `nil` by default.
   public weak var client: (any DisplayDeviceClient)?
 
-  /// The size in cells; at least 1 by 1, and at most ``maximumSide`` in each direction: what a terminal has beyond that
-  /// stays empty.
+  /// The size in cells, from 1 to ``maximumSide`` in each direction and initially 80 by 24.
+  ///
+  /// Any part of the terminal beyond that size stays empty.
   public private(set) var size = Size(width: 80, height: 24)
-  /// The most columns or rows of a terminal that are used: a terminal can say that it has 65,535 of each, for which
-  /// there would be no memory.
+  /// The maximum number of columns or rows that are used.
+  ///
+  /// A terminal can report 65,535 of each, for which memory would not suffice.
   public static let maximumSide = 4096
 
   private let input: Int32
   private let output: Int32
   private let name: String?
-  /// How many rows are used, below what is on the screen; nil: all, on the terminal's other screen.
+  /// The number of rows to use below the current contents, or nil for the whole alternate screen.
   private let inlineRows: Int?
   private var state = TerminalState()
   private var session: TerminalSession
@@ -51,22 +52,22 @@ public final class Terminal: DisplayDevice {
   private var timers: TerminalTimers?
   private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 4096, alignment: 16)
 
-  /// Makes a device of the terminal that is both the standard input and the standard output; it is not taken yet.
+  /// Creates a device for the terminal that is both standard input and standard output, without opening it.
   ///
-  /// - Parameter inlineRows: How many rows are used, from the row of the cursor on, as for a prompt or a progress bar;
-  ///   nil means all, on the terminal's other screen. The last frame stays when the terminal is restored, and what is
-  ///   written then begins below it. The mouse is the terminal's own.
+  /// - Parameter inlineRows: The number of rows to use, starting at the cursor, as for a prompt or a progress bar, or
+  ///   `nil` for the whole alternate screen. When the terminal is restored, the last frame remains, and later output
+  ///   starts below it. Mouse events are not reported.
   public convenience init(inlineRows: Int? = nil) {
     self.init(input: STDIN_FILENO, output: STDOUT_FILENO, inlineRows: inlineRows)
   }
 
-  /// Makes a device of the terminals behind two descriptors, as of a pseudo-terminal; it is not taken yet.
+  /// Creates a device for the terminals behind two descriptors, such as a pseudo-terminal, without opening it.
   ///
   /// - Parameters:
-  ///   - input: A descriptor of the terminal that is read.
-  ///   - output: A descriptor of the terminal that is written, usually the same.
-  ///   - name: The kind of terminal, as in `TERM`; nil means the environment's value.
-  ///   - inlineRows: How many rows are used, below what is on the screen; nil means all, on its other screen.
+  ///   - input: A descriptor of the terminal to read from.
+  ///   - output: A descriptor of the terminal to write to, usually the same one.
+  ///   - name: The terminal type, as in `TERM`, or `nil` for the value in the environment.
+  ///   - inlineRows: The number of rows to use below the current contents, or `nil` for the alternate screen.
   public init(input: Int32, output: Int32, name: String? = nil, inlineRows: Int? = nil) {
     self.input = input
     self.output = output
@@ -85,17 +86,17 @@ public final class Terminal: DisplayDevice {
     buffer.deallocate()
   }
 
-  // MARK: Taking and restoring
+  // MARK: Opening and closing
 
-  /// Takes the terminal: its alternate screen, every key as it is pressed, the mouse.
+  /// Opens the terminal: switches to the alternate screen and reports every key press and the mouse.
   ///
-  /// It has no effect if this device has taken it already. A process can have eight terminals taken at a time, and each
-  /// of them by one device: only that one knows how to restore it. A device that reads one terminal and writes to
-  /// another takes both.
+  /// Has no effect if the device is already open. A process can use up to eight terminals at a time. Each can be used
+  /// by one device only, because only that device can restore it. A device that reads from one terminal and writes to
+  /// another uses both.
   ///
   /// - Throws: ``DisplayError/notATerminal(descriptor:)``, ``DisplayError/unusableTerminal(name:)``,
-  ///   ``DisplayError/taken`` if another device has taken the terminal, ``DisplayError/tooManyTerminals(limit:)``, or
-  ///   ``DisplayError/system(call:code:)`` if the system has no descriptor left or the terminal cannot be used.
+  ///   ``DisplayError/taken`` if another device is using the terminal, ``DisplayError/tooManyTerminals(limit:)``, or
+  ///   ``DisplayError/system(call:code:)`` if there are no descriptors left or the terminal cannot be used.
   public func open() throws(DisplayError) {
     guard state.phase == .closed else { return }
     try TerminalConnection.requireTerminals([input, output])
@@ -125,9 +126,9 @@ public final class Terminal: DisplayDevice {
     write()
   }
 
-  /// Restores the terminal as it was found, and shows what other code has written to it meanwhile.
+  /// Restores the terminal, and shows the output that other code has written to it meanwhile.
   ///
-  /// It waits up to a second for a terminal that does not read.
+  /// Waits up to one second if the terminal does not accept output.
   public func close() {
     switch state.close() {
     case .restoreAndRelease: leave()
@@ -138,31 +139,31 @@ public final class Terminal: DisplayDevice {
     crl_terminal_show_output()
   }
 
-  /// Restores the terminal for a time and stops the process, together with its group, as the terminal's own key does.
+  /// Restores the terminal, and stops the process together with its process group, as Ctrl-Z does.
   ///
-  /// When the process continues, the terminal is taken again. If nothing could make it continue, as in a terminal
-  /// without a shell, it is not stopped, and the terminal is taken again at once.
+  /// When the process continues, the terminal is opened again. If nothing could continue the process, as in a terminal
+  /// without a shell, it is not stopped and the terminal is opened again at once.
   public func suspend() { suspend(group: true) }
 
   private func suspend(group: Bool) {
     guard state.phase == .open else { return }
     client?.deviceWillSuspend(self)
-    // The client may have closed it.
+    // The client may have closed the device.
     guard state.suspend() == .restoreAndStop, let connection else { return }
     leave()
     crl_terminal_show_output()
     crl_terminal_stop(group ? connection.writer : -1)
-    // It continues: the signal that says so takes the terminal again; if it was not stopped, the timer does.
+    // When the process continues, SIGCONT opens the terminal again. If it was not stopped, the timer does.
     timers?.resume.set(.more)
   }
 
-  /// Takes the terminal again.
+  /// Opens the terminal again.
   private func resume() {
     guard state.resume() == .take, let connection else { return }
     timers?.resume.set(nil)
     guard connection.setRaw() == 0 else { return hangUp() }
     crl_terminal_capture_output(connection.writer)
-    // What was under way is not finished: it is written in full again.
+    // Unfinished output is discarded, and the screen is written in full.
     pending.discard()
     pending.append {
       $0.append(0x18)
@@ -179,7 +180,7 @@ public final class Terminal: DisplayDevice {
 
   private func leave() {
     guard let connection else { return }
-    // First, so that an end in the middle does not do it again.
+    // This comes first, so that an exit in the middle does not restore the terminal again.
     connection.prepareForEnd(nil)
     pending.discard()
     pending.append { session.leave(into: &$0) }
@@ -191,7 +192,7 @@ public final class Terminal: DisplayDevice {
     connection.putBack()
   }
 
-  /// Lets the terminal be given back if the process ends.
+  /// Prepares the terminal to be restored if the process ends.
   private func prepareForEnd() {
     var bytes: ContiguousArray<UInt8> = []
     session.leave(into: &bytes)
@@ -208,7 +209,7 @@ public final class Terminal: DisplayDevice {
 
   // MARK: Frames
 
-  /// Whether a frame can be presented: the terminal is taken, and the earlier output has gone to it.
+  /// Whether a frame can be presented, because the terminal is open and earlier output has been written.
   public var isReadyForFrame: Bool { state.phase == .open && pending.isIdle }
 
   /// Shows a frame.
@@ -223,13 +224,13 @@ public final class Terminal: DisplayDevice {
     return count
   }
 
-  /// What the terminal reports of the mouse; the buttons, unless it is set, which can be before the terminal is taken.
+  /// The mouse events that the terminal reports, which can be set before it is opened; `buttons` by default.
   public var mouseTracking: MouseTracking {
     get { session.mouse }
     set { send { $0.setMouse(newValue, isOpen: state.phase == .open, into: &$1) } }
   }
 
-  /// The cursor, shown with the next frame.
+  /// The cursor, which is shown with the next frame.
   public var cursor: TextCursor? {
     get { session.cursor }
     set {
@@ -239,32 +240,33 @@ public final class Terminal: DisplayDevice {
     }
   }
 
-  /// Sets the title of the terminal's window while the terminal is taken; control characters, and what is beyond 256
-  /// characters, are left out.
+  /// Sets the title of the terminal window while the terminal is open.
+  ///
+  /// Control characters are omitted, and the title is cut off after 256 characters.
   public func setTitle(_ title: String) {
     guard state.phase == .open else { return }
     send { $0.setTitle(title, into: &$1) }
   }
 
-  /// Rings the terminal's bell while the terminal is taken.
+  /// Rings the terminal's bell if the terminal is open.
   public func ringBell() {
     guard state.phase == .open else { return }
     send { $1.append(0x07) }
   }
 
-  /// Puts a text on the clipboard, also over SSH.
+  /// Copies a text to the clipboard, which also works over SSH.
   ///
-  /// Terminals may ignore the sequence for it, OSC 52, or carry it out when the user allows it. A text of more than
+  /// Terminals may ignore the control sequence (OSC 52), or ask the user for permission. A text of more than
   /// ``maximumCopy`` bytes is not sent.
   public func copy(_ text: String) {
     guard state.phase == .open, text.utf8.count <= Self.maximumCopy else { return }
     send { TerminalSession.copy(text, into: &$1) }
   }
 
-  /// The longest text, in bytes, that is sent for the clipboard: terminals drop longer ones.
+  /// The maximum length of a text for the clipboard in bytes, because terminals drop longer ones.
   public static let maximumCopy = 74_994
 
-  /// Sends something beside the frames, behind what is under way.
+  /// Sends a sequence that is not part of a frame, after any output in progress.
   private func send(_ body: (inout TerminalSession, inout ContiguousArray<UInt8>) -> Void) {
     guard state.phase == .open else {
       var none: ContiguousArray<UInt8> = []
@@ -280,7 +282,7 @@ public final class Terminal: DisplayDevice {
   /// Makes the next frame be written in full.
   public func repaint() { session.encoder.repaint() }
 
-  /// Writes as far as there is room; false if the terminal has gone.
+  /// Writes as much as there is room for, and returns false if the terminal was disconnected.
   @discardableResult
   private func write() -> Bool {
     guard let connection else { return true }
@@ -292,12 +294,12 @@ public final class Terminal: DisplayDevice {
       }
       action = pending.note(Int(result), wouldBlock: -Int(EAGAIN))
     }
-    // A terminal that has gone has room, and then the same error comes where the client can be called.
+    // A disconnected terminal is writable, so the error occurs again where the client can be called.
     connection.waitsForRoom(!pending.isIdle)
     return action != .hangUp
   }
 
-  /// There is room again.
+  /// Called when the terminal has room for output.
   func terminalHasRoom() {
     guard write() else { return hangUp() }
     if isReadyForFrame { client?.deviceIsReadyForFrame(self) }
@@ -305,7 +307,7 @@ public final class Terminal: DisplayDevice {
 
   // MARK: Input
 
-  /// There is something to read, or the terminal has gone.
+  /// Called when there is input, or the terminal was disconnected.
   func terminalIsReadable() {
     guard state.phase == .open, let connection else { return }
     let count = Int(crl_terminal_read(connection.reader, buffer.baseAddress, buffer.count))
@@ -318,14 +320,14 @@ public final class Terminal: DisplayDevice {
 
   private func escapeIsOver() {
     guard state.phase == .open, let connection else { return }
-    // What has arrived meanwhile belongs to the escape: the loop was late, not the terminal.
+    // Bytes that have arrived meanwhile belong to the escape, because the loop was late and not the terminal.
     let count = Int(crl_terminal_read(connection.reader, buffer.baseAddress, buffer.count))
     take(max(0, count)) { session, events, replies in
       let wait = session.wait
       if count > 0 {
         session.receive(UnsafeRawBufferPointer(rebasing: buffer[..<count]), events: &events, output: &replies)
       }
-      // The time for the end of a sequence is over also if more of it arrives.
+      // The time limit for a sequence applies even if more of it arrives.
       if count <= 0 || wait != .more && wait == session.wait { session.flush(events: &events, output: &replies) }
     }
   }
@@ -352,7 +354,7 @@ public final class Terminal: DisplayDevice {
     if !session.isMeasuring { timers?.measuring.set(nil) }
     let needsFrame = session.encoder.isRepainting
     client?.device(self, didRead: count, events: events)
-    // The answers may have found room for all that was before them.
+    // The replies may have been written together with all earlier output.
     if !wasReady, isReadyForFrame { client?.deviceIsReadyForFrame(self) }
     if !wasRepainting, needsFrame, state.phase == .open { client?.deviceNeedsFrame(self) }
     events.removeAll(keepingCapacity: true)
@@ -367,7 +369,7 @@ public final class Terminal: DisplayDevice {
 
   // MARK: Signals
 
-  /// The process got a signal that concerns the terminal.
+  /// Called when the process received a signal that concerns the terminal.
   func terminalGot(signal: Int32) {
     switch signal {
     case SIGWINCH:
@@ -392,7 +394,7 @@ public final class Terminal: DisplayDevice {
     size = found
     guard state.phase == .open else { return session.encoder.resize(to: found) }
     pending.append { session.resize(to: found, into: &$0) }
-    // The end depends on the number of rows.
+    // The sequence that restores the terminal depends on the number of rows.
     prepareForEnd()
     write()
   }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a terminal can do, as far as it has said so.
+/// The capabilities of a terminal, as far as they are known.
 package struct TerminalCapabilities: Hashable, Sendable {
-  /// How many colours there are.
+  /// The colours that a terminal supports.
   package enum Colors: Hashable, Sendable {
-    /// None: `NO_COLOR` is set, or the terminal has none.
+    /// No colours, because `NO_COLOR` is set or the terminal has none.
     case none
     case ansi16
     case palette256
@@ -12,23 +12,23 @@ package struct TerminalCapabilities: Hashable, Sendable {
   }
 
   package var colors: Colors
-  /// Synchronised output: a frame is shown as a whole (private mode 2026).
+  /// Synchronised output, which shows a frame as a whole (private mode 2026).
   package var synchronizes = false
-  /// A cluster of scalars is one character (private mode 2027).
+  /// Clusters of scalars are treated as one character (private mode 2027).
   package var knowsClusters = false
-  /// The clusters of scalars that are one character, as a measurement of some of each kind has shown.
+  /// The kinds of clusters that are treated as one character, according to a measurement.
   package var joinedClusters: CharacterWidth.Kinds = []
-  /// The version of Unicode up to which the widths of scalars are those of the table, as a measurement has shown.
+  /// The version of Unicode up to which the widths of scalars match the table, according to a measurement.
   package var unicodeVersion = CharacterWidth.knownVersion
-  /// The clusters that are written whole.
+  /// The kinds of clusters that are written as a whole.
   var wholeClusters: CharacterWidth.Kinds { knowsClusters ? .all : joinedClusters }
-  /// A character can be repeated by its number (REP).
+  /// Characters can be repeated (REP).
   package var repeats = false
-  /// What is erased gets the background's colour.
+  /// Erased cells get the background colour.
   package var erasesWithColor = false
-  /// Links, and underlines of several shapes and colours, are understood.
+  /// Links, and underlines of several shapes and colours, are supported.
   package var decorates = false
-  /// Rows can be scrolled by their number (SU and SD), which the Linux console and terminals of the first kind cannot.
+  /// Rows can be scrolled (SU and SD), which the Linux console and early terminals do not support.
   package var scrolls = true
 
   package init(
@@ -42,7 +42,7 @@ package struct TerminalCapabilities: Hashable, Sendable {
     self.erasesWithColor = erasesWithColor
   }
 
-  /// What the environment says: `TERM`, `COLORTERM` and `NO_COLOR`.
+  /// Creates the capabilities from the environment variables `TERM`, `COLORTERM` and `NO_COLOR`.
   package init(environment value: (String) -> String?) {
     let name = value("TERM") ?? ""
     let color = value("COLORTERM") ?? ""
@@ -61,18 +61,18 @@ package struct TerminalCapabilities: Hashable, Sendable {
     }
   }
 
-  /// Takes what a terminal has said about itself into account.
+  /// Updates the capabilities according to the name and version that a terminal reports.
   package mutating func note(version text: String) {
     let known = ["xterm", "tmux", "kitty", "foot", "wezterm", "contour", "ghostty", "vte"]
     let name = text.lowercased()
     guard known.contains(where: { name.hasPrefix($0) }) else { return }
     repeats = true
     erasesWithColor = true
-    // Of xterm both would be ignored at best; of tmux they are from 3.4 on.
+    // xterm supports neither links nor styled underlines, and tmux supports them from version 3.4 on.
     decorates = !name.hasPrefix("xterm") && !(name.hasPrefix("tmux") && Self.number(in: name) < (3, 4))
   }
 
-  /// The first number of a version, and the one behind its dot.
+  /// Returns the major and minor version.
   private static func number(in text: String) -> (Int, Int) {
     let parts = text.drop { !$0.isNumber }.split(separator: ".")
     let numbers = parts.map { Int($0.prefix { $0.isNumber }) ?? 0 }

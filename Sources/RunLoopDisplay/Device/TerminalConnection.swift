@@ -5,22 +5,22 @@ internal import RunLoopLibC
 import RunLoopCore
 import RunLoopSystemEvents
 
-/// The descriptors of a terminal that is taken, and the sources that serve it.
+/// The descriptors of an open terminal, and the sources that serve it.
 @MainActor
 final class TerminalConnection {
-  /// Descriptors of their own, which do not block.
+  /// Separate descriptors, which are non-blocking.
   let reader: Int32
   let writer: Int32
-  /// By which the modes of the terminal that is written are kept.
+  /// The number that identifies the saved modes of the output terminal.
   let number: Int32
-  /// By which those of the one that is read are, if it is another.
+  /// The number that identifies the saved modes of the input terminal, if it is another one.
   private let inputNumber: Int32?
   private var input: RunLoop.DescriptorSource?
   private var output: RunLoop.DescriptorSource?
   private var signals: [SignalSource] = []
   private var isWaiting = false
 
-  /// Throws unless the descriptors are those of terminals, and no device has captured one as the program's output.
+  /// Throws unless the descriptors are terminals, none of which a device has captured as the program's output.
   static func requireTerminals(_ descriptors: [Int32]) throws(DisplayError) {
     for descriptor in descriptors where crl_terminal_is_one(descriptor) != 1 {
       if crl_terminal_is_captured(descriptor) == 1 { throw .taken }
@@ -28,7 +28,7 @@ final class TerminalConnection {
     }
   }
 
-  /// Opens a terminal anew and keeps its modes.
+  /// Opens a terminal again and saves its modes.
   init(input: Int32, output: Int32) throws(DisplayError) {
     let reader = crl_terminal_open_again(input)
     guard reader >= 0 else { throw .system(call: "open", code: -reader) }
@@ -53,7 +53,7 @@ final class TerminalConnection {
     self.writer = writer
   }
 
-  /// Keeps the modes of a terminal; returns the number by which they are kept.
+  /// Saves the modes of a terminal, and returns the number that identifies them.
   private static func keep(_ descriptor: Int32) throws(DisplayError) -> Int32 {
     let number = crl_terminal_keep(descriptor)
     switch -number {
@@ -64,9 +64,9 @@ final class TerminalConnection {
     }
   }
 
-  /// The size of the terminal, as far as it is used; nil if the system has none.
+  /// The size of the terminal as far as it is used, or nil if the system does not report it.
   ///
-  /// One that does not say how many columns or rows it has, has as many as usual.
+  /// If the terminal reports no columns or rows, the usual number is assumed.
   var size: Size? {
     var columns: Int32 = 0
     var rows: Int32 = 0
@@ -76,20 +76,20 @@ final class TerminalConnection {
       height: rows > 0 ? min(Int(rows), Terminal.maximumSide) : 24)
   }
 
-  /// Sets the modes of a screen; 0, or a negative error.
+  /// Sets the modes for showing a screen, and returns 0 or a negative error number.
   func setRaw() -> Int32 {
     if let inputNumber { _ = crl_terminal_set_raw(inputNumber) }
     return crl_terminal_set_raw(number)
   }
 
-  /// Puts the modes back.
+  /// Restores the modes.
   func putBack() {
     crl_terminal_put_back(number)
     if let inputNumber { crl_terminal_put_back(inputNumber) }
   }
 
-  /// Sets what is written if the process ends, and how many answers are waited for; nil: the terminal was returned
-  /// already.
+  /// Sets the bytes to write and the number of replies to wait for if the process ends, or nil if the terminal was
+  /// already restored.
   func prepareForEnd(_ bytes: ContiguousArray<UInt8>?, awaitedAnswers: Int = 0) {
     guard let bytes else {
       crl_terminal_prepare(number, nil, 0, 0)
@@ -102,10 +102,10 @@ final class TerminalConnection {
     }
   }
 
-  /// Waits for answers that have not arrived, and drops them.
+  /// Waits for pending replies, and discards them.
   func dropAnswers(_ count: Int) { if count > 0 { crl_terminal_drop_answers(reader, Int32(count)) } }
 
-  /// Serves the terminal on the main loop, also in the mode for receiving events.
+  /// Serves the terminal on the main loop, including the event-receive mode.
   func serve(_ terminal: Terminal) throws(DisplayError) {
     let input = RunLoop.DescriptorSource(
       descriptor: reader, events: .readable,
@@ -137,7 +137,7 @@ final class TerminalConnection {
     }
   }
 
-  /// Whether something is to be written for which there was no room.
+  /// Sets whether output is pending for which there was no room.
   func waitsForRoom(_ isWaiting: Bool) {
     guard isWaiting != self.isWaiting else { return }
     self.isWaiting = isWaiting

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The conversation with a terminal: how it is taken and given back, what it is asked, and what its answers change.
+/// The protocol with a terminal: how it is opened and restored, its queries, and the effects of its replies.
 ///
-/// A value without isolation, the same for a real terminal and an emulated one.
+/// This value is not isolated, and is used for both real and emulated terminals.
 package struct TerminalSession: Sendable {
   package var encoder: FrameEncoder
   private var parser: InputParser
-  /// Whether the keys are to be sent by the keyboard protocol.
+  /// Whether keys are sent by the keyboard protocol.
   private var hasKeyboard = false
-  /// Whether clusters were switched on: once, whatever the terminal says how often.
+  /// Whether clusters have been enabled, which is done only once, however often the terminal reports them.
   private var hasClusters = false
-  /// Whether the shape of the cursor was set.
+  /// Whether the shape of the cursor has been set.
   package private(set) var hasShape = false
-  /// Whether the title of the terminal's window was set.
+  /// Whether the title of the terminal window has been set.
   private var hasTitle = false
-  /// What is reported of the mouse.
+  /// The mouse events that are reported.
   package private(set) var mouse = MouseTracking.buttons
-  /// Kinds of clusters of which one that was measured is several characters.
+  /// The kinds of clusters of which a measured one is not a single character.
   private var separated: CharacterWidth.Kinds = []
-  /// How many questions after which every terminal answers have not been answered.
+  /// The number of pending queries to which every terminal replies.
   package private(set) var awaitedAnswers = 0
 
-  /// Whether the frames are shown below what is on the screen, and not on the terminal's other screen.
+  /// Whether frames are shown below the current contents instead of on the alternate screen.
   let isInline: Bool
-  /// What is measured, in the order of the answers to come.
+  /// The characters being measured, in the order of the expected replies.
   private var probes: ArraySlice<WidthProbe> = []
 
   package init(
@@ -32,32 +32,32 @@ package struct TerminalSession: Sendable {
     self.isInline = isInline
     encoder = FrameEncoder(size: size, capabilities: capabilities)
     encoder.isInline = isInline
-    // A scroll has margins, whose place on the screen is not known.
+    // Scrolling uses margins, which require a known position on the screen.
     if isInline { encoder.capabilities.scrolls = false }
     parser = InputParser(pasteLimit: pasteLimit)
   }
 
-  /// What the input that is held back waits for; nil if there is none.
+  /// What the held-back input is waiting for, or nil if there is none.
   package var wait: InputParser.Wait? { parser.wait }
 
-  /// The time after which a lone escape is a key.
+  /// The time after which a single escape is a key.
   package static let escapeDelay: Duration = .milliseconds(50)
 
-  /// The longest time for which the beginning of a sequence keeps what follows it from being a key.
+  /// The maximum time for which the beginning of a sequence delays the keys after it.
   package static let holdLimit: Duration = .milliseconds(500)
 
-  // MARK: Taking and giving back
+  // MARK: Opening and restoring
 
-  /// Appends what takes the terminal: its other screen, no cursor, no wrapping, mouse, pastes, focus.
+  /// Appends the sequences that open the terminal: alternate screen, no cursor, no wrapping, mouse, pastes, focus.
   ///
-  /// - Parameter asks: Whether it is asked what it can do, of which the last is answered by every terminal.
+  /// - Parameter asks: Whether to query its capabilities, with a last query to which every terminal replies.
   package mutating func enter(asks: Bool, into output: inout ContiguousArray<UInt8>) {
     encoder.repaint()
     encoder.cursorIsHidden()
-    // What was cut off when the terminal was returned has no rest.
+    // A sequence that was cut off when the terminal was restored does not continue.
     parser = InputParser(pasteLimit: parser.pasteLimit)
     if isInline {
-      // The place is saved with the terminal's own style.
+      // The position is saved together with the terminal's own style.
       output.append(contentsOf: "\r\u{1B}[m\u{1B}7\u{1B}[?25l\u{1B}[?7l".utf8)
     } else {
       output.append(contentsOf: "\u{1B}[?1049h\u{1B}[?25l\u{1B}[?7l".utf8)
@@ -75,26 +75,27 @@ package struct TerminalSession: Sendable {
     output.append(contentsOf: "\u{1B}[c".utf8)
   }
 
-  /// Appends what makes the terminal send keys by the keyboard protocol, with their codes on a Latin keyboard.
+  /// Appends the sequence that enables the keyboard protocol, with the codes of a Latin keyboard.
   ///
-  /// It is asked for what it has set: keys after that answer are sent in this way, and those before it are not.
+  /// The terminal is then queried for the setting. Keys after its reply use the protocol, and those before it do not.
   private mutating func setKeyboard(into output: inout ContiguousArray<UInt8>) {
     awaitedAnswers += 1
     output.append(contentsOf: "\u{1B}[>5u\u{1B}[?u\u{1B}[c".utf8)
   }
 
-  /// The terminal has another size; appends what is needed before the next frame.
+  /// Resizes the screen, and appends what must precede the next frame, which is written in full.
   ///
-  /// The next frame is written in full. An inline session needs that even if its own size is the same, because the
-  /// terminal may have moved the lines above it.
+  /// This is necessary for an inline session even if its own size is unchanged, because the terminal may have moved
+  /// the lines above it.
   package mutating func resize(to size: Size, into output: inout ContiguousArray<UInt8>) {
     if isInline { encoder.savePlace(into: &output) }
     encoder.resize(to: size)
   }
 
-  /// Appends characters about which terminals do not agree, and asks where the cursor is behind each.
+  /// Appends characters whose width differs between terminals, with a query for the cursor position after each.
   ///
-  /// They are written to the second row, as a place in the first can look like a key, and are erased at once.
+  /// They are written to the second row, because a position in the first row can look like a key, and are erased
+  /// immediately.
   private mutating func measure(into output: inout ContiguousArray<UInt8>) {
     guard !isInline, encoder.rows > 1, probes.isEmpty else { return }
     probes = WidthProbe.all[...]
@@ -102,10 +103,10 @@ package struct TerminalSession: Sendable {
     output.append(contentsOf: "\u{1B}[2H\u{1B}[K".utf8)
   }
 
-  /// Whether answers about widths are waited for.
+  /// Whether replies about widths are pending.
   package var isMeasuring: Bool { !probes.isEmpty }
 
-  /// The time for answers about widths is over: what was not answered is not known, and later answers are ignored.
+  /// Stops waiting for replies about widths, which remain unknown even if replies arrive later.
   package mutating func endMeasuring() { probes = [] }
 
   private mutating func note(column: Int) {
@@ -117,13 +118,13 @@ package struct TerminalSession: Sendable {
       }
     case .cluster(let kind):
       if column != 2 { separated.insert(kind) }
-      // All of its kind were measured.
+      // All clusters of this kind have been measured.
       guard !probes.contains(where: { $0.measured == probe.measured }), !separated.contains(kind) else { return }
       encoder.capabilities.joinedClusters.insert(kind)
     }
   }
 
-  /// The place of the cursor after the next frame.
+  /// The cursor after the next frame.
   package var cursor: TextCursor? {
     get { encoder.cursor }
     set {
@@ -140,7 +141,7 @@ package struct TerminalSession: Sendable {
     }
   }
 
-  /// Appends what makes the terminal, if it is taken, report another part of what the mouse does.
+  /// Appends the sequence that changes the mouse events that an open terminal reports.
   package mutating func setMouse(_ mouse: MouseTracking, isOpen: Bool, into output: inout ContiguousArray<UInt8>) {
     guard mouse != self.mouse else { return }
     if isOpen, !isInline {
@@ -150,9 +151,9 @@ package struct TerminalSession: Sendable {
     self.mouse = mouse
   }
 
-  /// Appends what sets the title of the terminal's window, without its control characters.
+  /// Appends the sequence that sets the title of the terminal window, without control characters.
   package mutating func setTitle(_ title: String, into output: inout ContiguousArray<UInt8>) {
-    // The title that it has is kept by the terminal.
+    // The terminal saves its current title.
     if !hasTitle { output.append(contentsOf: "\u{1B}[22;2t".utf8) }
     hasTitle = true
     output.append(contentsOf: "\u{1B}]2;".utf8)
@@ -161,7 +162,7 @@ package struct TerminalSession: Sendable {
     output.append(contentsOf: "\u{1B}\\".utf8)
   }
 
-  /// Appends what puts a text on the clipboard.
+  /// Appends the sequence that copies a text to the clipboard.
   package static func copy(_ text: String, into output: inout ContiguousArray<UInt8>) {
     let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
     output.append(contentsOf: "\u{1B}]52;c;".utf8)
@@ -176,9 +177,9 @@ package struct TerminalSession: Sendable {
     output.append(contentsOf: "\u{1B}\\".utf8)
   }
 
-  /// Appends what gives the terminal back, whatever was sent before.
+  /// Appends the sequences that restore the terminal, whatever was sent before.
   package func leave(into output: inout ContiguousArray<UInt8>) {
-    // What was cut off in the middle is ended.
+    // Cancels a sequence that was cut off in the middle.
     output.append(0x18)
     if encoder.capabilities.synchronizes { output.append(contentsOf: "\u{1B}[?2026l".utf8) }
     if encoder.capabilities.knowsClusters { output.append(contentsOf: "\u{1B}[?2027l".utf8) }
@@ -187,9 +188,9 @@ package struct TerminalSession: Sendable {
     if hasTitle { output.append(contentsOf: "\u{1B}[23;2t".utf8) }
     if hasShape { output.append(contentsOf: "\u{1B}[0 q".utf8) }
     guard !isInline else {
-      // Whether it wraps comes last: some terminals restore that with the place.
+      // Wrapping is restored last, because some terminals restore it together with the position.
       output.append(contentsOf: "\u{1B}[?1004l\u{1B}[?2004l\u{1B}[?25h\u{1B}8\u{1B}[?7h".utf8)
-      // The last frame stays, and what follows begins below it.
+      // The last frame remains, and later output begins below it.
       if encoder.rows > 1 { output.append(contentsOf: "\u{1B}[\(encoder.rows - 1)B".utf8) }
       return output.append(contentsOf: "\r\n".utf8)
     }
@@ -203,11 +204,11 @@ package struct TerminalSession: Sendable {
 
   // MARK: Input
 
-  /// Takes what came from the terminal.
+  /// Processes bytes from the terminal.
   ///
   /// - Parameters:
-  ///   - events: Gets what it means.
-  ///   - output: Gets what the terminal is to be sent for its answers.
+  ///   - events: Receives the events.
+  ///   - output: Receives the bytes to send in response.
   package mutating func receive(
     _ bytes: UnsafeRawBufferPointer, events: inout [InputEvent], output: inout ContiguousArray<UInt8>
   ) {
@@ -216,7 +217,7 @@ package struct TerminalSession: Sendable {
     self.parser = parser
   }
 
-  /// The time of ``wait`` is over: what was held back is reported.
+  /// Reports the input that was held back, because the time of ``wait`` has elapsed.
   package mutating func flush(events: inout [InputEvent], output: inout ContiguousArray<UInt8>) {
     var parser = parser
     parser.flush(awaitsAnswers: awaitedAnswers > 0) { take($0, &events, &output) }

@@ -1,44 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a device and its terminal stand, as a value: each event is a function that changes it and says what is to be
-/// done.
+/// The state machine of a device and its terminal, whose methods return the action to perform.
 struct TerminalState: Hashable, Sendable {
   enum Phase: Hashable, Sendable, CaseIterable {
-    /// Not taken.
+    /// The device is not open.
     case closed
-    /// Taken.
+    /// The device is open.
     case open
-    /// Restored for a time: the process is stopped, or about to be.
+    /// The terminal is restored while the process is stopped or about to be stopped.
     case suspended
-    /// Gone: nothing comes from it, and nothing is shown on it any more.
+    /// The terminal was disconnected, and can be neither read nor written.
     case hungUp
   }
 
   enum Action: Hashable, Sendable {
     case nothing
-    /// Restore the terminal, and let go of it.
+    /// Restore the terminal and release it.
     case restoreAndRelease
-    /// Let go of it: it was restored already, or has gone.
+    /// Release the terminal, which is already restored or disconnected.
     case release
-    /// Restore it, and stop the process.
+    /// Restore the terminal and stop the process.
     case restoreAndStop
-    /// Take it, as it was taken before.
+    /// Open the terminal again.
     case take
-    /// Let go of it, and report that it has gone.
+    /// Release the terminal, and report that it was disconnected.
     case releaseAndReport
   }
 
   private(set) var phase = Phase.closed
 
-  /// It was taken.
+  /// The device was opened.
   ///
-  /// - Precondition: It was not.
+  /// - Precondition: It was closed.
   mutating func open() {
     precondition(phase == .closed, "a terminal was taken in \(self)")
     phase = .open
   }
 
-  /// It is not needed any more.
+  /// The device is being closed.
   mutating func close() -> Action {
     defer { phase = .closed }
     return switch phase {
@@ -48,14 +47,14 @@ struct TerminalState: Hashable, Sendable {
     }
   }
 
-  /// The process is to be stopped.
+  /// The process is about to be stopped.
   mutating func suspend() -> Action {
     guard phase == .open else { return .nothing }
     phase = .suspended
     return .restoreAndStop
   }
 
-  /// The process continues, after it was stopped by itself or by somebody who did not say so.
+  /// The process continues, whether this device or something else stopped it.
   mutating func resume() -> Action {
     switch phase {
     case .open, .suspended:
@@ -65,7 +64,7 @@ struct TerminalState: Hashable, Sendable {
     }
   }
 
-  /// The terminal has gone.
+  /// The terminal was disconnected.
   mutating func hangUp() -> Action {
     switch phase {
     case .open, .suspended:

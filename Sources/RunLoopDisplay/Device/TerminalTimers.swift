@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a terminal has in the main loop beside its descriptors, while it is taken.
+/// The items of an open terminal in the main loop besides its descriptors.
 @MainActor
 struct TerminalTimers {
-  /// Fires when input was held back for as long as it may be.
+  /// Fires when input has been held back for the maximum time.
   let escape: EscapeTimer
-  /// Fires if the kernel did not stop the process, as it does not in an orphaned process group.
+  /// Fires if the kernel did not stop the process, as in an orphaned process group.
   let resume: EscapeTimer
-  /// Fires when the terminal has not said in time how wide characters are.
+  /// Fires when the terminal has not reported the widths of characters in time.
   let measuring: EscapeTimer
   let capturedOutput = CapturedOutput()
 

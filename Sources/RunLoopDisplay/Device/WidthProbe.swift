@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A character of two columns whose width a terminal is asked for.
+/// A character of two columns whose width is measured.
 ///
-/// It is written, and the terminal says where the cursor is then.
+/// It is written, and the terminal is queried for the cursor position after it.
 struct WidthProbe: Hashable, Sendable {
   enum Measured: Hashable, Sendable {
-    /// Whether the widths of a version of Unicode are known.
+    /// Whether the terminal knows the widths of a version of Unicode.
     case version(Int)
-    /// Whether clusters of a kind are one character.
+    /// Whether the terminal treats clusters of a kind as one character.
     case cluster(CharacterWidth.Kinds)
   }
 

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Sequences that arrive in two parts with a pause, after the first of which their beginning was reported as a key.
+// Sequences that arrive in two parts with a pause, after whose first part their beginning was reported as a key.
 extension InputParser {
-  /// A byte after the beginning of a sequence that was reported as a key, as nothing followed it in time.
+  /// Handles a byte after the beginning of a sequence that was reported as a key because nothing followed it in time.
   ///
-  /// What follows is the rest of the sequence if no keys look like that, or it arrives faster than it can be typed.
+  /// The byte is taken for the rest of the sequence if no keys produce it, or if it arrives faster than a user can
+  /// type.
   mutating func takeLate(_ byte: UInt8, _ emit: (ParsedInput) -> Void) {
     switch (state, byte) {
     case (.late(0), 0x5B), (.late(0), 0x50), (.late(0x5B), 0x30...0x39):
       if case .late(let first) = state { state = .rest(first) }
       text.removeAll(keepingCapacity: true)
       text.append(byte)
-    // `ESC [ <`, `ESC [ ?` and `ESC P >` begin reports of the mouse and answers.
+    // `ESC [ <`, `ESC [ ?` and `ESC P >` begin mouse reports and replies.
     case (.late(0x5B), 0x3C), (.late(0x5B), 0x3F), (.late(0x50), 0x3E), (.rest(0), 0x3C), (.rest(0), 0x3E),
       (.rest(0), 0x3F):
       var start = text
@@ -36,7 +37,7 @@ extension InputParser {
     }
   }
 
-  /// What was held back as the rest of a sequence was typed.
+  /// Handles bytes as typed that were held back as the possible rest of a sequence.
   mutating func typeRest(_ emit: (ParsedInput) -> Void) {
     let rest = text
     finish()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Control sequences: what they are made of, and what their last byte means.
+// Control sequences: their parameters, and the meaning of their final byte.
 
 extension InputParser {
   mutating func takeSequence(_ byte: UInt8, _ emit: (ParsedInput) -> Void) {
@@ -14,7 +14,7 @@ extension InputParser {
       if !parameters.isUntouched { parameters.isMalformed = true }
       parameters.marker = byte
       parameters.touch()
-    // With rxvt it ends a key with Shift.
+    // For rxvt, this ends a key with Shift.
     case 0x24 where parameters.marker == 0 && parameters.count == 1 && parameters.intermediate == 0:
       tilde([.shift], emit)
     case 0x20...0x2F:
@@ -42,7 +42,7 @@ extension InputParser {
         finish()
       case 0x3F where final == 0x63: answerOrNothing(.attributes, emit)
       case 0x3F where final == 0x75:
-        // The keys after the answer are sent as it says.
+        // Keys after this reply are sent accordingly.
         hasKeyboard = (parameters[0] ?? 0) & 1 != 0
         answerOrNothing(.keyboard(flags: parameters[0] ?? 0), emit)
       case 0x3F where final == 0x52: answerOrNothing(cursor, emit)
@@ -55,7 +55,7 @@ extension InputParser {
     .cursor(Point(x: max(1, parameters[1] ?? 1) - 1, y: max(1, parameters[0] ?? 1) - 1))
   }
 
-  /// The end of a sequence that is no key: an ESC before it was one.
+  /// Ends a sequence that is not a key, so that an ESC before it was one.
   private mutating func answerOrNothing(_ answer: TerminalAnswer?, _ emit: (ParsedInput) -> Void) {
     if hasAlt { key(.escape, [], emit) }
     if let answer { emit(.answer(answer)) }
@@ -79,14 +79,14 @@ extension InputParser {
       emit(.event(.focus(final == 0x49)))
     case 0x5A: key(.tab, modifiers.union(.shift), emit)
     case 0x75 where parameters.count > 0: keyboard(parameters[0] ?? 0, parameters.second(0), parameters.third, emit)
-    // A cursor's position, unless it looks like F3 with modifiers.
+    // A cursor position, unless it looks like F3 with modifiers.
     case 0x52 where parameters.count == 2 && !(parameters[0] == 1 && (2...16).contains(parameters[1] ?? 0)):
       return answerOrNothing(cursor, emit)
     case 0x61...0x64 where parameters.count == 0:
       key([.up, .down, .right, .left][Int(final - 0x61)], modifiers.union(.shift), emit)
     default:
       guard let found = Self.cursorKey(final) else {
-        // No terminal sends that: it was typed.
+        // No terminal sends this, so it was typed.
         if parameters.isUntouched, !hasKeyboard { return endAsTyped("[", final, emit) }
         return answerOrNothing(.other, emit)
       }
@@ -95,7 +95,7 @@ extension InputParser {
     finish()
   }
 
-  /// The keys that are named by the last byte, after ESC [ and ESC O alike.
+  /// Returns the key for the final byte of a sequence that starts with ESC [ or ESC O.
   static func cursorKey(_ final: UInt8) -> KeyEvent.Key? {
     switch final {
     case 0x41: .up
@@ -109,7 +109,7 @@ extension InputParser {
     }
   }
 
-  /// The beginning of a sequence was a letter with Alt, and the byte after it another key.
+  /// Handles the beginning of a sequence as a letter with Alt, and the byte after it as another key.
   private mutating func endAsTyped(_ first: Character, _ byte: UInt8, _ emit: (ParsedInput) -> Void) {
     if hasAlt { key(.escape, [], emit) }
     key(.character(first), [.alt], emit)
@@ -118,14 +118,14 @@ extension InputParser {
 
   // MARK: Modifiers
 
-  /// What was held down: the second number, less one, has a bit for each, and ESC before it is Alt.
+  /// The modifier keys: bits of the second parameter minus one, and Alt if an ESC precedes the sequence.
   private var modifiers: KeyModifiers {
     var modifiers = KeyModifiers(wire: parameters[1] ?? 1)
     if hasAlt { modifiers.insert(.alt) }
     return modifiers
   }
 
-  /// Whether the keyboard protocol says that the key was released.
+  /// Whether the keyboard protocol reports that the key was released.
   private var isRelease: Bool { parameters.second(1) == 3 }
 
   // MARK: Numbered keys
@@ -167,9 +167,9 @@ extension InputParser {
     }
   }
 
-  /// A key by its code in the keyboard protocol, or in the one of xterm's other keys.
+  /// Handles a key that is given by its code, in the keyboard protocol or in xterm's protocol for other keys.
   ///
-  /// `shifted` is the code with Shift, and `base` that of the same key on a Latin keyboard.
+  /// `shifted` is the code with Shift, and `base` is the code of the same key on a Latin keyboard.
   private mutating func keyboard(_ code: Int, _ shifted: Int?, _ base: Int?, _ emit: (ParsedInput) -> Void) {
     var modifiers = modifiers
     guard !isRelease else { return }
@@ -192,7 +192,7 @@ extension InputParser {
     key(found, modifiers, emit)
   }
 
-  /// The signs of the numeric keypad in the order of the keyboard protocol; the space stands for Enter.
+  /// The characters of the numeric keypad in the order of the keyboard protocol, with a space in the place of Enter.
   private static let keypad: [Character] = [".", "/", "*", "-", "+", " ", "=", ","]
 
   // MARK: Other beginnings
@@ -211,7 +211,7 @@ extension InputParser {
       } else if (0x61...0x64).contains(byte) {
         key([.up, .down, .right, .left][Int(byte - 0x61)], modifiers.union(.control), emit)
       } else if (0x6A...0x79).contains(byte) {
-        // The numeric keypad: * + , - . / and the digits.
+        // The numeric keypad: * + , - . / and digits.
         key(.character(Character(Unicode.Scalar(byte - 0x40))), modifiers, emit)
       } else if byte == 0x58 {
         key(.character("="), modifiers, emit)
@@ -235,9 +235,9 @@ extension InputParser {
 
   // MARK: The mouse
 
-  /// A report of the mouse, its column and row counted from 1.
+  /// Handles a mouse report, with columns and rows counted from 1.
   ///
-  /// `isRelease`: whether a button was released; nil if the report's number says that, and does not say which.
+  /// `isRelease` is nil if only the number of the report shows whether a button was released, and not which one.
   mutating func mouse(_ number: Int, _ column: Int, _ row: Int, isRelease: Bool?, _ emit: (ParsedInput) -> Void) {
     guard (0..<128).contains(number) else { return }
     var modifiers: KeyModifiers = []
@@ -250,7 +250,7 @@ extension InputParser {
       guard isRelease != true else { return }
       action = .wheel([.up, .down, .left, .right][number & 3])
     } else if number & 3 == 3 {
-      // No button: released, or moved without any.
+      // No button: it was released, or the mouse moved without one.
       if number & 32 != 0 {
         guard isRelease != true else { return }
         action = .move
@@ -274,7 +274,7 @@ extension InputParser {
 }
 
 extension KeyModifiers {
-  /// The modifiers by the number that terminals send: one more than the sum of their bits.
+  /// Creates modifiers from the number that terminals send, which is one more than the sum of their bits.
   init(wire number: Int) {
     let bits = max(0, number - 1)
     self = []
@@ -287,7 +287,7 @@ extension KeyModifiers {
   }
 }
 
-// Mice of the old kind.
+// Legacy mouse reports.
 extension InputParser {
   mutating func beginMouse() {
     state = .mouse
@@ -295,7 +295,7 @@ extension InputParser {
   }
 
   mutating func takeMouse(_ byte: UInt8, _ emit: (ParsedInput) -> Void) {
-    // No report has a control character.
+    // Mouse reports do not contain control characters.
     guard byte >= 0x20 else {
       return byte == 0x18 || byte == 0x1A ? finish() : restart(byte, emit)
     }

@@ -1,89 +1,93 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Turns the bytes of a terminal into events.
+/// A parser that turns the bytes of a terminal into events.
 ///
-/// A value without isolation: the same bytes give the same events, however they are split, if it is not flushed in
-/// between. Whatever they are, it keeps a bounded number of them.
+/// This value is not isolated. The same bytes result in the same events, however they are split, unless it is flushed
+/// in between. It stores a bounded number of bytes, whatever they are.
 ///
-/// CAN and SUB end a sequence, which is forgotten. Another control character, or one that cannot be there, ends it too,
-/// and is a key. Within a paste only its end is looked for, and reports of the mouse, which show that the end was lost.
+/// CAN and SUB end a sequence, which is discarded. Other control characters and invalid characters also end a
+/// sequence, and are handled as keys. Within a paste, the parser only looks for the paste's end, and for mouse
+/// reports, which show that the end was lost.
 ///
-/// Input is held back for a bounded time: ``wait`` says for how long, and ``flush(awaitsAnswers:_:)`` decides what it
-/// was. So a sequence whose end was lost delays Ctrl-C by less than a second, however often it is pressed.
+/// Input is held back for a limited time: ``wait`` determines how long, and ``flush(awaitsAnswers:_:)`` decides how it
+/// is handled. A sequence whose end was lost therefore delays Ctrl-C by less than a second, however often it is
+/// pressed.
 package struct InputParser: Sendable {
-  /// What the parser waits for.
+  /// The input that the parser is waiting for.
   package enum Wait: Hashable, Sendable {
-    /// A byte that shows whether a key is the beginning of a sequence: the time counts from the last byte.
+    /// A byte that shows whether a key begins a sequence. The time is measured from the last byte.
     case more
-    /// The end of a sequence, the time for which counts from its beginning; the number differs for each.
+    /// The end of a sequence, identified by a number. The time is measured from the beginning of the sequence.
     case end(Int)
   }
 
-  /// Where in a sequence the parser is.
+  /// The position of the parser in a sequence.
   enum State: Hashable, Sendable {
     case ground
     /// After ESC.
     case escape
     /// After ESC ESC.
     case escapeEscape
-    /// After ESC O, with the modifiers that old terminals put in between.
+    /// After ESC O, and any modifiers that old terminals insert.
     case ss3
     /// After ESC [.
     case csi
-    /// After ESC [ [, the function keys of the Linux console.
+    /// After ESC [ [, which begins function keys of the Linux console.
     case console
-    /// After the beginning of a sequence that was reported as a key: ESC if the byte is 0, otherwise ESC and the byte.
+    /// After the beginning of a sequence that was reported as a key: ESC followed by the byte, or ESC alone if it is
+    /// 0.
     case late(UInt8)
-    /// In what may be the rest of such a sequence.
+    /// In the possible rest of such a sequence.
     case rest(UInt8)
-    /// In the three bytes of a mouse report of the old kind.
+    /// In the three bytes of a legacy mouse report.
     case mouse
-    /// In a string, up to ST.
+    /// In a string, which ends with ST.
     case string
     /// After ESC in a string.
     case stringEscape
     case paste
-    /// After the first bytes of a scalar.
+    /// After the first bytes of a UTF-8 scalar.
     case utf8
   }
 
-  /// The longest paste, in bytes.
+  /// The maximum length of a paste in bytes.
   package let pasteLimit: Int
 
   var state = State.ground {
     didSet { if oldValue == .ground { holds &+= 1 } }
   }
-  /// How often input was held back.
+  /// The number of times that input was held back.
   private var holds = 0
-  /// Whether keys are sent by the keyboard protocol, as the terminal has said: ESC alone is no key then.
+  /// Whether the terminal has reported that it uses the keyboard protocol, in which a lone ESC is not a key.
   var hasKeyboard = false
-  /// Whether the sequence came after a second ESC.
+  /// Whether the sequence began after a second ESC.
   var hasAlt = false
   var parameters = SequenceParameters()
-  /// The name that begins a string's kind: P for DCS.
+  /// The byte that identifies the kind of string, such as P for DCS.
   private var stringKind: UInt8 = 0
   var text: ContiguousArray<UInt8> = []
   private var paste = PasteReader(limit: 0)
-  /// How many bytes of a string have arrived since the time for it began.
+  /// The number of bytes of a string that arrived since its time started.
   private var arrived = 0
   /// Whether the last paste was cut off, so that more of it may follow.
   private var isPasteCut = false
   private var decoder = ScalarDecoder()
   var mouseBytes: (UInt8, UInt8, UInt8) = (0, 0, 0)
   var mouseCount = 0
-  /// The button that a mouse of the old kind holds, which does not say what it releases.
+  /// The button held down in legacy mouse reports, which do not identify the released button.
   var heldButton: MouseEvent.Button?
 
-  /// How many bytes of a string are kept.
+  /// The number of bytes of a string that are kept.
   static let stringLimit = 64
-  /// A paste or a string that brings fewer bytes until its time is over has lost its end: what arrives is typed.
+  /// The minimum number of bytes that a paste or string must receive in its time for its end not to be considered
+  /// lost.
   static let slowest = 128
-  /// Ctrl-C, which is never taken for a part of something that was held back.
+  /// Ctrl-C, which is never treated as part of held-back input.
   static let interrupt: UInt8 = 0x03
 
   package init(pasteLimit: Int = 1 << 20) { self.pasteLimit = pasteLimit }
 
-  /// What the parser waits for; nil if it holds nothing back.
+  /// The input that the parser is waiting for, or nil if no input is held back.
   package var wait: Wait? {
     switch state {
     case .ground, .late: nil
@@ -95,9 +99,10 @@ package struct InputParser: Sendable {
     }
   }
 
-  /// The time of ``wait`` is over: what was held back is reported as what it was, or dropped as a part of something.
+  /// Reports or drops held-back input, because the time of ``wait`` has elapsed.
   ///
-  /// - Parameter awaitsAnswers: Whether it may have been the beginning of an answer, whose end is no key then either.
+  /// - Parameter awaitsAnswers: Whether the input may be the beginning of a reply, so that the rest of it is not a
+  ///   key.
   package mutating func flush(awaitsAnswers: Bool = false, _ emit: (ParsedInput) -> Void) {
     switch state {
     case .ground, .late: break
@@ -149,7 +154,7 @@ package struct InputParser: Sendable {
 
   /// Parses bytes.
   ///
-  /// - Complexity: O(n).
+  /// - Complexity: O(n), where n is the number of bytes.
   package mutating func parse(_ bytes: UnsafeRawBufferPointer, _ emit: (ParsedInput) -> Void) {
     if isPasteCut, state == .ground, continuesPaste(bytes) { beginPaste() }
     for byte in bytes { take(byte, emit) }
@@ -185,7 +190,7 @@ package struct InputParser: Sendable {
     hasAlt = false
   }
 
-  /// Ends a sequence that cannot go on so, and takes the byte by itself.
+  /// Ends a sequence that cannot continue with a byte, and handles the byte by itself.
   mutating func restart(_ byte: UInt8, _ emit: (ParsedInput) -> Void) {
     finish()
     takeGround(byte, [], emit)
@@ -275,7 +280,7 @@ package struct InputParser: Sendable {
     switch byte {
     case 0x5B: state = .csi
     case 0x4F: state = .ss3
-    // DCS, OSC and APC. No terminal sends SOS or PM: they are Alt with X and with ^.
+    // DCS, OSC and APC. Terminals do not send SOS or PM, so these are Alt-X and Alt-^.
     case 0x50, 0x5D, 0x5F:
       state = .string
       stringKind = byte
@@ -291,7 +296,7 @@ package struct InputParser: Sendable {
     arrived += 1
     if state == .stringEscape {
       if byte == 0x5C, !text.isEmpty || hasKeyboard { return endString(emit) }
-      // Another sequence begins; the string has no end.
+      // Another sequence begins, and the string was not terminated.
       breakString(emit)
       state = .escape
       return takeEscape(byte, emit)
@@ -299,7 +304,7 @@ package struct InputParser: Sendable {
     switch byte {
     case 0x1B: state = .stringEscape
     case 0x07: endString(emit)
-    // A key: the string was none, or has no end.
+    // A key, so there was no string or it was not terminated.
     case ..<0x20, 0x7F:
       breakString(emit)
       take(byte, emit)
@@ -310,16 +315,17 @@ package struct InputParser: Sendable {
     }
   }
 
-  /// Whether the string with another byte is one that terminals send; if not, it was typed: a letter with Alt, and
-  /// others after it.
+  /// Whether terminals send strings that continue with a byte.
+  ///
+  /// If not, it was typed: a letter with Alt, followed by other keys.
   private func canFollow(_ byte: UInt8) -> Bool {
     guard !hasKeyboard, text.count < Self.stringLimit else { return true }
     let isDigit = (0x30...0x39).contains(byte)
     switch (stringKind, text.first) {
-    // A number and what follows a semicolon.
+    // A number, a semicolon, and further text.
     case (0x5D, nil): return isDigit
     case (0x5D, _): return isDigit || byte == 0x3B || text.contains(0x3B)
-    // `>|`, `!|`, or a number and a sign.
+    // `>|`, `!|`, or a number and a symbol.
     case (0x50, nil): return isDigit || byte == 0x3E || byte == 0x21
     case (0x50, 0x3E), (0x50, 0x21): return text.count > 1 || byte == 0x7C
     case (0x50, _): return !text.allSatisfy { (0x30...0x3B).contains($0) } || byte < 0x40 || byte == 0x7C
@@ -327,12 +333,12 @@ package struct InputParser: Sendable {
     }
   }
 
-  /// A string without an end: if it is short, and keys look like that, it was typed.
+  /// Handles a string that was not terminated, which is treated as keys if it is short and could have been typed.
   private mutating func breakString(_ emit: (ParsedInput) -> Void) {
     if hasKeyboard || text.count >= Self.stringLimit { finish() } else { endAsKeys(emit) }
   }
 
-  /// The string was none, but a letter with Alt, and others after it.
+  /// Handles the string as a letter with Alt, followed by other keys.
   private mutating func endAsKeys(_ emit: (ParsedInput) -> Void) {
     let typed = text
     if hasAlt { key(.escape, [], emit) }
@@ -359,7 +365,7 @@ package struct InputParser: Sendable {
     isPasteCut = false
   }
 
-  /// The paste has lost its end: what may be keys is taken as keys.
+  /// Ends a paste whose end was lost, and handles the bytes that may be keys as keys.
   private mutating func cutPaste(_ emit: (ParsedInput) -> Void) {
     let keys = paste.cut()
     if paste.isEmpty { finish() } else { endPaste(emit) }
@@ -367,10 +373,10 @@ package struct InputParser: Sendable {
     for byte in keys { take(byte, emit) }
   }
 
-  /// The end of a paste arrived that was cut off before.
+  /// Called when the end of a paste arrives after it was cut off.
   mutating func pasteHasEnded() { isPasteCut = false }
 
-  /// Whether bytes after a paste that was cut off belong to it: more than can be typed at once, and no keys.
+  /// Whether bytes continue a paste that was cut off: they are more than can be typed at once, and not keys.
   private func continuesPaste(_ bytes: UnsafeRawBufferPointer) -> Bool {
     guard bytes.count >= Self.stringLimit else { return false }
     guard let place = bytes.firstIndex(where: { $0 == 0x1B || $0 == Self.interrupt }) else { return true }

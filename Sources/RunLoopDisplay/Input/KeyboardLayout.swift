@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Characters of keys: with Shift, and with modifiers on keyboards that are not Latin.
+/// The characters of keys with Shift, and of keys with other modifiers on non-Latin keyboards.
 enum KeyboardLayout {
-  /// The scalar of a key with its modifiers, of which Shift is taken away if the scalar shows it; nil if it is none.
+  /// Returns the scalar of a key, or nil if there is none, and removes Shift if the scalar reflects it.
   ///
   /// - Parameters:
-  ///   - code: The key's scalar without Shift.
+  ///   - code: The scalar of the key without Shift.
   ///   - shifted: The scalar with Shift, if the terminal reports it.
   ///   - base: The scalar of the same key on a Latin keyboard, if the terminal reports it.
   static func scalar(_ code: Int, shifted: Int?, base: Int?, _ modifiers: inout KeyModifiers) -> Unicode.Scalar? {
@@ -32,7 +32,7 @@ enum KeyboardLayout {
     return upper.count == 1 ? upper.first.map { Int($0.value) } : nil
   }
 
-  /// The key on a Latin keyboard, by the usual layouts, for terminals that do not report it.
+  /// Returns the corresponding key on a Latin keyboard, based on common layouts, for terminals that do not report it.
   static func latin(_ code: Int) -> Int? {
     for (letters, keys) in layouts {
       for (letter, key) in zip(letters.unicodeScalars, keys.utf8) where Int(letter.value) == code { return Int(key) }
@@ -41,7 +41,7 @@ enum KeyboardLayout {
   }
 
   private static let layouts: [(letters: String, keys: String)] = [
-    // Russian, with the letters of Ukrainian and Belarusian.
+    // Russian, including Ukrainian and Belarusian letters.
     ("йцукенгшщзхъфывапролджэячсмитьбюёіїєў", "qwertyuiop[]asdfghjkl;'zxcvbnm,.`s]'o"),
     // Greek.
     ("ςερτυθιοπασδφγηξκλζχψωβνμ", "wertyuiopasdfghjklzxcvbnm"),

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The bytes of a paste, up to its end, which may have been lost.
+/// A reader for the bytes of a paste, whose end may have been lost.
 struct PasteReader: Sendable {
   static let end: StaticString = "\u{1B}[201~"
 
-  /// The longest paste, in bytes.
+  /// The maximum length of a paste in bytes.
   private let limit: Int
   private var text: ContiguousArray<UInt8> = []
   private var isTruncated = false
-  /// How many bytes of the paste's end have arrived.
+  /// The number of bytes of the end sequence that have arrived.
   private var matched = 0
-  /// The end of a paste from the first byte on that may be a key; kept apart until that is known.
+  /// The bytes from the first one that may be a key, which are stored separately until that is known.
   private var suffix: ContiguousArray<UInt8> = []
-  /// Whether a report of the mouse has arrived in the paste.
+  /// Whether a mouse report has arrived within the paste.
   private var hasReport = false
-  /// How many bytes have arrived since ``isStillArriving()`` was asked.
+  /// The number of bytes that have arrived since the last call of ``isStillArriving()``.
   private var arrived = 0
 
   private static let suffixLimit = 256
-  /// The same once a report of the mouse is in it: more than a mouse sends while a paste may be held back.
+  /// The limit once there is a mouse report, which exceeds what a mouse sends while a paste may be held back.
   private static let reportsLimit = 4096
 
   init(limit: Int) { self.limit = limit }
 
   var isEmpty: Bool { text.isEmpty }
 
-  /// Takes a byte; returns whether it was the last of the end.
+  /// Handles a byte, and returns whether it completes the end sequence.
   mutating func take(_ byte: UInt8) -> Bool {
     arrived += 1
     if byte == Self.end.utf8Start[matched] {
@@ -34,22 +34,22 @@ struct PasteReader: Sendable {
       keepSuffix()
       return true
     }
-    // The beginning of the end occurs nowhere else in it.
+    // The first byte of the end sequence occurs nowhere else in it.
     for index in 0..<matched { keep(Self.end.utf8Start[index]) }
     matched = byte == 0x1B ? 1 : 0
     if matched == 0 { keep(byte) }
     return false
   }
 
-  /// Whether the paste continues, judged by what has arrived since the last call.
+  /// Whether the paste continues, according to the bytes that have arrived since the last call.
   ///
-  /// A terminal sends a paste as a whole, and no report of the mouse in the middle of it.
+  /// A terminal sends a paste as a whole, without mouse reports in the middle.
   mutating func isStillArriving() -> Bool {
     defer { arrived = 0 }
     return arrived >= InputParser.slowest && !hasReport
   }
 
-  /// Ends the paste, whose end was lost; returns what may be keys behind it.
+  /// Ends a paste whose end was lost, and returns the bytes that may be keys.
   mutating func cut() -> ContiguousArray<UInt8> {
     for index in 0..<matched { keep(Self.end.utf8Start[index]) }
     matched = 0
@@ -58,10 +58,10 @@ struct PasteReader: Sendable {
     return suffix
   }
 
-  /// Removes and returns the text, and whether it is not all of the paste.
+  /// Removes and returns the text, and whether it is incomplete.
   mutating func takeText() -> (text: String, isTruncated: Bool) {
     if isTruncated { dropHalfScalar() }
-    // A large paste leaves no memory behind.
+    // The memory of a large paste is released.
     defer { text = [] }
     return (Self.lines(text), isTruncated)
   }
@@ -73,11 +73,11 @@ struct PasteReader: Sendable {
     if suffix.count >= (hasReport ? Self.reportsLimit : Self.suffixLimit) { keepSuffix() }
   }
 
-  /// Whether the suffix, whose last byte is M or m, ends with a report of the mouse: `ESC [ <` and three numbers.
+  /// Whether the suffix, which ends with M or m, ends with a mouse report: `ESC [ <` and three numbers.
   private var suffixEndsWithReport: Bool {
     var start = suffix.count - 1
     var separators = 0
-    // Longer ones are no reports.
+    // Longer sequences are not reports.
     let first = max(3, start - 24)
     while start > first, (0x30...0x39).contains(suffix[start - 1]) || suffix[start - 1] == 0x3B {
       if suffix[start - 1] == 0x3B { separators += 1 }
@@ -91,7 +91,7 @@ struct PasteReader: Sendable {
     if text.count < limit { text.append(byte) } else { isTruncated = true }
   }
 
-  /// What could have been keys is text.
+  /// Appends the suffix to the text, because it does not contain keys.
   private mutating func keepSuffix() {
     for byte in suffix { keepText(byte) }
     suffix.removeAll(keepingCapacity: true)
@@ -105,7 +105,7 @@ struct PasteReader: Sendable {
     if end - 1 + length > text.count { text.removeSubrange((end - 1)...) }
   }
 
-  /// The text with the line ends that terminals make of it, CR or CR LF, as LF.
+  /// Returns the text with LF line endings, which terminals replace with CR or CR LF.
   private static func lines(_ bytes: ContiguousArray<UInt8>) -> String {
     guard bytes.contains(0x0D) else { return String(decoding: bytes, as: UTF8.self) }
     var lines = ContiguousArray<UInt8>()

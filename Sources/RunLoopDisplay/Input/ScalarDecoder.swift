@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Puts the bytes of a scalar in UTF-8 together, one at a time.
+/// A decoder that assembles a UTF-8 scalar one byte at a time.
 struct ScalarDecoder: Sendable {
   enum Step {
     case more
     case scalar(Unicode.Scalar)
-    /// The bytes before this one are no scalar.
+    /// The preceding bytes are not a valid scalar.
     case malformed
   }
 
   private var value: UInt32 = 0
   private var missing = 0
-  /// What the next byte can be.
+  /// The valid values of the next byte.
   private var allowed: ClosedRange<UInt8> = 0x80...0xBF
 
-  /// Takes the first byte; false if none begins with it.
+  /// Handles the first byte, and returns false if no scalar begins with it.
   mutating func begin(_ byte: UInt8) -> Bool {
     allowed = 0x80...0xBF
     switch byte {
@@ -36,7 +36,7 @@ struct ScalarDecoder: Sendable {
     return true
   }
 
-  /// Takes a further byte.
+  /// Handles a further byte.
   mutating func next(_ byte: UInt8) -> Step {
     guard allowed.contains(byte) else { return .malformed }
     allowed = 0x80...0xBF

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The numbers of a control sequence, as many as anything that is understood has.
+/// The numeric parameters of a control sequence, up to the maximum number of any supported sequence.
 struct SequenceParameters: Sendable {
-  /// The most numbers that are kept.
+  /// The maximum number of parameters that are stored.
   static let limit = 8
 
-  /// The byte that makes a sequence private: `<`, `=`, `>` or `?`; 0: none.
+  /// The byte that marks a private sequence, `<`, `=`, `>` or `?`, or 0 if there is none.
   var marker: UInt8 = 0
-  /// The byte between the numbers and the end; 0: none.
+  /// The intermediate byte before the final one, or 0 if there is none.
   var intermediate: UInt8 = 0
-  /// Whether nothing that is understood looks like that.
+  /// Whether no supported sequence has this form.
   var isMalformed = false
-  /// How many numbers there are, of which the last may be empty.
+  /// The number of parameters, the last of which may be empty.
   private(set) var count = 0
-  /// Whether anything has arrived.
+  /// Whether nothing has arrived yet.
   private(set) var isUntouched = true
   private var values: (Int32, Int32, Int32, Int32, Int32, Int32, Int32, Int32) = (-1, -1, -1, -1, -1, -1, -1, -1)
-  /// The second number of each, after a colon.
+  /// The second part of each parameter, after a colon.
   private var seconds: (Int32, Int32, Int32, Int32, Int32, Int32, Int32, Int32) = (-1, -1, -1, -1, -1, -1, -1, -1)
-  /// The part of the first number after its second colon.
+  /// The third part of the first parameter, after its second colon.
   private(set) var third: Int?
   private var part = 0
 
-  /// The number at a place; nil if it is missing.
+  /// Returns the parameter at an index, or nil if it is missing.
   subscript(index: Int) -> Int? { Self.read(values, index) }
 
-  /// The number after the first colon of the number at a place.
+  /// Returns the second part of the parameter at an index, after its first colon.
   func second(_ index: Int) -> Int? { Self.read(seconds, index) }
 
   mutating func touch() { isUntouched = false }
@@ -47,14 +47,14 @@ struct SequenceParameters: Sendable {
     }
   }
 
-  /// A semicolon: another number begins.
+  /// Handles a semicolon, which begins another parameter.
   mutating func separate() {
     isUntouched = false
     count = min(Self.limit + 1, max(1, count) + 1)
     part = 0
   }
 
-  /// A colon: a further part of the number begins.
+  /// Handles a colon, which begins another part of the parameter.
   mutating func divide() {
     isUntouched = false
     if count == 0 { count = 1 }

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a terminal says about itself when it is asked.
+/// A terminal's reply to a query.
 package enum TerminalAnswer: Hashable, Sendable {
-  /// What kind it is (DA1), which every terminal answers: answers to what was asked before have arrived.
+  /// The device attributes (DA1), to which every terminal replies after all earlier queries.
   case attributes
   /// The state of a private mode (DECRPM): 0 unknown, 1 set, 2 reset, 3 and 4 set and reset permanently.
   case mode(Int, state: Int)
   /// The flags of the keyboard protocol.
   case keyboard(flags: Int)
-  /// Where the cursor is.
+  /// The position of the cursor.
   case cursor(Point)
-  /// Its name and version (XTVERSION), as far as the parser keeps it.
+  /// The name and version (XTVERSION), as far as the parser stores them.
   case version(String)
-  /// Something that was not asked.
+  /// A reply to something that was not queried.
   case other
 }
 
-/// What a parser has found in the bytes of a terminal.
+/// The input that a parser has found in the bytes of a terminal.
 package enum ParsedInput: Hashable, Sendable {
   case event(InputEvent)
   case answer(TerminalAnswer)

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The nearest colour that a terminal has.
+// Conversion to the nearest colour that a terminal supports.
 
 extension Color {
   var isDefault: Bool { bits == 0 }
-  /// The number in the palette; nil for the default colour and for one by its parts.
+  /// The palette index, or nil for the default colour and for RGB colours.
   var paletteIndex: UInt8? { bits >> 24 == 1 ? UInt8(truncatingIfNeeded: bits) : nil }
-  /// Red, green and blue of a colour by its parts.
+  /// The red, green and blue components of an RGB colour.
   var parts: (red: Int, green: Int, blue: Int) {
     (Int(bits >> 16 & 0xFF), Int(bits >> 8 & 0xFF), Int(bits & 0xFF))
   }
 
-  /// The nearest colour that a terminal has.
+  /// Returns the nearest colour that a terminal supports.
   func reduced(to colors: TerminalCapabilities.Colors) -> Color {
     if isDefault { return self }
     switch colors {
@@ -26,7 +26,7 @@ extension Color {
 
   private static let levels = [0, 95, 135, 175, 215, 255]
 
-  /// The nearest of the cube and the greys of the palette.
+  /// The nearest colour in the cube and the greys of the palette.
   private var nearestInCube: UInt8 {
     let (red, green, blue) = parts
     func level(_ value: Int) -> Int { value < 48 ? 0 : value < 115 ? 1 : (value - 35) / 40 }
@@ -40,7 +40,7 @@ extension Color {
     return UInt8(inGreys < inCube ? 232 + grey : 16 + 36 * cube.0 + 6 * cube.1 + cube.2)
   }
 
-  /// The nearest of the first sixteen, as most terminals show them.
+  /// The nearest of the first 16 colours, as most terminals show them.
   private var nearestOfSixteen: UInt8 {
     let (red, green, blue) = approximateParts
     let highest = max(red, green, blue)
@@ -62,7 +62,7 @@ extension Color {
 }
 
 extension TerminalCapabilities {
-  /// The style as the terminal can show it: with the nearest colours, and without what it does not know.
+  /// Returns the style with the nearest colours that the terminal supports, and without unsupported decorations.
   func reduced(_ style: Style) -> Style {
     if colors == .rgb, style.decoration == 0 { return style }
     var reduced = Style(

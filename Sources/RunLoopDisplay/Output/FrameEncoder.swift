@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Turns frames into the bytes that make a terminal show them: only what differs from the frame before, and nothing if
-/// nothing does.
+/// An encoder that turns frames into the bytes that a terminal needs to show the differences from the previous frame.
 ///
-/// A value without isolation. When it has shown one frame of a size, further ones of that size allocate nothing, unless
-/// their bytes need more room than those of any before.
+/// This value is not isolated. After the first frame of a size, further frames of that size need no allocation unless
+/// they produce more bytes than any frame before.
 package struct FrameEncoder: Sendable {
   private var writer: OutputWriter
-  /// What the terminal shows.
+  /// The cells that the terminal shows.
   private var shown = Grid(size: .zero)
-  /// What it is to show.
+  /// The cells that the terminal should show.
   private var next = Grid(size: .zero)
-  /// What it would show after a scroll.
+  /// The cells that the terminal would show after a scroll.
   private var scrolled = Grid(size: .zero)
-  /// Whether it is not known what the terminal shows.
+  /// Whether the contents of the terminal are unknown.
   private var isUnknown = true
-  /// How many columns and rows the terminal has.
+  /// The number of columns and rows of the terminal.
   private var screen: Size
 
   package init(size: Size, capabilities: TerminalCapabilities) {
@@ -23,11 +22,11 @@ package struct FrameEncoder: Sendable {
     writer = OutputWriter(capabilities: capabilities)
   }
 
-  /// What the terminal can do.
+  /// The capabilities of the terminal.
   package var capabilities: TerminalCapabilities {
     get { writer.capabilities }
     set {
-      // Clusters and colours that were written for another terminal do not look as they should.
+      // Clusters and colours that were written for other capabilities look wrong.
       let isOutOfDate =
         newValue.colors != capabilities.colors
         || newValue.decorates != capabilities.decorates && shown.cells.contains { $0.style.decoration != 0 }
@@ -38,12 +37,12 @@ package struct FrameEncoder: Sendable {
     }
   }
 
-  /// The place of the cursor after each frame; nil: it is hidden.
+  /// The cursor after each frame, or nil if it is hidden.
   package var cursor: TextCursor?
-  /// How the terminal's cursor was set.
+  /// The shape that was set for the terminal's cursor.
   private var shownShape: TextCursor.Shape?
 
-  /// Appends the sequence that moves the cursor to its place, unless it is there.
+  /// Appends the sequence that moves the cursor to its position, unless it is already there.
   private mutating func putCursor() {
     if shownShape != cursor?.shape {
       if let shape = cursor?.shape {
@@ -61,31 +60,31 @@ package struct FrameEncoder: Sendable {
     writer.move(toX: x, y: y)
   }
 
-  /// Whether the frames are shown below what is on the screen, from the place of the cursor that was saved last.
+  /// Whether frames are shown below the current contents, starting at the saved cursor position.
   package var isInline: Bool {
     get { writer.isInline }
     set { writer.isInline = newValue }
   }
 
-  /// How many rows the terminal has for frames.
+  /// The number of rows that are available for frames.
   var rows: Int { screen.height }
 
   /// Whether the next frame is written in full.
   package var isRepainting: Bool { isUnknown }
 
-  /// Lets the next frame be written in full.
+  /// Causes the next frame to be written in full.
   package mutating func repaint() { isUnknown = true }
 
-  /// The terminal was taken: its cursor is hidden, and, for frames below what is on the screen, in the first cell.
+  /// Records that the terminal was opened, with a hidden cursor that for inline frames is in the first cell.
   package mutating func cursorIsHidden() {
     shownShape = nil
     writer.state.x = 0
     writer.state.y = 0
   }
 
-  /// Appends what saves the place of the first cell, counted from where the cursor is.
+  /// Appends the sequence that saves the position of the first cell, relative to the cursor.
   ///
-  /// A terminal that gets another size moves the cursor with its lines, but not the place that was saved.
+  /// When a terminal is resized, it moves the cursor together with its lines, but not the saved position.
   package mutating func savePlace(into output: inout ContiguousArray<UInt8>) {
     swap(&writer.bytes, &output)
     defer { swap(&writer.bytes, &output) }
@@ -96,18 +95,18 @@ package struct FrameEncoder: Sendable {
     writer.state = OutputWriter.State(x: 0, y: 0, pen: .plain, isPenKnown: true)
   }
 
-  /// The terminal has another size: what it shows is not known any more.
+  /// Resizes the screen, whose contents are then unknown.
   package mutating func resize(to size: Size) {
     screen = size
     repaint()
   }
 
-  /// Appends what shows a frame.
+  /// Appends the bytes that show a frame.
   ///
-  /// What the grid has beyond the terminal's size is left out.
+  /// Cells of the grid beyond the terminal's size are ignored.
   ///
-  /// - Returns: The number of bytes; 0 if the terminal shows the frame already.
-  /// - Complexity: O(n) in the cells.
+  /// - Returns: The number of bytes, or 0 if the terminal already shows the frame.
+  /// - Complexity: O(n), where n is the number of cells.
   @discardableResult
   package mutating func encode(
     _ grid: borrowing Grid, scrolls: [ScrollHint] = [], into output: inout ContiguousArray<UInt8>
@@ -129,7 +128,7 @@ package struct FrameEncoder: Sendable {
     let body = writer.bytes.count
     let state = writer.state
     putDifferences(from: shown)
-    // A scroll costs about as much as this by itself.
+    // A scroll by itself costs about as much as this.
     if !scrolls.isEmpty, writer.capabilities.scrolls, writer.bytes.count - body > 6, state.isPenKnown {
       tryScrolls(scrolls, from: body, state)
     }
@@ -146,8 +145,8 @@ package struct FrameEncoder: Sendable {
   private mutating func clear() {
     writer.putLink("", 0)
     if isInline {
-      // Room is made for all rows, by scrolling if need be, and the first row's place is saved. With the place, some
-      // terminals restore whether they wrap.
+      // Makes room for all rows, by scrolling if necessary, and saves the position of the first row. Some terminals
+      // restore the wrapping mode together with the position.
       writer.put("\u{1B}8\u{1B}[?7l\u{1B}[m\u{1B}[J")
       for _ in 1..<max(1, rows) { writer.put(0x0A) }
       if rows > 1 { writer.put(count: rows - 1, 0x41) }
@@ -160,7 +159,7 @@ package struct FrameEncoder: Sendable {
     isUnknown = false
   }
 
-  /// Writes a frame as a scroll and what differs after it, and keeps that if it is shorter.
+  /// Encodes a frame as scrolls and the remaining differences, and keeps that if it is shorter.
   private mutating func tryScrolls(_ scrolls: [ScrollHint], from start: Int, _ before: OutputWriter.State) {
     let plainEnd = writer.bytes.count
     let plainState = writer.state
@@ -182,7 +181,7 @@ package struct FrameEncoder: Sendable {
   }
 
   private mutating func putScroll(_ rows: Range<Int>, by count: Int, _ distance: Int) {
-    // What comes in is blank in the background's colour.
+    // Rows that scroll in are blank, with the background colour.
     if !writer.erasesPlainly { writer.setPen(.plain) }
     let isWhole = rows == 0..<screen.height
     if !isWhole {
@@ -205,7 +204,7 @@ package struct FrameEncoder: Sendable {
   private mutating func putDifferences(from old: Grid) {
     let size = next.size
     guard !size.isEmpty else { return }
-    // Another reference to the same cells: nothing is copied, as neither is changed meanwhile.
+    // A second reference to the same cells, which does not copy them because neither is modified meanwhile.
     let next = next
     next.cells.withUnsafeBufferPointer { new in
       old.cells.withUnsafeBufferPointer { old in
@@ -219,9 +218,9 @@ package struct FrameEncoder: Sendable {
     }
   }
 
-  /// Erases the blank rows at the end of the screen at once, if several of them show something.
+  /// Erases the blank rows at the end of the screen together, if several of them are not blank yet.
   ///
-  /// - Returns: The first row of those that need nothing more.
+  /// - Returns: The first row that needs no further output.
   private mutating func eraseBelow(
     _ old: UnsafeBufferPointer<Cell>, _ new: UnsafeBufferPointer<Cell>, _ size: Size
   ) -> Int {
@@ -252,9 +251,9 @@ package struct FrameEncoder: Sendable {
     guard x < width else { return }
     var last = width - 1
     while old[last] == new[last] { last -= 1 }
-    // The right half goes with the left.
+    // The right half is written with the left.
     if new[last].width == 2 { last += 1 }
-    // Where the row's end begins that can be erased at once.
+    // The start of the row's end that can be erased together.
     var tail = width
     if width == screen.width, isErasable(new[width - 1]) {
       tail = width - 1
@@ -283,7 +282,7 @@ package struct FrameEncoder: Sendable {
       writer.put(new[x], columns: screen.width)
       x += Int(new[x].width)
       let count = end - x
-      // Of other characters than those of ASCII, tmux repeats none.
+      // tmux repeats only ASCII characters.
       if writer.capabilities.repeats, x > 0, new[x - 1].glyph < 0x80, count > 3 + OutputWriter.digits(count) {
         writer.put(count: count, 0x62)
         x = end
@@ -292,7 +291,7 @@ package struct FrameEncoder: Sendable {
     }
   }
 
-  /// The column behind the equal cells from a column on.
+  /// Returns the column after the run of equal cells that starts at a column.
   private func run(of cell: Cell, in row: UnsafeBufferPointer<Cell>, from x: Int, through last: Int) -> Int {
     guard cell.width == 1 else { return x + 1 }
     var end = x + 1
@@ -305,14 +304,14 @@ package struct FrameEncoder: Sendable {
       && (cell.style.background.isDefault || writer.capabilities.erasesWithColor)
   }
 
-  /// Whether blanks are better erased than written: the cursor stays, and has to be moved if something follows.
+  /// Whether erasing blanks is shorter than writing them, considering that the cursor must then be moved.
   private func erasePays(_ count: Int, isLast: Bool) -> Bool {
     let erasing = 3 + OutputWriter.digits(count)
     let spaces = writer.capabilities.repeats ? min(count, 1 + erasing) : count
     return (isLast ? erasing : 2 * erasing) < spaces
   }
 
-  /// Sets the background that what is erased gets.
+  /// Sets the background colour for erasing.
   private mutating func setErasingPen(_ cell: Cell) {
     let background = cell.style.background.reduced(to: writer.capabilities.colors)
     if !writer.state.isPenKnown || writer.state.pen.background != background || writer.state.pen.decoration != 0 {

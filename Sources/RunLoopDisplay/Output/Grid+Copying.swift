@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Changes of whole grids that keep their memory.
+// Bulk changes of grids that reuse their memory.
 
 extension Grid {
-  /// Copies the cells of another grid of at least this size, without what cannot be seen, and without halves of wide
-  /// characters.
+  /// Copies the cells of a grid that is at least as large, without invisible styles or halves of wide characters.
   mutating func copy(normalizing other: borrowing Grid) {
     let size = self.size
     let stride = other.size.width
@@ -30,19 +29,19 @@ extension Grid {
     }
   }
 
-  /// Copies the cells of another grid of this size.
+  /// Copies the cells of a grid of the same size.
   mutating func copy(_ other: borrowing Grid) {
     cells.withUnsafeMutableBufferPointer { target in
       other.cells.withUnsafeBufferPointer { source in _ = target.update(fromContentsOf: source) }
     }
   }
 
-  /// Makes all cells blank.
+  /// Clears all cells.
   mutating func clear() {
     cells.withUnsafeMutableBufferPointer { $0.update(repeating: .blank) }
   }
 
-  /// Moves rows within a range of them, up if the count is positive; rows that come in are blank.
+  /// Scrolls a range of rows, upwards if the count is positive, and blanks the rows that scroll in.
   mutating func scroll(_ rows: Range<Int>, by count: Int) {
     let width = size.width
     cells.withUnsafeMutableBufferPointer { cells in

@@ -1,49 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is to be written to a terminal, and how far that is, as a value: one frame, and answers behind it.
+/// The pending output of a terminal, and how much of it has been written: one frame, followed by replies.
 ///
-/// No further frame is taken before all of it is written, so that a terminal that does not read costs the memory of
-/// one.
+/// The next frame is accepted only when all output has been written, so that a terminal that does not read costs the
+/// memory of a single frame.
 struct OutputState: Hashable, Sendable {
-  /// What comes of a write.
+  /// The action that follows a write.
   enum Action: Hashable, Sendable {
-    /// Write on, from ``next``.
+    /// Continue writing at ``next``.
     case write
     /// Wait until there is room.
     case wait
-    /// All was written.
+    /// All output has been written.
     case finish
-    /// The terminal has gone.
+    /// The terminal was disconnected.
     case hangUp
   }
 
-  /// What is to be written, and was.
+  /// The output, including the part that has been written.
   private(set) var bytes: ContiguousArray<UInt8> = []
-  /// How much of it was.
+  /// The number of bytes that have been written.
   private(set) var written = 0
 
-  /// Whether all was written: there is room for a frame.
+  /// Whether all output has been written, so that there is room for a frame.
   var isIdle: Bool { written == bytes.count }
 
-  /// The first byte that was not written, and how many there are.
+  /// The range of bytes that have not been written.
   var next: Range<Int> { written..<bytes.count }
 
-  /// Lets a closure append bytes: a frame where all was written, or what has to follow it.
+  /// Appends output with a closure: a frame if all output has been written, or bytes that follow the current output.
   mutating func append<R>(_ body: (inout ContiguousArray<UInt8>) -> R) -> R {
-    // What was written takes no room any more; the memory of a frame is that of the next.
+    // Output that has been written is removed, and the memory of a frame is reused for the next.
     if isIdle { bytes.removeAll(keepingCapacity: true) } else { bytes.removeSubrange(..<written) }
     written = 0
     return body(&bytes)
   }
 
-  /// The system has taken so many bytes, or says by a negative number why not.
+  /// Records the result of a write: a number of bytes, or a negative error number.
   mutating func note(_ result: Int, wouldBlock: Int) -> Action {
     guard result > 0 else { return result == 0 || result == wouldBlock ? .wait : .hangUp }
     written = min(bytes.count, written + result)
     return isIdle ? .finish : .write
   }
 
-  /// What was not written is not to be: the screen will be shown anew.
+  /// Discards the remaining output, because the screen will be written again.
   mutating func discard() {
     bytes.removeAll(keepingCapacity: true)
     written = 0

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension OutputWriter {
-  /// Sets the style by the fewest bytes: from the one that is set, or anew.
+  /// Sets the style with as few bytes as possible, either as a change of the current style or from scratch.
   ///
-  /// `style` has the colours that the terminal has.
+  /// The colours of `style` must be ones that the terminal supports.
   mutating func setPen(_ style: Style) {
     if style.decoration != state.pen.decoration || !state.isPenKnown {
       putLink(style.decoration == 0 ? "" : DecorationTable.shared[style.decoration].link, style.decoration)
@@ -23,9 +23,9 @@ extension OutputWriter {
     state.isPenKnown = true
   }
 
-  /// Lets what is written lead to an address.
+  /// Sets the link of the text that follows.
   ///
-  /// The number makes one link of all cells of an address.
+  /// Cells with the same number form one link.
   mutating func putLink(_ link: String, _ number: UInt32) {
     guard link != state.link else { return }
     state.link = link
@@ -37,7 +37,7 @@ extension OutputWriter {
     put("\u{1B}\\")
   }
 
-  /// How the underline of a style looks; nil: there is none.
+  /// Returns the decoration of an underlined style, or nil if the style is not underlined.
   private func underline(_ style: Style) -> Decoration? {
     guard style.attributes.contains(.underline) else { return nil }
     return style.decoration == 0 ? Decoration() : DecorationTable.shared[style.decoration]
@@ -74,7 +74,7 @@ extension OutputWriter {
     if !isReset && style == old { return }
     put("\u{1B}[")
     var isFirst = true
-    // A reset is a number that is left out.
+    // The parameter of a reset is omitted.
     if isReset, style != .plain { isFirst = false }
     let gone = old.attributes.subtracting(style.attributes)
     var old = old
@@ -94,7 +94,7 @@ extension OutputWriter {
     if added.contains(.strikethrough) { put(9, &isFirst) }
     if style.foreground != old.foreground { put(style.foreground, 30, &isFirst) }
     if style.background != old.background { put(style.background, 40, &isFirst) }
-    // Two styles that differ in their links alone: a sequence without a number would be a reset.
+    // If only the links of two styles differ, a sequence without parameters would be a reset.
     guard isReset || !isFirst else { return bytes.removeLast(2) }
     put(0x6D)
   }

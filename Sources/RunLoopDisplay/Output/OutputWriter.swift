@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Writes control sequences, and knows where the terminal's cursor is and which style it writes in.
+/// A writer of control sequences that tracks the position of the terminal's cursor and the current style.
 struct OutputWriter {
-  /// What a terminal knows beside its cells.
+  /// The state of a terminal besides its cells.
   struct State {
-    /// The column; negative: unknown, as behind the last column.
+    /// The column, or a negative value if it is unknown, as after the last column.
     var x = -1
-    /// The row; negative: unknown.
+    /// The row, or a negative value if it is unknown.
     var y = -1
-    /// The style, with the colours that the terminal has.
+    /// The style, with colours that the terminal supports.
     var pen = Style.plain
     var isPenKnown = false
-    /// The address to which text that is written leads; empty: none.
+    /// The URL of the text being written, or an empty string.
     var link = ""
   }
 
   var bytes: ContiguousArray<UInt8> = []
   var state = State()
   var capabilities: TerminalCapabilities
-  /// Whether the frame is a part of the screen of which only the first cell's place is known: by what was saved.
+  /// Whether the frame is shown inline, in which case only the saved position of its first cell is known.
   var isInline = false
 
   init(capabilities: TerminalCapabilities) { self.capabilities = capabilities }
@@ -36,7 +36,7 @@ struct OutputWriter {
     bytes.append(0x30 + UInt8(number % 10))
   }
 
-  /// A sequence with a count, which is left out if it is 1.
+  /// Appends a sequence with a count, which is omitted if it is 1.
   mutating func put(count: Int, _ final: UInt8) {
     put("\u{1B}[")
     if count != 1 { put(number: count) }
@@ -45,23 +45,23 @@ struct OutputWriter {
 
   static func digits(_ number: Int) -> Int { number < 10 ? 1 : 1 + digits(number / 10) }
 
-  /// The length of a sequence with a count.
+  /// Returns the length of a sequence with a count.
   private static func length(count: Int) -> Int { 3 + (count == 1 ? 0 : digits(count)) }
 
   // MARK: The cursor
 
-  /// How the cursor gets to a column of its row.
+  /// A way to move the cursor to a column of its row.
   private enum Across {
     case none, back(Int), left(Int), right(Int), absolute, rewrite
     case start, startThenRight, startThenRewrite
   }
 
-  /// How the cursor gets to a row.
+  /// A way to move the cursor to a row.
   private enum Down { case none, feed(Int), down(Int), up(Int), reverse(Int), absolute }
 
-  /// Moves the cursor by the fewest bytes.
+  /// Moves the cursor with as few bytes as possible.
   ///
-  /// `row` is what that row shows in the end: what lies on the way may be written again.
+  /// `row` contains the final contents of the row, of which cells on the way may be written again.
   mutating func move(toX x: Int, y: Int, row: UnsafeBufferPointer<Cell>) {
     if state.x == x, state.y == y { return }
     let absolute =
@@ -96,7 +96,7 @@ struct OutputWriter {
     state.y = y
   }
 
-  /// Moves the cursor, whatever is on the way.
+  /// Moves the cursor, regardless of the cells on the way.
   mutating func move(toX x: Int, y: Int) {
     if isInline {
       go(costDown(y).1, y)
@@ -143,7 +143,7 @@ struct OutputWriter {
     return best
   }
 
-  /// What it costs to write cells again that need no other style; a large number if that cannot be.
+  /// Returns the cost of writing cells again in the current style, or a large number if that is impossible.
   private func rewriting(_ row: UnsafeBufferPointer<Cell>, _ columns: Range<Int>, limit: Int) -> Int {
     guard columns.count < limit, state.isPenKnown else { return .max / 2 }
     var cost = 0
@@ -184,12 +184,12 @@ struct OutputWriter {
     }
   }
 
-  /// Whether what is erased is blank, in the terminal's own colours and without a link.
+  /// Whether erasing produces blanks in the terminal's default colours, without a link.
   var erasesPlainly: Bool { state.isPenKnown && state.pen.background.isDefault && state.pen.decoration == 0 }
 
   // MARK: Cells
 
-  /// Whether a cell can be written in the style that is set.
+  /// Whether a cell can be written in the current style.
   func isWritable(_ cell: Cell) -> Bool {
     let style = capabilities.reduced(cell.style)
     guard state.isPenKnown else { return false }
@@ -207,12 +207,12 @@ struct OutputWriter {
     if cell.glyph < Glyphs.firstCluster {
       if CharacterWidth.joinsPrevious(cell.glyph) { put(count: state.x + 1, 0x47) }
       let isCertain = !CharacterWidth.isNew(cell.glyph, since: capabilities.unicodeVersion)
-      // A terminal that takes one column for it would leave in the other what was there.
+      // A terminal that uses only one column for it would leave the other one unchanged.
       if !isCertain, width == 2 { put(count: 2, 0x58) }
       put(scalar: cell.glyph)
       state.x = CharacterWidth.joinsNext(cell.glyph) || !isCertain ? -1 : state.x + width
     } else if state.x + width >= columns {
-      // Without wrapping, a terminal may add a mark that follows the last column to the character before it.
+      // Without wrapping, a terminal may add a mark after the last column to the preceding character.
       put("\u{1B}[?7h")
       _ = ClusterTable.shared.write(cell.glyph, whole: capabilities.wholeClusters, to: &self)
       put("\u{1B}[?7l")
@@ -222,14 +222,14 @@ struct OutputWriter {
       if let taken, taken == width {
         state.x += width
       } else if let taken, taken < width {
-        // The terminal shows a narrower character: the rest of its place is blank.
+        // The terminal shows a narrower character, so the rest of its cells is blanked.
         put(0x20)
         state.x += width
       } else {
         state.x = -1
       }
     }
-    // The cursor waits behind the last column, which terminals count differently.
+    // The cursor stays at the last column, whose position terminals report differently.
     if state.x >= columns { state.x = -1 }
   }
 
@@ -253,7 +253,7 @@ struct OutputWriter {
 }
 
 extension Cell {
-  /// Whether it is one column of one scalar that has nothing to do with what is beside it.
+  /// Whether the cell contains one scalar of one column that does not combine with its neighbours.
   var isPlainText: Bool {
     width == 1 && glyph < Glyphs.firstCluster && !CharacterWidth.joinsNext(glyph) && !CharacterWidth.isNew(glyph)
   }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where the cursor of a terminal is, and how it looks.
+/// The position and shape of a terminal's cursor.
 ///
-/// Input methods, braille displays and screen readers follow the position, also of a cursor that is not visible.
+/// Input methods, braille displays and screen readers follow the position even if the cursor is not visible.
 public struct TextCursor: Hashable, Sendable {
-  /// The looks of a visible cursor.
+  /// The shape of a visible cursor.
   public enum Shape: Hashable, Sendable {
-    /// The whole cell, a line below it, or a line before it.
+    /// The whole cell, a line below it, or a vertical line before it.
     case block, underline, bar
 
-    /// The number of the shape, without blinking, in DECSCUSR.
+    /// The parameter of DECSCUSR for the steady shape.
     var number: Int {
       switch self {
       case .block: 2
@@ -19,12 +19,12 @@ public struct TextCursor: Hashable, Sendable {
     }
   }
 
-  /// The cell.
+  /// The cell of the cursor.
   public var position: Point
-  /// How the cursor looks; nil means that it is not visible.
+  /// The shape of the cursor, or `nil` if it is not visible.
   public var shape: Shape?
 
-  /// Makes a cursor.
+  /// Creates a cursor.
   public init(at position: Point, shape: Shape? = nil) {
     self.position = position
     self.shape = shape
