@@ -6,11 +6,11 @@ import Foundation
 import RunLoopLibC
 import RunLoopCore
 
-/// One wait, read or accept of a file handle: it is done on a queue, and told by a source of the loop that asked for
-/// it.
+/// A wait, read or accept of a file handle, which is performed on a queue and reported by a source of the requesting
+/// loop.
 final class BackgroundActivity: @unchecked Sendable {
-  // Sendable: the source is set before anybody else has the activity; `readable` and `isOver` are the queue's; what was
-  // read or accepted is the queue's until the source is signalled, and the loop's thread's from then on.
+  // Sendable: the source is set before the activity is shared. Only the queue uses `readable` and `isOver`. The queue
+  // owns the results until it signals the source, and the loop's thread owns them afterwards.
 
   enum Kind: Sendable {
     case wait, read, readToEnd, accept
@@ -22,7 +22,7 @@ final class BackgroundActivity: @unchecked Sendable {
   private let handle: FileHandle
   private let descriptor: Int32
   private let loop: RunLoop
-  /// Where it was begun: who observes its notification is not known.
+  /// The place where the activity was started, because the observer of its notification is not known.
   private let origin: Origin
   private let queue = DispatchQueue(label: "RunLoopKit.FileHandle", target: .global())
   private var source: RunLoop.Source?
@@ -40,7 +40,7 @@ final class BackgroundActivity: @unchecked Sendable {
     self.origin = origin
   }
 
-  /// Begins an activity; the calling thread's loop stays alive in the modes until its notification has been posted.
+  /// Begins an activity, which keeps the calling thread's loop alive in the modes until its notification is posted.
   static func begin(_ kind: Kind, of handle: FileHandle, in modes: [RunLoop.Mode], from origin: Origin) {
     guard !modes.isEmpty else {
       return Diagnostic.noMode.report(
@@ -48,7 +48,7 @@ final class BackgroundActivity: @unchecked Sendable {
           + "name at least one mode, such as .default")
     }
     let activity = BackgroundActivity(kind, handle, .current, origin)
-    // It is cancelled when it has told, and when its loop ends before.
+    // The source is cancelled after the notification, or earlier if the loop ends.
     let source = RunLoop.Source(cancel: { _, _ in activity.leave() }) { activity.tell() }
     activity.source = source
     for mode in modes { activity.loop.add(source, forMode: mode) }
@@ -56,17 +56,17 @@ final class BackgroundActivity: @unchecked Sendable {
   }
 }
 
-// On the loop's thread.
+// These methods are called on the loop's thread.
 extension BackgroundActivity {
   private func tell() {
-    // Another activity may begin, and the loop may run, while the notification is posted.
+    // The notification may start another activity or run the loop.
     source?.invalidate()
     let (name, userInfo) = notification
     noteCall(for: origin)
     NotificationCenter.default.post(name: name, object: handle, userInfo: userInfo)
   }
 
-  /// Lets go of the closures that hold the activity, and of what the queue watches.
+  /// Releases the closures that retain the activity, and stops the queue's watch.
   private func leave() {
     source?.invalidate()
     queue.async { self.end() }
@@ -90,15 +90,15 @@ extension BackgroundActivity {
   }
 }
 
-// On the queue.
+// These methods are called on the queue.
 extension BackgroundActivity {
-  /// Does what can be done without waiting; then waits.
+  /// Does as much as possible without blocking, and then waits.
   private func advance() {
-    // A handle that was closed has no descriptor.
+    // A closed handle has no descriptor.
     if descriptor < 0 { settle(-EBADF) }
     while !isOver, isReadable { step() }
     guard !isOver, readable == nil else { return }
-    // What cannot be watched, as a file on a disk, is always readable and has not come here.
+    // Descriptors that cannot be watched, such as regular files, are always readable and do not get here.
     let watch = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
     watch.setEventHandler { [self] in advance() }
     watch.activate()
@@ -107,7 +107,7 @@ extension BackgroundActivity {
 
   private var isReadable: Bool {
     var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-    // An error is found out by the step that it fails.
+    // On an error, the next step fails and reports it.
     return poll(&entry, 1, 0) > 0
   }
 
@@ -127,9 +127,9 @@ extension BackgroundActivity {
     }
   }
 
-  /// Finishes after a system call that answered so, unless it has to be made again.
+  /// Finishes with the result of a system call, unless the call must be repeated.
   private func settle(_ answer: Int32) {
-    // Somebody else has taken what was there, or a signal came.
+    // Another reader took the data, or a signal interrupted the call.
     guard answer != -EAGAIN, answer != -EINTR else { return }
     if answer < 0 { error = -answer }
     finish()

@@ -2,17 +2,17 @@
 
 import FoundationEssentials
 
-/// The functions that a program or library names in its table of symbols, which the dynamic linker does not look into.
+/// The functions in the symbol table of a program or library, which the dynamic linker does not read.
 ///
-/// A file that is no ELF file of 64 bits, or that is damaged, names none.
+/// There are none if the file is damaged or is not a 64-bit ELF file.
 struct ElfSymbols {
   private let file: Data
-  /// Whether the addresses in the file count from where it lies.
+  /// Whether addresses in the file are relative to the address at which it is loaded.
   private let isRelocatable: Bool
   private let symbols: Range<Int>
   private let names: Range<Int>
 
-  /// Maps a file.
+  /// Maps a file into memory.
   init?(file path: String) {
     guard let file = try? Data(contentsOf: URL(filePath: path), options: .alwaysMapped) else { return nil }
     self.init(file)
@@ -21,7 +21,7 @@ struct ElfSymbols {
   init?(_ file: Data) {
     self.file = file
     let bytes = ElfBytes(file)
-    // Its class is of 64 bits, its numbers have the lowest byte first.
+    // 64-bit class, little-endian.
     guard bytes.number(UInt32.self, at: 0) == 0x464C_457F, bytes.number(UInt16.self, at: 4) == 0x0102,
       let type = bytes.number(UInt16.self, at: 16), let start = bytes.number(UInt64.self, at: 40),
       let size = bytes.number(UInt16.self, at: 58), let count = bytes.number(UInt16.self, at: 60)
@@ -31,7 +31,7 @@ struct ElfSymbols {
       guard index < count else { return nil }
       return ElfSection(bytes, at: start.addingReportingOverflow(UInt64(index) * UInt64(size)).partialValue)
     }
-    // Type 2: all symbols; its link is the section with their names.
+    // Type 2 is the table of all symbols, which links to the section of their names.
     guard let table = (0..<UInt32(count)).lazy.compactMap(section).first(where: { $0.type == 2 }),
       let names = section(table.link)
     else { return nil }
@@ -39,9 +39,9 @@ struct ElfSymbols {
     self.names = names.contents
   }
 
-  /// The function in which an address lies, for a file that lies at `base`: its mangled name and where it begins.
+  /// Returns the mangled name and start of the function that contains an address, for a file loaded at `base`.
   ///
-  /// O(n) in the symbols of the file.
+  /// - Complexity: O(n), where n is the number of symbols in the file.
   func function(at address: UInt, base: UInt) -> (name: String, address: UInt)? {
     let (value, overflow) = UInt64(address).subtractingReportingOverflow(isRelocatable ? UInt64(base) : 0)
     guard !overflow else { return nil }
@@ -49,7 +49,7 @@ struct ElfSymbols {
       for entry in stride(from: symbols.lowerBound, to: symbols.upperBound - 23, by: 24) {
         let start = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: entry + 8, as: UInt64.self))
         let size = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: entry + 16, as: UInt64.self))
-        // Type 2: a function.
+        // Type 2 is a function.
         guard value >= start, value - start < size, bytes[entry + 4] & 0xF == 2 else { continue }
         let name = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: entry, as: UInt32.self))
         return (self.name(at: Int(name)), address - UInt(value - start))
@@ -64,7 +64,7 @@ struct ElfSymbols {
   }
 }
 
-/// A section of the file, by its header.
+/// A section of the file, described by its header.
 private struct ElfSection {
   let type: UInt32
   let link: UInt32
@@ -82,7 +82,7 @@ private struct ElfSection {
   }
 }
 
-/// Numbers in a file.
+/// Access to the numbers in a file.
 private struct ElfBytes {
   private let file: Data
 
@@ -90,7 +90,7 @@ private struct ElfBytes {
 
   var count: Int { file.count }
 
-  /// The number that begins at `offset`; nil beyond the end.
+  /// Returns the number at `offset`, or nil if it is beyond the end.
   func number<Number: FixedWidthInteger>(_ type: Number.Type, at offset: Int) -> Number? {
     let size = MemoryLayout<Number>.size
     guard offset >= 0, offset <= file.count - size else { return nil }

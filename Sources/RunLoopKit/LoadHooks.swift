@@ -5,8 +5,8 @@ import RunLoopCore
 import RunLoopThreads
 import Synchronization
 
-// What the layers below tell this one. C sets these functions when the program is loaded, so that nobody has to set up
-// anything. Each is called on the thread where it happens, with no lock held.
+// Hooks that the lower layers call. C sets them when the program is loaded, so that no setup is necessary. Each is
+// called on the thread of the event, without any locks held.
 
 /// Posts Foundation's notification for a port that has become invalid.
 @_cdecl("rlk_port_became_invalid")
@@ -15,14 +15,14 @@ func portBecameInvalid(_ pointer: UnsafeMutableRawPointer) {
     name: RunLoopCore.Port.didBecomeInvalidNotification, object: object(RunLoopCore.Port.self, pointer))
 }
 
-/// Sees to it that loops let go of a port that becomes invalid in a way of its own and posts the notification itself.
+/// Makes loops release ports whose subclass implements its own invalidation and posts the notification itself.
 @_cdecl("rlk_port_came_with_sources")
 func portCameWithSources(_ pointer: UnsafeMutableRawPointer) {
   OwnInvalidation.isObserved
 }
 
 private enum OwnInvalidation {
-  /// One observer for all ports; it stays for as long as the process.
+  /// One observer for all ports, which exists for the lifetime of the process.
   static let isObserved: Void = {
     _ = NotificationCenter.default.addObserver(
       forName: RunLoopCore.Port.didBecomeInvalidNotification, object: nil, queue: nil
@@ -40,11 +40,11 @@ func threadWillStart(_ pointer: UnsafeMutableRawPointer) {
 }
 
 private enum MultiThreading {
-  // Relaxed: one thread is the first, whatever else is ordered.
+  // Relaxed: exactly one thread is the first, regardless of the order of other operations.
   static let isAnnounced = Atomic<Bool>(false)
 }
 
-/// Posts Foundation's notification for a thread that is about to end, on it.
+/// Posts Foundation's notification for a thread that is about to end, on that thread.
 @_cdecl("rlk_thread_will_exit")
 func threadWillExit(_ pointer: UnsafeMutableRawPointer) {
   NotificationCenter.default.post(name: .NSThreadWillExit, object: object(RunLoopThreads.Thread.self, pointer))

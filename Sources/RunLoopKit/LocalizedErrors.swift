@@ -6,10 +6,10 @@ public import RunLoopInstruments
 public import RunLoopSockets
 public import RunLoopThreads
 
-// `localizedDescription` is the text of the error. Without these conformances Foundation prints "The operation could
-// not be completed" and a number, which is the number of the case.
+// These conformances make `localizedDescription` the error's text. Without them, Foundation prints "The operation
+// could not be completed" and the number of the case.
 
-/// An error of this package that says by its description what `localizedDescription` is.
+/// An error of this package whose `localizedDescription` is its description.
 public protocol DescribedError: LocalizedError, CustomStringConvertible {}
 
 extension DescribedError {

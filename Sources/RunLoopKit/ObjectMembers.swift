@@ -4,9 +4,10 @@ public import Foundation
 public import RunLoopCore
 public import RunLoopThreads
 
-/// What loops, timers, threads and ports have from `NSObject` in Foundation, and are no objects of that class.
+/// Members of `NSObject` that Foundation's loops, timers, threads and ports have, for types that are not objects of
+/// that class.
 ///
-/// They are Hashable beside these members, as there.
+/// As in Foundation, these types are also `Hashable`.
 public protocol FoundationMembers: NSObjectProtocol, Hashable, CustomStringConvertible, CustomDebugStringConvertible {}
 
 extension FoundationMembers {
@@ -15,7 +16,7 @@ extension FoundationMembers {
   /// Can be used from any thread. The corresponding Foundation property is `NSObject.description`.
   public var description: String { debugDescription }
 
-  /// A number that is the same for the same object.
+  /// A hash value, which is equal for equal objects.
   ///
   /// The corresponding Foundation property is `NSObject.hash`.
   public var hash: Int { hashValue }
@@ -30,7 +31,7 @@ extension FoundationMembers {
   /// The corresponding Foundation method is `NSObject.self()`.
   public func `self`() -> Self { self }
 
-  /// Whether the object stands for another one: false.
+  /// Whether the object is a proxy for another one, which is always false.
   ///
   /// The corresponding Foundation method is `NSObject.isProxy()`.
   public func isProxy() -> Bool { false }

@@ -4,9 +4,10 @@ public import Foundation
 public import RunLoopCore
 
 extension RunLoopCore.Port {
-  /// Posted once when a port has become invalid, on the thread that invalidated it, with the port as its object.
+  /// Posted once when a port has become invalid, on the invalidating thread, with the port as its object.
   ///
-  /// The port is in no loop any more. The corresponding Foundation property is `didBecomeInvalidNotification`, and the
+  /// The port has been removed from all loops. The corresponding Foundation property is
+  /// `didBecomeInvalidNotification`, and the notification's name is the same.
   /// name is the same.
   public static var didBecomeInvalidNotification: Notification.Name { Foundation.Port.didBecomeInvalidNotification }
 }

@@ -3,20 +3,20 @@
 public import Foundation
 public import RunLoopCore
 
-// Foundation's own timers and ports in our loops. They belong to Core Foundation's loop of the loop's thread, which
-// this one serves from then on.
+// Foundation's own timers and ports in our loops. They are added to Core Foundation's loop of the loop's thread, which
+// this loop serves from then on.
 extension RunLoopCore.RunLoop {
   /// Adds one of Foundation's timers to a mode.
   ///
-  /// It is added to Foundation's loop of this loop's thread, which this loop then serves, as by
-  /// ``serveCoreFoundation()``. On the loop's thread that happens at once; from any other thread when the loop next
-  /// runs in the mode or in a common one. If ``servedByCoreFoundation(mode:_:)`` runs Foundation's loop, the timer is
-  /// added to that loop, and this one does not begin to serve it. The timer keeps Foundation's defects; a `Timer` of
-  /// this package has none of them.
+  /// The timer is added to Foundation's loop of this loop's thread, which this loop then serves, as with
+  /// ``serveCoreFoundation()``. On the loop's thread this happens immediately; from any other thread, it happens when
+  /// the loop next runs in the mode or in a common mode. If ``servedByCoreFoundation(mode:_:)`` runs Foundation's
+  /// loop, the timer is added to that loop without this loop starting to serve it. The timer keeps the defects of
+  /// Foundation's implementation, which a `Timer` of this package does not have.
   ///
-  /// The timer is not added, which is reported, if the loop's thread has ended, the loop is the guest of a loop other
-  /// than Foundation's, or the system has no descriptor left for the hosting. Where a `Bool` is expected, the call
-  /// returns whether it was added.
+  /// If the loop's thread has ended, the loop is the guest of a loop other than Foundation's, or the system has no
+  /// descriptors left for the hosting, the timer is not added, which is reported. Where a `Bool` is expected, the call
+  /// returns whether the timer was added.
   ///
   /// The corresponding Foundation method is `add(_:forMode:)`.
   @_disfavoredOverload
@@ -24,7 +24,7 @@ extension RunLoopCore.RunLoop {
 
   /// Adds one of Foundation's timers to a mode, and returns whether it was added, or will be on the loop's thread.
   ///
-  /// It is chosen where a `Bool` is expected.
+  /// This overload is selected where a `Bool` is expected.
   @_disfavoredOverload
   @discardableResult
   public func add<Item: Foundation.Timer>(_ timer: Item, forMode mode: Mode) -> Bool { accept(timer, mode) }
@@ -36,8 +36,8 @@ extension RunLoopCore.RunLoop {
 
   /// Adds one of Foundation's ports to a mode: a socket port, or a port of a subclass.
   ///
-  /// It is added like a timer. In the common pseudo-mode it is added to the modes that are common at the time, because
-  /// a socket port of Foundation on Linux knows no common modes.
+  /// It is added like a timer. For `.common`, it is added to the modes that are common at the time, because socket
+  /// ports of Foundation on Linux do not support common modes.
   ///
   /// The corresponding Foundation method is `add(_:forMode:)`.
   @_disfavoredOverload
@@ -45,7 +45,7 @@ extension RunLoopCore.RunLoop {
 
   /// Adds one of Foundation's ports to a mode, and returns whether it was added, or will be on the loop's thread.
   ///
-  /// It is chosen where a `Bool` is expected.
+  /// This overload is selected where a `Bool` is expected.
   @_disfavoredOverload
   @discardableResult
   public func add<Item: Foundation.Port>(_ port: Item, forMode mode: Mode) -> Bool { accept(port, mode) }
@@ -57,9 +57,9 @@ extension RunLoopCore.RunLoop {
     }
   }
 
-  /// Takes one of Foundation's ports out of a mode.
+  /// Removes one of Foundation's ports from a mode.
   ///
-  /// Like the addition, this happens at once on the loop's thread.
+  /// As with adding a port, this happens immediately on the loop's thread.
   ///
   /// The corresponding Foundation method is `remove(_:forMode:)`.
   @_disfavoredOverload
@@ -70,7 +70,7 @@ extension RunLoopCore.RunLoop {
     }
   }
 
-  /// Does something with Foundation's loop of this loop's thread, which is served from then on.
+  /// Calls a closure with Foundation's loop of this loop's thread, which is served from then on.
   private func withFoundation(_ mode: Mode, _ body: @escaping @Sendable (Foundation.RunLoop) -> Void) -> Bool {
     guard self == RunLoopCore.RunLoop.current else {
       return perform(inModes: [mode, .common]) { [self] in _ = withFoundation(mode, body) }
@@ -86,7 +86,7 @@ extension RunLoopCore.RunLoop {
     return true
   }
 
-  /// Whether Foundation's loop need not be served, since somebody runs it, or is served without a call.
+  /// Whether Foundation's loop need not be served, because it is being run or is already served automatically.
   private var isServedAnyway: Bool {
     RunLoopCore.RunLoop.isServedByCoreFoundation || ((mainService as? MainThreadService)?.isOn ?? false)
   }
@@ -97,9 +97,9 @@ extension RunLoopCore.RunLoop {
 }
 
 extension Foundation.Port {
-  /// Adds the port to a mode of a loop of ours, as `RunLoop.add(_:forMode:)` does.
+  /// Adds the port to a mode of one of our loops, like `RunLoop.add(_:forMode:)`.
   ///
-  /// Write the loop's name, `RunLoop.current`: a mere `.current` is Foundation's loop.
+  /// Write the name of the loop in full, as in `RunLoop.current`: `.current` alone is Foundation's loop.
   ///
   /// The corresponding Foundation method is `schedule(in:forMode:)`.
   @_disfavoredOverload
@@ -107,7 +107,7 @@ extension Foundation.Port {
     loop.add(self, forMode: mode)
   }
 
-  /// Takes the port out of a mode of a loop of ours, as `RunLoop.remove(_:forMode:)` does.
+  /// Removes the port from a mode of one of our loops, like `RunLoop.remove(_:forMode:)`.
   ///
   /// The corresponding Foundation method is `remove(from:forMode:)`.
   @_disfavoredOverload
@@ -116,9 +116,9 @@ extension Foundation.Port {
   }
 }
 
-/// Takes something of Foundation's to the thread of a loop.
+/// A wrapper that passes a Foundation object to the thread of a loop.
 private struct Handed<Value>: @unchecked Sendable {
-  // Sendable: whoever adds a timer or port to a loop leaves it to the loop's thread.
+  // Sendable: code that adds a timer or port to a loop leaves it to the loop's thread.
   let value: Value
 
   init(_ value: Value) { self.value = value }

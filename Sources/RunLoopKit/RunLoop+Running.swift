@@ -3,14 +3,14 @@
 public import FoundationEssentials
 public import RunLoopCore
 
-// Foundation's runs, which take dates of the wall clock and know no errors. On a thread that is not the loop's they do
-// nothing, and report so.
+// Foundation's methods for running a loop, which take wall-clock dates and do not throw. On threads other than the
+// loop's, they have no effect, which is reported.
 extension RunLoop {
   /// Runs the loop in the default mode until a date.
   ///
-  /// If the mode is empty, it returns at once. With a date that has passed, the run is one pass that does not wait.
-  /// `stop()` ends one turn of the run, and the next begins. The date becomes a date of the monotonic clock at the
-  /// call, so that setting the wall clock makes the run neither longer nor shorter; `.distantFuture` means
+  /// If the mode is empty, this returns immediately. If the date has passed, the loop makes one pass without waiting.
+  /// `stop()` ends one turn of the run, after which the next begins. The date is converted to the monotonic clock when
+  /// this is called, so that changing the wall clock makes the run neither longer nor shorter; `.distantFuture` means
   /// indefinitely. Must be called on the loop's own thread. On any other thread, and while the loop's thread is
   /// stopping, it has no effect.
   ///
@@ -23,12 +23,12 @@ extension RunLoop {
 
   /// Runs the loop in one mode until a source or port was handled, or until a date.
   ///
-  /// A timer does not end the run. With a date that has passed, the run is one pass that does not wait. The date
-  /// becomes a date of the monotonic clock at the call; `.distantFuture` means indefinitely. Must be called on the
+  /// A timer does not end the run. If the date has passed, the loop makes one pass without waiting. The date is
+  /// converted to the monotonic clock when this is called; `.distantFuture` means indefinitely. Must be called on the
   /// loop's own thread.
   ///
-  /// - Returns: False if there was nothing to run: the mode is empty or is `.common`, the loop's thread is stopping, or
-  ///   the calling thread is another. Otherwise true, whatever ended the run, even a stop.
+  /// - Returns: `false` if there was nothing to run, because the mode is empty or `.common`, the loop's thread is
+  ///   stopping, or this is another thread. Otherwise `true`, whatever ended the run, including a stop.
   ///
   /// The corresponding Foundation method is `run(mode:before:)`.
   @discardableResult
@@ -37,17 +37,17 @@ extension RunLoop {
     return runOnce(mode, until: tick(atWallDate: limitDate.timeIntervalSinceReferenceDate))
   }
 
-  /// Runs the loop in one mode until a source or port was handled, or until a date, and does not report whether it did.
+  /// Runs the loop in one mode until a source or port was handled, or until a date, without reporting which.
   ///
-  /// It is like ``run(mode:before:)``. The corresponding Foundation method is `acceptInput(forMode:before:)`.
+  /// It behaves like ``run(mode:before:)``. The corresponding Foundation method is `acceptInput(forMode:before:)`.
   public func acceptInput(forMode mode: Mode, before limitDate: Date) {
     guard mayRun("acceptInput(forMode:before:)") else { return }
     _ = runOnce(mode, until: tick(atWallDate: limitDate.timeIntervalSinceReferenceDate))
   }
 
-  /// Runs the loop in the mode of a name, as Foundation on Linux spells it.
+  /// Runs the loop in the mode with a given name, as in Foundation on Linux.
   ///
-  /// It is like ``acceptInput(forMode:before:)-(RunLoop.Mode,_)``.
+  /// It behaves like ``acceptInput(forMode:before:)-(RunLoop.Mode,_)``.
   @_disfavoredOverload
   public func acceptInput(forMode mode: String, before limitDate: Date) {
     acceptInput(forMode: Mode(mode), before: limitDate)
@@ -55,13 +55,13 @@ extension RunLoop {
 }
 
 extension RunLoop {
-  /// Makes one pass of a mode, without a wait, and returns when its first timer is due.
+  /// Makes one pass in a mode without waiting, and returns the date at which its first timer is due.
   ///
-  /// The pass fires the timers that are due and handles at most one source. Must be called on the loop's own thread. On
-  /// any other thread there is no pass.
+  /// The pass fires the timers that are due and handles at most one source. Must be called on the loop's own thread;
+  /// on any other thread, there is no pass.
   ///
-  /// - Returns: The date of the first timer; `.distantFuture` if the mode has only other items; nil if it is empty, the
-  ///   loop's thread is stopping, or the calling thread is another.
+  /// - Returns: The date of the first timer, `.distantFuture` if the mode has only other items, or `nil` if it is
+  ///   empty, the loop's thread is stopping, or this is another thread.
   ///
   /// The corresponding Foundation method is `limitDate(forMode:)`.
   public func limitDate(forMode mode: Mode) -> Date? {
@@ -69,11 +69,11 @@ extension RunLoop {
     return nextFireDate(forMode: mode) ?? .distantFuture
   }
 
-  /// The date at which the first timer of a mode is due, even one that is being called; nil without one.
+  /// The date at which the first timer of a mode is due, including timers being called, or `nil` if there is none.
   ///
-  /// Can be called from any thread. It is `nextDeadline(forMode:)` by the wall clock.
+  /// Can be called from any thread. It is `nextDeadline(forMode:)` in terms of the wall clock.
   ///
-  /// - Complexity: O(1), and O(n) in the timers that are being called.
+  /// - Complexity: O(1), or O(n) in the number of timers that are being called.
   public func nextFireDate(forMode mode: Mode) -> Date? {
     nextWallDate(forMode: mode).map(Date.init(timeIntervalSinceReferenceDate:))
   }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The umbrella that people import beside Foundation. Exporting the modules makes everything visible; exporting each
-// type by name makes it win where Foundation has one of the same name.
+// The umbrella module that programs import together with Foundation. Exporting the modules makes everything visible;
+// exporting each type by name makes it take precedence over a type of the same name in Foundation.
 //
-// No other file of this module imports one of these types by its name, as it would not export it, and of two imports of
-// one name the compiler keeps one: beside Foundation, other files say `RunLoopCore.Port`.
+// No other file of this module imports one of these types by name: that import would not export it, and the compiler
+// keeps only one of two imports of a name. Files that also import Foundation write `RunLoopCore.Port`.
 @_exported public import RunLoopCore
 @_exported public import class RunLoopCore.Port
 @_exported public import class RunLoopCore.RunLoop

@@ -4,24 +4,25 @@ public import Foundation
 import RunLoopCore
 public import RunLoopFoundation
 
-// A delegate in our spelling for Foundation's socket ports.
+// Delegates of this package's protocol for Foundation's socket ports.
 extension SocketPort {
-  /// Sets the receiver of the messages of this port, in the spelling of this package.
+  /// Sets the object that receives this port's messages, as a delegate of this package's protocol.
   ///
-  /// The delegate is called on the thread of the loop that the port is in, and is not kept alive. Its messages have the
-  /// parts and the number; the ports, which are Foundation's, are in their `foundationSendPort` and
+  /// The delegate is called on the thread of the loop that contains the port, and is not retained. Messages contain
+  /// the parts and the number; the ports, which are Foundation's, are in `foundationSendPort` and
   /// `foundationReceivePort`.
   ///
-  /// The corresponding Foundation method is `setDelegate(_:)`, which also removes the delegate: `setDelegate(nil)`.
+  /// The corresponding Foundation method is `setDelegate(_:)`, which also removes the delegate with
+  /// `setDelegate(nil)`.
   @_disfavoredOverload
   public func setDelegate(_ delegate: (any RunLoopFoundation.PortDelegate)?) {
     setDelegate(SocketDelegates.shared.translator(of: self, delegate))
   }
 
-  /// The receiver of the messages of this port, if it is one of this package's spelling.
+  /// Returns the object that receives this port's messages, if it is a delegate of this package's protocol.
   ///
-  /// Name the type that you ask for, as in `let delegate: (any PortDelegate)?`: otherwise Foundation's method is
-  /// called. The corresponding Foundation method is `delegate()`.
+  /// Specify the type explicitly, as in `let delegate: (any PortDelegate)?`. Otherwise, Foundation's method is called.
+  /// The corresponding Foundation method is `delegate()`.
   @_disfavoredOverload
   public func delegate() -> (any RunLoopFoundation.PortDelegate)? {
     let delegate: (any Foundation.PortDelegate)? = delegate()
@@ -29,7 +30,7 @@ extension SocketPort {
   }
 }
 
-/// Gives the messages of a port of Foundation's to a delegate of ours.
+/// Passes the messages of a Foundation port to a delegate of this package's protocol.
 private final class MessageTranslator: Foundation.PortDelegate {
   private(set) weak var delegate: (any RunLoopFoundation.PortDelegate)?
 
@@ -43,29 +44,29 @@ private final class MessageTranslator: Foundation.PortDelegate {
   }
 }
 
-/// Keeps the translators for as long as their ports live, since a port keeps no delegate.
+/// Retains the translators as long as their ports exist, because ports do not retain their delegates.
 private final class SocketDelegates: @unchecked Sendable {
-  // Sendable: the variables are guarded by the lock.
+  // Sendable: the lock guards the variables.
 
   private struct Entry {
     weak var port: SocketPort?
     let translator: MessageTranslator
   }
 
-  /// How many entries there may be until those of ports that are gone are looked for.
+  /// The number of entries from which on those of deallocated ports are removed.
   private var limit = 16
 
   static let shared = SocketDelegates()
   private let lock = Lock()
   private var entries: [ObjectIdentifier: Entry] = [:]
 
-  /// The translator of a port for a delegate, in place of the one before; nil for none.
+  /// Replaces the delegate of a port, and returns the translator for the new one, or nil if there is none.
   func translator(
     of port: SocketPort, _ delegate: (any RunLoopFoundation.PortDelegate)?
   ) -> (any Foundation.PortDelegate)? {
     let made = delegate.map(MessageTranslator.init)
     lock.lock()
-    // Released outside the lock: what is replaced, what is swept, and a port of which the sweep had the last reference.
+    // Released without the lock: replaced and swept entries, and ports whose last reference was taken by the sweep.
     var swept: [ObjectIdentifier: Entry] = [:]
     var seen: [SocketPort] = []
     if entries.count >= limit {

@@ -2,29 +2,29 @@
 
 import Foundation
 
-/// Which event a stream's delegate is told next, as a value.
+/// Determines the next event that a stream's delegate receives.
 struct StreamEvents: Sendable {
-  /// What is seen of a stream.
+  /// The observed state of a stream.
   struct Sight {
     var status: Stream.Status
-    /// Whether the stream has bytes or space; which of them is the direction's event.
+    /// Whether the stream has bytes or space, depending on its direction.
     var isReady: Bool
-    /// What changes when the stream is read or written; nil if that cannot be seen.
+    /// A value that changes when the stream is read or written, or nil if there is none.
     var position: Int?
-    /// Whether there is a delegate to be notified.
+    /// Whether the stream has a delegate.
     var hasDelegate = true
   }
 
-  /// What the direction's delegate is told if the stream is ready.
+  /// The event that reports readiness in the stream's direction.
   let ready: Stream.Event
   private(set) var isOver = false
   private var isOpen = false
-  /// The position when the stream was told to be ready last.
+  /// The position when readiness was last reported.
   private var toldPosition: Int?
 
   init(ready: Stream.Event) { self.ready = ready }
 
-  /// The next event; nil if there is none yet, or none any more.
+  /// Returns the next event, or nil if there is none.
   mutating func next(_ sight: Sight) -> Stream.Event? {
     guard !isOver else { return nil }
     switch sight.status {
@@ -37,7 +37,7 @@ struct StreamEvents: Sendable {
       isOver = true
       return .errorOccurred
     case .open, .reading, .writing, .atEnd:
-      // A delegate that comes late is notified from the opening on.
+      // A delegate that is set later is notified from the opening on.
       guard isOpen || !sight.hasDelegate else {
         isOpen = true
         return .openCompleted
@@ -47,19 +47,19 @@ struct StreamEvents: Sendable {
       isOver = true
       return .endEncountered
     }
-    // It is notified again only if the stream was used since.
+    // Readiness is reported again only if the stream was used since.
     guard sight.isReady, sight.hasDelegate, sight.position == nil || sight.position != toldPosition else { return nil }
     toldPosition = sight.position
     return ready
   }
 
-  /// Whether there is something to be done.
+  /// Whether there is an event to report, or the stream has ended.
   func isDue(_ sight: Sight) -> Bool {
     var events = self
     return events.next(sight) != nil || events.isOver
   }
 
-  /// Whether the delegate would be notified that the stream is ready if it was.
+  /// Whether the delegate would be notified if the stream became ready.
   func awaitsReadiness(_ sight: Sight) -> Bool {
     guard sight.status != .atEnd else { return false }
     var (events, sight) = (self, sight)

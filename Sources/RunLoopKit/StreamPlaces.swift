@@ -3,11 +3,11 @@
 import Foundation
 import RunLoopCore
 
-/// The modes in which a stream stands, and the descriptor that is waited for there on its behalf.
+/// The modes in which a stream is scheduled, and the descriptor that is watched in them for it.
 final class StreamPlaces: @unchecked Sendable {
-  // Sendable: the lock guards the places, the source and the reports; the rest belongs to the loop's thread.
+  // Sendable: the lock guards the places, the source and the reports. Only the loop's thread uses the rest.
 
-  /// What a wait for a stream that is being opened was begun with.
+  /// The state in which the wait for an opening stream began.
   private struct Attempt: Equatable {
     let transfers: Int
     let reports: Int
@@ -20,23 +20,23 @@ final class StreamPlaces: @unchecked Sendable {
 
   private let lock = Lock()
   private var places: [Place] = []
-  /// The stream, as long as it is in a mode.
+  /// The stream, which is retained while it is in a mode.
   private var held: Stream?
   private var source: RunLoop.DescriptorSource?
   private var reports = 0
 
-  /// Whether the descriptor was found ready, and nobody was told yet.
+  /// Whether the descriptor was found ready, and that has not been reported.
   var isReady = false
   private var attempt: Attempt?
   /// The attempt during which the descriptor was found ready.
   private var answered: Attempt?
-  /// The descriptor that the system has refused to wait for.
+  /// A descriptor that the system could not watch.
   private var unwatchable: Int32?
 }
 
-// Any thread.
+// These methods can be called from any thread.
 extension StreamPlaces {
-  /// Enters a mode, and holds the stream.
+  /// Adds a mode, and retains the stream.
   func enter(_ loop: RunLoop, _ mode: RunLoop.Mode, _ stream: Stream?) {
     lock.withLock {
       places.append(Place(loop: loop, mode: mode))
@@ -44,16 +44,16 @@ extension StreamPlaces {
       do {
         if let source { try loop.add(source, forMode: mode) }
       } catch {
-        // The next wait tries again, and says what came of it.
+        // The next wait tries again, and reports the result.
         source?.invalidate()
         source = nil
       }
     }
   }
 
-  /// Leaves a mode.
+  /// Removes a mode.
   func leave(_ loop: RunLoop, _ mode: RunLoop.Mode) {
-    // The last reference is let go outside the lock.
+    // The last reference is released without the lock.
     let released = lock.withLock { () -> Stream? in
       if let index = places.firstIndex(where: { $0.loop === loop && $0.mode == mode }) { places.remove(at: index) }
       if let source { loop.remove(source, forMode: mode) }
@@ -64,7 +64,7 @@ extension StreamPlaces {
     withExtendedLifetime(released) {}
   }
 
-  /// Has every loop look at the stream.
+  /// Makes every loop check the stream.
   func reportChange() {
     let loops = lock.withLock {
       reports += 1
@@ -73,7 +73,7 @@ extension StreamPlaces {
     for loop in loops { loop.wakeUp() }
   }
 
-  /// The descriptor is waited for no more, until ``wait(for:_:isOpening:transfers:ready:)``.
+  /// Stops watching the descriptor until ``wait(for:_:isOpening:transfers:ready:)`` is called.
   func pause() { lock.withLock { source }?.pause() }
 
   func invalidate() {
@@ -84,19 +84,19 @@ extension StreamPlaces {
   }
 }
 
-// The loop's thread.
+// These methods are called on the loop's thread.
 extension StreamPlaces {
-  /// Waits for a descriptor, or goes on waiting.
+  /// Waits for a descriptor, or continues to wait.
   ///
-  /// - Parameter ready: Called when it is ready.
-  /// - Returns: False if the system cannot wait for it.
+  /// - Parameter ready: A closure called when the descriptor is ready.
+  /// - Returns: `false` if the system cannot watch the descriptor.
   func wait(
     for events: RunLoop.DescriptorSource.Events, at descriptor: Int32, isOpening: Bool, transfers: Int,
     ready: @escaping @Sendable () -> Void
   ) -> Bool {
     let attempt = Attempt(transfers: transfers, reports: lock.withLock { reports })
     self.attempt = isOpening ? attempt : nil
-    // A descriptor that was ready and has not opened its stream would be ready in every pass.
+    // If the descriptor was ready without the stream having opened, it would be ready in every pass.
     guard !isOpening || answered != attempt else {
       pause()
       return true
@@ -114,10 +114,10 @@ extension StreamPlaces {
     } catch {
       invalidate()
       if case .cannotWatch(_, let failure) = error, failure.number == EPERM || failure.number == EBADF {
-        // Asking the system in each pass would change nothing.
+        // Trying again in each pass would not help.
         unwatchable = descriptor
       } else {
-        // The system has too few descriptors or too little memory, which may be over in the next pass.
+        // The system lacks descriptors or memory, which may have changed in the next pass.
         Diagnostic.coreFoundation.report(
           "a scheduled stream counts as ready until a later pass can watch its descriptor: \(error)")
       }

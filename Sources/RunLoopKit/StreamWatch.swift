@@ -3,16 +3,15 @@
 import Foundation
 import RunLoopCore
 
-/// A stream that is scheduled in modes of a loop: a source notifies the delegate, an observer looks what there is to
-/// tell.
+/// A stream that is scheduled in modes of a loop, with a source to notify its delegate and an observer to check it.
 final class StreamWatch: @unchecked Sendable {
-  // Sendable: the stream and its events belong to the loop's thread, the places guard themselves, the rest does not
-  // change.
+  // Sendable: only the loop's thread uses the stream and its events, the places have their own lock, and the rest is
+  // constant.
 
   private weak var stream: Stream?
   private let places = StreamPlaces()
   private var events: StreamEvents
-  /// How long what was written to memory was when it was looked at, which copies it.
+  /// The length of the data written to memory at the last check, because determining it copies the data.
   private var lengthInMemory: Int?
   private var source: RunLoop.Source?
   private var observer: RunLoop.Observer?
@@ -30,10 +29,10 @@ final class StreamWatch: @unchecked Sendable {
   deinit { end() }
 }
 
-// The table of all watches, which outlive their places, so that no event is told twice.
+// The table of all watches, which are kept after their places are removed so that no event is reported twice.
 extension StreamWatch {
   private final class Table: @unchecked Sendable {
-    // Sendable: the watches are guarded by the lock.
+    // Sendable: the lock guards the watches.
     let lock = Lock()
     var watches: [ObjectIdentifier: StreamWatch] = [:]
   }
@@ -58,12 +57,12 @@ extension StreamWatch {
     loop.remove(observer, forMode: mode)
   }
 
-  /// Has the loops' observers look at the stream in their next pass.
+  /// Makes the observers of the loops check the stream in their next pass.
   static func reportChange(of stream: Stream) { watch(of: stream, making: false)?.places.reportChange() }
 
   private static func watch(of stream: Stream, making: Bool) -> StreamWatch? {
-    // Both are released outside the lock: the last reference to a stream calls its deinit, which may remove it from a
-    // loop.
+    // Both are released without the lock, because releasing the last reference to a stream calls its deinitializer,
+    // which may remove it from a loop.
     var gone: [StreamWatch] = []
     var present: [Stream] = []
     defer { withExtendedLifetime((gone, present)) {} }
@@ -86,7 +85,7 @@ extension StreamWatch {
   }
 }
 
-// On the loop's thread.
+// These methods are called on the loop's thread.
 extension StreamWatch {
   private func tell() {
     guard let stream else { return end() }
@@ -114,8 +113,8 @@ extension StreamWatch {
     }
   }
 
-  /// Waits for the descriptor of a stream that has one, if somebody is to be notified of it; false if the system
-  /// cannot.
+  /// Waits for the descriptor of a stream that has one, if the delegate is to be notified, or returns false if the
+  /// system cannot.
   private func wait(for stream: any WatchedStream, _ sight: StreamEvents.Sight) -> Bool {
     let isOpening = sight.status == .opening
     guard isOpening || events.awaitsReadiness(sight), let descriptor = stream.watchedDescriptor else {
@@ -153,7 +152,7 @@ extension StreamWatch {
     return sight
   }
 
-  /// How far a stream has been written; of one to memory, what was so after the last event.
+  /// Returns the position of an output stream, which for a stream to memory is the one after the last event.
   private func position(of stream: OutputStream, afterEvent: Bool) -> Int? {
     if let offset = stream.property(forKey: .fileCurrentOffsetKey) as? NSNumber { return offset.intValue }
     if afterEvent { lengthInMemory = (stream.property(forKey: .dataWrittenToMemoryStreamKey) as? NSData)?.length }

@@ -4,13 +4,13 @@ import CRunLoopKit
 public import Foundation
 public import RunLoopThreads
 
-// The stack of the calling thread, as the C library finds it.
+// The stack of the calling thread, as found by the C library.
 extension RunLoopThreads.Thread {
-  /// The return addresses of the calling thread's frames, the caller's first: at most 128.
+  /// The return addresses of up to 128 frames of the calling thread, starting with the caller's.
   ///
   /// The corresponding Foundation property is `callStackReturnAddresses`.
   public class var callStackReturnAddresses: [NSNumber] {
-    // The frame of this function is the one that is left out.
+    // The frame of this function is omitted.
     @inline(never) get {
       var addresses: [UnsafeMutableRawPointer?] = Array(repeating: nil, count: Int(RLK_STACK_LIMIT))
       let count = rlk_stack(&addresses)
@@ -18,12 +18,12 @@ extension RunLoopThreads.Thread {
     }
   }
 
-  /// A line of text for each of the calling thread's frames, the caller's first: its number, file, return address, and
-  /// the symbol that this lies in, mangled, or else the place in the file.
+  /// Descriptions of up to 128 frames of the calling thread, starting with the caller's.
   ///
-  /// There are at most 128 lines. `swift demangle` makes the symbols readable; a program that was stripped has none.
-  /// The property reads the files of the program, and is meant for diagnosis. The corresponding Foundation property is
-  /// `callStackSymbols`.
+  /// Each line contains the number, the file, the return address, and the mangled symbol that contains it or, if there
+  /// is none, the position in the file. Use `swift demangle` to make the symbols readable; stripped programs have
+  /// none. The property reads the program's files, and is meant for diagnostics. The corresponding Foundation property
+  /// is `callStackSymbols`.
   public class var callStackSymbols: [String] {
     @inline(never) get {
       var addresses: [UnsafeMutableRawPointer?] = Array(repeating: nil, count: Int(RLK_STACK_LIMIT))
@@ -34,7 +34,7 @@ extension RunLoopThreads.Thread {
   }
 }
 
-/// Names the frames of one stack; each file's symbols are read once.
+/// Names the frames of one stack, reading the symbols of each file once.
 private struct FrameNames {
   private var symbols: [UInt: ElfSymbols] = [:]
 
@@ -47,7 +47,7 @@ private struct FrameNames {
 
   private mutating func name(_ address: UInt) -> (file: String, symbol: String, start: UInt) {
     var place = rlk_place()
-    // A return address is the end of the call; that of a function's last call lies in the next function.
+    // A return address is the end of the call, which for a function's last instruction is in the next function.
     guard address > 0, rlk_place_find(address - 1, &place) != 0 else { return ("???", "???", 0) }
     let file = String(String(cString: place.name).split(separator: "/").last ?? "???")
     if let symbol = place.symbol { return (file, String(cString: symbol), place.symbol_address) }

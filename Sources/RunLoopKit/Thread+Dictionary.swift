@@ -4,15 +4,15 @@ public import Foundation
 public import RunLoopThreads
 
 extension RunLoopThreads.Thread {
-  /// A dictionary for objects that should live as long as the thread: the same dictionary each time.
+  /// A dictionary for objects that should live as long as the thread.
   ///
-  /// It is available from any thread, even before the start. By convention only the thread itself uses it, because the
-  /// dictionary has no lock. It is released when the thread ends, on it, after the will-exit notification and the
-  /// thread's loop. The corresponding Foundation property is `threadDictionary`.
+  /// It is always the same dictionary, and is available from any thread, even before the thread starts. By convention,
+  /// only the thread itself uses it, because it has no lock. It is released on the thread when it ends, after the
+  /// will-exit notification and the thread's loop. The corresponding Foundation property is `threadDictionary`.
   public var threadDictionary: NSMutableDictionary { attachment { ThreadDictionary() }.dictionary }
 }
 
 private final class ThreadDictionary: @unchecked Sendable {
-  // Sendable: a constant. What is in the dictionary is for its users to guard.
+  // Sendable: the property is constant, and users of the dictionary are responsible for guarding its contents.
   let dictionary = NSMutableDictionary()
 }

@@ -4,18 +4,18 @@ public import Foundation
 public import RunLoopThreads
 
 extension RunLoopThreads.Thread {
-  /// How important the thread's work is.
+  /// The importance of the thread's work, `.default` unless it is set.
   ///
-  /// Linux knows only niceness: `.utility` asks for 5, `.background` for 15, and the others for no favour, because that
-  /// would need a privilege. Setting it sets `configuration.niceness`; values that the system rejects are in
-  /// `rejections`, as going back to a higher quality usually is for a running thread. Can be used from any thread. The
-  /// corresponding Foundation property is `qualityOfService`.
+  /// Linux supports only niceness: `.utility` requests 5, `.background` requests 15, and the others request 0, because
+  /// less would require a privilege. Setting it sets `configuration.niceness`. Values that the system rejects are
+  /// recorded in `rejections`; this usually includes returning a running thread to a higher quality. Can be used from
+  /// any thread. The corresponding Foundation property is `qualityOfService`.
   public var qualityOfService: QualityOfService {
     get { quality.flatMap(QualityOfService.init(rawValue:)) ?? .default }
     set {
       quality = newValue.rawValue
       let niceness = newValue.niceness
-      // A thread that was never made nicer keeps what it has from its maker.
+      // A thread whose niceness was never increased keeps the value inherited from its creator.
       if niceness > 0 || configuration.niceness != nil { setNiceness(niceness) }
     }
   }

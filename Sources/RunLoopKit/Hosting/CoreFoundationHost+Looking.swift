@@ -4,12 +4,13 @@ import CRunLoopKit
 import CoreFoundation
 import RunLoopCore
 
-// Runs of Core Foundation's loop that only look, and whose stops are whose.
+// Looks, which are runs of Core Foundation's loop that make a single pass, and the attribution of stops.
 //
-// A run of Core Foundation's that has no time, or ends after a source, forgets a stop that comes in its turn: it
-// answers that its time is over, or that it has handled a source. So a look is a run with all the time there is, which
-// a stop of its mode ends after one pass. That stop is answered after any other, and stays in the mode if there was
-// another. The next run of the mode then returns before a pass: that is how we know of the other.
+// A run of Core Foundation's loop with a time limit of zero, or one that ends after a source, loses a stop that
+// arrives in the same turn: it reports that it timed out or handled a source. A look is therefore a run without a time
+// limit, which a stop of its mode ends after one pass. This stop is handled after any other stop, and remains in the
+// mode if there was another one. The next run of the mode then returns before its first pass, which shows that there
+// was another stop.
 extension CoreFoundationHost {
   func look(in hosted: HostedMode) -> HostReport {
     let mode = known(hosted)
@@ -25,7 +26,8 @@ extension CoreFoundationHost {
     return []
   }
 
-  /// For a run that ends after a source, which serves one: a source that stops it ends it anyway.
+  /// For runs that end after a source. These look for a single source, so a source that also stops the run ends it
+  /// anyway.
   private func lookForOneSource(_ hosted: HostedMode, _ mode: Mode) -> HostReport {
     var look = Wait(mode: mode, hosted: hosted)
     look.isLook = true
@@ -37,13 +39,13 @@ extension CoreFoundationHost {
     }
   }
 
-  /// Before a run of somebody else's in a mode: what is left over there must not end it.
+  /// Called before another run in a mode begins, so that a leftover stop does not end it.
   func othersRunBegins(in name: RunLoopCore.RunLoop.Mode) {
     guard let mode = modes[name], mode.leftOver != nil else { return }
     removeSource(from: mode)
     let hosted = HostedMode(name: name)
     guard RunLoopCore.RunLoop.current.currentMode != nil else {
-      // No run is active that could be meant.
+      // No active run can be affected.
       var clearing = Wait(mode: mode, hosted: hosted)
       clearing.isClearing = true
       _ = run(clearing, for: 0, endsAfterSource: true)
@@ -51,16 +53,17 @@ extension CoreFoundationHost {
     }
     let (result, ended, leftOver) = runLook(hosted, mode)
     if result == .stopped, isStoppedByLeftOver(leftOver, ended) { return }
-    // What has stopped the look has stopped the run that begins; if both have, the mode's stop is left for that.
+    // The stop that ended the look was meant for the run that begins. If both were stopped, the stop of the mode
+    // remains for it.
     if result == .stopped, !ended.hasStoppedMode { CoreFoundation.CFRunLoopStop(runLoop) }
-    // The look may have served what the run was to return after.
+    // The look may have served the source after which the run was to return.
     service?.mode(name)?.items.noteHandled()
   }
 }
 
-// Whose a stop is.
+// Attribution of stops.
 extension CoreFoundationHost {
-  /// Before a wait or a look: what was left for runs that have ended is for nobody.
+  /// Called before a wait or a look. Stops left for runs that have ended are no longer meant for any run.
   func begin(_ hosted: HostedMode) {
     guard hosted.isFirstWait else { return }
     owedStops = owedStops.filter { $0 < hosted.depth }
@@ -69,15 +72,15 @@ extension CoreFoundationHost {
     }
   }
 
-  /// Whether a run was ended by the stop of its mode that an earlier one has left, and whose that one's was is noted.
+  /// Whether a run was ended by a stop of its mode that an earlier run left over, which is then attributed.
   ///
-  /// - Parameter leftOver: What was left before the run.
+  /// - Parameter leftOver: The leftover stop of the mode before the run.
   func isStoppedByLeftOver(_ leftOver: LeftOver?, _ ended: Wait) -> Bool {
     if let leftOver, !ended.hasBegunPass {
       if case .ofRun(let depth) = leftOver { owedStops.insert(depth) }
       return true
     }
-    // One that was nested in this run, and has ended, may have left it.
+    // A nested run that has ended may have left the stop over.
     if !ended.hasStoppedMode, ended.mode.leftOver != nil {
       ended.mode.leftOver = nil
       return true
@@ -85,7 +88,7 @@ extension CoreFoundationHost {
     return false
   }
 
-  /// Runs a mode, and says what the run was like and what was left in the mode before.
+  /// Runs a mode, and returns the result, the state of the run, and the leftover stop of the mode before it.
   func run(
     _ begun: Wait, for seconds: Double, endsAfterSource: Bool
   ) -> (CFRunLoopRunResult, Wait, LeftOver?) {
@@ -111,7 +114,7 @@ extension CoreFoundationHost {
   }
 }
 
-// One pass.
+// Runs of a single pass.
 extension CoreFoundationHost {
   private func runLook(_ hosted: HostedMode, _ mode: Mode) -> (CFRunLoopRunResult, Wait, LeftOver?) {
     var look = Wait(mode: mode, hosted: hosted)
@@ -125,7 +128,7 @@ extension CoreFoundationHost {
     return run(look, for: .infinity, endsAfterSource: false)
   }
 
-  /// Makes a source that stands behind all others, so that what it asks for comes when they were performed.
+  /// Creates a source that is performed after all others, so that the stop it requests takes effect after them.
   private func makeLookSource() -> CFRunLoopSource? {
     var context = CFRunLoopSourceContext()
     context.info = Unmanaged.passUnretained(self).toOpaque()
@@ -135,8 +138,8 @@ extension CoreFoundationHost {
 
   /// Stops the look at the end of its pass.
   ///
-  /// Blocks are performed after the sources, and again at the end, those that were added meanwhile. There a wake-up,
-  /// which comes with the stop, is ignored: it would be what the next look finds, in the place of something else.
+  /// Blocks are performed after the sources and again at the end of the pass. At that point, the wake-up that
+  /// accompanies the stop is ignored. Otherwise, the next look would find that wake-up instead of another event.
   private func stopAfter(blocks: Int) {
     guard let wait, wait.isLook, wait.depth == 1 else { return }
     guard blocks == 0 else {
@@ -147,11 +150,11 @@ extension CoreFoundationHost {
     stop(wait.mode)
   }
 
-  /// A second pass begins, or a wait: a run that was nested in the look has performed the source.
+  /// Called when a second pass or a wait begins, because a run nested in the look has performed its source.
   func endLook(of look: Wait) {
     guard look.hasBegunPass else { return }
     wait?.hasStoppedMode = true
-    // Either ends the pass without waiting.
+    // Either of these ends the pass without waiting.
     if let lookSource { CFRunLoopSourceSignal(lookSource) }
     stop(look.mode)
   }

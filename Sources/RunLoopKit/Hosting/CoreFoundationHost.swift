@@ -5,23 +5,23 @@ import CoreFoundation
 import Foundation
 import RunLoopCore
 
-/// Core Foundation's run loop of a thread, in which the thread's loop of ours waits.
+/// The Core Foundation run loop of a thread, in which our loop of that thread waits.
 ///
-/// A wait is a run of Core Foundation's loop that ends when a source was handled. Among its sources is the gate of our
-/// loop, which tells it of everything: posts, descriptors and deadlines. The loop's deadlines are not given to
-/// `CFRunLoopRunInMode` as its time: that makes a dispatch timer for each run, which costs more than the rest of the
-/// run and is late; and our wake-ups are not `CFRunLoopWakeUp`, which is dropped before the run has begun.
+/// A wait is a run of Core Foundation's loop that ends when a source was handled. One of its sources is the gate of
+/// our loop, which opens for posts, descriptors and deadlines. Deadlines are not passed to `CFRunLoopRunInMode` as its
+/// time limit, because that creates a dispatch timer for each run, which costs more than the rest of the run and is
+/// late. Wake-ups do not use `CFRunLoopWakeUp`, which has no effect before the run has begun.
 final class CoreFoundationHost: RunLoopHost, @unchecked Sendable {
-  // Sendable: what changes belongs to the loop's thread; Core Foundation's functions may be called on any.
+  // Sendable: only the loop's thread changes the variables, and Core Foundation's functions can be called from any
+  // thread.
 
-  /// A mode of Core Foundation's loop, as far as we have to do with it.
+  /// A mode of Core Foundation's loop, with our state for it.
   final class Mode {
     let ours: RunLoopCore.RunLoop.Mode
     let name: CFRunLoopMode
     var hasSource = false
     var isCommon = false
-    /// The run whose stop of the mode may be left over: somebody else may have stopped the run that it was to end, and
-    /// then that stop was answered first.
+    /// The run whose stop of the mode may be left over, because another stop of the same run was handled first.
     var leftOver: LeftOver?
 
     init(_ name: RunLoopCore.RunLoop.Mode) {
@@ -30,35 +30,35 @@ final class CoreFoundationHost: RunLoopHost, @unchecked Sendable {
     }
   }
 
-  /// Whose run it was that ours was to end by a stop of its mode.
+  /// The run that a stop of its mode was meant to end.
   enum LeftOver {
     case ofRun(depth: Int)
     /// That run has ended.
     case ofNobody
   }
 
-  /// One wait, or look, in which Core Foundation's loop may run nested runs that are not ours.
+  /// A wait or a look, in which Core Foundation's loop may run nested runs that are not ours.
   struct Wait {
     let mode: Mode
     let hosted: HostedMode
-    /// Whether it is a look, which ends after one pass.
+    /// Whether this is a look, which ends after one pass.
     var isLook = false
-    /// Whether it ends before a pass, and only takes away the stop of its mode that is left over.
+    /// Whether this run only consumes a leftover stop of its mode, and ends before its first pass.
     var isClearing = false
-    /// How many runs of modes that we know are active, this one's among them.
+    /// The number of active runs of known modes, including this one.
     var depth = 0
-    /// Whether the pass of this wait's run has called observers before it waits: it has handled no source then.
+    /// Whether this run's pass has called the observers before waiting, and so has not handled a source.
     var isPassWaiting = false
-    /// Whether our source has ended the run, and whether another was handled in the same pass.
+    /// Whether our source ended the run, and whether another source was handled in the same pass.
     var isOurs = false
     var isShared = false
-    /// Whether our source was served in a nested run that is not ours, and has to be served again.
+    /// Whether our source was served in a nested run that is not ours, and must be served again.
     var isOwed = false
-    /// Whether a pass of the run is over, and whether nothing was left after it.
+    /// Whether a pass of the run is finished, and whether the mode was empty after it.
     var hasPassed = false
     var hasBegunPass = false
     var isEmptied = false
-    /// Whether we have ended the run by a stop of its mode.
+    /// Whether the run was ended by our stop of its mode.
     var hasStoppedMode = false
   }
 
@@ -71,20 +71,20 @@ final class CoreFoundationHost: RunLoopHost, @unchecked Sendable {
   var modes: [RunLoopCore.RunLoop.Mode: Mode] = [:]
   var wait: Wait?
   private(set) var isEnding = false
-  /// The source that makes a look of a run, once it was needed; see `CoreFoundationHost+Looking.swift`.
+  /// The source that ends a look, created on first use; see `CoreFoundationHost+Looking.swift`.
   var lookSource: CFRunLoopSource?
-  /// The depths of the runs of ours that somebody has stopped, who have not heard of it yet.
+  /// The depths of our runs that were stopped and have not been notified yet.
   var owedStops: Set<Int> = []
   let service: MainThreadService?
-  /// Whether the loop of another thread than the main one is hosted without a call.
+  /// Whether this hosts the loop of a thread other than the main one automatically.
   ///
-  /// Sources of Core Foundation's then keep no run alive that has no time limit, because it would never end.
+  /// If so, sources of Core Foundation do not keep a run without a time limit alive, because it would never end.
   var isAutomatic: Bool
 
-  /// How many descriptors Core Foundation's loop and its modes may need, whose lack ends the process.
+  /// The number of descriptors without which Core Foundation may abort when it creates its loop and modes.
   static let spareDescriptors = 6
 
-  /// Makes a host of the calling thread's loop.
+  /// Creates a host for the calling thread's loop.
   init(_ gate: Gate, service: MainThreadService? = nil, isAutomatic: Bool = false) {
     self.gate = gate
     self.isAutomatic = isAutomatic
@@ -92,8 +92,8 @@ final class CoreFoundationHost: RunLoopHost, @unchecked Sendable {
     runLoop = CFRunLoopGetCurrent()
     foundation = Foundation.RunLoop.current
     source = makeSource()
-    // The first of all at the entry and the last of all later, so that a run within another's observer is
-    // distinguished.
+    // The first observer is called before all others at the entry, and the second after all others, so that a run
+    // within another observer is recognised.
     observers = [
       makeObserver([.entry], order: .min),
       makeObserver([.beforeSources, .beforeWaiting, .exit], order: .max),
@@ -104,7 +104,7 @@ final class CoreFoundationHost: RunLoopHost, @unchecked Sendable {
   deinit { invalidate() }
 }
 
-// What our loop asks.
+// Called by our loop.
 extension CoreFoundationHost {
   func wait(in hosted: HostedMode) -> HostReport {
     let mode = known(hosted)
@@ -112,8 +112,9 @@ extension CoreFoundationHost {
     begin(hosted)
     guard owedStops.remove(hosted.depth) == nil else { return .stopped }
     addSource(to: mode)
-    // A run that returns after a source would lose a stop that comes in the same turn. Unless ours is to end so too,
-    // the wait goes on, and our source ends it by a stop of the mode, which is answered after any other.
+    // A run that returns after a source would lose a stop that arrives in the same turn. Unless our run ends after a
+    // source too, the wait continues until our source ends it with a stop of the mode, which is handled after any
+    // other stop.
     let (result, ended, leftOver) = run(
       Wait(mode: mode, hosted: hosted), for: .infinity, endsAfterSource: hosted.endsAfterSource)
     switch result {
@@ -126,7 +127,7 @@ extension CoreFoundationHost {
       mode.leftOver = .ofRun(depth: hosted.depth)
       return ended.isEmptied ? .isEmptied : []
     case .timedOut: return []
-    // With our source in it the mode is not empty, unless the hosting has ended meanwhile, or the loop has.
+    // Our source keeps the mode from being empty, unless the hosting or the loop has ended.
     default: return .isGone
     }
   }
@@ -134,7 +135,7 @@ extension CoreFoundationHost {
   func keepsAlive(_ hosted: HostedMode) -> Bool {
     let mode = known(hosted)
     removeSource(from: mode)
-    // The last of ours may have gone since the mark was set for it.
+    // The last of our items may have been removed since the mark was set.
     if let served = service?.mode(mode.ours), served.keepsAlive { served.updateMark(of: .current) }
     if isAutomatic, hosted.isWithoutLimit { return CFRunLoopGetNextTimerFireDate(runLoop, mode.name) != 0 }
     return !_CFRunLoopFinished(runLoop, mode.name)
@@ -151,7 +152,7 @@ extension CoreFoundationHost {
 
   func end() {
     isEnding = true
-    // A wait that goes on needs our source to return.
+    // A wait in progress needs our source to return.
     if wait == nil { invalidate() }
   }
 
@@ -166,7 +167,7 @@ extension CoreFoundationHost {
   }
 }
 
-// What Core Foundation's loop calls.
+// Called by Core Foundation's loop.
 extension CoreFoundationHost {
   private func gateHasOpened() {
     guard var wait else { return }
@@ -193,11 +194,11 @@ extension CoreFoundationHost {
     self.wait?.isPassWaiting = activity == .beforeWaiting
     self.wait?.hasBegunPass = true
     self.wait?.isOwed = false
-    // What a nested run was notified of, this one is to be notified of again.
+    // If a nested run received the notification, this run must receive it again.
     if wait.isOwed { gate.open() }
     guard !wait.isLook else { return endLook(of: wait) }
     guard activity == .beforeWaiting else { return }
-    // A mode that is empty after a pass keeps nobody waiting.
+    // A mode that is empty after a pass does not keep the run waiting.
     if wait.hasPassed, !keepsAliveDuringWait(wait) {
       self.wait?.isEmptied = true
       gate.open()
@@ -213,7 +214,7 @@ extension CoreFoundationHost {
   }
 
   static func at(_ info: UnsafeMutableRawPointer?) -> CoreFoundationHost? {
-    // Whoever ends the hosting invalidates what has this address before the host is released.
+    // Everything that refers to this address is invalidated before the host is released.
     info.map { Unmanaged<CoreFoundationHost>.fromOpaque($0).takeUnretainedValue() }
   }
 
@@ -222,7 +223,7 @@ extension CoreFoundationHost {
     context.version = 1
     context.info = Unmanaged.passUnretained(self).toOpaque()
     context.getPort = { info in CoreFoundationHost.at(info)?.gate.descriptor ?? -1 }
-    // Core Foundation reads from the descriptor, which an epoll set answers with an error, and then calls this.
+    // Core Foundation reads from the descriptor, which fails for an epoll set, and then calls this.
     context.perform = { info in CoreFoundationHost.at(info)?.gateHasOpened() }
     return context.makeSource()
   }
@@ -236,20 +237,20 @@ extension CoreFoundationHost {
   }
 }
 
-// What the service of the main thread asks, which knows whose each run of Core Foundation's loop is.
+// Called by the service of the main thread, which attributes each run of Core Foundation's loop.
 extension CoreFoundationHost {
-  /// Takes our source out of a mode that somebody else runs.
+  /// Removes our source from a mode that other code runs.
   func remove(from name: RunLoopCore.RunLoop.Mode) {
     if let mode = modes[name] { removeSource(from: mode) }
   }
 
-  /// Puts our source back into the mode of a wait that goes on.
+  /// Adds our source back to the mode of a wait in progress.
   func restore(to name: RunLoopCore.RunLoop.Mode) {
     if let wait, !wait.isLook, wait.mode.ours == name { addSource(to: wait.mode) }
   }
 }
 
-// Core Foundation's modes.
+// Modes of Core Foundation.
 extension CoreFoundationHost {
   func known(_ hosted: HostedMode) -> Mode {
     let mode = modes[hosted.name] ?? makeMode(hosted.name)
@@ -263,7 +264,7 @@ extension CoreFoundationHost {
   private func makeMode(_ name: RunLoopCore.RunLoop.Mode) -> Mode {
     let mode = Mode(name)
     modes[name] = mode
-    // Before the first run of ours in it: the service is to see which runs are ours.
+    // The service must be attached before our first run in the mode, so that it recognises our runs.
     service?.serve(name, of: runLoop)
     for observer in observers { CFRunLoopAddObserver(runLoop, observer, mode.name) }
     return mode
@@ -283,7 +284,7 @@ extension CoreFoundationHost {
 }
 
 extension CFRunLoopSourceContext1 {
-  /// A source of this context, which Core Foundation wants to be given as one of the other version.
+  /// Creates a source with this context, which Core Foundation expects as a context of version 0.
   func makeSource() -> CFRunLoopSource? {
     withUnsafePointer(to: self) { context in
       let context = UnsafeMutableRawPointer(mutating: context)
@@ -299,7 +300,7 @@ extension RunLoopCore.RunLoop.Mode {
     case .default: kCFRunLoopDefaultMode
     case .common: kCFRunLoopCommonModes
     default:
-      // Whole, whatever is in it.
+      // The name is not shortened, whatever characters it contains.
       CFStringCreateWithBytes(
         nil, Array(rawValue.utf8), rawValue.utf8.count, CFStringBuiltInEncodings.UTF8.rawValue, false)
     }

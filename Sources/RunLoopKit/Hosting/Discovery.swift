@@ -5,17 +5,17 @@ import CoreFoundation
 import RunLoopCore
 import Synchronization
 
-// How the two main loops learn of each other.
+// The discovery of the two main loops by each other.
 
-/// Gives a loop that may become the main one its service, which does nothing until the loop is known.
+/// Creates the service of a loop that may become the main one, until when the service does nothing.
 @_cdecl("rlk_main_loop_is_made")
 func mainLoopIsMade(_ pointer: UnsafeMutableRawPointer) {
-  // In a forked child Core Foundation's loops are the parent's.
+  // In a forked child, Core Foundation's loops are still the parent's.
   guard !ForkGeneration.isForkedChild else { return }
   Unmanaged<RunLoopCore.RunLoop>.fromOpaque(pointer).takeUnretainedValue().mainService = MainThreadService()
 }
 
-/// Begins the service of the main loop, which other threads may be using already.
+/// Starts the service of the main loop, which other threads may already be using.
 @_cdecl("rlk_main_loop_is_known")
 func mainLoopIsKnown(_ pointer: UnsafeMutableRawPointer) {
   let loop = Unmanaged<RunLoopCore.RunLoop>.fromOpaque(pointer).takeUnretainedValue()
@@ -25,7 +25,7 @@ func mainLoopIsKnown(_ pointer: UnsafeMutableRawPointer) {
   if let runLoop = service.runLoop { service.attach(to: runLoop, loop) }
 }
 
-/// Notices that Foundation makes its object for the main loop.
+/// Detects that Foundation creates its object for the main loop.
 enum Discovery {
   private typealias Maker = @convention(c) (CFRunLoop) -> Unmanaged<AnyObject>
 
@@ -33,8 +33,8 @@ enum Discovery {
   nonisolated(unsafe) private static var maker: Maker?
 
   private static let isWatching: Void = {
-    // Core Foundation asks Foundation, by this function, for the object of each of its loops when one is first asked
-    // for. It holds a lock of its own meanwhile, under which it must not be asked for a loop.
+    // Core Foundation calls this function to create Foundation's object for one of its loops on first use. It holds a
+    // lock meanwhile, so the function must not request a loop from Core Foundation.
     maker = __CFSwiftBridge.NSRunLoop._new
     __CFSwiftBridge.NSRunLoop._new = { runLoop in
       if rlk_is_main_loop(Unmanaged.passUnretained(runLoop).toOpaque()) != 0 { Discovery.found(runLoop) }
@@ -46,21 +46,21 @@ enum Discovery {
   static func watch() { isWatching }
 
   private static func found(_ runLoop: CFRunLoop) {
-    // A loop is not made here: that would ask Core Foundation for its loop, under its lock.
+    // A loop is not created here, because that would request Core Foundation's loop while its lock is held.
     guard let loop = RunLoopCore.RunLoop.mainIfMade, let service = loop.mainService as? MainThreadService else {
       return
     }
     service.noteUse(of: runLoop)
     if service.isOn { service.attach(to: runLoop, loop) }
-    // It may sleep by itself, and is to wait in the other from now on.
+    // The loop may be sleeping by itself, and must now wait in the other loop.
     if RunLoopCore.RunLoop.currentIfMade !== loop { loop.wakeUp() }
   }
 }
 
-/// Gives a loop of another thread than the main one its service, since that thread has a loop of Core Foundation's.
+/// Creates the service of another thread's loop if that thread has a Core Foundation loop.
 @_cdecl("rlk_thread_has_other_loop")
 func threadHasOtherLoop(_ pointer: UnsafeMutableRawPointer) {
-  // In a forked child Foundation's loop is the parent's, and what is in it too.
+  // In a forked child, Foundation's loop and its items are still the parent's.
   guard !ForkGeneration.isForkedChild, let made = rlk_current_loop_if_made() else { return }
   let loop = Unmanaged<RunLoopCore.RunLoop>.fromOpaque(pointer).takeUnretainedValue()
   loop.threadService = ThreadService(Unmanaged<CFRunLoop>.fromOpaque(made).takeUnretainedValue())

@@ -4,8 +4,8 @@ import CRunLoopKit
 import CoreFoundation
 import RunLoopCore
 
-// Where our main loop is the guest of a third one, such as GLib's: neither of the two waits in the other. Ours waits
-// for the descriptors of that one's mode, and looks when they are ready. The main thread.
+// The case in which our main loop is a guest of a third loop, such as GLib's, so that neither of the two waits in the
+// other. Our loop watches the descriptors of the other loop's mode, and looks when they are ready. Main thread only.
 extension MainThreadService {
   func guestBegins(of loop: RunLoopCore.RunLoop, in name: RunLoopCore.RunLoop.Mode) {
     guard isOn else { return }
@@ -23,7 +23,7 @@ extension MainThreadService {
     }
     do {
       try loop.add(source, forMode: name)
-      // What was added before the guest was made has nobody to tell of it.
+      // Items that were added before the guest was created are not reported by the descriptor.
       loop.perform(inModes: [name]) { [weak self] in self?.look(in: mode) }
     } catch {
       Diagnostic.coreFoundation.report(
@@ -33,7 +33,7 @@ extension MainThreadService {
     looks[name] = (source, 1)
   }
 
-  /// Serves what is ready in a mode of Core Foundation's.
+  /// Serves everything that is ready in a mode of Core Foundation's.
   private func look(in mode: ServedMode) {
     guard let look = looks[mode.name] else { return }
     guard isOn else {
@@ -41,11 +41,11 @@ extension MainThreadService {
       look.source.invalidate()
       return
     }
-    // A run of an empty mode would return before it takes a wake-up, and the mode's descriptors would stay ready.
+    // A run of an empty mode would return before consuming a wake-up, and the mode's descriptors would stay ready.
     CFRunLoopAddSource(mode.runLoop, lookKeeper, mode.coreFoundationName)
     _ = runOwn(mode.name) { CFRunLoopRunInMode(mode.coreFoundationName, 0, true) }
     CFRunLoopRemoveSource(mode.runLoop, lookKeeper, mode.coreFoundationName)
-    // Another thread's wake-up is what tells of its block or signal.
+    // Wake-ups from other threads report their blocks and signals.
     if runs.isEmpty, let offset = runDataOffset {
       rlk_heed_wakeups(Unmanaged.passUnretained(mode.runLoop).toOpaque(), offset)
     }

@@ -6,15 +6,15 @@ import RunLoopCore
 
 /// A run of Core Foundation's main loop.
 enum HostRun {
-  /// One in which a run of ours waits, or looks.
+  /// A run in which one of our runs waits or looks.
   case own(RunLoopCore.RunLoop.Mode, hasBegun: Bool)
-  /// Somebody else's, in which ours is served.
+  /// Another run, in which our loop is served.
   case turn(Turn)
-  /// Somebody else's, in which ours is not served.
+  /// Another run, in which our loop is not served.
   case unserved(ServedMode)
 }
 
-/// Our loop's guest for one run of Core Foundation's.
+/// Our loop's guest for one run of Core Foundation's loop.
 final class Turn {
   let mode: ServedMode
   let gate: TurnGate
@@ -28,14 +28,14 @@ final class Turn {
     self.guest = guest
   }
 
-  /// Whether ours has something to do.
+  /// Whether our loop has work to do.
   ///
-  /// One source is handled in a run that returns after one.
+  /// If a source was handled, the run must be able to return first.
   var isDue: Bool { (gate.isOpen || guest.isDue) && !mode.items.isHandledPending }
 
   func serve() {
     if guest.service() == .handledSource { mode.items.noteHandled() }
-    // The last of ours may be gone: then Core Foundation is to see so before it sleeps.
+    // Our last item may be gone. In that case, Core Foundation must notice it before it sleeps.
     guard mode.keepsAlive else { return }
     mode.updateMark(of: .current)
     if !mode.keepsAlive { CFRunLoopWakeUp(mode.runLoop) }
@@ -47,9 +47,9 @@ final class Turn {
   }
 }
 
-// The runs of Core Foundation's main loop. The main thread.
+// Runs of Core Foundation's main loop. Main thread only.
 extension MainThreadService {
-  /// A run of Core Foundation's loop in which one of ours waits, or looks.
+  /// Makes a run of Core Foundation's loop in which one of our runs waits or looks.
   func runOwn<Result>(_ mode: RunLoopCore.RunLoop.Mode, _ body: () -> Result) -> Result {
     let depth = runs.count
     runs.append(.own(mode, hasBegun: false))
@@ -73,15 +73,15 @@ extension MainThreadService {
     runs.append(.unserved(mode))
     let loop = RunLoopCore.RunLoop.current
     guard isOn, loop.mainService === self else { return }
-    // The main dispatch queue is Core Foundation's from now on.
+    // Core Foundation drains the main dispatch queue from now on.
     if let runLoop, !loop.hasExplicitGuest { setHost(for: loop, in: runLoop) }
     guard host != nil, let turn = Turn(mode, loop) else { return }
     host?.remove(from: mode.name)
     runs[runs.count - 1] = .turn(turn)
     let wasMarked = mode.keepsAlive
     mode.updateMark(of: loop)
-    // The last of ours may have been removed since: then the run is to find itself empty. A wake-up in each run would
-    // take the place of something else that is ready: a run of one pass serves one port.
+    // If our last item was removed since, the run must find its mode empty. A wake-up in every run would displace
+    // other events, because a run of one pass serves a single port.
     if wasMarked, !mode.keepsAlive { CFRunLoopWakeUp(mode.runLoop) }
   }
 
@@ -121,10 +121,10 @@ extension MainThreadService {
     serveMainQueue(in: turn)
   }
 
-  /// Drains the main dispatch queue after every fourth service of ours, if it has work.
+  /// Drains the main dispatch queue after every fourth service of our loop, if it has work.
   ///
-  /// A run of Core Foundation's that returns after a source asks the queue last, and serves one thing that is ready: if
-  /// ours always has a descriptor that is, it never comes to the queue.
+  /// A run of Core Foundation's loop that returns after a source checks the queue last, and serves a single event. If
+  /// our loop always had a ready descriptor, it would never reach the queue.
   private func serveMainQueue(in turn: Turn) {
     servicesSinceQueue += 1
     guard servicesSinceQueue >= 4 else { return }
@@ -133,7 +133,7 @@ extension MainThreadService {
     guard loop.hasMainQueueWork, rlk_begin_draining() != 0 else { return }
     loop.runMainQueue()
     rlk_end_draining()
-    // As where Core Foundation drains it: a run that is to return after a source does.
+    // As when Core Foundation drains the queue, a run that returns after a source does so.
     if case .turn(let current)? = runs.last, current === turn { turn.mode.items.noteHandled() }
   }
 
@@ -148,7 +148,7 @@ extension MainThreadService {
     return turn
   }
 
-  /// Whether the innermost run that is known is one of this mode; if not, the observers have come after its entry.
+  /// Whether the innermost known run is in this mode, or else began before its observers were added.
   private func isKnown(_ mode: ServedMode) -> Bool {
     switch runs.last {
     case .own?: true
@@ -158,7 +158,7 @@ extension MainThreadService {
     }
   }
 
-  /// The host's source stands in a mode while its own run is the innermost, and in none that others run.
+  /// Keeps the host's source in a mode only while its own run is the innermost one.
   private func settleHost() {
     switch runs.last {
     case .own(let name, _)?: host?.restore(to: name)

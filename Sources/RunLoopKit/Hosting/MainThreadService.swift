@@ -5,47 +5,47 @@ import CoreFoundation
 import RunLoopCore
 import Synchronization
 
-/// Lets our main loop and Core Foundation's serve each other, without a call.
+/// Makes our main loop and Core Foundation's serve each other automatically.
 ///
-/// Our runs wait in Core Foundation's loop: its `findHost` sets a host as soon as that loop is used. Core Foundation's
-/// runs serve ours, by observers in each mode that ours has; see `MainThreadService+Runs.swift`.
+/// Our runs wait in Core Foundation's loop: `findHost` sets a host as soon as that loop is used. Core Foundation's
+/// runs serve our loop, by observers in each mode that our loop has; see `MainThreadService+Runs.swift`.
 ///
-/// A run of Core Foundation's that C code begins notifies no one. So that loop has to have our observers before it
-/// runs, and it is made when ours is. Made by us and empty, it costs three descriptors: ours waits by itself, and only
-/// watches it.
+/// A run of Core Foundation's loop that C code starts sends no notification, so our observers must be in that loop
+/// before it runs. Therefore that loop is created together with ours. If we created it and it is empty, it costs three
+/// descriptors, and our loop waits by itself and only watches it.
 final class MainThreadService: MainLoopService, @unchecked Sendable {
-  // Sendable: the lock guards the table of modes; `runs` and what comes after that belong to the main thread.
+  // Sendable: the lock guards the table of modes. `runs` and the variables after it are used only on the main thread.
 
   private let lock = Lock()
-  /// Held while Core Foundation is asked for its main loop; never taken under a lock of Core Foundation's.
+  /// Held while Core Foundation's main loop is requested, and never acquired while a lock of Core Foundation is held.
   private let finding = Lock()
   private var modes: [RunLoopCore.RunLoop.Mode: ServedMode] = [:]
   private let isOff = Atomic<Bool>(false)
-  /// The address of Core Foundation's main loop, which lives as long as the process, once it has been found.
+  /// The address of Core Foundation's main loop once it has been found, which exists as long as the process.
   private let address = Atomic<UInt>(0)
   private let isAttached = Atomic<Bool>(false)
-  /// Whether code other than this has made that loop, or has asked for Foundation's object for it.
+  /// Whether other code has created that loop, or has requested Foundation's object for it.
   private let isUsed = Atomic<Bool>(false)
-  /// Whether our loop has waited in that one, so that a mark stands in the default mode too.
+  /// Whether our loop has waited in that one, so that the default mode also gets a mark.
   private let hasHosted = Atomic<Bool>(false)
-  // Relaxed: one thread is the first, whatever else is ordered.
+  // Relaxed: exactly one thread is the first, regardless of the order of other operations.
   private let hasReportedLack = Atomic<Bool>(false)
-  /// The runs of Core Foundation's loop that are known to be active, the outermost first.
+  /// The active runs of Core Foundation's loop, as far as known, the outermost first.
   var runs: [HostRun] = []
-  /// How many services of ours there have been since the main dispatch queue was last asked for work between them.
+  /// The number of times our loop was served since the main dispatch queue was last checked for work in between.
   var servicesSinceQueue = 0
-  /// What our observers of a run's end call is no part of the run, and not served.
+  /// Whether a turn is ending, when runs started by our observers are not served.
   var isEndingTurn = false
   weak var host: CoreFoundationHost?
-  /// Where our loop is somebody else's guest: what serves Core Foundation's modes, and for how many guests.
+  /// The sources that serve Core Foundation's modes, and the number of guests, while our loop is a guest of another.
   var looks: [RunLoopCore.RunLoop.Mode: (source: RunLoopCore.RunLoop.DescriptorSource, guestCount: Int)] = [:]
-  /// Keeps a mode from being empty during such a look; nobody signals it.
+  /// A source that is never signalled, and keeps a mode from being empty during such a look.
   private(set) lazy var lookKeeper: CFRunLoopSource? = {
     var context = CFRunLoopSourceContext()
     context.perform = { _ in }
     return CFRunLoopSourceCreate(nil, 0, &context)
   }()
-  /// Where Core Foundation's loop keeps what it notes for a run, if that has been found.
+  /// The offset of the per-run data in Core Foundation's loop, if it has been found.
   private(set) lazy var runDataOffset: Int32? = runLoop.flatMap { runLoop in
     let offset = rlk_find_run_data(Unmanaged.passUnretained(runLoop).toOpaque())
     return offset < 0 ? nil : offset
@@ -55,26 +55,25 @@ final class MainThreadService: MainLoopService, @unchecked Sendable {
 
   func turn(on: Bool) { isOff.store(!on, ordering: .releasing) }
 
-  /// Core Foundation's main loop, if it has been found; can be used from any thread.
+  /// Core Foundation's main loop if it has been found, which can be read from any thread.
   var runLoop: CFRunLoop? {
     UnsafeRawPointer(bitPattern: address.load(ordering: .acquiring)).map {
       Unmanaged<CFRunLoop>.fromOpaque($0).takeUnretainedValue()
     }
   }
 
-  /// Notes that Core Foundation's main loop is used; can be called from any thread.
+  /// Records, from any thread, that Core Foundation's main loop is used.
   func noteUse(of runLoop: CFRunLoop) {
     isUsed.store(true, ordering: .releasing)
     address.store(UInt(bitPattern: Unmanaged.passUnretained(runLoop).toOpaque()), ordering: .releasing)
   }
 
-  /// Looks for Core Foundation's main loop, and makes it if it has not been made and the process has descriptors for
-  /// it.
+  /// Finds Core Foundation's main loop, or creates it if the process has the descriptors for it.
   ///
-  /// Can be called from any thread. Once the loop has been found it costs one load.
+  /// Can be called from any thread. Once the loop has been found, this costs one atomic load.
   func findLoop(making: Bool) {
     guard address.load(ordering: .acquiring) == 0 else { return }
-    // Two threads would each take the other's loop for one that is used.
+    // Without this lock, two threads would each mistake the other's loop for one that is used.
     finding.withLock { findLoopUnderLock(making: making) }
   }
 
@@ -88,10 +87,10 @@ final class MainThreadService: MainLoopService, @unchecked Sendable {
   }
 
   private func makeLoop() {
-    // After the end of a thread's data Core Foundation cannot be used there.
+    // Core Foundation cannot be used on a thread whose thread-specific data has been destroyed.
     guard !RunLoopCore.RunLoop.callingThreadHasEnded, !RunLoopCore.RunLoop.mainThreadHasLeft else { return }
     do {
-      // Core Foundation ends the process if it gets no descriptors for its loop.
+      // Core Foundation aborts if it cannot get descriptors for its loop.
       try OwnedDescriptor.requireSpare(ServedMode.descriptorsOfLoop)
     } catch {
       guard !hasReportedLack.exchange(true, ordering: .relaxed) else { return }
@@ -105,11 +104,11 @@ final class MainThreadService: MainLoopService, @unchecked Sendable {
   }
 }
 
-// What our loop tells.
+// Called by our loop.
 extension MainThreadService {
   func findHost(for loop: RunLoopCore.RunLoop, in mode: RunLoopCore.RunLoop.Mode) {
     guard isOn else { return }
-    // A loop that is made by Core Foundation's own calls does not notify us, whenever that is.
+    // A loop that is created by a call of Core Foundation sends no notification.
     findLoop(making: false)
     guard let runLoop, !loop.hasExplicitGuest else { return }
     attach(to: runLoop, loop)
@@ -117,7 +116,7 @@ extension MainThreadService {
     setHost(for: loop, in: runLoop)
   }
 
-  /// Makes the waits of our loop waits in Core Foundation's.
+  /// Makes our loop wait in Core Foundation's loop.
   func setHost(for loop: RunLoopCore.RunLoop, in runLoop: CFRunLoop) {
     do {
       try loop.setHost(isAutomatic: true) { CoreFoundationHost($0, service: self) }
@@ -129,22 +128,22 @@ extension MainThreadService {
     noteHosting(of: loop, in: runLoop)
   }
 
-  /// From now on a mark says in the default mode too whether our loop has items: a run of Core Foundation's that is
-  /// nested in work of the main dispatch queue would find the mode empty otherwise.
+  /// Lets the default mode also have a mark for our items, without which a run of Core Foundation's loop that is
+  /// nested in work of the main dispatch queue would find the mode empty.
   func noteHosting(of loop: RunLoopCore.RunLoop, in runLoop: CFRunLoop) {
     guard !hasHosted.exchange(true, ordering: .sequentiallyConsistent) else { return }
     serve(.default, of: runLoop).updateMark(of: loop)
   }
 
-  /// Whether a mark may stand in a mode.
+  /// Whether a mode may have a mark.
   ///
-  /// In the default mode there is none as long as our loop waits by itself, because it asks before each wait whether
-  /// that mode has items of others. The main dispatch queue keeps a run alive there.
+  /// The default mode has none while our loop waits by itself, because our loop checks before each wait whether that
+  /// mode has items of others. The main dispatch queue keeps a run alive there.
   func mayMark(_ name: RunLoopCore.RunLoop.Mode) -> Bool {
     name != .default || hasHosted.load(ordering: .sequentiallyConsistent)
   }
 
-  /// Whether Core Foundation's main loop has items in a mode, other than a mark; called on the main thread.
+  /// Whether Core Foundation's main loop, on whose thread this must be called, has items other than a mark in a mode.
   private func hasItems(in name: RunLoopCore.RunLoop.Mode, of runLoop: CFRunLoop) -> Bool {
     if let mode = mode(name) { return mode.hasItemsOfOthers() }
     return rlk_has_items(
@@ -169,7 +168,7 @@ extension MainThreadService {
 
   func stopInnermost(of other: AnyObject) -> Bool {
     guard isOn, let loop = RunLoopCore.RunLoop.mainIfMade else { return false }
-    // The caller may have made it just now, by asking for the loop that is to stop.
+    // The caller may just have created the loop, by requesting the loop to stop.
     findLoop(making: false)
     guard let runLoop, runLoop === other else { return false }
     guard loop.isInnermostItself else { return false }
@@ -177,25 +176,25 @@ extension MainThreadService {
     return true
   }
 
-  /// Begins to serve our loop in the runs of Core Foundation's; has no effect if it has begun.
+  /// Starts serving our loop in the runs of Core Foundation's, unless it has already been started.
   ///
   /// Can be called from any thread.
   func attach(to runLoop: CFRunLoop, _ loop: RunLoopCore.RunLoop) {
     guard !isAttached.load(ordering: .acquiring) else { return }
     findLoop(making: false)
-    // Set first: an item that is added from now on is seen by the thread that adds it, and one that was added before is
-    // in a mode that is served here.
+    // The flag is set first. The thread that adds an item from now on sees it, and an item that was added before is in
+    // a mode that is served here.
     guard !isAttached.exchange(true, ordering: .sequentiallyConsistent) else { return }
     for name in loop.modes {
       serve(name, of: runLoop).updateMark(of: loop)
     }
-    // It may sleep by itself.
+    // The loop may be sleeping by itself.
     if RunLoopCore.RunLoop.currentIfMade !== loop { loop.wakeUp() }
   }
 
-  /// The served mode of a name, which becomes one.
+  /// Returns the served mode of a name, which is created if necessary.
   ///
-  /// Its observers stand when this returns.
+  /// Its observers have been added when this returns.
   @discardableResult
   func serve(_ name: RunLoopCore.RunLoop.Mode, of runLoop: CFRunLoop) -> ServedMode {
     let mode = lock.withLock { () -> ServedMode in
@@ -203,13 +202,11 @@ extension MainThreadService {
       modes[name] = mode
       return mode
     }
-    // A run of the mode that sleeps is to see the observers before what comes next for ours.
+    // A sleeping run of the mode must call the observers before the next event for our loop.
     if mode.observe(), !RunLoopCore.RunLoop.isMainThread { CFRunLoopWakeUp(runLoop) }
     return mode
   }
 
-  /// The served mode of a name, if it is one.
-  ///
-  /// Any thread.
+  /// Returns the served mode of a name, if there is one, on any thread.
   func mode(_ name: RunLoopCore.RunLoop.Mode) -> ServedMode? { lock.withLock { modes[name] } }
 }

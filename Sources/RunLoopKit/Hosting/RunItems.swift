@@ -4,12 +4,12 @@ import CRunLoopKit
 import CoreFoundation
 import RunLoopCore
 
-/// What of ours stands in a mode of Core Foundation's main loop while a run of that goes on: a timer for our next
-/// deadline, a source for our descriptors, and one that says that a source of ours was handled.
+/// The items of our loop in a mode of Core Foundation's main loop during a run: a timer for our next deadline, a
+/// source for our descriptors, and a source that reports that one of our sources was handled.
 ///
-/// The main thread's.
+/// Used only on the main thread.
 final class RunItems: @unchecked Sendable {
-  // Sendable: the main thread's.
+  // Sendable: used only on the main thread.
 
   private unowned let mode: ServedMode
   private var timer: CFRunLoopTimer?
@@ -21,26 +21,27 @@ final class RunItems: @unchecked Sendable {
 
   init(in mode: ServedMode) { self.mode = mode }
 
-  /// Lets the run return if it is to do so after a source.
+  /// Lets the run return if it returns after a source.
   func noteHandled() {
-    // Behind all others: a run that returns after a source performs one, which would always be this.
+    // The source comes after all others, because a run that returns after a source would otherwise always perform this
+    // one.
     if handled == nil { handled = makeEmptySource(2, order: .max) }
     if !isHandledIn { CFRunLoopAddSource(mode.runLoop, handled, mode.coreFoundationName) }
     isHandledIn = true
     CFRunLoopSourceSignal(handled)
   }
 
-  /// Whether the run has yet to see that a source was handled.
+  /// Whether the run has not yet noticed that a source was handled.
   var isHandledPending: Bool { isHandledIn && handled.map { rlk_is_signalled(address($0)) != 0 } ?? false }
 
-  /// Once the run has seen that a source was handled, nothing keeps the mode alive for that.
+  /// Removes the source once the run has noticed it, so that it no longer keeps the mode alive.
   func forgetHandled() {
     guard isHandledIn, !isHandledPending else { return }
     isHandledIn = false
     CFRunLoopRemoveSource(mode.runLoop, handled, mode.coreFoundationName)
   }
 
-  /// Calls the service of the mode at a date.
+  /// Sets the date at which the service of the mode is called.
   func setTimer(_ deadline: Tick) {
     guard deadline != .never else {
       if isTimerIn { CFRunLoopRemoveTimer(mode.runLoop, timer, mode.coreFoundationName) }
@@ -52,7 +53,7 @@ final class RunItems: @unchecked Sendable {
     if let timer {
       CFRunLoopTimerSetNextFireDate(timer, date)
     } else {
-      // It repeats, though so late that it does not, since it is to be set again.
+      // The timer repeats after an unreachable interval, so that it can be set again.
       timer = CFRunLoopTimerCreateWithHandler(nil, date, 1e9, 0, 0) { [unowned mode] _ in
         mode.service.deadlineCame(in: mode)
       }
@@ -61,7 +62,7 @@ final class RunItems: @unchecked Sendable {
     isTimerIn = true
   }
 
-  /// Calls the service of the mode when a descriptor is readable, as a source that is handled.
+  /// Calls the service of the mode, as a handled source, when a descriptor is readable.
   func watch(_ descriptor: OwnedDescriptor?) {
     if areDescriptorsIn {
       CFRunLoopRemoveSource(mode.runLoop, descriptors?.source, mode.coreFoundationName)
@@ -73,15 +74,15 @@ final class RunItems: @unchecked Sendable {
     areDescriptorsIn = true
   }
 
-  /// The run is over.
+  /// Removes all items at the end of the run.
   func clear() {
     watch(nil)
     setTimer(.never)
-    // What nobody watches any more is not held open.
+    // Descriptors that are no longer watched are not kept open.
     descriptors = nil
     forgetHandled()
     guard isHandledIn, let source = handled else { return }
-    // It cannot be unsignalled, and the next run is not to hear of it.
+    // The source cannot be unsignalled, and must not affect the next run.
     isHandledIn = false
     CFRunLoopSourceInvalidate(source)
     handled = nil
@@ -92,9 +93,9 @@ final class RunItems: @unchecked Sendable {
   }
 }
 
-/// The descriptors of a mode of ours, as one source of Core Foundation's loop.
+/// The descriptors of one of our modes, as a single source of Core Foundation's loop.
 private final class WatchedDescriptors {
-  /// Held open as long as it is watched.
+  /// Kept open as long as it is watched.
   let descriptor: OwnedDescriptor
   private unowned let mode: ServedMode
   private(set) var source: CFRunLoopSource?
@@ -104,10 +105,10 @@ private final class WatchedDescriptors {
     self.mode = mode
     var context = CFRunLoopSourceContext1()
     context.version = 1
-    // Whoever lets go of this object invalidates the source before.
+    // The source is invalidated before this object is released.
     context.info = Unmanaged.passUnretained(self).toOpaque()
     context.getPort = { info in WatchedDescriptors.at(info)?.descriptor.number ?? -1 }
-    // Core Foundation reads from the descriptor, which an epoll set answers with an error, and then calls this.
+    // Core Foundation reads from the descriptor, which fails for an epoll set, and then calls this.
     context.perform = { info in
       if let mode = WatchedDescriptors.at(info)?.mode { mode.service.serve(mode) }
     }

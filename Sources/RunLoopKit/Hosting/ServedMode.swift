@@ -5,30 +5,31 @@ import CoreFoundation
 import RunLoopCore
 import Synchronization
 
-/// A mode of Core Foundation's main loop in whose runs ours is served.
+/// A mode of Core Foundation's main loop in whose runs our loop is served.
 ///
-/// Observers tell of the runs. A source that nobody signals, the mark, keeps the mode alive as long as ours has items
-/// in it. What stands in the mode while a run goes on is in `RunItems`. A mode is never given up.
+/// Observers report the runs. The mark, a source that is never signalled, keeps the mode alive while our loop has
+/// items in it. `RunItems` contains the items that exist only during a run. A mode is never released.
 final class ServedMode: @unchecked Sendable {
-  // Sendable: the items of runs belong to the main thread; of the mark, each part says who may touch it.
+  // Sendable: the items of runs are used only on the main thread. The comments on the mark's variables describe their
+  // use.
 
   let name: RunLoopCore.RunLoop.Mode
   let coreFoundationName: CFRunLoopMode
   let runLoop: CFRunLoop
-  /// Who is notified; it lives as long as the main loop.
+  /// The service to notify, which exists as long as the main loop.
   unowned let service: MainThreadService
-  /// What of ours stands in the mode while a run goes on.
+  /// The items of our loop in the mode during a run.
   private(set) lazy var items = RunItems(in: self)
 
   private let isMarked = Atomic<Bool>(false)
-  /// Changed by whoever is at it; the lock guards who that is.
+  /// Changed by the thread that has set `isMarking`, which the lock guards.
   private var mark: CFRunLoopSource?
   private let lock = Lock()
   private var isMarking = false
   private var isMarkStale = false
   private var portSetSearch = PortSetSearch()
   private let observing = Lock()
-  /// Guarded by the lock before it.
+  /// Guarded by `observing`.
   private var isObserved = false
 
   init(_ name: RunLoopCore.RunLoop.Mode, of runLoop: CFRunLoop, for service: MainThreadService) {
@@ -41,12 +42,12 @@ final class ServedMode: @unchecked Sendable {
 
 // Runs.
 extension ServedMode {
-  /// Has the service told of each run, before anybody else at its entry and after everybody later.
+  /// Notifies the service of each run, before all other observers at its entry and after all others later.
   ///
-  /// Any thread. Whoever comes while another thread is adding the observers waits for it: when this returns, they
-  /// stand. Core Foundation calls nobody when an observer is added.
+  /// Can be called from any thread. If another thread is adding the observers, this waits for it, so they have been
+  /// added when it returns. Core Foundation calls no other code while an observer is added.
   ///
-  /// - Returns: Whether this call has added them.
+  /// - Returns: Whether this call added the observers.
   func observe() -> Bool {
     observing.withLock {
       guard !isObserved, hasDescriptors else { return false }
@@ -60,9 +61,9 @@ extension ServedMode {
     }
   }
 
-  /// Whether Core Foundation can make the mode: it ends the process if it gets no descriptors for it.
+  /// Whether there are enough descriptors for Core Foundation to create the mode, because it aborts otherwise.
   private var hasDescriptors: Bool {
-    // Its loop has this mode from the start.
+    // Core Foundation's loop has this mode from the start.
     guard name != .default else { return true }
     do {
       try OwnedDescriptor.requireSpare(ServedMode.descriptorsOfMode)
@@ -75,12 +76,12 @@ extension ServedMode {
     }
   }
 
-  /// Whether Core Foundation's loop has the mode, with our observers in it.
+  /// Whether Core Foundation's loop has the mode with our observers in it.
   private var isServed: Bool { observing.withLock { isObserved } }
 
-  /// The epoll set of the mode, in which Core Foundation's loop waits; nil if it cannot be found.
+  /// The epoll set of the mode, in which Core Foundation's loop waits, or nil if it cannot be found.
   ///
-  /// Used on the loop's thread only.
+  /// Used only on the loop's thread.
   var portSet: Int32? { isServed ? portSetSearch.number(of: coreFoundationName, in: runLoop) : nil }
 
   private func addObserver(
@@ -88,42 +89,40 @@ extension ServedMode {
     _ handler: @escaping @Sendable (ServedMode, CFRunLoopActivity) -> Void
   ) {
     let mask = activities.reduce(0) { $0 | $1.rawValue }
-    // Core Foundation's loop keeps it, and it keeps the mode, for as long as the process.
+    // Core Foundation's loop retains the observer, which retains the mode, for the lifetime of the process.
     let observer = CFRunLoopObserverCreateWithHandler(nil, mask, true, order) { [self] _, activity in
       handler(self, activity)
     }
     CFRunLoopAddObserver(runLoop, observer, coreFoundationName)
   }
 
-  /// Has our loop served as the next step of the run that goes on.
+  /// Makes our loop be served as the next step of the current run.
   ///
-  /// A block may run either loop again. In an observer that would be a run of which the same observer is not notified.
+  /// This uses a block because a block may run either loop again. In a run started by an observer, that observer would
+  /// not be called.
   func serveSoon() {
     CFRunLoopPerformBlock(runLoop, coreFoundationName) { [self] in service.serve(self) }
   }
 }
 
-// The descriptors.
+// Descriptors.
 extension ServedMode {
-  /// How many descriptors Core Foundation opens for a loop with its default mode, and one that is left over.
+  /// The number of descriptors that Core Foundation opens for a loop with its default mode, plus a spare one.
   static let descriptorsOfLoop = 4
-  /// How many descriptors Core Foundation needs for a further mode, at most.
+  /// The maximum number of descriptors that Core Foundation needs for another mode.
   private static let descriptorsOfMode = 3
 }
 
 // The mark.
 extension ServedMode {
-  /// Whether ours keeps the mode alive, as far as Core Foundation knows.
-  ///
-  /// Any thread.
+  /// Whether our loop keeps the mode alive in Core Foundation, which can be read from any thread.
   var keepsAlive: Bool { isMarked.load(ordering: .acquiring) }
 
-  /// Keeps the mode alive exactly as long as ours has items in it.
-  ///
-  /// Any thread.
+  /// Keeps the mode alive, from any thread, exactly as long as our loop has items in it.
   func updateMark(of loop: RunLoopCore.RunLoop) {
     guard isServed else { return }
-    // Whoever comes while another is at it leaves it to that one: Core Foundation is not called under a lock of ours.
+    // If another thread is updating the mark, it also makes this update: no lock may be held while calling Core
+    // Foundation.
     let isFirst = lock.withLock {
       isMarkStale = true
       guard !isMarking else { return false }
@@ -143,7 +142,7 @@ extension ServedMode {
     }
   }
 
-  /// Whether Core Foundation's mode has a source, a timer or a block beside the mark; called on the loop's thread.
+  /// Whether Core Foundation's mode has items besides the mark, which must be checked on the loop's thread.
   func hasItemsOfOthers() -> Bool {
     guard keepsAlive else { return hasItems }
     let isFirst = lock.withLock {
@@ -152,7 +151,7 @@ extension ServedMode {
       isMarkStale = true
       return true
     }
-    // Another thread is changing the mark: this is not to wait for it.
+    // Another thread is changing the mark, and this must not wait for it.
     guard isFirst else { return true }
     setMark(false)
     defer { settleMark(of: .current) }
@@ -175,11 +174,12 @@ extension ServedMode {
   }
 }
 
-/// A source of Core Foundation's that does nothing.
+/// Creates a Core Foundation source that does nothing.
 ///
 /// - Parameters:
-///   - number: Tells it from others in its mode: Core Foundation takes sources of equal contexts for one.
-///   - order: Where it stands among the sources of its mode.
+///   - number: Distinguishes the source from others in its mode, because Core Foundation treats sources with equal
+///     contexts as the same.
+///   - order: The order of the source in its mode.
 func makeEmptySource(_ number: Int, order: CFIndex = .min) -> CFRunLoopSource? {
   var context = CFRunLoopSourceContext()
   context.info = UnsafeMutableRawPointer(bitPattern: number)

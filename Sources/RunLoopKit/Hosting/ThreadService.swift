@@ -5,11 +5,11 @@ import CRunLoopSystem
 import CoreFoundation
 import RunLoopCore
 
-/// Serves Core Foundation's loop of another thread than the main one, without a call, once it has items.
+/// Serves the Core Foundation loop of a thread other than the main one automatically, once it has items.
 ///
-/// The thread's own.
+/// Used only on that thread.
 final class ThreadService: OtherLoopService, @unchecked Sendable {
-  // Sendable: it belongs to the loop's thread.
+  // Sendable: used only on the loop's thread.
 
   private struct KnownMode {
     let name: CFRunLoopMode
@@ -38,24 +38,24 @@ final class ThreadService: OtherLoopService, @unchecked Sendable {
 
   func descriptorOfOtherLoop(in mode: RunLoopCore.RunLoop.Mode) -> Int32? {
     var known = modes[mode] ?? KnownMode(name: mode.coreFoundationMode)
-    // A mode that Core Foundation's loop does not have is not made for this: that takes descriptors.
+    // A mode that Core Foundation's loop does not have is not created for this, because that requires descriptors.
     let number = mode == .default ? known.portSetSearch.number(of: known.name, in: runLoop) : nil
     modes[mode] = known
     return number
   }
 }
 
-/// The search for the epoll set of a mode of Core Foundation's, in which that loop waits.
+/// The search for the epoll set in which Core Foundation's loop waits in a mode.
 struct PortSetSearch {
   private var found: Int32?
   private var failures = 0
 
-  /// After how many searches in vain there is no other, since each reads what the process has open.
+  /// The number of failed searches after which no more are made, because each reads all descriptors of the process.
   private static let mostFailures = 3
 
-  /// The number of the set; nil if it has not been found.
+  /// Returns the descriptor of the epoll set, or nil if it has not been found.
   ///
-  /// Called on the loop's thread.
+  /// Must be called on the loop's thread.
   mutating func number(of name: CFRunLoopMode, in runLoop: CFRunLoop) -> Int32? {
     guard found == nil, failures < Self.mostFailures else { return found }
     found = portSet(of: name, in: runLoop)
@@ -70,13 +70,14 @@ struct PortSetSearch {
   }
 }
 
-/// The epoll set of a mode of Core Foundation's, in which that loop waits; nil if it cannot be found.
+/// Returns the epoll set in which Core Foundation's loop waits in a mode, or nil if it cannot be found.
 ///
-/// Called on the loop's thread.
+/// Must be called on the loop's thread.
 private func portSet(of name: CFRunLoopMode, in runLoop: CFRunLoop) -> Int32? {
   guard let number = try? SystemCall.eventCreate.make({ crl_event_create() }) else { return nil }
   let counter = OwnedDescriptor(number)
-  // Core Foundation names its set nowhere. What a source of ours puts into it tells it from all others.
+  // Core Foundation does not expose its epoll set. The set is identified by a descriptor that a temporary source adds
+  // to it.
   var context = CFRunLoopSourceContext1()
   context.version = 1
   context.info = UnsafeMutableRawPointer(bitPattern: Int(counter.number) + 1)

@@ -5,29 +5,29 @@ import CoreFoundation
 import RunLoopCore
 import Synchronization
 
-/// What ends our loop's sleep while a run of Core Foundation's main loop serves it.
+/// Ends our loop's sleep while a run of Core Foundation's main loop serves it.
 ///
-/// It has no descriptor: it wakes that loop as any caller does, which is handled as no source.
+/// It has no descriptor. It wakes that loop in the same way as any caller, which does not count as a handled source.
 final class TurnGate: SleepGate, @unchecked Sendable {
-  // Sendable: what is no atomic belongs to the main thread.
+  // Sendable: only the main thread uses the variables that are not atomic.
 
   private let mode: ServedMode
   private let loop: RunLoopCore.RunLoop
-  // Relaxed where it is closed: the loop then announces its sleep in its word, and looks for what an opener that was
-  // overwritten has left; the opener has been in the word before.
+  // Relaxed when it is closed: the loop then announces its sleep in its state word, and checks for work left by an
+  // opener whose store was overwritten. That opener changed the word before.
   private let isOpened = Atomic<Bool>(false)
-  /// Core Foundation's loop is about to sleep, or sleeps: its observers have been notified.
+  /// Whether Core Foundation's loop is sleeping or about to sleep, after its observers were notified.
   ///
-  /// Relaxed: only the main thread stores it, and another thread that opens the gate does not go by it.
+  /// Relaxed: only the main thread stores it, and other threads that open the gate do not depend on it.
   private let isHostWaiting = Atomic<Bool>(false)
   private var watched: OwnedDescriptor?
   private var deadline = Tick.never
-  /// The timer has fired for the deadline.
+  /// Whether the timer has fired for the deadline.
   private var isTimerSpent = false
   var isRetired = false
   let isWatchedByEdge = true
 
-  /// The number of the counter that wakes Core Foundation's main loop, which stays as long as the process.
+  /// The eventfd that wakes Core Foundation's main loop, which exists as long as the process.
   let wakeNumber: Int32
 
   init(_ mode: ServedMode, _ loop: RunLoopCore.RunLoop) {
@@ -42,12 +42,12 @@ final class TurnGate: SleepGate, @unchecked Sendable {
 
   func open() {
     isOpened.store(true, ordering: .releasing)
-    // On the main thread the service looks before that loop waits, and need not wake it unless it has looked.
+    // On the main thread, the service checks before that loop waits, so a wake-up is necessary only after that check.
     let isHere = RunLoopCore.RunLoop.currentIfMade === loop
     if !isHere || isHostWaiting.load(ordering: .relaxed) { CFRunLoopWakeUp(mode.runLoop) }
   }
 
-  /// Not known: Core Foundation's loop asks for a service in the same way for everything.
+  /// Always false, because Core Foundation's loop requests a service in the same way for everything.
   var wasOpenedByEvent: Bool { false }
 
   func close() { isOpened.store(false, ordering: .relaxed) }
@@ -64,11 +64,10 @@ final class TurnGate: SleepGate, @unchecked Sendable {
     }
   }
 
-  /// The observers of Core Foundation's loop are notified of a wait; if there is something to be done it is not to
-  /// sleep.
+  /// Called when the observers of Core Foundation's loop report a wait, which must not sleep if there is work to do.
   ///
-  /// Whether something is to be done is asked after the wait was noted: a signal handler on this thread may wake our
-  /// loop between the two.
+  /// `isDue` is evaluated after the wait was recorded, because a signal handler on this thread may wake our loop in
+  /// between.
   func hostWillWait(isDue: @autoclosure () -> Bool) {
     isHostWaiting.store(true, ordering: .relaxed)
     loop.noteHost(sleeps: true)
@@ -80,10 +79,10 @@ final class TurnGate: SleepGate, @unchecked Sendable {
     loop.noteHost(sleeps: false)
   }
 
-  /// A turn that was nested in this one has ended: whether the host may sleep is this one's to say again.
+  /// Called when a nested turn has ended, so that this turn determines again whether the host may sleep.
   func resume() { loop.noteHost(sleeps: isHostWaiting.load(ordering: .relaxed)) }
 
-  /// The timer has fired, and is to be set again if it was too early.
+  /// Called when the timer has fired, which is set again if that was too early.
   func deadlineCame() {
     isTimerSpent = true
     open()

@@ -3,11 +3,11 @@
 import Foundation
 import RunLoopCore
 
-/// One of the two streams of a pair: its life, whichever it is.
+/// The state of one of the two streams of a pair.
 ///
-/// Programs ask a stream on one thread how it is while another uses it.
+/// It is safe to query a stream on one thread while another thread uses it.
 final class StreamEnd: @unchecked Sendable {
-  // Sendable: what changes is guarded by the lock, which is not held while the other end is asked.
+  // Sendable: the lock guards the variables, and is not held while the other end is queried.
 
   private enum Life {
     case notOpen
@@ -122,16 +122,16 @@ final class StreamEnd: @unchecked Sendable {
     }
   }
 
-  /// Goes on from where it is open; what was closed meanwhile stays so.
+  /// Changes the state if the stream is still open.
   private func leaveOpen(_ next: Life) { lock.withLock { if case .open = life { life = next } } }
 
   func property(_ key: Stream.PropertyKey) -> AnyObject? { transport.property(key) }
   func setProperty(_ property: AnyObject?, _ key: Stream.PropertyKey) -> Bool { transport.setProperty(property, key) }
 }
 
-/// The stream of a pair that reads.
+/// The input stream of a pair.
 ///
-/// Foundation's part of it is an empty stream that nobody uses.
+/// The data of its superclass is empty and not used.
 final class PairedInputStream: InputStream, WatchedStream {
   private let end: StreamEnd
 
@@ -164,12 +164,12 @@ final class PairedInputStream: InputStream, WatchedStream {
   override func setProperty(_ property: AnyObject?, forKey key: PropertyKey) -> Bool { end.setProperty(property, key) }
 }
 
-/// The stream of a pair that writes.
+/// The output stream of a pair.
 final class PairedOutputStream: OutputStream, WatchedStream {
   private var held: StreamEnd?
 
   static func make(_ transport: StreamTransport) -> PairedOutputStream {
-    // The initializer that Foundation requires has no room for more.
+    // The initializer that Foundation requires cannot take further arguments.
     let stream = PairedOutputStream(toMemory: ())
     stream.held = StreamEnd(transport, .writing)
     transport.attach(stream)

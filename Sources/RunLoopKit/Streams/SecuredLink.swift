@@ -4,9 +4,9 @@ import Foundation
 import RunLoopCore
 import RunLoopSockets
 
-/// The secured connection of two streams: a socket on the library's loop, and what it has received.
+/// The secured connection of two streams: a socket on the library's loop, and the data that it has received.
 ///
-/// Guarded by the lock of the streams' connection.
+/// The lock of the streams' connection guards it.
 final class SecuredLink {
   private var socket: Socket?
   private var received = StreamBytes()
@@ -16,12 +16,12 @@ final class SecuredLink {
   private var hasEnded = false
   private var failure: (any Error)?
 
-  /// From how many bytes on that nobody has read the peer has to wait, and how many one write takes at most.
+  /// The number of unread bytes from which on the peer must wait, and the maximum size of a write.
   private static let limit = 64 * 1024
-  /// How long a connection may go on that no stream has any more: what was written is sent, and the end agreed on.
+  /// How long a connection may stay open after both streams are released, to send pending data and close properly.
   private static let lastWords: Duration = .seconds(30)
 
-  /// Takes a descriptor over, and closes it if this throws.
+  /// Takes ownership of a descriptor, which is closed if this throws.
   init(
     _ descriptor: Int32, _ context: TLSContext, serverName: String, on loop: RunLoop, for connection: StreamConnection
   ) throws {
@@ -60,7 +60,7 @@ final class SecuredLink {
   }
 
   private func closed(_ error: SocketError?) {
-    // Both directions have ended in order.
+    // Both directions were closed properly.
     if error == nil { hasEnded = true }
     failure = error ?? SocketError.closedForWriting
     socket = nil
@@ -79,7 +79,7 @@ final class SecuredLink {
     side == .reading ? received.count > 0 : isOpen && hasSpace && failure == nil
   }
 
-  /// Takes what was received, zero at the end; nil: there is nothing yet.
+  /// Reads received bytes, and returns 0 at the end or nil if there are none yet.
   func take(_ buffer: UnsafeMutablePointer<UInt8>, _ limit: Int) throws -> Int? {
     guard received.count > 0 else {
       if hasEnded { return 0 }
@@ -94,7 +94,7 @@ final class SecuredLink {
     return taken
   }
 
-  /// Sends bytes, or queues them until the connection is secured; nil: there is no space.
+  /// Sends bytes, which are queued until the connection is secured, or returns nil if there is no space.
   func put(_ bytes: UnsafeRawBufferPointer) throws -> Int? {
     if let failure { throw failure }
     guard hasSpace, let socket else { return nil }
@@ -103,7 +103,7 @@ final class SecuredLink {
       hasSpace = try socket.write(taken)
       return taken.count
     } catch .invalid {
-      // The loop is about to report why.
+      // The loop will report the reason.
       hasSpace = false
       return nil
     } catch { throw error }
@@ -111,7 +111,7 @@ final class SecuredLink {
 
   func endWriting() { socket?.shutDown(.write) }
 
-  /// Nobody has the streams any more.
+  /// Called when both streams have been released.
   func end() {
     guard let socket else { return }
     socket.setDeadline(after: Self.lastWords)

@@ -2,31 +2,32 @@
 
 public import Foundation
 
-// What Foundation on Apple's systems has and Foundation on Linux has not: pairs of streams.
+// Pairs of streams, which Foundation provides on Apple's systems but not on Linux.
 extension Stream {
-  /// Makes the two streams of a connection to a host, which is made when the first of them is opened.
+  /// Creates the two streams of a connection to a host, which is established when the first of them is opened.
   ///
-  /// The host is looked up and all of its addresses are tried, as by `Socket.connect(toHost:)`, on a thread of the
-  /// library. Schedule the streams in any modes of any loops with `schedule(in:forMode:)`; their delegates are notified
-  /// there. Reading without bytes, writing without space, and both while the connection is being made wait, as on
-  /// Apple's systems: a delegate that is notified never waits. The error of a stream is a `HostConnectionError`, or an
-  /// error of `NSPOSIXErrorDomain`. An output stream that is closed first ends the connection's writing side; the
-  /// descriptor is closed when both streams are released.
+  /// The host is resolved and all of its addresses are tried, as by `Socket.connect(toHost:)`, on a thread of the
+  /// library. The streams can be scheduled in any modes of any loops with `schedule(in:forMode:)`, where their
+  /// delegates are notified. As on Apple's systems, reading blocks while there are no bytes, writing blocks while
+  /// there is no space, and both block while the connection is being established; a delegate that is notified never
+  /// blocks. The error of a stream is a `HostConnectionError` or an error of `NSPOSIXErrorDomain`. Closing the output
+  /// stream first shuts down the writing side of the connection; the descriptor is closed when both streams are
+  /// released.
   ///
-  /// A program sets `Stream.PropertyKey.socketSecurityLevelKey` to `StreamSocketSecurityLevel.negotiatedSSL` for TLS
-  /// 1.2 or 1.3 by the system's OpenSSL, with the system's roots and the host's name; `tlSv1` means the same here. It
-  /// It may be set on either stream or both, before they are opened or later, as for STARTTLS; then no other thread may
-  /// be reading meanwhile. Of Apple's `kCFStreamPropertySSLSettings`, `kCFStreamSSLLevel`, `kCFStreamSSLPeerName` and
-  /// `kCFStreamSSLValidatesCertificateChain` are known. For everything else there is
-  /// ``Foundation/Stream/PropertyKey/tlsContextKey``. A setting that is not available prevents the connection, with a
-  /// ``StreamSecurityError``, whether or not the program checks the result of `setProperty(_:forKey:)`. The streams
-  /// open when the connection is secured; the error of a connection that is not is a `SocketError` or a `TLSError`.
+  /// To use TLS 1.2 or 1.3 with the system's OpenSSL, the system's root certificates and the host's name, set
+  /// `Stream.PropertyKey.socketSecurityLevelKey` to `StreamSocketSecurityLevel.negotiatedSSL`; `tlSv1` has the same
+  /// effect here. It can be set on either stream or both, before they are opened or later, as for STARTTLS, in which
+  /// case no other thread may be reading meanwhile. Of Apple's `kCFStreamPropertySSLSettings`, `kCFStreamSSLLevel`,
+  /// `kCFStreamSSLPeerName` and `kCFStreamSSLValidatesCertificateChain` are supported. Use
+  /// ``Foundation/Stream/PropertyKey/tlsContextKey`` for all other settings. A setting that is not available makes the
+  /// connection fail with a ``StreamSecurityError``, whether or not the result of `setProperty(_:forKey:)` is checked.
+  /// The streams are open when the connection is secured. If that fails, the error is a `SocketError` or a `TLSError`.
   ///
   /// - Parameters:
-  ///   - hostname: A name, or a numeric address.
-  ///   - port: The port. A number that is not a port makes streams whose opening fails.
-  ///   - inputStream: Where to put the stream that reads; with nil there is none.
-  ///   - outputStream: Where to put the stream that writes; with nil there is none.
+  ///   - hostname: A name or a numeric address.
+  ///   - port: The port. If the number is not a valid port, opening the streams fails.
+  ///   - inputStream: Receives the input stream. Pass `nil` to create none.
+  ///   - outputStream: Receives the output stream. Pass `nil` to create none.
   ///
   /// The corresponding Foundation method has the same name.
   public class func getStreamsToHost(
@@ -38,16 +39,17 @@ extension Stream {
     if let outputStream { outputStream.pointee = PairedOutputStream.make(connection) }
   }
 
-  /// Makes two streams, one of which reads what is written to the other, through a buffer in memory.
+  /// Creates an output stream and an input stream that reads what is written to it, through a buffer in memory.
   ///
-  /// They may be used on different threads, and scheduled in any modes of any loops. Reading waits while the buffer is
-  /// empty, writing while it is full, as on Apple's systems: a delegate that is notified never waits. The reader
-  /// reaches its end when the writer is closed, and a write fails with `EPIPE` when the reader is closed.
+  /// They can be used on different threads, and scheduled in any modes of any loops. As on Apple's systems, reading
+  /// blocks while the buffer is empty and writing blocks while it is full; a delegate that is notified never blocks.
+  /// The input stream reaches its end when the output stream is closed, and writing fails with `EPIPE` after the input
+  /// stream is closed.
   ///
   /// - Parameters:
-  ///   - bufferSize: How many bytes the buffer has, at least one.
-  ///   - inputStream: Where to put the stream that reads.
-  ///   - outputStream: Where to put the stream that writes.
+  ///   - bufferSize: The size of the buffer in bytes, at least 1.
+  ///   - inputStream: Receives the input stream.
+  ///   - outputStream: Receives the output stream.
   ///
   /// The corresponding Foundation method has the same name.
   public class func getBoundStreams(

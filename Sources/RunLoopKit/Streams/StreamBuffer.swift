@@ -3,7 +3,7 @@
 import Foundation
 import RunLoopLibC
 
-/// Bytes that were put and not taken yet.
+/// A queue of bytes.
 struct StreamBytes {
   private var bytes: [UInt8] = []
   private var start = 0
@@ -18,7 +18,7 @@ struct StreamBytes {
     bytes.append(contentsOf: more)
   }
 
-  /// Takes bytes, as many as there are and as are wanted.
+  /// Removes up to `limit` bytes and returns their number.
   mutating func take(_ buffer: UnsafeMutablePointer<UInt8>, _ limit: Int) -> Int {
     let taken = min(limit, count)
     bytes.withUnsafeBufferPointer { source in
@@ -35,7 +35,7 @@ struct StreamBytes {
 
 /// The buffer between two bound streams.
 final class StreamBuffer: StreamTransport, @unchecked Sendable {
-  // Sendable: as its superclass.
+  // Sendable: like its superclass.
 
   private let capacity: Int
   private var bytes = StreamBytes()

@@ -9,12 +9,12 @@ import RunLoopThreads
 
 /// The connection that two streams share.
 final class StreamConnection: StreamTransport, @unchecked Sendable {
-  // Sendable: as its superclass.
+  // Sendable: like its superclass.
 
   private enum State {
     case idle
     case connecting
-    /// The streams read and write the descriptor by themselves, on whatever threads they are.
+    /// The streams read and write the descriptor directly, on any threads.
     case connected(Int32)
     case secured(SecuredLink)
     case failed(any Error)
@@ -41,7 +41,7 @@ final class StreamConnection: StreamTransport, @unchecked Sendable {
     }
   }
 
-  /// The loop that connects, and that serves what is secured.
+  /// The loop that connects, and that serves secured connections.
   private static var loop: RunLoop { ResidentThread.shared("streams").runLoop }
 
   override func open() {
@@ -78,7 +78,7 @@ final class StreamConnection: StreamTransport, @unchecked Sendable {
     }
   }
 
-  // MARK: - What the streams ask
+  // MARK: - Called by the streams
 
   override func sight(_ side: StreamSide) -> StreamSight {
     condition.withLock {
@@ -89,7 +89,7 @@ final class StreamConnection: StreamTransport, @unchecked Sendable {
       case .connected(let descriptor):
         guard side == .reading else { return .open }
         var byte: UInt8 = 0
-        // The end is told as such, and not as bytes that are none.
+        // The end is reported as such, instead of as zero available bytes.
         return recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) == 0 ? .atEnd : .open
       }
     }
@@ -130,7 +130,7 @@ final class StreamConnection: StreamTransport, @unchecked Sendable {
     }
   }
 
-  /// Reads or writes as soon as that can be done; nil of a secured connection: not now.
+  /// Reads or writes as soon as possible; `secured` returns nil if a secured connection is not ready.
   private func transfer(
     _ side: StreamSide, plain: (Int32) -> Int, secured: (SecuredLink) throws -> Int?
   ) throws -> Int {
@@ -161,7 +161,7 @@ final class StreamConnection: StreamTransport, @unchecked Sendable {
       guard side == .writing else { return }
       isWriterClosed = true
       switch state {
-      // The other end sees that nothing more comes; a connection that is lost need not be ended.
+      // The peer sees the end of the data. A failed connection need not be shut down.
       case .connected(let descriptor): shutdown(descriptor, Int32(SHUT_WR))
       case .secured(let link): link.endWriting()
       case .idle, .connecting, .failed: break
@@ -182,14 +182,14 @@ final class StreamConnection: StreamTransport, @unchecked Sendable {
     }
   }
 
-  /// Secures a connection that is made, as programs want it before or after that.
+  /// Secures an established connection if the properties request it.
   ///
-  /// Under the lock; it calls nobody.
+  /// Requires the lock, and calls no other code.
   private func secureIfWanted() {
     guard case .connected(let descriptor) = state else { return }
     do {
       guard let context = try security.context() else { return }
-      // It belongs to the link from here on.
+      // The link owns the descriptor from here on.
       state = .connecting
       let link = try SecuredLink(
         descriptor, context, serverName: security.name(host: host), on: Self.loop, for: self)
@@ -201,6 +201,6 @@ final class StreamConnection: StreamTransport, @unchecked Sendable {
     }
   }
 
-  /// Changes what is known of a secured connection.
+  /// Changes the state of a secured connection.
   func changeLink(_ body: (SecuredLink) -> Void) { change { if case .secured(let link) = state { body(link) } } }
 }

@@ -5,26 +5,26 @@ import RunLoopCore
 import RunLoopSockets
 
 extension Stream.PropertyKey {
-  /// The `TLSContext` with which the streams of `Stream.getStreamsToHost(withName:port:inputStream:outputStream:)`
-  /// secure their connection: with roots, pins or a certificate of your own.
+  /// The key of the `TLSContext` that secures the connection of
+  /// `Stream.getStreamsToHost(withName:port:inputStream:outputStream:)`, with your own roots, pins or certificate.
   ///
-  /// Setting it is enough: `socketSecurityLevelKey` need not be set. There is no such key on Apple's systems.
+  /// Setting it is sufficient, without `socketSecurityLevelKey`. Apple's systems have no such key.
   public static let tlsContextKey = Stream.PropertyKey(rawValue: "RunLoopTLSContext")
 
-  /// The name that the server's certificate has to be for, a string; by default the host that is connected to.
+  /// The key of the name that the server's certificate must match, a string that defaults to the host's name.
   ///
   /// The corresponding setting on Apple's systems is `kCFStreamSSLPeerName`.
   public static let tlsServerNameKey = Stream.PropertyKey(rawValue: "RunLoopTLSServerName")
 
-  /// The dictionary of settings that Apple's systems have, which is not available in Foundation on Linux.
+  /// The key of Apple's dictionary of settings, which is not available in Foundation on Linux.
   fileprivate static let sslSettings = Stream.PropertyKey(rawValue: "kCFStreamPropertySSLSettings")
 }
 
-/// The reason why a stream's connection is not made: it cannot be secured as its properties ask.
+/// The reason that a stream's connection cannot be secured as its properties request, and is not established.
 public enum StreamSecurityError: Error, Hashable, Sendable {
-  /// A level of security that is no longer supported, or not known, such as `StreamSocketSecurityLevel.ssLv3`.
+  /// A security level that is no longer supported or is unknown, such as `StreamSocketSecurityLevel.ssLv3`.
   case unsupportedLevel(String)
-  /// A setting, by its name, that is not known here or has a value of another kind, such as `kCFStreamSSLCertificates`.
+  /// A setting that is unknown or has an unexpected type of value, such as `kCFStreamSSLCertificates`.
   case unsupportedSetting(String)
 }
 
@@ -40,10 +40,10 @@ extension StreamSecurityError: CustomStringConvertible {
   }
 }
 
-/// How the connection of two streams is to be secured, as their properties say.
+/// The security settings of the connection of two streams, according to their properties.
 ///
-/// What cannot be done is noted, and keeps the connection from being made: programs do not look at what setting a
-/// property returns, and would go on without security.
+/// Unsupported settings are recorded, and keep the connection from being established: programs often ignore the result
+/// of setting a property, and would continue without security.
 struct StreamSecurity {
   private var isSecured = false
   private var given: TLSContext?
@@ -52,7 +52,7 @@ struct StreamSecurity {
   private var checksName = true
   private var rejections: [String: any Error] = [:]
 
-  /// Sets a property; false: it is none of security, or cannot be had.
+  /// Sets a property, or returns false if it is not a security property or is not supported.
   mutating func set(_ property: AnyObject?, _ key: Stream.PropertyKey) -> Bool {
     switch key {
     case .socketSecurityLevelKey: setLevel(property, key.rawValue)
@@ -124,7 +124,7 @@ struct StreamSecurity {
     return rejections[name] == nil
   }
 
-  /// Whether a property has this value already.
+  /// Whether a property already has a value.
   func has(_ property: AnyObject?, _ key: Stream.PropertyKey) -> Bool {
     var other = self
     return other.set(property, key) && other.isSecured == isSecured && other.given === given
@@ -141,12 +141,13 @@ struct StreamSecurity {
     }
   }
 
-  /// The name that the server has to have.
+  /// Returns the name that the server's certificate must match.
   func name(host: String) -> String { serverName ?? host }
 
-  /// What secures the connection; nil: nothing does.
+  /// Returns the context that secures the connection, or nil if it is not to be secured.
   ///
-  /// - Throws: What cannot be had, and what keeps a context from being made, such as a library that is missing.
+  /// - Throws: An error for an unsupported setting, or if a context cannot be created, for example without the
+  ///   library.
   func context() throws -> TLSContext? {
     if let rejection = rejections.min(by: { $0.key < $1.key })?.value { throw rejection }
     guard isSecured else { return nil }
@@ -155,10 +156,11 @@ struct StreamSecurity {
 
   private static let contexts = Contexts()
 
-  /// The contexts of connections that have none of their own: making one reads all of the system's roots, and one
-  /// connection resumes another.
+  /// The shared contexts of connections without their own.
+  ///
+  /// Creating one reads all of the system's root certificates, and sharing it lets connections resume sessions.
   private final class Contexts: @unchecked Sendable {
-    // Sendable: guarded by the lock.
+    // Sendable: the lock guards the variable.
     private let lock = NSLock()
     private var made: [[Bool]: TLSContext] = [:]
 

@@ -2,13 +2,13 @@
 
 import Foundation
 
-/// Which of the two streams of a pair.
+/// The side of a stream in a pair.
 enum StreamSide {
   case reading
   case writing
 }
 
-/// Where a stream is that was opened, as far as its other end decides that.
+/// The state of an opened stream, as far as the other end determines it.
 enum StreamSight {
   case opening
   case open
@@ -16,12 +16,13 @@ enum StreamSight {
   case failed(any Error)
 }
 
-/// What the two streams of a pair share: a buffer in memory, or a connection.
+/// The shared part of two paired streams: a buffer in memory, or a connection.
 ///
-/// Its methods can be called from any thread. A stream that reads or writes waits on the condition, which subclasses
-/// lock for whatever they change.
+/// Its methods can be called from any thread. Reading and writing wait on the condition, which subclasses lock for all
+/// changes.
 class StreamTransport: @unchecked Sendable {
-  // Sendable: what changes is guarded by the condition's lock; the streams are held weakly, and only asked to look.
+  // Sendable: the condition's lock guards the variables. The streams are referenced weakly, and only asked to check
+  // for changes.
 
   let condition = NSCondition()
   private weak var input: PairedInputStream?
@@ -30,7 +31,7 @@ class StreamTransport: @unchecked Sendable {
   final func attach(_ stream: PairedInputStream) { condition.withLock { input = stream } }
   final func attach(_ stream: PairedOutputStream) { condition.withLock { output = stream } }
 
-  /// Changes something, and has whoever may wait for that look at it: threads, and the loops of these streams.
+  /// Makes a change, and notifies everything that may wait for it: threads, and the loops of these streams.
   final func change<Result>(for sides: [StreamSide] = [.reading, .writing], _ body: () -> Result) -> Result {
     condition.lock()
     let result = body()
@@ -43,39 +44,39 @@ class StreamTransport: @unchecked Sendable {
     return result
   }
 
-  // MARK: - For subclasses
+  // MARK: - Methods to override
 
-  /// One of the streams is opened.
+  /// Called when one of the streams is opened.
   func open() {}
 
-  /// Where a stream is that was opened.
+  /// Returns the state of an opened stream.
   func sight(_ side: StreamSide) -> StreamSight { fatalError("\(type(of: self)) does not say where its streams are") }
 
-  /// Whether an open stream can be read, or written, without waiting.
+  /// Whether an open stream can be read or written without blocking.
   func isReady(_ side: StreamSide) -> Bool { false }
 
-  /// What a loop can wait for on a stream's behalf; nil if the stream itself knows whether it is ready.
+  /// Returns a descriptor that a loop can watch for a stream, or nil if the stream itself knows whether it is ready.
   func descriptor(_ side: StreamSide) -> Int32? { nil }
 
-  /// Takes bytes; waits for some, or for the end, which is zero.
+  /// Reads bytes, and blocks until there are some or the end is reached, which returns 0.
   func read(_ bytes: UnsafeMutablePointer<UInt8>, _ limit: Int) throws -> Int {
     fatalError("\(type(of: self)) cannot be read")
   }
 
-  /// Puts bytes; waits for space.
+  /// Writes bytes, and blocks until there is space.
   func write(_ bytes: UnsafePointer<UInt8>, _ count: Int) throws -> Int {
     fatalError("\(type(of: self)) cannot be written")
   }
 
-  /// A stream that was opened is closed.
+  /// Called when an opened stream is closed.
   func close(_ side: StreamSide) {}
 
-  /// A stream is released that was not closed.
+  /// Called when a stream is released without being closed.
   func released(_ side: StreamSide) {}
 
   func property(_ key: Stream.PropertyKey) -> AnyObject? { nil }
 
-  /// Sets a property; false: there is none, or it has another kind of value.
+  /// Sets a property, or returns false if it does not exist or has another type of value.
   func setProperty(_ property: AnyObject?, _ key: Stream.PropertyKey) -> Bool { false }
 
   final func systemError(_ number: Int32) -> any Error { NSError(domain: NSPOSIXErrorDomain, code: Int(number)) }
