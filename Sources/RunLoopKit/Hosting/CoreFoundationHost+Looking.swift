@@ -26,8 +26,7 @@ extension CoreFoundationHost {
     return []
   }
 
-  /// For runs that end after a source. These look for a single source, so a source that also stops the run ends it
-  /// anyway.
+  /// Looks for a single source, for a run that ends after one even if the source also stops it.
   private func lookForOneSource(_ hosted: HostedMode, _ mode: Mode) -> HostReport {
     var look = Wait(mode: mode, hosted: hosted)
     look.isLook = true
@@ -63,7 +62,7 @@ extension CoreFoundationHost {
 
 // Attribution of stops.
 extension CoreFoundationHost {
-  /// Called before a wait or a look. Stops left for runs that have ended are no longer meant for any run.
+  /// Called before a wait or a look, from which on stops left for runs that have ended are not meant for any run.
   func begin(_ hosted: HostedMode) {
     guard hosted.isFirstWait else { return }
     owedStops = owedStops.filter { $0 < hosted.depth }
