@@ -7,8 +7,7 @@ import RunLoopCore
 ///
 /// It checks the output in each pass of the main loop, and again one second after new output was found, because other
 /// threads may write while the loop waits. Each check keeps the last mebibyte and frees the rest. There is no limit on
-/// what is written between two checks. Without output, no thread is woken.
-/// written between two looks. If there is no output, it wakes no thread.
+/// output between two checks. Without output, no thread is woken.
 @MainActor
 final class CapturedOutput {
   private let observer: RunLoop.Observer

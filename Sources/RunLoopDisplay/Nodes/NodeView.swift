@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The view of a node: it shows the drawing of the node's content.
+/// The view of a node, which shows the drawing of the node's content.
 ///
-/// It is made by ``DisplayNode/view``. A property of the view is replaced when the same property of the node is set; a
-/// frame that the superview sets becomes the node's too.
+/// It is created by ``DisplayNode/view``. Setting a property of the node also sets that of the view, and a frame set
+/// by the superview is also set on the node.
 ///
 /// The corresponding class of Texture (AsyncDisplayKit) is `_ASDisplayView`.
 @MainActor
 public final class NodeView: View {
-  /// The node; nil if it no longer exists.
+  /// The node, or `nil` if it no longer exists.
   public private(set) weak var node: DisplayNode?
-  /// Whether it is in the view of the supernode, as one of its subnodes.
+  /// Whether the view is in the view of the supernode, as one of its subnodes.
   var isSubnodes = false
-  /// How many times changes were applied.
+  /// The number of times that changes were applied.
   private(set) var updateCount = 0
   /// Whether foreground and background are exchanged.
   var isReversed = false {
@@ -29,7 +29,7 @@ public final class NodeView: View {
 
   override public var drawsContents: Bool { true }
 
-  /// Takes over what was set of the node, but for the frame.
+  /// Applies the properties of the node, except for the frame.
   func apply(_ properties: NodeProperties) {
     updateCount += 1
     isHidden = properties.isHidden
@@ -42,19 +42,19 @@ public final class NodeView: View {
     }
   }
 
-  /// Shows what was drawn of the content; nil: the placeholder.
+  /// Shows a drawing of the content, or the placeholder if it is nil.
   func show(_ drawing: NodeDrawing?) {
     self.drawing = drawing
     layer.contents = isReversed ? drawing?.grid.reversed() : drawing?.grid
   }
 
-  /// Draws the placeholder; called while there is nothing else to show.
+  /// Draws the placeholder while there is nothing else to show.
   override public func draw(_ canvas: inout Canvas) {
     guard let placeholder else { return }
     canvas.fill(Rect(origin: .zero, size: frame.size), placeholder.character, style: placeholder.style)
   }
 
-  /// Takes care that what has been changed within a layout is seen after it.
+  /// Makes sure that changes made during a layout are visible after it.
   override public func layoutSubviews() {
     guard let node else { return }
     node.follow(frame: frame)
@@ -67,7 +67,7 @@ public final class NodeView: View {
     if keeper != nil { node.leaveWindow() }
     keeper = window
     guard let window else { return }
-    // The view may enter in the middle of a layout.
+    // The view may enter the window in the middle of a layout.
     setNeedsLayout()
     window.keptObjects[ObjectIdentifier(self)] = node
     node.enterWindow()

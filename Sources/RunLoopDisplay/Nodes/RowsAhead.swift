@@ -2,7 +2,7 @@
 
 import RunLoopTransactions
 
-/// The drawings of a list's rows that are not visible.
+/// The drawings of a list's rows that are not visible yet.
 @MainActor
 final class RowsAhead {
   private let updates: NodeUpdates
@@ -12,14 +12,14 @@ final class RowsAhead {
   private var drawings: [Int: (content: any NodeContent, drawing: NodeDrawing)] = [:]
   private var width = 0
   weak var list: ListView?
-  /// The rows that are wanted: those that are visible, and those around them.
+  /// The visible rows and those around them.
   private var wanted = 0..<0
   private var visible = 0..<0
-  /// What is being drawn, with the numbers of the rows; nil: the list has lost the row.
+  /// The transaction in progress, with the indexes of its rows, or nil for rows that were removed from the list.
   private var underWay: (transaction: AsyncTransaction, rows: [Int?])?
-  /// Whether rows have other numbers than at the last layout.
+  /// Whether rows were renumbered since the last layout.
   private var isRenumbered = false
-  /// How often rows got other numbers or were forgotten.
+  /// The number of times that rows were renumbered or discarded.
   private var changes = 0
 
   init(_ group: AsyncTransactionGroup, _ workers: WorkerPool, _ content: @escaping @MainActor (Int) -> any NodeContent)
@@ -30,7 +30,7 @@ final class RowsAhead {
     self.content = content
   }
 
-  /// Lets a row show another line than before.
+  /// Makes a row view show another row of the list.
   func show(_ index: Int, in row: NodeListRow) {
     if let before = row.node.shownDrawing, row.node.isUpToDate, wanted.contains(row.index), row.index != index,
       before.grid.size == size(of: row.index)
@@ -45,13 +45,13 @@ final class RowsAhead {
 
   private func size(of row: Int) -> Size { Size(width: width, height: list?.height(ofRow: row) ?? 1) }
 
-  /// Asks the user's model for a row, on the main thread: a worker would find the model as it is later.
+  /// Requests a row from the model on the main thread. On a worker, the model might have changed.
   private func fetch(_ index: Int) -> any NodeContent {
     DisplayCallOut.note(closure: CalledContent(call: content))
     return content(index)
   }
 
-  /// Forgets what was drawn: it is out of date.
+  /// Discards all drawings, because they are out of date.
   func forget() {
     changes += 1
     wanted = 0..<0
@@ -60,28 +60,28 @@ final class RowsAhead {
     underWay = nil
   }
 
-  /// Keeps what was drawn under the rows' new numbers; what is wanted is found by the next layout.
+  /// Renumbers the drawings. The next layout determines which rows are wanted.
   func renumber(_ number: (Int) -> Int?) {
     changes += 1
     let before = drawings
     drawings.removeAll(keepingCapacity: true)
     for (row, drawing) in before { if let new = number(row) { drawings[new] = drawing } }
     if let rows = underWay?.rows { underWay?.rows = rows.map { $0.flatMap(number) } }
-    // Unless all was forgotten, rows that are no longer visible are kept.
+    // Unless everything was discarded, rows that are no longer visible are kept.
     if !wanted.isEmpty { wanted = 0..<(list?.rowCount ?? 0) }
     isRenumbered = true
   }
 
-  /// Has those rows drawn that are near the visible ones.
+  /// Draws the rows near the visible ones.
   func draw(around visible: Range<Int>, of count: Int, width: Int) {
-    // The rows that have come into sight are part of this layout.
+    // The rows that have become visible are part of this layout.
     updates.drain()
     if self.width != width {
       self.width = width
       forget()
     }
     let reach = max(visible.count, 8)
-    // Not for every row that is scrolled, but when half of what was drawn ahead is used up, or the list has jumped.
+    // Not done for every scrolled row, but when half of the advance drawings are used up or the list has jumped.
     let needed = max(0, visible.lowerBound - reach / 2)..<min(count, visible.upperBound + reach / 2)
     self.visible = visible
     guard isRenumbered || needed.clamped(to: wanted) != needed || wanted.upperBound > count || drawings.isEmpty else {
@@ -96,7 +96,7 @@ final class RowsAhead {
     drawMissing()
   }
 
-  /// Asks for rows; nil if the user's code has changed them meanwhile: the layout that follows finds what is missing.
+  /// Requests rows, or returns nil if user code changes them meanwhile, in which case the next layout continues.
   private func contents(of rows: [Int]) -> [any NodeContent]? {
     let before = changes
     var contents: [any NodeContent] = []
@@ -127,20 +127,20 @@ final class RowsAhead {
   private func take(
     _ results: ContiguousArray<NodeDrawing?>, _ contents: [any NodeContent], _ transaction: AsyncTransaction
   ) {
-    // It was cancelled, or is of another size.
+    // The transaction was cancelled, or its rows have another width.
     guard let underWay, underWay.transaction === transaction else { return }
     self.underWay = nil
-    // Without those that the list has lost meanwhile.
+    // Rows that were removed from the list meanwhile are skipped.
     for (index, row) in underWay.rows.enumerated() {
       guard let row, wanted.contains(row), list?.visibleRow(row) == nil else { continue }
       if let drawing = results[index], drawing.grid.size == size(of: row) { drawings[row] = (contents[index], drawing) }
     }
-    // A drawing without a result would be tried indefinitely. The layout finds what is missing of renumbered rows.
+    // If nothing was drawn, this would repeat indefinitely. The layout finds the missing drawings of renumbered rows.
     if !isRenumbered, results.contains(where: { $0 != nil }) { drawMissing() }
   }
 }
 
-/// What names the user's closure in records.
+/// A wrapper that identifies the user's closure in records.
 private struct CalledContent {
   let call: @MainActor (Int) -> any NodeContent
 }
