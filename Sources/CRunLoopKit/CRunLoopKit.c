@@ -51,8 +51,7 @@ static void look_for_other(void *loop) {
   if (_CFGetTSDCreateIfNeeded(SLOT_LOOP, 0)) rlk_thread_has_other_loop(loop);
 }
 
-// Runs before main, or when the library is loaded. It only stores addresses, because the Swift runtime may not be
-// ready.
+// Runs before main, or when the library is loaded. It only stores addresses, before the Swift runtime is ready.
 __attribute__((constructor)) static void set_hooks(void) {
   crl_hook_exchange(CRL_HOOK_PORT_BECAME_INVALID, rlk_port_became_invalid);
   crl_hook_exchange(CRL_HOOK_PORT_CAME_WITH_SOURCES, rlk_port_came_with_sources);

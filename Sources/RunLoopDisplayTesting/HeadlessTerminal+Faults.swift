@@ -3,8 +3,8 @@
 extension HeadlessTerminal {
   /// Faults of terminals, and of connections to them, for tests of a program's behaviour in their presence.
   public struct Faults: Hashable, Sendable {
-    /// The version of Unicode whose widths the terminal knows, or `nil`, the default, for all; newer characters are
-    /// narrow.
+    /// The version of Unicode after which characters are narrow, or `nil`, the default, if the terminal knows all
+    /// widths.
     public var unicodeVersion: Int?
     /// The time that each byte, including replies, takes from the terminal to the program, zero by default.
     public var latency = Duration.zero

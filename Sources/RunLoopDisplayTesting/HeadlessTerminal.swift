@@ -9,8 +9,7 @@ public import RunLoopDisplay
 /// Frames pass through the encoder for real terminals to the emulated screen, and input passes through the parser for
 /// real terminals to the client. The emulated terminal supports everything that the encoder may write, and records
 /// anything else in ``errors``. Input arrives as from a real terminal: in a pass of the main loop, through a source 1
-/// in the common modes and in the event-receive mode. On the main thread of a test with `VirtualTime`, the main loop
-/// uses virtual time.
+/// in the common modes and in the event-receive mode. In a test with `VirtualTime`, the main loop uses virtual time.
 ///
 /// An application opens the terminal itself: schedule the input in advance and run the application. Alternatively,
 /// open the terminal and present frames to it without an application.
@@ -51,8 +50,8 @@ public final class HeadlessTerminal: DisplayDevice {
     var scrolls: Bool { environment["TERM"]?.hasPrefix("linux") != true }
     /// The name that the terminal reports when queried, or `nil` if it does not support the query.
     public var version: String? { decorates ? "kitty(0.36.2)" : repeats || erasesWithColor ? "XTerm(380)" : nil }
-    /// Whether links and styled underlines are supported, which requires ``repeats`` and ``erasesWithColor``; `false`
-    /// by default.
+    /// Whether links and styled underlines are supported, `false` by default; requires ``repeats`` and
+    /// ``erasesWithColor``.
     public var decorates = false
     /// The environment of the terminal: `TERM`, `COLORTERM` and `NO_COLOR`.
     public var environment: [String: String]
@@ -93,7 +92,7 @@ public final class HeadlessTerminal: DisplayDevice {
   /// The size in cells.
   public private(set) var size: Size
 
-  /// The number of bytes of each presented frame, in order, with 0 for a frame without changes.
+  /// The number of bytes of each presented frame, initially none, with 0 for a frame without changes.
   public private(set) var frameBytes: [Int] = []
 
   /// Whether output is neither shown nor recorded, to measure the cost of producing it; `false` by default.

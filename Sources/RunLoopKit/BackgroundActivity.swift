@@ -6,8 +6,7 @@ import Foundation
 import RunLoopLibC
 import RunLoopCore
 
-/// A wait, read or accept of a file handle, which is performed on a queue and reported by a source of the requesting
-/// loop.
+/// A wait, read or accept of a file handle, which a queue performs and a source of the requesting loop reports.
 final class BackgroundActivity: @unchecked Sendable {
   // Sendable: the source is set before the activity is shared. Only the queue uses `readable` and `isOver`. The queue
   // owns the results until it signals the source, and the loop's thread owns them afterwards.

@@ -36,8 +36,7 @@ extension FileHandle {
     BackgroundActivity.begin(.readToEnd, of: self, in: modes, from: Origin(site: site))
   }
 
-  /// Accepts a connection of this listening socket in the background, and posts a notification on the calling thread's
-  /// loop.
+  /// Accepts a connection on this listening socket in the background, and notifies on the calling thread's loop.
   ///
   /// The notification is `NSFileHandleConnectionAccepted`, and stores the handle of the connection under
   /// `NSFileHandleNotificationFileHandleItem`. Otherwise, this behaves like `readInBackgroundAndNotify(forModes:)`.

@@ -4,8 +4,7 @@ public import Foundation
 public import RunLoopCore
 public import RunLoopThreads
 
-/// Members of `NSObject` that Foundation's loops, timers, threads and ports have, for types that are not objects of
-/// that class.
+/// Members of `NSObject` that Foundation's loops, timers, threads and ports have, for types of other classes.
 ///
 /// As in Foundation, these types are also `Hashable`.
 public protocol FoundationMembers: NSObjectProtocol, Hashable, CustomStringConvertible, CustomDebugStringConvertible {}

@@ -8,12 +8,10 @@ public import RunLoopFoundation
 extension SocketPort {
   /// Sets the object that receives this port's messages, as a delegate of this package's protocol.
   ///
-  /// The delegate is called on the thread of the loop that contains the port, and is not retained. Messages contain
-  /// the parts and the number; the ports, which are Foundation's, are in `foundationSendPort` and
-  /// `foundationReceivePort`.
+  /// The delegate is called on the thread of the loop that contains the port, and is not retained. Messages contain the
+  /// parts and the number; the ports, which are Foundation's, are in `foundationSendPort` and `foundationReceivePort`.
   ///
-  /// The corresponding Foundation method is `setDelegate(_:)`, which also removes the delegate with
-  /// `setDelegate(nil)`.
+  /// The corresponding Foundation method is `setDelegate(_:)`, which also removes the delegate with `setDelegate(nil)`.
   @_disfavoredOverload
   public func setDelegate(_ delegate: (any RunLoopFoundation.PortDelegate)?) {
     setDelegate(SocketDelegates.shared.translator(of: self, delegate))

@@ -23,8 +23,7 @@ extension Stream {
   /// `RunLoop.current`: `.current` alone is Foundation's loop.
   ///
   /// Subclasses cannot override this method. They can override Foundation's method, which takes a `Foundation.RunLoop`
-  /// and which our loops do not call.
-  /// The corresponding Foundation method is `schedule(in:forMode:)`.
+  /// and which our loops do not call. The corresponding Foundation method is `schedule(in:forMode:)`.
   @_disfavoredOverload
   public func schedule(in loop: RunLoop, forMode mode: RunLoop.Mode) {  // An override takes Foundation.RunLoop.
     StreamWatch.schedule(self, in: loop, mode)

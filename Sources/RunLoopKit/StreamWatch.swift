@@ -5,8 +5,7 @@ import RunLoopCore
 
 /// A stream that is scheduled in modes of a loop, with a source to notify its delegate and an observer to check it.
 final class StreamWatch: @unchecked Sendable {
-  // Sendable: only the loop's thread uses the stream and its events, the places have their own lock, and the rest is
-  // constant.
+  // Sendable: only the loop's thread uses the stream and its events, the places have a lock, and the rest is constant.
 
   private weak var stream: Stream?
   private let places = StreamPlaces()
@@ -113,8 +112,7 @@ extension StreamWatch {
     }
   }
 
-  /// Waits for the descriptor of a stream that has one, if the delegate is to be notified, or returns false if the
-  /// system cannot.
+  /// Waits for the descriptor of a stream, if there is one and its delegate needs it, or returns false on failure.
   private func wait(for stream: any WatchedStream, _ sight: StreamEvents.Sight) -> Bool {
     let isOpening = sight.status == .opening
     guard isOpening || events.awaitsReadiness(sight), let descriptor = stream.watchedDescriptor else {

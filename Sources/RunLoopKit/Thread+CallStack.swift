@@ -21,9 +21,9 @@ extension RunLoopThreads.Thread {
   /// Descriptions of up to 128 frames of the calling thread, starting with the caller's.
   ///
   /// Each line contains the number, the file, the return address, and the mangled symbol that contains it or, if there
-  /// is none, the position in the file. Use `swift demangle` to make the symbols readable; stripped programs have
-  /// none. The property reads the program's files, and is meant for diagnostics. The corresponding Foundation property
-  /// is `callStackSymbols`.
+  /// is none, the position in the file. Use `swift demangle` to make the symbols readable; stripped programs have none.
+  /// The property reads the program's files, and is for diagnostics only. The corresponding Foundation property is
+  /// `callStackSymbols`.
   public class var callStackSymbols: [String] {
     @inline(never) get {
       var addresses: [UnsafeMutableRawPointer?] = Array(repeating: nil, count: Int(RLK_STACK_LIMIT))

@@ -12,11 +12,11 @@ extension Timer {
   /// - Parameters:
   ///   - date: The date at which the timer first fires. A date in the past, even `.distantPast`, means as soon as its
   ///     loop runs. `.distantFuture`, or a date that is not a number, means never, unless ``fireDate`` is set.
-  ///   - interval: The number of seconds between two dates. Zero or less counts as 0.0001 s. It is ignored if the
-  ///     timer does not repeat.
+  ///   - interval: The number of seconds between two dates. Zero or less counts as 0.0001 s. Ignored if the timer does
+  ///     not repeat.
   ///   - repeats: Whether the timer fires again after each interval.
-  ///   - block: A closure called on the loop's thread with the timer. It is released when the timer is invalid and no
-  ///     call-out is running.
+  ///   - block: A closure called on the loop's thread with the timer. It is released once the timer is invalid and not
+  ///     being called.
   ///
   /// - Precondition: The interval of a repeating timer is a number.
   ///
@@ -31,10 +31,10 @@ extension Timer {
 
   /// The date at which the timer next fires or, in its own call-out, the date for which it fires.
   ///
-  /// A date that was set reads back as an equal value, even `.distantFuture`. After a repeating timer has advanced,
-  /// the date is computed from the wall clock when it is first read, and stays the same until the timer's date
-  /// changes. Setting it has the same effect as setting `deadline`. An invalid timer keeps its last date. Can be used
-  /// from any thread.
+  /// A date that was set reads back as an equal value, even `.distantFuture`. After a repeating timer has advanced, the
+  /// date is computed from the wall clock when it is first read, and stays the same until the timer's date changes.
+  /// Setting it has the same effect as setting `deadline`. An invalid timer keeps its date. Can be used from any
+  /// thread.
   ///
   /// The corresponding Foundation property is `fireDate`.
   ///

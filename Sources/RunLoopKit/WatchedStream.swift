@@ -45,8 +45,7 @@ public protocol WatchedStream: Stream {
 
   /// The events that the loop watches for at the descriptor.
   ///
-  /// The default is `.writable` for an output stream and while the stream's status is `opening`, and `.readable`
-  /// otherwise.
+  /// The default is `.writable` for output streams and while the stream's status is `opening`, or else `.readable`.
   var watchedEvents: RunLoop.DescriptorSource.Events { get }
 }
 

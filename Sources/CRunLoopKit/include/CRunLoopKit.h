@@ -8,7 +8,7 @@
 enum { RLK_STACK_LIMIT = 128 };
 
 // Stores the return addresses of the calling thread's frames, the innermost first, and returns their number. The first
-// address is in the caller.
+// one is the caller's.
 int rlk_stack(void *addresses[RLK_STACK_LIMIT]);
 
 // The dynamic linker's information about an address.
@@ -54,8 +54,8 @@ void rlk_end_draining(void);
 // Ends the current or next run of a mode of a Core Foundation loop, even if something else keeps it running.
 void rlk_stop_mode(const void *loop, const void *mode);
 
-// Returns the offset of the per-run data in a Core Foundation loop, or -1 if it cannot be found. It does not move
-// outside of a run.
+// Returns the offset of the per-run data in a Core Foundation loop, or -1 if it cannot be found. It is fixed outside of
+// runs.
 int rlk_find_run_data(const void *loop);
 
 // Lets `CFRunLoopWakeUp` wake the loop outside of a run, where it is otherwise ignored. Must be called on the loop's

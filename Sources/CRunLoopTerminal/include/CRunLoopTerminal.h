@@ -49,8 +49,8 @@ int crl_terminal_write(int descriptor, const void *bytes, size_t count);
 // Writes all bytes, and waits for room up to a time limit. Async-signal-safe.
 int crl_terminal_write_all(int descriptor, const void *bytes, size_t count, int milliseconds);
 
-// Redirects standard output and standard error to a memory file if they refer to the terminal of the descriptor.
-// Returns 1 if either does.
+// Redirects standard output and error to a memory file if they refer to the descriptor's terminal. Returns 1 if either
+// does.
 int crl_terminal_capture_output(int descriptor);
 // Returns whether a descriptor refers to that memory file.
 int crl_terminal_is_captured(int descriptor);
@@ -61,8 +61,7 @@ int crl_terminal_trim_output(void);
 void crl_terminal_show_output(void);
 
 // Stops the process like the terminal's suspend key. Returns when the process continues, or immediately if nothing
-// could continue it. If `terminal` is not negative and this process is in its foreground group, the whole group is
-// stopped.
+// could continue it. If `terminal` is not negative and this process is in its foreground group, the group is stopped.
 void crl_terminal_stop(int terminal);
 
 void crl_terminal_close(int descriptor);

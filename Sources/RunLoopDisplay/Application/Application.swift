@@ -23,8 +23,8 @@ public import RunLoopTransactions
 /// The application is the last responder in the chain. Ctrl-C terminates it, Ctrl-L repaints the screen and Ctrl-Z
 /// suspends the process, unless an earlier responder handles these keys.
 ///
-/// An application can run more than once. Between runs, only its ``pipeline`` remains in the main loop, until the
-/// application is released.
+/// An application can run more than once. Until it is released, only its ``pipeline`` remains in the main loop between
+/// runs.
 ///
 /// The corresponding class of UIKit is `UIApplication`.
 @MainActor
@@ -39,8 +39,8 @@ public final class Application: Responder {
 
   /// The running application, or `nil` if there is none.
   ///
-  /// If several applications are running, it is the one that was started last. If none is running, it is the one that
-  /// was created last.
+  /// If several applications are running, it is the one that was started last. If none is running, it is the last one
+  /// created.
   public static var shared: Application? { running.last?.application ?? made }
 
   private static weak var made: Application?
@@ -58,7 +58,7 @@ public final class Application: Responder {
   public weak var trace: (any ApplicationTrace)?
   /// Called when the loop started to run in a different mode, `nil` by default.
   public var modeDidChange: ((RunLoop.Mode) -> Void)?
-  /// The number of presented frames that changed anything on the device.
+  /// The number of presented frames that changed anything on the device, initially 0.
   public internal(set) var frameCount = 0
 
   let gestures: GestureEnvironment
@@ -126,8 +126,7 @@ public final class Application: Responder {
   ///
   /// - Returns: The reason that the application ended.
   /// - Throws: A ``DisplayError`` if the device cannot be opened, in which case nothing has changed.
-  /// - Precondition: This is the main thread, and neither this application nor another one with the same window is
-  ///   running.
+  /// - Precondition: This is the main thread, and no application with the same window is running.
   @discardableResult
   public func run() throws(DisplayError) -> End {
     try start()

@@ -12,8 +12,7 @@ struct ApplicationItems {
 
   init(_ application: Application) {
     let loop = application.loop
-    // This cannot fail for lack of a descriptor, because the mode does not contain any items that the default mode
-    // does not.
+    // This cannot fail for lack of a descriptor, because the mode contains no items that the default mode lacks.
     try? loop.addCommonMode(.tracking)
     TurnPool.install(in: loop)
     _ = AsyncTransactionGroup.of(loop)

@@ -2,8 +2,8 @@
 
 /// The events that were read and not handled yet, in order.
 ///
-/// A drag replaces a preceding drag of the same button, and a move replaces a preceding move. No other events are
-/// dropped or reordered.
+/// A drag replaces a preceding drag of the same button, and a move replaces a preceding move. Other events are neither
+/// dropped nor reordered.
 struct EventQueue {
   /// An event, or a marker between events.
   enum Entry: Hashable {
@@ -37,8 +37,7 @@ struct EventQueue {
     }
   }
 
-  /// Makes the next entry wait for ``releasePress()`` if it is a mouse press that has not waited yet, and returns
-  /// whether it waits.
+  /// Makes the next entry wait for ``releasePress()`` if it is a mouse press that has not waited yet.
   mutating func holdPress() -> Bool {
     guard nextIsPress, hold != .released else { return false }
     hold = .held

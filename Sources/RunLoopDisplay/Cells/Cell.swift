@@ -2,8 +2,7 @@
 
 /// A cell of the screen: a character and its style.
 ///
-/// A character that is two cells wide is stored in the left cell. The right cell is a ``continuation(style:)`` of the
-/// same style.
+/// A character that is two cells wide is stored in the left cell. The right cell is a ``continuation(style:)``.
 public struct Cell: Hashable, Sendable {
   /// The width in the upper byte, followed by the glyph.
   private let bits: UInt32

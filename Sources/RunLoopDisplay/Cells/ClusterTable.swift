@@ -74,8 +74,8 @@ final class ClusterTable: @unchecked Sendable {
 
   /// Writes a cluster to a terminal.
   ///
-  /// - Parameter whole: The clusters that the terminal supports. An unsupported one is written as its first scalar if
-  ///   its width would differ.
+  /// - Parameter whole: The clusters that the terminal supports. Others are written as their first scalar if their
+  ///   width would differ.
   /// - Returns: The width that the terminal uses, or nil if terminals do not agree on it.
   func write(_ glyph: UInt32, whole: CharacterWidth.Kinds, to writer: inout OutputWriter) -> Int? {
     lock.withLock {

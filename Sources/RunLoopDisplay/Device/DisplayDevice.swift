@@ -20,7 +20,7 @@ public protocol DisplayDevice: AnyObject {
   /// Restores the original state of the device, unless it is already closed.
   func close()
 
-  /// Restores the device and stops the process, as Ctrl-Z does in a shell. The device is opened again when the process
+  /// Restores the device and stops the process, as Ctrl-Z does in a shell. It is opened again when the process
   /// continues.
   func suspend()
 
@@ -31,7 +31,7 @@ public protocol DisplayDevice: AnyObject {
   ///
   /// - Parameters:
   ///   - grid: The contents of the screen, in the device's size.
-  ///   - scrolls: The rows that have moved since the previous frame. They reduce the output, and do not change the
+  ///   - scrolls: The rows that have moved since the previous frame. They reduce the output, but do not affect the
   ///     result.
   /// - Precondition: ``isReadyForFrame`` is true.
   /// - Returns: The number of bytes that have been or will be written, or 0 if there are no differences.

@@ -23,8 +23,7 @@ import RunLoopSystemEvents
 /// When the device is closed, it waits up to half a second for replies that have not arrived, so that they do not
 /// reach the next program that reads from the terminal. Keys typed meanwhile are lost.
 ///
-/// Signals for which the program has its own handler are left to it. Such handlers call ``close()`` to restore the
-/// terminal.
+/// Signals for which the program has its own handler are left to it. They can call ``close()`` to restore the terminal.
 @MainActor
 public final class Terminal: DisplayDevice {
   /// The client that the device calls, which is a weak reference and `nil` by default.
@@ -91,8 +90,8 @@ public final class Terminal: DisplayDevice {
   /// Opens the terminal: switches to the alternate screen and reports every key press and the mouse.
   ///
   /// Has no effect if the device is already open. A process can use up to eight terminals at a time. Each can be used
-  /// by one device only, because only that device can restore it. A device that reads from one terminal and writes to
-  /// another uses both.
+  /// by one device only, because only that device can restore it. A device that reads and writes different terminals
+  /// uses both.
   ///
   /// - Throws: ``DisplayError/notATerminal(descriptor:)``, ``DisplayError/unusableTerminal(name:)``,
   ///   ``DisplayError/taken`` if another device is using the terminal, ``DisplayError/tooManyTerminals(limit:)``, or

@@ -88,8 +88,8 @@ final class TerminalConnection {
     if let inputNumber { crl_terminal_put_back(inputNumber) }
   }
 
-  /// Sets the bytes to write and the number of replies to wait for if the process ends, or nil if the terminal was
-  /// already restored.
+  /// Sets the bytes to write and the number of replies to wait for if the process ends, or nil after the terminal was
+  /// restored.
   func prepareForEnd(_ bytes: ContiguousArray<UInt8>?, awaitedAnswers: Int = 0) {
     guard let bytes else {
       crl_terminal_prepare(number, nil, 0, 0)

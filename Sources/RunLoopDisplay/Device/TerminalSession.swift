@@ -86,7 +86,7 @@ package struct TerminalSession: Sendable {
   /// Resizes the screen, and appends what must precede the next frame, which is written in full.
   ///
   /// This is necessary for an inline session even if its own size is unchanged, because the terminal may have moved
-  /// the lines above it.
+  /// lines.
   package mutating func resize(to size: Size, into output: inout ContiguousArray<UInt8>) {
     if isInline { encoder.savePlace(into: &output) }
     encoder.resize(to: size)
@@ -94,8 +94,7 @@ package struct TerminalSession: Sendable {
 
   /// Appends characters whose width differs between terminals, with a query for the cursor position after each.
   ///
-  /// They are written to the second row, because a position in the first row can look like a key, and are erased
-  /// immediately.
+  /// They are written to the second row, because a position in the first row can look like a key, and then erased.
   private mutating func measure(into output: inout ContiguousArray<UInt8>) {
     guard !isInline, encoder.rows > 1, probes.isEmpty else { return }
     probes = WidthProbe.all[...]

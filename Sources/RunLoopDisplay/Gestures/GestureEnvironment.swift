@@ -219,8 +219,7 @@ extension GestureEnvironment {
     return recognizer.view?.gestureRecognizerShouldBegin(recognizer) ?? true
   }
 
-  /// Whether a recognised gesture rules this one out, either in the same touch or because this one requires it to
-  /// fail.
+  /// Whether a recognised gesture rules this one out, either in the same touch or because this one requires it to fail.
   private func isPrevented(_ recognizer: GestureRecognizer) -> Bool {
     if recognizer.requiresRecognized { return true }
     guard let touch = recognizer.touch, let session = sessions.first(where: { $0.touch === touch }) else {

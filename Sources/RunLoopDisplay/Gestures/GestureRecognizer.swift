@@ -8,8 +8,7 @@ import RunLoopCore
 /// cancelled for the view, and the recogniser's action is queued together with its state. Actions are not called while
 /// an event is being handled, but before the loop waits, in an observer of the order `TurnOrder.queues`, ahead of the
 /// commit. Actions that are triggered by other actions, such as by setting ``state``, are called in another round of
-/// the same observer. After ``Window/layoutRounds`` rounds, the rest waits for the next turn, which is reported on
-/// standard error.
+/// the same observer. After ``Window/layoutRounds`` rounds, the rest waits for the next turn, which is reported.
 ///
 /// A subclass overrides the touch methods and sets ``state``: to `recognized` for a discrete gesture, or to `began`,
 /// `changed` and `ended` for a continuous one. If the gesture is no longer possible, it sets `failed`.
@@ -37,7 +36,7 @@ open class GestureRecognizer {
 
   /// The name in logs, or `nil` for the name of the type, which is the default.
   public var name: String?
-  /// The view that the recogniser is attached to, or `nil` if there is none.
+  /// The view that the recogniser is attached to, or `nil`, the initial value, if there is none.
   public internal(set) final weak var view: View?
   /// The button whose touches the recogniser receives, `left` by default.
   public var button = MouseEvent.Button.left

@@ -6,8 +6,7 @@ struct GestureState: Hashable, Sendable {
 
   enum Phase: Hashable, Sendable {
     case plain(State)
-    /// The gesture was recognised and waits for others to fail: the state to report, and whether the gesture has
-    /// ended.
+    /// The gesture was recognised and waits for others to fail: the state to report, and whether the gesture has ended.
     case held(State, hasEnded: Bool)
   }
 

@@ -11,8 +11,7 @@ open class PanGestureRecognizer: GestureRecognizer {
   /// Creates a recogniser that is not attached to a view.
   ///
   /// - Parameters:
-  ///   - minimumDistance: The number of columns or rows that the mouse must move for the gesture to begin. Values
-  ///     below 1 count as 1.
+  ///   - minimumDistance: The number of columns or rows that the mouse must move first. Values below 1 count as 1.
   ///   - action: A closure called for each state of the gesture.
   public init(minimumDistance: Int = 2, _ action: @escaping @MainActor (PanGestureRecognizer) -> Void) {
     self.minimumDistance = max(1, minimumDistance)

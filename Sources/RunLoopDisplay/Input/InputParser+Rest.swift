@@ -4,8 +4,7 @@
 extension InputParser {
   /// Handles a byte after the beginning of a sequence that was reported as a key because nothing followed it in time.
   ///
-  /// The byte is taken for the rest of the sequence if no keys produce it, or if it arrives faster than a user can
-  /// type.
+  /// The byte is taken for the rest of the sequence if no keys produce it, or if it arrives faster than users type.
   mutating func takeLate(_ byte: UInt8, _ emit: (ParsedInput) -> Void) {
     switch (state, byte) {
     case (.late(0), 0x5B), (.late(0), 0x50), (.late(0x5B), 0x30...0x39):

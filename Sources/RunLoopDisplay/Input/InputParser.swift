@@ -10,8 +10,7 @@
 /// reports, which show that the end was lost.
 ///
 /// Input is held back for a limited time: ``wait`` determines how long, and ``flush(awaitsAnswers:_:)`` decides how it
-/// is handled. A sequence whose end was lost therefore delays Ctrl-C by less than a second, however often it is
-/// pressed.
+/// is handled. A sequence whose end was lost therefore delays Ctrl-C by less than a second.
 package struct InputParser: Sendable {
   /// The input that the parser is waiting for.
   package enum Wait: Hashable, Sendable {
@@ -34,8 +33,7 @@ package struct InputParser: Sendable {
     case csi
     /// After ESC [ [, which begins function keys of the Linux console.
     case console
-    /// After the beginning of a sequence that was reported as a key: ESC followed by the byte, or ESC alone if it is
-    /// 0.
+    /// After the beginning of a sequence that was reported as a key: ESC followed by the byte, or ESC alone if it is 0.
     case late(UInt8)
     /// In the possible rest of such a sequence.
     case rest(UInt8)
@@ -79,8 +77,7 @@ package struct InputParser: Sendable {
 
   /// The number of bytes of a string that are kept.
   static let stringLimit = 64
-  /// The minimum number of bytes that a paste or string must receive in its time for its end not to be considered
-  /// lost.
+  /// The minimum number of bytes that a paste or string must receive in its time for its end not to be considered lost.
   static let slowest = 128
   /// Ctrl-C, which is never treated as part of held-back input.
   static let interrupt: UInt8 = 0x03
@@ -101,8 +98,7 @@ package struct InputParser: Sendable {
 
   /// Reports or drops held-back input, because the time of ``wait`` has elapsed.
   ///
-  /// - Parameter awaitsAnswers: Whether the input may be the beginning of a reply, so that the rest of it is not a
-  ///   key.
+  /// - Parameter awaitsAnswers: Whether the input may be the beginning of a reply, so that the rest of it is not a key.
   package mutating func flush(awaitsAnswers: Bool = false, _ emit: (ParsedInput) -> Void) {
     switch state {
     case .ground, .late: break

@@ -17,8 +17,7 @@ public final class Layer {
 
   init() {}
 
-  /// The cells that were set instead of being drawn, starting at the view's top left corner, or `nil` if the view
-  /// draws.
+  /// The cells that were set instead of drawn, starting at the view's top left corner, or `nil` if the view draws.
   ///
   /// Setting them requests a commit. Cells beyond the view are not visible. Setting them within the view's own
   /// ``View/draw(_:)`` has no effect, because the drawing replaces them.

@@ -64,12 +64,10 @@ public enum Transaction {
   /// Sets a block to call when the changes of the innermost open transaction are visible.
   ///
   /// If no application is running, ``commit()`` calls the block. Changes are visible once the device has accepted the
-  /// frame. A terminal that has stopped reading may still have to read part of that frame; only the next frame waits
-  /// for it.
+  /// frame. A terminal that has stopped reading may not have read all of it; only the next frame waits for that.
   ///
   /// The block is called exactly once, on the main actor, at the latest when the application ends. A block that is set
-  /// by another block without a running application, or while the application ends, is called in a later turn of the
-  /// main loop.
+  /// by another block without a running application, or while it ends, is called in a later turn.
   ///
   /// - Precondition: A transaction is open.
   public static func setCompletionBlock(_ block: (@MainActor @Sendable () -> Void)?) {

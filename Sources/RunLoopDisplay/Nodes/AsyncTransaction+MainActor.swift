@@ -7,8 +7,7 @@ extension AsyncTransaction {
   /// Adds an operation whose completion runs on the main actor.
   ///
   /// Otherwise, it behaves like the method of RunLoopTransactions. A closure marked with `@MainActor`, as in
-  /// `completion: { @MainActor result in show(result) }`, selects this method; any other closure selects the one of
-  /// RunLoopTransactions.
+  /// `completion: { @MainActor result in show(result) }`, selects this method; other closures select that one.
   ///
   /// - Precondition: The transaction's group is that of the main loop.
   public func add<T: Sendable>(

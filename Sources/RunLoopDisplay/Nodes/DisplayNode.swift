@@ -75,8 +75,8 @@ public final class DisplayNode: @unchecked Sendable {
   ///   - frame: The frame of the node in its supernode, or of its view in a superview.
   ///   - group: The group of the main loop.
   ///   - workers: The pool whose threads lay out and draw the node.
-  /// - Precondition: The group is that of the main loop, because other threads have no views. This is checked when the
-  ///   view is created.
+  /// - Precondition: The group is that of the main loop, because other threads have no views, which is checked when it
+  ///   gets a view.
   public init(
     _ content: any NodeContent = EmptyContent(), frame: Rect = .zero, group: AsyncTransactionGroup = .main,
     workers: WorkerPool = .shared
@@ -163,7 +163,7 @@ extension DisplayNode {
 
   /// Whether the main thread may draw the node if it has nothing to show and time is left, `true` by default.
   ///
-  /// If it is false, only workers draw the content, and the placeholder is shown until then. Can be used from any
+  /// If it is false, only workers draw the content, and the placeholder is shown meanwhile. Can be used from any
   /// thread.
   public var mayDrawOnMainThread: Bool {
     get { lock.withLock { properties.mayDrawOnMainThread } }

@@ -21,8 +21,7 @@ public import RunLoopTransactions
 public protocol NodeContent: Sendable {
   /// Chooses a size and the frames of the node's subnodes.
   ///
-  /// By default, the content is as large as possible, or as small as possible where there is no limit, and places no
-  /// subnodes.
+  /// By default, the content is as large as possible, or as small as possible without a limit, and places no subnodes.
   ///
   /// - Parameter size: The range of sizes to choose from. A size outside the range is clamped to it.
   func layout(_ size: SizeRange) -> Layout

@@ -24,8 +24,7 @@ open class NodeListView: ListView {
   ///   - workers: The pool whose threads draw the rows.
   ///   - placeholder: The placeholder of rows that have not been drawn.
   ///   - content: A closure that returns the content of a row, called on the main thread once for each row near the
-  ///     visible ones. It reads the model, and leaves the work to the drawing of the content, which happens on any
-  ///     thread.
+  ///     visible ones. It reads the model, and leaves the work to the content, which draws on any thread.
   public init(
     frame: Rect = .zero, group: AsyncTransactionGroup = .main, workers: WorkerPool = .shared,
     placeholder: NodePlaceholder? = nil, content: @escaping @MainActor (Int) -> any NodeContent

@@ -142,8 +142,7 @@ extension NodeUpdates {
       })
     pipeline.add(
       .init(unnamed: "drawings", order: TurnOrder.afterCommit) { [weak self] in
-        // The layout has produced further drawings. In a loop that never reaches its wait, nothing else hands them
-        // over.
+        // The layout has produced further drawings. If the loop never waits, nothing else hands them over.
         if let self, arrival.waits != loop.waits { commitDrawings() }
       })
   }

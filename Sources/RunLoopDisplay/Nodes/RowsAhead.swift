@@ -45,7 +45,7 @@ final class RowsAhead {
 
   private func size(of row: Int) -> Size { Size(width: width, height: list?.height(ofRow: row) ?? 1) }
 
-  /// Requests a row from the model on the main thread. On a worker, the model might have changed.
+  /// Requests a row from the model on the main thread, before the model changes.
   private func fetch(_ index: Int) -> any NodeContent {
     DisplayCallOut.note(closure: CalledContent(call: content))
     return content(index)
@@ -60,7 +60,7 @@ final class RowsAhead {
     underWay = nil
   }
 
-  /// Renumbers the drawings. The next layout determines which rows are wanted.
+  /// Renumbers the drawings, and leaves it to the next layout to determine which rows are wanted.
   func renumber(_ number: (Int) -> Int?) {
     changes += 1
     let before = drawings

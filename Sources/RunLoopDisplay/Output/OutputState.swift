@@ -2,8 +2,8 @@
 
 /// The pending output of a terminal, and how much of it has been written: one frame, followed by replies.
 ///
-/// The next frame is accepted only when all output has been written, so that a terminal that does not read costs the
-/// memory of a single frame.
+/// The next frame is accepted only when all output has been written, so a terminal that does not read costs the memory
+/// of one frame.
 struct OutputState: Hashable, Sendable {
   /// The action that follows a write.
   enum Action: Hashable, Sendable {

@@ -21,7 +21,7 @@ public struct TextCursor: Hashable, Sendable {
 
   /// The cell of the cursor.
   public var position: Point
-  /// The shape of the cursor, or `nil` if it is not visible.
+  /// The shape of the cursor, or `nil`, the default, if it is not visible.
   public var shape: Shape?
 
   /// Creates a cursor.

@@ -108,8 +108,8 @@ open class Responder {
   /// For each touch and view, either this or ``touchesCancelled(_:)`` is called, exactly once.
   open func touchesEnded(_ touch: Touch) { passOn { $0.touchesEnded(touch) } }
 
-  /// Called when a touch was cancelled: a gesture was recognised, the view left the window, the window was resized, or
-  /// the program was suspended.
+  /// Called when a touch was cancelled because a gesture was recognised, the view left the window, the window was
+  /// resized, or the program was suspended.
   open func touchesCancelled(_ touch: Touch) { passOn { $0.touchesCancelled(touch) } }
 
   // MARK: The chain

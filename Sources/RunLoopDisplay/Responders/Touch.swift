@@ -25,7 +25,7 @@ public final class Touch {
   public internal(set) var location: Point
   /// The modifier keys that are held down.
   public internal(set) var modifiers: KeyModifiers
-  /// The phase of the touch.
+  /// The phase of the touch, initially `began`.
   ///
   /// It is cancelled for the view when a gesture takes over, even if the gesture continues.
   public internal(set) var phase = Phase.began

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension View {
-  /// Converts a point from this view's coordinates to those of another view in the same window, or of the window if it
-  /// is `nil`.
+  /// Converts a point from this view's coordinates to those of another view in its window, or of the window for `nil`.
   ///
   /// A view's coordinates are those of its bounds. Without a window, points are converted by way of the topmost view.
   public final func convert(_ point: Point, to view: View?) -> Point {

@@ -18,8 +18,7 @@ extension View {
   /// Requests that ``layoutSubviews()`` be called in this turn's commit.
   ///
   /// Calling it again before the commit has no further effect. Within ``layoutSubviews()``, it requests another round
-  /// in the same commit. After ``Window/layoutRounds`` rounds, views that are still marked are not laid out, which is
-  /// reported.
+  /// in the same commit. After ``Window/layoutRounds`` rounds, marked views are not laid out, which is reported.
   public final func setNeedsLayout() {
     guard !marks.contains(.layout) else { return }
     marks.insert(.layout)

@@ -18,11 +18,11 @@ open class View: Responder {
 
   private var storedFrame: Rect
   private var storedOrigin = Point.zero
-  /// The view that contains this one, or `nil` if there is none.
+  /// The view that contains this one, or `nil`, the initial value, if there is none.
   public internal(set) final weak var superview: View?
-  /// The views within this one, from bottom to top.
+  /// The views within this one, from bottom to top, initially none.
   public internal(set) final var subviews: [View] = []
-  /// The window that contains the view, the view itself if it is a window, or `nil`.
+  /// The window that contains the view, the view itself if it is a window, or `nil`, the initial value.
   public internal(set) final weak var window: Window?
 
   var marks: Marks = [.layout, .display]

@@ -4,8 +4,7 @@ extension Window {
   /// Moves the focus to the next or previous responder in the order of the views, wrapping around at the ends.
   ///
   /// A view precedes its subviews, which follow in their order. Views that are hidden or disabled, cannot have the
-  /// focus or decline it, or have no room on a small screen are skipped. Scroll views scroll to the view that receives
-  /// the focus.
+  /// focus or decline it, or have no room on a small screen are skipped. Scroll views scroll to the new focus.
   ///
   /// - Complexity: O(n), where n is the number of views.
   public final func moveFocus(forward: Bool) {

@@ -13,10 +13,10 @@ open class Window: View {
   /// ``View/layoutIfNeeded()``.
   public static let layoutRounds = 16
 
-  /// The application that shows the window, or `nil` if there is none.
+  /// The application that shows the window, or `nil`, the initial value, if there is none.
   public internal(set) final weak var application: Application?
 
-  /// The responder that has the focus, or `nil` if none has.
+  /// The responder that has the focus, or `nil`, the initial value, if none has.
   public internal(set) final var firstResponder: Responder? {
     didSet { if firstResponder !== oldValue { focusDidChange() } }
   }
@@ -63,8 +63,7 @@ open class Window: View {
     }
   }
 
-  /// The responder that receives keys: the first responder, or its nearest ancestor outside all hidden and disabled
-  /// views.
+  /// The responder that receives keys: the first responder, or its nearest ancestor that is visible and enabled.
   private var keyReceiver: Responder {
     guard let view = firstResponder as? View else { return firstResponder ?? self }
     var receiver = view

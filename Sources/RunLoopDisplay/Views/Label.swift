@@ -85,8 +85,7 @@ extension StringProtocol {
     return width > 0 ? self[..<end] + "…" : ""
   }
 
-  /// Returns the position at which to truncate the text before an ellipsis, and the width up to it, or nil if all
-  /// of it fits.
+  /// Returns the position at which to truncate the text before an ellipsis, and the width up to it, or nil if it fits.
   ///
   /// - Complexity: O(n), where n is the width, without allocating memory.
   func end(leavingRoomForEllipsisIn width: Int) -> (index: Index, cells: Int)? {

@@ -6,7 +6,7 @@
 public struct ListColumn: Hashable, Sendable {
   /// The title, which is shown in the list's header row.
   public var title: String
-  /// The width in cells, where negative values count as zero, or `nil` for an equal share of the remaining width.
+  /// The width in cells, where negative values count as zero, or `nil`, the default, to share the rest.
   public var width: Int?
   /// The alignment of the title and the texts of the column.
   public var alignment: Label.Alignment

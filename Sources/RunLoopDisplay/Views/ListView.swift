@@ -15,8 +15,7 @@
 ///
 /// Rows are one cell high unless ``heightForRow`` is set. When the model changes, ``insertRows(at:)``,
 /// ``deleteRows(at:)`` and ``moveRow(at:to:)`` keep the selection on its row and the visible rows in place, while
-/// ``reload()`` calls the provider for all visible rows. Setting ``columns`` turns the list into a table with a
-/// header row.
+/// ``reload()`` calls the provider for all visible rows. Setting ``columns`` adds columns and a header row.
 ///
 /// The Up, Down, PageUp, PageDown, Home and End keys move the selection, and the page keys also scroll. A click
 /// selects a row, and the wheel scrolls.

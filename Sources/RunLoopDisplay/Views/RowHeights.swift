@@ -2,8 +2,8 @@
 
 /// The positions of the rows of a list.
 ///
-/// Rows that are all one cell high need no memory. Individual heights are added one after another, so the last rows
-/// may not have one yet.
+/// Rows that are all one cell high need no memory. Individual heights are added one after another, so the last rows may
+/// lack one.
 struct RowHeights {
   /// The maximum height of a row, in cells.
   static let limit = 1 << 12

@@ -2,9 +2,8 @@
 
 /// A view that shows a part of its contents and scrolls with the wheel and the keyboard.
 ///
-/// Each notch of the wheel scrolls three rows. The main loop runs in the tracking mode while the wheel is being
-/// turned, and for another 150 ms. The Up, Down, PageUp, PageDown, Home and End keys scroll if the view or a view
-/// within it has the focus.
+/// Each notch of the wheel scrolls three rows. The main loop runs in the tracking mode while the wheel is being turned,
+/// and for another 150 ms. The Up, Down, PageUp, PageDown, Home and End keys scroll if the focus is in the view.
 ///
 /// The corresponding class of UIKit is `UIScrollView`.
 @MainActor

@@ -30,7 +30,7 @@ open class StackView: View {
   public var layoutMargins = Insets() {
     didSet { if layoutMargins != oldValue { setNeedsLayout() } }
   }
-  /// The views that the stack lays out, in order.
+  /// The views that the stack lays out, in order, initially none.
   public private(set) var arrangedSubviews: [View] = []
   private var flexible: Set<ObjectIdentifier> = []
 

@@ -20,8 +20,8 @@ extension RunLoopCore.RunLoop {
   /// try RunLoop.current.servedByCoreFoundation { process.waitUntilExit() }
   /// ```
   ///
-  /// - For Core Foundation, a service of this loop is a source: Foundation's `run(mode:before:)` returns after one,
-  ///   and the mode is not empty.
+  /// - For Foundation, serving this loop counts as handling a source: `run(mode:before:)` returns afterwards, and the
+  ///   mode is not empty.
   /// - `stop()` does not end a run of Foundation's loop.
   /// - Both loops drain the main dispatch queue meanwhile. Each block runs once, and all blocks run in order.
   ///
@@ -33,8 +33,8 @@ extension RunLoopCore.RunLoop {
   /// - Returns: The closure's result.
   /// - Throws: The closure's error. Before the closure is called, a `RunLoopError`: `hasHost` if this loop serves Core
   ///   Foundation's, which ``stopServingCoreFoundation()`` ends, `cannotBeHosted(_:)` if the system has no descriptors
-  ///   left, `notAMode(_:)` for the common pseudo-mode, `loopHasEnded`, or `wrongThread(loop:caller:)` if the calling
-  ///   thread is not the loop's.
+  ///   left, `notAMode(_:)` for the common pseudo-mode, `loopHasEnded`, or `wrongThread(loop:caller:)` on another
+  ///   thread.
   public func servedByCoreFoundation<Value>(mode: Mode = .default, _ body: () throws -> Value) throws -> Value {
     try checkOwnThread()
     if let service = mainService as? MainThreadService, service.isOn, !hasExplicitGuest {

@@ -6,11 +6,10 @@ import RunLoopCore
 
 // Looks, which are runs of Core Foundation's loop that make a single pass, and the attribution of stops.
 //
-// A run of Core Foundation's loop with a time limit of zero, or one that ends after a source, loses a stop that
-// arrives in the same turn: it reports that it timed out or handled a source. A look is therefore a run without a time
-// limit, which a stop of its mode ends after one pass. This stop is handled after any other stop, and remains in the
-// mode if there was another one. The next run of the mode then returns before its first pass, which shows that there
-// was another stop.
+// A run of Core Foundation's loop with a time limit of zero, or one that ends after a source, loses a stop that arrives
+// in the same turn: it reports that it timed out or handled a source. A look is therefore a run without a time limit,
+// which a stop of its mode ends after one pass. This stop is handled after any other stop, and remains in the mode if
+// there was another one. The next run of the mode then returns before its first pass, which reveals the other stop.
 extension CoreFoundationHost {
   func look(in hosted: HostedMode) -> HostReport {
     let mode = known(hosted)
@@ -52,8 +51,7 @@ extension CoreFoundationHost {
     }
     let (result, ended, leftOver) = runLook(hosted, mode)
     if result == .stopped, isStoppedByLeftOver(leftOver, ended) { return }
-    // The stop that ended the look was meant for the run that begins. If both were stopped, the stop of the mode
-    // remains for it.
+    // The stop that ended the look was meant for the run that begins. If both were stopped, the mode's stop remains.
     if result == .stopped, !ended.hasStoppedMode { CoreFoundation.CFRunLoopStop(runLoop) }
     // The look may have served the source after which the run was to return.
     service?.mode(name)?.items.noteHandled()

@@ -12,8 +12,7 @@ import RunLoopCore
 /// time limit, because that creates a dispatch timer for each run, which costs more than the rest of the run and is
 /// late. Wake-ups do not use `CFRunLoopWakeUp`, which has no effect before the run has begun.
 final class CoreFoundationHost: RunLoopHost, @unchecked Sendable {
-  // Sendable: only the loop's thread changes the variables, and Core Foundation's functions can be called from any
-  // thread.
+  // Sendable: only the loop's thread changes the variables, and Core Foundation's functions are thread-safe.
 
   /// A mode of Core Foundation's loop, with our state for it.
   final class Mode {
@@ -113,8 +112,7 @@ extension CoreFoundationHost {
     guard owedStops.remove(hosted.depth) == nil else { return .stopped }
     addSource(to: mode)
     // A run that returns after a source would lose a stop that arrives in the same turn. Unless our run ends after a
-    // source too, the wait continues until our source ends it with a stop of the mode, which is handled after any
-    // other stop.
+    // source too, the wait continues until our source ends it with a stop of the mode, which is handled last.
     let (result, ended, leftOver) = run(
       Wait(mode: mode, hosted: hosted), for: .infinity, endsAfterSource: hosted.endsAfterSource)
     switch result {

@@ -23,8 +23,7 @@ final class RunItems: @unchecked Sendable {
 
   /// Lets the run return if it returns after a source.
   func noteHandled() {
-    // The source comes after all others, because a run that returns after a source would otherwise always perform this
-    // one.
+    // The source is performed after all others, because a run that returns after a source would otherwise only see it.
     if handled == nil { handled = makeEmptySource(2, order: .max) }
     if !isHandledIn { CFRunLoopAddSource(mode.runLoop, handled, mode.coreFoundationName) }
     isHandledIn = true

@@ -10,8 +10,7 @@ import Synchronization
 /// Observers report the runs. The mark, a source that is never signalled, keeps the mode alive while our loop has
 /// items in it. `RunItems` contains the items that exist only during a run. A mode is never released.
 final class ServedMode: @unchecked Sendable {
-  // Sendable: the items of runs are used only on the main thread. The comments on the mark's variables describe their
-  // use.
+  // Sendable: the items of runs are used only on the main thread. The mark's variables have comments on their use.
 
   let name: RunLoopCore.RunLoop.Mode
   let coreFoundationName: CFRunLoopMode
@@ -98,8 +97,8 @@ extension ServedMode {
 
   /// Makes our loop be served as the next step of the current run.
   ///
-  /// This uses a block because a block may run either loop again. In a run started by an observer, that observer would
-  /// not be called.
+  /// This uses a block because a block may run either loop again. A run started by an observer would not call that
+  /// observer.
   func serveSoon() {
     CFRunLoopPerformBlock(runLoop, coreFoundationName) { [self] in service.serve(self) }
   }
@@ -121,8 +120,7 @@ extension ServedMode {
   /// Keeps the mode alive, from any thread, exactly as long as our loop has items in it.
   func updateMark(of loop: RunLoopCore.RunLoop) {
     guard isServed else { return }
-    // If another thread is updating the mark, it also makes this update: no lock may be held while calling Core
-    // Foundation.
+    // Another thread that is updating the mark also makes this update: Core Foundation is not called with a lock held.
     let isFirst = lock.withLock {
       isMarkStale = true
       guard !isMarking else { return false }
@@ -177,8 +175,7 @@ extension ServedMode {
 /// Creates a Core Foundation source that does nothing.
 ///
 /// - Parameters:
-///   - number: Distinguishes the source from others in its mode, because Core Foundation treats sources with equal
-///     contexts as the same.
+///   - number: Distinguishes the source from others in its mode, because sources with equal contexts are the same.
 ///   - order: The order of the source in its mode.
 func makeEmptySource(_ number: Int, order: CFIndex = .min) -> CFRunLoopSource? {
   var context = CFRunLoopSourceContext()

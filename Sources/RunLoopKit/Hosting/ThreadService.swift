@@ -76,8 +76,7 @@ struct PortSetSearch {
 private func portSet(of name: CFRunLoopMode, in runLoop: CFRunLoop) -> Int32? {
   guard let number = try? SystemCall.eventCreate.make({ crl_event_create() }) else { return nil }
   let counter = OwnedDescriptor(number)
-  // Core Foundation does not expose its epoll set. The set is identified by a descriptor that a temporary source adds
-  // to it.
+  // Core Foundation does not expose its epoll set. A descriptor that a temporary source adds to the set identifies it.
   var context = CFRunLoopSourceContext1()
   context.version = 1
   context.info = UnsafeMutableRawPointer(bitPattern: Int(counter.number) + 1)

@@ -66,8 +66,7 @@ final class TurnGate: SleepGate, @unchecked Sendable {
 
   /// Called when the observers of Core Foundation's loop report a wait, which must not sleep if there is work to do.
   ///
-  /// `isDue` is evaluated after the wait was recorded, because a signal handler on this thread may wake our loop in
-  /// between.
+  /// `isDue` is evaluated after the wait was recorded, because a signal handler may wake our loop in between.
   func hostWillWait(isDue: @autoclosure () -> Bool) {
     isHostWaiting.store(true, ordering: .relaxed)
     loop.noteHost(sleeps: true)

@@ -8,11 +8,10 @@ extension Stream {
   ///
   /// The host is resolved and all of its addresses are tried, as by `Socket.connect(toHost:)`, on a thread of the
   /// library. The streams can be scheduled in any modes of any loops with `schedule(in:forMode:)`, where their
-  /// delegates are notified. As on Apple's systems, reading blocks while there are no bytes, writing blocks while
-  /// there is no space, and both block while the connection is being established; a delegate that is notified never
-  /// blocks. The error of a stream is a `HostConnectionError` or an error of `NSPOSIXErrorDomain`. Closing the output
-  /// stream first shuts down the writing side of the connection; the descriptor is closed when both streams are
-  /// released.
+  /// delegates are notified. As on Apple's systems, reading blocks while there are no bytes, writing blocks while there
+  /// is no space, and both block while the connection is being established; a delegate that is notified never blocks.
+  /// The error of a stream is a `HostConnectionError` or an error of `NSPOSIXErrorDomain`. Closing the output stream
+  /// first shuts down the connection's writing side; the descriptor is closed when both are released.
   ///
   /// To use TLS 1.2 or 1.3 with the system's OpenSSL, the system's root certificates and the host's name, set
   /// `Stream.PropertyKey.socketSecurityLevelKey` to `StreamSocketSecurityLevel.negotiatedSSL`; `tlSv1` has the same
@@ -43,7 +42,7 @@ extension Stream {
   ///
   /// They can be used on different threads, and scheduled in any modes of any loops. As on Apple's systems, reading
   /// blocks while the buffer is empty and writing blocks while it is full; a delegate that is notified never blocks.
-  /// The input stream reaches its end when the output stream is closed, and writing fails with `EPIPE` after the input
+  /// The input stream reaches its end when the output stream is closed, and writing fails with `EPIPE` when the input
   /// stream is closed.
   ///
   /// - Parameters:

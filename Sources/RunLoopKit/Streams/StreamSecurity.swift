@@ -146,8 +146,7 @@ struct StreamSecurity {
 
   /// Returns the context that secures the connection, or nil if it is not to be secured.
   ///
-  /// - Throws: An error for an unsupported setting, or if a context cannot be created, for example without the
-  ///   library.
+  /// - Throws: An error for an unsupported setting, or if a context cannot be created, for example without the library.
   func context() throws -> TLSContext? {
     if let rejection = rejections.min(by: { $0.key < $1.key })?.value { throw rejection }
     guard isSecured else { return nil }

@@ -18,11 +18,10 @@ enum StreamSight {
 
 /// The shared part of two paired streams: a buffer in memory, or a connection.
 ///
-/// Its methods can be called from any thread. Reading and writing wait on the condition, which subclasses lock for all
+/// Its methods can be called from any thread. Reading and writing wait on the condition, which subclasses lock to make
 /// changes.
 class StreamTransport: @unchecked Sendable {
-  // Sendable: the condition's lock guards the variables. The streams are referenced weakly, and only asked to check
-  // for changes.
+  // Sendable: the condition's lock guards the variables. The streams are weak, and are only asked to check for changes.
 
   let condition = NSCondition()
   private weak var input: PairedInputStream?

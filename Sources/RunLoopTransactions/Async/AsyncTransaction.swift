@@ -15,9 +15,9 @@ import RunLoopCore
 /// ```
 ///
 /// Each operation runs at most once, and each completion is called exactly once, even if the work throws or never
-/// returns, the transaction is cancelled or is released while it is open, or the loop ends. A completion that has
-/// no result receives an ``AsyncTransactionError`` with the reason. A running transaction keeps the common modes of
-/// its loop alive.
+/// returns, the transaction is cancelled or is released while it is open, or the loop ends. A completion that has no
+/// result receives an ``AsyncTransactionError`` with the reason. Until it completes, a transaction keeps its loop's
+/// common modes alive.
 ///
 /// The corresponding class of Texture (AsyncDisplayKit) is `_ASAsyncTransaction`.
 public final class AsyncTransaction: Sendable {
@@ -94,10 +94,9 @@ public final class AsyncTransaction: Sendable {
 
   /// Cancels the transaction and discards its results.
   ///
-  /// Completions that have not been called yet receive ``AsyncTransactionError/cancelled``, even if their work has
-  /// run. Work that has not started does not run. Running work can check for the cancellation, but nothing waits
-  /// for it to end. Has no effect if the transaction is already cancelled or complete. Can be called from any
-  /// thread.
+  /// Completions that have not been called yet receive ``AsyncTransactionError/cancelled``, even if their work has run.
+  /// Work that has not started does not run. Running work can check for the cancellation, but nothing waits for it to
+  /// end. Has no effect if the transaction is already cancelled or complete. Can be called from any thread.
   public func cancel() { core.cancel() }
 
   /// The state of the transaction.

@@ -13,8 +13,7 @@ final class AsyncTransactionCore: Deliverable, @unchecked Sendable {
 
   private let group: AsyncTransactionGroup
   private let workers: WorkerPool
-  // Relaxed: an operation that does not see the flag yet only does needless work. Its outcome is decided under the
-  // lock.
+  // Relaxed: an operation that does not see the flag yet does needless work, but its outcome is decided under the lock.
   private let cancelled = Atomic<Bool>(false)
   private let lock = Lock()
   @exclusivity(unchecked) private var lifecycle = AsyncTransactionState()

@@ -38,8 +38,8 @@ public final class AsyncTransactionGroup: @unchecked Sendable {
 
   /// Returns the group of a loop.
   ///
-  /// Can be called from any thread. If the loop's thread has ended, completions are called immediately by the
-  /// threads that commit.
+  /// Can be called from any thread. If the loop's thread has ended, the committing threads call completions
+  /// immediately.
   public static func of(_ loop: RunLoop) -> AsyncTransactionGroup {
     guard
       let (group, isNew) = loop.attachment(AsyncTransactionGroup.self, orMake: { AsyncTransactionGroup(loop: loop) })
@@ -54,9 +54,8 @@ public final class AsyncTransactionGroup: @unchecked Sendable {
 
   /// The transaction of the current turn, which is created on first use and committed at the end of the turn.
   ///
-  /// If it is committed or cancelled earlier, a new one is created. It uses the shared worker pool. Use it only on
-  /// the loop's thread: other threads cannot know when the turn ends, and operations that they add too late are
-  /// rejected.
+  /// If it is committed or cancelled earlier, a new one is created. It uses the shared worker pool. Use it only on the
+  /// loop's thread: other threads cannot know when the turn ends, and operations that they add too late are rejected.
   public var transaction: AsyncTransaction {
     while true {
       let known = lock.withLock { ofTurn }
@@ -105,8 +104,7 @@ extension AsyncTransactionGroup {
       guard !hasEnded else { return false }
       lastNumber += 1
       underWay[ObjectIdentifier(item)] = (lastNumber, item)
-      // Under the lock, so that the source is in the loop exactly while an item is under way. This calls no user
-      // code.
+      // Under the lock, so that the source is in the loop exactly while an item is under way. This calls no user code.
       if underWay.count == 1, let source { loop.add(source, forMode: .common) }
       return true
     }

@@ -26,8 +26,7 @@ public final class WorkerPool: Sendable {
         let pool = Unmanaged<WorkerPool>.fromOpaque(known).takeUnretainedValue()
         if !pool.generation.isPast { return pool }
       }
-      // If several threads get here first, only one of their pools is kept. A child does not touch its parent's
-      // pool.
+      // If several threads get here first, only one of their pools is kept. A child does not touch its parent's pool.
       let made = Unmanaged.passRetained(WorkerPool())
       let new = UInt(bitPattern: made.toOpaque())
       if sharedAddress.compareExchange(expected: address, desired: new, ordering: .acquiringAndReleasing).exchanged {

@@ -19,8 +19,8 @@ extension CommitPipeline {
     ///     observers of this order, or, if it is larger than ``TurnOrder/afterCommit``, after the other stages of
     ///     that order. Changes marked by stages below ``TurnOrder/commit`` are part of the same commit; changes
     ///     marked later are part of the next.
-    ///   - perform: A closure called on the loop's thread, once per commit. It may run the loop; no other commit is
-    ///     made meanwhile.
+    ///   - perform: A closure called on the loop's thread, once per commit. It may run the loop, but no other commit is
+    ///     made.
     public init(name: String, order: Int = TurnOrder.commit, perform: @escaping @Sendable () -> Void) {
       self.name = name
       self.order = order

@@ -133,8 +133,7 @@ public final class CommitPipeline: @unchecked Sendable {
     advance(to: .max, .flush)
   }
 
-  /// Calls a closure after the commit that covers all changes marked so far, or after the next commit if there are
-  /// none.
+  /// Calls a closure after the commit that covers all changes marked so far, or after the next if there are none.
   ///
   /// The closure is called exactly once, on the loop's thread, after the last stage. Closures are called in the
   /// order in which they were added. If the loop's thread ends or the pipeline is invalidated first, the closure is

@@ -132,8 +132,7 @@ struct CommitState: Hashable, Sendable {
     return .disarm
   }
 
-  /// Arms the frame clock for a loop that never reaches its wait: one interval after the previous commit, or after
-  /// the mark.
+  /// Arms the frame clock, for a loop that never waits: one interval after the previous commit, or after the mark.
   private func armed(at now: Tick) -> Action {
     now < earliest ? .arm(earliest, wakes: false) : .arm(now + interval, wakes: true)
   }

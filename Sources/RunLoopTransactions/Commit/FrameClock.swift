@@ -4,8 +4,7 @@ import RunLoopCore
 
 /// A timer that makes a pipeline commit if its loop does not reach its wait, or reached it too early.
 ///
-/// The timer is in the common modes, and keeps them alive, only while it is armed. The pipeline's lock guards this
-/// value.
+/// The timer is in the common modes, and keeps them alive, only while it is armed. The pipeline's lock guards it.
 struct FrameClock {
   private let loop: RunLoop
   private let timer: Timer
@@ -13,8 +12,7 @@ struct FrameClock {
 
   /// Creates a disarmed clock.
   ///
-  /// - Parameter whenDue: A closure called on the loop's thread each time the clock reaches the date it was armed
-  ///   for.
+  /// - Parameter whenDue: A closure called on the loop's thread each time the clock reaches the date it was armed for.
   init(loop: RunLoop, whenDue: @escaping @Sendable () -> Void) {
     self.loop = loop
     // A one-shot timer would end after its first date. This one repeats, and each of its dates is set explicitly.

@@ -17,9 +17,8 @@ public import RunLoopCore
 /// queue.enqueue(node)                // any thread
 /// ```
 ///
-/// Elements are consumed in the common modes, in the order in which they were added. The queue does not keep its
-/// loop alive. It ends when its last reference is released or the loop's thread ends, and then releases the
-/// remaining elements.
+/// Elements are consumed in the common modes, in the order in which they were added. The queue does not keep its loop
+/// alive. When its last reference is released or the loop's thread ends, the remaining elements are released.
 ///
 /// The corresponding class of Texture is `ASRunLoopQueue`.
 public final class RunLoopQueue<Element: Sendable>: Sendable {
@@ -33,8 +32,8 @@ public final class RunLoopQueue<Element: Sendable>: Sendable {
   ///   - loop: The loop on whose thread the elements are consumed.
   ///   - order: The order of the observer that consumes the elements, among those called before the loop waits.
   ///   - batch: The number of elements to consume before the clock is read. Values below 1 count as 1.
-  ///   - budget: How long a turn may spend on elements, by the loop's clock. If it is `nil`, zero or negative, a
-  ///     turn consumes one batch.
+  ///   - budget: How long a turn may spend on elements, by the loop's clock. If `nil`, zero or negative, a turn
+  ///     consumes one batch.
   ///   - unique: Whether to reject an element that is already waiting. Objects are compared by identity, and other
   ///     elements by equality if they are `Hashable`; all others are considered distinct.
   ///   - consume: A closure called on the loop's thread with each element and whether the queue is then empty. It

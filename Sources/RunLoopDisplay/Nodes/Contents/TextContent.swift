@@ -4,8 +4,7 @@ public import RunLoopTransactions
 
 /// A text in as many lines as its width requires.
 ///
-/// Lines break at newlines, at spaces, and next to wide characters. A word that is longer than a line is broken where
-/// the line is full.
+/// Lines break at newlines, at spaces, and next to wide characters. Longer words are broken where the line is full.
 public struct TextContent: NodeContent, Hashable {
   /// The alignments of the lines in a larger width.
   public enum Alignment: Hashable, Sendable { case left, center, right }
@@ -16,7 +15,7 @@ public struct TextContent: NodeContent, Hashable {
   public var style: Style
   /// The alignment of the lines.
   public var alignment: Alignment
-  /// The maximum number of lines, or `nil` for as many as fit.
+  /// The maximum number of lines, or `nil`, the default, for as many as fit.
   ///
   /// An ellipsis replaces text that does not fit.
   public var lineLimit: Int?
