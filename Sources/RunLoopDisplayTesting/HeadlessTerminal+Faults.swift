@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension HeadlessTerminal {
-  /// Faults of terminals, and of connections to them, for tests of a program's behaviour in their presence.
+  /// Faults of terminals and their connections, which let tests check how a program copes with them.
   public struct Faults: Hashable, Sendable {
     /// The version of Unicode after which characters are narrow, or `nil`, the default, if the terminal knows all
     /// widths.

@@ -106,7 +106,7 @@ struct ScreenEmulator {
       let isNarrow = Cell(Character(scalar)).character != Character(scalar)
       if features.clusters ? joined.count == 1 : isNarrow && joined.count == 1 {
         let cell = Cell(Character(joined), style: grid[last.x, last.y].style)
-        // Without wrapping, some terminals place the cursor before the last column and combine it with another one.
+        // Without wrapping, some terminals combine the mark with the character before the last column.
         if isBehind, !modes.contains(7) {
           guard !faults.marksMissLastColumn else { return markBefore(last, scalar) }
           fail("a mark behind the last column")

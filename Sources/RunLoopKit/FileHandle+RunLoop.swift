@@ -58,28 +58,28 @@ extension FileHandle {
     BackgroundActivity.begin(.wait, of: self, in: modes, from: Origin(site: site))
   }
 
-  /// Behaves like the other method of this name, or uses the default mode if there are no modes.
+  /// Behaves like the other overload, where `nil` means the default mode.
   @_disfavoredOverload
   public func readInBackgroundAndNotify(forModes modes: [RunLoop.Mode]?) {
     let site = crl_call_site()
     BackgroundActivity.begin(.read, of: self, in: modes ?? [.default], from: Origin(site: site))
   }
 
-  /// Behaves like the other method of this name, or uses the default mode if there are no modes.
+  /// Behaves like the other overload, where `nil` means the default mode.
   @_disfavoredOverload
   public func readToEndOfFileInBackgroundAndNotify(forModes modes: [RunLoop.Mode]?) {
     let site = crl_call_site()
     BackgroundActivity.begin(.readToEnd, of: self, in: modes ?? [.default], from: Origin(site: site))
   }
 
-  /// Behaves like the other method of this name, or uses the default mode if there are no modes.
+  /// Behaves like the other overload, where `nil` means the default mode.
   @_disfavoredOverload
   public func acceptConnectionInBackgroundAndNotify(forModes modes: [RunLoop.Mode]?) {
     let site = crl_call_site()
     BackgroundActivity.begin(.accept, of: self, in: modes ?? [.default], from: Origin(site: site))
   }
 
-  /// Behaves like the other method of this name, or uses the default mode if there are no modes.
+  /// Behaves like the other overload, where `nil` means the default mode.
   @_disfavoredOverload
   public func waitForDataInBackgroundAndNotify(forModes modes: [RunLoop.Mode]?) {
     let site = crl_call_site()

@@ -51,7 +51,7 @@ private final class SocketDelegates: @unchecked Sendable {
     let translator: MessageTranslator
   }
 
-  /// The number of entries from which on those of deallocated ports are removed.
+  /// The number of entries at which those of deallocated ports are removed.
   private var limit = 16
 
   static let shared = SocketDelegates()

@@ -3,7 +3,7 @@
 import Foundation
 import RunLoopCore
 
-/// The modes in which a stream is scheduled, and the descriptor that is watched in them for it.
+/// The modes in which a stream is scheduled, and the descriptor that is watched on its behalf.
 final class StreamPlaces: @unchecked Sendable {
   // Sendable: the lock guards the places, the source and the reports. Only the loop's thread uses the rest.
 

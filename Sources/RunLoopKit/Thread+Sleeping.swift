@@ -16,7 +16,7 @@ extension RunLoopThreads.Thread {
     let time = date.timeIntervalSince1970
     guard time > 0 else { return }
     var wake = timespec(tv_sec: Int.max, tv_nsec: 0)
-    // Dates beyond 2^53 s have no fraction, and are the latest ones for the kernel.
+    // Dates beyond 2^53 s have no fraction, and the kernel treats them as its maximum.
     if time < 0x1p53 {
       let nanoseconds = Int((time.truncatingRemainder(dividingBy: 1) * 1e9).rounded(.up))
       wake = timespec(tv_sec: Int(time) + nanoseconds / 1_000_000_000, tv_nsec: nanoseconds % 1_000_000_000)

@@ -37,7 +37,8 @@ struct EventQueue {
     }
   }
 
-  /// Makes the next entry wait for ``releasePress()`` if it is a mouse press that has not waited yet.
+  /// Holds the next entry until ``releasePress()`` if it is a press that was not held before, and returns whether it
+  /// is.
   mutating func holdPress() -> Bool {
     guard nextIsPress, hold != .released else { return false }
     hold = .held

@@ -37,7 +37,7 @@ public struct Cell: Hashable, Sendable {
   /// The same character in one column, as shown by a terminal that does not know its width.
   package var narrow: Cell { Cell(glyph: glyph, width: 1, style: style) }
 
-  /// Whether two cells look the same, as blanks do whose text colour or weight differs.
+  /// Whether two cells look the same, such as blanks that differ only in text colour or weight.
   static func looksSame(_ left: Cell, _ right: Cell) -> Bool { left.normalized == right.normalized }
 
   /// The cell without invisible parts of its style.

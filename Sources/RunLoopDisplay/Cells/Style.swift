@@ -68,7 +68,7 @@ public struct Style: Hashable, Sendable {
   public var background: Color
   /// The attributes of the text.
   public var attributes: Attributes
-  // The decoration number is limited to three bytes, so that a cell fits in 16.
+  // The decoration number is limited to three bytes, so that a cell fits in 16 bytes.
   private var highDecoration: UInt8 = 0
   private var lowDecoration: UInt16 = 0
 

@@ -35,7 +35,7 @@ public final class Terminal: DisplayDevice {
   public private(set) var size = Size(width: 80, height: 24)
   /// The maximum number of columns or rows that are used.
   ///
-  /// A terminal can report 65,535 of each, for which memory would not suffice.
+  /// A terminal can report 65,535 of each, for which there would not be enough memory.
   public static let maximumSide = 4096
 
   private let input: Int32

@@ -117,7 +117,7 @@ extension GestureEnvironment {
     let recognizers = sessions.remove(at: index).recognizers
     for recognizer in recognizers where recognizer.touch === touch {
       if recognizer.machine.isHeld {
-        // It is reported when the others have failed, and then is over.
+        // It is reported when the others have failed, and ends then.
         recognizer.state = .ended
       } else if !(recognizer.machine.state == .possible && recognizer.isWaitingForTouch) {
         recognizer.abandon()
@@ -230,7 +230,7 @@ extension GestureEnvironment {
     }
   }
 
-  /// Makes the gestures fail that a recognised gesture rules out.
+  /// Fails all gestures that a recognised gesture rules out.
   private func preventOthers(_ recognizer: GestureRecognizer) {
     if let touch = recognizer.touch {
       forEach(of: touch) { other in
@@ -245,7 +245,7 @@ extension GestureEnvironment {
     for other in ruledOut { other.state = .failed }
   }
 
-  /// Lets gestures proceed whose required failures have occurred.
+  /// Recognises held gestures once the gestures that they require to fail have failed.
   private func releaseHeld() {
     // Each release may cause others, so the list may have changed.
     for recognizer in held where recognizer.isHeld {

@@ -145,7 +145,9 @@ open class GestureRecognizer {
     return false
   }
 
-  /// Allows both gestures to be recognised in one touch, where the first would otherwise make the other fail.
+  /// Allows both gestures to be recognised in one touch.
+  ///
+  /// Otherwise, the first gesture to be recognised makes the other fail.
   public final func recognizeSimultaneously(with other: GestureRecognizer) {
     simultaneous.insert(other.number)
     other.simultaneous.insert(number)
@@ -189,10 +191,14 @@ open class GestureRecognizer {
   /// Called when the time passed to ``GestureRecognizer/startTimer(_:)`` has elapsed.
   open func timeOut() {}
 
-  /// Called when the gesture and the touch have ended, to discard what an override recorded about them.
+  /// Called when the gesture and the touch have ended.
+  ///
+  /// Override this method to discard what the recogniser recorded about them.
   open func reset() {}
 
-  /// Calls ``timeOut()`` once after a duration, by the main loop's clock, and replaces any running timer.
+  /// Calls ``timeOut()`` once after a duration, by the main loop's clock.
+  ///
+  /// A timer that is already running is restarted.
   public final func startTimer(_ duration: Duration) {
     guard let loop = environment?.loop else { return }
     let timer = timer ?? makeTimer(loop)

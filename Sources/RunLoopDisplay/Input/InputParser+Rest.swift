@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Sequences that arrive in two parts with a pause, after whose first part their beginning was reported as a key.
+// Sequences that arrive in two parts, the first of which was reported as a key because of the pause after it.
 extension InputParser {
   /// Handles a byte after the beginning of a sequence that was reported as a key because nothing followed it in time.
   ///

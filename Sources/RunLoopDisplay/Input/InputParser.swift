@@ -77,7 +77,7 @@ package struct InputParser: Sendable {
 
   /// The number of bytes of a string that are kept.
   static let stringLimit = 64
-  /// The minimum number of bytes that a paste or string must receive in its time for its end not to be considered lost.
+  /// The number of bytes below which a paste or string has lost its end, once its time has elapsed.
   static let slowest = 128
   /// Ctrl-C, which is never treated as part of held-back input.
   static let interrupt: UInt8 = 0x03
@@ -186,7 +186,7 @@ package struct InputParser: Sendable {
     hasAlt = false
   }
 
-  /// Ends a sequence that cannot continue with a byte, and handles the byte by itself.
+  /// Ends a sequence in which a byte is invalid, and handles the byte separately.
   mutating func restart(_ byte: UInt8, _ emit: (ParsedInput) -> Void) {
     finish()
     takeGround(byte, [], emit)
@@ -311,7 +311,7 @@ package struct InputParser: Sendable {
     }
   }
 
-  /// Whether terminals send strings that continue with a byte.
+  /// Returns whether terminals send such a string with another byte appended.
   ///
   /// If not, it was typed: a letter with Alt, followed by other keys.
   private func canFollow(_ byte: UInt8) -> Bool {

@@ -14,7 +14,7 @@ final class NodeDrawing: Sendable {
     self.frames = frames
   }
 
-  /// Whether a content of a size can be drawn, which is reported if it is too large.
+  /// Returns whether a content of this size can be drawn, and reports a size that is too large.
   static func canDraw(_ size: Size) -> Bool {
     let (count, isTooLarge) = max(0, size.width).multipliedReportingOverflow(by: max(0, size.height))
     guard isTooLarge || count > DisplayNode.maximumContent else { return true }

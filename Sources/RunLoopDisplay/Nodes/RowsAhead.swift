@@ -45,7 +45,7 @@ final class RowsAhead {
 
   private func size(of row: Int) -> Size { Size(width: width, height: list?.height(ofRow: row) ?? 1) }
 
-  /// Requests a row from the model on the main thread, before the model changes.
+  /// Requests a row from the model on the main thread, because the model may change before a worker runs.
   private func fetch(_ index: Int) -> any NodeContent {
     DisplayCallOut.note(closure: CalledContent(call: content))
     return content(index)

@@ -75,7 +75,9 @@ package struct FrameEncoder: Sendable {
   /// Causes the next frame to be written in full.
   package mutating func repaint() { isUnknown = true }
 
-  /// Records that the terminal was opened, with a hidden cursor that for inline frames is in the first cell.
+  /// Records that the terminal was opened.
+  ///
+  /// Its cursor is hidden and, for inline frames, in the first cell.
   package mutating func cursorIsHidden() {
     shownShape = nil
     writer.state.x = 0
@@ -128,7 +130,7 @@ package struct FrameEncoder: Sendable {
     let body = writer.bytes.count
     let state = writer.state
     putDifferences(from: shown)
-    // A scroll by itself costs about as much as this.
+    // A scroll alone costs about this many bytes.
     if !scrolls.isEmpty, writer.capabilities.scrolls, writer.bytes.count - body > 6, state.isPenKnown {
       tryScrolls(scrolls, from: body, state)
     }

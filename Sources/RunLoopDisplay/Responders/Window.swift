@@ -78,7 +78,9 @@ open class Window: View {
   /// Whether the terminal window is frontmost, as far as the terminal reports it; initially `true`.
   public private(set) final var isInFront = true
 
-  /// Records whether the terminal window is frontmost, without which releases of buttons are not reported.
+  /// Records whether the terminal window is frontmost.
+  ///
+  /// Otherwise, the terminal does not report releases of buttons.
   private func setInFront(_ isInFront: Bool) {
     if !isInFront {
       cancelTouches { _ in true }

@@ -96,7 +96,7 @@ open class GridView: View {
     }
   }
 
-  /// Returns the height of a row, without measuring views again whose column is wide enough for them.
+  /// Returns the height of a row, measuring only those views again whose column is too narrow for them.
   private func height(of views: [View], _ sizes: [Size?], _ widths: [Int], in room: Size) -> Int {
     zip(zip(views, sizes), widths).reduce(0) { highest, cell in
       let ((view, size), width) = cell

@@ -219,7 +219,7 @@ open class TextField: View {
   override open func touchesEnded(_ touch: Touch) { if touch.button != .left { super.touchesEnded(touch) } }
   override open func touchesCancelled(_ touch: Touch) { if touch.button != .left { super.touchesCancelled(touch) } }
 
-  /// Moves the cursor to the mouse, or past the edge by a character if the mouse is beyond it.
+  /// Moves the cursor to the mouse, or by one more character if the mouse is beyond an edge.
   private func move(_ selects: Bool, to touch: Touch) {
     let start = prompt.cellWidth
     let (column, width) = (touch.location(in: self).x - start, bounds.size.width - start)

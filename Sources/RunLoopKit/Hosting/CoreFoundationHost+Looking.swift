@@ -25,7 +25,7 @@ extension CoreFoundationHost {
     return []
   }
 
-  /// Looks for a single source, for a run that ends after one even if the source also stops it.
+  /// Looks in a run that ends after one source, where it makes no difference whether a source also stops the run.
   private func lookForOneSource(_ hosted: HostedMode, _ mode: Mode) -> HostReport {
     var look = Wait(mode: mode, hosted: hosted)
     look.isLook = true
@@ -60,7 +60,9 @@ extension CoreFoundationHost {
 
 // Attribution of stops.
 extension CoreFoundationHost {
-  /// Called before a wait or a look, from which on stops left for runs that have ended are not meant for any run.
+  /// Called before a wait or a look.
+  ///
+  /// Stops that were left over for runs that have ended no longer belong to any run.
   func begin(_ hosted: HostedMode) {
     guard hosted.isFirstWait else { return }
     owedStops = owedStops.filter { $0 < hosted.depth }

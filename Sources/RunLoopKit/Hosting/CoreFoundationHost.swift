@@ -80,7 +80,7 @@ final class CoreFoundationHost: RunLoopHost, @unchecked Sendable {
   /// If so, sources of Core Foundation do not keep a run without a time limit alive, because it would never end.
   var isAutomatic: Bool
 
-  /// The number of descriptors without which Core Foundation may abort when it creates its loop and modes.
+  /// The number of descriptors that Core Foundation may need for its loop and modes, without which it aborts.
   static let spareDescriptors = 6
 
   /// Creates a host for the calling thread's loop.
@@ -282,7 +282,7 @@ extension CoreFoundationHost {
 }
 
 extension CFRunLoopSourceContext1 {
-  /// Creates a source with this context, which Core Foundation expects as a context of version 0.
+  /// Creates a source with this context, which must be passed to Core Foundation as a context of version 0.
   func makeSource() -> CFRunLoopSource? {
     withUnsafePointer(to: self) { context in
       let context = UnsafeMutableRawPointer(mutating: context)
@@ -298,7 +298,7 @@ extension RunLoopCore.RunLoop.Mode {
     case .default: kCFRunLoopDefaultMode
     case .common: kCFRunLoopCommonModes
     default:
-      // The name is not shortened, whatever characters it contains.
+      // Preserves the whole name, even if it contains zero bytes.
       CFStringCreateWithBytes(
         nil, Array(rawValue.utf8), rawValue.utf8.count, CFStringBuiltInEncodings.UTF8.rawValue, false)
     }

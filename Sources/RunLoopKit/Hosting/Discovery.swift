@@ -5,9 +5,11 @@ import CoreFoundation
 import RunLoopCore
 import Synchronization
 
-// The discovery of the two main loops by each other.
+// How the two main loops discover each other.
 
-/// Creates the service of a loop that may become the main one, until when the service does nothing.
+/// Creates the service of a loop that may become the main one.
+///
+/// The service does nothing until the loop is known.
 @_cdecl("rlk_main_loop_is_made")
 func mainLoopIsMade(_ pointer: UnsafeMutableRawPointer) {
   // In a forked child, Core Foundation's loops are still the parent's.

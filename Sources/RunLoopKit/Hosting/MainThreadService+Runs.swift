@@ -133,7 +133,7 @@ extension MainThreadService {
     guard loop.hasMainQueueWork, rlk_begin_draining() != 0 else { return }
     loop.runMainQueue()
     rlk_end_draining()
-    // As when Core Foundation drains the queue, a run that returns after a source does so.
+    // When Core Foundation drains the queue, a run that returns after a source returns, and so it does here.
     if case .turn(let current)? = runs.last, current === turn { turn.mode.items.noteHandled() }
   }
 
@@ -148,7 +148,9 @@ extension MainThreadService {
     return turn
   }
 
-  /// Whether the innermost known run is in this mode, or else began before its observers were added.
+  /// Returns whether the innermost known run is in this mode.
+  ///
+  /// If it is not, the run began before the observers were added.
   private func isKnown(_ mode: ServedMode) -> Bool {
     switch runs.last {
     case .own?: true

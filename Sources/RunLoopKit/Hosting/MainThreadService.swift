@@ -21,7 +21,7 @@ final class MainThreadService: MainLoopService, @unchecked Sendable {
   private let finding = Lock()
   private var modes: [RunLoopCore.RunLoop.Mode: ServedMode] = [:]
   private let isOff = Atomic<Bool>(false)
-  /// The address of Core Foundation's main loop once it has been found, which exists as long as the process.
+  /// The address of Core Foundation's main loop once it has been found; the loop exists as long as the process.
   private let address = Atomic<UInt>(0)
   private let isAttached = Atomic<Bool>(false)
   /// Whether other code has created that loop, or has requested Foundation's object for it.
@@ -34,7 +34,7 @@ final class MainThreadService: MainLoopService, @unchecked Sendable {
   var runs: [HostRun] = []
   /// The number of times our loop was served since the main dispatch queue was last checked for work in between.
   var servicesSinceQueue = 0
-  /// Whether a turn is ending, when runs started by our observers are not served.
+  /// Whether a turn is ending, during which runs started by our observers are not served.
   var isEndingTurn = false
   weak var host: CoreFoundationHost?
   /// The sources that serve Core Foundation's modes, and the number of guests, while our loop is a guest of another.
@@ -55,14 +55,18 @@ final class MainThreadService: MainLoopService, @unchecked Sendable {
 
   func turn(on: Bool) { isOff.store(!on, ordering: .releasing) }
 
-  /// Core Foundation's main loop if it has been found, which can be read from any thread.
+  /// Core Foundation's main loop, if it has been found.
+  ///
+  /// Can be read from any thread.
   var runLoop: CFRunLoop? {
     UnsafeRawPointer(bitPattern: address.load(ordering: .acquiring)).map {
       Unmanaged<CFRunLoop>.fromOpaque($0).takeUnretainedValue()
     }
   }
 
-  /// Records, from any thread, that Core Foundation's main loop is used.
+  /// Records that Core Foundation's main loop is used.
+  ///
+  /// Can be called from any thread.
   func noteUse(of runLoop: CFRunLoop) {
     isUsed.store(true, ordering: .releasing)
     address.store(UInt(bitPattern: Unmanaged.passUnretained(runLoop).toOpaque()), ordering: .releasing)
@@ -143,7 +147,9 @@ extension MainThreadService {
     name != .default || hasHosted.load(ordering: .sequentiallyConsistent)
   }
 
-  /// Whether Core Foundation's main loop, on whose thread this must be called, has items other than a mark in a mode.
+  /// Returns whether Core Foundation's main loop has items other than a mark in a mode.
+  ///
+  /// Must be called on the main thread.
   private func hasItems(in name: RunLoopCore.RunLoop.Mode, of runLoop: CFRunLoop) -> Bool {
     if let mode = mode(name) { return mode.hasItemsOfOthers() }
     return rlk_has_items(
@@ -207,6 +213,8 @@ extension MainThreadService {
     return mode
   }
 
-  /// Returns the served mode of a name, if there is one, on any thread.
+  /// Returns the served mode of a name, if there is one.
+  ///
+  /// Can be called from any thread.
   func mode(_ name: RunLoopCore.RunLoop.Mode) -> ServedMode? { lock.withLock { modes[name] } }
 }

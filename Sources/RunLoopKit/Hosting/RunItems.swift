@@ -23,7 +23,8 @@ final class RunItems: @unchecked Sendable {
 
   /// Lets the run return if it returns after a source.
   func noteHandled() {
-    // The source is performed after all others, because a run that returns after a source would otherwise only see it.
+    // The source is performed after all others, because a run that returns after a source would otherwise only perform
+    // it.
     if handled == nil { handled = makeEmptySource(2, order: .max) }
     if !isHandledIn { CFRunLoopAddSource(mode.runLoop, handled, mode.coreFoundationName) }
     isHandledIn = true

@@ -114,10 +114,14 @@ extension ServedMode {
 
 // The mark.
 extension ServedMode {
-  /// Whether our loop keeps the mode alive in Core Foundation, which can be read from any thread.
+  /// Whether our loop keeps the mode alive in Core Foundation.
+  ///
+  /// Can be read from any thread.
   var keepsAlive: Bool { isMarked.load(ordering: .acquiring) }
 
-  /// Keeps the mode alive, from any thread, exactly as long as our loop has items in it.
+  /// Keeps the mode alive exactly as long as our loop has items in it.
+  ///
+  /// Can be called from any thread.
   func updateMark(of loop: RunLoopCore.RunLoop) {
     guard isServed else { return }
     // Another thread that is updating the mark also makes this update: Core Foundation is not called with a lock held.
@@ -140,7 +144,9 @@ extension ServedMode {
     }
   }
 
-  /// Whether Core Foundation's mode has items besides the mark, which must be checked on the loop's thread.
+  /// Returns whether Core Foundation's mode has items besides the mark.
+  ///
+  /// Must be called on the loop's thread.
   func hasItemsOfOthers() -> Bool {
     guard keepsAlive else { return hasItems }
     let isFirst = lock.withLock {

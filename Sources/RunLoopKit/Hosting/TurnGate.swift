@@ -81,7 +81,9 @@ final class TurnGate: SleepGate, @unchecked Sendable {
   /// Called when a nested turn has ended, so that this turn determines again whether the host may sleep.
   func resume() { loop.noteHost(sleeps: isHostWaiting.load(ordering: .relaxed)) }
 
-  /// Called when the timer has fired, which is set again if that was too early.
+  /// Called when the timer has fired.
+  ///
+  /// The timer is set again if it fired too early.
   func deadlineCame() {
     isTimerSpent = true
     open()

@@ -16,7 +16,7 @@ final class SecuredLink {
   private var hasEnded = false
   private var failure: (any Error)?
 
-  /// The number of unread bytes from which on the peer must wait, and the maximum size of a write.
+  /// The number of unread bytes at which the peer must wait, and the maximum size of a write.
   private static let limit = 64 * 1024
   /// How long a connection may stay open after both streams are released, to send pending data and close properly.
   private static let lastWords: Duration = .seconds(30)

@@ -71,7 +71,7 @@ final class CountedOperation<Value: Sendable>: AsyncOperation, @unchecked Sendab
   // Sendable: a worker owns its block of results until it decrements `unfinished`. The last worker owns the results
   // until it finishes its piece under the transaction's lock. The thread that delivers owns the completion.
 
-  /// The number of calls of the work in one block.
+  /// The number of calls to the work per block.
   static var blockSize: Int { 64 }
 
   let priority: Int

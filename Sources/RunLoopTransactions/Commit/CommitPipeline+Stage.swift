@@ -5,7 +5,9 @@ extension CommitPipeline {
   public struct Stage: Sendable {
     /// A human-readable description of what the stage does.
     public let name: String
-    /// The order in which the stage is performed, which for equal values is the order of addition.
+    /// The order in which the stage is performed.
+    ///
+    /// Stages of equal order are performed in the order in which they were added.
     public let order: Int
     let perform: @Sendable () -> Void
     /// Whether call-out records name this closure, as opposed to the closures that it calls.

@@ -103,7 +103,7 @@ struct CommitState: Hashable, Sendable {
     return .commit
   }
 
-  /// The stages from `TurnOrder.commit` on begin, so that changes marked from now on are part of the next commit.
+  /// The stages of `TurnOrder.commit` begin, so that changes marked from now on are part of the next commit.
   mutating func close() {
     if phase == .collecting { phase = .committing }
   }

@@ -43,7 +43,7 @@ final class RunLoopQueueCore<Element: Sendable>: LoopAttachment, @unchecked Send
     let key = unique ? ElementKey(element) : nil
     while true {
       lock.lock()
-      // Comparing may run user code, so it happens without the lock. If elements were added since, it is repeated.
+      // Comparing may run user code, so it happens without the lock, and is repeated if elements were added meanwhile.
       let candidates = elements.candidates(for: key)
       let version = elements.version
       lock.unlock()
