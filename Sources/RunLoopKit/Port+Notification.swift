@@ -7,6 +7,6 @@ extension RunLoopCore.Port {
   /// Posted once when a port has become invalid, on the invalidating thread, with the port as its object.
   ///
   /// The port has been removed from all loops. The corresponding Foundation property is `didBecomeInvalidNotification`,
-  /// and the notification's name is the same. name is the same.
+  /// and the notification's name is the same.
   public static var didBecomeInvalidNotification: Notification.Name { Foundation.Port.didBecomeInvalidNotification }
 }

@@ -4,7 +4,6 @@
 ///
 /// A canvas is a value that owns its grid, and can be used on any thread. Cells outside the clipping rectangle are not
 /// drawn. A wide character that would be only half visible is drawn as a blank.
-/// and a wide character of which only half would be visible is drawn as a blank.
 public struct Canvas: Sendable {
   /// The grid.
   public private(set) var grid: Grid

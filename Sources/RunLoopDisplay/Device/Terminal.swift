@@ -23,7 +23,8 @@ import RunLoopSystemEvents
 /// When the device is closed, it waits up to half a second for replies that have not arrived, so that they do not
 /// reach the next program that reads from the terminal. Keys typed meanwhile are lost.
 ///
-/// Signals for which the program has its own handler are left to it. They can call ``close()`` to restore the terminal.
+/// Signals for which the program has its own handlers are left to these, which can call ``close()`` to restore the
+/// terminal.
 @MainActor
 public final class Terminal: DisplayDevice {
   /// The client that the device calls, which is a weak reference and `nil` by default.

@@ -4,9 +4,9 @@ public import RunLoopTransactions
 
 /// A list whose rows are drawn by nodes, off the main thread.
 ///
-/// On either side of the visible rows, as many rows are drawn ahead in one transaction, so that they are ready when
-/// they scroll into view. Other rows, as after a jump, are drawn like any node: by the main thread while it has time,
-/// and otherwise by a worker while the ``DisplayNode/placeholder`` is visible.
+/// As many rows as are visible are drawn ahead on either side in one transaction, so that they are ready when they
+/// scroll into view. Other rows, as after a jump, are drawn like any node: by the main thread while it has time, and
+/// otherwise by a worker while the ``DisplayNode/placeholder`` is visible.
 ///
 /// ```Swift
 /// let list = NodeListView { index in TextContent("row \(index)") }

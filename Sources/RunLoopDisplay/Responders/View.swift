@@ -100,9 +100,9 @@ open class View: Responder {
     didSet { if oldValue != background { layer.setNeedsCompose() } }
   }
 
-  /// Whether ``View/draw(_:)`` is called, as it need not be for a view without contents, which then needs no memory.
+  /// Whether ``View/draw(_:)`` is called.
   ///
-  /// It is false for a plain view, and true for subclasses unless they override it.
+  /// It is false for a plain view, which needs no memory for contents, and true for subclasses unless they override it.
   open var drawsContents: Bool { type(of: self) != View.self }
 
   /// Draws the view, in the commit, if the view was marked, became visible, or was resized.

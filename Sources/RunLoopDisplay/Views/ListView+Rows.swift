@@ -4,8 +4,8 @@
 extension ListView {
   /// Inserts rows that were added to the model.
   ///
-  /// The selection stays on the same row. Rows inserted above the visible ones do not move these on the screen. The
-  /// provider is called only for new rows that are visible.
+  /// The selection stays on the same row. Inserting rows above the visible ones does not move the visible rows on the
+  /// screen. The provider is called only for new rows that are visible.
   ///
   /// The corresponding function of UIKit is `insertRows(at:with:)`.
   ///
@@ -24,8 +24,8 @@ extension ListView {
 
   /// Deletes rows that were removed from the model.
   ///
-  /// The selection stays on the same row. If that row is deleted, the following one is selected, or the last. Rows
-  /// deleted above the visible ones do not move these on the screen.
+  /// The selection stays on the same row. If that row is deleted, the following one is selected, or the last. Deleting
+  /// rows above the visible ones does not move the visible rows on the screen.
   ///
   /// The corresponding function of UIKit is `deleteRows(at:with:)`.
   ///

@@ -82,7 +82,7 @@ open class ListView: ScrollView {
     }
   }
 
-  /// The columns of the list, which show the texts in ``ListRow/texts`` and of which there are none by default.
+  /// The columns of the list, which show the texts in ``ListRow/texts``; none by default.
   ///
   /// If there are any columns, a row with their titles is shown at the top, unless the list is only one cell high.
   public var columns: [ListColumn] = [] {

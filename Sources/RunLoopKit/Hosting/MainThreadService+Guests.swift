@@ -4,8 +4,9 @@ import CRunLoopKit
 import CoreFoundation
 import RunLoopCore
 
-// The case in which our main loop is a guest of a third loop, such as GLib's, so that neither of the two waits in the
-// other. Our loop watches the descriptors of the other loop's mode, and looks when they are ready. Main thread only.
+// Support for the main loop as a guest of a third loop, such as GLib's, where our loop and Core Foundation's do not
+// wait in each other. Our loop watches the descriptors of the other loop's mode, and looks when they are ready. Main
+// thread only.
 extension MainThreadService {
   func guestBegins(of loop: RunLoopCore.RunLoop, in name: RunLoopCore.RunLoop.Mode) {
     guard isOn else { return }

@@ -33,7 +33,6 @@ extension RunLoopCore.RunLoop {
   ///
   /// - Throws: `RunLoopError.cannotBeHosted(_:)` if the system has no descriptors left for both loops, `isGuest`,
   ///   `loopHasEnded`, or `wrongThread(loop:caller:)` if the calling thread is not the loop's.
-  ///   `loopHasEnded`, and `wrongThread(loop:caller:)` if the calling thread is not the loop's.
   public func serveCoreFoundation() throws(RunLoopError) {
     let service = mainService as? MainThreadService
     // Core Foundation aborts if there are no descriptors for its loop and the loop's modes.
