@@ -9,7 +9,6 @@ struct ScreenEmulator {
   private(set) var errors: [String] = []
   /// The replies of the terminal since they were last taken.
   var answers: [UInt8] = []
-  /// The private modes that are enabled.
   private(set) var modes: Set<Int> = [7, 25]
   /// The stack of flags of the keyboard protocol.
   private(set) var keyboards: [Int] = []

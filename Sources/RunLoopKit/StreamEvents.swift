@@ -11,7 +11,6 @@ struct StreamEvents: Sendable {
     var isReady: Bool
     /// A value that changes when the stream is read or written, or nil if there is none.
     var position: Int?
-    /// Whether the stream has a delegate.
     var hasDelegate = true
   }
 

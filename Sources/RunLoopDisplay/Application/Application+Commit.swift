@@ -7,7 +7,6 @@ import RunLoopTransactions
 struct FrameState: Hashable {
   /// The application is waiting for the device to finish another frame.
   var isWaitingForDevice = false
-  /// The device is suspended.
   var isSuspended = false
   /// The next frame is presented even if no cell has changed.
   var isPresentationForced = false

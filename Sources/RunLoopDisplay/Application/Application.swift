@@ -95,7 +95,6 @@ public final class Application: Responder {
     addStages()
   }
 
-  /// Assigns the window to this application.
   private func takeWindow() {
     if let other = window.application, other !== self, other.items != nil {
       fatalError("the window \(window.displayName) belongs to an application that is running: another cannot show it")

@@ -25,7 +25,6 @@ struct EventQueue {
 
   init() {}
 
-  /// The number of waiting entries.
   var count: Int { entries.count - first }
 
   /// Appends an entry, or replaces the last entry with it.

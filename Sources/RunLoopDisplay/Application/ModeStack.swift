@@ -10,7 +10,6 @@ struct ModeStack {
 
   init() {}
 
-  /// The mode to run in.
   var current: RunLoop.Mode { pushed.last?.mode ?? .default }
 
   /// Pushes an owner's mode, and returns whether the current mode has changed.

@@ -42,7 +42,6 @@ package enum CharacterWidth {
   /// The properties of a character that consists of several scalars.
   struct Cluster {
     var kind: Kinds
-    /// The width in cells.
     var width: Int
     /// Whether a terminal without support for clusters uses the same total width for the individual scalars.
     var isSumOfScalars: Bool

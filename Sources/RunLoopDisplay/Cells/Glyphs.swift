@@ -7,7 +7,6 @@
 enum Glyphs {
   static let space: UInt32 = 0x20
   static let replacement: UInt32 = 0xFFFD
-  /// The first number of a cluster.
   static let firstCluster: UInt32 = 0x11_0000
 
   /// Returns the cell of a character.

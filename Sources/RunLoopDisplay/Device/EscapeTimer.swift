@@ -33,6 +33,5 @@ package final class EscapeTimer {
     }
   }
 
-  /// Invalidates the timer.
   package func invalidate() { timer.invalidate() }
 }

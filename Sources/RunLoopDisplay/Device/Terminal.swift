@@ -299,7 +299,6 @@ public final class Terminal: DisplayDevice {
     return action != .hangUp
   }
 
-  /// Called when the terminal has room for output.
   func terminalHasRoom() {
     guard write() else { return hangUp() }
     if isReadyForFrame { client?.deviceIsReadyForFrame(self) }

@@ -10,7 +10,6 @@ package struct TerminalSession: Sendable {
   private var hasKeyboard = false
   /// Whether clusters have been enabled, which is done only once, however often the terminal reports them.
   private var hasClusters = false
-  /// Whether the shape of the cursor has been set.
   package private(set) var hasShape = false
   /// Whether the title of the terminal window has been set.
   private var hasTitle = false

@@ -64,7 +64,6 @@ struct TerminalState: Hashable, Sendable {
     }
   }
 
-  /// The terminal was disconnected.
   mutating func hangUp() -> Action {
     switch phase {
     case .open, .suspended:

@@ -226,7 +226,6 @@ open class GestureRecognizer {
 
 // Methods for the environment.
 extension GestureRecognizer {
-  /// The name in logs.
   final var displayName: String { name ?? "\(type(of: self))" }
 
   /// Whether the gesture may still be recognised, in the current touch or with the next one.
@@ -249,7 +248,6 @@ extension GestureRecognizer {
     touch = nil
   }
 
-  /// Returns a report of the current locations.
   final func makeReport(_ state: State) -> Report { Report(state: state, start: startLocation, location: location) }
 
   /// Cancels the gesture, or makes it fail if it was not recognised.

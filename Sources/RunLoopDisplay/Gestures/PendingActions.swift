@@ -10,7 +10,6 @@ struct PendingActions {
 
   init() {}
 
-  /// The number of pending actions.
   var count: Int { entries.count - first }
 
   /// The recogniser whose action is next.

@@ -7,7 +7,6 @@ struct RowSet: Hashable {
   private var isMarked: ContiguousArray<Bool>
   private(set) var isEmpty = true
 
-  /// Creates an empty set.
   init(height: Int) { isMarked = ContiguousArray(repeating: false, count: max(0, height)) }
 
   /// Marks rows, ignoring those outside the screen.

@@ -19,7 +19,6 @@ final class DrawingBatch: Sendable {
     }
   }
 
-  /// The maximum number of drawings in a batch.
   static let maximumCount = 64
 
   private let items: ContiguousArray<Item>

@@ -48,7 +48,6 @@ extension NodeContent {
   /// Draws nothing.
   public func draw(into canvas: inout Canvas, _ cancellation: Cancellation) {}
 
-  /// Returns the layout with its size clamped to the range.
   func layoutWithin(_ range: SizeRange) -> Layout {
     var layout = layout(range)
     layout.size = range.clamp(layout.size)

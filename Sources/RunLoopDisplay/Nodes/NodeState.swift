@@ -42,12 +42,10 @@ struct NodeState: Hashable, Sendable {
   private(set) var failed = 0
   /// The current size of the node.
   private(set) var size = Size.zero
-  /// The size of the contents that are shown.
   private(set) var shownSize = Size.zero
   /// Whether the node's view is in a window.
   private(set) var isInWindow = false
   private(set) var isHidden = false
-  /// The drawing in progress.
   private(set) var underWay: Drawing?
   private var lastNumber = 0
 
@@ -119,7 +117,6 @@ extension NodeState {
     return underWay
   }
 
-  /// A drawing is finished.
   mutating func finish(_ ticket: Ticket) -> Finish {
     guard let drawing = underWay, drawing.ticket == ticket else { return .discard }
     underWay = nil

@@ -10,7 +10,6 @@ final class NodeUpdates: @unchecked Sendable {
   // Sendable: the lock guards the variables, except those that only the main thread uses.
 
   let group: AsyncTransactionGroup
-  /// Guards the tree of nodes.
   let treeLock = Lock()
   private let lock = Lock()
   @exclusivity(unchecked) private var pending: ContiguousArray<DisplayNode> = []

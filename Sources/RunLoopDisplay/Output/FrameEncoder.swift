@@ -22,7 +22,6 @@ package struct FrameEncoder: Sendable {
     writer = OutputWriter(capabilities: capabilities)
   }
 
-  /// The capabilities of the terminal.
   package var capabilities: TerminalCapabilities {
     get { writer.capabilities }
     set {

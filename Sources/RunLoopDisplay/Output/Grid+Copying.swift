@@ -36,7 +36,6 @@ extension Grid {
     }
   }
 
-  /// Clears all cells.
   mutating func clear() {
     cells.withUnsafeMutableBufferPointer { $0.update(repeating: .blank) }
   }

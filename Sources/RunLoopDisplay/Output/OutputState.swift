@@ -19,7 +19,6 @@ struct OutputState: Hashable, Sendable {
 
   /// The output, including the part that has been written.
   private(set) var bytes: ContiguousArray<UInt8> = []
-  /// The number of bytes that have been written.
   private(set) var written = 0
 
   /// Whether all output has been written, so that there is room for a frame.

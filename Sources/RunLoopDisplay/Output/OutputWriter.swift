@@ -45,7 +45,6 @@ struct OutputWriter {
 
   static func digits(_ number: Int) -> Int { number < 10 ? 1 : 1 + digits(number / 10) }
 
-  /// Returns the length of a sequence with a count.
   private static func length(count: Int) -> Int { 3 + (count == 1 ? 0 : digits(count)) }
 
   // MARK: The cursor

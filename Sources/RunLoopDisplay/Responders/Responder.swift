@@ -117,7 +117,6 @@ open class Responder {
   /// The number of responders that are currently passing an event on.
   private static var depth = 0
 
-  /// Calls the next responder.
   private func passOn(_ body: (Responder) -> Void) {
     guard let next else { return }
     Self.depth += 1

@@ -32,7 +32,6 @@ struct TouchDelivery: Hashable, Sendable {
   /// The button was released.
   mutating func end() -> Action { finish(.ended) }
 
-  /// The touch is cancelled.
   mutating func cancel() -> Action { finish(.cancelled) }
 
   private mutating func finish(_ action: Action) -> Action {

@@ -163,7 +163,6 @@ open class View: Responder {
 }
 
 extension View {
-  /// The name in logs.
   final var displayName: String { name ?? "\(type(of: self))" }
 }
 

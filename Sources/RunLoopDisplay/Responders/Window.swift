@@ -21,7 +21,6 @@ open class Window: View {
     didSet { if firstResponder !== oldValue { focusDidChange() } }
   }
 
-  /// The state of the focus.
   var focus: FocusState { FocusState(holder: firstResponder.map { ObjectIdentifier($0) }) }
 
   let screen = Screen()

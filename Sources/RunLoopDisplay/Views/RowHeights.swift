@@ -8,7 +8,6 @@ struct RowHeights {
   /// The maximum height of a row, in cells.
   static let limit = 1 << 12
 
-  /// The number of rows.
   private(set) var count = 0
   /// The end positions of the first rows, or nil if every row is one cell high.
   private var ends: ContiguousArray<Int>?

@@ -42,7 +42,6 @@ struct TextLine {
     }
   }
 
-  /// The number of characters in the line.
   var count: Int { beforeCount + after.count }
 
   var characters: [Character] { Array(before) + after.reversed() }

@@ -37,7 +37,6 @@ final class TurnGate: SleepGate, @unchecked Sendable {
     loop.noteHost(sleeps: false)
   }
 
-  /// Whether the gate is open.
   var isOpen: Bool { isOpened.load(ordering: .acquiring) || loop.isRung }
 
   func open() {

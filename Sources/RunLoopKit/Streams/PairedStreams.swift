@@ -164,7 +164,6 @@ final class PairedInputStream: InputStream, WatchedStream {
   override func setProperty(_ property: AnyObject?, forKey key: PropertyKey) -> Bool { end.setProperty(property, key) }
 }
 
-/// The output stream of a pair.
 final class PairedOutputStream: OutputStream, WatchedStream {
   private var held: StreamEnd?
 

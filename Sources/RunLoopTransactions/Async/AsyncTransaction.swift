@@ -113,7 +113,6 @@ public final class AsyncTransaction: Sendable {
   /// Commits the transaction if it is still open, and returns whether it was.
   package func commitIfOpen() -> Bool { (try? core.commit()) != nil }
 
-  /// Called when the loop of the group has ended.
   func loopDidEnd() { core.loopDidEnd() }
 }
 

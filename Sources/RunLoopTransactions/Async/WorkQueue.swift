@@ -51,7 +51,6 @@ struct WorkQueue<Item> {
     return (entry.item, entry.nextPiece)
   }
 
-  /// Takes all items, in order.
   mutating func takeAll() -> [Item] {
     defer { self = WorkQueue() }
     return lines.indices.flatMap { lines[$0].entries.takeAll().map(\.item) }

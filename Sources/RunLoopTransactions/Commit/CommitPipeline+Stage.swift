@@ -42,7 +42,6 @@ extension CommitPipeline {
 
 /// The stages performed by one observer of a pipeline.
 struct StageGroup {
-  /// The order of the observer.
   let order: Int
   private(set) var stages: ContiguousArray<CommitPipeline.Stage> = []
 

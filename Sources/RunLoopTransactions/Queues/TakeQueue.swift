@@ -36,7 +36,6 @@ struct TakeQueue<Element> {
     return element
   }
 
-  /// Takes all elements, in order.
   mutating func takeAll() -> [Element] {
     defer { self = TakeQueue() }
     return elements[taken...].compactMap { $0 }

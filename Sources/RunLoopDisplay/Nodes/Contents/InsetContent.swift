@@ -32,13 +32,11 @@ public struct Insets: Hashable, Sendable {
 
   var origin: Point { Point(x: left, y: top) }
 
-  /// Returns a size without the insets.
   func within(_ size: Size) -> Size {
     Size(
       width: max(0, size.width.clampedLength - left - right), height: max(0, size.height.clampedLength - top - bottom))
   }
 
-  /// Returns a size with the insets.
   func around(_ size: Size) -> Size {
     Size(width: size.width.clampedLength + left + right, height: size.height.clampedLength + top + bottom)
   }

@@ -42,7 +42,6 @@ struct TextLines {
     }
   }
 
-  /// The width of the widest line.
   var width: Int { lines.reduce(0) { max($0, $1.width) } }
 
   /// Returns the number of cells that a character occupies.
