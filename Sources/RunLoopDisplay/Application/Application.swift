@@ -56,7 +56,7 @@ public final class Application: Responder {
   public let pipeline: CommitPipeline
   /// The object that observes the application's steps, to be set before ``run()``; `nil` by default.
   public weak var trace: (any ApplicationTrace)?
-  /// Called when the loop started to run in a different mode, `nil` by default.
+  /// A closure called when the loop started to run in a different mode, or `nil`, the default.
   public var modeDidChange: ((RunLoop.Mode) -> Void)?
   /// The number of presented frames that changed anything on the device, initially 0.
   public internal(set) var frameCount = 0

@@ -131,7 +131,7 @@ open class ListView: ScrollView {
     selectionDidChange(selection)
   }
 
-  /// Called when another row was selected, `nil` by default.
+  /// A closure called when another row was selected, or `nil`, the default.
   public var selectionDidChange: ((Int?) -> Void)?
 
   /// The indexes of the rows that were visible at the last layout, initially empty.
