@@ -3,11 +3,11 @@
 import RunLoopLibC
 import RunLoopCore
 
-/// The main run loop as a program's main function.
+/// A namespace for running the main loop as a program's main function.
 public enum MainLoop {
-  /// Runs the main loop on the main thread until a body has ended, and then ends the process.
+  /// Runs the main loop on the main thread until an asynchronous body returns, and then exits the process.
   ///
-  /// For programs with a `main` that is not `async`:
+  /// Use it in programs whose `main` is not `async`:
   ///
   /// ```swift
   /// @main struct Program {
@@ -15,12 +15,13 @@ public enum MainLoop {
   /// }
   /// ```
   ///
-  /// The loop serves the main dispatch queue and `@MainActor`, on the real main thread. The process ends with status 0
-  /// when the body returns. If the body throws, the process reports the error on the standard error and ends with
-  /// status 1.
+  /// The loop serves the main dispatch queue and `@MainActor` on the process's main thread.
   ///
-  /// - Precondition: The calling thread is the process's first. In a program with an `async` main that thread is parked
-  ///   forever, and the main actor lives on another.
+  /// The process exits with status 0 when the body returns. If the body throws, the process writes the error to
+  /// standard error and exits with status 1.
+  ///
+  /// - Precondition: The calling thread is the process's first. In a program with an `async` main, that thread is
+  ///   parked forever and the main actor runs on another thread.
   public static func run(_ body: @escaping @MainActor @Sendable () async throws -> Void) -> Never {
     guard RunLoop.isMainThread else {
       fatalError(
@@ -37,7 +38,7 @@ public enum MainLoop {
         exit(1)
       }
     }
-    // A stop by other code ends one run.
+    // If other code stops the loop, only the current run ends.
     while RunLoop.main.runUntilStopped() == .stopped {}
     fatalError("the main dispatch queue cannot be served: the process has no descriptor left for it")
   }

@@ -4,8 +4,10 @@ import Dispatch
 public import RunLoopCore
 
 extension RunLoop {
-  /// The loop as a serial executor: an actor that returns it as its `unownedExecutor` lives on the loop's thread,
-  /// whoever has made that thread.
+  /// A serial executor that runs jobs on the loop's thread.
+  ///
+  /// An actor that returns it as its `unownedExecutor` is isolated to that thread, even if this package did not create
+  /// it.
   ///
   /// ```swift
   /// actor Device {
@@ -16,28 +18,31 @@ extension RunLoop {
   /// }
   /// ```
   ///
-  /// Jobs run in the common modes of the loop, in the order in which they were left. They wait as long as the loop is
-  /// not run. What waits when the thread ends runs at its end; what comes later runs on a Dispatch queue, one after the
-  /// other. For a thread of this package's own, ``ResidentThread`` is the executor that also starts and ends it.
+  /// Jobs run in the common modes of the loop, in the order in which they were enqueued, and wait while the loop is
+  /// not running.
   ///
-  /// Can be used from any thread. The executor is the same each time, until the loop's end.
+  /// Jobs that are pending when the thread ends run before it exits. Jobs enqueued later run serially on a Dispatch
+  /// queue. For a thread created by this package, use ``ResidentThread``, which is also an executor and manages the
+  /// thread's lifetime.
+  ///
+  /// Can be used from any thread. Returns the same executor each time until the loop ends.
   public var executor: Executor {
     let place = attachment(ExecutorPlace.self) { ExecutorPlace(Executor(self)) }?.attachment
     return place?.executor ?? Executor(ended: self)
   }
 
-  /// A loop as the executor of actors.
+  /// An executor that runs the jobs of actors on a run loop.
   public final class Executor: SerialExecutor, Sendable {
     private struct Late {
       var canRun = false
-      /// What came while the thread ran the last jobs of the loop.
+      /// Jobs enqueued while the thread runs the loop's last jobs.
       var waiting: [LoopJob] = []
     }
 
     private let loop: RunLoop
     private let runner = LoopJobRunner()
     private let late = ThreadLocked(Late())
-    /// Runs what comes after the loop's end.
+    /// Runs jobs that are enqueued after the loop has ended.
     private let lateQueue = DispatchQueue(label: "late jobs of a run loop")
     private static let isLate = DispatchSpecificKey<ObjectIdentifier>()
 
@@ -45,19 +50,19 @@ extension RunLoop {
       self.loop = loop
       lateQueue.setSpecific(key: Executor.isLate, value: ObjectIdentifier(self))
       runner.runs { [unowned self] job in
-        // A resident thread hands on what it has not run.
+        // A resident thread passes on the jobs that it did not run.
         guard isIsolatingCurrentContext() == true else { return runLate(LoopJob(job, runner)) }
         job.runSynchronously(on: asUnownedSerialExecutor())
       }
     }
 
-    /// Makes the executor of a loop that has ended.
+    /// Creates an executor for a loop that has ended.
     fileprivate convenience init(ended loop: RunLoop) {
       self.init(loop)
       loopDidEnd()
     }
 
-    /// The thread has run what waited.
+    /// Called when the thread has run all pending jobs.
     fileprivate func loopDidEnd() {
       let waiting = late.withLock { late in
         late.canRun = true
@@ -68,7 +73,7 @@ extension RunLoop {
 
     private func runLate(_ job: LoopJob) { lateQueue.async { [self] in runner.run(job) } }
 
-    /// Queues a job of an actor for the loop.
+    /// Enqueues an actor's job on the loop.
     public func enqueue(_ job: UnownedJob) {
       let job = LoopJob(job, runner)
       guard !loop.enqueue(job) else { return }
@@ -79,18 +84,18 @@ extension RunLoop {
       if runsNow { runLate(job) }
     }
 
-    /// Queues a job of an actor for the loop.
+    /// Enqueues an actor's job on the loop.
     public func enqueue(_ job: consuming ExecutorJob) { enqueue(UnownedJob(job)) }
 
-    /// The identity of the executor.
+    /// An unowned reference to this executor.
     public func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
 
-    /// Whether the caller is on the loop's thread, or is a late job.
+    /// Returns whether the caller runs on the loop's thread or in a late job.
     public func isIsolatingCurrentContext() -> Bool? {
       loop.isOfCallingThread || DispatchQueue.getSpecific(key: Executor.isLate) == ObjectIdentifier(self)
     }
 
-    /// Stops the process unless the caller is on the loop's thread, or is a late job.
+    /// Traps unless the caller runs on the loop's thread or in a late job.
     public func checkIsolated() {
       guard isIsolatingCurrentContext() != true else { return }
       fatalError("expected to be on \(loop.threadDescription), and is on \(Thread.current.label)")
@@ -98,7 +103,7 @@ extension RunLoop {
   }
 }
 
-/// The place of a loop's executor, which it leaves with the loop's end.
+/// Attaches an executor to its loop, until the loop ends.
 private final class ExecutorPlace: LoopAttachment {
   let executor: RunLoop.Executor
 

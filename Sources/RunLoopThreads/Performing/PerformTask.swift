@@ -2,9 +2,9 @@
 
 import RunLoopCore
 
-/// One piece of work on its way to a thread: it runs, or is cancelled, or is dropped because the thread ended first.
+/// A unit of work posted to a thread, which runs, is cancelled, or is dropped because the thread ended first.
 final class PerformTask: Awaited, @unchecked Sendable {
-  // Sendable: the body belongs to whoever has taken the state out of `pending`.
+  // Sendable: the body belongs to the thread that moved the state out of `pending`.
 
   enum State: UInt32 {
     case pending
@@ -13,34 +13,35 @@ final class PerformTask: Awaited, @unchecked Sendable {
     case cancelled
     case dropped
 
-    /// Those that come after `running` are the last.
+    /// The states after `running` are final.
     var isOver: Bool { rawValue > State.running.rawValue }
   }
 
   private let word = AwaitedWord(State.pending.rawValue)
-  // Not checked for exclusive access, as each says who guards it.
+  // Exclusivity checking is off, because each property documents what guards it.
   @exclusivity(unchecked) private var body: BareBlock?
   /// Whether the owner has accepted the work, so that it counts.
   ///
   /// Guarded by the owner's lock.
   @exclusivity(unchecked) var isAccepted = false
   private let lock = Lock()
-  /// Who counts what becomes of the work, until it is over: what a thread has left by `exit()` may hold the work for
-  /// ever, and is to hold nothing else.
+  /// Counts the outcome of the work, and is released once the work is over.
   ///
-  /// Guarded by the lock; whoever has claimed the work, and will write it next, reads it without.
+  /// A thread that leaves by `exit()` may leak the work, which must not keep anything else alive.
+  ///
+  /// Guarded by the lock. The thread that has claimed the work is the next to write it, and reads it without the lock.
   @exclusivity(unchecked) private var owner: ResidentCore?
-  /// Who is notified when the work is over.
+  /// Called when the work is over.
   ///
   /// Guarded by the lock.
   @exclusivity(unchecked) private var listener: (@Sendable (State) -> Void)?
 
-  /// The work around this one that its thread runs, while it runs this one.
+  /// The task that the thread was already running when it began this one.
   ///
-  /// The thread's own.
+  /// Used only by the thread itself.
   @exclusivity(unchecked) var outer: PerformTask?
 
-  /// Where the work was posted from.
+  /// The place that posted the work.
   let origin: Origin
 
   init(owner: ResidentCore?, from origin: Origin, _ body: @escaping @Sendable () -> Void) {
@@ -65,7 +66,7 @@ final class PerformTask: Awaited, @unchecked Sendable {
     finish(.ran)
   }
 
-  /// Gives up work that has not begun; true for the one who did.
+  /// Ends work that has not begun, and returns whether this call ended it.
   @discardableResult
   func end(_ state: State) -> Bool {
     guard let state = claim(state) else { return false }
@@ -73,13 +74,12 @@ final class PerformTask: Awaited, @unchecked Sendable {
     return true
   }
 
-  /// Gives up work that has begun and that its thread, which is at its end, has left.
+  /// Drops work that its thread began but will never finish, because the thread is ending.
   func abandon() { finish(.dropped) }
 
-  /// Takes work that has not begun out of `pending`, and returns the state that it is in then; nil for all but the
-  /// first.
+  /// Moves pending work to another state and returns that state, or nil if the work is no longer pending.
   private func claim(_ state: State) -> State? {
-    // Not by a closure: here it would be one of generic code, which takes longer than all else.
+    // Locks without a closure, because a closure in generic code would dominate the cost of this function.
     lock.lock()
     let owner = owner
     lock.unlock()
@@ -87,18 +87,18 @@ final class PerformTask: Awaited, @unchecked Sendable {
     return owner.claim(self, state)
   }
 
-  /// Under the owner's lock, if there is one.
+  /// Requires the owner's lock, if there is an owner.
   func leavePending(for state: State) -> Bool {
     word.exchange(State.pending.rawValue, for: state.rawValue)
   }
 
-  /// The one who has claimed the work, and who alone gives up the owner.
+  /// Called only by the thread that has claimed the work; nothing else releases the owner.
   private func finish(_ state: State) {
     owner?.count(self, state)
     settle(state)
   }
 
-  /// Notifies everybody who waits, when the work is over and counted.
+  /// Wakes all waiters; called when the work is over and has been counted.
   func settle(_ state: State) {
     body = nil
     word.finish(state.rawValue)
@@ -111,7 +111,7 @@ final class PerformTask: Awaited, @unchecked Sendable {
     withExtendedLifetime(owner) {}
   }
 
-  /// Calls `body` when the work is over, or now if it is.
+  /// Calls `body` when the work is over, immediately if it already is.
   func whenOver(_ body: @escaping @Sendable (State) -> Void) {
     lock.lock()
     let state = state
@@ -124,7 +124,7 @@ final class PerformTask: Awaited, @unchecked Sendable {
     word.wait(until: deadline, by: &looker) { $0 > State.running.rawValue }
   }
 
-  /// What a loop keeps of the task: it runs it once, and drops it if it is released without having run it.
+  /// A loop's reference to a task, which runs the task once, or drops it if released without running it.
   final class Ticket: Sendable {
     private let task: PerformTask
 
@@ -140,7 +140,7 @@ final class PerformTask: Awaited, @unchecked Sendable {
   }
 }
 
-/// Work that was given to a thread.
+/// A token for work that was posted to a thread.
 public struct PerformToken: Sendable {
   let task: PerformTask
   private let timer: WeakTimer?
@@ -150,7 +150,7 @@ public struct PerformToken: Sendable {
     self.timer = timer.map(WeakTimer.init)
   }
 
-  /// The loop holds the timer: with the loop, the work that waits for a date ends.
+  /// A weak reference to the timer of delayed work; the loop owns the timer, so the work ends with the loop.
   private final class WeakTimer: @unchecked Sendable {
     // Sendable: written once.
     private(set) weak var timer: Timer?
@@ -160,21 +160,21 @@ public struct PerformToken: Sendable {
     }
   }
 
-  /// What has become of the work.
+  /// The state of posted work.
   public enum State: Sendable, Hashable {
-    /// It waits for its thread.
+    /// The work is waiting for its thread.
     case pending
-    /// It runs.
+    /// The work is running.
     case running
-    /// It has run.
+    /// The work has run.
     case ran
-    /// It was cancelled before it ran.
+    /// The work was cancelled before it ran.
     case cancelled
-    /// Its thread ended before it ran, or while it ran.
+    /// The thread ended before the work ran, or while it was running.
     case dropped
   }
 
-  /// What has become of the work.
+  /// The current state of the work.
   ///
   /// Can be used from any thread.
   public var state: State {
@@ -187,9 +187,11 @@ public struct PerformToken: Sendable {
     }
   }
 
-  /// Takes the work back if it has not begun, and releases it.
+  /// Cancels the work if it has not begun, and releases its block.
   ///
-  /// - Returns: Whether this call did it. Can be called from any thread.
+  /// Can be called from any thread.
+  ///
+  /// - Returns: `true` if this call cancelled the work.
   @discardableResult
   public func cancel() -> Bool {
     let isCancelled = task.end(.cancelled)

@@ -4,15 +4,15 @@ import CRunLoopRecorder
 public import RunLoopCore
 
 extension Thread {
-  /// Runs a block on the thread, when its loop runs in one of several modes.
+  /// Runs a block on the thread when its loop runs in one of the given modes.
   ///
-  /// The work is performed by a source of version 0 and order 0, which the first perform leaves in each of the modes:
-  /// from then on the mode is not empty, and a run that returns after a source returns after it. All work that is there
-  /// when the source is performed is done in one call-out. Performs keep their order among each other. They have no
-  /// order against blocks of the loop and the jobs of actors, which come first in a pass.
+  /// The block is performed by a version 0 source of order 0, which the first perform adds to each of the modes. From
+  /// then on the mode is not empty, and a run that returns after handling a source returns after performing this one.
+  /// All blocks pending when the source is performed run in one call-out. Performs run in the order in which they were
+  /// posted. They are not ordered relative to the loop's blocks and the jobs of actors, which run earlier in a pass.
   ///
-  /// A thread that has been started and whose loop does not run yet keeps the work until then. Can be called from any
-  /// thread. The corresponding Foundation method is `perform(_:on:with:waitUntilDone:modes:)` without waiting.
+  /// If the thread has been started but its loop is not yet running, the block waits until it runs. Can be called from
+  /// any thread. The corresponding Foundation method is `perform(_:on:with:waitUntilDone:modes:)` without waiting.
   ///
   /// - Throws: ``ThreadError/notStarted(thread:)``, ``ThreadError/finished(thread:)``, ``ThreadError/noModes``, or, for
   ///   the main thread of a program with an `async` main, ``ThreadError/mainThreadHasLeft``.
@@ -29,12 +29,13 @@ extension Thread {
 
   /// Runs a block on the thread and waits until it has run.
   ///
-  /// On the thread itself the block runs at once. The corresponding Foundation method is
-  /// `perform(_:on:with:waitUntilDone:modes:)` with waiting.
+  /// On the thread itself, runs the block immediately.
+  ///
+  /// The corresponding Foundation method is `perform(_:on:with:waitUntilDone:modes:)` with waiting.
   ///
   /// - Parameters:
   ///   - modes: The modes in which the block may run.
-  ///   - timeout: How long to wait; nil means as long as it takes.
+  ///   - timeout: The maximum time to wait. The default is `nil`, which waits without a limit.
   ///   - body: The block.
   /// - Returns: The block's result.
   /// - Throws: The block's error, or a ``ThreadError``: those of ``perform(inModes:_:)``,
@@ -48,7 +49,8 @@ extension Thread {
     try performAndWait(inModes: modes, timeout: timeout, from: Origin(site: crl_call_site()).waits, body)
   }
 
-  // Separate, because a specialised function is called by its general form, and not from where that was called.
+  // A separate function, because a specialised one is called through its generic form, which hides the original call
+  // site.
   @_specialize(where Value == Void, Failure == Never)
   @inline(never)
   private func performAndWait<Value: Sendable, Failure: Error>(
@@ -60,11 +62,11 @@ extension Thread {
     return try me.answer(of: body, on: self, keeper, from: origin, inModes: modes, timeout: timeout)
   }
 
-  /// Runs a block on the thread after a time, when its loop runs in one of several modes.
+  /// Runs a block on the thread after a delay, when its loop runs in one of the given modes.
   ///
   /// The corresponding Foundation method is `perform(_:with:afterDelay:inModes:)`.
   ///
-  /// - Throws: As ``perform(inModes:_:)``.
+  /// - Throws: The errors of ``perform(inModes:_:)``.
   @discardableResult
   @inline(never)
   public func perform(
@@ -108,14 +110,14 @@ extension Thread {
   }
 }
 
-// On the calling thread.
+// Waiting for another thread.
 extension Thread {
-  /// Has another thread, or the core that keeps it, run a block, and waits for the result.
+  /// Runs a block on another thread, or through the core that manages it, and waits for the result.
   func answer<Value: Sendable, Failure: Error>(
     of body: @escaping @Sendable () throws(Failure) -> Value, on other: Thread, _ keeper: ResidentCore?,
     from origin: Origin, inModes modes: [RunLoop.Mode], timeout: Duration?
   ) throws -> Value {
-    // Written before the work is over, read after.
+    // Written before the work is over, and read only afterwards.
     nonisolated(unsafe) var answer: Result<Value, Failure>?
     let task = PerformTask(owner: keeper, from: origin) {
       do throws(Failure) {
@@ -129,7 +131,7 @@ extension Thread {
     return try answer.get()
   }
 
-  /// Posts work for another thread, or for the core that keeps it, and waits until it has run.
+  /// Posts work to another thread, or to the core that manages it, and waits until it has run.
   func wait(
     for task: PerformTask, of other: Thread, _ keeper: ResidentCore?, inModes modes: [RunLoop.Mode], timeout: Duration?
   ) throws(ThreadError) {
@@ -140,7 +142,7 @@ extension Thread {
       try other.post(task, to: keeper, inModes: modes)
       try sleep(for: task, of: other, until: deadline)
     } catch {
-      // Nobody waits for it any more: it does not begin.
+      // No thread is waiting any more, so the work must not begin.
       task.end(.cancelled)
       throw error
     }

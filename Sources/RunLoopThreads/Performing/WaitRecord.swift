@@ -3,36 +3,36 @@
 import RunLoopCore
 import Synchronization
 
-/// Something that a thread is to do and for which others wait.
+/// An operation of one thread that other threads wait for.
 protocol Awaited: AnyObject {
-  /// Whether it has been done, or never will be.
+  /// Whether the operation has completed or never will.
   ///
-  /// Any thread, under a lock.
+  /// Can be called from any thread, with locks held.
   var isOver: Bool { get }
 
-  /// Waits until it is over, or the deadline; it may return early.
+  /// Waits until the operation is over or the deadline has passed; may return early.
   ///
-  /// - Parameter looker: The calling thread's own.
+  /// - Parameter looker: The calling thread's looker.
   func wait(until deadline: Tick, by looker: inout Looker)
 }
 
-/// Whom a thread waits for, and whether the wait is still for something to come.
+/// A record of the thread that another thread waits for, used to detect deadlocks.
 ///
-/// Each thread that waits publishes it before it sleeps, and then walks from thread to thread. Of several waits that
-/// close a cycle together, the last that is published sees all others: at least one walk finds the cycle. There is no
-/// lock but one for each record.
+/// Each waiting thread publishes its record before it sleeps, and then follows the records from thread to thread. If
+/// several waits close a cycle, the last thread to publish sees all the others, so at least one walk finds the cycle.
+/// Each record has its own lock, and there is no global one.
 ///
-/// A walk reads one record after the other, and what it has seen first may be over when it sees the last. So who finds
-/// a cycle walks it again: when every wait is still the same and not over, all of them were there at once, between the
-/// two walks.
+/// A walk reads the records one after another, so the first may be out of date by the time it reads the last. A thread
+/// that finds a cycle therefore walks it a second time: if every wait is unchanged and not over, all of them were
+/// active at the same moment between the two walks.
 final class WaitRecord: @unchecked Sendable {
-  // Sendable: guarded by the lock, but for the looker, which is the waiting thread's own.
+  // Sendable: guarded by the lock, except for the looker, which only the waiting thread uses.
   private let lock = Lock()
-  // Not held here: the waiting thread holds both until it has withdrawn them.
+  // Unowned, because the waiting thread holds both until it withdraws them.
   @exclusivity(unchecked) private unowned(unsafe) var target: Thread?
   @exclusivity(unchecked) private unowned(unsafe) var awaited: (any Awaited)?
   @exclusivity(unchecked) private var generation: UInt64 = 0
-  /// Whether the thread looks before it sleeps for another's work.
+  /// Decides whether the thread spins before it sleeps until another thread's work is done.
   @exclusivity(unchecked) var looker = Looker()
 
   func publish(_ target: Thread, _ awaited: any Awaited) {
@@ -50,15 +50,15 @@ final class WaitRecord: @unchecked Sendable {
     lock.unlock()
   }
 
-  /// One wait of a thread.
+  /// A wait for a thread, identified by its generation.
   struct Wait {
     let target: Thread
     fileprivate let generation: UInt64
   }
 
-  /// Whom the thread waits for now.
+  /// The thread's current wait, or nil if it is not waiting.
   ///
-  /// A wait whose end has arrived and that has only not woken yet is none.
+  /// A wait whose operation is over does not count, even if the thread has not woken yet.
   var current: Wait? {
     lock.lock()
     defer { lock.unlock() }
@@ -66,20 +66,20 @@ final class WaitRecord: @unchecked Sendable {
     return Wait(target: target, generation: generation)
   }
 
-  /// Whether a wait goes on.
+  /// Returns whether a wait is still in progress.
   func isStill(_ wait: Wait) -> Bool { current?.generation == wait.generation }
 }
 
-// On the calling thread.
+// Called on the waiting thread.
 extension Thread {
-  /// Publishes that the thread waits for something that another is to do, until ``endWait()``.
+  /// Publishes that the thread waits for another thread, until ``endWait()``.
   ///
-  /// Whatever is then asked of the other thread finds the wait published. A wait that would close a cycle is not
-  /// published, and throws.
+  /// The caller posts its request to the other thread afterwards, so the request always finds the wait published. If
+  /// the wait would close a cycle, it is withdrawn and this throws.
   func beginWait(for awaited: any Awaited, of target: Thread) throws(ThreadError) {
     if target.wasStartedHere { target.generation.checkThread() }
     waiting.publish(target, awaited)
-    // Mostly the other waits for nobody, and closes nothing.
+    // Most targets are not waiting themselves, so there is no cycle to look for.
     if target === self || target.waiting.current != nil, let cycle = closedCycle() {
       waiting.withdraw()
       throw .wouldDeadlock(cycle: cycle.map(\.label))
@@ -88,9 +88,9 @@ extension Thread {
 
   func endWait() { waiting.withdraw() }
 
-  /// Sleeps until what the thread has begun to wait for is over, or throws at the deadline.
+  /// Sleeps until the operation published by ``beginWait(for:of:)`` is over, or throws at the deadline.
   func sleep(for awaited: some Awaited, of target: Thread, until deadline: Tick) throws(ThreadError) {
-    // At every level: nobody knows beforehand which wait will not end.
+    // Recorded at every recording level, because any wait may turn out to be the one that never ends.
     ThreadFace.noteWait(forThread: target.kernelID)
     defer { ThreadFace.noteWait(forThread: 0) }
     while !awaited.isOver {
@@ -99,12 +99,12 @@ extension Thread {
     }
   }
 
-  /// The threads of the cycle that this one's wait has closed, this one first and last.
+  /// The threads of the cycle that this thread's wait has closed; this thread is both first and last.
   private func closedCycle() -> [Thread]? {
     var cycle: [Thread] = []
     var waits: [WaitRecord.Wait] = []
     var next = self
-    // A walk that runs into a cycle of others is theirs to break.
+    // A cycle that does not include this thread is left to its own members.
     while waits.count < 1000, let wait = next.waiting.current {
       cycle.append(next)
       waits.append(wait)

@@ -5,18 +5,17 @@ import Dispatch
 import RunLoopCore
 import Synchronization
 
-/// A sleep until an instant of a clock that may count differently from the loops' clock.
+/// A sleep until an instant of a clock that may advance differently from the loops' clock.
 protocol ClockedSleep: AnyObject, Sendable {
-  /// Derives the sleep's date on the loop's clock again; called on any thread, under no lock.
+  /// Recomputes the sleep's deadline on the loop's clock; called on any thread, with no lock held.
   func deriveDate()
 }
 
-/// The sleeps that last until an instant of another clock than the loops', such as `ContinuousClock`, which goes on
-/// while the system is suspended.
+/// The sleeps until an instant of another clock, such as `ContinuousClock`, which advances during system suspend.
 ///
-/// A loop sleeps until a tick of its own clock, which stands still meanwhile: when the system resumes, the tick of each
-/// of these sleeps is derived again from its own clock. The descriptor that reports it is made for the first sleep, and
-/// stays for as long as the process; Dispatch watches it.
+/// A loop sleeps until a tick of its own clock, which stops during suspend. When the system resumes, the tick of each
+/// of these sleeps is recomputed from its own clock. The first sleep creates the descriptor that reports a resume;
+/// Dispatch watches it for the lifetime of the process.
 final class ClockedSleeps: Sendable {
   static var shared: ClockedSleeps { stored.value }
   private static let stored = PerProcess { ClockedSleeps() }
@@ -36,10 +35,10 @@ final class ClockedSleeps: Sendable {
 
   private let state = ThreadLocked(State())
 
-  /// How many sleeps there are, for tests.
+  /// The number of sleeps, for tests.
   var count: Int { state.withLock { $0.sleeps.count } }
 
-  /// Derives the date of a sleep again whenever the system has been suspended, until ``remove(_:)``.
+  /// Recomputes the deadline of a sleep after each system suspend, until ``remove(_:)`` is called.
   func add(_ sleep: any ClockedSleep) {
     let isFirst = state.withLock { state in
       state.sleeps[ObjectIdentifier(sleep)] = Entry(sleep: sleep)
@@ -49,24 +48,23 @@ final class ClockedSleeps: Sendable {
     if isFirst { watch() }
   }
 
-  /// Called when a sleep has ended, at the latest in its deinitializer.
+  /// Called when a sleep has ended, in its deinitializer at the latest.
   func remove(_ sleep: any ClockedSleep) {
     _ = state.withLock { $0.sleeps.removeValue(forKey: ObjectIdentifier(sleep)) }
   }
 
-  /// Derives the date of every sleep again, because the system has been suspended or its wall clock was set.
+  /// Recomputes the deadline of every sleep, after the system was suspended or its wall clock was set.
   ///
-  /// - Complexity: O(n log n) in the sleeps.
+  /// - Complexity: O(n log n) in the number of sleeps.
   func clocksMayHaveJumped() {
     let sleeps = state.withLock { $0.sleeps.values.compactMap(\.sleep) }
     for sleep in sleeps { sleep.deriveDate() }
     OrphanedSleeps.shared.deriveDates()
   }
 
-  /// Watches for the end of a suspension.
+  /// Watches for the end of a system suspend.
   ///
-  /// If the system has no descriptor left, or cannot report it, the sleeps until the next one that is added are late by
-  /// the time of a suspension.
+  /// If no descriptor can be created, sleeps end late by the duration of a suspend until another sleep is added.
   private func watch() {
     // libdispatch ends the process if it cannot make a counter for itself.
     let hasSpare = (try? OwnedDescriptor.requireSpare(1)) != nil

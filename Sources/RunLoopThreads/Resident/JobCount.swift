@@ -2,12 +2,13 @@
 
 import Synchronization
 
-/// How many jobs of actors and tasks a resident thread has run.
+/// A counter of the actor and task jobs that a resident thread has run.
 ///
-/// Only one thread at a time adds: the resident thread, and the queue of the late jobs after it has ended. So adding
-/// needs no atomic operation of the processor, which would cost a tenth of an actor's call.
+/// Only one thread at a time writes: first the resident thread, and after its end the queue of late jobs. A plain load
+/// and store therefore suffice; an atomic increment would add a tenth to the cost of an actor call.
 ///
-/// Relaxed: the number is all that is read of it, and the queue begins after the thread has ended.
+/// The accesses are relaxed, because the count publishes no other data and the queue starts after the thread has
+/// ended.
 final class JobCount: Sendable {
   private let count = Atomic<Int>(0)
 

@@ -4,10 +4,10 @@ import Dispatch
 import RunLoopCore
 import Synchronization
 
-/// The sleeps that have outlived the thread whose loop was to end them: one heap, and one thread that waits for the
-/// first sleep.
+/// The sleeps that outlived the thread whose loop was supposed to end them.
 ///
-/// The thread is made for the first sleep, and stays for as long as the process.
+/// They share one heap, and one thread that waits for the earliest. The first sleep starts that thread, which lives as
+/// long as the process.
 final class OrphanedSleeps: Sendable {
   static var shared: OrphanedSleeps { stored.value }
   private static let stored = PerProcess { OrphanedSleeps() }
@@ -21,18 +21,18 @@ final class OrphanedSleeps: Sendable {
   }
 
   private let state = ThreadLocked(State())
-  /// Changes with each sleep that is to end before all other sleeps.
+  /// Incremented when the earliest deadline changes.
   private let changes = Atomic<UInt32>(0)
 
-  /// Calls `wake` at a time, on the waiting thread.
+  /// Calls `wake` at the deadline, on the waiting thread.
   ///
-  /// If the system can make no thread, Dispatch makes the call. Can be called from any thread.
+  /// If the system cannot create that thread, Dispatch calls `wake`. Can be called from any thread.
   ///
   /// - Parameters:
-  ///   - deadline: The time.
-  ///   - derive: Returns the time anew, if it is an instant of another clock.
-  ///   - wake: Called at that time.
-  /// - Complexity: O(log n) in the sleeps that wait.
+  ///   - deadline: The time of the call.
+  ///   - derive: Recomputes the deadline if it is an instant of another clock.
+  ///   - wake: The closure to call.
+  /// - Complexity: O(log n) in the number of waiting sleeps.
   func add(
     until deadline: Tick, deriving derive: (@Sendable () -> Tick)? = nil, _ wake: @escaping @Sendable () -> Void
   ) {
@@ -48,13 +48,13 @@ final class OrphanedSleeps: Sendable {
     }
   }
 
-  /// Derives the time of every sleep again that is an instant of another clock.
+  /// Recomputes the deadline of every sleep that ends at an instant of another clock.
   ///
-  /// - Complexity: O(n log n) in the sleeps that wait.
+  /// - Complexity: O(n log n) in the number of waiting sleeps.
   func deriveDates() {
     let sleeps = state.withLock { $0.heap.removeAll() }
     guard !sleeps.isEmpty else { return }
-    // The clocks are read under no lock; what is due meanwhile is a little late.
+    // The clocks are read without the lock, so sleeps that become due meanwhile end slightly late.
     let dated = sleeps.sorted { $0.isBefore($1) }.map { ($0, $0.derive?() ?? $0.deadline) }
     state.withLock { state in
       for (sleep, deadline) in dated { _ = state.heap.insert(sleep.wake, at: deadline, deriving: sleep.derive) }
@@ -94,7 +94,7 @@ final class OrphanedSleeps: Sendable {
   }
 }
 
-/// A binary heap by deadline and, for equal deadlines, by insertion.
+/// A binary heap ordered by deadline, and by insertion among equal deadlines.
 struct SleepHeap {
   struct Sleep {
     let deadline: Tick
@@ -110,10 +110,10 @@ struct SleepHeap {
   private var sleeps: [Sleep] = []
   private var insertions: UInt64 = 0
 
-  /// When the first sleep ends, or ``Tick/never``.
+  /// The earliest deadline, or ``Tick/never``.
   var first: Tick { sleeps.first?.deadline ?? .never }
 
-  /// Inserts a sleep, and returns whether it is now the first to end.
+  /// Inserts a sleep and returns whether it is now the earliest.
   ///
   /// - Complexity: O(log n).
   mutating func insert(
@@ -129,9 +129,9 @@ struct SleepHeap {
     return position == 0
   }
 
-  /// Takes the sleeps that are over, in order.
+  /// Removes the sleeps that are due and returns them in order.
   ///
-  /// - Complexity: O(log n) for each.
+  /// - Complexity: O(log n) per sleep.
   mutating func takeDue(at now: Tick) -> [@Sendable () -> Void] {
     var due: [@Sendable () -> Void] = []
     while let first = sleeps.first, first.deadline <= now {
@@ -141,7 +141,7 @@ struct SleepHeap {
     return due
   }
 
-  /// Takes all sleeps, in no order.
+  /// Removes all sleeps and returns them in no particular order.
   mutating func removeAll() -> [Sleep] {
     defer { sleeps = [] }
     return sleeps

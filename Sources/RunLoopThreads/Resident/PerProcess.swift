@@ -3,10 +3,9 @@
 import RunLoopCore
 import Synchronization
 
-/// One object for the whole process, made at its first use; a forked child has an object of its own.
+/// An object that exists once per process and is created on first use; a forked child creates its own.
 ///
-/// The parent's object may be in the middle of an operation when a child is forked, and its threads do not exist in the
-/// child.
+/// The parent's object may be in the middle of an operation at the fork, and its threads do not exist in the child.
 final class PerProcess<Object: AnyObject & Sendable>: Sendable {
   private let address = Atomic<UInt>(0)
   private let make: @Sendable () -> Object
@@ -17,7 +16,7 @@ final class PerProcess<Object: AnyObject & Sendable>: Sendable {
     if let known = object(at: address.load(ordering: .acquiring)) { return known }
     Thread.watchForks()
     let made = make()
-    // If several threads ask first, one of them makes the object that stays.
+    // If several threads get here first, only one of their objects is kept.
     let new = UInt(bitPattern: Unmanaged.passRetained(made).toOpaque())
     let (exchanged, original) = address.compareExchange(expected: 0, desired: new, ordering: .acquiringAndReleasing)
     guard !exchanged, let earlier = object(at: original) else { return made }
@@ -25,7 +24,7 @@ final class PerProcess<Object: AnyObject & Sendable>: Sendable {
     return earlier
   }
 
-  /// In a forked child: gives up the parent's object.
+  /// Forgets the parent's object; called in a forked child.
   func forget() { address.store(0, ordering: .releasing) }
 
   private func object(at address: UInt) -> Object? {

@@ -2,15 +2,15 @@
 
 import RunLoopCore
 
-/// The thread of a resident thread.
+/// The thread object behind a resident thread.
 final class ResidentBody: Thread, @unchecked Sendable {
-  // Sendable: the block and the core are written before the thread is started and given up by its last step, or instead
-  // of a start; other threads read the core, and it is given up, under the lock.
+  // Sendable: the block and the core are written before the thread starts. They are cleared by the thread's last step,
+  // or when the start fails. Other threads read the core with the lock held, which is also required to clear it.
   private var block: BareBlock?
-  // Not a weak reference: an object that has one counts its references in the slow way.
+  // Not weak, because reference counting is slower for objects that have weak references.
   var core: ResidentCore?
 
-  /// What the thread does.
+  /// The block that the thread runs.
   var work: (@Sendable () -> Void)? {
     get { nil }
     set { block = newValue.map(BareBlock.init) }
@@ -19,7 +19,7 @@ final class ResidentBody: Thread, @unchecked Sendable {
   override var keeper: ResidentCore? { lock.withLock { core } }
 
   override func main() {
-    // No frame holds the core: a thread that leaves by `exit()` gives the core up at its end.
+    // No frame retains the core, so a thread that leaves by `exit()` still releases it at its end.
     let words = block?.words
     words?.call()
   }
@@ -29,7 +29,7 @@ final class ResidentBody: Thread, @unchecked Sendable {
     letGo()
   }
 
-  /// Ends the cycle of references: until then the core holds this thread, and this thread the core.
+  /// Breaks the reference cycle between this thread and its core.
   func letGo() {
     block = nil
     // Released outside the lock.

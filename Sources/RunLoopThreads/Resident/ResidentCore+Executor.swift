@@ -4,14 +4,14 @@ import Dispatch
 import RunLoopCore
 import Synchronization
 
-// The executor.
+// The serial executor.
 extension ResidentCore: SerialExecutor {
   func enqueue(_ job: UnownedJob) {
     noteAwake(job)
     leave(job)
   }
 
-  /// Notes that a task goes on, on a loop whose time a test keeps.
+  /// Notes that a task has been resumed; only loops on virtual time need this.
   @inline(__always)
   func noteAwake(_ job: UnownedJob) { if !runLoop.hasSystemTime { sleepers.noteAwake(job) } }
 
@@ -28,22 +28,21 @@ extension ResidentCore: SerialExecutor {
 
   /// Whether the calling thread is this executor's.
   ///
-  /// The thread stays the executor's while it ends, although its loop and its object have ended before: what it
-  /// releases then, and the destructors of its data, still run isolated. The kernel's number is the thread's own until
-  /// other threads are notified of the end; after that, only late jobs are isolated.
+  /// The thread still counts while it is ending, although its loop and object have already ended, so objects that it
+  /// releases then and destructors of thread-specific data still run isolated. The kernel thread ID stays the thread's
+  /// own until other threads are notified of its end. After that, only late jobs are isolated.
   private var isOnThread: Bool {
-    // This is the usual case, and makes no system call.
+    // The common case, which makes no system call.
     if runLoop.isCurrent { return true }
     guard !thread.generation.isPast else { return false }
     let caller = RunLoop.callingThreadID
     return thread.ending.hasCome ? lateThread.load(ordering: .relaxed) == caller : thread.kernelID == caller
   }
 
-  /// Queues a job for the thread.
+  /// Enqueues a job on the thread.
   ///
-  /// Jobs that are queued when the thread has done its work still run on it, before its `onStop`. A job that arrives
-  /// later is not lost: the late jobs run one after the other when the thread has ended, on a Dispatch queue. Dispatch
-  /// has threads for all of them, or makes one as soon as the system can.
+  /// Jobs enqueued after the thread has finished its work still run on it, before `onStop`. Jobs that arrive later run
+  /// serially on a Dispatch queue once the thread has ended.
   ///
   /// - Complexity: O(1).
   func leave(_ job: LoopJob) {
@@ -56,7 +55,7 @@ extension ResidentCore: SerialExecutor {
     queue?.async { [self] in runLateJobs() }
   }
 
-  /// Runs late jobs from now on, because the thread has ended.
+  /// Starts running late jobs, because the thread has ended.
   func beginLateJobs() {
     lock.lock()
     canRunLateJobs = true
@@ -65,9 +64,9 @@ extension ResidentCore: SerialExecutor {
     queue?.async { [self] in runLateJobs() }
   }
 
-  /// The queue that is to begin with late jobs, if there are any and none is running.
+  /// Returns the queue on which to start running late jobs, or nil if there are none or they are already running.
   ///
-  /// Called under the lock.
+  /// Requires the lock.
   private func queueToStart() -> DispatchQueue? {
     guard canRunLateJobs, !lateJobs.isEmpty, !runsLateJobs else { return nil }
     runsLateJobs = true

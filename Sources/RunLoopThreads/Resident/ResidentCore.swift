@@ -4,55 +4,53 @@ import Dispatch
 import RunLoopCore
 import Synchronization
 
-/// What a resident thread is while it lives.
+/// The state of a resident thread.
 ///
-/// The thread owns it until it has finished, whatever becomes of the handles. It is the executor's identity too, as an
-/// actor keeps no reference to its executor.
+/// The thread owns it until it has finished, even if all handles are released. It is also the identity of the serial
+/// executor, because actors do not retain their executor.
 final class ResidentCore: Awaited, @unchecked Sendable {
   // Sendable: the variables are guarded by the lock, except those whose comment says otherwise.
 
   let lock = Lock()
   @exclusivity(unchecked) var lifecycle = ResidentLifecycle()
   @exclusivity(unchecked) var report = ResidentThread.StopReport()
-  /// The pieces of work that were accepted.
+  /// The number of accepted work items.
   @exclusivity(unchecked) private var accepted = 0
-  /// Work that waits for a date, and the timers that are to run it.
+  /// The work items that wait for a date, with their timers.
   @exclusivity(unchecked) private var delayed: [ObjectIdentifier: Delayed] = [:]
-  /// The place in the order of all posts up to which the thread drains: that of the last before the stop.
+  /// The position of the last post before the stop; the thread drains up to it.
   private var drainEnd: UInt64 = .max
-  /// The jobs that the loop takes no more.
+  /// The jobs that the loop no longer accepts.
   var lateJobs: [LoopJob] = []
-  /// Whether late jobs are run elsewhere, which begins when the thread has ended.
+  /// Whether late jobs may run on the queue, which requires that the thread has ended.
   var canRunLateJobs = false
   var runsLateJobs = false
   var lateQueue: DispatchQueue?
-  /// Whether the thread has come to the end of its work in good order.
+  /// Whether the thread finished its work normally.
   ///
-  /// The thread's own.
+  /// Used only by the thread itself.
   private var isDone = false
-  /// Whether the loop has been closed, and whether `onStop` has been called: once, also if it leaves by `exit()`.
+  /// Whether the loop has been closed and whether `onStop` has been called.
   ///
-  /// The thread's own.
+  /// Each happens once, even if user code leaves by `exit()`. Used only by the thread itself.
   private var hasClosed = false
   private var hasCalledStop = false
-  /// One once the loop takes work.
+  /// Set to 1 when the loop accepts work.
   private let started = AwaitedWord(0)
-  // The thread that runs the late jobs, zero while none does. Relaxed: a thread finds its own number, which it has
-  // stored itself, or another's.
+  // The thread that runs late jobs, or zero. Relaxed ordering suffices, because a thread only compares the value with
+  // its own ID, which no other thread stores.
   let lateThread = Atomic<Int32>(0)
 
   let thread: Thread
   let runLoop: RunLoop
 
-  /// The tasks that sleep on the loop, if a test keeps its time.
+  /// The tasks that sleep on the loop while it runs on virtual time.
   let sleepers = Sleepers()
 
   private let keepAlive = ResidentKeepAlive()
-  /// How the jobs of actors are run.
-  ///
-  /// It does not hold the core: the thread does.
+  /// Runs the jobs of actors; does not retain the core, which the thread owns.
   let serialRunner = LoopJobRunner()
-  /// The jobs that the thread has run.
+  /// The number of jobs that the thread has run.
   let jobCount = JobCount()
   private let drainLimits: ResidentThread.DrainLimits
   private let onStop: (@Sendable () -> Void)?
@@ -71,7 +69,7 @@ final class ResidentCore: Awaited, @unchecked Sendable {
     }
   }
 
-  /// Starts a thread and waits until its loop takes work.
+  /// Starts a thread and waits until its loop accepts work.
   static func start(
     name: String?, configuration: Thread.Configuration, drainLimits: ResidentThread.DrainLimits, loop: RunLoop? = nil,
     onStart: (@Sendable () -> Void)?, onStop: (@Sendable () -> Void)?
@@ -82,10 +80,11 @@ final class ResidentCore: Awaited, @unchecked Sendable {
     guard let loop = thread.runLoop else { throw .finished(thread: thread.label) }
     let core = ResidentCore(thread: thread, runLoop: loop, drainLimits: drainLimits, onStop: onStop)
     thread.core = core
-    // Until then code of the actors' thread may run on it, and no two run at once.
+    // Late jobs wait until then, because the ending thread may still run isolated code and an actor must not run twice
+    // at once.
     thread.ending.whenCome { core.beginLateJobs() }
     thread.work = { core.live(onStart: onStart) }
-    // What the thread does at its start may not wait for the one that waits for it.
+    // Publishes the wait first: if the thread's `onStart` waits for this thread, that is detected as a deadlock.
     let me = Thread.current
     try me.beginWait(for: core, of: thread)
     defer { me.endWait() }
@@ -99,21 +98,21 @@ final class ResidentCore: Awaited, @unchecked Sendable {
     return core
   }
 
-  // The start, for which the maker waits.
+  // The caller of `start` waits for these.
 
   var isOver: Bool { started.value == 1 }
 
   func wait(until deadline: Tick, by looker: inout Looker) { started.wait(until: deadline, by: &looker) { $0 == 1 } }
 
-  /// The thread's life.
+  /// The body of the thread.
   private func live(onStart: (@Sendable () -> Void)?) {
-    // The loop, which the thread's promise makes its own before other threads can see it, is not held by this frame: a
-    // thread that leaves by `exit()` leaves the frame as it is.
+    // This frame does not retain the loop, because `exit()` would abandon the frame and leak the reference. The
+    // thread's promise installs the loop before other threads can see it.
     let loop = Unmanaged.passUnretained(RunLoop.current)
     runLoop.add(keepAlive, forMode: .default)
     onStart?()
     noteStarted()
-    // A stop of the loop by other code ends a run, and not the thread.
+    // If other code stops the loop, only the current run ends.
     while state == .running { loop._withUnsafeGuaranteedRef { _ = $0.runUntilStopped() } }
     let lastPost = lock.withLock { self.drainEnd }
     runLoop.runRemainingBlocks(through: lastPost) { state == .draining }
@@ -122,10 +121,10 @@ final class ResidentCore: Awaited, @unchecked Sendable {
 
   private func noteStarted() { started.finish(1) }
 
-  /// The end of the thread's work, however it came about; again, if a part of it leaves by `exit()`.
+  /// Ends the thread's work; called again if user code inside leaves by `exit()`.
   func finishWork() {
     noteStarted()
-    // A thread that left by `exit()` has given up what it had accepted.
+    // A thread that left by `exit()` cancels its remaining work.
     if !isDone { _ = stop(.immediately) }
     if !hasClosed {
       hasClosed = true
@@ -140,10 +139,11 @@ final class ResidentCore: Awaited, @unchecked Sendable {
     finish(runLoop.itemCounts)
   }
 
-  /// Closes the loop for blocks and jobs, and runs the jobs that are there and, within limits, those that they leave.
+  /// Closes the loop for blocks and jobs, and then runs the remaining jobs and, within limits, the jobs that they
+  /// enqueue.
   ///
-  /// At an immediate stop those are the jobs that are there, and one more round: a task that is there may begin with a
-  /// call of an actor of the thread, which is another job.
+  /// An immediate stop runs the remaining jobs and one more round, because a task may begin with a call to one of the
+  /// thread's actors, which is a separate job.
   private func close() {
     let isDraining = state == .draining
     let limits = isDraining ? drainLimits : ResidentThread.DrainLimits(rounds: 2, time: .seconds(Int64.max))
@@ -167,7 +167,7 @@ final class ResidentCore: Awaited, @unchecked Sendable {
   private func finish(_ left: (timers: Int, sources: Int)) {
     lock.lock()
     lifecycle.finish()
-    // Whoever holds it, in the middle of a post or of a stop, will find it cancelled.
+    // Includes tasks that another thread is just posting or stopping; it will find them cancelled.
     report.cancelledCount = accepted - report.completedCount - report.droppedCount
     report.jobCount = jobCount.value
     report.lateJobCount = lateJobs.count
@@ -177,35 +177,35 @@ final class ResidentCore: Awaited, @unchecked Sendable {
   }
 }
 
-// Work and stopping, from any thread.
+// Posting work and stopping, from any thread.
 extension ResidentCore {
   var state: ResidentThread.State { lock.withLock { lifecycle.state } }
 
-  /// What has become of the work so far.
+  /// The current counts of the work.
   var counts: ResidentThread.StopReport {
     lock.withLock {
-      // What runs late, and elsewhere, the thread has not run.
+      // Excludes late jobs, which the thread did not run.
       if lifecycle.state != .finished { report.jobCount = jobCount.value }
       return report
     }
   }
 
-  /// Lets a task that is pending begin or end, and returns what it has come to; nil if it is not pending any more.
+  /// Moves a pending task to `wanted` and returns its new state, or nil if it is no longer pending.
   ///
-  /// A thread that gives up its work begins none. What ends here is counted in the same step: a report lacks nothing of
-  /// which anybody could know.
+  /// A stopping thread cancels the task instead. A task that ends here is counted in the same critical section, so a
+  /// report includes every outcome that other code can observe.
   func claim(_ task: PerformTask, _ wanted: PerformTask.State) -> PerformTask.State? {
     lock.lock()
     let state = lifecycle.state == .stopping || lifecycle.state == .finished ? .cancelled : wanted
     let isFirst = task.leavePending(for: state)
     let finished = isFirst && state.isOver ? note(task, state) : nil
     lock.unlock()
-    // What the lock guards is released outside it.
+    // Released after unlocking.
     withExtendedLifetime(finished) {}
     return isFirst ? state : nil
   }
 
-  /// Counts what has become of a task that has begun.
+  /// Counts the outcome of a task that had begun.
   func count(_ task: PerformTask, _ state: PerformTask.State) {
     lock.lock()
     let finished = note(task, state)
@@ -213,9 +213,9 @@ extension ResidentCore {
     withExtendedLifetime(finished) {}
   }
 
-  /// Under the lock.
+  /// Counts an outcome; requires the lock.
   private func note(_ task: PerformTask, _ state: PerformTask.State) -> Delayed? {
-    // The last report has counted what was still held by somebody and can never run.
+    // The final report has already counted this task as cancelled.
     guard task.isAccepted, lifecycle.state != .finished else { return nil }
     switch state {
     case .ran: report.completedCount += 1
@@ -226,12 +226,12 @@ extension ResidentCore {
     return delayed.isEmpty ? nil : delayed.removeValue(forKey: ObjectIdentifier(task))
   }
 
-  /// Accepts a task, or says why not.
+  /// Accepts a task, or throws the reason for rejecting it.
   func post(_ task: PerformTask, inModes modes: [RunLoop.Mode]) throws(ThreadError) {
     guard !modes.isEmpty else { throw .noModes }
     let ticket = PerformTask.Ticket(task)
     lock.lock()
-    // Under the lock, so that a stop that comes later finds the work in the loop.
+    // With the lock held, so that a later stop finds the work in the loop.
     task.isAccepted = mayAccept(task) && runLoop.leaveHandOff(inModes: modes, from: task.origin) { ticket.run() }
     if task.isAccepted { accepted += 1 }
     let error = task.isAccepted ? nil : reject(task)
@@ -241,7 +241,7 @@ extension ResidentCore {
     runLoop.wakeForHandOffs(inModes: modes)
   }
 
-  /// Accepts a task that is to run after a time.
+  /// Accepts a task that runs after a delay.
   func post(_ task: PerformTask, afterDelay delay: Duration, inModes modes: [RunLoop.Mode]) throws(ThreadError) -> Timer
   {
     guard !modes.isEmpty else { throw .noModes }
@@ -261,21 +261,21 @@ extension ResidentCore {
     throw error
   }
 
-  /// Whether work can be taken: the thread does, and nobody has cancelled the work meanwhile.
+  /// Whether the task can be accepted: the thread accepts work, and the task has not been cancelled.
   ///
-  /// Under the lock.
+  /// Requires the lock.
   private func mayAccept(_ task: PerformTask) -> Bool { lifecycle.takesWork && task.state == .pending }
 
-  /// Under the lock.
+  /// Counts a rejected task and returns the reason; requires the lock.
   private func reject(_ task: PerformTask) -> ThreadError {
     guard task.state == .pending else { return .cancelled }
     report.rejectedCount += 1
     return lifecycle.state == .finished ? .finished(thread: thread.label) : .stopping(thread: thread.label)
   }
 
-  /// Asks the thread to stop and returns at once.
+  /// Requests a stop and returns immediately.
   func stop(_ policy: ResidentThread.StopPolicy) -> ResidentThread.State {
-    // By their dates, outside the lock; what is accepted between comes behind them.
+    // Sorted by deadline without the lock. Work accepted in the meantime is appended.
     let dated = lock.withLock { Array(delayed.values) }.map { ($0, $0.timer.deadline) }.sorted { $0.1 < $1.1 }
     let now = runLoop.now
     lock.lock()
@@ -290,7 +290,7 @@ extension ResidentCore {
     }
     for (entry, deadline) in waiting {
       if policy == .afterPendingWork, deadline <= now {
-        // What is due by now was to run before this.
+        // The work is already due, so it precedes the stop.
         _ = runLoop.handOff(inModes: [.common], from: entry.task.origin, block: entry.ticket.run)
       } else if entry.task.leavePending(for: .cancelled) {
         report.cancelledCount += 1
@@ -306,15 +306,15 @@ extension ResidentCore {
     return state
   }
 
-  /// Calls `body` when the thread has ended, as a join sees it, or now if it has.
+  /// Calls `body` once the thread has ended as seen by `join`, immediately if it already has.
   func whenFinished(_ body: @escaping @Sendable (ResidentThread.StopReport) -> Void) {
     guard !thread.ending.hasCome else { return body(counts) }
-    // Elsewhere: what goes on then may be an executor of a user's, in the thread's last destructor.
+    // On a queue, because resuming may run a user's executor, which must not happen in the thread's last destructor.
     thread.ending.whenCome { [self] in DispatchQueue.global().async { [self] in body(counts) } }
   }
 }
 
-/// Work that waits for a date, and the timer that is to run it by its ticket.
+/// Delayed work with its timer and the ticket through which the timer runs it.
 private struct Delayed {
   let task: PerformTask
   let timer: Timer

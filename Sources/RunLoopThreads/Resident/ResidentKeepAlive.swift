@@ -2,11 +2,11 @@
 
 import RunLoopCore
 
-/// The port that keeps the loop of a resident thread alive, and that receives no messages.
+/// A port that keeps the loop of a resident thread running; it never receives a message.
 final class ResidentKeepAlive: Port, @unchecked Sendable, CarriedItem {
   // Sendable: the place is written once.
 
-  /// Where the thread was made, because the port is added on the thread itself.
+  /// Where the resident thread was created; the port itself is added later, on the thread.
   let keepAlivePlace = AddedPlace.takeIfWatched()
 
   var keepAliveKind: KeepAliveKind { .resident }

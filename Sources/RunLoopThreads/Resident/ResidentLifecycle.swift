@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The lifecycle of a resident thread, as a value.
+/// The lifecycle of a resident thread, as a state machine.
 struct ResidentLifecycle: Hashable, Sendable {
   private(set) var state = ResidentThread.State.running
 
   enum StopAction: Hashable, Sendable {
-    /// The thread has been notified before.
+    /// A stop was already requested.
     case nothing
-    /// The thread takes no more work, and ends.
+    /// The thread stops accepting work and ends.
     case stop
-    /// The work that was to run first is given up.
+    /// Draining is cut short, and the remaining work is cancelled.
     case escalate
   }
 
-  /// Whether work is accepted.
+  /// Whether new work is accepted.
   var takesWork: Bool { state == .running }
 
   mutating func stop(_ policy: ResidentThread.StopPolicy) -> StopAction {
@@ -31,9 +31,9 @@ struct ResidentLifecycle: Hashable, Sendable {
     }
   }
 
-  /// The thread's last step.
+  /// Marks the thread as finished.
   ///
-  /// A loop that ended by other means has not been stopped before.
+  /// A thread whose loop ended for another reason was not stopped before.
   mutating func finish() {
     precondition(state != .finished, "a resident thread finished twice")
     state = .finished
@@ -41,68 +41,73 @@ struct ResidentLifecycle: Hashable, Sendable {
 }
 
 extension ResidentThread {
-  /// What a resident thread does with work.
+  /// The state of a resident thread.
   public enum State: Sendable, Hashable {
-    /// It takes work.
+    /// The thread accepts work.
     case running
-    /// It takes no more work, and runs the work that it has accepted.
+    /// The thread rejects new work and runs the work it has accepted.
     case draining
-    /// It takes no more work, and cancels the work that it has accepted.
+    /// The thread rejects new work and cancels the work it has accepted.
     case stopping
-    /// It has ended.
+    /// The thread has ended.
     case finished
   }
 
-  /// What happens to accepted work when the thread is stopped.
+  /// A policy for accepted work when the thread is stopped.
   public enum StopPolicy: Sendable, Hashable {
-    /// Everything that was accepted runs, in every mode and in order; delayed work that is not due is cancelled. Jobs
-    /// of actors and tasks run too, and so do the jobs that they leave behind, within the thread's ``DrainLimits``.
+    /// Runs all accepted work, in every mode and in order, and cancels delayed work that is not due.
+    ///
+    /// Jobs of actors and tasks run too, as do the jobs that they enqueue, within the thread's ``DrainLimits``.
     case afterPendingWork
-    /// A running call-out finishes; everything else is cancelled.
+    /// Lets the current call-out finish, and cancels everything else.
     case immediately
   }
 
-  /// What a resident thread has done with the work that was handed to it.
+  /// The counts of the work that was posted to a resident thread, by outcome.
   public struct StopReport: Sendable, Hashable {
-    /// Work that ran.
+    /// The number of work items that ran.
     public internal(set) var completedCount = 0
-    /// Work that was cancelled, by its token or by the stop.
+    /// The number of work items that were cancelled, by their token or by the stop.
     public internal(set) var cancelledCount = 0
-    /// Work that was dropped because the thread had ended.
+    /// The number of work items that were dropped because the thread had ended.
     public internal(set) var droppedCount = 0
-    /// Work that was rejected because the thread was stopping or had ended.
+    /// The number of work items that were rejected because the thread was stopping or had ended.
     public internal(set) var rejectedCount = 0
-    /// Jobs of actors and tasks that the thread has run; a task or a call of an actor is one or more jobs, split where
-    /// it waits.
-    public internal(set) var jobCount = 0
-    /// Jobs of actors and tasks that the thread has not run, and that run elsewhere.
+    /// The number of actor and task jobs that the thread ran.
     ///
-    /// They were left when the thread stopped draining, or arrived after that.
+    /// A task or an actor call consists of one or more jobs, split at its suspension points.
+    public internal(set) var jobCount = 0
+    /// The number of actor and task jobs that the thread did not run and that run elsewhere.
+    ///
+    /// They were left over when the thread stopped draining, or arrived later.
     public internal(set) var lateJobCount = 0
-    /// Timers that were left in the loop.
+    /// The number of timers left in the loop.
     public internal(set) var remainingTimerCount = 0
-    /// Sources, ports and descriptor sources that were left in the loop.
+    /// The number of sources, ports and descriptor sources left in the loop.
     public internal(set) var remainingSourceCount = 0
   }
 }
 
 extension ResidentThread {
-  /// How much the jobs of actors and tasks may delay the end of a thread that is stopped after the pending work.
+  /// Limits on how long the jobs of actors and tasks may delay the end of a thread stopped with `afterPendingWork`.
   ///
-  /// Work that was accepted before the stop always runs. A job may leave another behind it, as each step of a task
-  /// does, and so on indefinitely. The thread runs such jobs in rounds; each round runs all jobs that are there when it
-  /// begins. The rounds end when there are no more jobs, or when the number of rounds or the time is used up. The
-  /// remaining jobs are late: they run elsewhere, one after the other, when the thread has ended, and
-  /// ``StopReport/lateJobCount`` counts them.
+  /// Work accepted before the stop always runs. A job may enqueue another, as each step of a task does, and this may
+  /// never end. The thread therefore runs jobs in rounds, each of which runs the jobs pending when it begins. Draining
+  /// ends when no jobs are left or when either limit is reached. Remaining jobs run serially on a Dispatch queue after
+  /// the thread has ended, and ``StopReport/lateJobCount`` counts them.
   public struct DrainLimits: Sendable, Hashable {
-    /// How many rounds of jobs the thread runs; zero or less means none.
-    public var rounds: Int
-    /// How long the rounds may take together; a job that has begun is finished.
+    /// The maximum number of rounds.
     ///
-    /// Zero or less means no time.
+    /// The default is 1000; zero or less means none.
+    public var rounds: Int
+    /// The maximum total time of the rounds.
+    ///
+    /// The default is one second; zero or less means none.
+    ///
+    /// A job that has begun is always finished.
     public var time: Duration
 
-    /// Makes limits, by default 1000 rounds and a second.
+    /// Creates drain limits, by default 1000 rounds and one second.
     public init(rounds: Int = 1000, time: Duration = .seconds(1)) {
       self.rounds = rounds
       self.time = time

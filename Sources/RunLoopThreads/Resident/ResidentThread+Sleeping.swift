@@ -7,8 +7,8 @@ import Synchronization
 extension ResidentThread {
   /// Whether the sleeps of tasks that prefer a resident thread are timers of its loop.
   ///
-  /// With Swift 6.2 they are not: the executors that its runtime asks cannot be made outside the library, and as long
-  /// as it has one, it does not call its hooks for sleeps.
+  /// False before Swift 6.3: the runtime of 6.2 asks only executors that code outside the library cannot create, and
+  /// while it has one of those, it does not call its hooks for sleeps.
   package static var endsSleeps: Bool {
     #if compiler(>=6.3)
       true
@@ -19,33 +19,33 @@ extension ResidentThread {
 }
 
 #if compiler(>=6.3)
-  // The runtime asks a task's preferred executor to end its sleeps. Before this toolchain it ended them by itself.
+  // The runtime asks a task's preferred executor to end its sleeps. Earlier toolchains end them without asking.
   @_spi(ExperimentalScheduling)
   extension ResidentThread: SchedulingExecutor {
-    /// Leaves a job that is to run at an instant, such as the end of a sleep, to a timer of the thread's loop.
+    /// Schedules a job, such as the end of a sleep, with a timer of the thread's loop.
     public func enqueue<C: Clock>(
       _ job: consuming ExecutorJob, at instant: C.Instant, tolerance: C.Duration?, clock: C
     ) {
-      // The loops count by the monotonic clock, as this one does.
+      // The loops use the monotonic clock, as does `SuspendingClock`.
       let isLoopsClock = clock is SuspendingClock
       let left: @Sendable () -> Duration = { Self.duration(until: instant, by: clock) }
       let rest = left()
-      // On a loop whose time a test keeps, the time since the task read its own clock does not count.
+      // On virtual time, the real time elapsed since the task read its own clock does not count.
       let delay = runLoop.hasSystemTime ? rest : runLoop.duration(ofRealRest: rest)
-      // If the loop ends first, the sleep continues until its own instant, however long a test's time made it.
+      // If the loop ends first, the sleep continues until its original instant in real time.
       let sleep = Sleep(of: UnownedJob(job), until: .after(rest), deriving: isLoopsClock ? nil : left, on: self)
-      // The loop of a thread that has ended would reject the timer.
+      // The loop of an ended thread would reject the timer.
       guard !runLoop.takesNoItems else { return }
       let slack = (tolerance as? Duration) ?? .zero
       let timer = Timer(deadline: runLoop.instant(after: delay), tolerance: slack) { _ in sleep.end() }
       sleep.noteTimer(timer, on: runLoop)
-      // A loop that rejects the timer releases the sleep, as a loop that ends does.
+      // If the loop rejects the timer, the sleep is released, as it is when the loop ends.
       if !runLoop.offer(timer, forMode: .common) { timer.invalidate() }
     }
 
-    /// How long it is until an instant by its clock, or the nearest duration that exists.
+    /// The time until an instant of the clock, clamped to the range of `Duration`.
     private static func duration<C: Clock>(until instant: C.Instant, by clock: C) -> Duration {
-      // The library's own difference ends the process if it does not fit; these instants are durations.
+      // The standard library's difference traps on overflow. Both instant types are layout-compatible with `Duration`.
       switch (instant, clock.now) {
       case (let instant as ContinuousClock.Instant, let now as ContinuousClock.Instant):
         unsafeBitCast(instant, to: Duration.self).saturatingDifference(from: unsafeBitCast(now, to: Duration.self))
@@ -56,19 +56,21 @@ extension ResidentThread {
     }
   }
 
-  /// A job that waits for its time on a loop; if the loop ends first, it waits among the orphaned sleeps.
+  /// A job that waits for its time on a loop.
   ///
-  /// It is never lost. It does not keep the handle alive; otherwise a sleep that was cancelled would keep the thread.
+  /// If the loop ends first, the job is moved to the orphaned sleeps.
+  ///
+  /// It does not retain the thread's handle, because a cancelled sleep would then keep the thread alive.
   private final class Sleep: ClockedSleep, @unchecked Sendable {
-    // Sendable: nothing is written after others know the sleep except the weak reference, which the runtime guards.
+    // Sendable: immutable once shared, except for the weak reference, which the runtime synchronizes.
     private let job: UnownedJob
-    /// When the sleep ends in real time.
+    /// The end of the sleep in real time.
     private let deadline: Tick
-    /// How long it is until the end by a clock other than the loop's; nil: the deadline says so.
+    /// Returns the time left by a clock other than the loop's; nil if `deadline` is authoritative.
     private let left: (@Sendable () -> Duration)?
     private let core: ResidentCore
     private weak var timer: Timer?
-    /// The task that sleeps, on a loop whose time a test keeps.
+    /// The address of the sleeping task; set only on virtual time.
     private var sleeper: UInt = 0
     private let isOver = Atomic<Bool>(false)
 
@@ -81,7 +83,7 @@ extension ResidentThread {
       self.core = thread.core
     }
 
-    /// Notes the timer that ends the sleep; called by the task that sleeps.
+    /// Records the timer that ends the sleep; called by the sleeping task.
     func noteTimer(_ timer: Timer, on loop: RunLoop) {
       self.timer = timer
       if loop.hasSystemTime {
@@ -100,11 +102,11 @@ extension ResidentThread {
       if !isOver.exchange(true, ordering: .acquiringAndReleasing) { Sleep.wake(job) }
     }
 
-    /// Runs the job here and at once.
+    /// Runs the job synchronously on the calling thread.
     ///
-    /// It belongs to a task of the runtime's own, which prefers no executor: as one of the thread's jobs it would
-    /// continue in the pool, where it can wait behind other tasks, and where a test's time would not wait for it. Run
-    /// without an executor, it queues the task that sleeps, and that is all it does.
+    /// The job belongs to a task of the runtime, which has no preferred executor. Enqueued on the thread, it would
+    /// continue in the global pool, where it could wait behind other tasks and where virtual time would not wait for
+    /// it. Run without an executor, all it does is enqueue the sleeping task.
     private static func wake(_ job: UnownedJob) {
       // The generic executor, which has no identity.
       job.runSynchronously(on: unsafeBitCast((0, 0) as (Int, Int), to: UnownedSerialExecutor.self))

@@ -3,27 +3,26 @@
 import CRunLoopRecorder
 public import RunLoopCore
 
-/// A thread that stays and takes work until it is stopped.
+/// A thread that accepts work until it is stopped.
 ///
-/// This object is the owner's handle. When the last reference to it is released, the thread stops after the work that
-/// it has accepted; the release does not wait for that. The thread is also an executor: an actor that returns it as its
-/// `unownedExecutor` lives on the thread.
+/// This object is the owner's handle. When the last reference to it is released, the thread runs the work that it has
+/// accepted and then stops; the release does not wait. The thread is also an executor: an actor that returns it as its
+/// `unownedExecutor` is isolated to the thread.
 public final class ResidentThread: Sendable, IdentityHashable {
   let core: ResidentCore
-  /// How the jobs of tasks that prefer this executor are run.
+  /// Runs the jobs of tasks that prefer this executor.
   ///
-  /// It does not hold the handle: a task holds the executor that it prefers.
+  /// It does not retain the handle, because a task already retains its preferred executor.
   private let taskRunner = LoopJobRunner()
 
-  /// Starts a thread and returns when its loop takes work.
+  /// Starts a thread and returns when its loop accepts work.
   ///
   /// - Parameters:
-  ///   - name: The thread's name.
-  ///   - configuration: Stack, niceness, processors and timer slack.
-  ///   - drainLimits: How much jobs that leave others behind may delay the end after ``stop(_:)``.
-  ///   - onStart: Called on the thread before it takes work, to open what belongs to the thread.
-  ///   - onStop: Called on the thread when it takes no more work and has run or given up the work that it had, to close
-  ///     what belongs to the thread.
+  ///   - name: The thread's name. The default is `nil`.
+  ///   - configuration: The stack size, niceness, processors and timer slack.
+  ///   - drainLimits: How long jobs that enqueue other jobs may delay the end after ``stop(_:)``.
+  ///   - onStart: Called on the thread before it accepts work, for example to open resources.
+  ///   - onStop: Called on the thread after all of its work has run or been cancelled, for example to close resources.
   /// - Throws: ``ThreadError/cannotStart(thread:number:)``.
   public init(
     name: String? = nil, configuration: Thread.Configuration = .init(), drainLimits: DrainLimits = .init(),
@@ -34,7 +33,7 @@ public final class ResidentThread: Sendable, IdentityHashable {
     setUpTaskRunner()
   }
 
-  /// Starts a thread with a loop that was made for it.
+  /// Starts a thread with an existing loop.
   ///
   /// The other parameters are those of the public initializer.
   package init(
@@ -45,7 +44,7 @@ public final class ResidentThread: Sendable, IdentityHashable {
     setUpTaskRunner()
   }
 
-  /// Sets how the jobs of tasks that prefer this executor are run and counted.
+  /// Configures how the jobs of tasks that prefer this executor are run and counted.
   private func setUpTaskRunner() {
     let identity = UnownedTaskExecutor(ordinary: self)
     taskRunner.runs { [jobCount = core.jobCount] job in
@@ -55,38 +54,40 @@ public final class ResidentThread: Sendable, IdentityHashable {
   }
 
   deinit {
-    // In a forked child there is no thread to stop, and the parent's goes on.
+    // A forked child has no thread to stop, and the parent's thread keeps running.
     guard !core.thread.generation.isPast else { return }
     _ = core.stop(.afterPendingWork)
   }
 }
 
-// The thread's properties, for any thread.
+// The thread's properties.
 extension ResidentThread {
-  /// The thread's loop.
+  /// The thread's run loop.
   ///
-  /// After the thread has ended, it rejects everything.
+  /// After the thread has ended, the loop rejects everything.
   public var runLoop: RunLoop { core.runLoop }
 
   /// The thread's object.
   public var thread: Thread { core.thread }
 
-  /// What the thread does with work.
+  /// The current state of the thread.
   public var state: State { core.state }
 
-  /// What has happened so far to the work that was handed to the thread.
+  /// The current counts of the work that was posted to the thread.
   public var counts: StopReport { core.counts }
 }
 
-// Handing it work, from any thread.
+// Posting work, from any thread.
 extension ResidentThread {
   /// Runs a block on the thread.
   ///
-  /// Performs keep their order among each other, but not relative to blocks of the loop and the jobs of actors, as in
-  /// ``Thread/perform(inModes:_:)``. Can be called from any thread.
+  /// Performs run in the order in which they were posted.
   ///
-  /// - Throws: ``ThreadError/stopping(thread:)``, ``ThreadError/finished(thread:)``, or ``ThreadError/noModes``; the
-  ///   block is released and does not run.
+  /// They are not ordered relative to blocks of the loop and the jobs of actors; see ``Thread/perform(inModes:_:)``.
+  /// Can be called from any thread.
+  ///
+  /// - Throws: ``ThreadError/stopping(thread:)``, ``ThreadError/finished(thread:)``, or ``ThreadError/noModes``. The
+  ///   block is then released without running.
   @discardableResult
   @inline(never)
   public func perform(
@@ -97,11 +98,11 @@ extension ResidentThread {
     return PerformToken(task: task, timer: nil)
   }
 
-  /// Runs a block on the thread and waits until it has run; on the thread itself, runs it at once.
+  /// Runs a block on the thread and waits until it has run; on the thread itself, runs the block immediately.
   ///
   /// - Returns: The block's result.
   /// - Throws: The block's error, or a ``ThreadError``: those of ``perform(inModes:_:)``, ``ThreadError/cancelled`` if
-  ///   the thread is stopped immediately, ``ThreadError/dropped(thread:)`` if it leaves in the middle,
+  ///   the thread is stopped immediately, ``ThreadError/dropped(thread:)`` if it exits while running the block,
   ///   ``ThreadError/timedOut``, ``ThreadError/wouldDeadlock(cycle:)``.
   @inline(never)
   public func performAndWait<Value: Sendable, Failure: Error>(
@@ -111,7 +112,8 @@ extension ResidentThread {
     try performAndWait(inModes: modes, timeout: timeout, from: Origin(site: crl_call_site()).waits, work)
   }
 
-  // Separate, because a specialised function is called by its general form, and not from where that was called.
+  // A separate function, because a specialised one is called through its generic form, which hides the original call
+  // site.
   @_specialize(where Value == Void, Failure == Never)
   @inline(never)
   private func performAndWait<Value: Sendable, Failure: Error>(
@@ -123,9 +125,9 @@ extension ResidentThread {
     return try me.answer(of: work, on: core.thread, core, from: origin, inModes: modes, timeout: timeout)
   }
 
-  /// Runs a block on the thread after a time.
+  /// Runs a block on the thread after a delay.
   ///
-  /// Work that is not due when the thread is stopped is cancelled.
+  /// If the thread is stopped before the delay has elapsed, the work is cancelled.
   ///
   /// - Throws: The errors of ``perform(inModes:_:)``.
   @discardableResult
@@ -137,14 +139,14 @@ extension ResidentThread {
     return PerformToken(task: task, timer: try core.post(task, afterDelay: delay, inModes: modes))
   }
 
-  /// Runs a block on the thread and returns what the block returns.
+  /// Runs a block on the thread and returns its result.
   ///
-  /// If the calling task is cancelled before the block has begun, it does not run.
+  /// If the calling task is cancelled before the block has begun, the block does not run.
   ///
   /// - Throws: The block's error, `CancellationError`, or a ``ThreadError`` of
   ///   ``performAndWait(inModes:timeout:_:)``.
   public func run<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
-    // Written before the work is over, read afterwards.
+    // Written before the work is over, and read only afterwards.
     nonisolated(unsafe) var answer: Result<Value, any Error>?
     let task = PerformTask(owner: core, from: Origin(site: crl_call_site())) { answer = Result(catching: work) }
     let state: PerformTask.State = try await withTaskCancellationHandler {
@@ -154,7 +156,7 @@ extension ResidentThread {
           try core.post(task, inModes: [.common])
           task.whenOver { continuation.resume(returning: $0) }
         } catch {
-          // It may have been cancelled before it was posted.
+          // The task may have been cancelled before the work was posted.
           continuation.resume(with: error == .cancelled ? .success(.cancelled) : .failure(error))
         }
       }
@@ -173,37 +175,37 @@ extension ResidentThread {
   }
 }
 
-// Ending it, from any thread, including the thread itself.
+// Stopping, from any thread including the thread itself.
 extension ResidentThread {
-  /// Stops the thread, and returns at once.
+  /// Stops the thread and returns immediately.
   ///
-  /// The thread takes no more work from now on, and every run of its loop returns, including nested ones. Calling it
-  /// again has no effect, except that an immediate stop overrules one that is not. The effect depends on the state of
-  /// the thread:
+  /// The thread stops accepting work, and every run of its loop returns, including nested runs. Calling this again has
+  /// no effect, except that an immediate stop overrides a draining one. The effect depends on the state of the thread:
   ///
   /// | | running | draining | stopping | finished |
   /// | --- | --- | --- | --- | --- |
   /// | `stop(.afterPendingWork)` | draining | draining | stopping | finished |
   /// | `stop(.immediately)` | stopping | stopping | stopping | finished |
-  /// | the last reference goes | draining | draining | stopping | finished |
-  /// | work that runs | runs to its end | runs to its end | runs to its end | – |
-  /// | work that waits, in any mode | runs in its mode | runs, in order | cancelled | – |
-  /// | delayed work that was due | runs | runs, behind the other | cancelled | – |
+  /// | the last reference is released | draining | draining | stopping | finished |
+  /// | work that is running | runs to completion | runs to completion | runs to completion | – |
+  /// | pending work, in any mode | runs in its mode | runs, in order | cancelled | – |
+  /// | delayed work that was due | runs | runs, after other work | cancelled | – |
   /// | delayed work that was not due | waits | cancelled | cancelled | – |
   /// | new work | accepted | rejected | rejected | rejected |
-  /// | a wait for new work on the thread itself | runs at once | runs at once | runs at once | – |
+  /// | `performAndWait` on the thread itself | runs immediately | runs immediately | runs immediately | – |
   /// | a wait for work that is cancelled | throws | throws | throws | throws |
   /// | a job of an actor or a task | runs | runs, before `onStop` | runs, before `onStop` | runs later, elsewhere |
-  /// | the jobs that it leaves | run | run, within the limits | one more runs | run later, elsewhere |
-  /// | a block of the loop's own, posted before the stop | runs in its mode | runs, in order | is dropped | – |
-  /// | a block of the loop's own, posted later | – | is dropped | is dropped | is rejected |
+  /// | the jobs that it enqueues | run | run, within the limits | one more runs | run later, elsewhere |
+  /// | a block of the loop, posted before the stop | runs in its mode | runs, in order | is dropped | – |
+  /// | a block of the loop, posted later | – | is dropped | is dropped | is rejected |
   /// | `Thread.exit()` in work | finished; the rest is cancelled | the same | the same | – |
   /// | `join()`, `finished()` | wait | wait | wait | return the report |
   ///
-  /// The limits are the ``DrainLimits`` that the thread was made with, by default 1000 rounds of jobs and a second. A
-  /// task that makes a few steps on the thread is finished there; a task that goes on indefinitely does not keep the
-  /// thread. The remaining jobs, and those that arrive when the thread has closed, are late but not lost: they run one
-  /// after the other when the thread has ended, on a Dispatch queue. The report counts them.
+  /// The limits are the ``DrainLimits`` passed to the initializer, by default 1000 rounds of jobs and one second.
+  ///
+  /// A task with only a few steps left completes on the thread; a task that never ends does not keep the thread alive.
+  /// Remaining jobs and jobs that arrive after the thread has closed are not lost: they run serially on a Dispatch
+  /// queue after the thread has ended, and the report counts them.
   ///
   /// - Returns: The state after the call.
   @discardableResult
@@ -213,7 +215,7 @@ extension ResidentThread {
   ///
   /// It does not stop the thread.
   ///
-  /// - Returns: What the thread has done with its work.
+  /// - Returns: The final counts of the thread's work.
   /// - Throws: ``ThreadError/joinsItself(thread:)``, ``ThreadError/timedOut``, ``ThreadError/wouldDeadlock(cycle:)``.
   @discardableResult
   public func join(timeout: Duration? = nil) throws(ThreadError) -> StopReport {
@@ -221,44 +223,44 @@ extension ResidentThread {
     return core.counts
   }
 
-  /// Waits, without holding a thread, until this thread has ended.
+  /// Suspends the calling task until the thread has ended.
   ///
-  /// As with ``join(timeout:)``, its loop has then ended, with the `cancel` call-outs of its sources, and what it held
-  /// is released.
+  /// As with ``join(timeout:)``, the loop has then ended, the `cancel` call-outs of its sources have been made, and
+  /// the objects that the thread held have been released.
   ///
-  /// - Returns: What the thread has done with its work.
+  /// - Returns: The final counts of the thread's work.
   public func finished() async -> StopReport {
     await withCheckedContinuation { continuation in core.whenFinished { continuation.resume(returning: $0) } }
   }
 }
 
-// Threads that the whole process shares.
+// Threads shared by the whole process.
 extension ResidentThread {
   private typealias SharedThreads = ThreadLocked<[String: ResidentThread]>
   private static let sharedThreads = PerProcess { SharedThreads([:]) }
 
-  /// Makes what a forked child gives up, before a child can exist.
+  /// Creates the state that a forked child resets; called before a fork can happen.
   static func prepareForForks() {
     _ = sharedThreads
     OrphanedSleeps.prepareForForks()
     ClockedSleeps.prepareForForks()
   }
 
-  /// In a forked child: gives up the parent's threads, which do not exist in the child.
+  /// Forgets the parent's threads, which do not exist in a forked child.
   static func forgetParentsThreads() {
     sharedThreads.forget()
     OrphanedSleeps.forgetParents()
     ClockedSleeps.forgetParents()
   }
 
-  /// The thread of a name that the whole process shares; every caller gets the same thread.
+  /// Returns the thread that the whole process shares under a name.
   ///
-  /// The first caller starts it, and it stays until ``removeShared(_:)``. A thread that was stopped is replaced by a
-  /// new one. No caller waits for another: if several callers find no thread at the same moment, each starts one, and
-  /// all but one of these threads are stopped at once. Can be called from any thread, and from code that is called when
-  /// a thread is started.
+  /// The first call starts the thread, which runs until ``removeShared(_:)``. A stopped thread is replaced by a new
+  /// one. No caller waits for another: if several callers find no thread at the same time, each starts one, and all
+  /// but one of these threads are stopped immediately. Can be called from any thread, including from callbacks at a
+  /// thread's start.
   ///
-  /// - Precondition: The system can make a thread.
+  /// - Precondition: The system can create a thread.
   public static func shared(_ name: String = "default") -> ResidentThread {
     let threads = sharedThreads.value
     if let known = threads.withLock({ $0[name] }), known.state == .running { return known }
@@ -268,7 +270,7 @@ extension ResidentThread {
     } catch {
       fatalError("the shared resident thread \"\(name)\": \(error)")
     }
-    // The thread that is replaced is released outside the lock.
+    // The replaced thread is released after unlocking.
     let (thread, replaced) = threads.withLock { threads -> (ResidentThread, ResidentThread?) in
       let earlier = threads[name]
       if let earlier, earlier.state == .running { return (earlier, nil) }
@@ -280,11 +282,11 @@ extension ResidentThread {
     return thread
   }
 
-  /// Removes the shared thread of a name.
+  /// Removes the shared thread with a name.
   ///
-  /// It stops when nobody holds it any more.
+  /// The thread stops when the last reference to it is released.
   ///
-  /// - Returns: The thread, if there was one.
+  /// - Returns: The removed thread, or nil if there was none.
   @discardableResult
   public static func removeShared(_ name: String = "default") -> ResidentThread? {
     sharedThreads.value.withLock { $0.removeValue(forKey: name) }
@@ -292,36 +294,36 @@ extension ResidentThread {
 }
 
 extension ResidentThread: SerialExecutor, TaskExecutor {
-  /// Queues a job of an actor for the thread.
+  /// Enqueues an actor's job on the thread.
   public func enqueue(_ job: UnownedJob) { core.enqueue(job) }
 
-  // The runtime queues the jobs of tasks with the second of these functions: without a witness of its own for that,
-  // they would arrive as jobs of actors.
+  // The runtime enqueues the jobs of tasks through the `TaskExecutor` requirement. Without a separate witness for it,
+  // they would be enqueued as jobs of actors.
 
-  /// Queues a job of a task that prefers this executor for the thread.
+  /// Enqueues a job of a task that prefers this executor.
   @_implements(TaskExecutor,enqueue(_:))
   public func enqueueTaskJob(_ job: UnownedJob) {
     core.noteAwake(job)
     core.leave(LoopJob(job, taskRunner))
   }
 
-  /// Queues a job of a task that prefers this executor for the thread.
+  /// Enqueues a job of a task that prefers this executor.
   @_implements(TaskExecutor,enqueue(_:))
   public func enqueueTaskJob(_ job: consuming ExecutorJob) { enqueueTaskJob(UnownedJob(job)) }
 
-  /// The identity of the executor of actors, which lives as long as the thread.
+  /// An unowned reference to the serial executor, valid as long as the thread exists.
   public func asUnownedSerialExecutor() -> UnownedSerialExecutor { core.asUnownedSerialExecutor() }
 
-  /// The identity of the executor of tasks: this handle.
+  /// An unowned reference to this handle as a task executor.
   ///
-  /// A task that prefers it holds it, and releases what this returns when the task has ended: it has to be the same
-  /// object.
+  /// A task retains its preferred executor and releases the object behind this reference when the task ends, so both
+  /// must be the same object.
   public func asUnownedTaskExecutor() -> UnownedTaskExecutor { UnownedTaskExecutor(ordinary: self) }
 
-  /// Whether the caller is on the thread.
+  /// Returns whether the caller runs on the thread.
   public func isIsolatingCurrentContext() -> Bool? { core.isIsolatingCurrentContext() }
 
-  /// Stops the process unless the caller is on the thread.
+  /// Traps unless the caller runs on the thread.
   public func checkIsolated() { core.checkIsolated() }
 }
 

@@ -2,30 +2,30 @@
 
 import RunLoopCore
 
-/// The tasks that sleep by `Task.sleep` on a loop whose time a test keeps, and the timers that are to end their sleeps.
+/// The tasks that sleep with `Task.sleep` on a loop with virtual time, and the timers that end their sleeps.
 ///
-/// The runtime does not tell an executor that a sleep was cancelled: it resumes the task, and leaves the job that would
-/// have ended the sleep. But a task that sleeps is queued again for one of two reasons only, the end of its sleep and
-/// its cancellation. So the timer of a task that is queued before it has fired is due at once, and the time does not
-/// move to its date.
+/// The runtime does not notify an executor when a sleep is cancelled: it resumes the task and leaves the job that
+/// would have ended the sleep. However, a sleeping task is enqueued only when its sleep ends or is cancelled. If a
+/// task is enqueued before its timer has fired, the sleep was cancelled; its timer is made due immediately, so that
+/// virtual time does not advance to the original date.
 final class Sleepers: Sendable {
-  /// The loop holds the timers; if it ends, it lets go of them, and the sleeps go on elsewhere.
+  /// A weak reference to a timer, which its loop owns; if the loop ends, the sleep continues elsewhere.
   private struct Entry {
     weak var timer: Timer?
   }
 
   private let entries = ThreadLocked<[UInt: Entry]>([:])
 
-  /// Notes that the calling task sleeps; returns its address, or zero if it cannot be known.
+  /// Notes that the calling task sleeps; returns the task's address, or zero if there is no current task.
   func add(_ timer: Timer) -> UInt {
     let task = withUnsafeCurrentTask { $0.map { unsafeBitCast($0, to: UInt.self) } ?? 0 }
     guard task != 0 else { return 0 }
-    // A sleep that the same task, or another at its address, has left was cancelled.
+    // An earlier entry belongs to a sleep that was cancelled, of the same task or of an earlier one at its address.
     entries.withLock { $0.updateValue(Entry(timer: timer), forKey: task) }?.timer?.move(after: .zero)
     return task
   }
 
-  /// Notes that the sleep of a task has ended by its timer, or that its loop has let go of the timer.
+  /// Notes that the sleep of a task was ended by its timer, or that the loop has released the timer.
   func remove(_ task: UInt, _ timer: Timer?) {
     let other = entries.withLock { entries -> Timer? in
       guard let entry = entries[task] else { return nil }
@@ -33,13 +33,13 @@ final class Sleepers: Sendable {
       if held === timer { entries[task] = nil }
       return held
     }
-    // Released under no lock.
+    // Released after unlocking.
     withExtendedLifetime(other) {}
   }
 
-  /// Notes that a task is queued again.
+  /// Notes that a task was enqueued.
   func noteAwake(_ job: UnownedJob) {
-    // A task is its own job.
+    // The job of a task is the task object itself.
     let task = unsafeBitCast(job, to: UInt.self)
     let entry = entries.withLock { $0.isEmpty ? nil : $0.removeValue(forKey: task) }
     entry?.timer?.move(after: .zero)

@@ -2,7 +2,7 @@
 
 import RunLoopCore
 
-/// Runs a body with a resident thread of its own, and ends the thread in every way in which the body can end.
+/// Runs a body with a resident thread of its own, and ends the thread however the body ends.
 ///
 /// ```swift
 /// let answer = try await withResidentThread(name: "importer") { thread in
@@ -10,17 +10,19 @@ import RunLoopCore
 /// }
 /// ```
 ///
-/// When the body returns, what the thread has accepted still runs. If the body throws, or its task is cancelled, then
-/// or later, work that waits is cancelled. This function returns when the thread has ended.
+/// When the body returns, the work that the thread has accepted still runs.
+///
+/// If the body throws, or if the task is cancelled at any time, pending work is cancelled. This function returns when
+/// the thread has ended.
 ///
 /// - Parameters:
-///   - name: The thread's name.
-///   - configuration: Stack, niceness, processors and timer slack.
-///   - isolation: The actor on which the body runs: the caller's.
-///   - report: Called with what the thread has done with its work, after its end.
-///   - body: What uses the thread. A reference that it keeps is of a thread that has ended.
-/// - Returns: What the body returns.
-/// - Throws: ``ThreadError/cannotStart(thread:number:)``, or what the body throws.
+///   - name: The thread's name. The default is `nil`.
+///   - configuration: The stack size, niceness, processors and timer slack.
+///   - isolation: The actor on which the body runs, by default the caller's.
+///   - report: Called with the counts of the thread's work, after it has ended.
+///   - body: The code that uses the thread. A reference that outlives the body refers to an ended thread.
+/// - Returns: The result of the body.
+/// - Throws: ``ThreadError/cannotStart(thread:number:)``, or the error of the body.
 public func withResidentThread<Result>(
   name: String? = nil, configuration: Thread.Configuration = .init(), isolation: isolated (any Actor)? = #isolation,
   report: (ResidentThread.StopReport) -> Void = { _ in }, _ body: (ResidentThread) async throws -> Result
@@ -29,7 +31,7 @@ public func withResidentThread<Result>(
   do {
     let result = try await body(thread)
     thread.stop(.afterPendingWork)
-    // At once if the task has been cancelled before.
+    // If the task was already cancelled, the handler runs immediately.
     report(
       await withTaskCancellationHandler {
         await thread.finished()

@@ -7,22 +7,22 @@ import Synchronization
 
 // A thread's object is kept in a thread-local slot of the thread.
 //
-// A thread that was started here ends its object, and with it its loop, as its last step before any destructor of
-// thread-specific data. If a thread leaves by a bare `pthread_exit`, or was made by other means, a destructor ends its
-// object, in the round in which loops end.
+// A thread started by this package ends its object, and with it its loop, as its last step before any destructor of
+// thread-specific data. For a thread that leaves by a bare `pthread_exit` or was created by other code, a destructor
+// ends the object, in the round in which loops end.
 extension Thread {
-  /// The object of the calling thread, made now for a thread that was made by other means.
+  /// The object of the calling thread, created on first use for a thread that other code created.
   ///
-  /// In a destructor of thread-specific data that runs after the object has ended, it is an object that has finished
-  /// and is kept nowhere. The corresponding Foundation property is `current`.
+  /// In a destructor of thread-specific data that runs after the object has ended, this returns a temporary object
+  /// that has already finished. The corresponding Foundation property is `current`.
   ///
-  /// - Complexity: O(1), without a system call after the first request.
+  /// - Complexity: O(1), without a system call after the first use.
   public class var current: Thread {
     guard let slot = crl_object_slot_get() else { return attachForeign() }
     return slot == endedMark ? Thread(endedThread: RunLoop.callingThreadID) : object(in: slot).takeUnretainedValue()
   }
 
-  /// Calls `body` with the calling thread's object, which is not retained for it: the thread holds it meanwhile.
+  /// Calls `body` with the calling thread's object without retaining it, because the thread keeps it alive meanwhile.
   static func withCurrent(_ body: (Thread) -> Void) {
     guard let slot = crl_object_slot_get(), slot != endedMark else { return body(current) }
     object(in: slot)._withUnsafeGuaranteedRef(body)
@@ -51,7 +51,7 @@ extension Thread {
     return thread
   }
 
-  /// Attaches an object to the calling thread, which owns one reference to it from now on, and one to its end.
+  /// Attaches an object to the calling thread, which then owns one reference to the object and one to its `ending`.
   static func attach(_ thread: Thread) {
     watchForks()
     crl_object_slot_set(Unmanaged.passRetained(thread).toOpaque())
@@ -59,13 +59,13 @@ extension Thread {
     pthread_setspecific(endKey, Unmanaged.passRetained(thread.ending).toOpaque())
   }
 
-  /// In a forked child: the calling thread, which is the only one, is the child's main thread and none of the parent's.
+  /// Detaches the parent's object in a forked child, whose only thread is the child's main thread.
   static func forgetParentsObject() {
     crl_object_slot_set(nil)
     pthread_setspecific(endKey, nil)
   }
 
-  /// Ends the calling thread's object, if it has one that is to end with it, and releases it.
+  /// Ends and releases the calling thread's object, unless there is none or it is the main thread's.
   static func endCurrent() {
     guard let slot = crl_object_slot_get(), slot != endedMark else { return }
     let thread = object(in: slot)

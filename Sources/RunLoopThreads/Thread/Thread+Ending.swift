@@ -4,13 +4,14 @@ import CRunLoopSystem
 import RunLoopLibC
 import RunLoopCore
 
-// The end of a thread, for threads that wait for it and for itself.
+// Waiting for the end of a thread.
 extension ThreadMembers {
   /// Waits until the thread has finished.
   ///
-  /// Then its work is done, its loop has ended, what it held is released, and its object can be released. What Core
-  /// Foundation kept for the thread is released too, because the wait ends in the third round of the thread's
-  /// destructors. In a forked child, a wait for a thread of the parent is a fatal error.
+  /// By then its work is done, its loop has ended and the objects it held have been released.
+  ///
+  /// Core Foundation's data for the thread has been released too, because the wait ends in the third round of the
+  /// thread's destructors. Waiting in a forked child for a thread of the parent is a fatal error.
   ///
   /// - Throws: ``ThreadError/joinsItself(thread:)``, ``ThreadError/notStarted(thread:)``, or
   ///   ``ThreadError/wouldDeadlock(cycle:)`` if the thread waits for the calling one.
@@ -18,7 +19,7 @@ extension ThreadMembers {
     try join(until: .never)
   }
 
-  /// Waits until the thread has finished, but not longer than a time.
+  /// Waits until the thread has finished or a timeout has elapsed.
   ///
   /// - Throws: The errors of ``join()``, and ``ThreadError/timedOut``.
   public func join(timeout: Duration) throws(ThreadError) {

@@ -4,40 +4,42 @@ import CRunLoopSystem
 import RunLoopLibC
 import RunLoopCore
 
-// `exit()` ends a thread in the middle of whatever it does. The frames above it are left as they are: the code that
-// would come next does not run, and what the frames hold is not released. Foundation's documentation promises that the
-// thread's own objects are released all the same, so something else has to know of everything that a frame would have
-// ended:
+// `exit()` ends a thread in the middle of arbitrary code. The frames above it are abandoned: the rest of their code
+// does not run, and what they retain is not released. Foundation documents that the thread's own objects are released
+// nevertheless, so everything that a frame would have ended must be recorded elsewhere:
 //
-// | a frame that was left would have        | instead                                                                       |
-// |-----------------------------------------|-------------------------------------------------------------------------------|
-// | released the thread's object            | the thread's slot owns it, and no frame of `entry` does                       |
-// | released the block that it calls        | the object or the task owns it, and it is called by its words: ``BareBlock``  |
-// | ended a piece of work that others await | ``Thread/noteBegun(_:)`` has written it down, and the thread's end drops it    |
-// | withdrawn the wait that it is part of   | the thread's end does it                                                      |
-// | ended a call-out of the loop            | the loop ends those that it had begun: `RunLoop.endAbandonedCallOuts()`       |
-// | gone on with the thread's last steps    | each is noted before it is made, so that the end can be begun anew            |
+// | an abandoned frame would have              | instead                                                                   |
+// |---------------------------------------------|---------------------------------------------------------------------------|
+// | released the thread's object                | the thread's slot owns it, and no frame of `entry` does                   |
+// | released the block that it calls            | the object or the task owns the block, which is called unretained: ``BareBlock`` |
+// | ended work that other threads wait for      | ``Thread/noteBegun(_:)`` has recorded it, and the thread's end drops it   |
+// | withdrawn the wait that it is part of       | the thread's end does it                                                  |
+// | ended a call-out of the loop                | the loop ends the call-outs it began: `RunLoop.endAbandonedCallOuts()`    |
+// | continued with the thread's last steps      | each step is recorded first, so that the end can be restarted             |
 //
-// The loop's promise has a slot beside that of the thread's object, because the core, where the loop is, does not know
+// The loop's promise has its own slot next to the thread object's, because the core module contains loops but not
 // threads.
 
 extension Thread {
-  /// Ends the calling thread, which must not be the main one.
+  /// Ends the calling thread, which must not be the main thread.
   ///
-  /// It does not return. No more of the calling code runs, and what its frames hold is not released. What the thread
-  /// itself owns is released: its object, its block, its loop. Work that was handed to it, including the work that is
-  /// running now, is dropped, and the threads that wait for it get an error. All this is done before any destructor of
-  /// thread-specific data runs; on a thread that was made by other means, in the second round of them.
+  /// This does not return. The rest of the calling code does not run, and what its frames retain is not released. What
+  /// the thread itself owns is released: its object, its block and its loop. Work that was posted to it, including the
+  /// work that is running, is dropped, and the threads that wait for it receive an error. This happens before any
+  /// destructor of thread-specific data runs, or in their second round on a thread that other code created.
   ///
-  /// Where a `Never` is expected, as in `Thread.exit() as Never`, the overload is chosen that has this result: so it
-  /// can end a `guard` or a function that returns a value. The corresponding Foundation method is `exit()`, which
-  /// returns nothing.
+  /// Where a `Never` is expected, as in `Thread.exit() as Never`, overload resolution picks the variant that returns
+  /// `Never`, which can end a `guard` or a function that returns a value.
   ///
-  /// A message port, a socket or a source of system events whose handler the thread leaves this way is held by the
-  /// frames that called the handler, and keeps its descriptors, its signal or its name: invalidate it before.
+  /// The corresponding Foundation method is `exit()`, which returns `Void`.
   ///
-  /// - Precondition: The calling thread is not the main one, and does not run a job of an actor or a task, which would
-  ///   never be finished. Both are fatal errors that say so.
+  /// If the handler of a message port, a socket or a source of system events calls this, the abandoned frames keep
+  /// that object alive with its descriptors, signal or name.
+  ///
+  /// Invalidate it first.
+  ///
+  /// - Precondition: The calling thread is not the main thread, and is not running a job of an actor or task, which
+  ///   would never finish. Both are fatal errors with a message.
   public class func exit() { exitNow() }
 
   fileprivate static func exitNow() -> Never {
@@ -53,41 +55,41 @@ extension Thread {
     pthread_exit(nil)
   }
 
-  /// Notes that the thread, which is the calling one, begins some work.
+  /// Records that the calling thread, which is this one, begins some work.
   func noteBegun(_ task: PerformTask) {
     task.outer = running.take()
     running = task
   }
 
-  /// Notes that the thread, which is the calling one, has finished it.
+  /// Records that the calling thread, which is this one, has finished the work.
   func noteEnded(_ task: PerformTask) {
     if running === task { running = task.outer.take() }
   }
 }
 
 extension ThreadMembers {
-  /// Ends the calling thread, in a place where the compiler has to know that the call does not return.
+  /// Ends the calling thread, where the compiler must know that the call does not return.
   ///
-  /// It is like the method of ``Thread`` that returns nothing, and is chosen where a `Never` is expected.
+  /// This is the variant of ``Thread/exit()`` that is chosen where a `Never` is expected.
   public static func exit() -> Never { Thread.exitNow() }
 }
 
-/// A block that can be called without holding it.
+/// A block that can be called without retaining it.
 ///
-/// Every frame that calls a closure may hold it meanwhile. ``Thread/exit()`` leaves the frames behind, so the closure
-/// with everything that it has captured would never be released. If it is called by its words, only the keeper of the
-/// block holds it.
+/// Every frame that calls a closure may retain it during the call. ``Thread/exit()`` abandons the frames, so the
+/// closure and its captures would leak. Calling through ``words`` leaves the owner of the block with the only
+/// reference.
 struct BareBlock: Sendable {
-  // Stored in a structure, because generic code would wrap a function that it takes directly.
+  // Stored in a structure, because generic code would wrap a bare function in a thunk.
   private let body: @Sendable () -> Void
 
   init(_ body: @escaping @Sendable () -> Void) {
     self.body = body
   }
 
-  /// A closure as it is in memory: its function, and what it has captured.
+  /// The memory layout of a closure: its function and its captured context.
   ///
-  /// The caller makes sure that the block lives until the call has returned.
+  /// The caller ensures that the block outlives the call.
   struct Words {
     fileprivate let function: UnsafeMutableRawPointer?
     fileprivate let context: UnsafeMutableRawPointer?

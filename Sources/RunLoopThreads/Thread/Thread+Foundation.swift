@@ -3,25 +3,25 @@
 import RunLoopCore
 import Synchronization
 
-// The other members of Foundation's class, in its spelling.
+// The remaining members of Foundation's class, with the same names.
 extension Thread {
   /// Whether the calling thread is the main one.
   ///
   /// The corresponding Foundation property is `isMainThread`.
   public class var isMainThread: Bool { current.isMainThread }
 
-  /// Makes a thread that runs a block, and starts it.
+  /// Creates and starts a thread that runs a block.
   ///
-  /// If the system can make no thread, the block is released and does not run. The corresponding Foundation method is
-  /// `detachNewThread(_:)`.
+  /// If the system cannot create the thread, the block is released without running. The corresponding Foundation
+  /// method is `detachNewThread(_:)`.
   public class func detachNewThread(_ block: @escaping @Sendable () -> Void) {
     Thread(block: block).start()
   }
 
-  /// Makes the calling thread sleep for a number of seconds.
+  /// Suspends the calling thread for a number of seconds.
   ///
-  /// Zero, less, and a value that is not a number mean no time; infinity means indefinitely. The thread's loop does not
-  /// run meanwhile. The corresponding Foundation method is `sleep(forTimeInterval:)`.
+  /// Zero, negative values and NaN return immediately; infinity sleeps forever. The thread's loop does not run
+  /// meanwhile. The corresponding Foundation method is `sleep(forTimeInterval:)`.
   public class func sleep(forTimeInterval seconds: Double) {
     guard seconds > 0 else { return }
     let deadline = Tick.monotonicNow + Int64(saturatingSeconds: seconds)
@@ -29,9 +29,11 @@ extension Thread {
     while Tick.monotonicNow < deadline { nobodyWakes.futexWait(while: 0, until: deadline) }
   }
 
-  /// How much the thread is favoured, from 0 to 1; 0.5 is the usual value.
+  /// The thread's priority, from 0 to 1.
   ///
-  /// It corresponds to a niceness from 19 to −20. Values that the system rejects are in ``ThreadMembers/rejections``.
+  /// The default is 0.5.
+  ///
+  /// It maps to a niceness from 19 to −20. Values that the system rejects are listed in ``ThreadMembers/rejections``.
   /// The corresponding Foundation property is `threadPriority`.
   public var threadPriority: Double {
     get {
@@ -44,14 +46,14 @@ extension Thread {
     }
   }
 
-  /// How much the calling thread is favoured.
+  /// Returns the priority of the calling thread.
   ///
-  /// It is the property of the same name. The corresponding Foundation method is `threadPriority()`.
+  /// It is the value of the property with the same name. The corresponding Foundation method is `threadPriority()`.
   public class func threadPriority() -> Double { current.threadPriority }
 
-  /// Sets how much the calling thread is favoured; returns false if the system has rejected it.
+  /// Sets the priority of the calling thread, and returns whether the system accepted it.
   ///
-  /// It sets the property of the same name. The corresponding Foundation method is `setThreadPriority(_:)`.
+  /// It sets the property with the same name. The corresponding Foundation method is `setThreadPriority(_:)`.
   @discardableResult
   public class func setThreadPriority(_ priority: Double) -> Bool {
     let thread = current
@@ -60,7 +62,9 @@ extension Thread {
     return thread.rejections.count == rejections
   }
 
-  /// Whether the process may have several threads: always, because the system's libraries have threads of their own.
+  /// Whether the process may have several threads.
+  ///
+  /// Always true, because the system's libraries have threads of their own.
   ///
   /// The corresponding Foundation method is `isMultiThreaded()`.
   public class func isMultiThreaded() -> Bool { true }

@@ -4,9 +4,9 @@ import CRunLoopSystem
 import RunLoopLibC
 import RunLoopCore
 
-// Starting and ending.
+// Starting and ending threads.
 extension ThreadMembers {
-  /// Starts the thread, or throws the reason why it cannot be started.
+  /// Starts the thread, or throws an error if it cannot be started.
   ///
   /// - Throws: ``ThreadError/alreadyStarted(thread:)``, ``ThreadError/cancelledBeforeStart(thread:)``, or
   ///   ``ThreadError/cannotStart(thread:number:)``.
@@ -19,7 +19,7 @@ extension ThreadMembers {
       throw .cancelledBeforeStart(thread: label)
     case .create:
       LoadHook.threadWillStart.call(self)
-      // The thread owns one reference to its object from here to its last step.
+      // The thread owns a reference to its object from here until its last step.
       let own = Unmanaged.passRetained(self)
       do throws(SystemError) {
         _ = try SystemCall.threadCreate.make {
@@ -37,7 +37,7 @@ extension ThreadMembers {
 }
 
 extension Thread {
-  /// The kernel's number of the thread; zero before it has started.
+  /// The kernel's ID of the thread, or zero before it has started.
   var kernelID: Int32 { lock.withLock { threadID } }
 
   static let smallestStack = 64 * 1024
@@ -46,7 +46,7 @@ extension Thread {
     guard let pointer else { return nil }
     let thread = Unmanaged<Thread>.fromOpaque(pointer)
     thread._withUnsafeGuaranteedRef { $0.beginOnThread() }
-    // The slot owns a reference from now on.
+    // From now on, the slot owns a reference.
     thread.release()
     thread._withUnsafeGuaranteedRef { $0.main() }
     Thread.endCurrent()
@@ -62,12 +62,13 @@ extension Thread {
     }
   }
 
-  /// Ends the thread, on it: its last work and its hook run, its loop ends, and what it holds is released.
+  /// Ends the thread, on the thread itself: runs its last work and the exit hook, ends its loop and releases what it
+  /// holds.
   ///
-  /// User code that is called here may leave by ``exit()``, which calls this again: each step can be begun anew, or is
-  /// noted before it is made.
+  /// User code called here may leave by ``exit()``, which calls this again. Each step can therefore be repeated, or is
+  /// recorded before it begins.
   func endOnThread(announces: Bool) {
-    // The work that a thread was running when it left by `exit()` is never finished, nor does the thread wait any more.
+    // After `exit()`, the work that was running never finishes, and the thread no longer waits for another.
     waiting.withdraw()
     while let task = running {
       running = task.outer.take()
@@ -79,7 +80,7 @@ extension Thread {
       LoadHook.threadWillExit.call(self)
     }
     promise.end(onThread: true)
-    // Released outside the lock.
+    // Released after unlocking.
     _ = lock.withLock {
       if lifecycle.phase == .executing { lifecycle.end() }
       settings.end()
@@ -88,12 +89,12 @@ extension Thread {
     releaseAttachments()
   }
 
-  /// Ends the thread, on it; other threads are notified later.
+  /// Ends the thread, on the thread itself; other threads are notified later.
   func endOnThread() { endOnThread(announces: true) }
 
-  /// Ends the main thread's object, or one that stands in for a thread's own.
+  /// Ends the main thread's object, or one that stands in for a thread's own object.
   ///
-  /// It is called on the thread or, if the main thread had left before, wherever its object was made.
+  /// It is called on that thread, or, if the main thread left earlier, on the thread that created the object.
   func endMain(onThread: Bool) {
     if onThread {
       endOnThread(announces: false)
@@ -104,12 +105,13 @@ extension Thread {
     ending.note()
   }
 
-  /// The reason why the thread, which has ended, takes no work.
+  /// The error for work that is posted to the thread after it has ended.
   final var endedError: ThreadError {
     isMain && RunLoop.mainThreadHasLeft ? .mainThreadHasLeft : .finished(thread: label)
   }
 
-  /// Releases the attachments, and those that their release adds; a chain that goes on forever stays with the object.
+  /// Releases the attachments and any that are added meanwhile, up to four rounds; the rest are released with the
+  /// object.
   private func releaseAttachments() {
     for _ in 0..<4 {
       let released = lock.withLock { attachments.removeAll() }

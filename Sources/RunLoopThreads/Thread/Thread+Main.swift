@@ -5,20 +5,24 @@ import RunLoopLibC
 import RunLoopCore
 import Synchronization
 
-// The object of the main thread is made when it is first asked for, and stays for as long as the process.
+// The object of the main thread is created on first use and lives as long as the process.
 extension Thread {
-  /// The object of the main thread, from any thread.
+  /// The object of the main thread.
   ///
-  /// In a program with an `async` main the main thread leaves early, at the first suspension. Its object has then
-  /// finished, and work for it throws ``ThreadError/mainThreadHasLeft``.
+  /// Can be used from any thread.
+  ///
+  /// In a program with an `async` main, the main thread exits early, at the first suspension. Its object has then
+  /// finished, and posting work to it throws ``ThreadError/mainThreadHasLeft``.
   public class var main: Thread { RunLoop.hasMainStandIn ? current : mainObject }
 
-  /// The object of the main thread, from any thread.
+  /// The object of the main thread.
   ///
-  /// This is ``main``, in Foundation's other spelling.
+  /// Can be used from any thread.
+  ///
+  /// This is ``main`` under Foundation's other name.
   public class var mainThread: Thread { main }
 
-  // Relaxed where these are forgotten: that is in a forked child, which has one thread.
+  // These are reset with relaxed ordering, which happens only in a forked child, where there is a single thread.
   private static let mainAddress = Atomic<UInt>(0)
   private static let mainEndBegan = Atomic<Bool>(false)
 
@@ -31,13 +35,13 @@ extension Thread {
     if let main = mainIfMade { return main }
     watchForks()
     let made = Thread(foreign: getpid(), isMain: true, promise: LoopPromise(RunLoop.processMain))
-    // If several threads ask first, one of them makes the object that stays.
+    // If several threads get here first, only one of their objects is kept.
     let address = UInt(bitPattern: Unmanaged.passRetained(made).toOpaque())
     let (exchanged, original) = mainAddress.compareExchange(
       expected: 0, desired: address, ordering: .sequentiallyConsistent)
     guard !exchanged, let earlier = UnsafeMutableRawPointer(bitPattern: original) else {
       _ = crl_hook_exchange(CRL_HOOK_MAIN_OBJECT_ENDS) { _ in Thread.endMain(onThread: true) }
-      // The thread may have left before it could know of this object.
+      // The thread may have exited before this object was registered.
       if RunLoop.mainThreadHasLeft { endMain(onThread: false) }
       return made
     }
@@ -45,21 +49,20 @@ extension Thread {
     return object(in: earlier).takeUnretainedValue()
   }
 
-  /// Ends the object, once, as the main thread's step before it leaves or in place of that.
+  /// Ends the main thread's object once, either as a step of the exiting main thread or later on its behalf.
   private static func endMain(onThread: Bool) {
     guard let main = mainIfMade, !mainEndBegan.exchange(true, ordering: .acquiringAndReleasing) else { return }
     main.endMain(onThread: onThread)
     if onThread { crl_object_slot_set(endedMark) }
   }
 
-  /// In a forked child the only thread is the main one, and has an object of its own; what is kept for a whole process
-  /// is the child's own too.
+  /// Installs the fork handler, which gives the only thread of a forked child its own object and per-process state.
   static func watchForks() { _ = forkHandler }
 
   private static let forkHandler: Void = {
-    // The core's handler runs before this one.
+    // Ensures that the core's handler runs before this one.
     _ = ForkGeneration.current
-    // What the child's handler uses is made by now: a thread that was just making it would not exist in the child.
+    // Created now, because a thread that was just creating them at the fork would not exist in the child.
     _ = endKey
     ResidentThread.prepareForForks()
     let answer = pthread_atfork(

@@ -3,13 +3,12 @@
 import CRunLoopSystem
 package import RunLoopCore
 
-// A loop that stands in for the calling thread's own brings its own thread object: the object's loop, its attachments,
-// and the threads that wait for it belong to the one or to the other.
+// A stand-in loop brings its own thread object, because the object's loop, attachments and waiting threads belong
+// either to the stand-in or to the thread's own object.
 extension Thread {
-  /// Runs a body on the calling thread with a loop in the place of the thread's own, and ends that loop.
+  /// Runs a body on the calling thread with a loop in place of the thread's own, and then ends that loop.
   ///
-  /// - Parameter asMain: Whether this is the main thread, and the loop the main loop, for code that runs in the body on
-  ///   this thread.
+  /// - Parameter asMain: Whether code in the body sees this thread as the main thread and the loop as the main loop.
   package static func withStandIn<Value, Failure: Error>(
     _ loop: RunLoop, asMain: Bool, _ body: () throws(Failure) -> Value
   ) throws(Failure) -> Value {
@@ -20,7 +19,7 @@ extension Thread {
     crl_object_slot_set(Unmanaged.passUnretained(object).toOpaque())
     object.promise.install()
     defer {
-      // Not announced: the thread goes on.
+      // Not announced, because the thread keeps running.
       object.endMain(onThread: true)
       crl_object_slot_set(ownObject)
       RunLoop.takeBack(own)
@@ -28,6 +27,6 @@ extension Thread {
     return try body()
   }
 
-  /// Whether the calling thread is this one, and stands in for the main thread.
+  /// Whether this is the calling thread's object and stands in for the main thread.
   var standsInForMain: Bool { RunLoop.hasMainStandIn && Thread.current === self }
 }

@@ -2,15 +2,15 @@
 
 public import RunLoopCore
 
-/// A thread with a name, a state, and a run loop to which work can be handed.
+/// A thread with a name, a state, and a run loop to which work can be posted.
 ///
-/// Make one with a block, or subclass it and override ``main()``. Only the thread holds the object while it runs: the
-/// object ends with the last reference after the thread has finished. ``current`` also exists for threads that were
-/// made by other means.
+/// Create one with a block, or subclass it and override ``main()``. While it runs, the thread retains its object,
+/// which is released with its last reference after the thread has finished. ``current`` also works on threads that
+/// other code created.
 ///
 /// The corresponding Foundation class is `Thread`.
 open class Thread: @unchecked Sendable, Hashable {
-  // Sendable: the variables are guarded by the lock, except those whose comment says otherwise. A subclass guards its
+  // Sendable: the variables are guarded by the lock, except where a comment says otherwise. Subclasses guard their
   // own.
 
   let lock = ThreadLock()
@@ -21,28 +21,28 @@ open class Thread: @unchecked Sendable, Hashable {
   final var threadID: Int32 = 0
   final var body: BareBlock?
   private var hasRunBody = false
-  /// The innermost item of work that the thread runs, which refers to the one around it.
+  /// The innermost work item that the thread is running, which links to the one around it.
   ///
-  /// Used by the thread itself only.
+  /// Used only by the thread itself.
   @exclusivity(unchecked) final var running: PerformTask?
-  /// Whether the thread's end has been announced; it is announced once, even if an observer of it leaves by ``exit()``.
+  /// Whether the end of the thread has been announced, which happens once, even if an observer leaves by ``exit()``.
   ///
-  /// Used by the thread itself only.
+  /// Used only by the thread itself.
   final var hasAnnouncedEnd = false
-  /// Where the thread's loop can be found, by other threads too.
+  /// Through this, the thread and other threads find its loop.
   let promise: LoopPromise
   /// The thread that this thread waits for.
   let waiting = WaitRecord()
-  /// Notes that the thread has finished.
+  /// Signals that the thread has finished.
   let ending = ThreadEnd()
-  /// Whether it is the main thread's object, whatever a subclass says.
+  /// Whether this is the main thread's object, regardless of what a subclass returns.
   let isMain: Bool
-  /// Whether ``start()`` makes the thread; otherwise it was made by other means.
+  /// Whether ``start()`` creates the thread; false for threads created by other code.
   let wasStartedHere: Bool
-  /// The process in which the object was made: a fork copies the object, and not the thread.
+  /// The process in which the object was created; a fork copies the object but not the thread.
   let generation = ForkGeneration.current
 
-  /// Makes a thread that has not been started and runs ``main()``.
+  /// Creates a thread that runs ``main()`` when started.
   public init() {
     lifecycle = ThreadLifecycle()
     promise = LoopPromise()
@@ -50,9 +50,9 @@ open class Thread: @unchecked Sendable, Hashable {
     wasStartedHere = true
   }
 
-  /// Makes a thread that has not been started and runs a block.
+  /// Creates a thread that runs a block when started.
   ///
-  /// The block is released when it has returned.
+  /// The block is released when it returns.
   public init(block: @escaping @Sendable () -> Void) {
     lifecycle = ThreadLifecycle()
     promise = LoopPromise()
@@ -61,7 +61,7 @@ open class Thread: @unchecked Sendable, Hashable {
     body = BareBlock(block)
   }
 
-  /// Makes a thread that has not been started, runs ``main()``, and has an existing loop.
+  /// Creates a thread with an existing loop that runs ``main()`` when started.
   package init(loop: RunLoop) {
     lifecycle = ThreadLifecycle()
     promise = LoopPromise(loop)
@@ -69,7 +69,7 @@ open class Thread: @unchecked Sendable, Hashable {
     wasStartedHere = true
   }
 
-  /// Makes a thread that has not been started, with settings, and runs a block.
+  /// Creates a thread with a name and a configuration that runs a block when started.
   public convenience init(
     name: String?, configuration: Configuration, block: @escaping @Sendable () -> Void
   ) {
@@ -78,7 +78,7 @@ open class Thread: @unchecked Sendable, Hashable {
     self.configuration = configuration
   }
 
-  /// Makes the object of a thread that runs already.
+  /// Creates the object of a thread that is already running.
   init(foreign threadID: Int32, isMain: Bool, promise: LoopPromise) {
     lifecycle = .foreign
     self.threadID = threadID
@@ -88,7 +88,7 @@ open class Thread: @unchecked Sendable, Hashable {
     settings.adopt(threadID)
   }
 
-  /// Makes an object for the rest of a thread whose own object has ended.
+  /// Creates a temporary object for a thread whose own object has ended.
   init(endedThread threadID: Int32) {
     lifecycle = .ended
     self.threadID = threadID
@@ -99,30 +99,30 @@ open class Thread: @unchecked Sendable, Hashable {
     ending.note()
   }
 
-  /// Work that was handed to a thread that has never been started ends with its object: blocks are dropped and counted,
-  /// and items leave the loop, with the corresponding call-outs, on the thread that releases the last reference.
+  /// If the thread was never started, drops and counts the blocks posted to it, and removes the items of its loop with
+  /// the corresponding call-outs, on the thread that releases the last reference.
   deinit {
     if hasNotStarted { finishWithoutThread() }
   }
 
-  /// Does the thread's work, on the thread.
+  /// The body of the thread, called on the thread.
   ///
-  /// It runs the block that the thread was made with; a subclass overrides it.
+  /// The default implementation runs the block passed to the initializer. Subclasses can override it.
   open func main() {
-    // No frame holds the block: a thread that leaves by `exit()` releases it at its end.
+    // No frame retains the block, so a thread that leaves by `exit()` still releases it at its end.
     guard let words = beginBody() else { return }
     words.call()
-    // Released outside the lock.
+    // Released after unlocking.
     _ = lock.withLock { body.take() }
   }
 
-  /// The last work on the thread before its loop ends, even after ``exit()``.
+  /// Runs the last work on the thread before its loop ends, even after ``exit()``.
   func finishWork() {}
 
-  /// The keeper that takes the work that is handed to the thread and counts it, if there is one.
+  /// The core that accepts and counts the work posted to the thread, if there is one.
   var keeper: ResidentCore? { nil }
 
-  /// The block, for the first caller.
+  /// The block for the first caller, and nil for later ones.
   private func beginBody() -> BareBlock.Words? {
     lock.withLock {
       guard !hasRunBody else { return nil }
@@ -133,7 +133,9 @@ open class Thread: @unchecked Sendable, Hashable {
 
   /// Starts the thread.
   ///
-  /// It never throws: if the thread cannot be started, it is finished, and ``ThreadMembers/startError`` says why.
+  /// This does not throw: if the thread cannot be started, it is marked as finished and ``ThreadMembers/startError``
+  /// is set.
+  ///
   /// Starting a thread again only sets ``ThreadMembers/startError``. Can be called from any thread. The corresponding
   /// Foundation method is `start()`.
   open func start() {
@@ -146,13 +148,15 @@ open class Thread: @unchecked Sendable, Hashable {
 
   /// Marks the thread as cancelled.
   ///
-  /// The thread's own code has to check ``isCancelled``. A thread that is cancelled before it is started does not
-  /// start. Can be called from any thread. The corresponding Foundation method is `cancel()`.
+  /// The thread's own code must check ``isCancelled``.
+  ///
+  /// A thread that is cancelled before it is started never runs. Can be called from any thread. The corresponding
+  /// Foundation method is `cancel()`.
   open func cancel() {
     lock.withLock { lifecycle.cancel() }
   }
 
-  /// Whether the thread has begun and not finished.
+  /// Whether the thread has begun and has not finished.
   ///
   /// Can be used from any thread. The corresponding Foundation property is `isExecuting`.
   open var isExecuting: Bool { lock.withLock { lifecycle.phase == .executing } }
@@ -174,23 +178,27 @@ open class Thread: @unchecked Sendable, Hashable {
 
   /// The thread's name, of any length.
   ///
-  /// The kernel keeps as many whole characters of it as fit into 15 bytes, for tools outside. Can be used from any
-  /// thread, before or after the start. The corresponding Foundation property is `name`.
+  /// The default is `nil`.
+  ///
+  /// The kernel stores as many whole characters as fit into 15 bytes, which external tools display. Can be used from
+  /// any thread, before or after the start. The corresponding Foundation property is `name`.
   open var name: String? {
     get { lock.withLock { settings.name } }
     set { lock.withLock { settings.setName(newValue) } }
   }
 
-  /// The bytes of the thread's stack; zero means the system's usual size.
+  /// The size of the thread's stack in bytes.
   ///
-  /// It takes effect at the start; less than the system's minimum counts as the minimum. Can be used from any thread.
-  /// The corresponding Foundation property is `stackSize`.
+  /// The default is zero, which means the system's default size.
+  ///
+  /// It takes effect at the start and is rounded up to the system's minimum. Can be used from any thread. The
+  /// corresponding Foundation property is `stackSize`.
   open var stackSize: Int {
     get { lock.withLock { settings.configuration.stackSize } }
     set { lock.withLock { settings.setStackSize(newValue) } }
   }
 
-  /// Whether both are the same, as ``isEqual(_:)`` says.
+  /// Returns whether two threads are equal according to ``isEqual(_:)``.
   public static func == (left: Thread, right: Thread) -> Bool { left.isEqual(right) }
 
   /// Hashes ``hash``.
@@ -201,73 +209,77 @@ open class Thread: @unchecked Sendable, Hashable {
   /// Can be used from any thread. The corresponding Foundation property is `NSObject.description`.
   open var description: String { debugDescription }
 
-  /// A number that is the same for the same thread.
+  /// A hash value that is equal for equal threads.
   ///
-  /// A subclass that overrides ``isEqual(_:)`` has to override this too: equal objects have equal numbers. The
-  /// corresponding Foundation property is `NSObject.hash`.
+  /// Subclasses that override ``isEqual(_:)`` must override this too. The corresponding Foundation property is
+  /// `NSObject.hash`.
   open var hash: Int { ObjectIdentifier(self).hashValue }
 
-  /// The same number as ``hash``.
+  /// The same value as ``hash``.
   public var hashValue: Int { hash }
 
-  /// Whether `object` is this thread.
+  /// Returns whether `object` is this thread.
   ///
   /// The corresponding Foundation method is `NSObject.isEqual(_:)`.
   open func isEqual(_ object: Any?) -> Bool { object as AnyObject? === self }
 }
 
-/// The members of a thread that Foundation's thread does not have.
+/// The members of a thread that Foundation's `Thread` does not have.
 ///
-/// A subclass may have members of the same names; code that uses the subclass as a ``Thread`` still gets these. Every
-/// thread conforms.
+/// Every thread conforms. If a subclass declares members with the same names, code that uses it as a ``Thread`` still
+/// gets these.
 public protocol ThreadMembers: Thread {}
 
 extension Thread: ThreadMembers {}
 
-// The thread's state and settings, from any thread.
+// The thread's state and settings. These can be used from any thread.
 extension ThreadMembers {
-  /// The reason why the thread could not be started, if ``Thread/start()`` was called and failed.
+  /// The error of ``Thread/start()``, or nil if it was not called or succeeded.
   public var startError: ThreadError? { lock.withLock { failedStart } }
 
-  /// The settings of the thread that the system has rejected, and why.
+  /// The settings that the system rejected, with the reasons.
   ///
-  /// A rejected setting leaves the thread as it was. The thread runs all the same.
+  /// A rejected setting has no effect on the thread, which runs nevertheless.
   public var rejections: [Thread.Rejection] { lock.withLock { settings.rejected } }
 
-  /// Stack, niceness, processors and timer slack.
+  /// The stack size, niceness, processors and timer slack.
   ///
-  /// Niceness and processors may be changed while the thread runs.
+  /// The default is a `Configuration` that changes nothing.
+  ///
+  /// Niceness and processors can be changed while the thread runs.
   public var configuration: Thread.Configuration {
     get { lock.withLock { settings.configuration } }
     set { lock.withLock { settings.setConfiguration(newValue) } }
   }
 
-  /// The thread's run loop, which is made now if needed; nil once the thread has ended.
+  /// The thread's run loop, created on first use.
   ///
-  /// Can be used from any thread.
+  /// Nil once the thread has ended.
   ///
-  /// Blocks that are posted to it before the thread runs it wait until then.
+  /// Blocks posted before the thread runs its loop wait until it does. Can be used from any thread.
   public var runLoop: RunLoop? { promise.loop }
 }
 
 extension Thread {
-  /// Whether ``start()`` has not been called.
+  /// Whether the thread has not been started.
   final var hasNotStarted: Bool { lock.withLock { lifecycle.phase == .created } }
 
-  /// Sets the niceness and leaves the other settings as they are.
+  /// Sets the niceness and keeps the other settings.
   package final func setNiceness(_ niceness: Int) { lock.withLock { settings.setNiceness(niceness) } }
 
-  /// A number that represents the quality of service, kept for a layer above that knows its names.
+  /// A number that represents the quality of service, for a higher layer that knows the names.
+  ///
+  /// The default is `nil`.
   package final var quality: Int? {
     get { lock.withLock { settings.quality } }
     set { lock.withLock { settings.quality = newValue } }
   }
 
-  /// The thread's object of a type, made now if there is none, for code that builds on threads.
+  /// Returns the attachment of a type, creating it if necessary, for code that builds on threads.
   ///
-  /// It is released at the thread's end, on the thread, as the last step before other threads are notified of the end.
-  /// If several threads ask first, all get the same object; `make` runs under no lock, and an object that it makes in
-  /// vain is released. Can be called from any thread.
+  /// Attachments are released on the thread, as the last step before other threads are notified of its end. If several
+  /// threads ask first, all of them get the same object. `make` runs without the lock, and an object that lost the
+  /// race is released. Can be called from any thread.
   package final func attachment<Object: AnyObject & Sendable>(
     _ type: Object.Type = Object.self, orMake make: () -> Object
   ) -> Object {
@@ -280,12 +292,12 @@ extension Thread {
     }
   }
 
-  /// The thread's object of a type, if there is one.
+  /// The attachment of a type, if there is one.
   package final func attachment<Object: AnyObject & Sendable>(_ type: Object.Type = Object.self) -> Object? {
     lock.withLock { attachments.object(type) }
   }
 
-  /// The name, or a text that replaces it in messages.
+  /// The name, or a substitute for it in messages.
   final var label: String {
     let (name, id) = lock.withLock { (settings.name, threadID) }
     if let name, !name.isEmpty { return "thread \"\(name)\"" }
@@ -293,7 +305,7 @@ extension Thread {
     return id == 0 ? "a thread without a name" : "thread \(id)"
   }
 
-  /// The name and the state, as they are in a description.
+  /// The name and state as shown in descriptions.
   final var summary: String {
     let (name, phase, isCancelled, id) = lock.withLock {
       (settings.name, lifecycle.phase, lifecycle.isCancelled, threadID)

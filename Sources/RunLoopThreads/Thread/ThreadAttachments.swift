@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The objects that other layers attach to a thread, one of each type: a value behind the thread's lock.
+/// The objects that other layers attach to a thread, one per type; the thread's lock guards them.
 struct ThreadAttachments {
   private var objects: [ObjectIdentifier: any Sendable] = [:]
 
@@ -12,7 +12,7 @@ struct ThreadAttachments {
     objects[ObjectIdentifier(Object.self)] = object
   }
 
-  /// Takes all objects out, for the caller to release outside the lock.
+  /// Removes all objects and returns them, so that the caller can release them after unlocking.
   mutating func removeAll() -> [any Sendable] {
     defer { objects = [:] }
     return Array(objects.values)

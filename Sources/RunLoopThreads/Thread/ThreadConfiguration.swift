@@ -1,24 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Thread {
-  /// How a thread is to run.
+  /// The settings with which a thread runs.
   public struct Configuration: Sendable, Hashable {
-    /// The bytes of the stack; zero means the system's usual size.
+    /// The size of the stack in bytes.
+    ///
+    /// The default is zero, which means the system's default size.
     public var stackSize: Int
-    /// The niceness, from −20 (the most favoured) to 19; nil leaves it as it is.
+    /// The niceness, from −20 (most favored) to 19.
     ///
-    /// A niceness below that of the thread's maker needs a privilege.
+    /// The default is `nil`, which leaves it unchanged.
+    ///
+    /// A niceness below that of the creating thread requires a privilege.
     public var niceness: Int?
-    /// The numbers of the processors that the thread may run on; nil leaves it as it is.
-    public var processors: Set<Int>?
-    /// How late the system may end a sleep of the thread; nil leaves it as it is.
+    /// The numbers of the processors that the thread may run on.
     ///
-    /// Linux lets the sleeps of a thread end up to 50 microseconds late. This is set when the thread begins, and holds
-    /// for threads and processes that it makes; `RunLoop.timerSlack` changes it later. Less than a nanosecond counts as
-    /// one, and more than a minute as a minute.
+    /// The default is `nil`, which leaves them unchanged.
+    public var processors: Set<Int>?
+    /// How late the system may end a sleep of the thread.
+    ///
+    /// The default is `nil`, which leaves it unchanged.
+    ///
+    /// By default, Linux ends sleeps up to 50 microseconds late. The value is set when the thread begins, and threads
+    /// and processes that it creates inherit it; `RunLoop.timerSlack` changes it later. It is clamped to between a
+    /// nanosecond and a minute.
     public var timerSlack: Duration?
 
-    /// Makes settings.
+    /// Creates a configuration.
     public init(stackSize: Int = 0, niceness: Int? = nil, processors: Set<Int>? = nil) {
       self.stackSize = stackSize
       self.niceness = niceness
@@ -28,11 +36,11 @@ extension Thread {
 
   /// A setting that the system has rejected, and the error number that it returned.
   public enum Rejection: Hashable, Sendable {
-    /// The name.
+    /// The name was rejected.
     case name(String, Int32)
-    /// The niceness; for example with `EPERM` if it needs a privilege.
+    /// The niceness was rejected, for example with `EPERM` if it requires a privilege.
     case niceness(Int, Int32)
-    /// The processors; for example with `EINVAL` if none of them exists.
+    /// The processors were rejected, for example with `EINVAL` if none of them exists.
     case processors(Set<Int>, Int32)
   }
 }

@@ -2,34 +2,34 @@
 
 import RunLoopCore
 
-/// The end of a thread, for threads that wait for it.
+/// The end of a thread, which other threads can wait for.
 ///
-/// The thread itself keeps it until then, when its object may be gone.
+/// The thread keeps this alive after its object may have been released.
 final class ThreadEnd: Awaited, @unchecked Sendable {
   // Sendable: the listeners are guarded by the lock.
 
-  /// One once the end has arrived.
+  /// Set to 1 when the thread has ended.
   private let word = AwaitedWord(0)
   private let lock = Lock()
   private var listeners: [@Sendable () -> Void] = []
-  // The rounds are used by the ending thread only.
+  // The rounds are used only by the ending thread.
 
-  /// The round of thread-specific destructors in which the thread is called next.
+  /// The round of thread-specific destructors that calls the thread next.
   var round = 1
   /// The round in which other threads are notified of the end.
   ///
-  /// It is the last round that tools leave to a program: by then Core Foundation has given up its loop and its data of
-  /// the thread. For a thread that was made by other means it is not known how many rounds are left, so its end is
-  /// noted with that of its object.
+  /// It is the last round that is left to a program under tools: by then, Core Foundation has released its loop and
+  /// data for the thread. For a thread created by other code, the number of remaining rounds is unknown, so its end is
+  /// signaled together with the end of its object.
   var lastRound = 3
 
   var hasCome: Bool { word.value == 1 }
   var isOver: Bool { hasCome }
 
-  /// Lets all waiting threads go on.
+  /// Wakes all waiting threads.
   func note() {
     word.finish(1)
-    // A listener that came too early to see the end is in the list.
+    // The list contains every listener that was added before the end was visible.
     let listeners = lock.withLock {
       defer { self.listeners = [] }
       return self.listeners
@@ -37,9 +37,9 @@ final class ThreadEnd: Awaited, @unchecked Sendable {
     for listener in listeners { listener() }
   }
 
-  /// Calls `listener` when the end has arrived, on the ending thread in its last destructor, or now if it has arrived.
+  /// Calls `listener` at the end, on the ending thread in its last destructor, or immediately if the thread has ended.
   ///
-  /// On that thread Core Foundation can no longer be used, so a listener must call no user code.
+  /// Core Foundation can no longer be used on that thread by then, so a listener must not call user code.
   func whenCome(_ listener: @escaping @Sendable () -> Void) {
     lock.lock()
     let hasCome = hasCome

@@ -2,33 +2,35 @@
 
 import RunLoopCore
 
-/// The reason why a thread did not do what it was asked to.
+/// An error of a thread operation.
 public enum ThreadError: Error, Hashable, Sendable {
   /// The thread has not been started, so nothing can run on it.
   case notStarted(thread: String)
-  /// The thread has been started before; a thread runs once.
+  /// The thread has already been started; a thread runs only once.
   case alreadyStarted(thread: String)
   /// The thread was cancelled before it was started.
   case cancelledBeforeStart(thread: String)
-  /// The thread has finished, so nothing can run on it any more.
+  /// The thread has finished, so nothing can run on it.
   case finished(thread: String)
-  /// The main thread has left, as it does in a program with an `async` main, so nothing can run on it any more.
+  /// The main thread has exited, as it does in a program with an `async` main, so nothing can run on it.
   case mainThreadHasLeft
-  /// The thread accepts no more work, because it is stopping.
+  /// The thread is stopping and accepts no more work.
   case stopping(thread: String)
-  /// The system could not make the thread. `number` is the error that it returned, such as `EAGAIN`.
+  /// The system could not create the thread; `number` is the `errno` value, such as `EAGAIN`.
   case cannotStart(thread: String, number: Int32)
-  /// The list of modes is empty, so the work could never run.
+  /// The list of modes is empty, so the work would never run.
   case noModes
   /// The work was cancelled before it ran.
   case cancelled
-  /// The thread ended, or its run loop did, before the work ran, or while it ran.
+  /// The thread or its run loop ended before the work ran, or while it was running.
   case dropped(thread: String)
-  /// The wait timed out. The work is cancelled if it had not begun, and continues if it had.
+  /// The wait timed out.
+  ///
+  /// Work that has not begun is cancelled; work that has begun continues.
   case timedOut
   /// A thread cannot wait for its own end.
   case joinsItself(thread: String)
-  /// The wait would close a cycle of threads that wait for each other, in this order.
+  /// The wait would close a cycle of threads that wait for each other, in the given order.
   case wouldDeadlock(cycle: [String])
 }
 

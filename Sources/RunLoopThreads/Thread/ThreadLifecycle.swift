@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The lifecycle of a thread, as a value: each event is a function that changes it and returns what is to be done.
+/// The lifecycle of a thread, as a state machine whose events return the action to perform.
 struct ThreadLifecycle: Hashable, Sendable {
   enum Phase: Hashable, Sendable {
     case created
@@ -12,14 +12,14 @@ struct ThreadLifecycle: Hashable, Sendable {
   private(set) var phase = Phase.created
   private(set) var isCancelled = false
 
-  /// A thread that runs already when its object is made.
+  /// A thread that was already running when its object was created.
   static let foreign: ThreadLifecycle = {
     var lifecycle = ThreadLifecycle()
     lifecycle.phase = .executing
     return lifecycle
   }()
 
-  /// A thread that has finished when its object is made.
+  /// A thread that had already finished when its object was created.
   static let ended: ThreadLifecycle = {
     var lifecycle = ThreadLifecycle()
     lifecycle.phase = .finished
@@ -27,7 +27,7 @@ struct ThreadLifecycle: Hashable, Sendable {
   }()
 
   enum StartAction: Hashable, Sendable {
-    /// Ask the system for a thread.
+    /// Create a thread.
     case create
     case reject(Rejection)
   }
@@ -47,25 +47,25 @@ struct ThreadLifecycle: Hashable, Sendable {
     return .create
   }
 
-  /// Called when the system has made no thread.
+  /// Called when the system could not create the thread.
   mutating func startFailed() {
     precondition(phase == .starting, "a start failed in \(self)")
     phase = .finished
   }
 
-  /// The new thread's first step.
+  /// Called as the first step of the new thread.
   mutating func begin() {
     precondition(phase == .starting, "a thread began in \(self)")
     phase = .executing
   }
 
-  /// The thread's last step.
+  /// Called as the last step of the thread.
   mutating func end() {
     precondition(phase == .executing, "a thread ended in \(self)")
     phase = .finished
   }
 
-  /// Marks the thread; its body has to check.
+  /// Marks the thread as cancelled; its body has to check for this.
   mutating func cancel() {
     isCancelled = true
   }

@@ -6,7 +6,7 @@ import Synchronization
 
 typealias ThreadLock = Lock
 
-/// A value behind a lock.
+/// A value guarded by a lock.
 final class ThreadLocked<Value>: @unchecked Sendable {
   // Sendable: the value is guarded by the lock.
   private let lock = Lock()
@@ -23,7 +23,7 @@ final class ThreadLocked<Value>: @unchecked Sendable {
   }
 }
 
-/// The system's text for an error number.
+/// Returns the system's description of an error number.
 func errorText(_ number: Int32) -> String {
   "\(strerror(number).map { String(cString: $0) } ?? "error") (\(number))"
 }

@@ -4,16 +4,18 @@ import CRunLoopSystem
 import RunLoopLibC
 import RunLoopCore
 
-/// A thread's settings, and those that the system has rejected: a value behind the thread's lock.
+/// A thread's settings, and those that the system rejected.
 ///
-/// A setting that is changed while the thread runs is applied to it at once.
+/// The thread's lock guards them.
+///
+/// Settings that change while the thread runs are applied immediately.
 struct ThreadSettings {
   private(set) var name: String?
   private(set) var configuration = Thread.Configuration()
-  /// A number that represents the quality of service, for a layer above that knows its names.
+  /// A number that represents the quality of service, for a higher layer that knows the names.
   var quality: Int?
   private(set) var rejected: [Thread.Rejection] = []
-  /// The kernel's id of the thread while it runs.
+  /// The kernel's ID of the thread while it runs.
   private var runningThread: Int32?
 
   mutating func setName(_ name: String?) {
@@ -33,9 +35,7 @@ struct ThreadSettings {
     applyNiceness()
   }
 
-  /// Applies the settings, because the thread runs now.
-  ///
-  /// Called on the thread.
+  /// Applies the settings when the thread starts to run; called on the thread.
   mutating func begin(onThread thread: Int32) {
     runningThread = thread
     applyName()
@@ -43,10 +43,10 @@ struct ThreadSettings {
     if let slack = configuration.timerSlack { crl_set_timer_slack(UInt(slack.slackNanoseconds)) }
   }
 
-  /// Notes a thread that runs already, and leaves it as it is.
+  /// Records a thread that is already running, without changing it.
   mutating func adopt(_ thread: Int32) { runningThread = thread }
 
-  /// Forgets the thread, which has ended: its id may be reused for another.
+  /// Forgets the thread, which has ended and whose ID may be reused.
   mutating func end() {
     runningThread = nil
     ThreadFace.forgetName()
@@ -55,7 +55,7 @@ struct ThreadSettings {
   private mutating func applyName() {
     guard let runningThread, let name else { return }
     ThreadFace.setName(name, ofThread: runningThread)
-    // A character is kept whole or not at all.
+    // Never splits a character.
     var bytes: [UInt8] = []
     for character in name {
       guard bytes.count + character.utf8.count <= 15 else { break }
@@ -64,7 +64,7 @@ struct ThreadSettings {
     if let number = write(bytes, toNameOf: runningThread) { rejected.append(.name(name, number)) }
   }
 
-  /// Writes the name where it can be written for any thread of the process.
+  /// Writes the name to the file in `/proc`, which works for any thread of the process.
   private func write(_ bytes: [UInt8], toNameOf thread: Int32) -> Int32? {
     let file = open("/proc/self/task/\(thread)/comm", O_WRONLY | O_CLOEXEC)
     guard file >= 0 else { return errno }
