@@ -15,7 +15,7 @@ typedef struct {
   unsigned short found;
 } poll_entry;
 
-// GPollFunc: waits for descriptors, for so many milliseconds, or without limit if negative.
+// GPollFunc: waits for descriptors for a number of milliseconds, or without limit if negative.
 typedef int (*poll_function)(poll_entry *entries, unsigned count, int milliseconds);
 
 // GSourceFuncs.
@@ -31,7 +31,7 @@ typedef struct {
 enum { readable = 1 /* G_IO_IN */, goes_on = 1 /* G_SOURCE_CONTINUE */ };
 
 struct crg_source {
-  // GSource, whose twelve words have been the same since GLib 2.0, with room for more.
+  // GSource, whose twelve words have not changed since GLib 2.0, with spare room.
   void *words[16];
   poll_entry descriptor;
   poll_entry nested_descriptor;
@@ -39,12 +39,12 @@ struct crg_source {
   void *owner;
   void *context;
   int priority;
-  // The next dispatch does not depend on a descriptor.
+  // Set if the next dispatch does not depend on a descriptor.
   int is_due;
   int is_nested;
 };
 
-// The functions, by the names that they have in the library.
+// The functions, by their names in the library.
 #define FUNCTIONS(X) \
   X(void *, g_main_context_default, (void)) \
   X(void *, g_main_context_get_thread_default, (void)) \
@@ -69,7 +69,7 @@ typedef struct {
   FUNCTIONS(MEMBER)
 } functions;
 
-// Written once under the lock, before `is_open` is; read after it.
+// Written once with the lock held, before `is_open`, and read only after it.
 static functions glib;
 static atomic_int is_open;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -100,7 +100,7 @@ int crg_open(char *detail, size_t capacity) {
   pthread_mutex_lock(&lock);
   functions found;
   int answer = 0;
-  // Relaxed: it is stored under the mutex, too.
+  // Relaxed, because it is also stored with the mutex held.
   if (!atomic_load_explicit(&is_open, memory_order_relaxed)) {
     answer = find_functions(&found, detail, capacity);
     if (answer == 0) {
@@ -122,11 +122,11 @@ int crg_may_run(void *context) {
   return 1;
 }
 
-// The thread's source, and how its context waited before: at first, and when a source was last nested.
+// The thread's source, and the poll functions used before: originally, and when a source was last nested.
 static _Thread_local crg_source *source_here;
 static _Thread_local poll_function poll_at_first;
 static _Thread_local poll_function poll_before;
-// Whether the thread waits here: a function that was put in the place of this one may call it.
+// Whether the thread is waiting in `wait_before`, in case a function that replaced ours calls it.
 static _Thread_local int is_waiting;
 
 static int wait_before(poll_entry *entries, unsigned count, int milliseconds) {
@@ -136,8 +136,8 @@ static int wait_before(poll_entry *entries, unsigned count, int milliseconds) {
   return result;
 }
 
-// Waits for a context's descriptors. A wait that a call-out of the owner has begun is announced to the owner: GLib
-// tells a source when a wait is about to begin, but not always when it is over.
+// Waits for a context's descriptors. Notifies the owner of a wait begun in one of its call-outs, because GLib calls a
+// source before a wait but not always after it.
 static int poll_for_source(poll_entry *entries, unsigned count, int milliseconds) {
   if (is_waiting) return (poll_at_first != NULL ? poll_at_first : glib.g_poll)(entries, count, milliseconds);
   crg_source *source = source_here;
@@ -151,7 +151,7 @@ static int poll_for_source(poll_entry *entries, unsigned count, int milliseconds
   return result;
 }
 
-// Waits by `poll_for_source` from now on, also if somebody else has put a function in its place.
+// Installs `poll_for_source`, even if other code has replaced it.
 static void announce_waits(void *context) {
   poll_function now = glib.g_main_context_get_poll_func(context);
   if (now == poll_for_source) return;

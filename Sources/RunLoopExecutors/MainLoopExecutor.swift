@@ -5,10 +5,10 @@
   import RunLoopCore
   @_spi(ExperimentalCustomExecutors) @_spi(ExperimentalScheduling) import _Concurrency
 
-  /// The main run loop as the executor of the main actor.
+  /// Runs the jobs of the main actor on the main run loop.
   ///
-  /// Its jobs are blocks of the loop, in their place among the others. If the main thread leaves, as with
-  /// `dispatchMain()`, the main dispatch queue runs them.
+  /// Jobs are ordered among the blocks of the loop. If the main thread exits, as with `dispatchMain()`, the main
+  /// dispatch queue runs them.
   final class MainLoopExecutor: MainExecutor, SchedulingExecutor, Sendable {
     private let runner = LoopJobRunner()
     private static let isOnQueue = DispatchSpecificKey<Bool>()
@@ -24,7 +24,7 @@
       DispatchQueue.main.async { [runner] in runner.run(job) }
     }
 
-    /// Leaves a job to the clock, which queues it here at its time.
+    /// Schedules a job with the clock, which enqueues it here when it is due.
     func enqueue<C: Clock>(
       _ job: consuming ExecutorJob, at instant: C.Instant, tolerance: C.Duration?, clock: C
     ) {
@@ -34,10 +34,10 @@
     /// Runs the main loop until ``stop()``.
     func run() { while RunLoop.main.runUntilStopped() != .stopped { requireMainQueue() } }
 
-    /// Runs the main loop until a condition is true, which is looked at before each wait and after each.
+    /// Runs the main loop until a condition is true, checking it before and after each wait.
     func runUntil(_ condition: () -> Bool) {
       withoutActuallyEscaping(condition) { condition in
-        // Called on this thread, and only during this call.
+        // Called only on this thread and only during this call.
         nonisolated(unsafe) let condition = condition
         let loop = RunLoop.main
         let observer = RunLoop.Observer(activities: [.beforeTimers, .beforeWaiting]) { _, _ in
@@ -49,7 +49,7 @@
       }
     }
 
-    /// A run of the main loop is over when nothing is left in it, and the main queue always is.
+    /// Traps, because a run of the main loop ends by itself only if the main queue cannot be served.
     private func requireMainQueue() {
       fatalError("the main dispatch queue cannot be served: the process has no descriptor left for it")
     }

@@ -6,18 +6,18 @@
   import RunLoopThreads
   @_spi(ExperimentalCustomExecutors) @_spi(ExperimentalScheduling) import _Concurrency
 
-  /// Resident threads that share one queue of jobs, in the order in which they were left.
+  /// A pool of resident threads that share one FIFO queue of jobs.
   ///
-  /// Each job is a call-out of the loop of the thread that runs it, so that the instruments see it. A blocked thread
-  /// takes no job, and holds up none that another can take.
+  /// Each job is a call-out of the loop of the thread that runs it, so the instruments can see it. A blocked thread
+  /// takes no job and does not delay jobs that another thread can take.
   final class ResidentPool: TaskExecutor, SchedulingExecutor, @unchecked Sendable {
     // Sendable: the state is guarded by the lock.
     private let lock = Lock()
     private var state: PoolState<Worker, UnownedJob>
 
-    /// A thread, and how it runs its one job at a time.
+    /// A thread and the runner of its single current job.
     ///
-    /// It holds itself, as the pool's threads stay as long as the process.
+    /// It retains itself, because the pool's threads live as long as the process.
     private final class Worker: Sendable {
       let thread: ResidentThread
       private let runner = LoopJobRunner()
@@ -25,13 +25,13 @@
       init(name: String, then next: @escaping @Sendable (Worker) -> Void) throws(ThreadError) {
         thread = try ResidentThread(name: name)
         runner.runs { [self] job in
-          // The generic executor, which has no identity: no actor is isolated here.
+          // The generic executor, which has no identity, so no actor is isolated here.
           job.runSynchronously(on: unsafeBitCast((0, 0) as (Int, Int), to: UnownedSerialExecutor.self))
           next(self)
         }
       }
 
-      /// Runs a job; the thread has none.
+      /// Runs a job; requires that the thread has none.
       func run(_ job: UnownedJob) { _ = thread.runLoop.enqueue(LoopJob(job, runner)) }
     }
 
@@ -49,15 +49,16 @@
       }
     }
 
-    /// Leaves a job to the clock, which queues it here at its time.
+    /// Schedules a job with the clock, which enqueues it here when it is due.
     func enqueue<C: Clock>(
       _ job: consuming ExecutorJob, at instant: C.Instant, tolerance: C.Duration?, clock: C
     ) {
       TaskClock.enqueue(job.createTrampoline(to: self), at: instant, tolerance: tolerance, clock: clock)
     }
 
-    /// Starts a thread for the jobs that wait; without it they wait for the threads that there are, and without any of
-    /// those Swift's own executor runs them.
+    /// Starts a thread for the waiting jobs.
+    ///
+    /// If that fails, they wait for the existing threads; without any, Swift's default executor runs them.
     private func start(_ number: Int) {
       guard let worker = try? Worker(name: "tasks \(number)", then: { [unowned self] in goOn($0) }) else {
         for job in lock.withLock({ state.takeBack() }) { PlatformExecutorFactory.defaultExecutor.enqueue(job) }
@@ -71,21 +72,21 @@
     }
   }
 
-  /// Which threads of a pool have nothing to do, and the jobs that no thread has yet.
+  /// The idle threads of a pool, and the jobs that are waiting for a thread.
   struct PoolState<Worker, Job> {
     enum Action {
-      /// A thread takes the job when it is done with its own.
+      /// A thread takes the job after its current one.
       case wait
-      /// A thread that has no job runs it.
+      /// This idle thread runs the job.
       case run(Worker)
-      /// Start a thread with this number, which then asks for its job.
+      /// Start a thread with this number, which then asks for a job.
       case start(Int)
     }
 
     private let limit: Int
     private var count = 0
     private var idle: [Worker] = []
-    /// The jobs that wait, from `first` on.
+    /// The waiting jobs, starting at index `first`.
     private var jobs: [Job] = []
     private var first = 0
 
@@ -101,7 +102,7 @@
       return .start(count)
     }
 
-    /// The next job of a thread that has none; nil: it is idle.
+    /// Returns the next job for a thread, or nil if the thread is now idle.
     mutating func next(for worker: Worker) -> Job? {
       guard first < jobs.count else {
         idle.append(worker)
@@ -109,7 +110,7 @@
       }
       defer {
         first += 1
-        // Moved seldom, so that each job is moved a fixed number of times.
+        // Compacted at half size, so that the cost per job is constant.
         if first * 2 >= jobs.count {
           jobs.removeFirst(first)
           first = 0
@@ -118,7 +119,7 @@
       return jobs[first]
     }
 
-    /// Notes that a thread could not be started; returns the jobs that none will take.
+    /// Notes that a thread could not be started, and returns the jobs if no thread is left to run them.
     mutating func takeBack() -> [Job] {
       count -= 1
       guard count == 0 else { return [] }

@@ -3,18 +3,18 @@
 #if compiler(>=6.3) && compiler(<6.4)
   @_spi(ExperimentalCustomExecutors) import _Concurrency
 
-  /// The executors of a program whose main actor lives on the main run loop, and whose other tasks run on resident
-  /// threads.
+  /// An executor factory that runs the main actor on the main run loop and other tasks on resident threads.
   ///
   /// ```swift
   /// typealias DefaultExecutorFactory = RunLoopExecutorFactory
   /// ```
   ///
-  /// In the module of an `async` main, the compiler takes the factory by that name. With Swift 6.3 it does so only with
-  /// `-Xfrontend -disable-availability-checking`, and says nothing without it. A program with a `main` that is not
-  /// `async` needs no flag, and calls ``install()``.
+  /// In the module of an `async` main, the compiler finds the factory under that name.
   ///
-  /// Nothing of this polls, and Dispatch is not asked to run tasks. The main loop serves the main dispatch queue too.
+  /// Swift 6.3 looks for it only with `-Xfrontend -disable-availability-checking`, and gives no diagnostic without the
+  /// flag. A program whose `main` is not `async` needs no flag and calls ``install()``.
+  ///
+  /// Nothing polls, and tasks do not run on Dispatch. The main loop also serves the main dispatch queue.
   @_spi(ExperimentalCustomExecutors)
   public struct RunLoopExecutorFactory: ExecutorFactory {
     private static let main = MainLoopExecutor()
@@ -23,13 +23,15 @@
     /// The main run loop, which also serves the main dispatch queue.
     public static var mainExecutor: any MainExecutor { main }
 
-    /// Resident threads, as many as there are processors for the process, each started when it is first needed.
+    /// Resident threads, up to the number of processors that the process may use, each started when first needed.
     public static var defaultExecutor: any TaskExecutor { pool }
 
-    /// Makes these the executors of the process: the first thing that a `main` calls.
+    /// Installs these executors for the process.
     ///
-    /// Main actor jobs from before are run by the main dispatch queue, which the main loop serves; earlier tasks may
-    /// still be on Swift's own threads.
+    /// Call it first in `main`.
+    ///
+    /// The main dispatch queue runs main actor jobs from before the call, and the main loop serves that queue; earlier
+    /// tasks may still be on Swift's own threads.
     public static func install() { _createExecutors(factory: Self.self) }
   }
 #endif

@@ -4,9 +4,11 @@
   @_spi(ExperimentalScheduling) import RunLoopThreads
   @_spi(ExperimentalCustomExecutors) @_spi(ExperimentalScheduling) import _Concurrency
 
-  /// The thread whose timers end the sleeps of all tasks; it runs nothing else, so that no task can make them late.
+  /// The thread whose timers end the sleeps of all tasks.
   ///
-  /// It is started for the first sleep. Without it, Swift's own executor ends them.
+  /// It runs nothing else, so tasks cannot delay its timers.
+  ///
+  /// The first sleep starts it. If that fails, Swift's default executor ends the sleeps.
   enum TaskClock {
     private static let thread = try? ResidentThread(name: "task clock")
 

@@ -4,46 +4,51 @@ import CRunLoopGLib
 import CRunLoopRecorder
 public import RunLoopCore
 
-/// Serves a thread's run loop in a context of GLib's, whatever runs that: `g_application_run`, `g_main_loop_run`, a
-/// dialogue that runs the context within a call-out.
+/// Serves a thread's run loop in a GLib context, however the context is run.
 ///
 /// ```swift
 /// try GLibHost.attach()
 /// g_application_run(application, 0, nil)
 /// ```
 ///
-/// From then on timers, sources, sockets, blocks, the main dispatch queue and `@MainActor` are served on the main
-/// thread while GLib waits. Nothing polls: GLib waits for the loop's descriptors, too.
+/// The context may be run by `g_application_run`, by `g_main_loop_run`, or by a dialog inside a call-out.
 ///
-/// **Order.** Each turn of the context makes one pass of the loop at most, at ``priority``. With the default, 0, it
-/// comes after input of high priority and before GTK lays out (110) and draws (120), and before idle sources (200). A
-/// loop that has had something to do for 8 ms without an end takes turns with GLib's idle sources until it has rested
-/// once, so that windows are drawn.
+/// Once attached, timers, sources, sockets, blocks, the main dispatch queue and `@MainActor` are served on the main
+/// thread while GLib waits. Nothing polls, because GLib also waits for the loop's descriptors.
 ///
-/// **Nested loops.** A call-out of the loop, or of GLib, may run the context: the loop is served in there, in the mode
-/// of ``run(in:_:)`` or that of ``attach(to:priority:mode:onStop:)``. What is served within a call-out of the loop is a
-/// nested run that polls, for each turn. As in any nested run, a block of the main dispatch queue that runs the context
-/// keeps that queue from being served in there.
+/// **Order.** Each turn of the context makes at most one pass of the loop, at ``priority``. At the default of 0, the
+/// pass runs after high-priority input, before GTK's layout (110) and drawing (120), and before idle sources (200). A
+/// loop that has been busy for 8 ms without a break takes turns with GLib's idle sources until it has been idle once,
+/// so that windows are still drawn.
 ///
-/// Use a host on its own thread only. It stays until ``detach()``, or until the thread ends. A forked child has none.
+/// **Nested loops.** A call-out of the loop or of GLib may run the context. The loop is then served in the mode of
+/// ``run(in:_:)``, or that of ``attach(to:priority:mode:onStop:)``. Inside a call-out of the loop, each turn is a
+/// nested run that polls. As in any nested run, a block of the main dispatch queue that runs the context blocks that
+/// queue meanwhile.
+///
+/// Use a host only on its own thread.
+///
+/// It stays attached until ``detach()`` or until the thread ends. A forked child has none.
 public final class GLibHost: @unchecked Sendable {
   // Sendable: the variables belong to the loop's thread.
 
-  /// The priority of the loop's turns, as GLib counts it: the smaller, the earlier.
+  /// The priority of the loop's turns in GLib's terms: a smaller value runs earlier.
+  ///
+  /// The default is 0.
   public let priority: Int32
 
   private let loop: RunLoop
   private let mode: RunLoop.Mode
   private let guest: RunLoop.Guest
-  /// What GLib waits for while a call-out of the loop runs the context.
+  /// The descriptor that GLib waits for while a call-out of the loop runs the context.
   private let nestedGate: Gate
   private let onStop: () -> Void
   private var source: OpaquePointer?
   /// The sleep of the loop in a nested wait.
   private var nestedSleep: RunLoop.Guest?
-  /// Whether the program was told that the thread is to end.
+  /// Whether the program has been notified that the thread is ending.
   private var hasToldOfEnd = false
-  /// The mode of ``run(in:_:)``.
+  /// The mode of the innermost ``run(in:_:)``.
   private var innerMode: RunLoop.Mode?
   private var fairness: Fairness
 
@@ -67,17 +72,17 @@ public final class GLibHost: @unchecked Sendable {
     fairness = Fairness(priority: priority)
   }
 
-  /// Serves the calling thread's loop in a context of GLib's from now on.
+  /// Attaches the calling thread's loop to a GLib context, which serves it from then on.
   ///
   /// - Parameters:
-  ///   - context: A `GMainContext *`; if it is nil, the thread's default context, which for the main thread is GLib's.
-  ///     The thread must be the one that runs the context.
-  ///   - priority: The priority of the loop's turns, as GLib counts it.
+  ///   - context: A `GMainContext *`, which the calling thread must be running. The default is `nil`, which means the
+  ///     thread's default context; for the main thread, that is GLib's.
+  ///   - priority: The priority of the loop's turns in GLib's terms.
   ///   - mode: The mode whose items are served.
-  ///   - onStop: Called on the thread when the loop is stopped, for example by `RunLoop.stop()`: a program ends its
-  ///     GLib loop there, by `g_application_quit` or `g_main_loop_quit`. Without it the loop continues, and
-  ///     a resident thread that was stopped does not end.
-  /// - Returns: The host, which need not be kept.
+  ///   - onStop: Called on the thread when the loop is stopped, for example by `RunLoop.stop()`. End the GLib loop
+  ///     here, with `g_application_quit` or `g_main_loop_quit`. Otherwise the loop continues, and a stopped resident
+  ///     thread does not end.
+  /// - Returns: The host, which does not need to be retained.
   @discardableResult
   public static func attach(
     to context: UnsafeMutableRawPointer? = nil, priority: Int32 = 0, mode: RunLoop.Mode = .default,
@@ -100,12 +105,14 @@ public final class GLibHost: @unchecked Sendable {
     return host
   }
 
-  /// The host of the calling thread's loop, if there is one.
+  /// The host of the calling thread's loop, or nil if there is none.
   public static var current: GLibHost? { RunLoop.currentIfMade?.attachment(HostPlace.self)?.host }
 
-  /// Serves the loop in its context no longer; the loop can be run, or attached again.
+  /// Detaches the loop from its context.
   ///
-  /// If it is called in a call-out of the loop, the guest ends when the call-outs are over. Calling it again has no
+  /// The loop can then be run, or attached again.
+  ///
+  /// In a call-out of the loop, this takes full effect when the call-outs have returned. Calling it again has no
   /// effect.
   ///
   /// - Precondition: The calling thread is the host's.
@@ -115,7 +122,7 @@ public final class GLibHost: @unchecked Sendable {
     guest.invalidate()
   }
 
-  /// Leaves the context.
+  /// Removes the source from the context.
   fileprivate func leave() {
     guard let source else { return }
     self.source = nil
@@ -124,7 +131,7 @@ public final class GLibHost: @unchecked Sendable {
     crg_detach(source)
   }
 
-  /// Runs a body that runs the context, such as a dialogue, and serves the loop in another mode meanwhile.
+  /// Runs a body that runs the context, such as a dialog, and serves the loop in another mode meanwhile.
   ///
   /// - Precondition: The calling thread is the host's.
   public func run<Result, Failure: Error>(
@@ -150,7 +157,7 @@ public final class GLibHost: @unchecked Sendable {
   }
 }
 
-/// The place of a loop's host.
+/// Attaches a host to its loop.
 private final class HostPlace: LoopAttachment, @unchecked Sendable {
   // Sendable: the variable belongs to the loop's thread.
   var host: GLibHost?
@@ -158,18 +165,18 @@ private final class HostPlace: LoopAttachment, @unchecked Sendable {
   func loopDidEnd() { host?.leave() }
 }
 
-// What the source of GLib's asks; on the loop's thread but for the first.
+// Called by the GLib source. All but the first require the loop's thread.
 extension GLibHost {
-  /// Whether the calling thread is the loop's, and the loop is served here.
+  /// Whether the calling thread is the loop's and the loop is served by this host.
   var isServedHere: Bool { loop.isCurrent && guest.isValid }
 
-  /// Whether GLib is run in a call-out of the loop, or in ``run(in:_:)``.
+  /// Whether GLib is running inside a call-out of the loop or in ``run(in:_:)``.
   var isNested: Bool { innerMode != nil || !guest.isBetweenServices }
 
   func beginNestedWait() -> Bool {
     endNestedSleep()
     if loop.isEnding {
-      // The loop serves nothing, and GLib waits as long as it likes.
+      // The loop is ending and has nothing to serve, so GLib may wait without a limit.
       tellOfStop()
       return true
     }
@@ -183,7 +190,7 @@ extension GLibHost {
     if sleep.endSleep() { tellOfStop() }
   }
 
-  /// Tells the program of a stop; once, if it is that of the thread.
+  /// Notifies the program of a stop, but of the thread's end only once.
   private func tellOfStop() {
     if loop.isEnding {
       guard !hasToldOfEnd else { return }
@@ -194,7 +201,7 @@ extension GLibHost {
 
   func rest() { fairness.rest() }
 
-  /// Makes a pass, and returns the priority of the next.
+  /// Makes a pass and returns the priority of the next one.
   func serve() -> Int32 {
     guard isServedHere else { return priority }
     let result = isNested ? loop.run(mode: innerMode ?? mode, for: .zero) : guest.service()
@@ -203,7 +210,7 @@ extension GLibHost {
   }
 }
 
-/// Lets a loop that always has something to do take turns with GLib's idle sources.
+/// Makes a permanently busy loop take turns with GLib's idle sources.
 private struct Fairness {
   /// The priority of GLib's idle sources.
   private static let idle: Int32 = 200
@@ -224,7 +231,7 @@ private struct Fairness {
   }
 }
 
-/// The functions that the source of GLib's calls.
+/// The functions that the GLib source calls.
 private enum SourceCalls {
   static let all = crg_calls(
     is_on_thread: { SourceCalls.host($0).isServedHere ? 1 : 0 },

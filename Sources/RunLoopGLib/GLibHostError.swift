@@ -2,17 +2,17 @@
 
 public import RunLoopCore
 
-/// The reason why a run loop is not served in a context of GLib's.
+/// An error that prevents a run loop from being served in a GLib context.
 public enum GLibHostError: Error, Hashable, Sendable {
-  /// GLib is missing, or lacks a function; with the system's reason.
+  /// GLib or one of its functions is missing; the associated value is the system's message.
   case libraryNotFound(String)
-  /// The thread has no context of its own, and is not the main thread, whose context the default one is.
+  /// The thread has no context of its own, and is not the main thread, which has the default context.
   case noContext
-  /// Another thread runs the context now.
+  /// Another thread is running the context.
   case contextIsBusy
-  /// The loop is served in a context already.
+  /// The loop is already attached to a context.
   case isAttached
-  /// The loop cannot be a guest.
+  /// The loop cannot be a guest of another loop.
   case runLoop(RunLoopError)
 }
 

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A text that C takes whole: it contains no zero byte.
+/// A string without zero bytes, which C reads in full.
 ///
-/// C ends a text at its first zero byte. A path that Swift passes to C as a `String` therefore names another file than
-/// the caller has checked: `evil.sh\0.jpg` is `evil.sh`. Whatever reaches C as a path is made by this type, which
-/// rejects the byte. ``Paths.swift`` declares the C library's calls for texts of Swift in this way, and hides those
-/// that cut.
+/// C ends a string at its first zero byte, so a Swift `String` passed as a path may name a different file than the one
+/// the caller checked: `evil.sh\0.jpg` is `evil.sh`. All paths are passed to C as this type, which rejects the byte.
+/// ``Paths.swift`` declares the C library's calls for Swift strings accordingly, and hides those that truncate.
 package struct CText: Hashable, Sendable {
-  /// A text contains a zero byte.
+  /// The error for a string that contains a zero byte.
   package struct ZeroByte: Error, Hashable, Sendable {
     package init() {}
   }
 
-  /// With the zero byte that ends it.
+  /// The bytes, including the terminating zero.
   private let stored: ContiguousArray<CChar>
 
-  /// The bytes, without the zero byte.
+  /// The bytes, without the terminating zero.
   package var bytes: [UInt8] { stored.dropLast().map { UInt8(bitPattern: $0) } }
 
   package init(_ text: some StringProtocol) throws(ZeroByte) {
@@ -31,7 +30,7 @@ package struct CText: Hashable, Sendable {
     stored = bytes
   }
 
-  /// A text of the project's own, such as the path of a file of the system.
+  /// Creates a string from a literal of the project, such as the path of a system file.
   package init(known text: StaticString) {
     stored = text.withUTF8Buffer { buffer in
       precondition(!buffer.contains(0), "a text of the project contains a zero byte")
@@ -39,19 +38,19 @@ package struct CText: Hashable, Sendable {
     }
   }
 
-  /// Calls `body` with the text as C takes it, which is valid until it returns.
+  /// Calls `body` with a C string that is valid until `body` returns.
   package func withPointer<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
     stored.withUnsafeBufferPointer { buffer in
-      // The zero byte makes it never empty.
+      // Never empty, because of the terminating zero.
       guard let start = buffer.baseAddress else { fatalError("a text without its end") }
       return body(start)
     }
   }
 
-  /// A copy that the caller releases with `free`; nil without memory.
+  /// Returns a copy that the caller releases with `free`, or nil if out of memory.
   package func copy() -> UnsafeMutablePointer<CChar>? { withPointer { strdup($0) } }
 
-  /// Calls `body` with the text as C takes it, or returns the answer of a call that fails with `EINVAL`.
+  /// Calls `body` with a C string, or sets `errno` to `EINVAL` and returns `failing` if `text` contains a zero byte.
   static func call<Result>(_ text: String, failing: Result, _ body: (UnsafePointer<CChar>) -> Result) -> Result {
     do throws(ZeroByte) {
       return try CText(text).withPointer(body)
@@ -63,6 +62,6 @@ package struct CText: Hashable, Sendable {
 }
 
 extension CText: CustomStringConvertible {
-  /// The text; bytes that are not UTF-8 become replacement characters.
+  /// The string, with replacement characters for bytes that are not UTF-8.
   package var description: String { String(decoding: bytes, as: UTF8.self) }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The system's C library, under one name: what a system calls its module is written here and nowhere else.
+// Re-exports the system's C library. This is the only place that names the system's module.
 
 #if canImport(Glibc)
   @_exported public import Glibc

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The C library's calls that take paths, for texts of Swift. They fail with `EINVAL` if the text contains a zero byte,
-// where C would use what is before it. A call with a `String` finds these before the C library's own, which take
-// pointers; `.ci/lint` finds what makes a pointer. Functions of the project's own C code take a `String` as it is:
-// their callers check names and paths before.
+// The C library's calls that take paths, for Swift strings. They fail with `EINVAL` if the string contains a zero
+// byte, where C would use the part before it. Overload resolution prefers these to the C library's own functions,
+// which take pointers; `.ci/lint` finds code that makes pointers. The project's own C functions take a `String`
+// unchecked, so their callers check names and paths first.
 
 package func open(_ path: String, _ flags: Int32) -> Int32 {
   CText.call(path, failing: -1) { open($0, flags) }

@@ -2,13 +2,13 @@
 
 import RunLoopLibC
 
-/// The functions of libuv's that a host calls: the program's own, as Node has them, or else the library's.
+/// The libuv functions that a host calls, from the program itself, as in Node, or else from the library.
 struct Libuv: Sendable {
   typealias Pointer = UnsafeMutableRawPointer
   typealias PollCallback = @convention(c) (Pointer?, Int32, Int32) -> Void
   typealias CloseCallback = @convention(c) (Pointer?) -> Void
 
-  /// The number of `uv_poll_t` among the types of handles, and that of being readable among the events.
+  /// The number of `uv_poll_t` among the handle types, and the flag for readability among the events.
   static let pollHandle: Int32 = 8
   static let readable: Int32 = 1
 
@@ -30,7 +30,7 @@ struct Libuv: Sendable {
   }()
 
   private init() throws(LibuvHostError) {
-    // What the program has exported comes first: two libuvs in one process know nothing of each other's loops.
+    // Functions exported by the program take precedence, because two copies of libuv do not know each other's loops.
     var library: Pointer?
     if dlsym(nil, "uv_poll_init") == nil {
       library = loadLibrary("libuv.so.1", RTLD_NOW | RTLD_LOCAL)

@@ -3,20 +3,22 @@
 import CRunLoopRecorder
 public import RunLoopCore
 
-/// Serves a thread's run loop in a loop of libuv's: Node's, in an addon, or that of a program in C.
+/// Serves a thread's run loop in a libuv loop, such as Node's in an addon, or that of a C program.
 ///
 /// ```swift
 /// try LibuvHost.attach(to: loop)  // a uv_loop_t *
 /// uv_run(loop, UV_RUN_DEFAULT)
 /// ```
 ///
-/// From then on timers, sources, sockets and blocks, on the main thread also the main dispatch queue and `@MainActor`,
-/// are served while libuv waits. Nothing polls: libuv waits for the loop's descriptor, too. Each turn of libuv's loop
-/// makes one pass at most.
+/// Once attached, timers, sources, sockets and blocks are served while libuv waits; on the main thread, so are the
+/// main dispatch queue and `@MainActor`.
 ///
-/// Libuv's loops cannot be run within their own callbacks, so there are no nested runs. Use a host on its own thread
-/// only. Before libuv's loop or the thread ends, call ``detach()``, and let the loop make one more turn, which closes
-/// the handle. A forked child has no host.
+/// Nothing polls, because libuv also waits for the loop's descriptor. Each turn of libuv's loop makes at most one
+/// pass.
+///
+/// A libuv loop cannot be run in its own callbacks, so there are no nested runs. Use a host only on its own thread.
+/// Before libuv's loop or the thread ends, call ``detach()`` and let the loop make one more turn, which closes the
+/// handle. A forked child has no host.
 public final class LibuvHost: @unchecked Sendable {
   // Sendable: the variables belong to the loop's thread.
 
@@ -39,16 +41,16 @@ public final class LibuvHost: @unchecked Sendable {
     self.onStop = onStop
   }
 
-  /// Serves the calling thread's loop in a loop of libuv's from now on.
+  /// Attaches the calling thread's loop to a libuv loop, which serves it from then on.
   ///
   /// - Parameters:
   ///   - uvLoop: A `uv_loop_t *` that the calling thread runs.
   ///   - mode: The mode whose items are served.
-  ///   - keepsAlive: Whether libuv's loop goes on as long as the host is attached, as it does for a handle of its own;
-  ///     otherwise it ends when nothing of libuv's is left, whatever the run loop has.
-  ///   - onStop: Called on the thread when the run loop is stopped, for example by `RunLoop.stop()`: a program calls
-  ///     `uv_stop` there. By default the loop goes on.
-  /// - Returns: The host, which need not be kept.
+  ///   - keepsAlive: Whether an attached host keeps libuv's loop running, as any active handle does. If false, libuv's
+  ///     loop ends when it has no other active handles, regardless of what the run loop contains.
+  ///   - onStop: Called on the thread when the run loop is stopped, for example by `RunLoop.stop()`. Call `uv_stop`
+  ///     here. By default, the loop continues.
+  /// - Returns: The host, which does not need to be retained.
   @discardableResult
   public static func attach(
     to uvLoop: UnsafeMutableRawPointer, mode: RunLoop.Mode = .default, keepsAlive: Bool = true,
@@ -70,13 +72,15 @@ public final class LibuvHost: @unchecked Sendable {
     return host
   }
 
-  /// The host of the calling thread's loop, if there is one.
+  /// The host of the calling thread's loop, or nil if there is none.
   public static var current: LibuvHost? { RunLoop.currentIfMade?.attachment(HostPlace.self)?.host }
 
-  /// Serves the loop in libuv's no longer; the loop can be run, or attached again.
+  /// Detaches the loop from libuv's.
   ///
-  /// The handle is closed in libuv's next turn. If this is called in a call-out of the loop, the guest ends when the
-  /// call-outs are over. Calling it again has no effect.
+  /// The loop can then be run, or attached again.
+  ///
+  /// The handle is closed in libuv's next turn. In a call-out of the loop, this takes full effect when the call-outs
+  /// have returned. Calling it again has no effect.
   ///
   /// - Precondition: The calling thread is the host's.
   public func detach() {
@@ -92,7 +96,7 @@ public final class LibuvHost: @unchecked Sendable {
       handle.deallocate()
       throw .call("uv_poll_init", code)
     }
-    // The first member of a handle is the program's.
+    // The first member of a handle is reserved for the program's data.
     handle.storeBytes(of: Unmanaged.passRetained(self).toOpaque(), as: Libuv.Pointer.self)
     self.handle = handle
     code = library.pollStart(handle, Libuv.readable) { handle, _, _ in LibuvHost.of(handle).serve() }
@@ -103,7 +107,7 @@ public final class LibuvHost: @unchecked Sendable {
     if !keepsAlive { library.unref(handle) }
   }
 
-  /// Leaves libuv's loop.
+  /// Closes the handle.
   private func leave() {
     guard let handle else { return }
     self.handle = nil
@@ -126,11 +130,11 @@ public final class LibuvHost: @unchecked Sendable {
   }
 }
 
-/// The place of a loop's host.
+/// Attaches a host to its loop.
 private final class HostPlace: LoopAttachment, @unchecked Sendable {
   // Sendable: the variable belongs to the loop's thread.
   var host: LibuvHost?
 
-  /// Libuv's loop may be gone too: what is left in it is left alone.
+  /// Does nothing, because libuv's loop may already have been freed.
   func loopDidEnd() {}
 }

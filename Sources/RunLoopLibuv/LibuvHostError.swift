@@ -2,15 +2,15 @@
 
 public import RunLoopCore
 
-/// The reason why a run loop is not served in a loop of libuv's.
+/// An error that prevents a run loop from being served in a libuv loop.
 public enum LibuvHostError: Error, Hashable, Sendable {
-  /// Neither the program nor the system has a function of libuv's; with the system's reason.
+  /// Neither the program nor the system provides a libuv function; the associated value is the system's message.
   case libraryNotFound(String)
-  /// The run loop is served in a loop of libuv's already.
+  /// The run loop is already attached to a libuv loop.
   case isAttached
-  /// A call of libuv's has failed; with its name and libuv's number, which is a negative `errno`.
+  /// A libuv call failed; the associated values are its name and libuv's error code, which is a negative `errno`.
   case call(String, Int32)
-  /// The run loop cannot be a guest.
+  /// The run loop cannot be a guest of another loop.
   case runLoop(RunLoopError)
 }
 

@@ -2,22 +2,22 @@
 
 import RunLoopCore
 
-/// Keeps the time of one loop, as one of those who sleep on a timeline.
+/// The timekeeper of one loop, which is a sleeper on a timeline.
 final class LoopKeeper: LoopTimekeeper, @unchecked Sendable {
-  // Sendable: the weak references are written before anybody else knows the loop, and the runtime guards them; the
-  // other variables belong to the loop's thread.
+  // Sendable: the weak references are written before other threads know the loop, and the runtime synchronizes them.
+  // The other variables are used only by the loop's thread.
 
-  /// After how many passes at one time the loop is said never to sleep.
+  /// The number of passes without a move of the time after which the loop counts as never sleeping.
   static let mostPasses = 100_000
 
   let sleeper: Timeline.Sleeper
   weak var loop: RunLoop?
-  /// Whether the loop's thread runs something that stands for another thread.
+  /// Whether the loop's thread is running an event, which stands in for another thread.
   private(set) var isInEvent = false
-  /// How many call-outs the loop has made.
+  /// The number of call-outs that the loop has made.
   private(set) var callOuts = 0
   private var passes = 0
-  /// When the loop last slept, by the system's clock.
+  /// The real time at which the loop last slept.
   private var awakeSince = Tick.monotonicNow
   private let timeline: Timeline
   private weak var time: VirtualTime?
@@ -44,7 +44,8 @@ final class LoopKeeper: LoopTimekeeper, @unchecked Sendable {
       case .due: return
       case .event(let action): runEvent(action)
       case .wait(let isLast):
-        // The test waits only so long for other threads; they wait for the test as long as it computes.
+        // The test's thread waits for others only up to the limit; the others wait for the test as long as it
+        // computes.
         let limit = isLast || sleeper.isTests ? Tick.after(timeline.realTimeLimit) : .never
         let changes = timeline.changeCount
         sleep.wait(until: limit)
@@ -54,16 +55,14 @@ final class LoopKeeper: LoopTimekeeper, @unchecked Sendable {
     }
   }
 
-  /// Runs something that stands for another thread.
-  ///
-  /// The loop's thread.
+  /// Runs an event, which stands in for another thread; requires the loop's thread.
   func runEvent(_ action: @Sendable () -> Void) {
     isInEvent = true
     action()
     isInEvent = false
   }
 
-  /// Lets the time stand forever if nothing has changed while the loop slept for the limit of real time.
+  /// Fails the virtual time if nothing changed while the loop slept for the limit of real time.
   private func giveUp(isLast: Bool, since changes: Int) {
     guard let time else { return }
     let busy = timeline.busy(since: changes)
@@ -74,9 +73,7 @@ final class LoopKeeper: LoopTimekeeper, @unchecked Sendable {
     }
   }
 
-  /// Takes note of what the loop does.
-  ///
-  /// The loop's thread.
+  /// Records a trace event of the loop; requires the loop's thread.
   func note(_ event: RunLoop.TraceEvent) {
     switch event.kind {
     case .callOut: callOuts += 1
@@ -90,14 +87,14 @@ final class LoopKeeper: LoopTimekeeper, @unchecked Sendable {
   }
 }
 
-// Sleeps of tasks.
+// The sleeps of tasks.
 extension LoopKeeper {
-  /// How long a task wants to sleep of which `rest` is left by a real clock.
+  /// Estimates how long a task intended to sleep, given that `rest` is left on a real clock.
   ///
-  /// A task that sleeps reads a real clock, and gives its executor the instant at which the sleep is to end: the
-  /// moments between are missing. They are at most as many as have passed since the loop last slept. As long as that is
-  /// less than a millisecond, whole milliseconds are found again; if it is more, as on a machine that does much else,
-  /// or when the test computes, the rounder duration is taken for the one that is meant.
+  /// A sleeping task reads a real clock and passes its executor the end of the sleep, so the time between the two
+  /// calls is missing. At most, it is the real time since the loop last slept. If that is less than a millisecond,
+  /// rounding up to whole milliseconds recovers the duration. If it is more, because the machine is busy or the test
+  /// computes, the roundest duration within that range is assumed to be the intended one.
   func duration(ofRealRest rest: Duration) -> Duration {
     let left = Int64(saturating: rest)
     guard left > 0, left < .max / 2 else { return rest }
@@ -106,7 +103,7 @@ extension LoopKeeper {
     return .nanoseconds(Self.meant(left: left, missing: missing))
   }
 
-  /// The nanoseconds that are meant if so many are left and at most so many are missing.
+  /// The intended nanoseconds, given those left and the maximum that may be missing.
   static func meant(left: Int64, missing: Int64) -> Int64 {
     let least = round(left, up: 1_000_000)
     guard missing >= 1_000_000, let unit = units.first(where: { $0 > missing }) else { return least }

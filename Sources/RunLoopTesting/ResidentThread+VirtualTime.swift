@@ -4,17 +4,17 @@ import RunLoopCore
 public import RunLoopThreads
 
 extension ResidentThread {
-  /// Starts a thread whose loop is on a virtual time, and returns when the loop takes work.
+  /// Starts a thread whose loop runs on a virtual time, and returns when the loop accepts work.
   ///
-  /// Actors on it, tasks that prefer it and their sleeps, timers and delayed work use that time. The time moves only
-  /// while the thread sleeps, and the thread sleeps as long as the time's owner does not move it. Threads on one time
-  /// that are due at the same date run one after the other, in the order in which they were made.
+  /// Actors on the thread, tasks that prefer it and their sleeps, timers and delayed work use that time. The time
+  /// moves only while the thread sleeps, and the thread sleeps until the owner moves the time. Threads on one time
+  /// that are due at the same date run one after another, in the order of their creation.
   ///
   /// - Parameters:
-  ///   - name: The thread's name, which precedes its entries in the log.
-  ///   - time: The time that its loop is on.
-  ///   - onStart: Called on the thread before it takes work.
-  ///   - onStop: Called on the thread when it takes no more work.
+  ///   - name: The thread's name, which prefixes its entries in the log.
+  ///   - time: The virtual time of the thread's loop.
+  ///   - onStart: Called on the thread before it accepts work.
+  ///   - onStop: Called on the thread when it no longer accepts work.
   /// - Throws: `ThreadError.cannotStart`.
   public convenience init(
     name: String, on time: VirtualTime, onStart: (@Sendable () -> Void)? = nil, onStop: (@Sendable () -> Void)? = nil
@@ -31,7 +31,7 @@ extension ResidentThread {
 }
 
 extension VirtualTime {
-  /// Starts the thread of a body, which may stand in for the main one.
+  /// Starts the thread that runs a test's body and optionally stands in for the main thread.
   func makeThread(
     name: String, prefix: String, asMain: Bool, onStart: (@Sendable () -> Void)?, onStop: (@Sendable () -> Void)?
   ) throws(ThreadError) -> ResidentThread {

@@ -2,31 +2,31 @@
 
 import RunLoopCore
 
-/// One time for several loops: what time it is, who sleeps until when, and what happens from outside at which time.
+/// The time shared by several loops, with their sleepers and the scheduled events.
 ///
-/// The time moves only while everybody sleeps, to the next date that anybody waits for, and wakes one of those who wait
-/// for it: the others of the same date come when that one sleeps again. So call-outs of several threads that are due at
-/// one time never run side by side, and come in the same order in every run of a test.
+/// The time moves only while every sleeper sleeps. It moves to the next deadline and wakes one of the sleepers waiting
+/// for it; others with the same deadline wake when that one sleeps again. Call-outs of several threads that are due at
+/// the same time therefore never run concurrently, and run in the same order every time.
 final class Timeline: @unchecked Sendable {
   // Sendable: the variables are guarded by the lock.
 
-  /// Something that happens from outside.
+  /// An action from outside the loops, at a given time.
   struct Event {
     let tick: Tick
     let id: UInt64
     let name: String
     let action: @Sendable () -> Void
-    /// What is done instead if nobody moves the time any more; nil if nobody waits for the event.
+    /// Called instead if the time ends before the event; nil if no code waits for the event.
     let giveUp: (@Sendable () -> Void)?
   }
 
-  /// What somebody who would sleep is to do.
+  /// The next step for a thread that is about to sleep.
   enum Decision {
-    /// The time has arrived.
+    /// The deadline has been reached.
     case due
-    /// Something happens from outside meanwhile: to be run on this thread, without a lock, and then asked again.
+    /// Run this action on the calling thread without the lock, and then ask again.
     case event(@Sendable () -> Void)
-    /// Wait until somebody wakes the sleeper; if `isLast`, everybody sleeps and nothing is due.
+    /// Wait to be woken; `isLast` is true if every sleeper sleeps and nothing is due.
     case wait(isLast: Bool)
   }
 
@@ -38,23 +38,23 @@ final class Timeline: @unchecked Sendable {
   private var lastEvent: UInt64 = 0
   private var holds = 0
   private var moves = 0
-  /// How often anybody came, left, fell asleep or woke, or the time was let go on.
+  /// Incremented when a sleeper joins, leaves, falls asleep or wakes, or when a hold is released.
   private var changes = 0
   private var whenNothingIsDue: (@Sendable () -> Void)?
   private var stored: VirtualTimeError?
 
-  /// How long everybody may sleep in real time while nothing is due.
+  /// The maximum real time for which all sleepers may sleep while nothing is due.
   let realTimeLimit: Duration
 
   init(realTimeLimit: Duration) { self.realTimeLimit = realTimeLimit }
 
   var now: Tick { lock.withLock { time } }
   var wallOffset: Int64 { lock.withLock { wall } }
-  /// How many times the time was moved.
+  /// The number of times that the time has moved.
   var moveCount: Int { lock.withLock { moves } }
-  /// How often anybody came, left, fell asleep or woke, or the time was let go on.
+  /// The number of changes of the sleepers and holds.
   var changeCount: Int { lock.withLock { changes } }
-  /// Why the time stands forever.
+  /// The error that stopped the time permanently, if any.
   var failure: VirtualTimeError? { lock.withLock { stored } }
 
   func spend(_ duration: Duration) { lock.withLock { time = time + max(0, Int64(saturating: duration)) } }
@@ -62,16 +62,16 @@ final class Timeline: @unchecked Sendable {
   func setWallClock(by duration: Duration) { lock.withLock { wall.addSaturating(duration) } }
 
   func setWhenNothingIsDue(_ action: (@Sendable () -> Void)?) {
-    // The one before is released outside the lock.
+    // The previous closure is released after unlocking.
     var action = action
     lock.withLock { swap(&whenNothingIsDue, &action) }
     wakeOne()
   }
 }
 
-// Who takes part.
+// Sleepers.
 extension Timeline {
-  /// Somebody who sleeps on this time: a loop, or a thread that waits for the loops.
+  /// A participant that sleeps on this time: a loop, or a thread that waits for the loops.
   final class Sleeper: @unchecked Sendable {
     // Sendable: `state` is guarded by the timeline's lock.
 
@@ -81,21 +81,21 @@ extension Timeline {
       case gone
     }
 
-    /// One sleep.
+    /// A single sleep.
     struct Sleep {
       let deadline: Tick
-      /// Whether somebody else is about to end it.
+      /// Returns whether another thread is about to end the sleep.
       let isEnding: @Sendable () -> Bool
       let wake: @Sendable () -> Void
     }
 
     let name: String
-    /// Among those of one date, the least comes first.
+    /// The rank among sleepers with the same deadline; the smallest wakes first.
     let order: Int
-    /// Whether it is the thread of the test's body, for which the others wait as long as it computes.
+    /// Whether this is the thread of the test's body, for which the others wait while it computes.
     let isTests: Bool
     fileprivate var state: State = .awake
-    /// Whether it is the thread that moves the time.
+    /// Whether this is the thread that moves the time.
     var isOwner: Bool { order == .max }
 
     init(name: String, order: Int, isTests: Bool) {
@@ -105,10 +105,10 @@ extension Timeline {
     }
   }
 
-  /// Takes part from now on, awake.
+  /// Adds a sleeper, which is initially awake.
   ///
   /// - Parameters:
-  ///   - isOwner: Whether it comes after all others of one date. It is the test's then.
+  ///   - isOwner: Whether it wakes after all others with the same deadline; implies `isTests`.
   ///   - isTests: Whether it is the thread of the test's body.
   func join(name: String, isOwner: Bool = false, isTests: Bool = false) -> Sleeper {
     lock.withLock {
@@ -119,7 +119,7 @@ extension Timeline {
     }
   }
 
-  /// Takes part no more.
+  /// Removes a sleeper.
   func leave(_ sleeper: Sleeper) {
     lock.withLock {
       sleeper.state = .gone
@@ -128,12 +128,12 @@ extension Timeline {
     wakeOne()
   }
 
-  /// Lets the time stand until ``release()``.
+  /// Holds the time until ``release()``.
   func hold() { lock.withLock { holds += 1 } }
 
-  /// Lets the time stand permanently, and ends the sleeps on its clock.
+  /// Holds the time permanently, and ends the sleeps on its clock.
   ///
-  /// - Complexity: O(n) in the events that wait.
+  /// - Complexity: O(n) in the number of pending events.
   func end() {
     let ended = lock.withLock {
       holds += 1
@@ -152,17 +152,17 @@ extension Timeline {
     wakeOne()
   }
 
-  /// Whether there is a thread that moves the time.
+  /// Whether a thread is registered that moves the time.
   var hasOwner: Bool {
     lock.withLock { sleepers.contains { if case .gone = $0.state { false } else { $0.isOwner } } }
   }
 
-  /// The names of those who take part and are awake.
+  /// The names of the sleepers that are awake.
   var awake: [String] {
     lock.withLock { sleepers.compactMap { if case .awake = $0.state { $0.name } else { nil } } }
   }
 
-  /// Lets all who sleep ask again what is to be done.
+  /// Wakes all sleepers, so that each asks for its next step.
   func wakeAll() {
     let wakes = lock.withLock {
       sleepers.compactMap { if case .asleep(let sleep) = $0.state { Optional(sleep.wake) } else { nil } }
@@ -170,7 +170,7 @@ extension Timeline {
     for wake in wakes { wake() }
   }
 
-  /// Lets one of those who sleep ask again what is to be done.
+  /// Wakes one sleeper, so that it asks for its next step.
   private func wakeOne() {
     let wake = lock.withLock {
       for sleeper in sleepers { if case .asleep(let sleep) = sleeper.state { return Optional(sleep.wake) } }
@@ -180,11 +180,11 @@ extension Timeline {
   }
 }
 
-// What happens from outside.
+// Events from outside the loops.
 extension Timeline {
-  /// Adds an event, behind those of the same time, and returns its number.
+  /// Adds an event after those of the same time, and returns its number.
   ///
-  /// - Parameter giveUp: What is done instead if the time ends before.
+  /// - Parameter giveUp: Called instead if the time ends first.
   @discardableResult
   func add(
     at tick: Tick, name: String, giveUp: (@Sendable () -> Void)? = nil, _ action: @escaping @Sendable () -> Void
@@ -199,9 +199,9 @@ extension Timeline {
     return id
   }
 
-  /// Takes an event out; false if it has happened, or is happening.
+  /// Removes an event; returns false if it has run or is running.
   func remove(_ id: UInt64) -> Bool {
-    // Released outside the lock.
+    // Released after unlocking.
     let removed = lock.withLock { events.firstIndex { $0.id == id }.map { events.remove(at: $0) } }
     return removed != nil
   }
@@ -211,14 +211,14 @@ extension Timeline {
 
 // Sleeping.
 extension Timeline {
-  /// Notes that somebody would sleep, and says what is to be done; moves the time if everybody sleeps.
+  /// Records that a thread is about to sleep and returns its next step; moves the time if every sleeper sleeps.
   func fallAsleep(_ sleeper: Sleeper, _ sleep: Sleeper.Sleep) -> Decision {
     let (decision, wake) = lock.withLock { decide(sleeper, sleep) }
     wake?()
     return decision
   }
 
-  /// Notes that somebody sleeps no more.
+  /// Records that a sleeper is awake.
   func awaken(_ sleeper: Sleeper) {
     lock.withLock {
       guard case .asleep = sleeper.state else { return }
@@ -249,9 +249,9 @@ extension Timeline {
     return first.sleeper === sleeper ? (.due, nil) : (.wait(isLast: false), first.sleep.wake)
   }
 
-  /// Who comes first of all sleepers; nil if somebody is awake.
+  /// The sleeper that wakes first, or nil if any sleeper is awake.
   ///
-  /// - Parameter asking: The one that asks, who looks for itself whether its sleep is ending.
+  /// - Parameter asking: The sleeper that asks, which checks for itself whether its sleep is ending.
   private func firstToWake(except asking: Sleeper) -> (sleeper: Sleeper, sleep: Sleeper.Sleep)? {
     var first: (sleeper: Sleeper, sleep: Sleeper.Sleep)?
     for sleeper in sleepers {
@@ -275,7 +275,7 @@ extension Timeline {
     moves += 1
   }
 
-  /// Whether somebody is still the last to sleep, after the limit of real time: then the time stands forever.
+  /// Whether the sleeper is still the last one asleep after the limit of real time.
   func isStuck(_ sleeper: Sleeper) -> Bool {
     lock.withLock {
       guard stored == nil, holds == 0, events.isEmpty, whenNothingIsDue == nil else { return false }
@@ -283,9 +283,9 @@ extension Timeline {
     }
   }
 
-  /// The names of those for whom alone the time has waited since a count of changes.
+  /// The names of the threads that alone have held up the time since `changeCount` had a value.
   ///
-  /// Nobody is named while the time is to stand, or while the test itself computes.
+  /// Empty while the time is held or the test itself computes.
   func busy(since count: Int) -> [String] {
     lock.withLock {
       guard stored == nil, holds == 0, changes == count else { return [] }
@@ -294,7 +294,7 @@ extension Timeline {
     }
   }
 
-  /// Lets the time stand forever; false if it did already.
+  /// Stops the time permanently; returns false if it was already stopped.
   func fail(_ error: VirtualTimeError) -> Bool {
     lock.withLock {
       guard stored == nil else { return false }
@@ -303,7 +303,7 @@ extension Timeline {
     }
   }
 
-  /// When the next of those who sleep wakes, or the next event happens.
+  /// The date of the next wake-up of another sleeper or of the next event.
   func nextDeadline(besides sleeper: Sleeper?) -> Tick {
     lock.withLock {
       var next = events.first?.tick ?? .never

@@ -5,27 +5,25 @@ import RunLoopCore
 extension VirtualTime {
   /// The virtual time as a Swift clock, for code that takes one.
   ///
-  /// Its instants are those of the loops: `clock.now` is `RunLoop.now`. `Task.sleep(for:clock:)` on it is exact, no
-  /// matter on which executor the task runs, and ends with `CancellationError` when the task is cancelled.
+  /// Its instants are those of the loops: `clock.now` equals `RunLoop.now`. `Task.sleep(for:clock:)` on it is exact,
+  /// whichever executor runs the task, and throws `CancellationError` when the task is cancelled.
   ///
-  /// A sleep that still lasts when the body of ``onThisThread(realTimeLimit:_:)`` and its relatives has ended then ends
-  /// with `CancellationError`, though the task is not cancelled. A sleep that begins afterwards lasts until its task is
-  /// cancelled, because the time stands still.
+  /// When the body of ``onThisThread(realTimeLimit:_:)`` and the related functions returns, sleeps still in progress
+  /// throw `CancellationError`, although their tasks are not cancelled. The time then stands still, so a sleep that
+  /// begins later lasts until its task is cancelled.
   public struct Clock: _Concurrency.Clock {
-    /// A point of the virtual time.
+    /// An instant of the virtual time.
     public typealias Instant = SuspendingClock.Instant
 
     let timeline: Timeline
 
-    /// The virtual time.
+    /// The current virtual time.
     public var now: Instant { timeline.now.instant }
 
-    /// A nanosecond.
+    /// One nanosecond.
     public var minimumResolution: Duration { .nanoseconds(1) }
 
-    /// Suspends the task until the virtual time reaches an instant.
-    ///
-    /// The tolerance is not used.
+    /// Suspends the task until the virtual time reaches an instant, ignoring the tolerance.
     ///
     /// - Throws: `CancellationError`.
     public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
@@ -43,7 +41,7 @@ extension VirtualTime {
   public var clock: Clock { Clock(timeline: timeline) }
 }
 
-/// One sleep of a task, which ends once: by its time or by its cancellation.
+/// A single sleep of a task, which ends once, on time or by cancellation.
 private final class ClockSleep: @unchecked Sendable {
   // Sendable: the variables are guarded by the lock.
   private let timeline: Timeline
@@ -63,7 +61,7 @@ private final class ClockSleep: @unchecked Sendable {
     let event = timeline.add(
       at: deadline, name: "a sleep on the clock",
       giveUp: { [self] in take()?.resume(throwing: CancellationError()) }, { [self] in take()?.resume() })
-    // It may have been cancelled meanwhile, or have happened.
+    // The sleep may have been cancelled or have ended meanwhile.
     let isOver = lock.withLock {
       self.event = event
       return self.continuation == nil

@@ -6,50 +6,48 @@ import Synchronization
 
 // Moving the time.
 extension VirtualTime {
-  /// After how many moves a time is said never to be idle.
+  /// The number of moves after which a time counts as never idle.
   static let mostMoves = 10_000
 
-  /// Lets a duration pass: everything that comes due in it is called, in order and at its date.
+  /// Advances the time by a duration, running everything that comes due, in order and at its date.
   ///
-  /// On a thread with a loop on this time, the loop runs in a mode, and goes on though the mode is empty or somebody
-  /// stops the run; other loops on this time run on their threads. When it returns, every loop has done all that there
-  /// was to do by the end of the duration.
+  /// If the calling thread has a loop on this time, the loop runs in a mode, even if the mode is empty or other code
+  /// stops the run; other loops on this time run on their own threads. When this returns, every loop has finished the
+  /// work that was due by the end of the duration.
   ///
   /// - A repeating timer fires at each of its dates.
-  /// - A timer with a tolerance fires when the loop wakes: at the end of its tolerance, with another one that is due by
-  ///   then, or at the end of the duration.
-  /// - A call-out that lets time pass itself, with ``spend(_:)``, makes what is due meanwhile late, as it would be.
-  /// - A call-out may advance the time too: that is a nested run, and the outer call has less left to do, or nothing.
+  /// - A timer with a tolerance fires when the loop wakes: at the end of its tolerance, together with another timer
+  ///   that is due before then, or at the end of the duration.
+  /// - A call-out that spends time with ``spend(_:)`` delays what is due meanwhile, as it would in real time.
+  /// - A call-out may itself advance the time in a nested run, which leaves less for the outer call to do, or nothing.
   ///
   /// - Parameters:
-  ///   - duration: How much time; zero or less lets everything run that is ready or due now.
+  ///   - duration: The duration; with zero or less, only work that is ready or due now runs.
   ///   - mode: The mode in which the calling thread's loop runs.
-  /// - Throws: A ``VirtualTimeError`` if the time cannot go on.
+  /// - Throws: A ``VirtualTimeError`` if the time cannot continue.
   @available(*, noasync, message: "in a task, sleep or wait on `VirtualTime.clock`: the time moves by itself")
   public func advance(by duration: Duration, inMode mode: RunLoop.Mode = .default) throws(VirtualTimeError) {
     try move(to: timeline.now + max(0, Int64(saturating: duration)), mode)
   }
 
-  /// Lets the time go on until an instant, as ``advance(by:inMode:)`` does.
+  /// Advances the time to an instant, as ``advance(by:inMode:)`` does.
   ///
-  /// An instant that has passed makes everything run that is ready or due now. Called on the thread of the loop that
-  /// runs.
+  /// If the instant has passed, only work that is ready or due now runs. Requires the thread of the loop that runs.
   ///
   /// - Parameters:
   ///   - instant: The instant to reach.
   ///   - mode: The mode in which the calling thread's loop runs.
-  /// - Throws: A ``VirtualTimeError`` if the time cannot go on.
+  /// - Throws: A ``VirtualTimeError`` if the time cannot continue.
   @available(*, noasync, message: "in a task, wait on `VirtualTime.clock`: the time moves by itself")
   public func run(until instant: SuspendingClock.Instant, inMode mode: RunLoop.Mode = .default) throws(VirtualTimeError)
   {
     try move(to: max(timeline.now, Tick(instant)), mode)
   }
 
-  /// Lets the time go on until nothing is to come any more: no timer has a date, no task sleeps, no action of the
-  /// script is left.
+  /// Advances the time until nothing is pending: no timer has a date, no task sleeps and no scripted action is left.
   ///
-  /// - Throws: ``VirtualTimeError/neverIdle(at:moves:pending:)`` after 10 000 dates, as with a repeating timer that
-  ///   nobody ends.
+  /// - Throws: ``VirtualTimeError/neverIdle(at:moves:pending:)`` after 10,000 dates, for example with a repeating
+  ///   timer that is never invalidated.
   @available(*, noasync, message: "in a task, sleep or wait on `VirtualTime.clock`: the time moves by itself")
   public func runUntilIdle(inMode mode: RunLoop.Mode = .default) throws(VirtualTimeError) {
     try move(to: timeline.now, mode)
@@ -63,9 +61,9 @@ extension VirtualTime {
     }
   }
 
-  /// Makes the calling thread's loop make one pass in a mode, without a wait; the time stands still.
+  /// Makes one pass of the calling thread's loop in a mode, without waiting or moving the time.
   ///
-  /// - Returns: Whether anything except observers was called.
+  /// - Returns: Whether anything other than observers was called.
   /// - Throws: ``VirtualTimeError/noLoop(thread:)``, or another ``VirtualTimeError``.
   @available(*, noasync, message: "a task cannot run the loop that runs it")
   @discardableResult
@@ -104,7 +102,7 @@ extension VirtualTime {
         try check()
         guard result != nil else { throw .threadIsEnding(thread: callersName) }
       } else {
-        // The others do what is due by now, and may give this loop something more.
+        // Other loops run what is due by now, and may post new work to this one.
         try wait(keeper.sleeper, until: target, events: keeper.runEvent)
         guard loop.hasReadyWork(in: mode) else { return }
       }
@@ -117,7 +115,7 @@ extension VirtualTime {
     try wait(owner, until: target) { $0() }
   }
 
-  /// Sleeps on this time without a loop, until a date and until everybody else sleeps.
+  /// Sleeps on this time without a loop, until a date has been reached and all other sleepers sleep.
   func wait(
     _ sleeper: Timeline.Sleeper, until target: Tick, events run: (@Sendable () -> Void) -> Void
   ) throws(VirtualTimeError) {
@@ -139,7 +137,7 @@ extension VirtualTime {
     }
   }
 
-  /// Waits until everybody else sleeps, if the calling thread may; the time stands.
+  /// Waits until all other sleepers sleep, if the calling thread is allowed to; does not move the time.
   func waitForOthers() {
     guard let keeper = callersKeeper else {
       guard let owner, !isOwnerMoving.exchange(true, ordering: .acquiringAndReleasing) else { return }
@@ -152,7 +150,7 @@ extension VirtualTime {
     }
   }
 
-  /// When the next thing happens; nil if nothing is to come.
+  /// The date of the next event, or nil if nothing is pending.
   func nextTick(_ mode: RunLoop.Mode) -> Tick? {
     waitForOthers()
     let keeper = callersKeeper
@@ -161,7 +159,7 @@ extension VirtualTime {
   }
 }
 
-/// What a thread sleeps on that waits for loops.
+/// The futex on which a thread without a loop sleeps.
 private final class SleepWord: Sendable {
   private let word = Atomic<UInt32>(0)
 
@@ -172,7 +170,7 @@ private final class SleepWord: Sendable {
     word.futexWake()
   }
 
-  /// Waits until somebody wakes; false if that took too long in real time.
+  /// Waits to be woken; returns false after the limit of real time.
   func wait(while seen: UInt32, for limit: Duration) -> Bool {
     let end = Tick.after(limit)
     while value == seen {

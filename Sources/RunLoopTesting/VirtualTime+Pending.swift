@@ -3,48 +3,45 @@
 public import RunLoopCore
 
 extension VirtualTime {
-  /// An event that is to happen at a time.
+  /// An event that is scheduled on a virtual time.
   public struct Pending: Hashable, Sendable {
     /// The kinds of pending events.
     public enum Kind: Hashable, Sendable {
-      /// A timer of a loop, in a mode; a sleep of a task that prefers a resident thread is also one.
+      /// A timer of a loop in a mode, including the sleep of a task that prefers a resident thread.
       case timer(mode: RunLoop.Mode)
-      /// An action that was passed to ``VirtualTime/at(_:do:)``, or a sleep on ``VirtualTime/clock``.
+      /// An action passed to ``VirtualTime/at(_:do:)``, or a sleep on ``VirtualTime/clock``.
       case event(String)
     }
 
     /// The kind of event.
     public let kind: Kind
-    /// When the event is due, counted from the beginning; nil for a timer that is parked.
+    /// The time at which the event is due, since the beginning, or nil for a parked timer.
     public let deadline: Duration?
-    /// The time between two dates of a repeating timer; zero for a single event.
+    /// The interval of a repeating timer, or zero for a single event.
     public let interval: Duration
-    /// How much later a timer may fire.
+    /// The tolerance of a timer.
     public let tolerance: Duration
-    /// The thread of the loop, or nil for an event that belongs to no loop.
+    /// The thread of the loop, or nil for an event without a loop.
     public let thread: String?
   }
 
-  /// When the next event happens; nil if there is none.
+  /// The date of the next event, or nil if there is none.
   ///
-  /// On a thread with a loop on this time it is the first date at which that loop would wake in the default mode, or
-  /// another loop wakes, or an action of the script happens. The thread that owns the time waits here until the other
-  /// threads on the time sleep.
+  /// On a thread with a loop on this time, this is the first date at which that loop would wake in the default mode,
+  /// another loop wakes, or a scripted action runs. On the thread that owns the time, this waits until the other
+  /// threads on it sleep.
   public var nextDeadline: SuspendingClock.Instant? { nextTick(.default)?.instant }
 
-  /// How long it is until the next event happens; nil if there is none.
-  ///
-  /// See ``nextDeadline``.
+  /// The time until ``nextDeadline``, or nil if there is none.
   public var timeUntilNext: Duration? {
     nextTick(.default).map { .nanoseconds(max(0, $0 - timeline.now)) }
   }
 
-  /// The pending events that have a date or could have one, in the order of the dates.
+  /// The pending events, in the order of their dates.
   ///
-  /// Work that is ready already is not listed; nor are sources, descriptors and ports, whose events are not
-  /// predictable.
+  /// The list excludes work that is already ready, and the unpredictable events of sources, descriptors and ports.
   ///
-  /// - Complexity: O(n log n).
+  /// - Complexity: O(n log n) in the number of events.
   public var pending: [Pending] {
     var found = timeline.pendingEvents.map { event in
       Pending(
@@ -61,12 +58,12 @@ extension VirtualTime {
           thread: member.keeper.sleeper.name)
       }
     }
-    // Those of one date stay in their order.
+    // Events with the same date keep their order.
     let keyed = found.enumerated().map { (key: $1.deadline ?? .nanoseconds(Int64.max), place: $0, value: $1) }
     return keyed.sorted { ($0.key, $0.place) < ($1.key, $1.place) }.map(\.value)
   }
 
-  /// What those who sleep wait for, as text.
+  /// Descriptions of what the sleeping loops are waiting for.
   var awaited: [String] {
     allMembers.compactMap { member in
       guard let loop = member.keeper.loop, !loop.takesNoItems else { return nil }

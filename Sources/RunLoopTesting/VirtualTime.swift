@@ -4,29 +4,30 @@ import RunLoopCore
 public import RunLoopThreads
 import Synchronization
 
-/// A time that a test owns: it stands still while code runs, and goes on only as the test says.
+/// A time that a test controls: it stands still while code runs, and moves only when the test moves it.
 ///
-/// The loops on it are real run loops. They make the same passes, but what they wait for arrives at once: the time is
-/// set to the next date instead of being waited for. There are three ways to make one:
+/// The loops on it are real run loops that make the same passes, except that they never wait: the time is set to the
+/// next deadline instead. There are three ways to create one:
 ///
-/// - ``onThisThread(realTimeLimit:_:)`` makes a loop on it for the test's own thread, and ``asMain(realTimeLimit:_:)``
-///   lets that loop be `RunLoop.main` too. The test moves the time with ``advance(by:inMode:)`` and its relatives.
+/// - ``onThisThread(realTimeLimit:_:)`` puts a loop on it on the test's own thread, and ``asMain(realTimeLimit:_:)``
+///   also makes that loop `RunLoop.main`. The test moves the time with ``advance(by:inMode:)`` and the related
+///   methods.
 /// - ``onResidentThread(asMain:realTimeLimit:_:)`` runs an `async` body on a resident thread. The time moves by itself
 ///   whenever every task waits.
-/// - ``init(realTimeLimit:)`` makes one for threads of the test's own, made with `ResidentThread(name:on:)`.
+/// - ``init(realTimeLimit:)`` creates one for the test's own threads, created with `ResidentThread(name:on:)`.
 ///
-/// The time begins at zero, and so does the wall clock, with the year 2001: `schedule(in:)`,
-/// `Timer(timeInterval:repeats:block:)` and `RunLoop.now` count by it. Instants that are read from `SuspendingClock`
-/// are real, and mean nothing here.
+/// The time begins at zero, and the wall clock at the beginning of 2001. `schedule(in:)`,
+/// `Timer(timeInterval:repeats:block:)` and `RunLoop.now` use them. Instants read from `SuspendingClock` are real and
+/// have no meaning here.
 ///
-/// Members can be called from any thread if they do not say otherwise.
+/// Members can be called from any thread, unless documented otherwise.
 public final class VirtualTime: @unchecked Sendable {
   // Sendable: the variables are guarded by the lock.
 
   let timeline: Timeline
-  /// What the loops on this time have done.
+  /// The activity of the loops on this time.
   public let log: VirtualTimeLog
-  /// The thread that owns the time without a loop, if one does.
+  /// The thread without a loop that owns the time, if there is one.
   let owner: Timeline.Sleeper?
   let isOwnerMoving = Atomic<Bool>(false)
   private let lock = Lock()
@@ -34,11 +35,10 @@ public final class VirtualTime: @unchecked Sendable {
   private var whenFailed: [@Sendable (VirtualTimeError) -> Void] = []
   private weak var bodysThread: ResidentThread?
 
-  /// Makes a time for resident threads, which the calling code owns: it moves only within calls such as
-  /// ``advance(by:inMode:)``.
+  /// Creates a time for resident threads, which moves only within calls such as ``advance(by:inMode:)``.
   ///
-  /// - Parameter realTimeLimit: How long, in real time, one such call waits for threads that do not come to sleep, and
-  ///   how long everybody may sleep while nothing is due, before that is an error.
+  /// - Parameter realTimeLimit: How long in real time such a call waits for threads to sleep, and how long all threads
+  ///   may sleep while nothing is due, before that is an error.
   public convenience init(realTimeLimit: Duration = .seconds(10)) {
     self.init(realTimeLimit: realTimeLimit, hasOwner: true)
   }
@@ -51,45 +51,46 @@ public final class VirtualTime: @unchecked Sendable {
   }
 }
 
-// What time it is.
+// The current time.
 extension VirtualTime {
-  /// The time that has passed since the beginning.
+  /// The virtual time that has passed since the beginning.
   public var elapsed: Duration { .nanoseconds(timeline.now.nanoseconds) }
 
-  /// The instant that the loops on this time read as `RunLoop.now`.
+  /// The current instant, which is `RunLoop.now` of the loops on this time.
   public var now: SuspendingClock.Instant { timeline.now.instant }
 
-  /// Lets time pass as work of that duration does: nothing is called.
+  /// Lets a duration pass without running anything, as a computation would.
   ///
-  /// For call-outs, and for the actions of ``at(_:do:)``. A negative duration counts as zero.
+  /// Use it in call-outs and in the actions of ``at(_:do:)``. A negative duration counts as zero.
   public func spend(_ duration: Duration) { timeline.spend(duration) }
 
-  /// Sets the wall clock forward or back, as an administrator does; the loops' clock goes on as before.
+  /// Moves the wall clock forward or back, as an administrator might, without affecting the loops' clock.
   public func setWallClock(by duration: Duration) { timeline.setWallClock(by: duration) }
 }
 
-// The script.
+// Scripted actions.
 extension VirtualTime {
-  /// Runs an action from outside at a time, counted from the beginning.
+  /// Runs an action at a time since the beginning, as if from another thread.
   ///
-  /// The action runs while every loop sleeps over that time, as another thread would run it, on the thread that was the
-  /// last to sleep. It may use the loops as any thread may, and must not run them. Actions of one time run in the order
-  /// in which they were added, before timers of that time. If the time has passed, the action runs when every loop
-  /// sleeps next.
+  /// The action runs while every loop sleeps across that time, on the thread that fell asleep last. It may use the
+  /// loops like any other thread, but must not run them. Actions with the same time run in the order in which they
+  /// were added, before timers of that time. If the time has passed, the action runs when every loop sleeps next.
   ///
-  /// - Complexity: O(n) in the actions that wait.
+  /// - Complexity: O(n) in the number of pending actions.
   public func at(_ time: Duration, do action: @escaping @Sendable () -> Void) {
     timeline.add(at: Tick(nanoseconds: max(0, Int64(saturating: time))), name: "an action of the test", action)
   }
 
-  /// Runs an action whenever every loop sleeps and nothing is due; the action is to wake one of them.
+  /// Runs an action whenever every loop sleeps and nothing is due.
   ///
-  /// Without it, such a sleep lasts until another thread ends it, or the limit of real time.
+  /// The action has to wake one of them.
+  ///
+  /// Without it, such a sleep lasts until another thread ends it or the limit of real time is reached.
   public func whenNothingIsDue(do action: @escaping @Sendable () -> Void) { timeline.setWhenNothingIsDue(action) }
 
-  /// Lets the time stand still while a body waits for something real, such as another thread, a process or a server.
+  /// Holds the time while a body waits for something real, such as another thread, a process or a server.
   ///
-  /// Otherwise a running time-out would be over at once.
+  /// Otherwise, a pending time-out would fire immediately.
   public func standStill<Value>(
     isolation: isolated (any Actor)? = #isolation, while body: () async throws -> Value
   ) async rethrows -> Value {
@@ -104,13 +105,13 @@ extension VirtualTime {
   /// A loop on this time.
   struct Member: Sendable {
     let keeper: LoopKeeper
-    /// Lets the loop's thread go on when the time stands forever.
+    /// Ends the loop's runs when the time stops permanently.
     let end: @Sendable () -> Void
   }
 
-  /// Makes a loop on this time, for a thread that is to have it.
+  /// Creates a loop on this time for a thread.
   ///
-  /// - Parameter prefix: What stands before the entries of the loop in the log.
+  /// - Parameter prefix: The prefix of the loop's entries in the log.
   func makeLoop(sleeper: Timeline.Sleeper, prefix: String, servesMainQueue: Bool = false) -> (RunLoop, LoopKeeper) {
     let keeper = LoopKeeper(self, sleeper)
     let loop = RunLoop.make(timekeeper: keeper, servesMainQueue: servesMainQueue)
@@ -129,32 +130,32 @@ extension VirtualTime {
 
   var allMembers: [Member] { lock.withLock { members } }
 
-  /// Whose loop the calling thread has, if it is on this time.
+  /// The timekeeper of the calling thread's loop, if that loop is on this time.
   var callersKeeper: LoopKeeper? {
     guard let loop = RunLoop.currentIfMade else { return nil }
     return allMembers.first { $0.keeper.loop === loop }?.keeper
   }
 
-  /// The thread on which the body of ``onResidentThread(asMain:realTimeLimit:_:)`` runs, for tasks that should prefer
-  /// it and actors that should live on it; nil for a time that was made otherwise.
+  /// The thread that runs the body of ``onResidentThread(asMain:realTimeLimit:_:)``, or nil for other times.
+  ///
+  /// Use it as the preferred executor of tasks and as the executor of actors.
   public var thread: ResidentThread? { lock.withLock { bodysThread } }
 
-  /// Notes the thread of a body, and begins the log when that thread sleeps for the first time.
-  ///
-  /// So the body always begins at the same point of a pass.
+  /// Sets the thread of a body, and clears the log once that thread has slept, so the body begins at a fixed point of
+  /// a pass.
   func begin(on thread: ResidentThread, _ caller: Timeline.Sleeper) {
     lock.withLock { bodysThread = thread }
     try? wait(caller, until: .distantPast) { $0() }
     log.clear()
   }
 
-  /// Calls a closure when the time stands forever, or now if it does.
+  /// Calls a closure when the time stops permanently, immediately if it already has.
   func whenFailed(_ body: @escaping @Sendable (VirtualTimeError) -> Void) {
     lock.withLock { whenFailed.append(body) }
     if let failure = timeline.failure { fail(with: failure) }
   }
 
-  /// Lets the time stand forever, and every loop on it return.
+  /// Stops the time permanently and lets the runs of all its loops return.
   func fail(_ error: VirtualTimeError) { if timeline.fail(error) { fail(with: error) } }
 
   private func fail(with error: VirtualTimeError) {

@@ -3,27 +3,29 @@
 import RunLoopCore
 import RunLoopThreads
 
-/// The reason why a test on virtual time cannot go on.
+/// An error that prevents a test on virtual time from continuing.
 public enum VirtualTimeError: Error, Hashable, Sendable {
-  /// Every loop sleeps, nothing is due, and none of them was woken within the limit of real time.
+  /// Every loop sleeps, nothing is due, and no other thread has woken a loop within the limit of real time.
   ///
-  /// The description names the loops that sleep and what is in them.
+  /// The description lists the sleeping loops and their items.
   case sleepsIndefinitely(after: Duration, awaiting: [String])
-  /// A loop has made many passes at one time and still finds something to do: a source or block that posts itself
-  /// again, or a descriptor that nobody reads.
+  /// A loop has made many passes without a move of the time and still has work to do.
+  ///
+  /// A source or block posts itself again, or no handler reads a descriptor.
   case neverSleeps(thread: String, at: Duration, passes: Int)
-  /// The time was moved many times and there is still something to come, such as a repeating timer.
+  /// The time was moved many times and something is still pending, such as a repeating timer.
   case neverIdle(at: Duration, moves: Int, pending: [String])
-  /// Other threads whose loops are on this time have run, or were blocked, for longer than the limit of real time.
+  /// Other threads with loops on this time ran or were blocked for longer than the limit of real time.
   case busy(threads: [String], after: Duration)
-  /// The time was to be moved on a thread that does not own it, or while its owner moves it.
+  /// A thread tried to move the time without owning it, or while its owner was moving it.
   case notOwner(thread: String)
-  /// The time was to be moved within an action that was passed to ``VirtualTime/at(_:do:)``, which represents another
-  /// thread.
+  /// An action passed to ``VirtualTime/at(_:do:)`` tried to move the time.
+  ///
+  /// Such actions represent another thread.
   case insideEvent(thread: String)
-  /// One pass was to be made on a thread without a loop on this time.
+  /// A pass was requested on a thread without a loop on this time.
   case noLoop(thread: String)
-  /// The thread whose loop was to be run is ending.
+  /// A run was requested on a thread that is ending.
   case threadIsEnding(thread: String)
 }
 
@@ -52,7 +54,7 @@ extension VirtualTimeError: CustomStringConvertible {
     }
   }
 
-  /// What may be the reason where the runtime ends the sleeps of tasks.
+  /// A hint for toolchains whose runtime ends the sleeps of tasks itself.
   private static var sleepHint: String {
     guard !ResidentThread.endsSleeps else { return "" }
     return

@@ -15,12 +15,14 @@ import RunLoopCore
 /// | `T` | a timer |
 /// | `M` | the main dispatch queue |
 ///
-/// Entries of the loop of a further thread begin with the thread's name: `worker:T`. A test writes entries of its own
-/// with ``write(_:)``. The log keeps the last 10 000 entries. Every member can be called from any thread.
+/// Entries of other threads' loops are prefixed with the thread's name: `worker:T`.
+///
+/// Tests add their own entries with ``write(_:)``. The log keeps the last 10,000 entries. All members can be called
+/// from any thread.
 public final class VirtualTimeLog: @unchecked Sendable {
   // Sendable: the variables are guarded by the lock.
 
-  /// How many entries are kept.
+  /// The number of entries that the log keeps.
   public static let capacity = 10_000
 
   private struct Entry {
@@ -36,15 +38,15 @@ public final class VirtualTimeLog: @unchecked Sendable {
 
   init(now: @escaping @Sendable () -> Tick) { self.now = now }
 
-  /// All entries in order, with one space between: `"E BT BS BW AW T X"`.
+  /// All entries in order, separated by spaces, such as `"E BT BS BW AW T X"`.
   ///
   /// If entries were dropped, the text begins with an ellipsis.
   public var text: String { joined { $0.text } }
 
-  /// The call-outs and the test's own entries, without the stages: `"T T B"`.
+  /// The call-outs and the test's own entries, without the stages, such as `"T T B"`.
   public var callOuts: String { joined { $0.isStage ? nil : $0.text } }
 
-  /// The call-outs and the test's own entries with the milliseconds since the beginning: `"T@30000 B@30000"`.
+  /// The call-outs and the test's own entries with the milliseconds since the beginning, such as `"T@30000 B@30000"`.
   public var timedCallOuts: String {
     joined { entry in
       guard !entry.isStage else { return nil }
@@ -53,13 +55,13 @@ public final class VirtualTimeLog: @unchecked Sendable {
     }
   }
 
-  /// How many of the kept entries have this text.
+  /// Returns the number of kept entries with a text.
   public func count(of text: String) -> Int { lock.withLock { entries.count { $0.text == text } } }
 
-  /// Adds an entry of the test's own.
+  /// Adds an entry of the test.
   public func write(_ text: String) { append(Entry(text: text, time: now(), isStage: false)) }
 
-  /// Forgets every entry.
+  /// Removes all entries.
   public func clear() {
     lock.withLock {
       entries = []
@@ -79,7 +81,7 @@ public final class VirtualTimeLog: @unchecked Sendable {
   private func append(_ entry: Entry) {
     lock.withLock {
       entries.append(entry)
-      // In large steps, so that each entry costs the same.
+      // Trimmed in large steps, so that the cost per entry is constant.
       guard entries.count >= 2 * Self.capacity else { return }
       dropped += entries.count - Self.capacity
       entries.removeFirst(entries.count - Self.capacity)
@@ -95,7 +97,7 @@ public final class VirtualTimeLog: @unchecked Sendable {
 }
 
 extension RunLoop.Activity {
-  /// The name of a stage in logs.
+  /// The abbreviation of an activity in logs.
   fileprivate var letters: String {
     switch self {
     case .entry: "E"
@@ -110,7 +112,7 @@ extension RunLoop.Activity {
 }
 
 extension RunLoop.CallOutKind {
-  /// The name of a call-out in logs.
+  /// The abbreviation of a call-out in logs.
   fileprivate var letters: String {
     switch self {
     case .block: "B"
