@@ -4,51 +4,51 @@ import CRunLoopRecorder
 import RunLoopCore
 import Synchronization
 
-/// The records that the run loops of this process leave for tools outside, and how much they record.
+/// The records that this process's run loops make for external tools, and the recording level.
 ///
-/// Every loop has a face in memory that is shared with the tool `runloop`: whether it runs and sleeps, in which mode,
-/// and how much work waits. A level adds to that. The level is set by the environment variable `RUNLOOP_INSTRUMENTS`
-/// (`off`, `watch` or `record`), by ``hold(_:)``, and by the tool while it looks; the highest counts. A loop takes up a
-/// level at its next pass.
+/// Every loop has a face in memory shared with the tool `runloop`, which shows whether the loop runs or sleeps, in
+/// which mode, and how much work is waiting. A level adds more. It is set by the environment variable
+/// `RUNLOOP_INSTRUMENTS` (`off`, `watch` or `record`), by ``hold(_:)``, and by the tool while it observes the process;
+/// the highest wins. A loop adopts a new level at its next pass.
 public enum Instruments {
-  /// How much the loops record.
+  /// The amount of data that the loops record.
   public enum Level: Int32, Sendable, Comparable, CaseIterable {
-    /// The faces only.
+    /// Only the faces.
     case off = 0
-    /// Also the number and kind of the innermost call-out, which is enough to find a hang, and what the loop sums up of
-    /// its times for ``Instruments/metrics(of:)``.
+    /// Also the number and kind of the innermost call-out, which is enough to find a hang, and the sums of times for
+    /// ``Instruments/metrics(of:)``.
     case watch = 1
-    /// The last 2048 call-outs and sleeps of each loop with their times and code, and the last 4096 posts with the
-    /// places that they come from.
+    /// Also the last 2048 call-outs and sleeps of each loop with their times and code, and the last 4096 posts with
+    /// the places that posted them.
     case record = 2
 
-    /// Whether the first records less.
+    /// Returns whether the first level records less than the second.
     public static func < (left: Level, right: Level) -> Bool { left.rawValue < right.rawValue }
   }
 
-  /// Holds a level until ``LevelHolder/release()`` is called, or the holder no longer exists.
+  /// Holds a level until ``LevelHolder/release()`` is called or the holder is released.
   ///
-  /// Of all levels that are held, the highest counts. Can be called from any thread.
+  /// The highest of all held levels applies. Can be called from any thread.
   ///
-  /// - Parameter level: The level that the loops have at least. ``Level/off`` changes nothing.
+  /// - Parameter level: The minimum level of the loops. ``Level/off`` has no effect.
   public static func hold(_ level: Level) -> LevelHolder { LevelHolder(level) }
 
-  /// The highest level that is held, which every loop takes up at its next pass.
+  /// The highest level that is held, which every loop adopts at its next pass.
   ///
   /// Can be used from any thread.
   public static var level: Level { Level(rawValue: Int32(min(crl_level_get(), 2))) ?? .off }
 
-  /// The directory with the file of this process, or nil if it has none.
+  /// The directory with the records file of this process, or nil if it has none.
   ///
-  /// The file exists from the first loop on until the process exits; the records of a process that was killed can be
-  /// read with `runloop postmortem`. Without a directory the records are in memory that the tool reads if the kernel
+  /// The file exists from the first loop until the process exits; `runloop postmortem` reads the records of a process
+  /// that was killed. Without a directory, the records are in private memory, which the tool reads if the kernel
   /// permits it. Can be used from any thread.
   public static var directory: String? { crl_instruments_directory().map { String(cString: $0) } }
 }
 
-/// Holds a level of the instruments.
+/// A handle that holds a level of the instruments.
 public final class LevelHolder: Sendable {
-  /// The level.
+  /// The level that this holds.
   public let level: Instruments.Level
   private let isReleased = Atomic<Bool>(false)
 
@@ -59,7 +59,7 @@ public final class LevelHolder: Sendable {
 
   deinit { release() }
 
-  /// No longer holds the level.
+  /// Releases the level.
   ///
   /// Calling it again has no effect. Can be called from any thread.
   public func release() {

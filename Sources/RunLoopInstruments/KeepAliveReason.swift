@@ -3,21 +3,21 @@
 import CRunLoopRecorder
 public import RunLoopCore
 
-/// One thing that keeps a run of a loop from ending.
+/// An item that keeps a run of a loop from ending.
 public struct KeepAliveReason: Sendable, Hashable, Codable {
-  /// The kinds of reasons.
+  /// The kinds of items.
   public enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
     /// A timer.
     case timer
-    /// A source that is signalled by hand.
+    /// A manually signaled source.
     case source0
     /// A port.
     case port
-    /// A file descriptor that is waited for, a socket or a stream.
+    /// A file descriptor, socket or stream.
     case descriptor
     /// A source of signals.
     case signal
-    /// A child process that is waited for.
+    /// A child process that the loop waits for.
     case child
     /// A socket that accepts connections.
     case listener
@@ -25,29 +25,31 @@ public struct KeepAliveReason: Sendable, Hashable, Codable {
     case files
     /// The main dispatch queue, which the main loop serves.
     case mainQueue
-    /// A block or a task's job that waits.
+    /// A pending block or job of a task.
     case block
-    /// The source of work that is handed to the thread, or such work that waits.
+    /// The source for work posted to the thread, or such work that is pending.
     case perform
-    /// The loop of another library in which the loop waits.
+    /// The loop of another library that waits on behalf of this loop.
     case host
-    /// The loop is a resident thread's, which lives until it is stopped.
+    /// A resident thread, which runs until it is stopped.
     case resident
   }
 
-  /// The kind of the reason.
+  /// The kind of the item.
   public let kind: Kind
-  /// The item's address, which descriptions print too; nil if it is not an object.
+  /// The address of the item, as printed in descriptions, or nil if it is not an object.
   public let item: UInt64?
-  /// The modes of the loop that it is in, by their raw values.
+  /// The raw values of the loop's modes that contain the item.
   public let modes: [String]
-  /// The function that will be called; nil if that is not known.
+  /// The function that the item calls, or nil if it is unknown.
   public let code: CodeAddress?
-  /// The code that added the item: the callers, the innermost first, of which the first few are of this package.
+  /// The call stack that added the item, innermost first.
   ///
-  /// Empty if the loops were not watched then.
+  /// The first few frames belong to this package.
+  ///
+  /// Empty if the loops were not watched at that time.
   public let addedAt: [CodeAddress]
-  /// The text that distinguishes the item from others of its kind, for people.
+  /// A human-readable description that distinguishes the item from others of its kind.
   public let detail: String
 
   init(_ item: KeptItem) {
@@ -61,7 +63,7 @@ public struct KeepAliveReason: Sendable, Hashable, Codable {
 }
 
 extension CodeAddress {
-  /// Asks the dynamic linker of this process.
+  /// Looks up an address with the dynamic linker of this process.
   init(_ address: UInt64) {
     var found = crl_code()
     if crl_code_find(address, &found) != 0, let path = found.path {
@@ -73,12 +75,11 @@ extension CodeAddress {
 }
 
 extension Instruments {
-  /// The reasons that keep the innermost run of a loop from ending; empty if no run is active.
+  /// Returns the items that keep the innermost run of a loop from ending, or an empty array if no run is active.
   ///
-  /// The place where an item was added is known from the level ``Level/watch`` on. Items that the loop needs for itself
-  /// are not listed. Can be called from any thread: the loop waits for its table while the items of its mode are
-  /// copied, and for nothing else.
+  /// The place that added an item is known at the level ``Level/watch`` and above. Internal items of the loop are not
+  /// listed. Can be called from any thread. The loop can be blocked only while the items of its mode are copied.
   ///
-  /// - Complexity: O(n m) in the items of the mode and the modes of the loop.
+  /// - Complexity: O(n m), where n is the number of items in the mode and m the number of modes.
   public static func reasons(keeping loop: RunLoop) -> [KeepAliveReason] { loop.keptItems.map(KeepAliveReason.init) }
 }

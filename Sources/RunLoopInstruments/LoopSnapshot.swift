@@ -2,23 +2,23 @@
 
 public import RunLoopCore
 
-/// The state of a loop at one moment.
+/// A snapshot of a loop's state.
 public struct LoopSnapshot: Sendable, Hashable, Codable {
-  /// The kernel's number of the loop's thread.
+  /// The kernel's ID of the loop's thread.
   public let thread: Int32
-  /// The name of the thread's object, `main` for the first thread, otherwise the kernel's name.
+  /// The name of the thread's object, `main` for the first thread, or else the kernel's name for it.
   public let name: String
-  /// The name of the loop, `RunLoop.label`.
+  /// The name of the loop, which is `RunLoop.label` if set and the thread's name otherwise.
   public let label: String
-  /// The mode of the innermost run, by its raw value; nil outside every run.
+  /// The raw value of the innermost run's mode, or nil if the loop is not running.
   public let mode: String?
-  /// How many runs are active, one within the other.
+  /// The number of nested runs.
   public let depth: Int
-  /// Whether the loop waits for something to happen.
+  /// Whether the loop is waiting for an event.
   public let isWaiting: Bool
-  /// How many blocks, jobs and hand-offs wait.
+  /// The number of pending blocks, jobs and hand-offs.
   public let waitingBlocks: Int
-  /// How many times the loop has slept or looked, as of its last sleep.
+  /// The number of times that the loop has slept or polled, as of its last sleep.
   public let waits: Int
 
   init(_ loop: RunLoop) {
@@ -35,16 +35,18 @@ public struct LoopSnapshot: Sendable, Hashable, Codable {
 }
 
 extension Instruments {
-  /// The current state of every loop of this process, ordered by thread.
+  /// A snapshot of every loop of this process, ordered by thread.
   ///
-  /// Can be called from any thread, and does not wait for any loop.
+  /// Can be called from any thread, and does not block on any loop.
   public static var loops: [LoopSnapshot] { RunLoopRegistry.shared.all.map(LoopSnapshot.init) }
 }
 
 extension RunLoop {
-  /// The name of the loop in the instruments; nil by default, and then they use the name of its thread.
+  /// The name of the loop in the instruments.
   ///
-  /// It is kept until the loop's thread ends. Can be used from any thread.
+  /// The default is `nil`, which means the name of its thread.
+  ///
+  /// The name is kept until the loop's thread ends. Can be used from any thread.
   public var label: String? {
     get { attachment(LoopLabel.self)?.text }
     set {

@@ -4,16 +4,15 @@ import CRunLoopAgent
 import RunLoopCore
 import RunLoopLibC
 
-// What the agent answers. It runs on a plain thread of the connection, uses neither tasks nor Dispatch, and takes no
-// lock but those of the items and of the table of a loop, which no call-out holds.
+// The agent's responses. They are written by the connection's own thread, without tasks or Dispatch. The only locks
+// taken are those of a loop's items and table, which are never held during a call-out.
 //
-//   {"request": "reasons"}              for each loop one frame or more with what keeps it; then {"end": true}
-//   {"request": "dump"}                 for each loop its description and the places of its items; then {"end": true}
-//   {"request": "permit"}               the tool, which holds a level, may read the memory as a debugger as long as it
-//                                       does and is connected
-//   {"request": "hold", "level": 0...2} a level as long as the tool is connected
+//   {"request": "reasons"}              one or more frames per loop with what keeps it alive; then {"end": true}
+//   {"request": "dump"}                 a loop's description and the places that added its items; then {"end": true}
+//   {"request": "permit"}               lets the tool read memory as a debugger while it is connected and holds a level
+//   {"request": "hold", "level": 0...2} holds a level while the tool is connected
 //
-// Anything else is answered with {"error": text}.
+// All other requests get {"error": text}.
 
 @_cdecl("rli_answer")
 func answer(_ bytes: UnsafePointer<UInt8>, _ count: Int, _ connection: UnsafeMutableRawPointer) {
@@ -30,15 +29,15 @@ private struct Connection {
   func hold(_ level: UInt32) { crla_hold(pointer, level) }
 }
 
-/// Answers one request.
+/// Handles one request.
 struct AgentAnswers {
-  /// Sends a frame; false if nobody is there any more.
+  /// Sends a frame, and returns false if the peer has disconnected.
   let sendBytes: ([UInt8]) -> Bool
-  /// Lets the tool read the memory; a negative number of an error.
+  /// Lets the tool read memory, and returns 0 or a negative error number.
   let permit: () -> Int32
   let hold: (UInt32) -> Void
 
-  /// How many reasons stand in a frame, so that it is well below the limit.
+  /// The maximum number of reasons per frame, which keeps frames well below the size limit.
   static let reasonsInFrame = 500
 
   func answer(_ bytes: some Sequence<UInt8>) {
@@ -80,7 +79,7 @@ struct AgentAnswers {
     end(nil)
   }
 
-  /// What every answer about a loop begins with.
+  /// The members shared by all responses about a loop.
   private func members(of loop: RunLoop) -> [String: AgentDocument] {
     let face = loop.faceReading
     return [
@@ -112,7 +111,7 @@ struct AgentAnswers {
     let text = loop.debugDescription
     let places = loop.addedPlaces
     var members = members(of: loop)
-    // A long description comes in parts, each of whole characters.
+    // A long description is split into several frames, at character boundaries.
     var rest = Substring(text)
     repeat {
       let part = rest.prefix(100_000)

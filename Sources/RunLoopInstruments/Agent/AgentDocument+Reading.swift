@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension AgentDocument {
-  /// How deep lists and objects may stand in each other.
+  /// The maximum nesting depth of lists and objects.
   static let deepest = 32
 
-  /// Reads a document; nil if the bytes are none, or more than one, or nested too deep.
+  /// Parses a document.
   ///
-  /// Numbers are whole and of 64 bits, as nothing else is ever sent. Of members of one name the last counts.
+  /// Fails if the bytes are not exactly one document or are nested too deeply.
   ///
-  /// - Complexity: O(n) in the bytes.
+  /// Only 64-bit integers are supported, because no other numbers are sent. The last member with a given name wins.
+  ///
+  /// - Complexity: O(n) in the number of bytes.
   package init?(bytes: some Sequence<UInt8>) {
     var reader = AgentReader(Array(bytes))
     guard let value = reader.value(depth: 0), reader.isAtEnd else { return nil }
@@ -28,7 +30,7 @@ private struct AgentReader {
     while let byte = next, [32, 9, 10, 13].contains(byte) { place += 1 }
   }
 
-  /// Whether nothing but space follows.
+  /// Whether only whitespace is left.
   var isAtEnd: Bool {
     mutating get {
       skipSpace()
@@ -67,7 +69,7 @@ private struct AgentReader {
     let start = place
     if next == UInt8(ascii: "-") { place += 1 }
     while let byte = next, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) { place += 1 }
-    // What is no whole number goes on with something that is not allowed behind a value.
+    // A fraction or exponent fails later, because it is not allowed after a value.
     return Int64(String(decoding: bytes[start..<place], as: UTF8.self)).map { .int($0) }
   }
 
@@ -132,7 +134,7 @@ private struct AgentReader {
       units += Array(String(Character(scalar)).utf8)
       return true
     }
-    // The first half of a pair, which the second has to follow.
+    // The first half of a surrogate pair, which the second half must follow.
     guard (0xD800..<0xDC00).contains(first), next == UInt8(ascii: "\\") else { return false }
     place += 1
     guard next == UInt8(ascii: "u") else { return false }

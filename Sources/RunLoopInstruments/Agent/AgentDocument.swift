@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a frame of the agent's socket holds: a document of JSON.
+/// The JSON document in a frame of the agent's socket.
 ///
-/// Everything that is read comes from another process, and is wrong until it was found right.
+/// All input comes from another process and is validated.
 package indirect enum AgentDocument: Sendable, Equatable {
   case null
   case bool(Bool)
@@ -20,14 +20,14 @@ package indirect enum AgentDocument: Sendable, Equatable {
   package var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
   package var list: [AgentDocument]? { if case .list(let values) = self { values } else { nil } }
 
-  /// An address, which is any number of 64 bits.
+  /// An address, stored as a signed integer with the same bits.
   package static func address(_ value: UInt64) -> AgentDocument { .int(Int64(bitPattern: value)) }
   package var address: UInt64? { int.map { UInt64(bitPattern: $0) } }
 }
 
 // Writing.
 extension AgentDocument {
-  /// The document, on one line.
+  /// The document as a single line of JSON.
   package var bytes: [UInt8] {
     var bytes: [UInt8] = []
     write(to: &bytes)

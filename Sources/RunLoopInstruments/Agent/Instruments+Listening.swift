@@ -5,19 +5,19 @@ import CRunLoopRecorder
 import RunLoopLibC
 public import RunLoopCore
 
-/// The reason why the instruments cannot do what they were asked to.
+/// An error of the instruments.
 public enum InstrumentsError: Error, Hashable, Sendable {
-  /// The process has no directory for its records, because none of the directories that it tried could be used.
+  /// The process has no directory for its records, because it could use none of the candidates.
   case noDirectory
-  /// The directory is not the user's own, others may write to it, or it is a link.
+  /// The directory is not owned by the user, is writable by others, or is a symbolic link.
   case untrustedDirectory(String)
-  /// The process listens already, in another directory.
+  /// The process already listens in another directory.
   case alreadyListening
-  /// The process may do more than its caller, or its memory may not be read by others: its agent does not answer.
+  /// The process has more rights than its caller or its memory is protected, so its agent does not respond.
   ///
-  /// It is a set-user-ID or set-group-ID program, has capabilities of its file, or is not dumpable.
+  /// Such a process is a set-user-ID or set-group-ID program, has file capabilities, or is not dumpable.
   case privileged
-  /// Nothing has been recorded: no loop was at the level ``Instruments/Level/record``.
+  /// No records exist, because no loop was at the level ``Instruments/Level/record``.
   case nothingRecorded
   /// A system call failed.
   case system(SystemError)
@@ -40,19 +40,20 @@ extension InstrumentsError: CustomStringConvertible {
 }
 
 extension Instruments {
-  /// Allows the tool `runloop` to ask this process what keeps its loops alive and what is in them.
+  /// Starts an agent that the tool `runloop` can ask about this process's loops and what keeps them alive.
   ///
-  /// A thread of its own listens at a socket `agent` beside the process's records, to which only the user of the
-  /// process and root can connect. It needs no processor time until somebody connects. A process listens from its first
-  /// loop on without this call, unless `RUNLOOP_INSTRUMENTS` is `off` in its environment and `RUNLOOP_DIR` is not set;
-  /// this call reports why it could not, and chooses the directory. Can be called from any thread. Calling it again for
-  /// the same directory has no effect.
+  /// The agent's thread listens on the socket `agent` next to the process's records, to which only the user of the
+  /// process and root can connect. It uses no processor time until a client connects. By default, a process listens
+  /// from its first loop on, unless its environment contains `RUNLOOP_INSTRUMENTS=off` and no `RUNLOOP_DIR`. Call this
+  /// to choose the directory, or to learn why the process does not listen. Can be called from any thread. Calling it
+  /// again with the same directory has no effect.
   ///
-  /// - Parameter directory: A directory in which the directory of the process is made, as `RUNLOOP_DIR` names one; nil
-  ///   means the directory of the records. The tool finds another directory by its own `RUNLOOP_DIR`.
+  /// - Parameter directory: The directory in which the process's directory is created, as with `RUNLOOP_DIR`. The
+  ///   default is `nil`, which means the directory of the records. The tool finds another directory by its own
+  ///   `RUNLOOP_DIR`.
   /// - Throws: ``InstrumentsError/noDirectory``, ``InstrumentsError/untrustedDirectory(_:)``,
   ///   ``InstrumentsError/alreadyListening``, ``InstrumentsError/privileged``, or ``InstrumentsError/system(_:)`` if
-  ///   the system has no room, descriptor or thread for it.
+  ///   the system lacks space, descriptors or threads.
   public static func listen(in directory: String? = nil) throws(InstrumentsError) {
     let answer = -(directory.map { path in CText.answer(path) { crla_listen($0) } } ?? crla_listen(nil))
     switch answer {

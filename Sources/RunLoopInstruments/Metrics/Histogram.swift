@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Lengths of time, counted in steps of a factor of two.
+/// A histogram of durations with power-of-two buckets.
 public struct Histogram: Sendable, Hashable, Codable {
-  /// How many lengths are in each step: the first is below 1024 ns, each next below twice as much.
+  /// The number of durations in each bucket.
+  ///
+  /// The first bucket ends at 1024 ns, and each following one at twice the previous.
   public private(set) var counts: [Int] = []
-  /// How many lengths there are in all.
+  /// The total number of durations.
   public private(set) var count = 0
-  /// The sum of the times, in nanoseconds.
+  /// The sum of the durations, in nanoseconds.
   public private(set) var sum: Int64 = 0
-  /// The longest time, in nanoseconds.
+  /// The longest duration, in nanoseconds.
   public private(set) var longest: Int64 = 0
 
-  /// Makes an empty histogram.
+  /// Creates an empty histogram.
   public init() {}
 
   init(counts: [Int], sum: Int64, longest: Int64) {
@@ -19,7 +21,9 @@ public struct Histogram: Sendable, Hashable, Codable {
     count = counts.reduce(0, +)
   }
 
-  /// Adds a time in nanoseconds; a negative time counts as zero.
+  /// Adds a duration in nanoseconds.
+  ///
+  /// A negative duration counts as zero.
   public mutating func add(_ nanoseconds: Int64) {
     let value = max(0, nanoseconds)
     let step = Histogram.step(of: value)
@@ -32,13 +36,14 @@ public struct Histogram: Sendable, Hashable, Codable {
 
   private static func step(of value: Int64) -> Int { max(0, Int64.bitWidth - value.leadingZeroBitCount - 10) }
 
-  /// The end of a step, in nanoseconds, which does not belong to it.
+  /// Returns the exclusive upper bound of a bucket, in nanoseconds.
   public static func end(ofStep step: Int) -> Int64 { step >= 53 ? .max : 1024 << Int64(step) }
 
-  /// A time, in nanoseconds, that the given part of all times does not exceed: the end of its step, or the longest.
+  /// Returns an upper bound for a quantile in nanoseconds: the end of its bucket or the longest duration, if that is
+  /// less.
   ///
-  /// - Parameter part: Between zero and one, such as 0.99.
-  /// - Returns: Nil if there are no times.
+  /// - Parameter part: The quantile, from 0 to 1, such as 0.99.
+  /// - Returns: The upper bound, or nil if the histogram is empty.
   public func quantile(_ part: Double) -> Int64? {
     guard count > 0 else { return nil }
     let wanted = (min(max(part, 0), 1) * Double(count)).rounded(.up)

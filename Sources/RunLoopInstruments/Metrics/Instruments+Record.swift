@@ -5,15 +5,15 @@ import RunLoopLibC
 import RunLoopCore
 
 extension Instruments {
-  /// Writes the recent records of the loops of this process to a file, as a flight recorder does.
+  /// Writes the recent records of this process's loops to a file, like a flight recorder.
   ///
-  /// `runloop postmortem FILE` reads it. The file is written under another name, which others cannot foresee, and then
-  /// replaces a file at the path, for the user of the process alone; a link is neither followed nor replaced. Can be
-  /// called from any thread; no loop waits for it.
+  /// `runloop postmortem FILE` reads the file. It is readable only by the user of the process. It is written under an
+  /// unpredictable name and then replaces any file at the path; a symbolic link is neither followed nor replaced. Can
+  /// be called from any thread, and does not block any loop.
   ///
   /// - Parameters:
-  ///   - path: The file to write.
-  ///   - last: How long ago a call-out or sleep may have begun. Each loop keeps its last 2048 records.
+  ///   - path: The path of the file.
+  ///   - last: The maximum age of a call-out or sleep at its beginning. Each loop keeps its last 2048 records.
   /// - Throws: ``InstrumentsError/nothingRecorded``, or ``InstrumentsError/system(_:)`` if the file cannot be written.
   public static func writeRecord(to path: String, last: Duration) throws(InstrumentsError) {
     do throws(SystemError) {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension LoopMetrics {
-  /// The numbers in the text format of Prometheus, each family with its description.
+  /// The metrics in Prometheus text format, each family with its description.
   ///
-  /// To serve several loops, see ``prometheus(_:)``: a family may appear in an answer only once.
+  /// For several loops, use ``prometheus(_:)``, because a family may appear only once in a response.
   public var prometheus: String { LoopMetrics.prometheus([self]) }
 
-  /// The numbers of several loops in the text format of Prometheus.
+  /// Returns the metrics of several loops in Prometheus text format.
   ///
-  /// Times are in seconds. Those of call-outs, delays and lateness are histograms, whose buckets and sums only ever
-  /// become more. A loop is distinguished by its name alone, so that its samples go on when its thread is another;
-  /// several of one name also have the numbers of their threads, as the label `tid`.
+  /// Times are in seconds. Call-outs, delays and lateness are histograms, whose buckets and sums never decrease. A
+  /// loop is identified only by its name, so its series continue if it moves to another thread. If several loops have
+  /// the same name, the label `tid` with the thread ID distinguishes them.
   public static func prometheus(_ loops: [LoopMetrics]) -> String {
     var text = ""
     let labels = labels(of: loops)
@@ -50,7 +50,7 @@ extension LoopMetrics {
     return text
   }
 
-  /// What tells each loop from the others.
+  /// The labels that identify each loop.
   private static func labels(of loops: [LoopMetrics]) -> [String] {
     let counts = Dictionary(loops.map { ($0.label, 1) }, uniquingKeysWith: +)
     return loops.map { $0.nameLabel + (counts[$0.label, default: 0] > 1 ? ",tid=\"\($0.thread)\"" : "") }
@@ -70,7 +70,7 @@ extension LoopMetrics {
   }
 }
 
-/// A line of the format: what follows the family's name, more labels, and the value.
+/// A line of the format: a suffix for the family's name, additional labels, and the value.
 private struct Sample {
   var suffix = ""
   var labels = ""
@@ -78,19 +78,19 @@ private struct Sample {
 }
 
 extension Histogram {
-  /// The last step that has a bucket of its own: up to about 17 seconds.
+  /// The last bucket that is reported separately, which ends at about 17 seconds.
   private static let lastStep = 24
 
-  /// The samples of a histogram: how many times are as long as each bucket says or shorter, their sum and their number.
+  /// The samples of a histogram: the cumulative buckets, the sum and the count.
   ///
-  /// The buckets are always the same ones, so that those of different times can be compared.
+  /// The buckets are the same every time, so that values from different times can be compared.
   fileprivate var samples: [Sample] {
     guard count > 0 else { return [] }
     var seen = 0
     var samples: [Sample] = []
     for step in 0...Histogram.lastStep {
       if step < counts.count { seen += counts[step] }
-      // The end does not belong to the step, and there are whole nanoseconds only.
+      // The upper bound is exclusive, and durations are whole nanoseconds.
       let longest = Double(Histogram.end(ofStep: step) - 1) / 1e9
       samples.append(Sample(suffix: "_bucket", labels: ",le=\"\(longest)\"", value: "\(seen)"))
     }

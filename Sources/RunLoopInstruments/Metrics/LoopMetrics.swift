@@ -5,57 +5,55 @@ public import RunLoopCore
 
 /// The activity of a loop, in numbers.
 ///
-/// Counts are from the loop's beginning, at every level. Times are summed up by the loop itself from the level
-/// ``Instruments/Level/watch`` on: nothing is missed, however seldom the numbers are read, and they only ever become
-/// more. At the level ``Instruments/Level/off`` they stand still.
+/// Counts begin with the loop, at every level. Times are added up by the loop itself at the level
+/// ``Instruments/Level/watch`` and above, so nothing is missed between readings, and they never decrease. They do not
+/// advance at ``Instruments/Level/off``.
 public struct LoopMetrics: Sendable, Hashable, Codable {
   /// The name of the loop.
   public let label: String
-  /// The kernel's number of the loop's thread.
+  /// The kernel's ID of the loop's thread.
   public let thread: Int32
-  /// How many times it has slept or looked for something to do.
+  /// The number of times that the loop has slept or polled.
   public let waits: Int
-  /// How many blocks, jobs and hand-offs were posted to it.
+  /// The number of blocks, jobs and hand-offs posted to the loop.
   public let posted: Int
-  /// How many of them wait.
+  /// The number of blocks, jobs and hand-offs that are pending.
   public let waitingBlocks: Int
-  /// How many items keep the mode alive that it runs in.
+  /// The number of items that keep the loop's current mode alive.
   public let items: Int
-  /// How many blocks it has dropped, because its thread ended.
+  /// The number of blocks that the loop dropped because its thread ended.
   public let droppedBlocks: Int
-  /// How many items and blocks it has rejected.
+  /// The number of items and blocks that the loop has rejected.
   public let refusals: Int
-  /// How many wake-ups the tolerances of timers have saved.
+  /// The number of wake-ups saved by the tolerances of timers.
   public let savedWakeUps: Int
-  /// How long call-outs took, including those in which runs were nested.
+  /// The durations of call-outs, including those with nested runs.
   public let callOuts: Histogram
-  /// How long blocks, jobs and handed-over work waited until they were called, while the loop recorded.
+  /// The waiting times of blocks, jobs and handed-off work before their call, while the loop recorded.
   public let delays: Histogram
-  /// By how much timers fired later than their dates and tolerances.
+  /// How late timers fired, beyond their dates and tolerances.
   public let lateness: Histogram
-  /// How many call-outs took 250 ms or longer, as `runloop` counts hangs.
+  /// The number of call-outs that took 250 ms or longer, as `runloop` counts hangs.
   ///
-  /// A part of a call-out that takes that long counts when it is over: at the end of the call-out, or when a nested
-  /// run, or a function of a source that is scheduled or cancelled, begins in it. ``openCallOut`` shows one that lasts.
+  /// If a nested run begins in a call-out, or a source is scheduled or cancelled in it, the part before that counts
+  /// separately. A hang is counted when it is over; ``openCallOut`` shows one that is still in progress.
   public let hangs: Int
-  /// For how long it ran and did not sleep, in nanoseconds.
+  /// The time that the loop spent running rather than sleeping, in nanoseconds.
   ///
-  /// A guest that has something to do runs between two services, too.
+  /// A guest that has work to do also counts as running between two services.
   public let busyTime: Int64
-  /// For how long the innermost call-out has lasted, or gone on after a nested run, in nanoseconds; nil if none is
-  /// open.
+  /// How long the innermost call-out has been running without a nested run, in nanoseconds, or nil if none is open.
   public let openCallOut: Int64?
-  /// The part of the time of the last 2048 records in which the loop did not sleep, between zero and one; nil if there
-  /// are no records.
+  /// The fraction of time in the last 2048 records in which the loop did not sleep, or nil without records.
   public let busy: Double?
 }
 
 extension Instruments {
-  /// The numbers of a loop; nil if its thread has ended.
+  /// Returns the metrics of a loop, or nil if its thread has ended.
   ///
   /// Can be called from any thread.
   ///
-  /// - Complexity: O(n) in the records that are kept, 2048 at most.
+  /// - Complexity: O(n) in the number of records, of which at most 2048 are kept.
   public static func metrics(of loop: RunLoop) -> LoopMetrics? {
     guard !loop.takesNoItems else { return nil }
     let face = loop.faceReading
@@ -72,7 +70,7 @@ extension Instruments {
   }
 }
 
-/// Turns the ticks of records into nanoseconds of the monotonic clock.
+/// Converts the ticks of records to nanoseconds of the monotonic clock.
 struct TickClock {
   private let first = crl_times_first()
   private let last = crl_times_now()
@@ -85,7 +83,7 @@ struct TickClock {
     return last.monotonic - Int64(Double(Int64(bitPattern: last.ticks &- ticks)) * rate)
   }
 
-  /// The tick at which it was so many nanoseconds earlier.
+  /// The tick count at a number of nanoseconds before now.
   func ticks(before nanoseconds: Int64) -> UInt64 {
     let span = Double(last.monotonic) - Double(first.monotonic)
     let rate = span > 0 ? (Double(last.ticks) - Double(first.ticks)) / span : 1

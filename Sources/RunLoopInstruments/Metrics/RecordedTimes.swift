@@ -3,9 +3,9 @@
 import CRunLoopRecorder
 import RunLoopCore
 
-/// What the records of a loop say about its time.
+/// Values computed from the records of a loop.
 enum RecordedTimes {
-  /// The part of the time of the records in which the loop did not sleep; nil if there are none.
+  /// The fraction of recorded time in which the loop did not sleep, or nil without records.
   static func busy(of loop: RunLoop) -> Double? {
     let clock = TickClock()
     let now = clock.now
@@ -22,12 +22,12 @@ enum RecordedTimes {
 }
 
 extension crl_sums {
-  /// The nanoseconds of so many ticks.
+  /// Converts a number of ticks to nanoseconds.
   static func nanoseconds(_ ticks: UInt64) -> Int64 {
     Int64(clamping: crl_ticks_length(ticks))
   }
 
-  /// For how long the innermost call-out has lasted, or gone on after a nested run; nil if none is open.
+  /// How long the innermost call-out has been running without a nested run, or nil if none is open.
   var open: Int64? {
     guard began != 0 else { return nil }
     let now = crl_times_now().ticks
@@ -36,7 +36,7 @@ extension crl_sums {
 }
 
 extension Histogram {
-  /// What a loop has summed up.
+  /// Creates a histogram from a loop's sums.
   init(_ sums: crl_histogram) {
     let steps = withUnsafeBytes(of: sums.steps) { Array($0.bindMemory(to: UInt64.self)) }
     let counts = steps.map { Int(clamping: $0) }

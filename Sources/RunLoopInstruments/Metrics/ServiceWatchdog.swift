@@ -6,29 +6,31 @@ import RunLoopLibC
 public import RunLoopCore
 import Synchronization
 
-/// Notifies the service manager that the process's run loops go on, as long as they do.
+/// Reports to the service manager that the process's run loops are responsive, as long as they are.
 ///
-/// A service of systemd with `WatchdogSec=` is killed and restarted if it does not report in time that it is alive. A
-/// report from a timer is true of one loop at most; a report from a thread of its own is true of that thread only. This
-/// watchdog has a thread that looks at all loops, and reports while none of them has been in a call-out for half of the
-/// time.
+/// systemd kills and restarts a service with `WatchdogSec=` that does not report in time. A report from a timer covers
+/// at most one loop, and a report from a separate thread covers only that thread. The thread of this watchdog checks
+/// all loops, and reports while none of them has been in a call-out for half of the time limit.
 ///
 /// ```swift
 /// // Nil where no service manager waits for anything: the program runs as ever.
 /// let watchdog = ServiceWatchdog()
 /// ```
 ///
-/// It works as long as its object exists. Because the service manager wants regular reports, its thread wakes twice in
-/// the time, even while all loops sleep. The corresponding function of libsystemd is `sd_notify` with `WATCHDOG=1`.
+/// It works until the object is released.
+///
+/// Because the service manager expects regular reports, its thread wakes twice per time limit even while all loops
+/// sleep. The corresponding function of libsystemd is `sd_notify` with `WATCHDOG=1`.
 public final class ServiceWatchdog: Sendable {
   private let core: WatchdogCore
 
-  /// Begins to notify the service manager, as `NOTIFY_SOCKET` and `WATCHDOG_USEC` ask for it.
+  /// Starts reporting to the service manager named by `NOTIFY_SOCKET` and `WATCHDOG_USEC`.
   ///
-  /// Nil if they are not set, or are meant for another process, or if the process can start no more threads. Can be
-  /// called from any thread.
+  /// Returns nil if these are not set or are meant for another process, or if no thread can be started. Can be called
+  /// from any thread.
   ///
-  /// - Parameter loops: The loops that must go on, which the watchdog holds; nil means all loops of the process.
+  /// - Parameter loops: The loops to check, which the watchdog retains. The default is `nil`, which means all loops of
+  ///   the process.
   public convenience init?(loops: [RunLoop]? = nil) {
     let variable = Environment.value
     if let process = variable("WATCHDOG_PID"), process != "\(getpid())" { return nil }
@@ -38,12 +40,12 @@ public final class ServiceWatchdog: Sendable {
     self.init(socket: socket, within: .microseconds(time), loops: loops)
   }
 
-  /// Begins to notify a service manager.
+  /// Starts reporting to a service manager.
   ///
   /// - Parameters:
-  ///   - socket: The path of its datagram socket; `@` at the beginning stands for an abstract name.
-  ///   - limit: How long it waits.
-  ///   - loops: The loops that must go on; nil: all of the process.
+  ///   - socket: The path of its datagram socket. A leading `@` denotes an abstract name.
+  ///   - limit: The time limit of the service manager.
+  ///   - loops: The loops to check, or nil for all loops of the process.
   package init?(socket: String, within limit: Duration, loops: [RunLoop]? = nil) {
     let nanoseconds = min(.max / 4, Int64(saturating: limit))
     guard nanoseconds >= 1_000_000, let link = NotifySocket(socket) else { return nil }
@@ -51,11 +53,11 @@ public final class ServiceWatchdog: Sendable {
     guard core.start() else { return nil }
   }
 
-  /// Nothing is said any more.
+  /// Stops reporting.
   deinit { core.stop() }
 }
 
-/// What the watchdog's thread does until it is stopped.
+/// The state and body of the watchdog's thread.
 private final class WatchdogCore: Sendable {
   private let link: NotifySocket
   private let half: Int64
@@ -67,7 +69,7 @@ private final class WatchdogCore: Sendable {
     (self.link, self.half, self.loops) = (link, half, loops)
   }
 
-  /// False if no thread can be started; then nothing is held.
+  /// Starts the thread; if that fails, releases the level and returns false.
   func start() -> Bool {
     let context = Unmanaged.passRetained(self)
     let answer = crl_thread_start(
@@ -96,11 +98,10 @@ private final class WatchdogCore: Sendable {
       if scout == nil { scout = makeScout() }
       _ = scout?.look(at: now)
       if now >= nextWord {
-        // Said late rather than never, as soon as the hang is over.
-        // What the socket has no room for is said again soon.
+        // After a hang, the report is sent late. If the socket is full, sending is retried soon.
         if scout?.lasting.isEmpty ?? true, link.send("WATCHDOG=1") { nextWord = now + half }
       }
-      // While all loops sleep, nothing has to be looked at until it is to be said again.
+      // While all loops sleep, nothing needs to be checked until the next report.
       let isQuiet = scout?.isQuiet ?? true
       let wake = nextWord <= now || !isQuiet ? now + half / 8 : nextWord
       stopped.futexWait(while: 0, until: Tick(nanoseconds: wake))
@@ -116,14 +117,12 @@ private final class WatchdogCore: Sendable {
   }
 }
 
-/// The socket of a service manager.
-///
-/// Any thread.
+/// The socket of a service manager, which can be used from any thread.
 private final class NotifySocket: Sendable {
   private let descriptor: Int32
   private let address: [UInt8]
 
-  /// Nil: the path is none, or is too long.
+  /// Fails if the path is invalid or too long.
   init?(_ path: String) {
     let bytes = Array(path.utf8)
     guard let first = bytes.first, first == UInt8(ascii: "/") || first == UInt8(ascii: "@"), bytes.count < 108 else {
@@ -136,7 +135,7 @@ private final class NotifySocket: Sendable {
 
   deinit { close(descriptor) }
 
-  /// Whether it was sent.
+  /// Sends a message and returns whether that succeeded.
   func send(_ text: String) -> Bool {
     var name = sockaddr_un()
     name.sun_family = sa_family_t(AF_UNIX)
@@ -145,7 +144,7 @@ private final class NotifySocket: Sendable {
     let bytes = Array(text.utf8)
     return withUnsafePointer(to: &name) { name in
       name.withMemoryRebound(to: sockaddr.self, capacity: 1) { name in
-        // Nobody is there to be notified: then nobody waits.
+        // A failure is ignored, because without a receiver no service manager is waiting.
         let flags = Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
         return sendto(descriptor, bytes, bytes.count, flags, name, length) == bytes.count
       }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads numbers from bytes that may be anything: what is not there is an error.
+/// Reads numbers from untrusted bytes, and throws if there are too few.
 struct ByteReader {
-  /// The bytes are not what they should be.
+  /// The error for malformed data.
   struct Malformed: Error {}
 
   private let bytes: [UInt8]
-  /// Where the first byte stands in the memory that it is from.
+  /// The address of the first byte in the memory that it was read from.
   private let address: UInt64
   private(set) var place = 0
 
@@ -31,7 +31,7 @@ struct ByteReader {
 
   mutating func byte() throws(Malformed) -> UInt8 { try UInt8(number(1)) }
 
-  /// A number in groups of seven bits; of one with more than 64 bits the others are lost.
+  /// Reads an unsigned LEB128 number, ignoring bits beyond 64.
   mutating func unsignedLEB() throws(Malformed) -> UInt64 { try leb().value }
 
   mutating func signedLEB() throws(Malformed) -> Int64 {
@@ -55,20 +55,20 @@ struct ByteReader {
     return Array(bytes[place..<(place + Int(count))])
   }
 
-  /// The bytes that are left.
+  /// Reads the remaining bytes.
   mutating func rest() -> [UInt8] {
     defer { place = bytes.count }
     return Array(bytes[place...])
   }
 
-  /// Moves on, or back, within what has been read.
+  /// Moves forward or back within the bytes.
   mutating func move(by offset: Int64) throws(Malformed) {
     let (target, isOver) = Int64(place).addingReportingOverflow(offset)
     guard !isOver, target >= 0, target <= Int64(bytes.count) else { throw Malformed() }
     place = Int(target)
   }
 
-  /// A text that ends with a zero.
+  /// Reads a zero-terminated string.
   mutating func text() throws(Malformed) -> [UInt8] {
     var text: [UInt8] = []
     while true {
@@ -78,7 +78,7 @@ struct ByteReader {
     }
   }
 
-  /// A pointer, written in one of the ways that tables for unwinders know.
+  /// Reads a pointer in one of the encodings of unwind tables.
   mutating func pointer(_ encoding: UInt8) throws(Malformed) -> UInt64 {
     let own = address &+ UInt64(place)
     let value: UInt64
@@ -94,7 +94,7 @@ struct ByteReader {
     }
     switch encoding & 0x70 {
     case 0x00: return value
-    // It counts from its own place.
+    // Relative to its own address.
     case 0x10: return own &+ value
     default: throw Malformed()
     }

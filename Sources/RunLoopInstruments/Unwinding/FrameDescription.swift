@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What `.eh_frame` says of one function: where it is, and how its frames are undone.
+/// A function's entry in `.eh_frame`: its location, and how to unwind its frames.
 ///
-/// It is read from the memory of the process, where every library has it.
+/// It is read from the memory of the process, where every library has the section.
 struct FrameDescription {
-  /// The function's code.
+  /// The address range of the function.
   let code: Range<UInt64>
   let common: CommonFrameInformation
   let instructions: [UInt8]
 
-  /// The tables that describe functions have offsets of 32 bits.
+  /// Unwind tables use 32-bit offsets.
   private static let longestFunction: UInt64 = 1 << 32
 
+  /// Reads a frame description.
+  ///
   /// - Parameter place: The address of the description.
   init(at place: UInt64, in memory: some ReadableMemory) throws(ByteReader.Malformed) {
     var reader = try memory.entry(at: place)
     let distance = try reader.number(4)
-    // Zero stands in what several descriptions have in common.
+    // Zero marks a common information entry.
     guard distance != 0 else { throw ByteReader.Malformed() }
     common = try CommonFrameInformation(at: place &+ 4 &- distance, in: memory)
     let start = try reader.pointer(common.pointerEncoding)
@@ -28,15 +30,15 @@ struct FrameDescription {
   }
 }
 
-/// What several functions of `.eh_frame` have in common.
+/// An entry that several functions in `.eh_frame` share.
 struct CommonFrameInformation {
   private(set) var pointerEncoding: UInt8 = 0
-  /// Whether the kernel made the frame when it called a handler: the code that was interrupted made no call.
+  /// Whether this is the frame of a signal handler that the kernel called, so the interrupted code made no call.
   private(set) var isSignalFrame = false
   let isAugmented: Bool
   let codeAlignment: UInt64
   let dataAlignment: Int64
-  /// The number of the register that stands for the return address.
+  /// The register number that represents the return address.
   let returnColumn: Int
   private(set) var instructions: [UInt8] = []
 
@@ -51,7 +53,7 @@ struct CommonFrameInformation {
     dataAlignment = try reader.signedLEB()
     returnColumn = try Int(clamping: version == 1 ? UInt64(reader.byte()) : reader.unsignedLEB())
     isAugmented = augmentation.first == UInt8(ascii: "z")
-    // Without its length nothing is known of what an augmentation adds.
+    // Without its length, unknown augmentation data cannot be skipped.
     guard isAugmented || augmentation.isEmpty else { throw ByteReader.Malformed() }
     if isAugmented {
       var data = try ByteReader(reader.take(reader.unsignedLEB()))
@@ -66,11 +68,11 @@ struct CommonFrameInformation {
     for letter in augmentation {
       switch UnicodeScalar(letter) {
       case "R": pointerEncoding = try data.byte()
-      // Of the language only the lengths count: where its pointer is to is not asked.
+      // Language-specific data is skipped; only its length matters here.
       case "L": _ = try data.byte()
       case "P": _ = try data.pointer(data.byte() & 0x0f)
       case "S": isSignalFrame = true
-      // The return address is signed with another key.
+      // The return address is signed with the B key.
       case "B": break
       default: throw ByteReader.Malformed()
       }
@@ -79,10 +81,10 @@ struct CommonFrameInformation {
 }
 
 extension ReadableMemory {
-  /// No description is longer.
+  /// The maximum length of a description.
   private var longest: UInt64 { 1 << 18 }
 
-  /// The bytes of an entry of `.eh_frame` behind its length.
+  /// Reads an entry of `.eh_frame`, without its length field.
   fileprivate func entry(at place: UInt64) throws(ByteReader.Malformed) -> ByteReader {
     let head = bytes(at: place, count: 4)
     guard head.count == 4 else { throw ByteReader.Malformed() }

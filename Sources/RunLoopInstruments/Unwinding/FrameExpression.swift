@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A formula by which a table for unwinders says where something is, as the stubs of a linker and handlers of signals
-/// need.
+/// A DWARF expression for a location in an unwind table, as used for linkage stubs and signal handlers.
 struct FrameExpression {
   typealias Malformed = ByteReader.Malformed
 
-  /// What is asked for on the way.
+  /// The register and memory access of an expression.
   struct Context {
     let register: (Int) -> UInt64?
     let word: (UInt64, Int) -> UInt64?
@@ -16,7 +15,7 @@ struct FrameExpression {
   private static let deepest = 64
   private static let mostSteps = 1000
 
-  /// The value of a formula; nil if it makes no sense or needs what is not known.
+  /// Evaluates an expression; returns nil if it is invalid or depends on unknown values.
   static func value(_ bytes: [UInt8], startingWith first: UInt64?, _ context: Context) -> UInt64? {
     var expression = FrameExpression(stack: first.map { [$0] } ?? [], context: context)
     return try? expression.run(bytes)
@@ -27,7 +26,7 @@ struct FrameExpression {
     var steps = 0
     while !reader.isAtEnd {
       steps += 1
-      // A jump may lead back.
+      // Limits the steps, because a branch may go backward.
       guard steps < FrameExpression.mostSteps, stack.count < FrameExpression.deepest else { throw Malformed() }
       let code = try reader.byte()
       switch code {
@@ -84,7 +83,7 @@ struct FrameExpression {
     }
   }
 
-  /// Copies, drops or exchanges what is there.
+  /// Copies, drops or exchanges stack entries.
   private mutating func arrange(_ code: UInt8, _ reader: inout ByteReader) throws(Malformed) {
     switch code {
     case 0x13: _ = try pop()
@@ -124,7 +123,7 @@ struct FrameExpression {
     case 0x2c: return left <= right ? 1 : 0
     case 0x2d: return left < right ? 1 : 0
     case 0x2e: return left != right ? 1 : 0
-    // A division is in no table.
+    // Division does not occur in unwind tables.
     default: throw Malformed()
     }
   }

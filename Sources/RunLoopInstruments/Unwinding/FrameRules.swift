@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a frame is undone at one address of a function.
+/// The rules for unwinding a frame at one address of a function.
 package struct FrameRules: Sendable {
-  /// Where the stack stood before the function was called.
+  /// The stack pointer before the call of the function, known as the canonical frame address.
   enum Base: Sendable, Equatable {
     case register(Int, Int64)
     case expression([UInt8])
   }
 
-  /// Where the caller's value of a register is.
+  /// The location of the caller's value of a register.
   enum Rule: Sendable, Equatable {
     case undefined
     case same
-    /// In memory, so far from the base.
+    /// In memory, at this offset from the base.
     case at(Int64)
-    /// So far from the base.
+    /// The base plus this offset.
     case value(Int64)
     case register(Int)
     case atExpression([UInt8])
     case valueExpression([UInt8])
   }
 
-  /// The function's code.
+  /// The address range of the function.
   let code: Range<UInt64>
   let isSignalFrame: Bool
   let returnColumn: Int
   let base: Base
   let rules: [Int: Rule]
 
-  /// Finds them; nil if nothing is said of an address, or what is said makes no sense.
+  /// Finds the rules for an address; fails if there are none or they are invalid.
   ///
-  /// - Parameter address: An address of an instruction; of one that is called from, of any byte of it.
+  /// - Parameter address: The address of an instruction, or any byte within it.
   init?(at address: UInt64, in memory: some ReadableMemory) {
     guard let place = memory.frameDescription(of: address),
       let description = try? FrameDescription(at: place, in: memory), description.code.contains(address),
@@ -44,7 +44,7 @@ package struct FrameRules: Sendable {
   }
 }
 
-/// The instructions that make the table of a function's rules, of which one row is wanted.
+/// Runs the instructions that build a function's table of rules, to compute a single row.
 struct FrameProgram {
   typealias Malformed = ByteReader.Malformed
 
@@ -59,9 +59,9 @@ struct FrameProgram {
   private var remembered: [Row] = []
   private var location: UInt64
 
-  /// No compiler nests deeper.
+  /// Compilers do not nest more deeply.
   private static let mostRemembered = 64
-  /// No processor numbers more registers.
+  /// Processors do not have more registers.
   private static let mostRegisters = 1024
 
   static func row(at address: UInt64, of description: FrameDescription) throws(Malformed) -> Row {
@@ -78,7 +78,7 @@ struct FrameProgram {
     self.location = location
   }
 
-  /// Runs instructions up to those that are of a later address.
+  /// Runs instructions until they apply to a later address.
   private mutating func run(_ instructions: [UInt8], until address: UInt64) throws(Malformed) {
     var reader = ByteReader(instructions)
     while !reader.isAtEnd {
@@ -96,7 +96,7 @@ struct FrameProgram {
   private mutating func advance(_ steps: UInt64) { location = location &+ steps &* common.codeAlignment }
   private func factored(_ number: Int64) -> Int64 { number &* common.dataAlignment }
   private mutating func set(_ register: Int, _ rule: FrameRules.Rule) {
-    // A row is copied whenever it is remembered.
+    // Limits the size of a row, because it is copied when it is remembered.
     if register < FrameProgram.mostRegisters { row.rules[register] = rule }
   }
   private mutating func restore(_ register: Int) { row.rules[register] = initial.rules[register] }
@@ -119,7 +119,7 @@ struct FrameProgram {
       guard let last = remembered.popLast() else { throw Malformed() }
       row = last
     case 0x0c...0x0f, 0x12, 0x13: try setBase(code, &reader)
-    // The size of a call's arguments, and on arm64 that return addresses are signed: neither moves a frame.
+    // The size of call arguments, and signed return addresses on arm64. Neither affects the frame.
     case 0x2e: _ = try reader.unsignedLEB()
     case 0x2d: break
     default: try setRule(code, &reader)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is known of a thread's registers at a point of its stack.
+/// The known registers of a thread at one point of its stack.
 package struct MachineState: Sendable, Hashable {
   package var programCounter: UInt64
   package var stackPointer: UInt64
-  /// The others that are known, by the numbers that tables for unwinders use.
+  /// The other known registers, by their DWARF numbers.
   package var others: [Int: UInt64]
 
   package init(programCounter: UInt64, stackPointer: UInt64, others: [Int: UInt64] = [:]) {
@@ -14,19 +14,19 @@ package struct MachineState: Sendable, Hashable {
   }
 }
 
-/// The registers that unwinding depends on, by their numbers in tables for unwinders.
+/// The DWARF numbers of the registers that unwinding depends on.
 struct RegisterNumbers: Sendable {
   let stackPointer: Int
   let framePointer: Int
-  /// Where a call leaves its return address; nil: on the stack.
+  /// The register in which a call stores its return address, or nil if it is on the stack.
   let link: Int?
-  /// Those that a function leaves to its caller as they were.
+  /// The callee-saved registers.
   let preserved: Set<Int>
 
   static let x86 = RegisterNumbers(stackPointer: 7, framePointer: 6, link: nil, preserved: [3, 6, 12, 13, 14, 15])
   static let arm64 = RegisterNumbers(stackPointer: 31, framePointer: 29, link: 30, preserved: Set(19...29))
 
-  /// Nil for a processor that is not known.
+  /// Fails for an unknown processor.
   init?(_ instructions: InstructionSet) {
     switch instructions {
     case .x86: self = .x86
@@ -47,7 +47,7 @@ struct RegisterNumbers: Sendable {
 package struct StackCopy: Sendable {
   let start: UInt64
   let bytes: [UInt8]
-  /// Whether the thread has gone on since: what is not in the copy is of another moment.
+  /// Whether the thread may have continued since, so that memory outside the copy may have changed.
   let isPast: Bool
 
   package init(start: UInt64, bytes: [UInt8], isPast: Bool = false) {
@@ -65,7 +65,7 @@ package struct StackCopy: Sendable {
     return bytes.number(Int(address - start), size)
   }
 
-  /// The words from an address on.
+  /// Returns the words from an address on.
   func words(from address: UInt64) -> [UInt64] {
     guard contains(address) else { return [] }
     return stride(from: Int(address - start), to: bytes.count - 7, by: 8).map { bytes.number($0, 8) }

@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The return addresses on a thread's stack, found by the tables that unwinders use.
+/// The return addresses on a thread's stack, found with unwind tables.
 ///
-/// Each library has such a table, `.eh_frame`: it says where the caller's registers are, for each address. Of a blocked
-/// thread only two registers are known. The caller's frame pointer is then where its function has put it, so many words
-/// from where the callee's frame ends, as the beginning of the function's code says. A function that makes room on the
-/// stack as it goes has no such distance: its frame is looked for, and it and all that is further out are guesses.
-/// Where nothing else leads on, the rest is what ``StackScan`` finds, which are guesses too.
+/// The table `.eh_frame` of each library describes, for every address, where the caller's registers are. For a blocked
+/// thread, only two registers are known. The frame pointer of a caller is then at a fixed distance from the end of the
+/// callee's frame, which follows from the first instructions of its function. A function that allocates stack
+/// dynamically has no fixed distance, so its frame is searched for, and that frame and all outer ones are guesses. If
+/// unwinding stops before the end, ``StackScan`` finds the rest, as guesses too.
 package struct StackWalk {
-  /// The addresses, the innermost first.
+  /// The addresses, innermost first.
   package private(set) var addresses: [UInt64]
-  /// How many of them are proved, from the innermost on.
+  /// The number of innermost addresses that are proved.
   package private(set) var proved = 1
-  /// Whether the walk has reached the frame that it was to reach, or the first frame of the thread.
+  /// Whether the walk reached the requested frame or the first frame of the thread.
   package private(set) var isComplete = false
 
+  /// Walks a stack.
+  ///
   /// - Parameters:
-  ///   - limit: An address in the frame of the run; zero: the whole stack is walked.
-  ///   - mayGuess: Whether it goes on where nothing is proved.
+  ///   - limit: An address in the frame of the run, or zero to walk the whole stack.
+  ///   - mayGuess: Whether to continue with guesses where nothing is proved.
   package init(
     from state: MachineState, stack: StackCopy, limit: UInt64, mayGuess: Bool = true, in memory: some ReadableMemory
   ) {
@@ -38,7 +40,7 @@ package struct StackWalk {
   }
 }
 
-/// Goes from each frame to its caller's.
+/// Steps from each frame to its caller.
 private struct Walker<Memory: ReadableMemory> {
   private(set) var state: MachineState
   let stack: StackCopy
@@ -49,18 +51,18 @@ private struct Walker<Memory: ReadableMemory> {
   /// Whether all steps so far were certain.
   private(set) var isProved = true
   private(set) var isComplete = false
-  /// Whether the next instruction is the one at the address, and not one behind a call.
+  /// Whether the address is that of the next instruction and not a return address.
   private var isInterrupted = true
-  // What is on the stack is the process's own claim, and may make each search long.
+  // Limits the searches, because the stack is untrusted data and could make each of them long.
   private var budget = Budget()
 
-  /// The work that all searches of a walk may still do.
+  /// The remaining work of all searches in a walk.
   private struct Budget {
-    /// As many words as the largest copy has.
+    /// The number of words in the largest copy.
     var words = 1 << 17
-    /// Calls whose function is looked at.
+    /// The number of calls whose functions are examined.
     var calls = 1024
-    /// Frames from which a walk is tried.
+    /// The number of frames from which a walk is attempted.
     var walks = 64
   }
 
@@ -75,7 +77,7 @@ private struct Walker<Memory: ReadableMemory> {
     self.memory = memory
   }
 
-  /// The address that the function returns to; nil if the stack ends here, or nothing is known.
+  /// Steps to the caller and returns its address, or nil at the end of the stack or if the caller is unknown.
   mutating func step() -> UInt64? {
     let address = isInterrupted ? state.programCounter : state.programCounter &- 1
     guard let rules = memory.frameRules(at: address) else { return stepByFramePointer() }
@@ -102,9 +104,9 @@ private struct Walker<Memory: ReadableMemory> {
     return state.programCounter
   }
 
-  /// The address that the function returns to whose frame the frame pointer is of.
+  /// Steps with the frame pointer, and returns the return address of its frame.
   ///
-  /// That of a function without a table may keep none, or not yet: so this is a guess.
+  /// This is a guess, because a function without a table may not have set up a frame pointer.
   private mutating func stepByFramePointer() -> UInt64? {
     guard !isComplete, let frame = register(numbers.framePointer), frame >= state.stackPointer,
       frame - state.stackPointer < Walker.mostBytes, call(at: frame) != nil, let outer = number(at: frame, 8),
@@ -119,10 +121,10 @@ private struct Walker<Memory: ReadableMemory> {
     return state.programCounter
   }
 
-  /// No frame is larger.
+  /// The maximum size of a frame.
   private static var mostBytes: UInt64 { 1 << 20 }
 
-  /// A handler may run on a stack of its own; else a caller's frame is further out than its callee's.
+  /// A signal handler may run on its own stack; otherwise a caller's frame is further out than its callee's.
   private func isFurtherOut(_ base: UInt64, _ rules: FrameRules) -> Bool {
     guard !isComplete else { return false }
     return rules.isSignalFrame || base > state.stackPointer || (isInterrupted && base == state.stackPointer)
@@ -132,7 +134,7 @@ private struct Walker<Memory: ReadableMemory> {
     number == numbers.stackPointer ? state.stackPointer : state.others[number]
   }
 
-  /// What stands in memory.
+  /// Reads a number from the stack or memory.
   private mutating func number(at address: UInt64, _ size: Int) -> UInt64? {
     if let number = stack.number(at: address, size) { return number }
     let found = memory.bytes(at: address, count: size)
@@ -177,33 +179,34 @@ private struct Walker<Memory: ReadableMemory> {
     }
   }
 
-  /// A register that a function has put on the stack; one that it has taken back from there, in its last instructions,
-  /// is what it was.
+  /// The saved value of a register.
+  ///
+  /// If the function has already restored it, in its last instructions, the register itself has the value.
   private mutating func saved(_ own: Int, at address: UInt64) -> UInt64? {
     address < state.stackPointer && isInterrupted ? register(own) : number(at: address, 8)
   }
 
-  /// The caller's registers.
+  /// Computes the caller's registers.
   private mutating func caller(_ rules: FrameRules, _ base: UInt64) -> MachineState? {
     let returned: UInt64?
     if let rule = rules.rules[rules.returnColumn], rule != .same {
       returned = value(rule, rules.returnColumn, base)
     } else {
-      // Only where no call was made since it is still in its register.
+      // Before any call, the return address is still in its register.
       returned = isInterrupted && numbers.link == rules.returnColumn ? register(rules.returnColumn) : nil
     }
     guard let returned else { return nil }
     var others: [Int: UInt64] = [:]
     for number in numbers.preserved where rules.rules[number] == nil { others[number] = register(number) }
     for (number, rule) in rules.rules where number != rules.returnColumn && number != numbers.stackPointer {
-      // The caller of a function that is called has no other register; one that was interrupted has all.
+      // An interrupted function has all its registers; a normal caller has only those that are callee-saved.
       guard numbers.preserved.contains(number) || rules.isSignalFrame else { continue }
       others[number] = value(rule, number, base)
     }
     return MachineState(programCounter: returned & memory.codeAddressMask, stackPointer: base, others: others)
   }
 
-  /// Finds the frame pointer, if the frame is undone by it and it is not known; false: it cannot be found.
+  /// Ensures that the frame pointer is known if the rules need it; returns false if it cannot be found.
   private mutating func findFramePointer(of rules: FrameRules) -> Bool {
     guard case .register(numbers.framePointer, _) = rules.base, register(numbers.framePointer) == nil else {
       return true
@@ -222,7 +225,7 @@ private struct Walker<Memory: ReadableMemory> {
     return true
   }
 
-  /// Whether a frame may be at a place: a frame that is further out, and behind it where a call returns to.
+  /// Whether a place may hold a frame: an outer frame pointer followed by a return address.
   private mutating func isFrame(at place: UInt64) -> Bool { call(at: place) != nil }
 
   private mutating func call(at place: UInt64) -> CallInstruction? {
@@ -232,9 +235,9 @@ private struct Walker<Memory: ReadableMemory> {
     return CallInstruction(before: address & memory.codeAddressMask, in: memory)
   }
 
-  /// Looks for the frame of a function: the first whose call leads to it, else the first from which the walk ends well.
+  /// Searches for a function's frame: first by a call that leads to it, then by a walk that reaches the end.
   private mutating func search(for function: UInt64) -> UInt64? {
-    // Outside of the copy, as behind a handler that has a stack of its own, each word would have to be read.
+    // Outside the copy, for example behind a handler with its own stack, every word would have to be read.
     guard stack.contains(state.stackPointer) else { return nil }
     let end = limit > state.stackPointer ? min(limit, stack.end) : stack.end
     var open: [UInt64] = []

@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The system call that a thread is blocked in.
+/// A system call in which a thread is blocked.
 public struct BlockedCall: Sendable, Codable, Hashable {
-  /// The call's name.
+  /// The name of the call.
   public let call: String
-  /// The object of the call, such as `5 pipe`; nil if nothing is known.
+  /// A description of the call's object, such as `5 pipe`, or nil if it is unknown.
   public let on: String?
 
+  /// Creates a description of a blocked call.
+  ///
   /// - Parameters:
-  ///   - call: The call's name.
-  ///   - on: The object of the call.
+  ///   - call: The name of the call.
+  ///   - on: A description of the call's object. The default is `nil`.
   public init(call: String, on: String? = nil) {
     self.call = call
     self.on = on
   }
 }
 
-/// What a thread waits for, as its registers, its memory and the kernel's files say.
+/// The object of a thread's wait, found in its registers, its memory and the kernel's files.
 package struct ThreadWait {
   package let blockedIn: BlockedCall?
   /// The thread that it waits for.
   package let thread: Int32?
 
-  /// - Parameter awaited: The thread whose work it is known to wait for; zero: none is known.
+  /// - Parameter awaited: The thread whose work it is known to wait for, or zero.
   package init(of thread: Int32, _ registers: ThreadRegisters, awaited: Int32, in memory: ProcessMemory) {
     guard registers.call >= 0 else {
       (blockedIn, self.thread) = (nil, nil)
@@ -55,17 +57,17 @@ package struct ThreadWait {
     blockedIn = BlockedCall(call: name, on: on)
   }
 
-  /// A descriptor's number, and what it is.
+  /// Returns a descriptor's number and a description of its file.
   package static func descriptor(_ number: Int32, of process: Int32) -> String {
     guard number >= 0, let link = ProcFile.link("/proc/\(process)/fd/\(number)") else { return "\(number)" }
-    // A pipe and a socket have numbers, which say nothing; others are in brackets.
+    // Omits the numbers of pipes and sockets, and the brackets of anonymous files.
     if link.hasPrefix("anon_inode:") { return "\(number) \(link.dropFirst(11).filter { $0 != "[" && $0 != "]" })" }
     if !link.hasPrefix("/"), let colon = link.firstIndex(of: ":") { return "\(number) \(link[..<colon])" }
     return "\(number) \(link)"
   }
 }
 
-/// A word in memory that a thread waits for, and who has it.
+/// A futex word that a thread waits for, and its owner.
 private struct FutexWord {
   let owner: Int32?
   let text: String
@@ -77,7 +79,7 @@ private struct FutexWord {
     let word = bytes.count >= 4 ? UInt32(truncatingIfNeeded: bytes.number(0, 4)) : 0
     let second = bytes.count >= 12 ? Int32(truncatingIfNeeded: bytes.number(8, 4)) : 0
     func other(_ number: UInt32) -> Int32? {
-      // The kernel's own mark of an owner leaves thirty bits for the thread's number.
+      // The kernel reserves two bits of the owner's word, which leaves thirty for the thread's ID.
       let number = Int32(bitPattern: number & 0x3fff_ffff)
       guard number > 2, number != thread else { return nil }
       return ProcFile.link("/proc/\(memory.process)/task/\(number)/ns/pid") == nil ? nil : number
@@ -85,14 +87,14 @@ private struct FutexWord {
     let place = "0x\(String(address, radix: 16))"
     switch operation {
     case 6, 13:
-      // A lock of the kernel's kind has its owner in the word.
+      // A priority-inheritance futex contains its owner.
       (owner, text) = (other(word), "lock \(place)")
     case 0, 9:
       if expected == 2, word == 2, let found = other(UInt32(bitPattern: second)) {
-        // A mutex of the C library: locked, somebody waits, and the owner two words on.
+        // A contended mutex of the C library, whose owner is two words further on.
         (owner, text) = (found, "lock \(place)")
       } else if word == expected, let found = other(word) {
-        // The number of a thread is cleared when it ends; a lock of dispatch's holds its owner's.
+        // Either the thread ID that the kernel clears when a thread ends, or a Dispatch lock that contains its owner.
         (owner, text) = (found, arguments[1] & 128 == 0 ? "end of thread \(found)" : "lock \(place)")
       } else if word == expected, let found = FutexWord.thread(around: address, in: memory).flatMap(other) {
         (owner, text) = (found, "end of thread \(found)")
@@ -103,10 +105,10 @@ private struct FutexWord {
     }
   }
 
-  /// The number of the thread whose record in the C library has a word; nil if the word is in none.
+  /// The ID of the thread whose C library descriptor contains a word, or nil.
   ///
-  /// In glibc 2.43 a join waits for a state beside the number. On x86-64 such a record begins with its own address,
-  /// which is repeated in its third word, and has the number at 720.
+  /// In glibc 2.43, a join waits for a state next to the ID. On x86-64, the descriptor begins with its own address,
+  /// which is repeated in its third word, and has the ID at offset 720.
   private static func thread(around address: UInt64, in memory: ProcessMemory) -> UInt32? {
     #if arch(x86_64)
       let (length, alignment, number) = (2048, 64, 720)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What code consists of.
+/// The instruction set of code.
 package enum InstructionSet: Sendable {
   case x86
   case arm64
-  /// Another, in which no call is recognized.
+  /// An instruction set whose calls are not recognized.
   case unknown
 
-  /// This machine's.
+  /// The instruction set of this machine.
   package static var native: InstructionSet {
     #if arch(x86_64)
       .x86
@@ -19,33 +19,34 @@ package enum InstructionSet: Sendable {
   }
 }
 
-/// Whether a function jumps to another instead of calling it, as its last deed.
+/// Detection of functions that end with a jump to another function.
 enum TailCall {
-  /// The number of stubs that are read for one function.
+  /// The maximum number of stubs to read per function.
   private static let mostStubs = 64
 
-  /// Looks through the function's code; most that hand on to another are short.
+  /// Returns whether a function's code jumps to another function; only the beginning is read, because such functions
+  /// are short.
   static func leads(from function: UInt64, to other: UInt64, in memory: some ReadableMemory) -> Bool {
     let code = memory.bytes(at: function, count: 2048)
     var stubs = 0
-    /// Whether a jump leads to the other function, or to the stub by which another library's is reached.
+    /// Whether a jump leads to the other function, directly or through a linkage stub.
     func isOther(_ target: UInt64) -> Bool {
       if target == other { return true }
-      // A jump within the function is none to a stub.
+      // A jump within the function does not lead to a stub.
       guard target < function || target - function >= UInt64(code.count) else { return false }
-      // Each costs a read, and code that is made up could consist of such jumps.
+      // Limits the reads, because invented code could consist of such jumps.
       stubs += 1
       return stubs <= mostStubs && LinkageStub.entry(target, memory) == other
     }
     switch memory.instructions {
     case .x86:
       for place in 0..<max(0, code.count - 5) {
-        // A jump, or one under a condition, which has a byte before.
+        // A jump, or a conditional jump, which has a prefix byte.
         let isJump = code[place] == 0xe9 || (place > 0 && code[place - 1] == 0x0f && code[place] & 0xf0 == 0x80)
         guard isJump else { continue }
         let offset = Int64(Int32(truncatingIfNeeded: code.number(place + 1, 4)))
         let target = function &+ UInt64(place + 5) &+ UInt64(bitPattern: offset)
-        // Any byte may look like a jump, and most do not lead to code.
+        // Any byte can look like a jump, but most of them would not lead to code.
         if target == other || code[place] == 0xe9 && memory.isCode(target) && isOther(target) { return true }
       }
     case .arm64:
@@ -59,9 +60,9 @@ enum TailCall {
   }
 }
 
-/// A stub by which a program or library calls the function of another, or one that is too far away.
+/// A stub for calling a function that is in another library or too far away.
 enum LinkageStub {
-  /// Where the function begins that a call of an address leads to: the address, unless a stub is there.
+  /// Returns the function that a call to an address reaches, following a stub at the address.
   static func entry(_ address: UInt64, _ memory: some ReadableMemory) -> UInt64 {
     switch memory.instructions {
     case .x86:
@@ -81,12 +82,12 @@ enum LinkageStub {
       let code = memory.bytes(at: address, count: 20)
       var words = stride(from: 0, to: code.count - 3, by: 4).map { code.word($0) }[...]
       var place = address
-      // The mark of a place that is jumped to through a register.
+      // A landing pad for indirect jumps.
       if words.first == 0xd503_245f {
         words = words.dropFirst()
         place &+= 4
       }
-      // adrp x16, and either of `ldr x17` from the table of addresses and `add x16`.
+      // `adrp x16`, followed by `ldr x17` from the address table or by `add x16`.
       guard let first = words.first, first & 0x9f00_001f == 0x9000_0010, let second = words.dropFirst().first else {
         return address
       }
@@ -104,12 +105,12 @@ enum LinkageStub {
   }
 }
 
-/// How a function that keeps a frame pointer lays its frame out.
+/// The frame layout of a function with a frame pointer.
 struct FrameLayout {
-  /// How many words stand between the frame pointer and the end of the stack while the function calls.
+  /// The number of words between the frame pointer and the end of the stack during calls.
   let words: Int
 
-  /// Looks at the beginning of a function's code; nil if it keeps no frame pointer, or does not begin with that.
+  /// Reads the beginning of a function; fails if it does not set up a frame pointer there.
   init?(of function: UInt64, in memory: some ReadableMemory) {
     switch memory.instructions {
     case .x86:
@@ -124,7 +125,7 @@ struct FrameLayout {
 
   private static func wordsOfX86(_ bytes: [UInt8]) -> Int? {
     var code = bytes[...]
-    // The mark of a function that is called through a register.
+    // A landing pad for indirect calls.
     if code.starts(with: [0xf3, 0x0f, 0x1e, 0xfa]) { code = code.dropFirst(4) }
     guard code.starts(with: [0x55, 0x48, 0x89, 0xe5]) else { return nil }
     code = code.dropFirst(4)
@@ -148,12 +149,12 @@ struct FrameLayout {
     return words
   }
 
-  /// Whether no instruction of a function moves the end of the stack by what is known only when it runs: then all its
-  /// calls are made so far from its frame pointer as its beginning says.
+  /// Whether no instruction of a function moves the stack pointer by an amount known only at run time.
   ///
-  /// Some bytes that look like such an instruction are none.
+  /// If so, all its calls are made at the distance from the frame pointer that the beginning of the function implies.
+  /// Bytes that merely look like such an instruction can cause a false negative.
   static func isFixed(_ function: Range<UInt64>, in memory: some ReadableMemory) -> Bool {
-    // The range is the process's own claim: its count need not fit into an Int.
+    // The range is untrusted, so its count may not fit into an `Int`.
     guard function.upperBound - function.lowerBound <= UInt64(FrameLayout.mostCode) else { return false }
     let code = memory.bytes(at: function.lowerBound, count: function.count)
     guard code.count == function.count else { return false }
@@ -165,13 +166,13 @@ struct FrameLayout {
     }
   }
 
-  /// No function is looked at that is longer.
+  /// The maximum length of a function to examine.
   private static let mostCode = 1 << 18
 
   private static func movesStackOfX86(_ code: [UInt8], _ place: Int) -> Bool {
     let (prefix, operation, form) = (code[place], code[place + 1], code[place + 2])
     switch operation {
-    // `sub` and `mov` to the stack pointer, in both ways to write them.
+    // `sub` and `mov` to the stack pointer, in both encodings.
     case 0x29, 0x89: return (prefix == 0x48 || prefix == 0x4c) && form & 0xc7 == 0xc4
     case 0x2b, 0x8b: return (prefix == 0x48 || prefix == 0x49) && form & 0xf8 == 0xe0
     // `and`, which aligns it.
@@ -180,11 +181,11 @@ struct FrameLayout {
     }
   }
 
-  /// How many words a function without a frame pointer has put on the stack up to its return address, with that; nil if
-  /// that is not known.
+  /// The number of words from the stack pointer through the return address in a function without a frame pointer, or
+  /// nil.
   static func wordsToReturnAddress(of function: UInt64, in memory: some ReadableMemory) -> Int? {
     switch memory.instructions {
-    // The call itself puts it there.
+    // The call itself pushes the return address.
     case .x86: 1
     case .arm64: ArmPrologue(of: function, in: memory).flatMap(\.link).map { $0 / 8 }
     case .unknown: nil
@@ -192,11 +193,12 @@ struct FrameLayout {
   }
 }
 
-/// What the beginning of a function of arm64 does with the stack.
+/// The stack operations at the beginning of an arm64 function.
 private struct ArmPrologue {
-  /// How many bytes stand below the frame pointer; nil: it keeps none.
+  /// The number of bytes below the frame pointer, or nil without one.
   private(set) var frame: Int?
-  /// How many bytes below the caller's end of the stack the return address is; nil: it stays in its register.
+  /// The distance in bytes from the caller's stack pointer down to the return address, or nil if it stays in its
+  /// register.
   private(set) var link: Int?
 
   init?(of function: UInt64, in memory: some ReadableMemory) {
@@ -233,7 +235,7 @@ private struct ArmPrologue {
         // add x29, sp, #offset, which is also how `mov x29, sp` is written
         frameFromEnd = size - Int(word >> 10 & 0xfff)
       } else if word & 0xfc00_0000 == 0x9400_0000 || word & 0xffff_fc1f == 0xd63f_0000 || word == 0xd65f_03c0 {
-        // A call or the return: what comes now is no beginning.
+        // A call or return ends the prologue.
         break
       }
     }
@@ -242,12 +244,12 @@ private struct ArmPrologue {
   }
 }
 
-/// Whether an address is one that a call returns to, and what was called.
+/// A call instruction before a return address, with its target.
 struct CallInstruction {
-  /// The function that was called, if the instruction says it.
+  /// The called function, if the instruction contains it.
   let target: UInt64?
 
-  /// Looks at the instruction before an address; nil if it is no call.
+  /// Decodes the instruction before an address; fails if it is not a call.
   init?(before address: UInt64, in memory: some ReadableMemory) {
     guard address > 8, memory.isCode(address - 1) else { return nil }
     let code = memory.bytes(at: address - 8, count: 8)
@@ -270,7 +272,7 @@ struct CallInstruction {
         let steps = Int64(Int32(bitPattern: word << 6) >> 6)
         target = LinkageStub.entry(address &- 4 &+ UInt64(bitPattern: steps * 4), memory)
       } else if word & 0xffff_fc1f == 0xd63f_0000 || word & 0xfeff_f800 == 0xd63f_0800 {
-        // Through a register; the second kind has its address signed.
+        // A call through a register; the second form uses a signed address.
         target = nil
       } else {
         return nil
@@ -279,9 +281,9 @@ struct CallInstruction {
     }
   }
 
-  /// Whether the eight bytes end with a call of x86 through a register or through memory.
+  /// Whether the eight bytes end with an x86 call through a register or memory.
   private static func isIndirect(_ code: [UInt8]) -> Bool {
-    // The operation is 0xff, and 2 stands in the middle of the byte after it, which says how long the rest is.
+    // The opcode is 0xff. The middle bits of the next byte are 2, and its other bits determine the length of the rest.
     for (length, place) in [(2, 6), (3, 5), (4, 4), (6, 2), (7, 1)] where code[place] == 0xff {
       let form = code[place + 1]
       guard form & 0x38 == 0x10 else { continue }
@@ -300,23 +302,23 @@ struct CallInstruction {
 }
 
 extension [UInt8] {
-  /// The 32 bits at a place, as what is added to an address.
+  /// The signed 32-bit displacement at a place, sign-extended for adding to an address.
   fileprivate func offset(_ place: Int) -> UInt64 {
     UInt64(bitPattern: Int64(Int32(truncatingIfNeeded: number(place, 4))))
   }
 
-  /// The instruction of arm64 at a place.
+  /// The arm64 instruction at a place.
   fileprivate func word(_ place: Int) -> UInt32 { UInt32(truncatingIfNeeded: number(place, 4)) }
 }
 
 extension UInt32 {
-  /// Where an instruction of arm64 jumps to without calling; nil: it does not.
+  /// The target of an arm64 jump that is not a call, or nil.
   fileprivate func branchTarget(from place: UInt64) -> UInt64? {
     let steps: Int64
     if self & 0xfc00_0000 == 0x1400_0000 {
       steps = Int64(Int32(bitPattern: self << 6) >> 6)
     } else if self & 0xff00_0010 == 0x5400_0000 || self & 0x7e00_0000 == 0x3400_0000 {
-      // Under a condition, or if a register is zero or not.
+      // A conditional jump, or one that tests a register for zero.
       steps = Int64(Int32(bitPattern: self << 8) >> 13)
     } else {
       return nil
@@ -324,14 +326,13 @@ extension UInt32 {
     return place &+ UInt64(bitPattern: steps * 4)
   }
 
-  /// Whether an instruction of arm64 sets the stack pointer to what is computed: from another register, by a register,
-  /// or aligned.
+  /// Whether an arm64 instruction sets the stack pointer to a computed value.
   fileprivate var movesStack: Bool {
-    // `add` and `sub` of a constant, from another register than the stack pointer itself
+    // `add` or `sub` with a constant, from a register other than the stack pointer.
     if self & 0xbf80_001f == 0x9100_001f, self >> 5 & 31 != 31 { return true }
     return self & 0xbfe0_001f == 0x8b20_001f || self & 0xff80_001f == 0x9200_001f
   }
 
-  /// Which of the two registers that an instruction of arm64 stores is the return address's; nil: neither.
+  /// The index of the return address register among the two that an arm64 instruction stores, or nil.
   fileprivate var placeOfLink: Int? { self & 31 == 30 ? 0 : self >> 10 & 31 == 30 ? 1 : nil }
 }

@@ -2,21 +2,21 @@
 
 import CRunLoopRecorder
 
-/// Decides what is a hang, from what was seen of the loops at some times.
+/// Detects hangs from observations of the loops.
 ///
-/// A call-out that is open and unchanged for the threshold is a hang. A nested run that sleeps or goes on has call-outs
-/// of its own, so that the one around it is not open. The judge knows no clock and no process: whoever looks says what
-/// was seen and when, does what the verdicts ask for, and looks again at ``nextLook``.
+/// A call-out that stays open and unchanged for the threshold is a hang. A nested run that sleeps or makes progress
+/// has call-outs of its own, so the outer one is not open. The judge has no access to clocks or processes: the caller
+/// passes in timed observations, acts on the verdicts, and observes again at ``nextLook``.
 package struct HangJudge: Sendable {
-  /// What is a hang, in nanoseconds.
+  /// The thresholds for hangs and backlogs, in nanoseconds.
   package struct Settings: Sendable, Hashable {
-    /// From when on an open call-out is a hang.
+    /// The time after which an open call-out is a hang.
     package var threshold: Int64
-    /// From when on the oldest waiting post is a backlog; nil: never.
+    /// The waiting time of the oldest post that makes a backlog, or nil to ignore backlogs.
     package var backlog: Int64?
-    /// By how much a look may be late and all the time since the last look counts still.
+    /// The maximum delay of an observation for which the entire time since the last one still counts.
     ///
-    /// What makes a watcher within the process late also keeps its loops from running.
+    /// A delay of a watcher inside the process usually affects its loops as well.
     package var tolerance: Int64
 
     package init(threshold: Int64, backlog: Int64? = nil, tolerance: Int64? = nil) {
@@ -25,25 +25,25 @@ package struct HangJudge: Sendable {
       self.tolerance = tolerance ?? self.threshold / 8
     }
 
-    /// What the tool takes for a hang or a backlog.
+    /// The settings of the tool.
     package static func tool(threshold: Int64 = CRL_HANG, backlog: Int64? = nil) -> Settings {
       Settings(threshold: threshold, backlog: backlog ?? 2 * threshold, tolerance: threshold)
     }
     package static let standard = tool()
 
-    /// How often open call-outs are looked at.
+    /// The interval between observations of open call-outs.
     package var period: Int64 { max(1, threshold / 4) }
-    /// How often the stack of one that is half a hang is sampled.
+    /// The interval between stack samples of a call-out that has reached half the threshold.
     package var samplingPeriod: Int64 { max(1, threshold / 8) }
   }
 
-  /// What is open in a loop.
+  /// The open call-out of a loop.
   package struct CallOut: Sendable, Hashable {
-    /// Tells it from others of its loop.
+    /// A number that identifies it within its loop.
     package var number: UInt64
-    /// What changes too if something happens that has no number.
+    /// A value that also changes when something without a number happens.
     package var progress: UInt64
-    /// When it began, if that is known.
+    /// When it began, if known.
     package var began: Int64?
 
     package init(number: UInt64, progress: UInt64 = 0, began: Int64? = nil) {
@@ -53,17 +53,18 @@ package struct HangJudge: Sendable {
     }
   }
 
-  /// What was seen of a loop.
+  /// An observation of a loop.
   package struct Look: Sendable {
-    /// Which loop it is.
+    /// The slot that identifies the loop.
     package var slot: Int
     package var generation: UInt32
     package var callOut: CallOut?
     package var isAsleep: Bool
-    /// Whether it was stopped, traced, or in a call that is expected to be long.
+    /// Whether the loop was stopped, traced, or in a call that is expected to be long.
     package var isExcused: Bool
-    /// How much of the time since the last look its thread could have run and had no processor, as far as that is
-    /// known: a call-out is no hang because others take the processor from it.
+    /// The time since the last observation in which its thread was runnable without a processor, as far as known.
+    ///
+    /// This time does not count towards a hang.
     package var starved: Int64
     package var posted: UInt64
     package var served: UInt64
@@ -83,17 +84,19 @@ package struct HangJudge: Sendable {
     }
   }
 
-  /// What is to be done about a loop.
+  /// An action to take for a loop.
   package enum Verdict: Sendable, Hashable {
-    /// Its stack is to be sampled.
+    /// Sample the loop's stack.
     case sample(slot: Int)
-    /// It hangs, since a time.
+    /// The loop hangs, since a given time.
     case found(slot: Int, since: Int64)
-    /// Its call-out was over soon after half the threshold: whoever knows how long it took may still call it a hang.
+    /// The call-out ended soon after half the threshold.
+    ///
+    /// The caller may know its exact duration and report a hang.
     case doubtful(slot: Int, number: UInt64, since: Int64)
-    /// Posts wait too long, though no call-out is long; the oldest has waited since a time.
+    /// Posts have waited too long, the oldest since a given time, although no call-out is long.
     case backlog(slot: Int, since: Int64)
-    /// What was found of it is over, at about this time.
+    /// The loop's hang or backlog ended, at about this time.
     case over(slot: Int, isBacklog: Bool, at: Int64)
   }
 
@@ -101,12 +104,12 @@ package struct HangJudge: Sendable {
   private var loops: [Int: LoopHistory] = [:]
   private var lastLook: Int64?
   private var quietLooks = 0
-  /// When to look again; nil: when a loop has begun to do something.
+  /// When to observe again, or nil to wait until a loop becomes active.
   package private(set) var nextLook: Int64?
 
   package init(_ settings: Settings) { self.settings = settings }
 
-  /// Judges what was seen of all loops at a time.
+  /// Evaluates the observations of all loops at a time.
   ///
   /// - Complexity: O(*n*), where *n* is the number of loops.
   package mutating func judge(_ looks: [Look], at now: Int64) -> [Verdict] {
@@ -134,20 +137,20 @@ package struct HangJudge: Sendable {
     return verdicts
   }
 
-  /// Whether what is open in a loop was so when it was first looked at, so that it has lasted longer than is known.
+  /// Whether a loop's call-out was already open at the first observation, so that it began at an unknown earlier time.
   package func isOlder(_ slot: Int) -> Bool { loops[slot]?.isOlder ?? false }
 
-  /// Looks again after a park, of which nothing counts.
+  /// Resumes after a pause, which does not count.
   package mutating func resume(at now: Int64) {
     lastLook = now
     nextLook = now
     quietLooks = 0
   }
 
-  /// What counts of the time since the last look.
+  /// How much of the time since the last observation counts.
   enum Credit {
     case time(Int64)
-    /// The whole process, or the system, was not running.
+    /// The process or the system was not running.
     case none
   }
 

@@ -3,7 +3,7 @@
 import CRunLoopRecorder
 
 extension HangScout {
-  /// Where a thread of the process stands now, whether or not it has a loop, and what it waits for; nil if it is gone.
+  /// Reports what any thread of the process is doing and waiting for, with or without a loop, or nil if it has ended.
   package func standing(ofThread thread: Int32, at now: Int64) -> HangReport? {
     let state = ThreadState(thread: thread, of: memory.process)
     guard state != .ended else { return nil }

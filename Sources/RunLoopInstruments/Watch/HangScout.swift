@@ -2,11 +2,11 @@
 
 package import CRunLoopRecorder
 
-/// Looks at the loops of one process, this one or another, and finds their hangs.
+/// Observes the loops of this or another process and finds their hangs.
 ///
-/// One thread.
+/// Must be used on a single thread.
 package final class HangScout {
-  /// What was found, at its beginning and at its end.
+  /// A hang or backlog that has begun or ended.
   package enum Finding: Sendable {
     case began(HangReport)
     case ended(HangReport)
@@ -23,7 +23,7 @@ package final class HangScout {
   private var judge: HangJudge
   private let threshold: Int64
   private let samples: Bool
-  /// Which loops are looked at.
+  /// Selects the loops to observe.
   private let isWanted: (Int, crl_face) -> Bool
   private var watched: [Int: WatchedLoop] = [:]
   private var reports: [ReportKey: HangReport] = [:]
@@ -33,7 +33,7 @@ package final class HangScout {
     let isBacklog: Bool
   }
 
-  /// - Parameter lateAfter: From how many nanoseconds on a timer is late; nil: that is not looked for.
+  /// - Parameter lateAfter: The lateness in nanoseconds from which timers are reported, or nil to ignore late timers.
   package init(
     process: Int32, faces: any LoopFaces, settings: HangJudge.Settings, lateAfter: Int64? = nil, samples: Bool = true,
     isWanted: @escaping (Int, crl_face) -> Bool = { _, _ in true }
@@ -47,20 +47,20 @@ package final class HangScout {
     self.isWanted = isWanted
   }
 
-  /// A descriptor that is ready in wait after wait while nothing is read.
+  /// A descriptor that is ready in every wait because no code reads it.
   package struct Unread: Sendable, Hashable {
     package let thread: Int32
     package let descriptor: Int32
-    /// The function that is called for it.
+    /// The function that the loop calls for the descriptor.
     package let code: UInt64
   }
 
-  /// How many loops were seen at the last look.
+  /// The number of loops in the last observation.
   package private(set) var seenLoops = 0
-  /// In how many looks in a row a loop with such a descriptor did not sleep.
+  /// The number of consecutive observations in which a loop with such a descriptor did not sleep.
   private var sleepless: [Int: Int] = [:]
 
-  /// The descriptors that nothing is read of, of loops that did not sleep in so many looks that it still is so.
+  /// The unread descriptors of loops that have not slept for several consecutive observations.
   package var unread: [Unread] {
     sleepless.filter { $0.value >= HangScout.sleeplessLooks }.keys.sorted().map { slot in
       let face = faces.face(slot)
@@ -72,11 +72,10 @@ package final class HangScout {
   private static let sleeplessLooks = 10
 
   private var lateness: Lateness?
-  /// The timers that fired late while the process was looked at, the latest first.
+  /// The timers that fired late during the observation, the most recent first.
   package var late: [Lateness.Timer] { lateness?.timers ?? [] }
 
-  /// Whether each of the last sleeps of a loop was ended by the descriptor that nothing is read of: such a loop says
-  /// that it sleeps, and does not.
+  /// Whether the unread descriptor ended each of a loop's last sleeps, so that it does not really sleep.
   private func isWoken(_ slot: Int, _ face: crl_face) -> Bool {
     guard face.level >= CRL_RECORD.rawValue, face.number > 16 else { return false }
     let records = (face.number - 16..<face.number).compactMap { faces.record($0, of: slot) }
@@ -87,7 +86,7 @@ package final class HangScout {
 
   private func noteLate(_ seen: [Int: crl_face], _ now: Int64) {
     guard lateness != nil, !seen.isEmpty else { return }
-    // A debugger can stop one thread only.
+    // A debugger may have stopped only one of the threads.
     let isStopped = seen.values.allSatisfy { ThreadState(thread: $0.thread, of: memory.process) == .stopped }
     lateness?.noteProcess(isStopped: isStopped, at: now)
     for (slot, face) in seen {
@@ -108,19 +107,19 @@ package final class HangScout {
     }
   }
 
-  /// When to look again; nil: when a loop has begun to do something.
+  /// When to observe again, or nil to wait until a loop becomes active.
   package var nextLook: Int64? { judge.nextLook }
 
-  /// The hang of a loop that is not over; nil: the loop does not hang.
+  /// The current hang of a loop, or nil if it does not hang.
   package func hang(_ slot: Int) -> HangReport? { reports[ReportKey(slot: slot, isBacklog: false)] }
 
   /// The hangs that are not over.
   package var lasting: [HangReport] { reports.values.sorted { $0.begin < $1.begin } }
 
-  /// Nothing counts of the time before.
+  /// Resumes after a pause, which does not count.
   package func resume(at now: Int64) { judge.resume(at: now) }
 
-  /// The loops that are looked at.
+  /// The faces of the loops to observe.
   private func current() -> [Int: crl_face] {
     var seen: [Int: crl_face] = [:]
     for slot in 0..<faces.faceCount {
@@ -137,10 +136,10 @@ package final class HangScout {
     face.flags & UInt8(CRL_FACE_SLEEPS) == 0 && (face.depth > 0 || face.kind != 0)
   }
 
-  /// Whether no loop does anything.
+  /// Whether no loop is active.
   package var isQuiet: Bool { !current().values.contains { HangScout.isBusy($0) } }
 
-  /// Looks at all loops.
+  /// Observes all loops.
   package func look(at now: Int64) -> [Finding] {
     let seen = current()
     noteSleepless(seen)
@@ -152,19 +151,19 @@ package final class HangScout {
     return findings
   }
 
-  // What a loop shows, for the judge.
+  // Describes a loop for the judge.
   private func describe(_ face: crl_face, _ slot: Int, _ now: Int64) -> HangJudge.Look {
     let isBusy = HangScout.isBusy(face)
     var callOut: HangJudge.CallOut?
     if isBusy, face.level == 0 {
-      // It has not gone on since somebody began to look: only what it counts itself shows that it does.
+      // It has not made a pass since the level was raised, so only its own counters show progress.
       let progress = face.sleeps &* 31 &+ face.served &* 17 &+ UInt64(face.depth)
       callOut = HangJudge.CallOut(number: face.number, progress: progress)
     } else if isBusy, face.kind != 0 {
       callOut = HangJudge.CallOut(number: face.number, progress: UInt64(face.level), began: begin(face, slot))
     }
     var isExcused = face.flags & UInt8(CRL_FACE_EXPECTS) != 0
-    // Asked only of what has been open for a while.
+    // Read only for call-outs that have been open for a while.
     var starved: Int64 = 0
     if callOut != nil, let watched = watched[slot], watched.number == face.number {
       isExcused = isExcused || watched.isStopped(memory.process)
@@ -176,7 +175,7 @@ package final class HangScout {
       posted: face.posted, served: face.served)
   }
 
-  /// When the open call-out began, or went on after a nested run; nil: nobody has noted it.
+  /// When the open call-out began or continued after a nested run, or nil if that was not recorded.
   private func begin(_ face: crl_face, _ slot: Int) -> Int64? {
     guard face.level >= CRL_RECORD.rawValue, face.open != 0, let record = faces.record(face.open, of: slot) else {
       return nil
@@ -232,7 +231,7 @@ package final class HangScout {
     loop.last = ThreadClock(thread: face.thread, of: memory.process, at: now) ?? loop.last
     if samples {
       let found = loop.sampler.sample(limit: face.stack, awaited: face.awaited)
-      // What is sampled after the call-out was over is not its.
+      // Ignores samples taken after the call-out ended.
       guard faces.face(slot).number == face.number || face.kind == 0 else { return }
       for sample in found { loop.add(sample) }
     }
@@ -243,7 +242,7 @@ package final class HangScout {
     }
   }
 
-  /// A call-out that was over between two looks may have been long enough.
+  /// Reports a call-out that ended between two observations, if it was long enough.
   private func doubt(_ slot: Int, _ number: UInt64, _ since: Int64, _ now: Int64, _ findings: inout [Finding]) {
     defer { watched[slot] = nil }
     guard let loop = watched[slot], loop.number == number, let end = end(of: loop, slot),
@@ -257,7 +256,7 @@ package final class HangScout {
 
   private func report(_ face: crl_face, _ slot: Int, _ since: Int64, _ now: Int64) -> HangReport {
     let record = face.level < CRL_RECORD.rawValue || face.open == 0 ? nil : faces.record(face.open, of: slot)
-    // Where the code is a place, that is what is known.
+    // The code may be a call site, if nothing else is known.
     let code = record?.code ?? 0
     let place = record.map { self.site(of: $0, slot) & ~CRL_SITE_WAITS } ?? 0
     let site = code & CRL_CODE_PLACE != 0 ? code & ~CRL_CODE_PLACE : place
@@ -274,14 +273,14 @@ package final class HangScout {
     return report
   }
 
-  /// The place that left what a record is of: a post's, or that of whoever signalled, added or moved an item; 0:
+  /// The place that caused the recorded work, by posting it or by signaling, adding or moving an item, or zero if
   /// unknown.
   private func site(of record: crl_record, _ slot: Int) -> UInt64 {
     if record.flags & UInt8(CRL_RECORD_CAUSED) != 0 { return record.item }
     return record.kind <= CRL_KIND_JOB.rawValue ? faces.post(record.item, of: slot)?.site ?? 0 : 0
   }
 
-  /// Adds what was sampled so far.
+  /// Adds the samples taken so far.
   private func complete(_ report: inout HangReport, _ slot: Int, _ now: Int64) {
     guard let loop = watched[slot] else { return }
     report.samples = loop.samples.count
@@ -294,7 +293,7 @@ package final class HangScout {
       report.stackCounts = path.steps.map(\.count)
       report.provedFrames = path.steps.prefix { $0.isProved }.count
       report.blockedIn = best.blockedIn
-      // When the hang is over, the thread may have ended.
+      // After the hang, the thread may have ended.
       if report.waitsFor != best.waitsFor { report.waitsForName = best.waitsFor.map { name(ofThread: $0) } }
       report.waitsFor = best.waitsFor
     }
@@ -302,7 +301,7 @@ package final class HangScout {
       let last = ThreadClock(thread: loop.face.thread, of: memory.process, at: now) ?? loop.last,
       last.time > first.time
     {
-      // Of what came after the end there is little, as the end was looked for.
+      // Includes little time after the end, because the end was being watched for.
       let shares = ProcessorShares(from: first, to: last)
       report.shares = shares
       let greatest = max(shares.onCPU, shares.runnable, shares.blocked)
@@ -325,7 +324,7 @@ package final class HangScout {
     for sequence in max(face.served + 1, face.posted > 4000 ? face.posted - 4000 : 1)...face.posted {
       guard let post = faces.post(sequence, of: slot) else { continue }
       let arrived = faces.nanoseconds(post.posted)
-      // The first look at which it waited is a little later.
+      // The post was first observed waiting slightly after it arrived.
       if arrived <= since, since - arrived < 200_000_000 { report.begin = min(report.begin, arrived) }
       sites[post.site & ~CRL_SITE_WAITS, default: 0] += 1
     }
@@ -343,7 +342,7 @@ package final class HangScout {
     name(ofThread: thread, own: slot(ofThread: thread).map { faces.name($0) } ?? "")
   }
 
-  /// The face of the loop of a thread.
+  /// The slot of a thread's loop.
   func slot(ofThread thread: Int32) -> Int? {
     (0..<faces.faceCount).first {
       let face = faces.face($0)
@@ -358,7 +357,7 @@ package final class HangScout {
     return kernel ?? "\(thread)"
   }
 
-  /// An address with the program or library that it lies in.
+  /// Symbolizable form of an address, with its program or library.
   func address(_ address: UInt64) -> CodeAddress {
     guard let image = memory.image(of: address) else { return CodeAddress(address: address) }
     let identity = image.buildID.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
@@ -367,7 +366,7 @@ package final class HangScout {
   }
 }
 
-/// The kinds of call-out, as `runloop` names them.
+/// The names of call-out kinds in the terms of `runloop`.
 package enum CallOutName {
   private static let names = [
     "", "block", "perform", "job", "timer", "source0", "source1", "observer", "mainQueue", "schedule", "cancel", "host",

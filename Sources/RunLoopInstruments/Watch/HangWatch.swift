@@ -3,11 +3,11 @@
 import CRunLoopRecorder
 public import RunLoopCore
 
-/// Watches the run loops of this process from a thread of its own, and reports call-outs that last too long.
+/// Watches the run loops of this process from a separate thread, and reports call-outs that take too long.
 ///
-/// The thread is a plain one: it uses no task, no queue and no lock of the program, so that it reports even if
-/// everything else hangs. It reads what the loops leave in their faces, and stacks and processor times from the kernel:
-/// no thread gets a signal, and no system call is interrupted. While all loops sleep it does not wake.
+/// The thread does not depend on tasks, queues or locks of the program, so it reports even if everything else hangs.
+/// It reads the loops' faces, and gets stacks and processor times from the kernel, without sending signals or
+/// interrupting system calls. While all loops sleep, it does not wake.
 ///
 /// ```swift
 /// let watch = HangWatch(.init(threshold: .milliseconds(250))) { report in
@@ -15,34 +15,47 @@ public import RunLoopCore
 /// }
 /// ```
 ///
-/// The watch lasts as long as its object exists.
+/// The watch lasts until the object is released.
 public final class HangWatch: Sendable {
-  /// What is watched, and what counts as a hang.
+  /// Options for a watch: what to watch, and what counts as a hang.
   public struct Configuration: Sendable {
-    /// How long a call-out must last to be a hang.
+    /// The duration from which a call-out is a hang.
+    ///
+    /// The default is 250 milliseconds.
     public var threshold: Duration
-    /// Whether the stacks of hanging threads are sampled, from half the threshold on.
+    /// Whether to sample the stacks of hanging threads, from half the threshold on.
+    ///
+    /// The default is `true`.
     public var sampling: Bool
-    /// How long the oldest post must wait, without a long call-out, to be a backlog; nil means that backlogs are not
-    /// reported.
+    /// The waiting time of the oldest post that makes a backlog, if no call-out is long.
+    ///
+    /// The default is one second; with `nil`, backlogs are not reported.
     public var backlog: Duration?
-    /// The loops that are watched, which the watch holds; nil means all loops of the process.
+    /// The loops to watch, which the watch retains.
+    ///
+    /// The default is `nil`, which means all loops of the process.
     public var loops: [RunLoop]?
-    /// How many hangs are reported in a minute; further hangs are counted in the next report.
+    /// The maximum number of reports per minute.
+    ///
+    /// The default is 10; the next report counts the hangs that were omitted.
     public var maximumPerMinute: Int
     /// The level that the watch holds.
     ///
-    /// At ``Instruments/Level/record`` reports also have the code that was called, the place that posted it, and exact
+    /// The default is ``Instruments/Level/watch``.
+    ///
+    /// At ``Instruments/Level/record``, reports also contain the called code, the place that posted it, and exact
     /// times.
     public var level: Instruments.Level
 
+    /// Creates a configuration.
+    ///
     /// - Parameters:
-    ///   - threshold: How long a call-out must last to be a hang; at least a millisecond.
-    ///   - sampling: Whether the stacks of hanging threads are sampled.
-    ///   - backlog: How long the oldest post must wait to be a backlog; nil means that backlogs are not reported.
-    ///   - loops: The loops that are watched; nil means all loops of the process.
-    ///   - maximumPerMinute: How many hangs are reported in a minute.
-    ///   - level: The level that the watch holds, ``Instruments/Level/watch`` at least.
+    ///   - threshold: The duration from which a call-out is a hang, at least one millisecond.
+    ///   - sampling: Whether to sample the stacks of hanging threads.
+    ///   - backlog: The waiting time of the oldest post that makes a backlog, or nil to ignore backlogs.
+    ///   - loops: The loops to watch, or nil for all loops of the process.
+    ///   - maximumPerMinute: The maximum number of reports per minute.
+    ///   - level: The level that the watch holds, at least ``Instruments/Level/watch``.
     public init(
       threshold: Duration = .milliseconds(250), sampling: Bool = true, backlog: Duration? = .seconds(1),
       loops: [RunLoop]? = nil, maximumPerMinute: Int = 10, level: Instruments.Level = .watch
@@ -57,35 +70,36 @@ public final class HangWatch: Sendable {
   }
 
   private let core: WatchCore
-  /// Whether there is a thread that watches.
+  /// Whether the watch has a running thread.
   ///
-  /// It is false if the process could start no thread when the watch was made. A watched program need not end for that,
-  /// but nothing is reported.
+  /// This is false if no thread could be started. The program still runs, but nothing is reported.
   public let isWatching: Bool
 
-  /// Begins to watch.
+  /// Starts watching.
   ///
-  /// Can be called from any thread. ``isWatching`` reports whether a thread could be started.
+  /// Check ``isWatching`` to learn whether the thread could be started.
+  ///
+  /// Can be called from any thread.
   ///
   /// - Parameters:
-  ///   - configuration: What is watched, and what counts as a hang.
-  ///   - report: Called on the watch's thread when a hang is found, while it lasts, and once more when it is over:
-  ///     ``HangReport/end`` is then set. Nothing is watched while it runs.
+  ///   - configuration: What to watch, and what counts as a hang.
+  ///   - report: Called on the watch's thread when a hang is found, while it lasts, and again when it is over, with
+  ///     ``HangReport/end`` set. Nothing is watched during the call.
   public init(_ configuration: Configuration = .init(), report: @escaping @Sendable (HangReport) -> Void) {
     core = WatchCore(configuration, report)
     isWatching = core.start()
   }
 
-  /// No report begins any more; one that runs goes on.
+  /// Starts no further reports; one in progress completes.
   deinit { core.stop() }
 
-  /// Calls a function that is expected to take long, which does not count as a hang.
+  /// Calls a function that is expected to take long and does not count as a hang.
   ///
-  /// It holds for the loop of the calling thread, for watches in the process and for `runloop hangs`. On a thread
-  /// without a loop the function is just called.
+  /// This applies to the calling thread's loop, for watches in the process and for `runloop hangs`. On a thread
+  /// without a loop, it has no effect.
   ///
   /// - Parameters:
-  ///   - reason: Why it takes long, for readers of the code.
+  ///   - reason: The reason for the long call, which only documents the code.
   ///   - body: The function.
   /// - Returns: The function's result.
   /// - Throws: The function's error.

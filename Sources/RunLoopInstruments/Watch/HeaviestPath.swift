@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The way through many stacks that most of them share, from the run to where the thread stood.
+/// The call path that most of many stacks share, from the run inward.
 ///
-/// Stacks of a thread that runs are hardly ever the same. So they are laid over each other from the outside, as the
-/// branches of a tree, and the way leads from each function to the callee that was seen most often there.
+/// Stacks of a running thread are rarely identical. They are merged from the outside into a tree, and the path follows
+/// the most frequent callee at each function.
 package struct HeaviestPath: Sendable {
-  /// A function on the way.
+  /// A function on the path.
   package struct Step: Sendable, Hashable {
-    /// The address in it that was seen most often.
+    /// The most frequent address in the function.
     package let address: UInt64
-    /// In how many of the samples it was.
+    /// The number of samples that contain it.
     package let count: Int
-    /// Whether its place on the stack is proved in one of them.
+    /// Whether at least one sample proves its place on the stack.
     package let isProved: Bool
   }
 
-  /// The functions, the innermost first.
+  /// The functions, innermost first.
   package let steps: [Step]
-  /// One of the samples that have all of them.
+  /// One of the samples that contain the whole path.
   package let sample: StackSample
-  /// Whether the first address is where a call returns to: the samples have no callee in common.
+  /// Whether the first address is a return address, because the samples have no callee in common.
   package let endsInCall: Bool
 
-  /// Nil without samples.
+  /// Finds the path; fails without samples.
   ///
-  /// - Complexity: O(*n*), where *n* is the number of all addresses.
+  /// - Complexity: O(*n*), where *n* is the total number of addresses.
   package init?(_ samples: [StackSample]) {
-    // One that does not lead to the run cannot be laid over those that do.
+    // Stacks that do not reach the run cannot be merged with those that do.
     let complete = samples.filter(\.isComplete)
     var members = (complete.isEmpty ? samples : complete)[...]
     guard var best = members.first else { return nil }
@@ -36,7 +36,7 @@ package struct HeaviestPath: Sendable {
       let branches = Dictionary(grouping: members.filter { $0.functions.count > depth }) {
         $0.functions[$0.functions.count - 1 - depth]
       }
-      // Of equals the first.
+      // Among equals, the first.
       guard let first = branches.values.map(\.count).max(), first >= least,
         let chosen = members.lazy.compactMap({ sample -> [StackSample]? in
           guard sample.functions.count > depth else { return nil }
@@ -53,7 +53,7 @@ package struct HeaviestPath: Sendable {
     endsInCall = steps.count < best.addresses.count
   }
 
-  /// In how many samples a function must be, so that it is no chance: in a fifth.
+  /// The minimum number of samples for a function: a fifth, to exclude chance.
   private static func least(of total: Int) -> Int { total < 5 ? 1 : max(2, total / 5) }
 
   private static func step(at depth: Int, of samples: [StackSample]) -> Step {

@@ -3,59 +3,59 @@
 package import CRunLoopRecorder
 import CRunLoopSystem
 
-/// What the loops of a process show of themselves.
+/// The published state of a process's loops.
 package protocol LoopFaces: AnyObject {
   var faceCount: Int { get }
   func face(_ slot: Int) -> crl_face
-  /// The record of a number, if it is still there.
+  /// The record with a number, if it still exists.
   func record(_ number: UInt64, of slot: Int) -> crl_record?
-  /// Who left the work of a sequence number, if it is still known.
+  /// The post with a sequence number, if it still exists.
   func post(_ sequence: UInt64, of slot: Int) -> crl_post?
-  /// The name that a thread's object has; empty: none.
+  /// The name of the thread's object, or an empty string.
   func name(_ slot: Int) -> String
   func mode(_ index: UInt8) -> String?
-  /// The nanoseconds of so many ticks of records.
+  /// Converts ticks of records to nanoseconds.
   func nanoseconds(_ ticks: UInt64) -> Int64
-  /// The timer that fired late last, from the level watch on; nil: none has.
+  /// The timer that last fired late, or nil; recorded at the level watch and above.
   func lateTimer(_ slot: Int) -> LateTimer?
 }
 
-/// A timer that has fired long after its date and its tolerance.
+/// A timer that fired well after its date and tolerance.
 package struct LateTimer: Sendable, Hashable {
-  /// How many timers of the loop have been so late.
+  /// The number of such timers in the loop so far.
   package var count: UInt64
-  /// By how many nanoseconds it was late.
+  /// The lateness in nanoseconds.
   package var late: Int64
-  /// The function that is called for it.
+  /// The function that the timer calls.
   package var code: UInt64
 
   package init(count: UInt64, late: Int64, code: UInt64) {
     (self.count, self.late, self.code) = (count, late, code)
   }
 
-  /// What stands in a face's details; nil: nothing.
+  /// Reads the late timer from a face's details; fails if there is none.
   package init?(_ details: crl_details) {
     guard details.late_count != 0 else { return nil }
     (count, late, code) = (details.late_count, Int64(clamping: details.late), details.late_code)
   }
 }
 
-/// What the loops of this process show.
+/// The published state of this process's loops.
 final class OwnFaces: LoopFaces {
   private let board: UnsafePointer<crl_board>
   private var first: crl_times
-  /// Nanoseconds for each tick.
+  /// The number of nanoseconds per tick.
   private var rate = 1.0
   private var isCalibrated = false
 
-  /// Nil: there is no loop yet.
+  /// Fails if no loop has been created.
   init?() {
     guard let board = crl_board_get() else { return nil }
     self.board = board
     first = crl_times(ticks: crl_ticks(), monotonic: crl_monotonic_nanoseconds(), wall: 0)
   }
 
-  /// Where a part begins by the layout: the offsets in the header could be another process's.
+  /// The address of a part according to the layout, because the offsets in the header may be another process's.
   private func place(_ part: PartialKeyPath<crl_board>, _ index: Int, _ size: Int) -> UnsafeRawPointer {
     guard let offset = MemoryLayout<crl_board>.offset(of: part) else {
       fatalError("a part of C memory has an offset")
@@ -69,7 +69,7 @@ final class OwnFaces: LoopFaces {
 
   func face(_ slot: Int) -> crl_face {
     var face = place(\.faces, slot, MemoryLayout<crl_face>.size).load(as: crl_face.self)
-    // The number of a record has so many bits in a cause, and more of anything cannot be reckoned with.
+    // Clamped to the number of bits that causes use for record numbers, which also prevents overflows.
     let most: UInt64 = 1 << UInt64(CRL_CAUSE_SLOT_SHIFT)
     for count in [\crl_face.number, \.posted, \.served, \.waits, \.sleeps] {
       face[keyPath: count] = min(face[keyPath: count], most)
@@ -114,9 +114,10 @@ final class OwnFaces: LoopFaces {
     return first.monotonic &+ Int64(Double(Int64(bitPattern: ticks &- first.ticks)) * rate)
   }
 
-  /// Finds how long a tick is, once there is a span to measure.
+  /// Measures the duration of a tick, once enough time has passed.
   private func calibrate() {
-    // The clock is chosen before the first record, which may be later than these faces: its pair of times is the one.
+    // The clock is chosen before the first record, which may be after this object was created, so its times take
+    // precedence.
     let earlier = crl_times_first()
     if earlier.ticks != 0 { first = earlier }
     let now = crl_monotonic_nanoseconds()

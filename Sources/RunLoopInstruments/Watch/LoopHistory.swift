@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a judge remembers of one loop.
+/// A judge's memory of one loop.
 struct LoopHistory: Sendable {
   let generation: UInt32
   private var open: HangJudge.CallOut?
   private var since: Int64 = 0
-  /// For how long the open call-out is known to have run.
+  /// How long the open call-out is known to have run.
   private var counted: Int64 = 0
-  /// Whether the open call-out was so at the first look, and nobody knows when it began.
+  /// Whether the call-out was already open at the first observation, so that its beginning is unknown.
   private(set) var isOlder = false
   private var isFound = false
   private var wasExcused = false
-  /// When the stack is to be sampled next.
+  /// When to take the next stack sample.
   private(set) var nextSample: Int64?
   private var samplingPeriod: Int64 = 0
   private var queue = QueueHistory()
@@ -38,10 +38,10 @@ struct LoopHistory: Sendable {
     } else {
       endCallOut(look.slot, now, settings, &verdicts)
       open = look.callOut
-      // Before the first look of all nothing is known.
+      // Nothing is known from before the first observation.
       isOlder = last == now && look.callOut != nil && look.callOut?.began == nil
       guard let callOut = look.callOut else { return }
-      // Without a time of its own, it began somewhere between the looks, and counts from now on.
+      // Without a recorded time, it began between the two observations, and counts from now on.
       since = callOut.began ?? last + (now - last) / 2
       if case .time(let time) = credit, let began = callOut.began { counted = max(0, min(now - began, time)) }
     }
@@ -60,14 +60,14 @@ struct LoopHistory: Sendable {
     callOut.number == open?.number && callOut.progress == open?.progress
   }
 
-  /// What was counted so far is not the call-out's doing.
+  /// Discards the counted time, which was not the call-out's fault.
   private mutating func reset() {
     counted = 0
     wasExcused = true
     nextSample = nil
   }
 
-  /// Samples often until the call-out is a hang, and then ever more rarely.
+  /// Samples frequently until the call-out is a hang, and then at increasing intervals.
   private mutating func sample(
     _ slot: Int, _ now: Int64, _ settings: HangJudge.Settings, _ verdicts: inout [HangJudge.Verdict]
   ) {
@@ -95,20 +95,20 @@ struct LoopHistory: Sendable {
     nextSample = nil
   }
 
-  /// The loop is gone.
+  /// Ends the history, because the loop has ended.
   mutating func end(_ slot: Int, _ now: Int64, _ verdicts: inout [HangJudge.Verdict]) {
     endCallOut(slot, now, nil, &verdicts)
     queue.end(slot, now, &verdicts)
   }
 }
 
-/// How long posts wait in one loop.
+/// The waiting times of posts in one loop.
 private struct QueueHistory: Sendable {
-  /// The number of posts at each look, since the oldest that waits; merged when there are many.
+  /// The number of posts at each observation since the oldest waiting one; thinned out when there are many.
   private var arrivals: [(time: Int64, posted: UInt64)] = []
-  /// How many posts wait for another mode than the one that runs: as many as wait while the loop sleeps.
+  /// The number of posts that wait for a mode other than the running one, measured while the loop sleeps.
   private var stuck: UInt64 = 0
-  /// What waited in a hang is that hang's.
+  /// When the last hang ended, to which earlier waiting is attributed.
   private var lastHang: Int64 = .min
   private var isFound = false
 

@@ -4,8 +4,8 @@ import RunLoopCore
 import RunLoopLibC
 import Synchronization
 
-// In debug builds: says on the standard error that the main loop has hung for five seconds. RUNLOOP_INSTRUMENTS=off
-// turns that off. It is called when the first loop is made.
+// In debug builds, reports on standard error when the main loop has hung for five seconds. `RUNLOOP_INSTRUMENTS=off`
+// disables this. Called when the first loop is created.
 @_cdecl("rli_records_are_made")
 func recordsAreMade() {
   #if DEBUG
@@ -15,7 +15,7 @@ func recordsAreMade() {
 
 #if DEBUG
   enum MainHangNotice {
-    /// The watch, and the process that has its thread: a forked child has a watch of its own.
+    /// The watch and the process that owns its thread; a forked child creates its own.
     private static let watch = Mutex<(watch: HangWatch, process: Int32)?>(nil)
 
     static func begin() {
@@ -36,7 +36,7 @@ func recordsAreMade() {
       lines[0] += ", \(report.processor.rawValue)"
       if let call = report.blockedIn { lines[0] += " in \(call.call)(\(call.on ?? ""))" }
       if let holder = report.waitsForName { lines[0] += ", waits for \(holder)" }
-      // All but the innermost are return addresses, which may be the next function's already.
+      // All but the innermost are return addresses, which may already belong to the next function.
       var places = report.stack.enumerated().map { index, address in Place(address, isReturn: index > 0) }
       places += report.postedFrom.map { [Place($0, isReturn: true)] } ?? []
       var names: [Place: String] = [:]
@@ -57,7 +57,7 @@ func recordsAreMade() {
     }
   }
 
-  /// A place in a program's file.
+  /// A location in a program's file.
   private struct Place: Hashable {
     let image: String
     let offset: UInt64
@@ -69,11 +69,11 @@ func recordsAreMade() {
     }
   }
 
-  /// The functions of a program's file, which the dynamic linker does not know.
+  /// Reads the symbol table of a program's file, which the dynamic linker does not search.
   private enum SymbolTable {
-    /// The functions that offsets lie in, as far as they are known, by one pass over the table.
+    /// Finds the functions that contain offsets, in one pass over the table.
     static func names(of offsets: Set<UInt64>, in path: String) -> [UInt64: String] {
-      // The program that runs may have been replaced since.
+      // The file of the running program may have been replaced.
       let program = ProcFile.link("/proc/self/exe") ?? ""
       let isProgram = program == path || program == path + " (deleted)"
       let file = open(isProgram ? "/proc/self/exe" : path, O_RDONLY | O_CLOEXEC)
@@ -86,7 +86,7 @@ func recordsAreMade() {
         }
         return found.count == count ? found : nil
       }
-      // The sections of an ELF file of 64 bits, of 64 bytes each; the second kind is a table of symbols.
+      // The section headers of a 64-bit ELF file have 64 bytes each; type 2 is a symbol table.
       guard let header = bytes(0, 64), header.int(58, 2) == 64,
         let sections = bytes(header.int(40, 8), 64 * header.int(60, 2))
       else { return [:] }
@@ -104,12 +104,12 @@ func recordsAreMade() {
       return found
     }
 
-    /// Where the names of the functions stand that offsets lie in, by a table of 24 bytes for each symbol.
+    /// Finds the name offsets of the functions that contain offsets; each symbol has 24 bytes.
     private static func names(of offsets: [UInt64], _ symbols: [UInt8]) -> [UInt64: Int] {
       var found: [UInt64: Int] = [:]
-      // Unsafe: an array of a debug build checks and counts each of some million bytes.
+      // Uses unsafe access, because debug builds check and count every array access, for millions of bytes.
       symbols.withUnsafeBytes { symbols in
-        // The second kind is a function.
+        // Type 2 is a function.
         for place in stride(from: 0, to: symbols.count - 23, by: 24) where symbols[place + 4] & 15 == 2 {
           let start = symbols.loadUnaligned(fromByteOffset: place + 8, as: UInt64.self)
           let size = symbols.loadUnaligned(fromByteOffset: place + 16, as: UInt64.self)
@@ -123,7 +123,7 @@ func recordsAreMade() {
       return found
     }
 
-    /// The first offset that is not before a place.
+    /// Returns the index of the first offset at or after a place.
     private static func firstIndex(of start: UInt64, in offsets: [UInt64]) -> Int {
       var (low, high) = (0, offsets.count)
       while low < high {
@@ -147,7 +147,7 @@ func recordsAreMade() {
   ) -> UnsafeMutablePointer<CChar>?
 
   extension [UInt8] {
-    /// A little-endian number at a place.
+    /// Reads a little-endian number at a place.
     fileprivate func int(_ place: Int, _ size: Int) -> Int { Int(truncatingIfNeeded: number(place, size)) }
   }
 #endif

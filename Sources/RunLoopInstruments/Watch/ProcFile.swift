@@ -3,9 +3,9 @@
 import RunLoopCore
 import RunLoopLibC
 
-/// Small files of the kernel's.
+/// Reading of small files and links in `/proc`.
 package enum ProcFile {
-  /// The whole of a file; nil if it cannot be read.
+  /// Returns the contents of a file, or nil if it cannot be read.
   static func read(_ path: String) -> String? {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return nil }
@@ -27,7 +27,7 @@ package enum ProcFile {
     }
   }
 
-  /// Why a file cannot be read; nil if it can.
+  /// Returns the error of reading a file, or nil if it can be read.
   static func failure(_ path: String) -> SystemError? {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return SystemError(call: "open (\(path))", number: errno) }
@@ -37,7 +37,7 @@ package enum ProcFile {
     return SystemError(call: "read (\(path))", number: errno)
   }
 
-  /// What a link of the kernel's says.
+  /// Returns the target of a symbolic link.
   package static func link(_ path: String) -> String? {
     var buffer = [UInt8](repeating: 0, count: 4096)
     let count = buffer.withUnsafeMutableBytes { buffer in

@@ -4,21 +4,21 @@ import CRunLoopRecorder
 import RunLoopCore
 import RunLoopLibC
 
-/// What can be read of a process's memory.
+/// Access to a process's memory.
 package protocol ReadableMemory {
-  /// So many bytes from an address on, or as many as there are.
+  /// Returns bytes from an address on, fewer if not all of them can be read.
   func bytes(at address: UInt64, count: Int) -> [UInt8]
-  /// Whether code stands at an address.
+  /// Returns whether an address is in executable memory.
   func isCode(_ address: UInt64) -> Bool
-  /// Where the function begins that an address lies in; nil if that is not known.
+  /// Returns the start of the function that contains an address, or nil if it is unknown.
   func functionStart(of address: UInt64) -> UInt64?
-  /// Where a table for unwinders describes the function that an address lies in; nil if that is not known.
+  /// Returns the address of the unwind table entry for the function that contains an address, or nil if it is unknown.
   func frameDescription(of address: UInt64) -> UInt64?
-  /// How a frame is undone at an address; nil if nothing says it.
+  /// Returns the unwind rules at an address, or nil if there are none.
   func frameRules(at address: UInt64) -> FrameRules?
-  /// What its code consists of.
+  /// The instruction set of the code.
   var instructions: InstructionSet { get }
-  /// The bits of a return address that are part of the address. The others may hold a signature, as on arm64.
+  /// The bits of a return address that belong to the address; the others may contain a signature, as on arm64.
   var codeAddressMask: UInt64 { get }
 }
 
@@ -36,30 +36,30 @@ extension ReadableMemory {
   }
 }
 
-/// A program or library that a process has loaded.
+/// A program or library loaded by a process.
 package struct CodeImage: Sendable, Hashable {
-  /// What is added to the addresses of its file.
+  /// The difference between addresses in memory and in the file.
   package let base: UInt64
   package let start: UInt64
   package var end: UInt64
   package let path: String
   package let buildID: [UInt8]
-  /// Where the table of its functions stands, as the linker has made it for unwinders; zero: it has none.
+  /// The address of the linker's function table for unwinding, or zero if there is none.
   let functionTable: UInt64
 }
 
-/// The memory of a process, this one's too, read without the process's noticing.
+/// The memory of this or another process, read without affecting the process.
 ///
-/// One thread.
+/// Must be used on a single thread.
 package final class ProcessMemory: ReadableMemory {
   package let process: Int32
   private var code: [Range<UInt64>] = []
   private var known: [CodeImage] = []
   private var entries: [UInt64: FunctionEntry?] = [:]
   private var rules: [UInt64: FrameRules?] = [:]
-  /// How much is cached before the caches are emptied.
+  /// The maximum number of entries in each cache before it is emptied.
   private static let mostKnown = 20_000
-  /// The memory as a file, once the call that reads it has been refused.
+  /// The memory as a file, opened if `process_vm_readv` is not permitted.
   private var file: OwnedDescriptor?
   private var refusal: SystemError?
   private var fileFailure: SystemError?
@@ -69,7 +69,7 @@ package final class ProcessMemory: ReadableMemory {
     readMap()
   }
 
-  /// What is loaded.
+  /// The loaded programs and libraries.
   package var images: [CodeImage] { known }
 
   package func bytes(at address: UInt64, count: Int) -> [UInt8] {
@@ -80,7 +80,7 @@ package final class ProcessMemory: ReadableMemory {
       })
   }
 
-  /// Why the memory cannot be read; nil if it can.
+  /// The reason why the memory cannot be read, or nil if it can.
   package var problem: String? { refusal.flatMap { refusal in fileFailure.map { "\(refusal); \($0)" } } }
 
   private func read(_ address: UInt64, _ buffer: UnsafeMutableRawPointer, _ count: Int) -> Int {
@@ -97,7 +97,7 @@ package final class ProcessMemory: ReadableMemory {
     }
     guard let file else { return -1 }
     let answer = crl_memory_read_file(file.number, address, buffer, count)
-    // On some systems the file can be opened, but not read.
+    // On some systems the file can be opened but not read.
     if answer == -Int(EPERM) || answer == -Int(EACCES) {
       fileFailure = SystemError(call: "read (/proc/\(process)/mem)", number: Int32(-answer))
     }
@@ -106,7 +106,7 @@ package final class ProcessMemory: ReadableMemory {
 
   package func isCode(_ address: UInt64) -> Bool { code.contains { $0.contains(address) } }
 
-  /// The image of an address.
+  /// The image that contains an address.
   package func image(of address: UInt64) -> CodeImage? { known.first { $0.start <= address && address < $0.end } }
 
   package func functionStart(of address: UInt64) -> UInt64? { entry(of: address)?.start }
@@ -128,13 +128,13 @@ package final class ProcessMemory: ReadableMemory {
     return found
   }
 
-  /// Looks at what is loaded now.
+  /// Reads the list of loaded images.
   package func readMap() {
-    // It may be allowed by now.
+    // Access may be permitted by now.
     if fileFailure != nil { (refusal, fileFailure, file) = (nil, nil, nil) }
     guard let text = ProcFile.read("/proc/\(process)/maps") else { return }
     code.removeAll()
-    // What was not known may be loaded by now, and something else where it was.
+    // The cached results may be out of date.
     entries.removeAll()
     rules.removeAll()
     var earlier = known
@@ -144,7 +144,7 @@ package final class ProcessMemory: ReadableMemory {
       let ends = (fields.first ?? "").split(separator: "-").compactMap { UInt64($0, radix: 16) }
       guard fields.count >= 5, ends.count == 2, ends[0] < ends[1] else { continue }
       if fields[1].contains("x") { code.append(ends[0]..<ends[1]) }
-      // What is behind the numbers is aligned, and may have blanks.
+      // The path is aligned with blanks, and may contain blanks.
       guard fields.count == 6, let slash = fields[5].firstIndex(where: { $0 != " " }), fields[5][slash] == "/" else {
         continue
       }
@@ -162,11 +162,11 @@ package final class ProcessMemory: ReadableMemory {
     }
   }
 
-  /// The head of a program or library; nil if a file is mapped that is none.
+  /// Reads the headers of a program or library; returns nil if the file is neither.
   private func readImage(_ start: UInt64, _ end: UInt64, _ path: String) -> CodeImage? {
     let head = bytes(at: start, count: 64)
     guard head.count == 64, head.starts(with: [0x7f, 0x45, 0x4c, 0x46, 2, 1]) else { return nil }
-    // A program that is not to be moved has its addresses in its file.
+    // An executable that is not position-independent has absolute addresses in its file.
     let base = head.number(16, 2) == 2 ? 0 : start
     let (offset, size, count) = (head.number(32, 8), Int(head.number(54, 2)), Int(head.number(56, 2)))
     guard size >= 56, count < 100 else { return nil }
@@ -202,16 +202,16 @@ package final class ProcessMemory: ReadableMemory {
   }
 }
 
-/// A line of the table by which unwinders find functions.
+/// An entry of the binary search table for unwinding.
 private struct FunctionEntry {
   let start: UInt64
-  /// Where `.eh_frame` describes the function.
+  /// The address of the function's entry in `.eh_frame`.
   let description: UInt64
 
-  /// Searches a table whose entries are two numbers of 32 bits each: where a function begins, and its description.
+  /// Searches a table whose entries are pairs of 32-bit offsets: a function's start and its description.
   init?(of address: UInt64, _ table: UInt64, in memory: ProcessMemory) {
     let head = memory.bytes(at: table, count: 12)
-    // The only form that linkers write: numbers of 32 bits, relative to the table.
+    // The only format that linkers write: signed 32-bit offsets from the table.
     guard table != 0, head.count == 12, head[0] == 1, head[2] == 0x03, head[3] == 0x3b else { return nil }
     func numbers(_ index: Int) -> [UInt64]? {
       let entry = memory.bytes(at: table &+ 12 &+ UInt64(8 * index), count: 8)
@@ -230,7 +230,7 @@ private struct FunctionEntry {
 }
 
 extension [UInt8] {
-  /// A little-endian number at a place.
+  /// Reads a little-endian number at a place.
   func number(_ place: Int, _ size: Int) -> UInt64 {
     (0..<size).reduce(UInt64(0)) { $0 | UInt64(self[place + $1]) << UInt64(8 * $1) }
   }

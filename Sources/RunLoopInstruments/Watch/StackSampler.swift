@@ -3,15 +3,17 @@
 import CRunLoopRecorder
 import RunLoopCore
 
-/// What was seen of a thread at a moment of a hang.
+/// A sample of a hanging thread.
 package struct StackSample: Sendable, Hashable {
-  /// The return addresses, the innermost first, which is where the thread stood.
+  /// The return addresses, innermost first.
+  ///
+  /// The first one is the current instruction.
   package var addresses: [UInt64]
-  /// Where the function of each begins, or the address itself where that is not known.
+  /// The start of each address's function, or the address itself if the function is unknown.
   package var functions: [UInt64]
-  /// How many of them are proved, from the innermost on.
+  /// The number of innermost addresses that are proved.
   package var proved: Int
-  /// Whether they lead to the run that called out.
+  /// Whether the addresses reach the run that made the call-out.
   package var isComplete: Bool
   package var blockedIn: BlockedCall?
   package var waitsFor: Int32?
@@ -29,29 +31,29 @@ package struct StackSample: Sendable, Hashable {
   }
 }
 
-/// Samples the stack of one thread without touching it.
+/// Samples the stack of a thread without affecting the thread.
 ///
-/// The stack of a blocked thread is read from its memory; what a thread on a processor executes is asked of the
-/// kernel's own samples. A thread never gets a signal, and no system call of its is interrupted. One thread.
+/// The stack of a blocked thread is read from its memory; for a running thread, the kernel's own samples are used. The
+/// thread gets no signals, and its system calls are not interrupted. Must be used on a single thread.
 package final class StackSampler {
   private let thread: Int32
   private let memory: ProcessMemory
   private var sampler = crl_sampler()
   private var isOpen = false
-  /// Why the kernel does not sample the thread.
+  /// The error of sampling with the kernel.
   private var refusal: SystemError?
-  /// Why it cannot be read where the thread is blocked.
+  /// The error of reading the thread's registers.
   private var blindness: SystemError?
-  /// What the kernel has sampled since somebody asked.
+  /// The kernel's samples since the last request.
   private var pending: [Pending] = []
   private static let mostPending = 32
   private var buffer = crl_sample()
 
-  /// A sample that is not yet unwound.
+  /// A sample that has not been unwound.
   private struct Pending {
     let state: MachineState
     let stack: StackCopy
-    /// What frame pointers lead to.
+    /// The addresses found with frame pointers.
     let addresses: [UInt64]
   }
 
@@ -62,18 +64,20 @@ package final class StackSampler {
 
   deinit { if isOpen { crl_sampler_close(&sampler) } }
 
-  /// Samples the stack; empty if there is nothing to be seen now.
+  /// Samples the stack.
+  ///
+  /// Returns an empty array if no sample is available.
   ///
   /// - Parameters:
-  ///   - limit: An address in the frame of the loop's run; zero: it is not known.
-  ///   - awaited: The thread whose work the thread waits for; zero: it is not known.
+  ///   - limit: An address in the frame of the loop's run, or zero if it is unknown.
+  ///   - awaited: The thread whose work the thread waits for, or zero if it is unknown.
   package func sample(limit: UInt64, awaited: Int32) -> [StackSample] {
     if let registers = ThreadRegisters(thread: thread, of: memory.process) {
-      // What was sampled while it ran is of another moment.
+      // Samples taken while it was running are out of date.
       drain()
       pending.removeAll(keepingCapacity: true)
       var sample = unwind(registers, limit)
-      // It may have gone on meanwhile: then the stack is no one's.
+      // If the thread has continued meanwhile, the copy of its stack is inconsistent.
       guard ThreadRegisters(thread: thread, of: memory.process) == registers else { return [] }
       let wait = ThreadWait(of: thread, registers, awaited: awaited, in: memory)
       (sample.blockedIn, sample.waitsFor) = (wait.blockedIn, wait.thread)
@@ -89,25 +93,25 @@ package final class StackSampler {
 
   private func open() {
     guard !isOpen, refusal == nil else { return }
-    // Two milliseconds of its time each.
+    // One sample per two milliseconds of processor time.
     let answer = crl_sampler_open(&sampler, thread, 2_000_000)
     isOpen = answer == 0
     if answer < 0 { refusal = SystemError(call: "perf_event_open", number: -answer) }
   }
 
-  /// Why nothing, or not the whole stack, could be sampled; nil if nothing was refused.
+  /// The reason why the stack is missing or incomplete, or nil if no access was denied.
   func problem(hasSamples: Bool) -> String? {
     if hasSamples { return memory.problem }
     let refusals = [blindness, refusal].compactMap { $0.map { "\($0)" } }
     return refusals.isEmpty ? memory.problem : refusals.joined(separator: "; ")
   }
 
-  /// Takes what the kernel has sampled, so that it has room for what follows.
+  /// Reads the kernel's samples, to make room for more.
   package func drain() {
     guard isOpen else { return }
     while let next = next() {
       pending.append(next)
-      // They stay spread over the time.
+      // Thinned out evenly over time.
       if pending.count == Self.mostPending { pending = pending.indices.filter { $0 % 2 == 1 }.map { pending[$0] } }
     }
   }
@@ -141,7 +145,7 @@ package final class StackSampler {
   private func unwind(_ pending: Pending, _ limit: UInt64) -> StackSample {
     if !memory.isCode(pending.state.programCounter) { memory.readMap() }
     let walk = StackWalk(from: pending.state, stack: pending.stack, limit: limit, mayGuess: false, in: memory)
-    // Where no table leads on, frame pointers do, which pass over functions that keep none.
+    // Without a table, uses the kernel's frame pointer walk, which skips functions without frame pointers.
     guard walk.isComplete || walk.addresses.count >= pending.addresses.count else {
       return sample(pending.addresses, proved: 1, isComplete: false)
     }
@@ -158,7 +162,7 @@ package final class StackSampler {
   private func unwind(_ registers: ThreadRegisters, _ limit: UInt64) -> StackSample {
     if !memory.isCode(registers.programCounter) { memory.readMap() }
     let pointer = registers.stackPointer & ~7
-    // The frame of the run is near its limit; without one, as much as most stacks have.
+    // Reads up to the run's frame if its address is known, or else the typical size of a stack.
     let isKnown = limit > pointer && limit - pointer < 8 << 20
     let size = isKnown ? Int(min(limit - pointer + 256, 1 << 20)) : 1 << 16
     let stack = StackCopy(start: pointer, bytes: memory.bytes(at: pointer, count: size))

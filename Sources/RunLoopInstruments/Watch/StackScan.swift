@@ -2,27 +2,27 @@
 
 /// The return addresses on the stack of a blocked thread, found in a copy of it.
 ///
-/// The kernel says where the stack ends and where the thread will go on, and not where its frame is. So the chain of
-/// frames is found from the words: the innermost word from which frame pointers lead, by return addresses that stand
-/// behind call instructions, to the frame of the loop's run. What stands further in belongs to functions without frame
-/// pointers, as the C library's are: of these words those count whose call leads to the function that is further in.
-/// Where frame pointers pass over a function that has a frame, as one without a frame was called by it, its return
-/// address stands as far from its frame as the beginning of its code says.
+/// The kernel reports the stack pointer and the program counter, but not the frame pointer. The chain of frames is
+/// therefore found by scanning: it begins at the innermost word from which frame pointers lead to the frame of the
+/// loop's run, with a return address after a call instruction in each frame. Words further in belong to functions
+/// without frame pointers, such as the C library's; those whose call leads to the next inner function are used. A
+/// frame pointer chain skips the caller of such a function, whose return address is then found at the distance from
+/// its frame that the beginning of its code implies.
 package struct StackScan {
-  /// The addresses, the innermost first.
+  /// The addresses, innermost first.
   package let addresses: [UInt64]
 
-  /// As many as are kept.
+  /// The maximum number of addresses.
   static let most = 128
-  /// No function is longer: so far may a return address be from the beginning of its function.
+  /// The maximum length of a function, and thus of the offset of a return address in it.
   private static let longestFunction: UInt64 = 1 << 16
 
   /// Scans a stack.
   ///
   /// - Parameters:
-  ///   - words: The stack from its end on.
+  ///   - words: The words of the stack, starting at the stack pointer.
   ///   - stackPointer: The address of the first word.
-  ///   - limit: An address in the frame of the run; zero: the whole stack belongs to the chain.
+  ///   - limit: An address in the frame of the run, or zero to scan the whole stack.
   /// - Complexity: O(*n*), where *n* is the number of words.
   package init(
     programCounter: UInt64, stackPointer: UInt64, words: [UInt64], limit: UInt64, in memory: some ReadableMemory
@@ -30,8 +30,8 @@ package struct StackScan {
     var scanner = Scanner(stackPointer: stackPointer, words: words, limit: limit, memory: memory)
     var chain = scanner.chain()[...]
     var inner = scanner.inner(before: chain.first ?? words.count, from: programCounter)
-    // What an earlier call has left may lead to the run too; then its call was one of another function than the one
-    // that is further in. The first whose call is known to be right is taken, if there is one.
+    // Remnants of an earlier call may also lead to the run, but then their call usually led to another function than
+    // the next inner one. In that case, uses the first frame whose call is known to match, if there is one.
     if let first = chain.first, !scanner.isLinked(scanner.code(first + 1), inner.linked.last ?? programCounter) {
       for (index, place) in chain.enumerated().dropFirst() {
         let longer = scanner.inner(before: place, from: programCounter)
@@ -55,7 +55,7 @@ package struct StackScan {
     addresses = Array(found.prefix(StackScan.most))
   }
 
-  /// One scan.
+  /// The state of a scan.
   private struct Scanner<Memory: ReadableMemory> {
     let stackPointer: UInt64
     let words: [UInt64]
@@ -70,7 +70,7 @@ package struct StackScan {
       self.memory = memory
     }
 
-    /// The word at a place as the address of code.
+    /// The word at an index as a code address.
     func code(_ place: Int) -> UInt64 { words[place] & memory.codeAddressMask }
 
     mutating func call(_ address: UInt64) -> CallInstruction? {
@@ -80,10 +80,10 @@ package struct StackScan {
       return found
     }
 
-    /// The places of the frame pointers from the innermost to the run's.
+    /// The indices of the frame pointers, from the innermost to the run's.
     mutating func chain() -> [Int] {
       let end = stackPointer &+ UInt64(8 * words.count)
-      // For each word the place of the next frame, if a chain leads from it to the run: Int.max at its end.
+      // For each word, the index of the next frame if a chain leads from it to the run, with `Int.max` at the end.
       var next = [Int](repeating: -1, count: words.count)
       var first: Int?
       var place = words.count - 2
@@ -111,12 +111,12 @@ package struct StackScan {
 
     private func leads(_ frame: UInt64, from own: UInt64, _ end: UInt64, _ next: [Int]) -> Bool {
       if limit == 0, frame == 0 { return true }
-      // A frame above the run's is not looked at; it is near, as both are on one stack.
+      // Frames beyond the run's are not examined. They must be near, because both are on the same stack.
       guard frame > own, frame & 7 == 0, frame < end &+ 4 << 20 else { return false }
       return isEnd(frame, end) || next[Int((frame - stackPointer) / 8)] >= 0
     }
 
-    /// Whether the call before a return address may have led to a function that stands further in.
+    /// Whether the call before a return address may have led to an inner function.
     mutating func isLinked(_ address: UInt64, _ callee: UInt64) -> Bool {
       guard let target = call(address)?.target else { return true }
       guard let start = memory.functionStart(of: callee) else {
@@ -125,10 +125,9 @@ package struct StackScan {
       return start == target || TailCall.leads(from: target, to: start, in: memory)
     }
 
-    /// The return address in the function that a frame belongs to, if it is not the one that was found last, but one
-    /// that has called it.
+    /// Finds the skipped return address in the function that a frame belongs to, or nil if none was skipped.
     mutating func owner(ofFrame place: Int, after last: Int, callee: UInt64) -> UInt64? {
-      // Without knowing where the callee begins, as if the call itself had put the address on the stack.
+      // If the start of the callee is unknown, assumes that only the call itself pushed a word.
       var distance = 1
       if let start = memory.functionStart(of: callee) {
         if FrameLayout(of: start, in: memory) != nil { return nil }
@@ -146,8 +145,8 @@ package struct StackScan {
       return nil
     }
 
-    /// The return addresses of functions without frame pointers: those whose call leads further in with the place of
-    /// the last, and all.
+    /// Finds the return addresses of functions without frame pointers: all of them, those whose call leads to the next
+    /// inner function, and the index of the last of these.
     mutating func inner(
       before end: Int, from programCounter: UInt64
     ) -> (linked: [UInt64], all: [UInt64], last: Int) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The names of the system calls that block, by the numbers of the processor's family.
+/// The names of blocking system calls, by their numbers on this architecture.
 package enum SystemCallNames {
-  /// The name of a call.
+  /// Returns the name of a system call.
   package static func name(_ number: Int) -> String { names[number] ?? "system call \(number)" }
 
   #if arch(x86_64)

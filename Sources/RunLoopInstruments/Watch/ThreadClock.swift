@@ -2,16 +2,16 @@
 
 import RunLoopLibC
 
-/// What a thread has done with its time, as the kernel counts it, without the thread's noticing.
+/// A thread's use of time as counted by the kernel, read without affecting the thread.
 package struct ThreadClock: Sendable {
-  /// Nanoseconds on a processor.
+  /// The time on a processor, in nanoseconds.
   package var running: Int64
-  /// Nanoseconds in which it could have run and had no processor.
+  /// The time spent runnable without a processor, in nanoseconds.
   package var runnable: Int64
-  /// When that was read.
+  /// The time of the reading.
   package var time: Int64
 
-  /// Reads the clock; nil if the thread is gone.
+  /// Reads the clock; fails if the thread has ended.
   package init?(thread: Int32, of process: Int32, at time: Int64) {
     guard let text = ProcFile.read("/proc/\(process)/task/\(thread)/schedstat") else { return nil }
     let fields = text.split(whereSeparator: { $0 == " " || $0 == "\n" }).compactMap { Int64($0) }
@@ -23,25 +23,26 @@ package struct ThreadClock: Sendable {
     (self.running, self.runnable, self.time) = (running, runnable, time)
   }
 
-  /// How much of the time since another reading the thread could have run and had no processor, at the most.
+  /// The maximum time since another reading that the thread spent runnable without a processor.
   ///
-  /// - Parameter isRunnable: Whether it can run now: the kernel counts a wait for a processor when it is over.
+  /// - Parameter isRunnable: Whether it is runnable now, because the kernel counts a wait for a processor only when it
+  ///   is over.
   package func starvation(since other: ThreadClock, isRunnable: Bool) -> Int64 {
     let without = max(0, time - other.time - (running - other.running))
     return isRunnable ? without : min(without, max(0, runnable - other.runnable))
   }
 }
 
-/// How a thread spent some time.
+/// How a thread spent its time.
 public struct ProcessorShares: Sendable, Codable, Hashable {
-  /// The part of the time on a processor, from 0 to 1.
+  /// The fraction of time on a processor, from 0 to 1.
   public let onCPU: Double
-  /// The part in which it could have run and had no processor.
+  /// The fraction of time spent runnable without a processor, from 0 to 1.
   public let runnable: Double
-  /// The part in which it was blocked.
+  /// The fraction of time spent blocked, from 0 to 1.
   public let blocked: Double
 
-  /// What the thread did between two readings of its clock.
+  /// Computes the shares between two readings of a thread's clock.
   init(from first: ThreadClock, to last: ThreadClock) {
     let span = Double(max(1, last.time - first.time))
     onCPU = min(1, max(0, Double(last.running - first.running) / span))
@@ -50,12 +51,12 @@ public struct ProcessorShares: Sendable, Codable, Hashable {
   }
 }
 
-/// What a thread does at a moment, as the kernel has it.
+/// The current state of a thread according to the kernel.
 package enum ThreadState: Sendable, Hashable {
-  /// It has a processor, or waits for one.
+  /// Running on a processor or waiting for one.
   case runs
   case blocked
-  /// By a signal, or by a debugger.
+  /// Stopped by a signal or a debugger.
   case stopped
   case ended
 
@@ -80,9 +81,9 @@ package enum ThreadState: Sendable, Hashable {
   }
 }
 
-/// The system call that a blocked thread is in, and where its stack stands.
+/// The current system call and stack pointer of a blocked thread.
 package struct ThreadRegisters: Sendable, Hashable {
-  /// The number of the call; negative: none.
+  /// The number of the system call, or a negative number if there is none.
   package var call: Int
   package var arguments: [UInt64]
   package var stackPointer: UInt64
@@ -95,7 +96,7 @@ package struct ThreadRegisters: Sendable, Hashable {
     self.programCounter = programCounter
   }
 
-  /// Reads them; nil if the thread runs, is gone, or may not be read.
+  /// Reads the registers; fails if the thread is running, has ended, or must not be read.
   package init?(thread: Int32, of process: Int32) {
     guard let text = ProcFile.read("/proc/\(process)/task/\(thread)/syscall") else { return nil }
     let words = text.split(whereSeparator: { $0 == " " || $0 == "\n" })

@@ -6,12 +6,12 @@ import RunLoopLibC
 import RunLoopCore
 import Synchronization
 
-/// What a watch's thread does, until it is stopped.
+/// The state and body of a watch's thread.
 final class WatchCore: Sendable {
   private let configuration: HangWatch.Configuration
   private let report: @Sendable (HangReport) -> Void
   private let holder: LevelHolder
-  /// Whether the thread is to end, which sleeps on this word between two looks.
+  /// A futex on which the thread sleeps between observations, set to stop it.
   private let stopped = Atomic<UInt32>(0)
 
   init(_ configuration: HangWatch.Configuration, _ report: @escaping @Sendable (HangReport) -> Void) {
@@ -20,7 +20,7 @@ final class WatchCore: Sendable {
     holder = Instruments.hold(max(configuration.level, .watch))
   }
 
-  /// False if no thread can be started; then nothing is held.
+  /// Starts the thread; if that fails, releases the level and returns false.
   func start() -> Bool {
     let context = Unmanaged.passRetained(self)
     let answer = crl_thread_start(
@@ -50,7 +50,7 @@ final class WatchCore: Sendable {
     while !isStopped {
       if scout == nil { scout = makeScout() }
       guard let scout else {
-        // The first loop stirs the watch when it first runs.
+        // The first loop wakes the watch when it first runs.
         park { OwnFaces() != nil }
         continue
       }
@@ -85,15 +85,15 @@ final class WatchCore: Sendable {
     stopped.futexWait(while: 0, until: Tick(nanoseconds: time))
   }
 
-  /// Sleeps until a loop has begun to do something.
+  /// Sleeps until a loop becomes active.
   ///
-  /// A loop that goes on reads the word after it has said that it does not sleep, and neither is ordered: so the loops
-  /// are looked at once more, a while after the word was set, when whatever they had not read then is to be seen.
+  /// A loop that becomes active publishes that it does not sleep and then reads the watcher's word, without ordering
+  /// between the two. The loops are therefore checked once more, some time after the word was set, when all earlier
+  /// activity is visible.
   private func park(unless isBusy: () -> Bool) {
     let parked = crl_watcher_park()
     sleep(until: crl_monotonic_nanoseconds() + 20_000_000)
-    // Another watch may park between the question and the sleep, after a stop has taken the word back: it is asked
-    // again.
+    // If another watch parks between the check and the sleep, after a stop has reset the word, this checks again.
     var isOther = true
     while isOther {
       let turn = crl_watcher_turn(parked)
@@ -103,7 +103,7 @@ final class WatchCore: Sendable {
   }
 }
 
-/// Lets so many hangs of a minute through.
+/// Limits the number of hangs reported per minute.
 struct ReportLimit: Sendable {
   private let perMinute: Int
   private var times: [Int64] = []
@@ -119,9 +119,9 @@ struct ReportLimit: Sendable {
 
   init(perMinute: Int) { self.perMinute = perMinute }
 
-  /// The report to be made of a finding; nil: none.
+  /// Returns the report to make for a finding, or nil.
   ///
-  /// The end of a hang whose beginning was reported always is.
+  /// If the beginning of a hang was reported, so is its end.
   mutating func admit(_ finding: HangScout.Finding, at now: Int64) -> HangReport? {
     var report = finding.report
     let key = Key(loop: report.loop, begin: report.begin, isBacklog: report.isBacklog)

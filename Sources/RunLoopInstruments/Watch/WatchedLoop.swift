@@ -2,7 +2,7 @@
 
 import CRunLoopRecorder
 
-/// What is known of a call-out that has lasted half the threshold.
+/// A call-out that has lasted at least half the threshold.
 final class WatchedLoop {
   let face: crl_face
   let number: UInt64
@@ -11,7 +11,7 @@ final class WatchedLoop {
   let first: ThreadClock?
   var last: ThreadClock?
   private(set) var wasStopped = false
-  /// When its thread's clock was read last for how it gets on, and how long in all it had no processor.
+  /// The last reading of the thread's clock, and the total time that it spent without a processor.
   private var seen: ThreadClock?
   private(set) var starved: Int64 = 0
   private(set) var samples: [StackSample] = []
@@ -32,7 +32,7 @@ final class WatchedLoop {
     return isStopped
   }
 
-  /// How much of the time since this was last asked the thread could have run and had no processor.
+  /// The time since the last call that the thread spent runnable without a processor.
   func starvation(_ process: Int32, at now: Int64) -> Int64 {
     guard let clock = ThreadClock(thread: face.thread, of: process, at: now) else { return 0 }
     defer { seen = clock }
@@ -42,7 +42,7 @@ final class WatchedLoop {
     return span
   }
 
-  /// Of many, every other is kept.
+  /// Adds a sample; every other sample is dropped when there are too many.
   func add(_ sample: StackSample) {
     samples.append(sample)
     if samples.count > 200 { samples = samples.indices.filter { $0 % 2 == 0 }.map { samples[$0] } }
