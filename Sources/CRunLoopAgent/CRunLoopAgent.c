@@ -18,32 +18,32 @@
 #include <time.h>
 #include <unistd.h>
 
-// In RunLoopInstruments, in Swift.
+// Implemented in RunLoopInstruments, in Swift.
 void rli_answer(const uint8_t *bytes, intptr_t count, void *connection);
 void rli_records_are_made(void);
 
 struct crla_connection {
-  int file;  // -1: free
-  int process;  // the peer's; 0: another namespace's
+  int file;  // -1 if unused
+  int process;  // the peer's ID, or 0 in another namespace
   int is_permitted;
-  uint32_t level;  // what it holds
+  uint32_t level;  // the level that it holds
 };
 
 enum { STACK_SIZE = 512 << 10, SECONDS_TO_SEND = 5 };
 static const char socket_name[] = "agent";
 
-// Guards what follows. Nobody else's lock is taken under it.
+// Guards the following variables. No other lock is taken while it is held.
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static int listener = -1;
-// Whether nobody has asked for the listener: then it yields to one that is asked for.
+// Set if no code requested the listener, so that it yields to an explicit request.
 static int is_by_itself;
-// Where the socket is, if that is not where the records are.
+// The location of the socket, if it is not next to the records.
 static char *other_parent;
 static char *other_place;
 static crla_connection connections[CRLA_CONNECTIONS];
 static int is_prepared;
 
-// A child has neither the threads nor the loops that the sockets are for.
+// A forked child has neither the threads nor the loops behind the sockets.
 static void leave_to_parent(void) {
   static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
   mutex = fresh;
@@ -56,7 +56,7 @@ static void leave_to_parent(void) {
   }
 }
 
-// Under the lock.
+// Requires the lock.
 static void prepare(void) {
   if (is_prepared) return;
   is_prepared = 1;
@@ -72,9 +72,9 @@ static int start_thread(void *(*body)(void *), void *argument) {
   if (answer != 0) return answer;
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   pthread_attr_setstacksize(&attributes, STACK_SIZE);
-  // A signal of the program's is not for these threads.
+  // The program's signals are not delivered to these threads.
   sigfillset(&all);
-  // It reads memory that others can cut off.
+  // The threads read memory that others can truncate.
   sigdelset(&all, SIGBUS);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   answer = pthread_create(&thread, &attributes, body, argument);
@@ -83,7 +83,6 @@ static int start_thread(void *(*body)(void *), void *argument) {
   return answer;
 }
 
-// A connection
 
 static int receive_all(int file, void *bytes, size_t count) {
   char *place = bytes;
@@ -119,26 +118,26 @@ int crla_send(crla_connection *connection, const void *bytes, size_t count) {
 }
 
 int crla_permit(crla_connection *connection) {
-  // As long as it holds a level: a connection alone undoes no restriction.
+  // Requires a held level, because a connection alone should not lift a restriction.
   if (connection->level == 0) return -EPERM;
   if (connection->process <= 0) return -ESRCH;
   pthread_mutex_lock(&mutex);
-  // Whoever has not asked for an agent has not given up either that the kernel keeps processes apart.
+  // A process that did not request an agent has not agreed to lift the kernel's isolation.
   if (is_by_itself) {
     pthread_mutex_unlock(&mutex);
     return -EACCES;
   }
   connection->is_permitted = 1;
-  // Where the kernel has no such rule, everybody of the user may anyhow.
+  // Without such a restriction in the kernel, every process of the user already has this permission.
   prctl(PR_SET_PTRACER, connection->process, 0, 0, 0);
   pthread_mutex_unlock(&mutex);
   return 0;
 }
 
-// Under the lock.
+// Requires the lock.
 static void take_permission(crla_connection *connection) {
   if (!connection->is_permitted) return;
-  // There is one such permission: it returns to another tool that had it, or ends.
+  // There is only one permission; it passes to another permitted connection, or ends.
   long next = 0;
   connection->is_permitted = 0;
   for (int index = 0; index < CRLA_CONNECTIONS; index++)
@@ -175,7 +174,7 @@ static void *serve(void *argument) {
     if (count == 0 || count > CRLA_FRAME_LIMIT) break;
     uint8_t *bytes = malloc(count);
     if (!bytes) break;
-    // A process that has become privileged since does not answer.
+    // A process that has become privileged meanwhile does not respond.
     int is_whole = receive_all(connection->file, bytes, count) && !crl_is_privileged();
     if (is_whole) rli_answer(bytes, (intptr_t)count, connection);
     free(bytes);
@@ -185,7 +184,7 @@ static void *serve(void *argument) {
   return NULL;
 }
 
-// The user of the process and root may ask.
+// Only the user of the process and root are allowed.
 static int may_ask(int file, int *process) {
   struct ucred peer;
   socklen_t size = sizeof peer;
@@ -230,22 +229,21 @@ static void *listen_on(void *argument) {
       struct timespec second = {.tv_sec = 1};
       nanosleep(&second, NULL);
     } else if (errno != EINTR && errno != ECONNABORTED && errno != EPROTO && errno != EAGAIN) {
-      // It has yielded to another.
+      // The socket was shut down by `yield_listener`.
       close(file);
       return NULL;
     }
   }
 }
 
-// Listening
 
-// A socket in a directory that is open; a negative number of an error.
+// Creates the socket in an open directory; returns its descriptor or a negative error number.
 static int make_socket(int place) {
   int file = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (file < 0) return -errno;
-  // What is there is of the program that the process was before, or of a process that has ended.
+  // An existing socket is left over from an earlier program in this process, or from an ended process.
   unlinkat(place, socket_name, 0);
-  // The mode of the socket becomes that of its name.
+  // The mode of the socket becomes the mode of its file.
   int answer = fchmod(file, 0600) < 0 ? -errno : crl_placed_bind(file, place, socket_name);
   if (answer == 0 && listen(file, CRLA_CONNECTIONS) < 0) answer = -errno;
   if (answer == 0) return file;
@@ -259,7 +257,7 @@ static char *place_in(const char *parent) {
   return strdup(name);
 }
 
-// Under the lock. Ends the listener that nobody has asked for; its thread closes it.
+// Requires the lock. Ends the automatic listener, whose thread closes the socket.
 static void yield_listener(void) {
   int place = crl_instruments_open(NULL);
   if (place >= 0) {
@@ -270,7 +268,7 @@ static void yield_listener(void) {
   listener = -1;
 }
 
-// Under the lock.
+// Requires the lock.
 static int begin(const char *parent) {
   prepare();
   if (listener >= 0 && is_by_itself && parent) yield_listener();
@@ -296,7 +294,7 @@ static int begin(const char *parent) {
 }
 
 int crla_listen(const char *parent) {
-  // Before the lock: if it is the first that anybody asks for, the environment may ask here too.
+  // Without the lock, because creating the first records can call `listen_by_itself`.
   int place = crl_instruments_open(parent);
   if (place < 0) return place;
   close(place);
@@ -314,9 +312,8 @@ static int runs_tests(void) {
   return length > size && !memcmp(path + length - size, ending, (size_t)size);
 }
 
-// Called when the records are made: a tool that comes when something is wrong finds somebody to ask. The thread sleeps
-// until then. An environment without a directory and with the level `off`, or a word that is no level, has no agent;
-// nor have tests.
+// Called when the records are created, so that a tool can connect when something goes wrong. The thread sleeps until
+// then. There is no agent in test programs, or if no directory is set and the level is `off` or invalid.
 static void listen_by_itself(void *nothing) {
   (void)nothing;
   const char *level = crl_instruments_environment("RUNLOOP_INSTRUMENTS"), *directory = crl_instruments_environment("RUNLOOP_DIR");
@@ -324,10 +321,10 @@ static void listen_by_itself(void *nothing) {
   int is_wanted = is_watched || (directory && *directory);
   if (!is_wanted && ((level && *level) || runs_tests())) return;
   rli_records_are_made();
-  // Without a directory the records have no file either, and that was said.
+  // Without a directory there is no records file either, which has already been reported.
   if (!crl_instruments_directory()) return;
   pthread_mutex_lock(&mutex);
-  // Another thread may have asked for one meanwhile.
+  // Another thread may have requested a listener meanwhile.
   int is_there = listener >= 0 && !is_wanted, answer = is_there ? 0 : begin(NULL);
   if (answer >= 0 && !is_there) is_by_itself = !is_wanted;
   pthread_mutex_unlock(&mutex);
@@ -337,13 +334,12 @@ static void listen_by_itself(void *nothing) {
   if (length > 0 && write(2, line, (size_t)length) < 0) return;
 }
 
-// Before main, or when the library is loaded. It only stores an address: no Swift code runs before its runtime is
-// ready.
+// Runs before main or when the library is loaded. Only stores an address, because Swift's runtime is not ready yet.
 __attribute__((constructor)) static void set_hook(void) {
   crl_hook_exchange(CRL_HOOK_RECORDS_ARE_MADE, listen_by_itself);
 }
 
-// Where the records are, the socket goes with them.
+// A socket next to the records is removed with them.
 __attribute__((destructor)) static void remove_own_socket(void) {
   if (!other_place || listener < 0) return;
   char path[4300];

@@ -73,7 +73,7 @@ int crlt_spawn_held(const char *const arguments[], const char *variable, const c
 void crlt_let_go(int gate) { close(gate); }
 
 int crlt_wait(int process, int *status) {
-  // A key that ends the command ends the program; this one is to report it.
+  // An interrupt key also ends the child, whose end this process must report.
   void (*before)(int) = signal(SIGINT, SIG_IGN);
   pid_t answer;
   while ((answer = waitpid(process, status, 0)) < 0 && errno == EINTR) {}
@@ -87,7 +87,7 @@ static const int interrupting[3] = {SIGINT, SIGTERM, SIGHUP};
 
 static void note_interruption(int number) {
   interruption = number;
-  // A second one ends the command at once.
+  // A second signal ends the command immediately.
   for (int index = 0; index < 3; index++)
     if (interrupting[index] == number) sigaction(number, &before_interruption[index], NULL);
 }

@@ -11,24 +11,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// Both are exported by Swift's standard library and declared in no header; the first gives the short names that
-// backtraces have.
+// Exported by Swift's standard library, but not declared in any header. The first returns the short names used in
+// backtraces.
 extern char *_swift_backtrace_demangle(const char *name, size_t length, char *buffer, size_t *size)
     __attribute__((weak));
 extern char *swift_demangle(const char *name, size_t length, char *buffer, size_t *size, uint32_t flags)
     __attribute__((weak));
 
-// A name in which substitutions stand for substitutions can have a text as long as a power of two with their number,
-// and stands in a file that anyone may have made.
+// Nested substitutions can make a demangled name exponentially long, and the name comes from an untrusted file.
 enum { most_text = 1 << 20, most_bound = 1 << 24, most_name = 1 << 14, most_type = 64 };
-// What a child may use for a name, and who it is if it is started by root.
+// The limits of a child process that demangles a name, and its user if the tool runs as root.
 enum { most_memory = 256 << 20, most_seconds = 2, nobody = 65534 };
 
 static int is_digit(char character) { return character >= '0' && character <= '9'; }
 static int is_lower(char character) { return character >= 'a' && character <= 'z'; }
 static int is_upper(char character) { return character >= 'A' && character <= 'Z'; }
 
-// The number at a place, which is moved behind it; one if there is none.
+// Parses a repeat count and advances past it; returns one if there is none.
 static size_t repeats(const char **place) {
   size_t number = !is_digit(**place);
   for (; is_digit(**place); ++*place)
@@ -36,10 +35,10 @@ static size_t repeats(const char **place) {
   return number;
 }
 
-// Whether the text of a mangled name has a bound, whatever the name means.
+// Whether the demangled text of a name has a bounded length, regardless of its meaning.
 //
-// Each use of a part or a word that was there before can make the text twice as long. A character counts as one
-// wherever it could be one, in an identifier too: where those end only the whole grammar knows.
+// Each reference to an earlier part or word can double the text. Characters inside identifiers are counted as well,
+// because only the full grammar can determine where identifiers end.
 static int is_bounded(const char *name) {
   size_t length = strnlen(name, most_name + 1), uses = 0, types = 0;
   if (length > most_name) return 0;
@@ -54,7 +53,7 @@ static int is_bounded(const char *name) {
       uses += is_upper(*place);
       break;
     case 'A':
-      // Small letters, each of which may have a number, and at the end a capital or an underscore.
+      // Lowercase letters, each with an optional count, ending with an uppercase letter or an underscore.
       for (int goes_on = 1; goes_on; place++) {
         size_t number = repeats(&place);
         goes_on = is_lower(*place);
@@ -69,7 +68,7 @@ static int is_bounded(const char *name) {
   return uses < 20 && length + types < most_bound && (length + types) * most_type <= (size_t)most_bound >> uses;
 }
 
-// Without the name of a module if the library can do that, and else with it.
+// Omits the module's name if requested and supported.
 static char *demangle(const char *name, int is_qualified) {
   size_t length = strlen(name);
   char *text = NULL;
@@ -94,7 +93,7 @@ static void answer(void *context) {
   _exit(text == NULL);
 }
 
-// How much memory this process has; zero if that cannot be seen.
+// Returns the size of this process's memory, or zero if it is unknown.
 static uint64_t own_memory(void) {
   unsigned long pages = 0;
   FILE *file = fopen("/proc/self/statm", "re");
@@ -104,7 +103,7 @@ static uint64_t own_memory(void) {
   return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-// By a child that has few seconds, little memory and the rights of a user; sets its status.
+// Demangles in a child with limited time and memory and the rights of a user, and sets its exit status.
 static char *demangle_as(uint32_t user, uint32_t group, const char *name, int is_qualified, int *status) {
   question asked = {name, is_qualified};
   uint64_t memory = own_memory();
@@ -139,7 +138,7 @@ static char *demangle_apart(const char *name, int is_qualified) {
   int status;
   if (geteuid() != 0) return demangle_as(geteuid(), getegid(), name, is_qualified, &status);
   char *text = demangle_as(nobody, nobody, name, is_qualified, &status);
-  // A namespace may have no such user: then root, without what root may do.
+  // If the namespace has no such user, runs as root without capabilities.
   int is_without_user = WIFEXITED(status) && WEXITSTATUS(status) == 126;
   return is_without_user ? demangle_as(0, 0, name, is_qualified, &status) : text;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Reads and writes memory of a file that others have: a page that a full tmpfs has no room for, or that was cut off, is
-// a signal for the thread that touches it.
+// Guarded access to memory of a shared file. A page that is missing because a tmpfs is full or the file was truncated
+// raises SIGBUS on the thread that touches it.
 
 #include "CRunLoopTools.h"
 
@@ -13,32 +13,32 @@
 #include <signal.h>
 #include <string.h>
 
-// Where the thread continues if its access fails.
+// Where the thread continues if an access fails.
 static _Thread_local sigjmp_buf *retreat;
 static struct sigaction earlier;
 
 static void handle(int number, siginfo_t *info, void *context) {
   if (retreat) siglongjmp(*retreat, 1);
-  // It is no access of ours.
+  // Not one of our accesses.
   if (earlier.sa_flags & SA_SIGINFO) return earlier.sa_sigaction(number, info, context);
   if (earlier.sa_handler != SIG_DFL && earlier.sa_handler != SIG_IGN) return earlier.sa_handler(number);
-  // The access is made again, and ends the process as it would have.
+  // The access is repeated, and ends the process as it would have without this handler.
   sigaction(number, &earlier, NULL);
   if (info->si_code <= 0) raise(number);
 }
 
 static void install(void) {
-  // The mask stays as it is, so that a jump out of the handler need not restore it.
+  // The signal mask stays unchanged, so a jump out of the handler does not need to restore it.
   struct sigaction action = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
   sigemptyset(&action.sa_mask);
-  // Known before the handler may need it.
+  // Stored before the handler can be called.
   if (sigaction(SIGBUS, NULL, &earlier) == 0) sigaction(SIGBUS, &action, NULL);
 }
 
 int crlt_guarded(void (*work)(void *context), void *context) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, install);
-  // A handler of signals may have interrupted another access.
+  // A signal handler may have interrupted another guarded access.
   sigjmp_buf *volatile outer = retreat;
   sigjmp_buf here;
   if (sigsetjmp(here, 0) != 0) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Lets go of what this process holds of other processes' levels when a signal ends it.
+// Releases this process's levels in other processes when a signal ends it.
 
 #include "CRunLoopTools.h"
 
@@ -18,11 +18,11 @@ enum { GUARDED = 16 };
 static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT};
 enum { ENDING = sizeof ending / sizeof *ending };
 
-// Guards what is written below; the handler takes it not.
+// Guards writes to the following variables. The handler does not take it.
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct guarded {
   int is_used;
-  int process;  // whose memory the header is in; 0: this one's
+  int process;  // the owner of the header's memory, or 0 for this process
   uint64_t address;
 } guarded[GUARDED];
 static int count;
@@ -40,7 +40,7 @@ static void free_places(void *context) {
   if (what->found) crl_level_settle(what->header);
 }
 
-// Frees the places of this process in a header; whether it had one. A file that was cut off holds nothing.
+// Releases this process's places in a header and returns whether it had any. A truncated file has none.
 static int let_go(crl_header *header) {
   letting_go what = {header, 0};
   return crlt_guarded(free_places, &what) && what.found;
@@ -61,8 +61,8 @@ static void handle(int number) {
     if (entry->process) let_go_of_remote(entry->process, entry->address);
     else let_go((crl_header *)(uintptr_t)entry->address);
   }
-  // Then it ends as it would have. But SIGQUIT is for Swift's handler of crashes, which starts another program, and
-  // leaves that behind, with all descriptors of this one, if the process ends before it.
+  // The process then ends as it would have. However, SIGQUIT must not reach Swift's crash handler, which starts
+  // another program that would keep all descriptors of this process if it outlived it.
   for (int index = 0; index < ENDING; index++)
     if (ending[index] == number) sigaction(number, &before[index], NULL);
   if (number == SIGQUIT) signal(number, SIG_DFL);
@@ -71,7 +71,7 @@ static void handle(int number) {
   sigaddset(&one, number);
   raise(number);
   pthread_sigmask(SIG_UNBLOCK, &one, NULL);
-  // Who was there before may return: the process holds nothing any more, and ends.
+  // The previous handler may return. This process no longer holds a level, and ends.
   signal(number, SIG_DFL);
   raise(number);
   errno = error;
@@ -84,12 +84,12 @@ static int is_ours(const struct sigaction *action) {
 static void install(void) {
   struct sigaction action = {.sa_handler = handle, .sa_flags = SA_ONSTACK};
   sigfillset(&action.sa_mask);
-  // The memory may not be there.
+  // The memory may be missing.
   sigdelset(&action.sa_mask, SIGBUS);
   for (int index = 0; index < ENDING; index++) {
     struct sigaction now;
     sigaction(ending[index], NULL, &now);
-    // What is ignored does not end the process.
+    // An ignored signal does not end the process.
     if (is_ours(&now) || (!(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_IGN)) continue;
     before[index] = now;
     sigaction(ending[index], &action, NULL);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What belongs to another user is touched with that user's rights: files by the thread that opens them, and programs
-// that read them by a child that can do nothing else.
+// Files of other users are accessed with the rights of their user: opened by a thread with these rights, and parsed by
+// a restricted child.
 
 #include "CRunLoopTools.h"
 
@@ -23,7 +23,7 @@
 #define SYS_close_range 436
 #endif
 
-// The calls of the kernel, which are for the calling thread alone.
+// System calls that affect only the calling thread.
 
 typedef struct __user_cap_data_struct capabilities[2];
 
@@ -32,7 +32,7 @@ static int capability_call(long number, capabilities data) {
   return syscall(number, &header, data) == 0 ? 0 : -errno;
 }
 
-// Takes the capabilities that pass over the modes of files out of force, and gives those that were in force.
+// Disables the capabilities that override file permissions, and returns those that were enabled.
 static int set_aside(uint32_t *before) {
   const uint32_t files = 1u << CAP_CHOWN | 1u << CAP_DAC_OVERRIDE | 1u << CAP_DAC_READ_SEARCH | 1u << CAP_FOWNER;
   capabilities data;
@@ -53,7 +53,7 @@ static void put_back(uint32_t before) {
 
 int crlt_files_begin(uint32_t user, uint32_t group, crlt_files *before) {
   *before = (crlt_files){0};
-  // Who is not root keeps the user that it is, and may still have been given root's way with files.
+  // A process of another user keeps its user, but may have been granted root's file capabilities.
   if (geteuid() != 0) return set_aside(&before->capabilities);
   int count = getgroups(0, NULL);
   if (count < 0) return -errno;
@@ -68,7 +68,7 @@ int crlt_files_begin(uint32_t user, uint32_t group, crlt_files *before) {
   }
   before->group = (uint32_t)setfsgid(group);
   before->user = (uint32_t)setfsuid(user);
-  // Neither says whether it has changed anything.
+  // Neither call reports failure.
   if ((uint32_t)setfsgid((gid_t)-1) == group && (uint32_t)setfsuid((uid_t)-1) == user) return 0;
   crlt_files_end(before);
   return -EPERM;
@@ -79,20 +79,20 @@ void crlt_files_end(crlt_files *before) {
   if (!before->groups) return;
   setfsuid(before->user);
   setfsgid(before->group);
-  // A thread that does not get its groups back has fewer rights than before, and not more.
+  // If this fails, the thread has fewer rights than before, not more.
   syscall(SYS_setgroups, (long)before->count, before->groups);
   free(before->groups);
 }
 
 static void limit(int resource, rlim_t most) {
   struct rlimit limits = {most, most};
-  // A lower limit stays.
+  // Keeps a limit that is already lower.
   struct rlimit now;
   if (getrlimit(resource, &now) == 0 && now.rlim_max < most) limits.rlim_cur = limits.rlim_max = now.rlim_max;
   setrlimit(resource, &limits);
 }
 
-// Whether the child has the rights of a user, and no others.
+// Drops to the rights of a user, and returns whether that succeeded.
 static int become(uint32_t user, uint32_t group) {
   capabilities none = {{0}};
   if (geteuid() != 0) return user == geteuid() && capability_call(SYS_capset, none) == 0;
@@ -101,21 +101,21 @@ static int become(uint32_t user, uint32_t group) {
     return setgroups(1, &one) == 0 && setresgid(group, group, group) == 0 && setresuid(user, user, user) == 0 &&
            getuid() == user && geteuid() == user;
   }
-  // Root's own files are root's without any capability.
+  // Without capabilities, root can still access its own files.
   prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED, 0, 0, 0);
   return capability_call(SYS_capset, none) == 0;
 }
 
-// Takes from a forked child everything but its standard output, which is a pipe, and a few resources.
+// Restricts a forked child to a pipe as standard output and limited resources.
 static void restrict_child(const crlt_limits *limits, uint32_t user, uint32_t group, int output, pid_t parent) {
   sigset_t none;
   sigemptyset(&none);
-  // A group of its own can be ended with all that it has started, and has no terminal to write into.
+  // A new session has no terminal, and its process group can be ended as a whole.
   if (setsid() < 0 || !become(user, group)) _exit(126);
-  // What a tool has besides its user would be kept by the program.
+  // Ambient capabilities would be inherited by the program.
   prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  // After the user, which takes it back.
+  // After changing the user, which resets this setting.
   if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || getppid() != parent) _exit(126);
   limit(RLIMIT_AS, limits->memory);
   limit(RLIMIT_CPU, limits->seconds);
@@ -128,7 +128,7 @@ static void restrict_child(const crlt_limits *limits, uint32_t user, uint32_t gr
     rlim_t end = getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_max < 1 << 20 ? files.rlim_max : 1 << 20;
     for (rlim_t number = 3; number < end; number++) close((int)number);
   }
-  // Not before: the parent may have more files open than that.
+  // Set last, because the parent may have more files open.
   limit(RLIMIT_NOFILE, 64);
   for (int number = 1; number < NSIG; number++) signal(number, SIG_DFL);
   sigprocmask(SIG_SETMASK, &none, NULL);
@@ -175,7 +175,7 @@ int crlt_end_restricted(int process, int milliseconds) {
     if ((answer != 0 && errno != EINTR) || info.si_pid != 0) break;
     usleep(1000);
   }
-  // The group first: as long as its leader was not waited for, no other process has the number.
+  // The group first: until its leader has been waited for, no other process can have its ID.
   kill(-process, SIGKILL);
   kill(process, SIGKILL);
   int status = 0;

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The arguments of a command that looks at processes.
+/// The parsed arguments of a command.
 struct Arguments: Sendable {
-  /// What a command takes.
+  /// The options that a command accepts.
   struct Options: Sendable {
-    /// Options with a value, by name.
+    /// Options with a value.
     var values: [String] = []
-    /// Options without one.
+    /// Options without a value.
     var flags: [String] = []
   }
 
-  /// What is wrong with the arguments, one sentence for each mistake.
+  /// Errors in the arguments, one sentence each.
   struct Mistakes: Error {
     let messages: [String]
   }
 
-  /// What all commands take: where the names of stripped or replaced programs are.
+  /// An option of all commands: the directory with the symbols of stripped or replaced programs.
   static let symbols = "--symbols"
 
   private(set) var values: [String: String] = [:]
   private(set) var flags: Set<String> = []
-  /// What stands by itself.
+  /// The positional arguments.
   private(set) var words: [String] = []
-  /// What follows `--`; nil without it.
+  /// The arguments after `--`, or nil without it.
   private(set) var rest: [String]?
 
   init(_ arguments: [String], _ options: Options) throws(Mistakes) {

@@ -2,14 +2,14 @@
 
 /// The exit status of a command.
 package enum CommandStatus: Int32, Sendable {
-  /// The command did what was asked of it.
+  /// The command succeeded.
   case success = 0
-  /// The command could not do it, and has said why.
+  /// The command failed and reported the reason.
   case failure = 1
-  /// The arguments make no sense, and nothing was done.
+  /// The arguments were invalid, and nothing was done.
   case usageError = 2
-  /// With `--exit-code`: something was found.
+  /// With `--exit-code`: a problem was found.
   case found = 3
-  /// With `--exit-code`: nothing was found, and not everything was seen.
+  /// With `--exit-code`: no problem was found, but not everything could be observed.
   case unseen = 4
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A document for programs.
+/// A JSON document.
 indirect enum JSON: Sendable {
   case null
   case bool(Bool)
@@ -12,7 +12,7 @@ indirect enum JSON: Sendable {
   static func optional(_ text: String?) -> JSON { text.map { .text($0) } ?? .null }
   static func optional(_ number: Int?) -> JSON { number.map { .int($0) } ?? .null }
 
-  /// The document on one line.
+  /// The document on a single line.
   var line: String {
     switch self {
     case .null: "null"

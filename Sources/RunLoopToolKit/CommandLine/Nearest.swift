@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How many letters have to be added, removed or replaced to make one word of the other.
+/// Returns the edit distance between two words.
 ///
-/// O(n · m).
+/// - Complexity: O(n · m) in the lengths of the words.
 func editDistance(_ first: String, _ second: String) -> Int {
   let second = Array(second)
   var row = Array(0...second.count)
@@ -18,9 +18,9 @@ func editDistance(_ first: String, _ second: String) -> Int {
   return row[second.count]
 }
 
-/// The names that are nearest to a word, by edit distance and then by their number; at most three.
+/// Returns up to three names with the smallest edit distance to a word, ordered by the difference of their numbers.
 ///
-/// There is none if even the nearest name shares nothing with the word.
+/// Returns an empty array if no name has anything in common with the word.
 func nearestNames(to word: String, among names: [String]) -> [String] {
   func number(_ name: String) -> Int { Int(name.drop { !$0.isNumber }) ?? 0 }
   let ranked = names.map { name in
@@ -30,7 +30,7 @@ func nearestNames(to word: String, among names: [String]) -> [String] {
   return ranked.filter { $0.distance == least }.sorted { $0.gap < $1.gap }.prefix(3).map(\.name)
 }
 
-/// A question whether one of the nearest names was meant, or nothing.
+/// Returns a "did you mean" question with the nearest names, or an empty string.
 package func suggestion(for word: String, among names: [String]) -> String {
   let nearest = nearestNames(to: word, among: names)
   return nearest.isEmpty ? "" : "; did you mean \(nearest.joined(separator: " or "))?"

@@ -2,11 +2,11 @@
 
 import RunLoopLibC
 
-/// Where a command writes.
+/// The output of a command.
 package struct Output: Sendable {
-  /// Takes a line of the command's results.
+  /// Prints a line of the command's results.
   package let print: @Sendable (String) -> Void
-  /// Takes a line about what went wrong.
+  /// Prints a line about an error.
   package let complain: @Sendable (String) -> Void
 
   package init(print: @escaping @Sendable (String) -> Void, complain: @escaping @Sendable (String) -> Void) {
@@ -19,9 +19,7 @@ package struct Output: Sendable {
     print: { writeLine($0, to: STDOUT_FILENO) }, complain: { writeLine($0, to: STDERR_FILENO) })
 }
 
-/// Writes a line to a descriptor.
-///
-/// What the other end rejects is dropped.
+/// Writes a line to a descriptor, and drops what cannot be written.
 private func writeLine(_ line: String, to descriptor: Int32) {
   var text = line + "\n"
   text.withUTF8 { bytes in

@@ -4,13 +4,13 @@ import CRunLoopRecorder
 
 /// A command of the tool.
 package struct Subcommand: Sendable {
-  /// The argument that selects it: `runloop NAME`.
+  /// The name that selects the command: `runloop NAME`.
   package let name: String
-  /// What it does, in the list of commands.
+  /// The description in the list of commands.
   package let abstract: String
-  /// What it takes.
+  /// The options that the command accepts.
   let options: Arguments.Options
-  /// Runs it with the arguments that follow the name; returns the status to exit with.
+  /// Runs the command with the arguments after its name, and returns the exit status.
   package let run: @Sendable (_ arguments: [String], _ output: Output) -> Int32
 
   init(
@@ -26,7 +26,7 @@ package struct Subcommand: Sendable {
 
 /// The command-line tool `runloop`.
 package enum RunLoopCommand {
-  /// The tool's version, and that of the records that it reads.
+  /// The version of the tool and of the records that it reads.
   static let version = "runloop 0.1.0, records of layout \(CRL_LAYOUT_VERSION)"
 
   static func usage(_ commands: [Subcommand]) -> String {
@@ -45,10 +45,10 @@ package enum RunLoopCommand {
   /// Runs the tool.
   ///
   /// - Parameters:
-  ///   - arguments: What follows the tool's name.
-  ///   - commands: The commands that there are.
-  ///   - output: Where to write.
-  /// - Returns: The status to exit with.
+  ///   - arguments: The arguments after the tool's name.
+  ///   - commands: The available commands.
+  ///   - output: The output of the command.
+  /// - Returns: The exit status.
   package static func status(
     of arguments: [String], commands: [Subcommand] = ObservingCommands.all, output: Output = .standard
   ) -> Int32 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Text for people.
+/// Formatting of text for people.
 enum Text {
-  /// A span of time in the unit that suits it.
+  /// Formats a duration with a suitable unit.
   static func duration(_ nanoseconds: Int64) -> String {
     let value = Double(nanoseconds)
     switch nanoseconds {
@@ -18,9 +18,9 @@ enum Text {
     return "\(scaled / 10).\(scaled % 10)"
   }
 
-  /// Rows whose columns are aligned.
+  /// Formats rows with aligned columns.
   static func table(_ rows: [[String]], rightAligned: Set<Int> = []) -> [String] {
-    // Before they are measured.
+    // Escaped before they are measured.
     let rows = rows.map { $0.map(ForeignText.shown) }
     let columns = rows.map(\.count).max() ?? 0
     let widths = (0..<columns).map { column in rows.map { column < $0.count ? $0[column].count : 0 }.max() ?? 0 }
@@ -38,7 +38,7 @@ enum Text {
 }
 
 extension Text {
-  /// A text of so many characters at most: what goes is in the middle, as a name begins and a place ends it.
+  /// Shortens a text in the middle, so that a name's beginning and a place's end remain.
   static func shortened(_ text: String, _ width: Int) -> String {
     let count = text.count
     guard count > width else { return text }
@@ -47,7 +47,7 @@ extension Text {
     return "\(text.prefix(width - 1 - tail))…\(text.suffix(tail))"
   }
 
-  /// A span of time that is still growing, without what changes too fast to be read.
+  /// Formats a growing duration, without digits that change too fast to read.
   static func coarse(_ nanoseconds: Int64) -> String {
     let seconds = nanoseconds / 1_000_000_000
     switch seconds {
@@ -58,7 +58,7 @@ extension Text {
     }
   }
 
-  /// A number with its thousands apart.
+  /// Formats a number with thousands separators.
   static func grouped(_ number: Int) -> String {
     var text = ""
     for (place, digit) in "\(number)".reversed().enumerated() {

@@ -3,17 +3,17 @@
 import CRunLoopSystem
 import RunLoopLibC
 
-/// The time of the day at which something was that is known by the monotonic clock.
+/// The time of day for times of the monotonic clock.
 enum WallTime {
-  /// The nanoseconds since 1970 of a time of the monotonic clock, by what both clocks say now.
+  /// Converts a monotonic time to nanoseconds since 1970, using the current offset between the clocks.
   private static func wall(_ monotonic: Int64) -> Int64 {
     crl_wall_nanoseconds() + (monotonic - crl_monotonic_nanoseconds())
   }
 
-  /// For people: hours, minutes and seconds with three digits, where the tool runs.
+  /// Formats the local time with milliseconds.
   static func text(_ monotonic: Int64) -> String { formatted(wall(monotonic), "%H:%M:%S", isLocal: true, digits: 3) }
 
-  /// For programs: as ISO 8601 has it, of Greenwich.
+  /// Formats the time in UTC according to ISO 8601.
   static func json(_ monotonic: Int64) -> String {
     formatted(wall(monotonic), "%Y-%m-%dT%H:%M:%S", isLocal: false, digits: 6) + "Z"
   }

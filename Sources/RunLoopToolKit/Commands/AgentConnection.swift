@@ -6,19 +6,19 @@ import RunLoopCore
 import RunLoopLibC
 import RunLoopInstruments
 
-/// Asks a process what only it knows: what its loops hold.
+/// A connection to a process's agent, which knows the items of its loops.
 final class AgentConnection {
   private let socket: Int32
   private let target: TargetProcess
 
-  /// How many seconds an answer may take of a process that runs, and how many bytes it may have.
+  /// The time limit of a response in seconds, and its maximum size in bytes.
   static let patience = 30
   static let most = 32 << 20
 
-  /// Connects; throws one sentence if nobody answers.
+  /// Connects to the agent; throws if none responds.
   init(_ target: TargetProcess) throws(RecordError) {
     self.target = target
-    // Whoever has no loop, or another layout, is distinguished by the records.
+    // Opening the records reports a process without loops or with another layout.
     _ = try target.openRecords()
     var reason: RecordError?
     for directory in target.directories {
@@ -31,7 +31,7 @@ final class AgentConnection {
           return
         }
       } catch {
-        // As with the records: the process may have taken another.
+        // As with the records, the process may use another directory.
         reason = reason ?? error
       }
     }
@@ -43,7 +43,7 @@ final class AgentConnection {
             ? ", whatever /proc/sys/kernel/yama/ptrace_scope allows" : ""))
   }
 
-  /// Takes over a socket that is connected, for the fuzzer.
+  /// Uses a connected socket, for the fuzzer.
   init(socket: Int32, to target: TargetProcess) {
     self.socket = socket
     self.target = target
@@ -51,22 +51,21 @@ final class AgentConnection {
 
   deinit { close(socket) }
 
-  /// Asks a process to let its memory be read, where the kernel allows that for children only.
+  /// Asks a process to permit reading its memory, where the kernel permits this only to its parent.
   ///
-  /// It does as long as what is given lasts. Nil: that need not be, or nobody answers.
+  /// The permission lasts as long as the returned connection. Returns nil if it is not needed or not granted.
   static func permission(of target: TargetProcess) -> AgentConnection? {
     guard geteuid() != 0, readWhole("/proc/sys/kernel/yama/ptrace_scope")?.hasPrefix("1") ?? false,
       let agent = try? AgentConnection(target),
-      // The process permits it to a tool that holds a level, and as long as that does.
+      // The process permits this to a tool that holds a level, for as long as it does.
       (try? agent.ask(["request": .text("hold"), "level": .int(1)])) != nil,
       (try? agent.ask(["request": .text("permit")])) != nil
     else { return nil }
     return agent
   }
 
-  /// Connects to the socket in a directory's directory; nil if nobody listens there.
-  ///
-  /// No link is followed.
+  /// Connects to the socket of a process's directory without following symbolic links; returns nil if no process
+  /// listens there.
   private static func connect(_ directory: String, _ target: TargetProcess) throws(RecordError) -> Int32? {
     let parent = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
     guard parent >= 0 else { return nil }
@@ -98,13 +97,13 @@ final class AgentConnection {
     if answer == 0, isListener(socket, target) { return socket }
     let reason = errno
     close(socket)
-    // What is left of another program in the process, or of nobody.
+    // Left over from another program in the process or from an ended process.
     if answer == 0 || [ENOENT, ECONNREFUSED, ENOTSOCK].contains(reason) { return nil }
     if reason == EAGAIN { throw AgentConnection.silence(target) }
     throw RecordError("process \(target.number) cannot be asked: \(String(cString: strerror(reason)))")
   }
 
-  /// Whether it is the process, or what root has given it, that listens.
+  /// Whether the listener is the process itself, or was passed to it by root.
   private static func isListener(_ socket: Int32, _ target: TargetProcess) -> Bool {
     var (process, user, group): (Int32, UInt32, UInt32) = (0, 0, 0)
     guard crl_socket_peer_credentials(socket, &process, &user, &group) >= 0 else { return false }
@@ -115,15 +114,15 @@ final class AgentConnection {
     RecordError("\(call) has failed: \(String(cString: strerror(errno)))")
   }
 
-  /// Why nothing comes.
+  /// The error for a missing response.
   private static func silence(_ target: TargetProcess) -> RecordError {
     let reason = target.isStopped ? "it is stopped, by a signal or a debugger" : "it has not within \(patience) s"
     return RecordError("process \(target.number) does not answer: \(reason)")
   }
 
-  /// Sends a request and returns the frames of the answer; a process that ends meanwhile gives what came.
+  /// Sends a request and returns the frames of the response; if the process ends meanwhile, returns the frames so far.
   func ask(_ request: [String: AgentDocument]) throws(RecordError) -> [AgentDocument] {
-    // A process that sends a little at a time is waited for no longer than one that sends nothing.
+    // The limit applies to the whole response, however slowly it is sent.
     let deadline = crl_monotonic_nanoseconds() + Int64(AgentConnection.patience) * 1_000_000_000
     guard send(AgentDocument.object(request).bytes, by: deadline) else { throw ended() }
     var frames: [AgentDocument] = []
@@ -176,7 +175,7 @@ final class AgentConnection {
     var bytes = [UInt8](repeating: 0, count: count)
     var received = 0
     while received < count {
-      // A call waits for a second.
+      // A call waits for up to a second.
       guard crl_monotonic_nanoseconds() < deadline else { throw AgentConnection.silence(target) }
       let number = bytes.withUnsafeMutableBytes {
         recv(socket, $0.baseAddress.map { $0 + received }, count - received, 0)

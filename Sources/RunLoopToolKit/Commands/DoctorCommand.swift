@@ -2,7 +2,7 @@
 
 import RunLoopInstruments
 
-/// `runloop doctor`: what is wrong with a process, and what this machine lacks for looking.
+/// `runloop doctor`: diagnoses processes, and reports what this machine lacks for observing them.
 struct DoctorCommand: ObservingCommand {
   static let name = "doctor"
   static let usage = """
@@ -23,7 +23,7 @@ struct DoctorCommand: ObservingCommand {
     """
   static let options = Arguments.Options(values: ["--for"])
 
-  /// Nil: all of the user.
+  /// The processes that were named, or nil for all processes of the user.
   private let named: [Int32]?
   private let seconds: Double
   private let isJSON: Bool
@@ -57,7 +57,7 @@ struct DoctorCommand: ObservingCommand {
         results.append(result)
         if !isJSON { show(result, output) }
       } catch {
-        // Of several, one that ends or cannot be looked at is no reason to leave the others out.
+        // With several processes, one that ends or cannot be observed does not affect the others.
         if numbers.count == 1 { throw error }
         output.complain("runloop doctor: \(error)")
       }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// `runloop dump`: everything that is in the run loops of a process, as Core Foundation describes its own.
+/// `runloop dump`: prints the contents of a process's run loops in Core Foundation's format.
 struct DumpCommand: ObservingCommand {
   static let name = "dump"
   static let usage = """
@@ -47,7 +47,7 @@ struct DumpCommand: ObservingCommand {
   }
 }
 
-/// A description whose call-outs are addresses, with their names in the place of these.
+/// A description of a loop in which symbols replace the addresses of call-outs.
 struct NamedDescription {
   let text: String
 
@@ -67,7 +67,7 @@ struct NamedDescription {
     return UInt64(line[start...].prefix { $0.isHexDigit }, radix: 16)
   }
 
-  /// The address of the item that a line describes, which is the first on it.
+  /// The address of the item that a line describes, which is the first address on the line.
   private static func item(in line: Substring) -> UInt64? {
     guard let start = line.firstRange(of: " 0x")?.upperBound else { return nil }
     return UInt64(line[start...].prefix { $0.isHexDigit }, radix: 16)

@@ -3,7 +3,7 @@
 import CRunLoopRecorder
 import RunLoopInstruments
 
-/// What the loops of another process show, in its records.
+/// The published state of another process's loops, read from its records.
 final class FileFaces: LoopFaces {
   private let file: RecordFile
   private var clock: RecordClock
@@ -13,19 +13,19 @@ final class FileFaces: LoopFaces {
     clock = file.clock
   }
 
-  /// Looks anew, if the records are a copy.
+  /// Rereads the records if they are a copy.
   func refresh() throws(RecordError) {
     try file.refresh()
     recalibrate()
   }
 
-  /// Reads the clock anew, if others have read the records anew.
+  /// Rereads the clock after the records were refreshed by other code.
   func recalibrate() {
-    // The process may have begun to record, and the longer the span is, the better is the clock.
+    // The process may have started to record, and a longer span makes the clock more accurate.
     clock = file.clock
   }
 
-  /// How many loops have no face.
+  /// The number of loops without a face.
   var unseenLoops: Int { file.unseenLoops }
 
   var faceCount: Int { file.faceCount }
@@ -37,7 +37,7 @@ final class FileFaces: LoopFaces {
   func mode(_ index: UInt8) -> String? { file.mode(index) }
 
   func nanoseconds(_ ticks: UInt64) -> Int64 {
-    // Ticks are of a record, and the clock was chosen before the first was there.
+    // Ticks come from a record, and the clock was chosen before the first one.
     if !clock.isKnown { recalibrate() }
     return clock.nanoseconds(ticks)
   }

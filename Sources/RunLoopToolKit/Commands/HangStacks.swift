@@ -3,7 +3,7 @@
 import CRunLoopSystem
 import RunLoopInstruments
 
-/// Sees where the threads of a process stand that hang, while their records are read.
+/// Samples the stacks of hanging threads while the records are read.
 final class HangStacks {
   private let faces: FileFaces
   private let scout: HangScout
@@ -18,13 +18,13 @@ final class HangStacks {
     scout = HangScout(process: target.number, faces: faces, settings: settings)
   }
 
-  /// Looks at all loops, as the records have them that were read last.
+  /// Observes all loops as of the last read records.
   func look() {
     faces.recalibrate()
     for case .ended(let report) in scout.look(at: crl_monotonic_nanoseconds()) { ended.append(report) }
   }
 
-  /// What was seen, with names.
+  /// The observed hangs, symbolized.
   func hangs() -> [Timeline.Hang] {
     HangNames(ExternalSymbolizer(of: user)).name(ended + scout.lasting).map { hang in
       Timeline.Hang(

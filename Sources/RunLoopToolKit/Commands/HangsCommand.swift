@@ -6,7 +6,7 @@ import CRunLoopTools
 import RunLoopLibC
 import RunLoopInstruments
 
-/// `runloop hangs`: waits for call-outs that last too long, and says where they hang.
+/// `runloop hangs`: waits for call-outs that take too long, and reports where they hang.
 struct HangsCommand: ObservingCommand {
   static let name = "hangs"
   static let usage = """
@@ -53,13 +53,13 @@ struct HangsCommand: ObservingCommand {
     values: ["--for", "--threshold", "--backlog", "--thread"], flags: ["--follow", "--wait", "--exit-code"])
 
   private var process: Int32
-  /// The name of a program that is waited for.
+  /// The name of a program to wait for.
   private var awaited: String?
   private let span: Double
   private let follows: Bool
   private let threshold: Int64
   private let backlog: Int64
-  /// From when on a timer is late.
+  /// The lateness from which timers are reported.
   private let late: Int64
   private let thread: String?
   private let waits: Bool
@@ -77,7 +77,7 @@ struct HangsCommand: ObservingCommand {
     waits = arguments.flags.contains("--wait")
     process = 0
     do throws(Arguments.Mistakes) { process = try arguments.process() } catch {
-      // One that has no loop yet may be waited for, and one that has got one meanwhile is found at once.
+      // Waits for a process without a loop yet; one that has created a loop meanwhile is found immediately.
       if waits, let word = arguments.word, Int(word) == nil, ProcessNames.numbers(named: word).count < 2 {
         awaited = word
       }
@@ -116,7 +116,7 @@ struct HangsCommand: ObservingCommand {
     defer { hold.release() }
     let interruption = Interruption()
     defer { interruption.end() }
-    // As long as it is connected.
+    // The permission lasts as long as the connection.
     let permission = AgentConnection.permission(of: target)
     defer { withExtendedLifetime(permission) {} }
     let faces = FileFaces(file)
@@ -138,7 +138,7 @@ struct HangsCommand: ObservingCommand {
     return tellsByStatus ? look.status(found: found.count).rawValue : CommandStatus.success.rawValue
   }
 
-  /// Waits until a program of a name has a run loop; nil: that was interrupted.
+  /// Waits until a program with a name has a run loop; returns nil if interrupted.
   private static func wait(for name: String) -> Int32? {
     let interruption = Interruption()
     defer { interruption.end() }
@@ -149,7 +149,7 @@ struct HangsCommand: ObservingCommand {
     return nil
   }
 
-  /// Opens the records, once there are any if it waits; nil: that was interrupted.
+  /// Opens the records, waiting for them if requested; returns nil if interrupted.
   private func records(of target: TargetProcess) throws(RecordError) -> RecordFile? {
     guard waits else { return try target.openRecords() }
     let interruption = Interruption()
@@ -161,7 +161,7 @@ struct HangsCommand: ObservingCommand {
     return nil
   }
 
-  /// Looks until it is over; returns the hangs, in the order of their beginnings.
+  /// Observes until the end, and returns the hangs in the order of their beginnings.
   private func watch(
     _ target: TargetProcess, _ faces: FileFaces, _ scout: HangScout, _ interruption: borrowing Interruption,
     _ look: inout LookSummary, _ output: Output
@@ -200,7 +200,7 @@ struct HangsCommand: ObservingCommand {
     return (ended + lasting).sorted { $0.begin < $1.begin }
   }
 
-  /// Why stacks are missing.
+  /// The message about missing stacks.
   private static func blindness(_ process: Int32, _ problem: String?) -> String {
     let scope = readWhole("/proc/sys/kernel/yama/ptrace_scope")?.first
     let reason =
@@ -247,7 +247,7 @@ struct HangsCommand: ObservingCommand {
 }
 
 extension StackPlace {
-  /// The place for programs: `guess` and `share` stand there only if there is something to say.
+  /// The place in JSON; `guess` and `share` are included only if relevant.
   var json: JSON {
     guard case .object(var members) = CodePlace.json(place) else { return .null }
     if !isProved { members.append(("guess", .bool(true))) }
@@ -255,13 +255,13 @@ extension StackPlace {
     return .object(members)
   }
 
-  /// The place for people, marked if it is a guess, with its share of the samples if they differ.
+  /// The place as text, marked if it is a guess, with its share of the samples if it is not in all of them.
   var text: String { (isProved ? "" : "? ") + place.text + (share < 100 ? "  \(share) %" : "") }
 }
 
-/// A hang for people.
+/// Formatting of hangs as text.
 enum HangText {
-  /// Puts the hangs together that are of one thread, in one function.
+  /// Groups the hangs of the same thread in the same function.
   static func groups(_ hangs: [SymbolicatedHang]) -> [[SymbolicatedHang]] {
     struct Key: Hashable {
       let thread: Int32
@@ -286,7 +286,7 @@ enum HangText {
     (report.end ?? crl_monotonic_nanoseconds()) - report.begin
   }
 
-  /// Several hangs of one thread in one function: the longest stands for all.
+  /// Formats a group of hangs, represented by the longest one.
   static func lines(_ hangs: [SymbolicatedHang]) -> [String] {
     guard let longest = hangs.max(by: { length($0.report) < length($1.report) }) else { return [] }
     var lines = lines(longest)
@@ -327,7 +327,7 @@ enum HangText {
     return lines
   }
 
-  /// What the thread does, without how it has spent its time.
+  /// Describes the state of the thread, without the shares of its time.
   static func does(_ report: HangReport) -> String {
     var text = report.processor.rawValue
     if let call = report.blockedIn { text += " in \(call.call)(\(call.on ?? ""))" }
@@ -345,7 +345,7 @@ enum HangText {
   }
 }
 
-/// Lets a command that is interrupted say what it has seen, and set the level back.
+/// Records interrupting signals, so that a command can print its results and reset the level.
 struct Interruption: ~Copyable {
   init() { crlt_interruption_begin() }
 

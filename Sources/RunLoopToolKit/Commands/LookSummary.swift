@@ -4,28 +4,28 @@ import CRunLoopRecorder
 import CRunLoopSystem
 import RunLoopInstruments
 
-/// How a look at a process's loops went: how it ended, and what it could not see.
+/// The outcome of an observation: how it ended, and what it missed.
 struct LookSummary {
-  /// Why a look is over.
+  /// The reason why an observation ended.
   enum Ending: String {
-    /// It has lasted as long as it was to.
+    /// The requested time has passed.
     case time
     case interrupted
     /// The process has ended.
     case ended
-    /// Another program has taken its place.
+    /// The process has executed another program.
     case executed
   }
 
   let begin: Int64
   var end: Int64
   var ending = Ending.time
-  /// How many loops were looked at, at most at once.
+  /// The maximum number of loops observed at once.
   private(set) var loops = 0
-  /// How many had no face, at most.
+  /// The maximum number of loops without a face.
   private(set) var unseen = 0
   var unread: [UnreadDescriptor] = []
-  /// The timers that fired late, of loops that did not hang.
+  /// The timers that fired late on loops that did not hang.
   var late: [LateTimerReport] = []
 
   init(at time: Int64) { (begin, end) = (time, time) }
@@ -38,9 +38,9 @@ struct LookSummary {
     }
   }
 
-  /// What the command says beside the hangs that were found.
+  /// The lines to print in addition to the hangs.
   ///
-  /// - Parameter isAll: Whether all loops were looked at.
+  /// - Parameter isAll: Whether all loops were observed.
   func lines(_ process: Int32, found: Int, isAll: Bool) -> [String] {
     var lines = unread.map(\.text) + late.map(\.text)
     let span = Text.duration(max(0, end - begin))
@@ -61,7 +61,7 @@ struct LookSummary {
     return lines
   }
 
-  /// The status of a command that tells by it what was found.
+  /// The exit status for `--exit-code`.
   func status(found: Int) -> CommandStatus {
     if found > 0 || !unread.isEmpty || !late.isEmpty { return .found }
     return ending == .time && unseen == 0 && loops > 0 ? .success : .unseen
@@ -76,12 +76,12 @@ struct LookSummary {
   }
 }
 
-/// A descriptor that is ready in wait after wait while its handler reads nothing, so that its loop never sleeps.
+/// A descriptor that is always ready because its handler does not read it, so that its loop never sleeps.
 struct UnreadDescriptor {
   let found: HangScout.Unread
   var thread = ""
   var code: CodePlace?
-  /// What the descriptor is.
+  /// A description of the descriptor's file.
   var detail = ""
 
   var text: String {
@@ -98,7 +98,7 @@ struct UnreadDescriptor {
   }
 }
 
-/// A timer that fired long after its date, as its loop had too much to do.
+/// A timer that fired well after its date because its loop was too busy.
 struct LateTimerReport {
   let found: Lateness.Timer
   let thread: String
@@ -115,8 +115,7 @@ struct LateTimerReport {
     ])
   }
 
-  /// Those that a look has found of loops that did not hang: a timer that waits for a hang to be over is no trouble of
-  /// its own.
+  /// The late timers of loops that did not hang, because lateness during a hang is not a separate problem.
   static func named(
     _ scout: HangScout, besides hung: some Sequence<Int32>, _ target: TargetProcess
   ) -> [LateTimerReport] {
@@ -130,7 +129,7 @@ struct LateTimerReport {
   }
 }
 
-/// Names such descriptors.
+/// Symbolization of such descriptors.
 enum UnreadDescriptors {
   static func named(
     _ unread: [UnreadDescriptor], _ scout: HangScout, _ target: TargetProcess

@@ -2,9 +2,9 @@
 
 import RunLoopInstruments
 
-/// What a process has answered about one of its loops.
+/// A process's response about one of its loops.
 struct LoopAnswer {
-  /// One thing that keeps a loop.
+  /// An item that keeps the loop alive.
   struct Reason {
     let kind: String
     let modes: [String]
@@ -29,7 +29,7 @@ struct LoopAnswer {
   let depth: Int
   private(set) var reasons: [Reason] = []
   private(set) var description = ""
-  /// Where items were added, by their addresses.
+  /// The call stacks that added items, by the items' addresses.
   private(set) var places: [UInt64: [UInt64]] = [:]
 
   private init?(_ frame: AgentDocument) {
@@ -50,16 +50,16 @@ struct LoopAnswer {
     }
   }
 
-  /// Puts the frames of each loop together, by thread.
+  /// Sends a request and merges the frames of each loop, ordered by thread.
   ///
-  /// - Parameter thread: Only the loop of the thread of that name; an error if there is none.
+  /// - Parameter thread: Selects the loop of the thread with this name. Throws if there is none.
   static func read(
     _ request: String, _ target: TargetProcess, thread: String?
   ) throws(RecordError) -> [LoopAnswer] {
     try read(request, from: AgentConnection(target), target, thread: thread)
   }
 
-  /// The same, from an agent that is connected.
+  /// Sends a request to a connected agent and merges the frames.
   static func read(
     _ request: String, from agent: AgentConnection, _ target: TargetProcess, thread: String?
   ) throws(RecordError) -> [LoopAnswer] {

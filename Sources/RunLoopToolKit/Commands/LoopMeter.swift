@@ -2,9 +2,9 @@
 
 import CRunLoopRecorder
 
-/// What `runloop top` shows of one loop: a value that is fed with records.
+/// The statistics of a loop in `runloop top`, computed from its records.
 struct LoopMeter {
-  /// How long something counts: for shares and rates, and for delays and the table by code.
+  /// The time spans for shares and rates, and for delays and the table by code.
   static let short: Int64 = 1_000_000_000
   static let long: Int64 = 10_000_000_000
 
@@ -19,14 +19,14 @@ struct LoopMeter {
 
   private var calls: [Call] = []
   private var sleeps: [(begin: Int64, end: Int64)] = []
-  /// How many call-outs there had been at several times.
+  /// The number of call-outs at several times.
   private var samples: [(time: Int64, count: UInt64)] = []
-  /// From when on records are there.
+  /// The time of the first records.
   private let since: Int64
 
   init(since: Int64) { self.since = since }
 
-  /// Takes a record whose item has ended.
+  /// Adds a completed record.
   mutating func add(_ record: crl_record, _ post: crl_post?, _ clock: RecordClock) {
     let (begin, end) = (clock.nanoseconds(record.begin), clock.nanoseconds(record.end))
     if UInt32(record.kind) == CRL_KIND_SLEEP.rawValue { return sleeps.append((begin, end)) }
@@ -40,25 +40,25 @@ struct LoopMeter {
         delay: posted.map { max(0, begin - clock.nanoseconds($0)) }))
   }
 
-  /// Notes how many call-outs there have been, of which not every record is seen.
+  /// Adds a sample of the number of call-outs, because not every record is seen.
   mutating func addSample(_ count: UInt64, at now: Int64) { samples.append((now, count)) }
 
-  /// Forgets what no longer counts.
+  /// Discards data that is too old to count.
   mutating func forget(before now: Int64) {
     let first = calls.firstIndex { $0.end > now - Self.long } ?? calls.count
-    // Mostly in order of their ends; a nested one may stay a little longer.
+    // Usually ordered by their ends; a nested one may stay slightly longer.
     if first > 0 { calls.removeFirst(first) }
     if calls.count > 50_000 { calls.removeFirst(calls.count - 50_000) }
     let firstSleep = sleeps.firstIndex { $0.end > now - Self.short } ?? sleeps.count
     if firstSleep > 0 { sleeps.removeFirst(firstSleep) }
-    // One that is older stays, so that there is always something to compare with.
+    // Keeps one older sample to compare with.
     let firstSample = samples.lastIndex { $0.time <= now - Self.short } ?? 0
     if firstSample > 0 { samples.removeFirst(firstSample) }
   }
 
   /// The share of the last second in which the loop did not sleep.
   ///
-  /// - Parameter asleepSince: When the sleep began that goes on; nil: the loop does not sleep.
+  /// - Parameter asleepSince: When the current sleep began, or nil if the loop does not sleep.
   func busy(at now: Int64, asleepSince: Int64?) -> Double {
     let begin = max(now - Self.short, since)
     guard now > begin else { return 0 }
@@ -67,23 +67,23 @@ struct LoopMeter {
     return max(0, 1 - Double(asleep) / Double(now - begin))
   }
 
-  /// How many call-outs there were in the last second.
+  /// The number of call-outs in the last second.
   var rate: Int {
     guard let first = samples.first, let last = samples.last, last.time > first.time, last.count >= first.count else {
       return 0
     }
     let rate = Double(last.count - first.count) * 1e9 / Double(max(last.time - first.time, Self.short))
-    // The counts are the process's own claim.
+    // The counts are untrusted data.
     return Int(min(rate, 1e15))
   }
 
-  /// What only one of a hundred pieces of work has waited longer than.
+  /// The 99th percentile of the waiting times of work.
   var delay99: Int64? {
     let delays = calls.compactMap(\.delay).sorted()
     return delays.isEmpty ? nil : delays[min(delays.count - 1, delays.count * 99 / 100)]
   }
 
-  /// What was called, by code.
+  /// A function and kind of call-out in the table by code.
   struct Site: Hashable {
     let kind: UInt8
     let code: UInt64
@@ -100,7 +100,7 @@ struct LoopMeter {
     var sums: [Site: Sum] = [:]
     for call in calls {
       let site = Site(kind: call.kind, code: call.code, site: call.code == 0 ? call.site : 0)
-      // The times are the process's own claim: an end may be before its beginning, or centuries later.
+      // The times are untrusted data: an end may precede its beginning or be centuries later.
       let took = max(0, call.end - call.begin)
       var sum = sums[site, default: Sum()]
       let (total, isOver) = sum.total.addingReportingOverflow(took)
@@ -112,12 +112,12 @@ struct LoopMeter {
     return sums.sorted { ($0.value.total, $1.key.code) > ($1.value.total, $0.key.code) }.map { ($0.key, $0.value) }
   }
 
-  /// The place that stands for code that has no name of its own: any of those that it was posted from.
+  /// A place that posted the code, for code without a name.
   func site(of site: Site) -> UInt64 {
     calls.last { $0.kind == site.kind && $0.code == site.code && $0.site != 0 }?.site ?? site.site
   }
 
-  /// Whether nothing in it changes any more while the loop sleeps.
+  /// Whether nothing will change while the loop sleeps.
   func isSettled(at now: Int64) -> Bool {
     calls.isEmpty && sleeps.isEmpty && rate == 0 && now - since > Self.short
   }

@@ -5,7 +5,7 @@ import CRunLoopSystem
 import RunLoopLibC
 import RunLoopInstruments
 
-/// What a loop of a living process is doing.
+/// The state of a loop of a running process.
 struct LoopStatus {
   enum State: String {
     case idle
@@ -18,7 +18,7 @@ struct LoopStatus {
     let kind: String
     let code: CodePlace?
     let since: Int64
-    /// Whether nobody has noted its beginning, so that it is known only since when it was seen.
+    /// Whether the beginning was not recorded, so that only the time of the first observation is known.
     let isSeenLater: Bool
   }
 
@@ -30,15 +30,15 @@ struct LoopStatus {
   let queued: Int
   let callOut: CallOut?
   let waits: UInt64
-  /// In whose loop it is a guest.
+  /// The library whose loop hosts this loop as a guest.
   let host: String?
-  /// Whether a signal or a debugger has stopped the process: then no loop hangs.
+  /// Whether the process was stopped by a signal or a debugger, in which case no loop hangs.
   let isStopped: Bool
-  /// Of a loop that hangs, since when, whether it has done so for longer, and what its thread does.
+  /// For a hanging loop, when it began to hang, whether it hung even earlier, and the state of its thread.
   let hang: (since: Int64, isOlder: Bool, was: String)?
 }
 
-/// Looks at the loops of a process for a moment.
+/// Reads the current state of a process's loops.
 struct LoopReader {
   let target: TargetProcess
   let file: RecordFile
@@ -59,14 +59,14 @@ struct LoopReader {
     var isBusy: Bool { face.depth > 0 && face.flags & UInt8(CRL_FACE_SLEEPS) == 0 }
     var isNamed: Bool { !isBusy || record != nil }
 
-    /// Whether a busy loop has done nothing since another look that it would have noted.
+    /// Whether a busy loop has shown no activity since another observation.
     func isSame(as other: Look) -> Bool {
       isBusy && other.isBusy && face.number == other.face.number && face.sleeps == other.face.sleeps
         && face.served == other.face.served && face.level == other.face.level
     }
   }
 
-  /// Throws if no loop is on a thread of a name.
+  /// Throws if no loop runs on a thread with this name.
   static func require(_ thread: String, in file: RecordFile, of target: TargetProcess) throws(RecordError) {
     try file.refresh()
     let isThere = (0..<file.faceCount).contains { slot in
@@ -81,7 +81,7 @@ struct LoopReader {
         + (unseen > 0 ? ", as far as can be seen: \(unseen) loops have no room to be seen" : ""))
   }
 
-  /// Looks at all loops, and lets the judge see them too.
+  /// Observes all loops, and passes the observations to the scout.
   private func look() throws(RecordError) -> [Int: Look] {
     try faces.refresh()
     _ = scout.look(at: crl_monotonic_nanoseconds())
@@ -97,16 +97,16 @@ struct LoopReader {
     return found
   }
 
-  /// The loops, by thread; one that is busy is looked at until it has gone on, or hangs.
+  /// Reads the loops, ordered by thread, and observes a busy loop until it makes progress or hangs.
   func read() throws(RecordError) -> [LoopStatus] {
     let first = try look()
     var last = first
     let isStopped = target.isStopped
     if !isStopped, first.values.contains(where: \.isBusy) {
-      // So that what goes on meanwhile has a name.
+      // Records the call-outs of loops that continue meanwhile.
       let hold = try? LevelHold(file, CRL_RECORD.rawValue)
       defer { hold?.release() }
-      // A thread that gets no processor needs longer to show what it does.
+      // A thread without a processor needs longer to show activity.
       let end = crl_monotonic_nanoseconds() + 4 * HangJudge.Settings.standard.threshold
       var isOver = false
       while !isOver, crl_monotonic_nanoseconds() < end, target.isAlive {
@@ -142,7 +142,7 @@ struct LoopReader {
         kind: KindName.of(record.kind), code: names.code(record, slot) ?? hang?.code,
         since: file.clock.nanoseconds(record.begin), isSeenLater: false)
     } else if look.isBusy, let kind = face.kind != 0 ? KindName.of(face.kind) : hang?.kind {
-      // What began before anybody looked is named by its stack.
+      // A call-out that began before recording is named by its stack.
       let seen = before.flatMap { look.isSame(as: $0) ? $0 : nil } ?? look
       callOut = .init(kind: kind, code: hang?.code, since: hang?.report.begin ?? seen.time, isSeenLater: true)
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// `runloop manual`: the page of the manual, and what shells complete, made of the commands themselves.
+/// `runloop manual`: prints the manual page or shell completions, generated from the commands.
 struct ManualCommand: ObservingCommand {
   static let name = "manual"
   static let usage = """
@@ -37,13 +37,13 @@ struct ManualCommand: ObservingCommand {
       case "--fish": Completions.fish(commands)
       default: ManualPage.text(commands)
       }
-    // A line is printed as one, whatever is in it.
+    // Printed line by line, because the output escapes each line separately.
     for line in text.split(separator: "\n", omittingEmptySubsequences: false) { output.print(String(line)) }
     return CommandStatus.success.rawValue
   }
 }
 
-/// The page of the manual.
+/// The manual page.
 enum ManualPage {
   static func text(_ commands: [Subcommand]) -> String {
     var lines = [
@@ -64,7 +64,7 @@ enum ManualPage {
     return text.lines.joined(separator: "\n")
   }
 
-  /// A line that is no instruction for the formatter.
+  /// Escapes a line so that the formatter does not interpret it.
   private static func escaped(_ line: String) -> String {
     let text = line.split(separator: "\\", omittingEmptySubsequences: false).joined(separator: "\\e")
     let safe = text.split(separator: "-", omittingEmptySubsequences: false).joined(separator: "\\-")
@@ -78,7 +78,7 @@ enum ManualPage {
   }
 }
 
-/// What shells complete: the commands, the options of each, and files.
+/// Shell completions for the commands, their options, and files.
 enum Completions {
   private static func options(of command: Subcommand) -> [String] {
     command.options.values + command.options.flags + ["--json", "--help", Arguments.symbols]

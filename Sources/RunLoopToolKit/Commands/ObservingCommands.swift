@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The commands that look at processes, alive or dead.
+/// The commands that observe processes or read their records.
 package enum ObservingCommands {
   package static var all: [Subcommand] {
     [
@@ -21,7 +21,7 @@ package enum ObservingCommands {
     Subcommand(name: command.name, abstract: abstract, options: command.options) { run(command, $0, $1) }
   }
 
-  /// Reads the arguments, runs the command, and turns its errors into one sentence and a status.
+  /// Parses the arguments, runs the command, and converts errors to a message and an exit status.
   private static func run(_ command: (some ObservingCommand).Type, _ arguments: [String], _ output: Output) -> Int32 {
     do throws(Arguments.Mistakes) {
       let arguments = try Arguments(arguments, command.options)
@@ -30,8 +30,7 @@ package enum ObservingCommands {
         return CommandStatus.success.rawValue
       }
       let request = try command.init(arguments)
-      // A line is one line, whatever is in it. Documents for programs have no hidden characters, so that they stay as
-      // they are.
+      // Escapes each line separately. JSON documents contain no control characters, so they are not changed.
       let output = Output(
         print: { [output] in output.print(ForeignText.shown($0)) },
         complain: { [output] in output.complain(ForeignText.shown($0)) })
@@ -53,19 +52,19 @@ package enum ObservingCommands {
   }
 }
 
-/// A command that looks at processes.
+/// A command that observes processes.
 protocol ObservingCommand: SendableMetatype {
   static var name: String { get }
   static var usage: String { get }
   static var options: Arguments.Options { get }
 
   init(_ arguments: Arguments) throws(Arguments.Mistakes)
-  /// Does what was asked for; returns the status to exit with.
+  /// Runs the command and returns the exit status.
   func run(_ output: Output) throws(RecordError) -> Int32
 }
 
 extension CodePlace {
-  /// The place for programs.
+  /// The place in JSON.
   static func json(_ place: CodePlace?) -> JSON {
     guard let place else { return .null }
     return .object([
@@ -73,14 +72,14 @@ extension CodePlace {
     ])
   }
 
-  /// The place for people: the function, and the last part of the file's path.
+  /// The place as text: the function, and the last component of the file's path.
   var text: String {
     guard let file, let line else { return function }
     return "\(function) \(file.split(separator: "/").last.map(String.init) ?? file):\(line)"
   }
 }
 
-/// What the layout calls by numbers.
+/// The names of the kinds in records.
 enum KindName {
   private static let names = [
     "", "block", "perform", "job", "timer", "source0", "source1", "observer", "mainQueue", "schedule", "cancel", "host",

@@ -4,16 +4,16 @@ import CRunLoopSystem
 import RunLoopCore
 import RunLoopLibC
 
-/// A file that is written whole, or not at all: what was there stays until then.
+/// A file that is either written completely or not at all; an existing file is kept until then.
 ///
-/// The directory may be one in which others can make files, and the tool may be run by root. A link is followed only if
-/// it is this user's or root's, and what is replaced passes on its permissions only if it is this user's.
-///
-/// One thread.
+/// Other users may be able to create files in the directory, and the tool may run as root. A link is followed only if
+/// it belongs to this user or root, and the permissions of a replaced file are kept only if it belongs to this user.
+/// Must be used on a single thread.
 final class OutputFile {
   private let path: String
   private let descriptor: OwnedDescriptor
-  /// What is written until it is whole; nil: what is there is no regular file, such as a pipe, and is written to.
+  /// The new file until it is complete, or nil if the existing file is not regular, such as a pipe, and is written
+  /// directly.
   private let new: NewFile?
 
   init(_ path: String) throws(RecordError) {
@@ -26,7 +26,7 @@ final class OutputFile {
       case .file(let place, let status):
         let made = try NewFile(at: place)
         (new, descriptor) = (made, made.descriptor)
-        // A file is for those whom the mask allows, or the one before did.
+        // The permissions come from the umask, or from the existing file.
         let mode = status.map { $0.owner == geteuid() ? $0.permissions & 0o777 : 0o600 }
         guard fchmod(descriptor.number, mode ?? mode_t(filePermissions()) & 0o644) == 0 else {
           throw SystemError(call: "fchmod", number: errno)
@@ -60,25 +60,25 @@ final class OutputFile {
     }
   }
 
-  /// Puts the file in its place.
+  /// Moves the file to its path.
   func finish() throws(RecordError) {
-    // Some file systems say only now that they are full.
+    // Some file systems report only now that they are full.
     guard fsync(descriptor.number) == 0 || errno == EINVAL || errno == EROFS else { throw failure() }
     do throws(SystemError) { try new?.finish() } catch { throw RecordError(OutputFile.reason(path, error)) }
   }
 
-  /// Leaves what was there before.
+  /// Discards the new file and keeps the existing one.
   func remove() { new?.discard() }
 }
 
-/// What the path of an output stands for.
+/// The kind of file at an output path.
 private enum OutputTarget {
   /// A pipe, a terminal or another device.
   case stream(OwnedDescriptor)
-  /// A place for a file, with what is there.
+  /// A place for a regular file, with the status of an existing one.
   case file(FilePlace, FileStatus?)
 
-  /// The call of the error for what another user has put there.
+  /// Marks errors about files that another user has put there.
   static let distrust = "trust"
 
   init(_ path: String) throws(SystemError) {
@@ -93,14 +93,14 @@ private enum OutputTarget {
       let isTrusted = status.owner == geteuid() || status.owner == 0
       switch status.kind {
       case S_IFLNK:
-        // What a link stands for is replaced, and not the link.
+        // Replaces the target of the link, not the link.
         guard isTrusted else { throw SystemError(call: OutputTarget.distrust, number: EPERM) }
         links += 1
         guard links <= 40 else { throw SystemError(call: "open", number: ELOOP) }
         let target = try OutputTarget.target(of: path)
         var (shown, followed) = (stat(), stat())
         let next = target.hasPrefix("/") ? target : OutputTarget.folder(of: path) + target
-        // The links of /proc/self/fd lead to what is open, whatever they show: such as a pipe that has no path.
+        // The links in /proc/self/fd lead to open files, such as pipes without a path, regardless of their text.
         if stat(path, &followed) == 0, followed.st_mode & S_IFMT != S_IFREG, followed.st_mode & S_IFMT != S_IFDIR,
           stat(next, &shown) != 0 || shown.st_ino != followed.st_ino || shown.st_dev != followed.st_dev
         {
@@ -109,7 +109,7 @@ private enum OutputTarget {
         }
         path = next
       case S_IFREG:
-        // Whoever may not write to what is there may not replace it either.
+        // Replacing a file requires permission to write to it.
         guard faccessat(place.directory.number, place.name, W_OK, 0) == 0 else {
           throw SystemError(call: "open", number: errno)
         }

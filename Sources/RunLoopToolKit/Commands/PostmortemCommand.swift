@@ -2,7 +2,7 @@
 
 import CRunLoopRecorder
 
-/// `runloop postmortem`: what the loops of a process called before it ended.
+/// `runloop postmortem`: shows the last call-outs of a process that has ended.
 struct PostmortemCommand: ObservingCommand {
   static let name = "postmortem"
   static let usage = """

@@ -2,18 +2,18 @@
 
 import CRunLoopRecorder
 
-/// Processes by the names of their programs.
+/// Lookup of processes by the names of their programs.
 enum ProcessNames {
-  /// The processes of this user that have run loops and a program of a name, as the kernel has it.
+  /// Returns the processes of this user that have run loops and a program with this name.
   static func numbers(named name: String) -> [Int32] {
     PsCommand.processes().filter { number in
       let own = readWhole("/proc/\(number)/comm").map { String($0.prefix { $0 != "\n" }) }
-      // The kernel keeps fifteen letters of a name.
+      // The kernel truncates names to fifteen bytes.
       return own == name || own.map { $0.utf8.count == 15 && name.hasPrefix($0) } ?? false
     }
   }
 
-  /// The processes that a word means, by the number of one or by their program's name: one at least.
+  /// Returns the processes with an ID or program name; throws if there are none.
   static func all(_ word: String) throws(Arguments.Mistakes) -> [Int32] {
     if let number = Int32(word), number > 0 { return [number] }
     let found = Int(word) == nil ? numbers(named: word) : []
@@ -24,10 +24,10 @@ enum ProcessNames {
 }
 
 extension Arguments {
-  /// What stands for the one process that is named; nil: none, or several are.
+  /// The only positional argument, or nil if there are none or several.
   var word: String? { words.count == 1 && rest == nil ? words[0] : nil }
 
-  /// The one process that is named.
+  /// Returns the single process that was named.
   func process() throws(Mistakes) -> Int32 {
     guard let word else { throw Mistakes(messages: ["name one process"]) }
     let found = try ProcessNames.all(word)

@@ -4,7 +4,7 @@ import CRunLoopRecorder
 import CRunLoopSystem
 import RunLoopLibC
 
-/// `runloop ps`: the loops of processes, and what they are doing.
+/// `runloop ps`: shows the loops of processes and what they are doing.
 struct PsCommand: ObservingCommand {
   static let name = "ps"
   static let usage = """
@@ -45,7 +45,7 @@ struct PsCommand: ObservingCommand {
     let number: Int32
     let level: String
     let loops: [LoopStatus]
-    /// How many loops found no room in the records.
+    /// The number of loops that did not fit into the records.
     let lost: UInt64
   }
 
@@ -57,7 +57,7 @@ struct PsCommand: ObservingCommand {
     }
     var found: [ProcessStatus] = []
     for number in PsCommand.processes() {
-      // What ends meanwhile, or is not the user's, is not there.
+      // Skips processes that end meanwhile or belong to another user.
       if let status = try? look(at: number) { found.append(status) }
     }
     if isJSON {
@@ -70,7 +70,7 @@ struct PsCommand: ObservingCommand {
     return CommandStatus.success.rawValue
   }
 
-  /// The processes that are alive and have left records where this user's are.
+  /// The running processes with records in this user's directories.
   static func processes() -> [Int32] {
     var numbers: Set<Int32> = []
     for directory in RecordDirectory.own {
@@ -115,7 +115,7 @@ struct PsCommand: ObservingCommand {
 
   private func show(_ processes: [ProcessStatus], _ output: Output) {
     let loops = processes.flatMap { process in process.loops.map { (process.number, $0) } }
-    // What hangs is what is looked for.
+    // Hangs come first, because they are the usual reason for running the command.
     let ordered = loops.filter { $0.1.state == .hung } + loops.filter { $0.1.state != .hung }
     let hasHost = loops.contains { $0.1.host != nil }
     let titles =

@@ -36,16 +36,16 @@ struct RecordCommand: ObservingCommand {
 
   func run(_ output: Output) throws(RecordError) -> Int32 {
     var gate: Int32 = -1
-    // Arguments of a program have no zero byte.
+    // Command-line arguments contain no zero bytes.
     var words: [UnsafePointer<CChar>?] = command.map { word in (try? CText(word))?.copy().map { UnsafePointer($0) } }
     words.append(nil)
     defer { for word in words { free(UnsafeMutablePointer(mutating: word)) } }
-    // For a program that finds no directory for its file.
+    // Used by a program without a directory for its file.
     let memory = crlt_memory()
     defer { if memory >= 0 { close(memory) } }
     let child = crlt_spawn_held(words, "RUNLOOP_INSTRUMENTS", "record", memory, &gate)
     guard child > 0 else { throw RecordError("\(command[0]) cannot be run: \(String(cString: strerror(-child)))") }
-    // Held open, the file outlives its name, which the program takes away when it exits.
+    // The open file remains when the program removes its name at exit.
     let place = makePlace(child)
     crlt_let_go(gate)
     var state: Int32 = 0
@@ -67,7 +67,7 @@ struct RecordCommand: ObservingCommand {
     return signal == 0 ? status : 128 + signal
   }
 
-  /// The file that the program is to fill, made before it runs.
+  /// The file for the program's records, created before the program runs.
   private struct Place {
     let directory: String
     let descriptor: Int32
@@ -108,8 +108,9 @@ struct RecordCommand: ObservingCommand {
     return target
   }
 
-  /// Where the record of a killed program is kept that had no directory for it, under a name that others cannot
-  /// foresee: they could put a file of theirs there, or a directory.
+  /// The path for the record of a killed program that had no directory for it.
+  ///
+  /// The name is unpredictable, so that other users cannot create a file or directory there first.
   static func fallbackPath(_ child: Int32) -> String {
     var status = stat()
     let own = Environment.value("XDG_RUNTIME_DIR").flatMap { directory in
@@ -120,14 +121,14 @@ struct RecordCommand: ObservingCommand {
     return "\(directory)/runloop-\(child).\(String(UInt64.random(in: .min ... .max), radix: 36)).record"
   }
 
-  /// Keeps the record, if there is one and it was asked for; returns where it is.
+  /// Keeps the record if one exists and was requested, and returns its path.
   private func keep(_ place: Place?, isKilled: Bool) throws(RecordError) -> String? {
     guard let place else {
       guard path == nil else { throw RecordError("there was no directory for the record: set RUNLOOP_DIR") }
       return nil
     }
     guard !isEmpty(place.descriptor) else {
-      // No loop was made.
+      // No loop was created.
       place.remove()
       return nil
     }

@@ -5,9 +5,9 @@ import CRunLoopRecorder
 import RunLoopCore
 import RunLoopLibC
 
-/// Keeps a record beyond the memory that it is in.
+/// Copying of records to files.
 enum RecordCopy {
-  /// Copies a record, without the pages that nothing was written to, and notes the time by both clocks.
+  /// Copies a record without its unwritten pages, and stores the current time of both clocks.
   static func write(_ source: Int32, to path: String) throws(RecordError) {
     do throws(SystemError) {
       let file = try NewFile(path: path)
@@ -24,7 +24,7 @@ enum RecordCopy {
     var place: off_t = 0
     var chunk = [UInt8](repeating: 0, count: 1 << 16)
     while true {
-      // SEEK_DATA, which Glibc's module does not show.
+      // SEEK_DATA, which Swift's Glibc module does not provide.
       place = lseek(source, place, 3)
       guard place >= 0 else { break }
       let count = pread(source, &chunk, chunk.count, place)

@@ -2,7 +2,7 @@
 
 import CRunLoopRecorder
 
-/// Names what stands in records.
+/// Symbolizes the addresses in records.
 final class RecordNames {
   private let file: RecordFile
   private let symbolizer: Symbolizer
@@ -12,35 +12,35 @@ final class RecordNames {
     symbolizer = Symbolizer(file.images, source: ExternalSymbolizer(of: file.owner))
   }
 
-  /// Whether a record is of a call-out, which has code.
+  /// Returns whether a record describes a call-out, which has code.
   private func isCallOut(_ record: crl_record) -> Bool { record.kind < CRL_KIND_HOST.rawValue }
 
-  /// Asks for everything that stands in records at once.
+  /// Looks up all addresses of several records at once.
   func prepare(_ records: [(slot: Int, record: crl_record)]) {
     symbolizer.prepare(
       functions: records.filter { isCallOut($0.record) && $0.record.code != 0 }.map(\.record.code),
       sites: records.map { site(of: $0.record, $0.slot) }.filter { $0 != 0 })
   }
 
-  /// The post that a record is of.
+  /// Returns the post that a record belongs to.
   func post(of record: crl_record, _ slot: Int) -> crl_post? {
     record.kind <= CRL_KIND_JOB.rawValue ? file.post(record.item, of: slot) : nil
   }
 
-  /// Where the work was posted, signalled, sent or added, or where a run was begun; 0: not known.
+  /// Returns the place that posted, signaled, sent or added the work or began the run, or zero if unknown.
   private func site(of record: crl_record, _ slot: Int) -> UInt64 {
     if UInt32(record.kind) == CRL_KIND_RUN.rawValue || UInt32(record.kind) == CRL_KIND_HOST.rawValue {
       return record.code
     }
     if Int32(record.flags) & Int32(CRL_RECORD_CAUSED) != 0 { return record.item }
-    // The highest bit says that the poster waits.
+    // The highest bit means that the poster waits.
     return post(of: record, slot).map { $0.site & ~(1 << 63) } ?? 0
   }
 
-  /// Where the work was posted from.
+  /// Returns the place that posted the work.
   func posted(_ record: crl_record, _ slot: Int) -> CodePlace? { symbolizer.place(.site, site(of: record, slot)) }
 
-  /// The user's code; where a thunk hides it, the place of the post.
+  /// Returns the user's code, or the place that posted it if a thunk hides the code.
   func code(_ record: crl_record, _ slot: Int) -> CodePlace? {
     guard isCallOut(record) else { return nil }
     return symbolizer.place(.function, record.code) ?? posted(record, slot)
@@ -48,7 +48,7 @@ final class RecordNames {
 }
 
 extension RecordFile {
-  /// The name of a slot's thread: its object's, `main` for the first, else the kernel's.
+  /// Returns the name of a slot's thread: its object's name, `main` for the first thread, or the kernel's name.
   func threadName(_ slot: Int, kernelName: (Int32) -> String?) -> String {
     let face = face(slot)
     if face.thread == process { return "main" }

@@ -7,7 +7,7 @@ import RunLoopCore
 package import RunLoopDisplay
 import RunLoopThreads
 
-/// `runloop top`: the loops of a process, live.
+/// `runloop top`: shows the loops of a process live.
 struct TopCommand: ObservingCommand {
   static let name = "top"
   static let usage = """
@@ -74,9 +74,9 @@ package final class Top {
   private var isPaused = false
   private var end = End.quit
   private var failure: RecordError?
-  /// Whether it waits for the process to do something.
+  /// Whether it is waiting for activity in the process.
   package private(set) var isParked = false
-  /// How often it has looked.
+  /// The number of observations.
   package private(set) var lookCount = 0
 
   package init(
@@ -110,7 +110,7 @@ package final class Top {
     return end
   }
 
-  /// Notices the end of the process, without asking.
+  /// Watches for the end of the process without polling.
   private func watchEnd() throws(RecordError) -> RunLoop.DescriptorSource? {
     let descriptor = crl_process_open(reader.target.number)
     guard descriptor >= 0 else { return nil }
@@ -136,7 +136,8 @@ package final class Top {
     guard !isPaused else { return }
     lookCount += 1
     do throws(RecordError) {
-      // A signal frees it and then gives the terminal back, which is taken by now.
+      // Acquired after the terminal was set up, so that a fatal signal releases the level before it restores the
+      // terminal.
       if hold == nil { hold = try LevelHold(file, CRL_RECORD.rawValue) }
       let loops = try reader.read().filter { thread == nil || $0.name == thread }
       screen.show(loops)
@@ -172,7 +173,7 @@ package final class Top {
     screen.detailHead.text = ""
   }
 
-  /// Nothing happens in the process: waits until something does.
+  /// Waits for activity in an idle process.
   private func park() {
     guard let parking, !isParked else { return }
     isParked = true

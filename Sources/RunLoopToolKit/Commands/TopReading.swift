@@ -4,7 +4,7 @@ import CRunLoopRecorder
 import CRunLoopSystem
 import RunLoopInstruments
 
-/// Looks at a process repeatedly, for `runloop top`.
+/// Observes a process repeatedly for `runloop top`.
 @MainActor
 final class TopReader {
   let target: TargetProcess
@@ -15,9 +15,9 @@ final class TopReader {
   private var meters: [Int: (generation: UInt32, meter: LoopMeter)] = [:]
   private let begin = crl_monotonic_nanoseconds()
   private let faces: FileFaces
-  /// The judge of what hangs, which is that of `runloop hangs`.
+  /// Detects hangs with the same settings as `runloop hangs`.
   private let scout: HangScout
-  /// What hangs were found in, by their slots and beginnings.
+  /// The descriptions of hangs, by slot and beginning.
   private var hangNames: [Int: (begin: Int64, text: String)] = [:]
 
   init(_ target: TargetProcess, _ file: RecordFile) {
@@ -28,7 +28,7 @@ final class TopReader {
     symbolizer = { Symbolizer(file.images, source: ExternalSymbolizer(of: file.owner)) }
   }
 
-  /// What a row shows.
+  /// The contents of a row.
   struct Loop: Equatable {
     var slot: Int
     var thread: Int32
@@ -52,11 +52,11 @@ final class TopReader {
     var code: String
   }
 
-  /// Whether nothing will change by itself.
+  /// Whether the display will not change without new activity.
   private(set) var isSettled = false
   private(set) var lost = 0
 
-  /// The loops as they are now.
+  /// Reads the current state of the loops.
   func read() throws(RecordError) -> [Loop] {
     try faces.refresh()
     let now = crl_monotonic_nanoseconds()
@@ -75,10 +75,10 @@ final class TopReader {
       if let known = meters[slot], known.generation == face.generation { meter = known.meter }
       if slot < Int(CRL_RINGS) {
         let (ended, lost) = tails[slot, default: RecordTail(slot: slot)].read(file)
-        // The clock was chosen before the first record was there.
+        // The clock is chosen before the first record.
         if !clock.isKnown { clock = file.clock }
         for (record, post) in ended { meter.add(record, post, clock) }
-        // The numbers are the process's own claim.
+        // The numbers are untrusted data.
         self.lost = min(self.lost + lost, Int(RecordLayout.most))
       }
       meter.addSample(face.number &- face.sleeps, at: now)
@@ -89,7 +89,7 @@ final class TopReader {
     return found.sorted { $0.thread < $1.thread }
   }
 
-  /// Nothing counts of the time in which it did not look.
+  /// Resumes after a pause, which does not count.
   func resume() { scout.resume(at: crl_monotonic_nanoseconds()) }
 
   private func loop(_ slot: Int, _ face: crl_face, _ meter: LoopMeter, _ clock: RecordClock, _ now: Int64) -> Loop {
@@ -103,7 +103,7 @@ final class TopReader {
     var callOut = "–"
     let hang = isQuiet ? nil : scout.hang(slot)
     if let hang {
-      // Nobody knows since when what had begun before the first look.
+      // The beginning of a hang is unknown if it precedes the first observation.
       state = "HUNG \(hang.isOlder == true ? ">" : "")\(Text.coarse(now - hang.begin))"
       callOut = name(of: hang, slot)
     } else if !isQuiet {
@@ -123,18 +123,18 @@ final class TopReader {
       queued: queued, delay: meter.delay99, callOut: callOut)
   }
 
-  /// What a loop hangs in, and what its thread does there; found once for each hang.
+  /// Describes the call-out of a hang and the state of its thread, once per hang.
   private func name(of hang: HangReport, _ slot: Int) -> String {
     if let known = hangNames[slot], known.begin == hang.begin { return known.text }
     let named = HangNames(ExternalSymbolizer(of: target.user)).name([hang])[0]
-    // The place comes last, as the end of a line that is too long remains.
+    // The place comes last, because the end of a line that is too long is kept.
     let call = hang.blockedIn.map { " blocked in \($0.call)(\($0.on ?? ""))" } ?? ""
     let text = "\(named.kind ?? "")\(call)  \(named.code?.text ?? "")"
     hangNames[slot] = (hang.begin, text)
     return text
   }
 
-  /// The table by code of a loop.
+  /// Returns the table by code of a loop.
   func lines(of slot: Int, most: Int) -> [Line] {
     guard let meter = meters[slot]?.meter else { return [] }
     return meter.sums().prefix(most).map { site, sum in
@@ -147,7 +147,7 @@ final class TopReader {
     }
   }
 
-  /// The images are known from when the process has begun to record.
+  /// The images are known once the process records.
   private func naming() -> Symbolizer? {
     if namer == nil, !file.images.isEmpty { namer = symbolizer() }
     return namer

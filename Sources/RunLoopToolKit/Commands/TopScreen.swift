@@ -2,10 +2,10 @@
 
 import RunLoopDisplay
 
-/// The screen of `runloop top`: the loops, and below them what the selected one has called.
+/// The screen of `runloop top`, with the loops above the call-outs of the selected loop.
 @MainActor
 final class TopScreen: Window {
-  /// A column of the loops, by which they can be sorted.
+  /// A sortable column of the loops.
   enum Column: Int, CaseIterable {
     case thread
     case name
@@ -31,10 +31,10 @@ final class TopScreen: Window {
       }
     }
 
-    /// Those that a narrow screen leaves out, the first first.
+    /// The columns that a narrow screen omits, in this order.
     static let dispensable: [Column] = [.mode, .rate, .thread, .delay, .queue, .callOut]
 
-    /// The least width of one whose text can be shortened.
+    /// The minimum width of a column whose text can be shortened.
     var least: Int? { self == .name ? 14 : self == .callOut ? 36 : nil }
 
     var isNumber: Bool { [.thread, .rate, .busy, .queue, .delay].contains(self) }
@@ -53,20 +53,20 @@ final class TopScreen: Window {
   private var lines: [TopReader.Line] = []
   private(set) var order = Column.state
   private var needed: [Int] = []
-  /// The columns that there is room for, with their widths.
+  /// The columns that fit, with their widths.
   private var columns: [(column: Column, width: Int)] = []
-  /// Whether the lower table has an explanation in it.
+  /// Whether the lower table shows the help text.
   private(set) var isExplaining = false
-  /// Whether a person has selected a loop; until then it is the one that hangs.
+  /// Whether the user has selected a loop; until then, a hanging loop is selected.
   private var hasChosen = false
   private var isSelecting = false
-  /// The selected loop, which keeps its selection when the order changes.
+  /// The selected loop, which stays selected when the order changes.
   private(set) var selectedSlot: Int?
   var whenKey: ((KeyEvent) -> Bool)?
   var whenSelected: (() -> Void)?
 
   init() {
-    // The provider is called in a layout, when the screen is there.
+    // The provider is called during layout, when the screen exists.
     let screen = Weak()
     list = ListView { index, reused in
       let row = reused as? TopRow ?? TopRow()
@@ -109,7 +109,7 @@ final class TopScreen: Window {
     help.frame = Rect(x: 0, y: max(0, size.height - 1), width: size.width, height: 1)
   }
 
-  /// Finds the columns that there is room for, and fills what is shown anew if they are others.
+  /// Chooses the columns that fit, and redraws the rows if they have changed.
   private func chooseColumns() {
     guard !needed.isEmpty else { return }
     let chosen = TopScreen.columns(of: bounds.size.width, needed)
@@ -120,7 +120,7 @@ final class TopScreen: Window {
     for row in details.visibleRows { details.visibleRow(row)?.text = text(ofLine: row) }
   }
 
-  /// The columns that there is room for in a width, with theirs.
+  /// Returns the columns that fit into a width, with their widths.
   static func columns(of width: Int, _ needed: [Int]) -> [(column: Column, width: Int)] {
     var chosen = Column.allCases
     func least(_ column: Column) -> Int { min(needed[column.rawValue], column.least ?? .max) }
@@ -147,7 +147,7 @@ final class TopScreen: Window {
     }
   }
 
-  /// Shows what the keys and columns are in the place of the lower table, or that table again.
+  /// Shows or hides the help text in place of the lower table.
   func explain(_ explains: Bool) {
     isExplaining = explains
     let shown = lines
@@ -165,7 +165,7 @@ final class TopScreen: Window {
     "QUEUE    blocks and jobs that wait", "DELAY99  what 99 of 100 of them waited at most, in the last 10 s",
   ]
 
-  /// Shows the loops as they are now; what has not changed is not drawn.
+  /// Shows the current state of the loops, redrawing only what has changed.
   func show(_ next: [TopReader.Loop]) {
     var sorted = next
     sorted.sort { TopScreen.stands($0, before: $1, by: order) }
@@ -176,7 +176,7 @@ final class TopScreen: Window {
     let now = Column.allCases.map { column in
       max(column.title.count, loops.map { TopScreen.cell($0, column).count }.max() ?? 0)
     }
-    // Columns only grow: so they stand still. The last may shrink, as nothing follows it.
+    // Columns only grow, to keep the layout stable. The last one may shrink, because nothing follows it.
     needed = needed.isEmpty ? now : zip(needed, now).map { max($0, $1) }
     needed[Column.callOut.rawValue] = now[Column.callOut.rawValue]
     list.rowCount = loops.count
@@ -186,7 +186,7 @@ final class TopScreen: Window {
     for row in list.visibleRows { (list.visibleRow(row) as? TopRow).map { fill($0, row) } }
   }
 
-  /// Keeps the selected loop selected, or selects the first.
+  /// Keeps the selection, or selects a hanging loop or the first one.
   private func selectRow() {
     isSelecting = true
     defer { isSelecting = false }
@@ -197,7 +197,7 @@ final class TopScreen: Window {
     selectedSlot = loops[row].slot
   }
 
-  /// Shows what the selected loop has called.
+  /// Shows the call-outs of the selected loop.
   func show(_ next: [TopReader.Line]) {
     guard next != lines else { return }
     lines = next
@@ -213,7 +213,7 @@ final class TopScreen: Window {
     show(now)
   }
 
-  /// By the next column.
+  /// Sorts by the next column.
   func sortOtherwise() { sort(by: Column(rawValue: (order.rawValue + 1) % Column.allCases.count) ?? .thread) }
 
   override func keyPressed(_ key: KeyEvent) {
@@ -237,7 +237,7 @@ extension TopScreen {
     }
   }
 
-  /// What hangs is looked for first, and then what is busy.
+  /// Hanging loops come first, followed by busy ones.
   private static func rank(_ loop: TopReader.Loop) -> Int {
     loop.isHung ? 0 : ["busy", "stopped", "idle"].firstIndex(of: loop.state).map { $0 + 1 } ?? 4
   }
@@ -277,7 +277,7 @@ extension TopScreen {
       ForeignText.shown(line.code), bounds.size.width)
   }
 
-  /// A line of the lower table; a narrow screen leaves out what there is no room for.
+  /// Formats a line of the lower table, omitting columns on a narrow screen.
   static func line(_ numbers: [String], _ kind: String, _ code: String, _ width: Int) -> String {
     let isNarrow = width < 60
     let kept = isNarrow ? Array(numbers.prefix(2)) : numbers

@@ -3,7 +3,7 @@
 import CRunLoopSystem
 import RunLoopLibC
 
-/// `runloop trace`: what the loops of a process do for a time, as a trace for Perfetto or as a page for a browser.
+/// `runloop trace`: writes the activity of a process's loops as a Perfetto trace or an HTML page.
 struct TraceCommand: ObservingCommand {
   static let name = "trace"
   static let usage = """
@@ -69,7 +69,7 @@ struct TraceCommand: ObservingCommand {
   }
 
   func run(_ output: Output) throws(RecordError) -> Int32 {
-    // First: what is seen can be written.
+    // Opened first, to ensure that the result can be written.
     let target = try OutputFile(path)
     do throws(RecordError) {
       let (file, all) = try read()
@@ -155,7 +155,7 @@ extension TraceCommand {
 }
 
 extension TimelineNames {
-  /// Names what stands in a timeline.
+  /// Symbolizes the addresses in a timeline.
   init(of timeline: Timeline, in file: RecordFile) {
     var codes: Set<UInt64> = []
     var places: Set<UInt64> = []
@@ -176,7 +176,7 @@ extension TimelineNames {
 extension TimelineName {
   init(_ place: CodePlace) { self.init(function: place.function, file: place.file, line: place.line) }
 
-  /// A function of a stack; a guess is marked.
+  /// A function of a stack, marked if it is a guess.
   init(_ place: StackPlace) {
     self.init(place.place)
     if !place.isProved { function = "? \(function)" }

@@ -2,7 +2,7 @@
 
 import RunLoopLibC
 
-/// `runloop why-alive`: what keeps the run loops of a process from ending.
+/// `runloop why-alive`: shows what keeps the run loops of a process from ending.
 struct WhyAliveCommand: ObservingCommand {
   static let name = "why-alive"
   static let usage = """
@@ -108,14 +108,14 @@ struct WhyAliveCommand: ObservingCommand {
   }
 }
 
-/// Reasons that differ in nothing but when they fire next.
+/// Reasons that differ only in their next fire dates.
 struct ReasonGroup {
   let reason: LoopAnswer.Reason
   var count = 0
-  /// How many more there are than there were; nil: that was not asked.
+  /// The increase since an earlier observation, or nil without one.
   var growth: Int?
 
-  /// The text of a group says no more than holds of all.
+  /// The part of the description that applies to the whole group.
   var detail: String { count > 1 ? ReasonGroup.common(reason.detail) : reason.detail }
 
   private struct Key: Hashable {
@@ -129,7 +129,7 @@ struct ReasonGroup {
     }
   }
 
-  /// What is the same of all timers of one kind.
+  /// The part of a description that timers of the same kind have in common.
   private static func common(_ detail: String) -> String {
     for ending in [", next in ", ", fires now", ", in "] {
       if let place = detail.firstRange(of: ending)?.lowerBound { return String(detail[..<place]) }
@@ -137,9 +137,9 @@ struct ReasonGroup {
     return detail
   }
 
-  /// Puts like reasons together: the most frequent first, and then in their order.
+  /// Groups equal reasons, the most frequent first and otherwise in their order.
   ///
-  /// - Parameter earlier: Those of an earlier look; nil: there was none.
+  /// - Parameter earlier: The reasons of an earlier observation, or nil.
   static func groups(of reasons: [LoopAnswer.Reason], since earlier: [LoopAnswer.Reason]?) -> [ReasonGroup] {
     var order: [Key] = []
     var groups: [Key: ReasonGroup] = [:]
@@ -153,13 +153,13 @@ struct ReasonGroup {
       for reason in earlier { before[Key(reason), default: 0] += 1 }
       for (key, group) in groups { groups[key]?.growth = group.count - before[key, default: 0] }
     }
-    // A stable order: a sort of Swift's keeps that of equals, though it does not promise to.
+    // Sorts by position too, because Swift's sort is stable but not documented to be.
     return order.enumerated().compactMap { place, key in groups[key].map { (place, $0) } }
       .sorted { ($1.1.count, $0.0) < ($0.1.count, $1.0) }.map(\.1)
   }
 }
 
-/// Names what stands in reasons.
+/// Symbolizes the addresses in reasons.
 struct ReasonNames {
   private let symbolizer: Symbolizer
 
@@ -169,11 +169,11 @@ struct ReasonNames {
     symbolizer.prepare(callers: reasons.flatMap(\.added))
   }
 
-  /// The user's function; where it is not known, the place stands for it.
+  /// Returns the user's function, or the place that added it if the function is unknown.
   func code(_ reason: LoopAnswer.Reason) -> CodePlace? {
     symbolizer.place(.function, reason.code) ?? added(reason)
   }
 
-  /// Where the user has added it.
+  /// Returns the place in the user's code that added the item.
   func added(_ reason: LoopAnswer.Reason) -> CodePlace? { symbolizer.caller(reason.added) }
 }

@@ -3,13 +3,13 @@
 import RunLoopInstruments
 import RunLoopLibC
 
-/// A child that waits for this process to read from a pipe.
+/// A child process that waits for this process to read from a pipe.
 struct ChildPipe: Equatable {
   let child: Int32
-  /// The descriptors by which the process reads the pipe.
+  /// The descriptors from which the process reads the pipe.
   let readers: [Int32]
 
-  /// The children of a process that are blocked in a write to a pipe that it reads.
+  /// Returns the children of a process that are blocked writing to a pipe that the process reads.
   static func blocked(of process: Int32) -> [ChildPipe] {
     let children = ChildPipe.children(of: process)
     guard !children.isEmpty else { return [] }
@@ -27,7 +27,7 @@ struct ChildPipe: Equatable {
     }.sorted()
   }
 
-  /// The pipe that a process is blocked in writing to.
+  /// Returns the pipe to which a process is blocked writing.
   private static func writtenPipe(of process: Int32) -> String? {
     for thread in numbers(in: "/proc/\(process)/task") {
       guard let registers = ThreadRegisters(thread: thread, of: process), registers.call >= 0,
@@ -50,7 +50,7 @@ struct ChildPipe: Equatable {
     return found
   }
 
-  /// Whether a descriptor can be read from.
+  /// Returns whether a descriptor is open for reading.
   private static func isRead(_ descriptor: Int32, of process: Int32) -> Bool {
     let lines = readWhole("/proc/\(process)/fdinfo/\(descriptor)")?.split(separator: "\n") ?? []
     let flags = lines.first { $0.hasPrefix("flags:") }?.split(whereSeparator: { $0 == "\t" || $0 == " " }).last

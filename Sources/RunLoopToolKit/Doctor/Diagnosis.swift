@@ -4,13 +4,13 @@ import CRunLoopRecorder
 import CRunLoopSystem
 import RunLoopInstruments
 
-/// What is wrong with a process that was looked at, the worst first.
+/// The problems of an observed process, the most severe first.
 struct Diagnosis {
   private let look: DoctorLook
   private let process: Int32
   private let names: HangNames
   private let symbolizer: Symbolizer
-  /// The hangs that last, and where the threads stand that they wait for.
+  /// The current hangs, and the state of the threads that they wait for.
   private var standing: [Int32: SymbolicatedHang] = [:]
   private let graph: WaitGraph
 
@@ -21,7 +21,7 @@ struct Diagnosis {
     symbolizer = Symbolizer(look.target.loadedImages, source: ExternalSymbolizer(of: look.target.user))
     var reports: [Int32: HangReport] = [:]
     for report in look.lasting where !report.isBacklog { reports[report.thread] = report }
-    // Whoever is waited for stands somewhere too, with a loop or without one.
+    // Follows the waits to other threads, with or without a loop.
     var open = reports.values.compactMap(\.waitsFor)
     while let thread = open.popLast() {
       guard reports[thread] == nil, look.summary.ending == .time,
@@ -41,7 +41,7 @@ struct Diagnosis {
 
   private func name(_ thread: Int32) -> String { standing[thread]?.report.threadName ?? "\(thread)" }
 
-  /// Where a thread stands: what it is blocked in, and the user's part of its stack.
+  /// Describes what a thread is blocked in, with the user's part of its stack.
   private func place(_ thread: Int32) -> [String] {
     guard let hang = standing[thread] else { return [] }
     let users = hang.stack.filter { $0.place.file != nil }
@@ -77,7 +77,7 @@ struct Diagnosis {
     }
   }
 
-  /// Whether a thread waits for a server of names.
+  /// Whether a thread is waiting for a name server.
   private static func resolvesNames(_ hang: SymbolicatedHang) -> Bool {
     let functions = ["getaddrinfo", "gethostby", "getnameinfo", "__res_", "res_send"]
     return hang.stack.contains { place in functions.contains { place.place.function.contains($0) } }
@@ -100,13 +100,13 @@ struct Diagnosis {
     }
   }
 
-  /// Loops that have more to do than time, or whose timers fire late.
+  /// Loops that are overloaded or whose timers fire late.
   private var overloads: [DoctorFinding] {
     let hung = Set((look.lasting + look.ended).filter { !$0.isBacklog }.map(\.thread))
     let late = LateTimerReport.named(look.scout, besides: hung, look.target)
     return look.loops.values.sorted { $0.last.thread < $1.last.thread }.compactMap { loop in
       let timers = late.filter { $0.found.thread == loop.last.thread }
-      // Two looks apart by chance show nothing.
+      // A few observations could be awake by chance.
       let isAwake = loop.looks >= 20 && loop.awake * 100 >= loop.looks * 95
       guard isAwake || !timers.isEmpty, !hung.contains(loop.last.thread), loop.last.unread == 0 else { return nil }
       let thread = look.scout.name(ofThread: loop.last.thread)
@@ -147,7 +147,7 @@ struct Diagnosis {
     }
   }
 
-  /// What becomes more and more: timers that are added and never invalidated, and the like.
+  /// Growing numbers of items, such as timers that are added and never invalidated.
   private var growth: [DoctorFinding] {
     guard let kept = look.kept else { return [] }
     return kept.last.compactMap { thing, count -> (Int, DoctorFinding)? in
@@ -177,7 +177,7 @@ struct Diagnosis {
     ]
   }
 
-  /// A name as a shell takes it.
+  /// Quotes a name for a shell.
   private static func quoted(_ name: String) -> String {
     let isPlain = !name.isEmpty && name.allSatisfy { $0.isLetter || $0.isNumber || "-_.".contains($0) }
     let parts = name.split(separator: "'", omittingEmptySubsequences: false)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Something that is wrong with a process, with what shows it and what to do next.
+/// A problem of a process, with its evidence and the next command to run.
 struct DoctorFinding {
   enum Kind: String {
     case deadlock
@@ -15,11 +15,11 @@ struct DoctorFinding {
   }
 
   let kind: Kind
-  /// The thread that it is about; nil: the process.
+  /// The thread concerned, or nil for the whole process.
   var thread: String?
   let title: String
   var details: [String] = []
-  /// A command that says more.
+  /// A command for more information.
   var next: String?
 
   var lines: [String] {

@@ -5,18 +5,18 @@ import CRunLoopSystem
 import RunLoopInstruments
 import RunLoopLibC
 
-/// Looks at one process for a while, and keeps what a diagnosis needs.
+/// Observes a process for some time, and collects the data for a diagnosis.
 final class DoctorLook {
   let target: TargetProcess
   let file: RecordFile
   let scout: HangScout
   private(set) var summary: LookSummary
-  /// The hangs that lasted when the look was over, and those that ended before.
+  /// The hangs at the end of the observation, and those that ended earlier.
   private(set) var lasting: [HangReport] = []
   private(set) var ended: [HangReport] = []
-  /// What each loop did meanwhile.
+  /// The activity of each loop during the observation.
   private(set) var loops: [Int: Loop] = [:]
-  /// How many things of a kind and place kept the loops at both ends of the look; nil: nobody answers.
+  /// The counts of items by kind and place at the beginning and end, or nil without an agent.
   private(set) var kept: (first: [KeptThing: Int], last: [KeptThing: Int])?
   private let faces: FileFaces
 
@@ -25,7 +25,7 @@ final class DoctorLook {
     let first: crl_face
     var last: crl_face
     var looks = 0
-    /// In how many looks it did not sleep.
+    /// The number of observations in which it did not sleep.
     var awake = 0
     var meter: LoopMeter
     var tail: RecordTail
@@ -46,7 +46,7 @@ final class DoctorLook {
     summary = LookSummary(at: crl_monotonic_nanoseconds())
   }
 
-  /// Looks for so many nanoseconds, or until the process ends or a key interrupts.
+  /// Observes for a number of nanoseconds, until the process ends, or until interrupted.
   func look(for nanoseconds: Int64) throws(RecordError) {
     let hold = try LevelHold(file, CRL_RECORD.rawValue)
     defer { hold.release() }
@@ -111,6 +111,6 @@ final class DoctorLook {
     return counts
   }
 
-  /// For how long it has looked, in seconds.
+  /// The duration of the observation, in seconds.
   var seconds: Double { max(0.001, Double(summary.end - summary.begin) / 1e9) }
 }

@@ -3,7 +3,7 @@
 import CRunLoopTools
 import RunLoopLibC
 
-/// What this machine lacks for looking at processes, and what is lost by it: one sentence each.
+/// The capabilities that this machine lacks for observing processes, and the consequences, one sentence each.
 enum MachineReport {
   static var lines: [String] {
     [symbolizer, yama, samples, memory, processorClock].compactMap { $0 }

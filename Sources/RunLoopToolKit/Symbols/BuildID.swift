@@ -3,18 +3,18 @@
 import CRunLoopSystem
 import RunLoopLibC
 
-/// What the linker has noted in a program, so that two builds can be distinguished.
+/// The identifier that the linker stores in a program to distinguish builds.
 enum BuildID {
-  /// Whether a file can be asked for the names of a build; empty: of whichever it is.
+  /// Whether a regular file belongs to a build; an empty identity matches any file.
   ///
-  /// The path stands in a record, which anybody may have written: what is no file could be waited for.
+  /// The path comes from an untrusted record, and reading anything but a regular file could block.
   static func isKept(_ path: String, _ identity: [UInt8]) -> Bool {
     var status = stat()
     guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return false }
     return identity.isEmpty || read(path) == identity
   }
 
-  /// The number in a file's notes; nil if there is none, or no file.
+  /// Reads the build ID from a file's notes, or returns nil.
   static func read(_ path: String) -> [UInt8]? {
     let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { return nil }
@@ -23,7 +23,7 @@ enum BuildID {
       return nil
     }
     let (offset, size, count) = (header.number(32, 8), header.number(54, 2), header.number(56, 2))
-    // Programs have some twelve, and short notes: more would only take time.
+    // Programs have about twelve segments and short notes; the limits prevent wasted time.
     guard size >= 56, count <= 256, let segments = ElfBytes.read(descriptor, offset, size * count) else { return nil }
     for index in 0..<count {
       let segment = segments[(index * size)..<((index + 1) * size)]

@@ -3,13 +3,13 @@
 import CRunLoopSystem
 import RunLoopLibC
 
-/// What a program says about a file that has its debugging information.
+/// The references in a program to a separate file with its debug information.
 ///
-/// A symbolizer opens the file that is named there. The name is chosen by the author of the program: it may lead
-/// anywhere, and to a pipe that is opened without end.
+/// A symbolizer opens that file. The author of the program chooses the name, which may lead anywhere, including to a
+/// pipe that blocks forever.
 enum DebugLink {
-  /// Whether a symbolizer can be given a program: it names no such file, or one in the directories that are usual,
-  /// which is missing or a regular file.
+  /// Returns whether a program is safe for a symbolizer: any file that it names in the usual directories is missing or
+  /// regular.
   static func isHarmless(_ path: String) -> Bool {
     guard let names = names(in: path) else { return false }
     let directory = path.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
@@ -22,7 +22,7 @@ enum DebugLink {
     }
   }
 
-  /// The names in a program's sections; nil if the sections cannot be read, or contradict each other.
+  /// Returns the names in a program's sections, or nil if the sections are unreadable or inconsistent.
   private static func names(in path: String) -> [String]? {
     let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { return nil }
@@ -31,9 +31,9 @@ enum DebugLink {
       return nil
     }
     let (offset, size, count) = (header.number(40, 8), header.number(58, 2), header.number(60, 2))
-    // A program without sections.
+    // The program has no sections.
     if offset == 0 { return [] }
-    // Programs have some forty: more would only take time.
+    // Programs have about forty sections; the limit prevents wasted time.
     guard size == 64, 0 < count, count <= 4096, let table = ElfBytes.read(descriptor, offset, size * count) else {
       return nil
     }
@@ -47,7 +47,7 @@ enum DebugLink {
     for section in 0..<count {
       let name = table.number(section * size, 4)
       guard name < texts.count else { return nil }
-      // LLVM does not mind how many dots and underscores are in front.
+      // LLVM ignores any number of leading dots and underscores.
       let text = texts[name...].prefix { $0 != 0 }.drop { $0 == 0x2e || $0 == 0x5f }
       guard text.elementsEqual("gnu_debuglink".utf8) else { continue }
       guard let bytes = content(section, most: 4096) else { return nil }
@@ -57,9 +57,9 @@ enum DebugLink {
   }
 }
 
-/// Bytes of a program's file.
+/// Reading of bytes from a program's file.
 enum ElfBytes {
-  /// So many bytes from a place on; nil if they are not all there, or more than headers are.
+  /// Reads bytes at an offset, or returns nil if there are too few or the count is too large for a header.
   static func read(_ descriptor: Int32, _ offset: Int, _ count: Int) -> [UInt8]? {
     guard count > 0, count < 1 << 23, offset >= 0 else { return nil }
     var bytes = [UInt8](repeating: 0, count: count)
@@ -68,7 +68,7 @@ enum ElfBytes {
 }
 
 extension [UInt8] {
-  /// A little-endian number at a place.
+  /// Reads a little-endian number at a place.
   func number(_ place: Int, _ size: Int) -> Int {
     Int(truncatingIfNeeded: (0..<size).reduce(UInt64(0)) { $0 | UInt64(self[place + $1]) << UInt64(8 * $1) })
   }

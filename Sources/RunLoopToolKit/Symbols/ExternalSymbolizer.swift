@@ -5,31 +5,32 @@ import CRunLoopTools
 import RunLoopLibC
 import RunLoopCore
 
-/// Asks the toolchain's `llvm-symbolizer`, or another that is in the path.
+/// Symbolizes addresses with the toolchain's `llvm-symbolizer`, or another one in the path.
 ///
-/// What it is asked about may have been made by anyone. The program runs with the rights of the user whom that belongs
-/// to, without an environment and a terminal, with limits of memory and time, and ends with all that it has started:
-/// when it takes too long, and when the thread that asks ends. One thread.
+/// The input is untrusted. The program runs with the rights of the input's owner, without an environment or a
+/// terminal, and with limits on memory and time. It is ended with all its descendants if it takes too long or the
+/// calling thread ends. Must be used on a single thread.
 package final class ExternalSymbolizer: FrameSource {
   private let program: String?
   private let rights: UserRights
   private let limit: Int64
-  /// Where the names are of programs and libraries that have none of their own, or are others by now.
+  /// The symbol files of programs and libraries that are stripped or have been replaced.
   private var symbolFiles: [String: String] = [:]
-  /// The directory in which such files are looked for; nil: none was given.
+  /// The directory in which to look for symbol files, or nil.
   @TaskLocal static var directory: String?
-  /// What is left of the time that all questions may take, and whether one took too long.
+  /// The remaining time for all requests, and whether one of them timed out.
   private var budget: Int64
   private var isGivenUp = false
 
   private static let second: Int64 = 1_000_000_000
-  /// The most bytes of an answer, and of addresses that the program uses.
+  /// The maximum size of a response, and of the program's address space.
   private static let mostBytes = 64 << 20
   private static let mostMemory: UInt64 = 8 << 30
 
   /// - Parameters:
-  ///   - user: Whom the programs belong to that it is asked about; nil means the user of this process.
-  ///   - seconds: How long one question may take; all questions together, five times as long.
+  ///   - user: The owner of the programs to symbolize. The default is `nil`, which means the user of this process.
+  ///   - seconds: The time limit of a request. The limit of all requests together is five times as long. The default
+  ///     is 60.
   package init(of user: UInt32? = nil, seconds: Int = 60) {
     program = ExternalSymbolizer.find()
     rights = UserRights(of: user ?? geteuid())
@@ -37,7 +38,7 @@ package final class ExternalSymbolizer: FrameSource {
     budget = 5 * limit
   }
 
-  /// Whether there is one.
+  /// Whether a symbolizer was found.
   package var isThere: Bool { program != nil }
 
   package func isKept(_ path: String, _ identity: [UInt8]) -> Bool {
@@ -48,7 +49,7 @@ package final class ExternalSymbolizer: FrameSource {
     return isKept ?? false
   }
 
-  /// The file in the given directory that is of the same build, by the names that are usual; nil: there is none.
+  /// Returns the file in the directory that has a usual name and belongs to the same build, or nil.
   private static func symbolFile(of path: String, _ identity: [UInt8]) -> String? {
     guard let directory, let identity = identity.isEmpty ? BuildID.read(path) : identity, identity.count > 1,
       let name = path.split(separator: "/").last
@@ -62,7 +63,7 @@ package final class ExternalSymbolizer: FrameSource {
 
   package func frames(at addresses: [UInt64], in path: String) -> [[CodeFrame]] {
     var found: [[CodeFrame]] = []
-    // An argument list is bounded.
+    // The length of an argument list is limited.
     for start in stride(from: 0, to: addresses.count, by: 1000) {
       let part = addresses[start..<min(start + 1000, addresses.count)]
       let answers = ask(["--obj=\(symbolFiles[path] ?? path)"] + part.map { "0x\(String($0, radix: 16))" })
@@ -73,7 +74,7 @@ package final class ExternalSymbolizer: FrameSource {
   }
 
   package func frames(ofSymbol symbol: String, in path: String) -> [CodeFrame] {
-    // It stands in the program's file: what is no name of a function could be an option.
+    // The symbol comes from the program's file, and must not be mistaken for an option.
     let begins = symbol.first.map { $0.isLetter || "_$".contains($0) } ?? false
     let isName = begins && symbol.utf8.allSatisfy { $0 > 32 && $0 != 127 }
     return isName ? ask(["--obj=\(symbolFiles[path] ?? path)", symbol]).first ?? [] : []
@@ -101,7 +102,7 @@ package final class ExternalSymbolizer: FrameSource {
   }
 
   private func frame(_ symbol: String, _ place: Substring) -> CodeFrame {
-    // The path may have colons, the line and column have none.
+    // The path may contain colons; the line and column do not.
     let parts = place.split(separator: ":", omittingEmptySubsequences: false)
     let line = parts.count >= 3 ? Int(parts[parts.count - 2]) ?? 0 : 0
     let file = parts.dropLast(2).joined(separator: ":")
@@ -112,7 +113,7 @@ package final class ExternalSymbolizer: FrameSource {
   private static func find() -> String? {
     let directories = Environment.programDirectories
     for directory in directories {
-      // The toolchain's may be reached through a link.
+      // The toolchain may be reached through a link.
       guard let resolved = realpath("\(directory)/swift", nil) else { continue }
       defer { free(resolved) }
       let folder = String(cString: resolved).split(separator: "/", omittingEmptySubsequences: false).dropLast()
@@ -122,7 +123,7 @@ package final class ExternalSymbolizer: FrameSource {
     return directories.map { "\($0)/llvm-symbolizer" }.first { access($0, X_OK) == 0 }
   }
 
-  /// What a program writes; nil if it cannot be run, fails, writes too much or takes too long.
+  /// Runs a program and returns its output, or nil if it cannot be run, fails, writes too much or takes too long.
   private func run(_ program: String, _ arguments: [String]) -> String? {
     guard let texts = try? ([program] + arguments).map({ try CText($0) }) else { return nil }
     var words: [UnsafePointer<CChar>?] = texts.map { UnsafePointer($0.copy()) }
@@ -136,7 +137,7 @@ package final class ExternalSymbolizer: FrameSource {
     guard child > 0 else { return nil }
     let bytes = read(output, until: end)
     close(output)
-    // A program that has written everything ends soon.
+    // A program that has written all its output ends soon.
     let rest = bytes == nil ? 0 : max(100, (end - crl_monotonic_nanoseconds()) / 1_000_000)
     let status = crlt_end_restricted(child, Int32(clamping: rest))
     budget -= crl_monotonic_nanoseconds() - begin
@@ -144,7 +145,7 @@ package final class ExternalSymbolizer: FrameSource {
     return bytes.flatMap { status == 0 ? String(decoding: $0, as: UTF8.self) : nil }
   }
 
-  /// What can be read up to the end of a pipe; nil if that takes too long, or is too much.
+  /// Reads a pipe up to its end; returns nil if that takes too long or yields too much.
   private func read(_ pipe: Int32, until end: Int64) -> [UInt8]? {
     var bytes: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: 65536)
