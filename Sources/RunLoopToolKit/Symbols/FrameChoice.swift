@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which of the functions at an address is the user's.
+/// The choice of the user's function among those at an address.
 package enum FrameChoice: Equatable {
   case place(CodePlace)
-  /// The function only calls another, of this symbol.
+  /// The function only calls another one, with this symbol.
   case forwards(symbol: String, CodePlace)
-  /// It is a thunk, or one of this package or of the standard library.
+  /// A thunk, or a function of this package or the standard library.
   case nobodys
 
-  /// The function that is called at its first instruction.
+  /// Chooses the function whose first instruction is at the address.
   package static func function(_ frames: [CodeFrame]) -> FrameChoice {
     guard let outermost = frames.last else { return .nobodys }
     if isThunk(outermost.symbol) || isOurs(outermost.symbol) { return .nobodys }
@@ -16,26 +16,26 @@ package enum FrameChoice: Equatable {
     guard isForwarder(outermost.symbol) else { return place(outermost).map { .place($0) } ?? .nobodys }
     let target = String(bare(outermost.symbol).dropLast(2))
     if isThunk(target) || isOurs(target) { return .nobodys }
-    // Mostly the closure was inlined into it.
+    // Usually the closure was inlined into it.
     if let inlined = frames.dropLast().last(where: { $0.symbol == target && $0.line > 0 }), let found = place(inlined) {
       return .place(found)
     }
     return .forwards(symbol: target, CodePlace(function: demangled(target)))
   }
 
-  /// The place that a call was made from: the innermost function that is neither ours nor the standard library's.
+  /// Returns the place of a call: the innermost function outside this package and the standard library.
   package static func site(_ frames: [CodeFrame]) -> CodePlace? {
     frames.lazy.filter { !isThunk($0.symbol) && !isOurs($0.symbol) }.compactMap { place($0) }.first
   }
 
-  /// A frame as a place.
+  /// Converts a frame to a place.
   static func place(_ frame: CodeFrame) -> CodePlace? {
     guard !frame.symbol.isEmpty else { return nil }
     let line = frame.line > 0 ? frame.line : nil
     return CodePlace(function: demangled(frame.symbol), file: line == nil ? nil : frame.file, line: line)
   }
 
-  /// Whether a function only turns one convention of calling into another.
+  /// Returns whether a function only converts between calling conventions.
   static func isThunk(_ symbol: String) -> Bool {
     guard symbol.hasPrefix("$s") else { return false }
     let name = bare(symbol)
@@ -43,12 +43,13 @@ package enum FrameChoice: Equatable {
     return base.hasSuffix("TR") || base.hasSuffix("TRTA") || demangled(symbol).contains("reabstraction thunk")
   }
 
-  /// A symbol of Swift without what the optimizer has added behind it, such as `.7` for one of several alike.
+  /// Returns a Swift symbol without the suffix of the optimizer, such as `.7`.
   private static func bare(_ symbol: String) -> Substring {
     symbol.hasPrefix("$s") ? symbol.prefix { $0 != "." } : symbol[...]
   }
 
-  /// The type whose metadata a function finds: it stands for a method of the type's, as nobody calls it out.
+  /// The type of a metadata accessor, which stands in for one of the type's methods because it is never called out
+  /// itself.
   private static func type(_ symbol: String) -> String? {
     guard symbol.hasPrefix("$s"), bare(symbol).hasSuffix("Ma") else { return nil }
     let name = demangled(symbol)
@@ -56,10 +57,10 @@ package enum FrameChoice: Equatable {
     return name.hasPrefix(prefix) ? String(name.dropFirst(prefix.count)) : nil
   }
 
-  /// Whether a function hands on what a closure has captured.
+  /// Returns whether a function only forwards to a closure with its captured values.
   static func isForwarder(_ symbol: String) -> Bool { symbol.hasPrefix("$s") && bare(symbol).hasSuffix("TA") }
 
-  /// Whether a function is one by which a loop calls out: what stands behind it has not called what stands before it.
+  /// Returns whether a function makes a loop's call-outs, so that frames further out did not call the inner ones.
   static func isCallOut(_ symbol: String) -> Bool {
     symbol.hasPrefix("$s11RunLoopCore")
       && ["runLoopIsCallingOut", "runLoopIsPerforming", "runLoopIsServicing"].contains {
@@ -67,7 +68,7 @@ package enum FrameChoice: Equatable {
       }
   }
 
-  /// Whether a library is the system's or the toolchain's, of which nothing is the user's.
+  /// Returns whether a library belongs to the system or the toolchain and contains no user code.
   static func isSystemLibrary(_ path: String) -> Bool {
     let name = path.split(separator: "/").last ?? ""
     let names = [
@@ -92,14 +93,14 @@ package enum FrameChoice: Equatable {
     "RunLoopInstruments", "RunLoopTesting",
   ]
 
-  /// Whether a function is one of this package or of the toolchain's libraries.
+  /// Returns whether a function belongs to this package or the toolchain's libraries.
   ///
-  /// What a program adds to a type of theirs by an extension is the program's.
+  /// A program's extension of one of their types belongs to the program.
   static func isOurs(_ symbol: String) -> Bool {
     symbol.hasPrefix("crl_") || isToolchains(symbol) || isOf(package, symbol)
   }
 
-  /// Whether a function is one of the toolchain's libraries.
+  /// Returns whether a function belongs to the toolchain's libraries.
   static func isToolchains(_ symbol: String) -> Bool {
     ["swift_", "_dispatch", "_swift", "_ZN5swift"].contains { symbol.hasPrefix($0) } || isOf(toolchain, symbol)
       || ["$ss", "$sSc"].contains { symbol.hasPrefix($0) } && isWithoutModule(symbol)
@@ -114,14 +115,15 @@ package enum FrameChoice: Equatable {
     if let text = SwiftNames.text(String(bare(symbol)), isQualified: true), let module = declaringModule(text) {
       return modules.contains(module)
     }
-    // A module stands first, as its length and its name; a name within it that begins likewise is written shorter.
+    // The module comes first, as its length and name. Within it, a name with the same beginning is abbreviated.
     return modules.contains { symbol.hasPrefix("$s\($0.utf8.count)\($0)") }
   }
 
-  /// The module that a function is declared in, of its name with all modules; nil: the name does not say it.
+  /// Returns the module of a function's declaration, from its fully qualified name, or nil if the name does not
+  /// contain it.
   ///
-  /// The name says what the function is to which declaration, as `closure #1 () -> () in Module.Type.method() -> ()`.
-  /// An extension of another module's type is `(extension in Module):OtherModule.Type.method()`.
+  /// The name relates the function to a declaration, as in `closure #1 () -> () in Module.Type.method() -> ()`. An
+  /// extension of another module's type is `(extension in Module):OtherModule.Type.method()`.
   static func declaringModule(_ name: String) -> String? {
     let words = words(name)
     let start = words.lastIndex { ["in", "of", "for"].contains($0) }.map { $0 + 1 } ?? 0
@@ -129,18 +131,18 @@ package enum FrameChoice: Equatable {
     let mark = "(extension in "
     for word in declaration {
       if word.hasPrefix(mark) { return String(word.dropFirst(mark.count).prefix { $0 != ")" }) }
-      // A number in brackets, or types that a thunk is between.
+      // A number in parentheses, or the types of a thunk.
       if word.hasPrefix("(") || word.hasPrefix("@") { continue }
       if let dot = word.firstIndex(of: ".") { return String(word[..<dot]) }
     }
     return declaration.count == 1 ? declaration.first.map(String.init) : nil
   }
 
-  /// The words of a name; what stands in brackets belongs to the word around it.
+  /// Splits a name into words, ignoring spaces inside brackets.
   private static func words(_ name: String) -> [Substring] {
     var words: [Substring] = []
     var start = name.startIndex
-    // What an optimized function says of its arguments has brackets that are not closed, within others that are.
+    // The description of an optimized function's arguments can contain unclosed brackets inside closed ones.
     var open: [Character] = []
     func close(_ bracket: Character) { if let last = open.lastIndex(of: bracket) { open.removeSubrange(last...) } }
     var last: Character = " "
@@ -162,16 +164,16 @@ package enum FrameChoice: Equatable {
     return words.filter { !$0.isEmpty }
   }
 
-  /// A symbol as people read it; what is no name of Swift stays.
+  /// Returns a symbol's readable name, or the symbol itself if it is not a Swift symbol.
   static func demangled(_ symbol: String) -> String {
     guard symbol.hasPrefix("$s"), var name = SwiftNames.text(String(bare(symbol)), isQualified: false) else {
       return symbol
     }
-    // The parts of an asynchronous function are identified by the function.
+    // The partial functions of an asynchronous function are shown as the function.
     for part in ["suspend resume partial function for ", "await resume partial function for "] {
       if let range = name.firstRange(of: part) { name = String(name[range.upperBound...]) }
     }
-    // The function around a closure of a main.swift has no name.
+    // The function that contains a closure in main.swift has no name.
     if name.hasSuffix(" in ") { name += "top-level code" }
     return name
   }

@@ -2,16 +2,16 @@
 
 package import RunLoopInstruments
 
-/// A hang whose code has names.
+/// A hang with symbolized code.
 package struct SymbolicatedHang: Sendable {
   package let report: HangReport
-  /// The kind of the call-out; nil of a backlog, and where nothing that could be read says it.
+  /// The kind of the call-out, or nil for a backlog and where it is unknown.
   package let kind: String?
   package let code: CodePlace?
   package let posted: CodePlace?
-  /// The functions that are not this package's, the innermost first, up to the loop's call-out.
+  /// The functions outside this package, innermost first, up to the loop's call-out.
   package let stack: [StackPlace]
-  /// Where waiting posts come from.
+  /// The places that posted waiting work.
   package let sites: [(place: CodePlace?, count: Int)]
 }
 
@@ -20,7 +20,7 @@ package struct StackPlace: Sendable, Hashable {
   package let place: CodePlace
   /// Whether it is known to have been on the stack.
   package let isProved: Bool
-  /// In what part of the samples it was, in percent.
+  /// The percentage of samples that contain it.
   package let share: Int
 
   package init(_ place: CodePlace, isProved: Bool = true, share: Int = 100) {
@@ -31,15 +31,15 @@ package struct StackPlace: Sendable, Hashable {
 }
 
 extension HangReport {
-  /// Names the code of the report, from the files that it says.
+  /// Symbolizes the report with the files that it refers to.
   package func symbolicated(by source: any FrameSource = ExternalSymbolizer()) -> SymbolicatedHang {
     HangNames(source).name([self])[0]
   }
 }
 
-/// Names the code of reports, from the files that they say.
+/// Symbolizes reports with the files that they refer to.
 ///
-/// One thread.
+/// Must be used on a single thread.
 package final class HangNames {
   private let source: any FrameSource
   private var usable: [String: Bool] = [:]
@@ -52,7 +52,7 @@ package final class HangNames {
 
   package init(_ source: any FrameSource = ExternalSymbolizer()) { self.source = source }
 
-  /// Names the code of several reports, which is faster than one after the other.
+  /// Symbolizes several reports at once, which is faster.
   package func name(_ reports: [HangReport]) -> [SymbolicatedHang] {
     let stacks = reports.map { queries($0.stack) }
     prepare(stacks.joined().compactMap { $0 })
@@ -63,7 +63,7 @@ package final class HangNames {
     return zip(reports, stacks).map { report, stack in
       let posted = report.postedFrom.flatMap { symbolizer.place(.site, $0.address) }
       let named = self.stack(report, stack)
-      // What began before anybody looked is named by its stack.
+      // A call-out that began before recording is named by its stack.
       let code =
         report.code.flatMap { HangNames.isSystems($0) ? nil : symbolizer.place(.function, $0.address) }
         ?? posted ?? named.code
@@ -93,14 +93,14 @@ package final class HangNames {
     return stride(from: 0, to: digits.count - 1, by: 2).compactMap { UInt8(String(digits[$0...($0 + 1)]), radix: 16) }
   }
 
-  /// What is to be asked for each address of a stack; nil where it lies in no file that can be asked.
+  /// The query for each address of a stack, or nil for addresses without a usable file.
   private func queries(_ stack: [CodeAddress]) -> [Query?] {
     stack.enumerated().map { index, address in
       guard let image = address.image, let offset = address.offset else { return nil }
       let identity = bytes(address.buildID)
       let isUsable = usable[image] ?? source.isKept(image, identity)
       usable[image] = isUsable
-      // A call returns behind itself.
+      // A return address is after the call.
       return isUsable ? Query(image: image, offset: index == 0 ? offset : offset &- 1) : nil
     }
   }
@@ -113,12 +113,12 @@ package final class HangNames {
     }
   }
 
-  /// Whether an address is in a library of the system or the toolchain, of which nothing is the user's.
+  /// Whether an address is in a library of the system or the toolchain, without user code.
   fileprivate static func isSystems(_ address: CodeAddress) -> Bool {
     address.image.map(FrameChoice.isSystemLibrary) ?? false
   }
 
-  /// The user's part of a stack, with the kind of call-out that it ends at, and the outermost function in it.
+  /// Returns the user's part of a stack, the kind of call-out at its end, and the outermost user function.
   private func stack(
     _ report: HangReport, _ queries: [Query?]
   ) -> (places: [StackPlace], kind: String?, code: CodePlace?) {
@@ -138,7 +138,7 @@ package final class HangNames {
     return (named.places, nil, code(named.outermost, addresses))
   }
 
-  /// Where a function of a stack begins.
+  /// Returns the beginning of a function on a stack.
   private func code(_ frame: CodeFrame?, _ addresses: [CodeAddress]) -> CodePlace? {
     guard let frame else { return nil }
     for image in Set(addresses.compactMap(\.image)).sorted() where known.keys.contains(where: { $0.image == image }) {
@@ -149,7 +149,7 @@ package final class HangNames {
     return FrameChoice.place(frame)
   }
 
-  /// The kind of call-out that a function of the core makes.
+  /// Returns the kind of call-out that a function of the core makes.
   fileprivate static func kind(_ function: String) -> String? {
     let kinds = [
       ("runLoopIsCallingOutToABlock", "block"), ("runLoopIsCallingOutToATimer", "timer"),
@@ -163,20 +163,19 @@ package final class HangNames {
   }
 }
 
-/// The functions of a stack that are not this package's, from the innermost on.
+/// The functions of a stack outside this package, innermost first.
 ///
-/// Those of the toolchain's libraries belong to it as far as a function of the user's has called them: what stands
-/// further out has called the user.
+/// Functions of the toolchain are included only if user code called them; those further out called the user's code.
 private struct NamedStack {
   private let report: HangReport
   private let most: Int
   private var certain: [StackPlace] = []
   /// The outermost of the user's functions.
   private(set) var outermost: CodeFrame?
-  /// Functions that belong to the stack if one of the user's follows.
+  /// Functions that are included if a user function follows.
   private var pending: [StackPlace] = []
 
-  /// All that belong to it, which are the libraries' where nothing of the user's is known.
+  /// The functions to show: only those of libraries if no user function is known.
   var places: [StackPlace] { certain.isEmpty ? pending : certain }
 
   init(_ report: HangReport) {
@@ -184,13 +183,13 @@ private struct NamedStack {
     most = max(1, report.stackCounts?.max() ?? 1)
   }
 
-  /// Adds a function; returns the kind of call-out if it is where the loop called out.
+  /// Adds a function; returns the kind of call-out if the function makes one.
   mutating func add(_ frame: CodeFrame, at index: Int) -> String? {
     let isToolchains = FrameChoice.isToolchains(frame.symbol)
     if !isToolchains, FrameChoice.isOurs(frame.symbol) {
       return HangNames.kind(FrameChoice.demangled(frame.symbol))
     }
-    // A closure and what hands on what it has captured are one.
+    // A closure and its forwarder count as one.
     let isOwn = !FrameChoice.isThunk(frame.symbol) && !FrameChoice.isForwarder(frame.symbol)
     guard isOwn, !frame.symbol.hasPrefix("_ZN5swift"), let place = FrameChoice.place(frame) else { return nil }
     let isSystems = isToolchains || HangNames.isSystems(report.stack[index])

@@ -4,9 +4,11 @@ import CRunLoopTools
 import RunLoopLibC
 import Synchronization
 
-/// The names that mangled names of Swift stand for.
+/// Demangling of Swift names.
 ///
-/// Some are read by a child process, so the texts are cached. Any thread.
+/// Can be used from any thread.
+///
+/// The results are cached, because some names are demangled in a child process.
 enum SwiftNames {
   private struct Name: Hashable {
     let symbol: String
@@ -14,10 +16,10 @@ enum SwiftNames {
   }
 
   private static let known = Mutex<[Name: String?]>([:])
-  /// How many names are cached before the cache is emptied.
+  /// The maximum number of names in the cache before it is emptied.
   private static let mostKnown = 10_000
 
-  /// A symbol as people read it, with all modules if it is qualified; nil if it is none of Swift's, or too long.
+  /// Returns a symbol's readable name, optionally fully qualified, or nil if it is not a Swift symbol or too long.
   static func text(_ symbol: String, isQualified: Bool) -> String? {
     let name = Name(symbol: symbol, isQualified: isQualified)
     if let text = known.withLock({ $0[name] }) { return text }

@@ -4,7 +4,7 @@ import CRunLoopRecorder
 import CRunLoopTools
 import RunLoopLibC
 
-/// A function of the user's, and where in its file.
+/// A function in the user's code, with its place in the source.
 package struct CodePlace: Sendable, Hashable {
   package var function: String
   package var file: String?
@@ -17,9 +17,9 @@ package struct CodePlace: Sendable, Hashable {
   }
 }
 
-/// One function of those that stand at an address, of which each but the last was inlined into the next.
+/// One of the functions at an address; each except the last was inlined into the next.
 package struct CodeFrame: Sendable, Hashable {
-  /// As the linker knows it.
+  /// The linker symbol.
   package var symbol: String
   package var file: String?
   package var line: Int
@@ -31,17 +31,19 @@ package struct CodeFrame: Sendable, Hashable {
   }
 }
 
-/// What says which functions stand at addresses of a program.
+/// A source of the functions at a program's addresses.
 package protocol FrameSource {
-  /// The frames at each address, the innermost first; none where nothing is known.
+  /// Returns the frames at each address, innermost first.
+  ///
+  /// An unknown address has none.
   ///
   /// - Parameters:
-  ///   - addresses: As the program's file has them.
+  ///   - addresses: The addresses in the program's file.
   ///   - path: The program or library.
   func frames(at addresses: [UInt64], in path: String) -> [[CodeFrame]]
-  /// Where a function begins in its source.
+  /// Returns the beginning of a function in its source.
   func frames(ofSymbol symbol: String, in path: String) -> [CodeFrame]
-  /// Whether a file can be asked for the names of a build; empty: of whichever it is.
+  /// Returns whether a file belongs to a build; an empty identity matches any file.
   func isKept(_ path: String, _ identity: [UInt8]) -> Bool
 }
 
@@ -49,15 +51,15 @@ extension FrameSource {
   package func isKept(_ path: String, _ identity: [UInt8]) -> Bool { BuildID.isKept(path, identity) }
 }
 
-/// Names the code of a process, alive or dead, from the files of its program and libraries.
+/// Symbolizes the code of a running or ended process with the files of its program and libraries.
 ///
-/// A file whose build is another by now is not asked. One thread.
+/// Files of other builds are not used. Must be used on a single thread.
 package final class Symbolizer {
-  /// What an address is.
+  /// The meaning of an address.
   package enum Kind: Hashable {
-    /// The function that is called.
+    /// The start of a called function.
     case function
-    /// Where a call returns to.
+    /// A return address.
     case site
   }
 
@@ -65,7 +67,7 @@ package final class Symbolizer {
     let kind: Kind
     let address: UInt64
 
-    /// The place that stands for a function is asked for as one.
+    /// A call site that stands in for a function is looked up as a site.
     init(_ kind: Kind, _ address: UInt64) {
       self.kind = address & CRL_CODE_PLACE != 0 ? .site : kind
       self.address = address & ~CRL_CODE_PLACE
@@ -83,7 +85,7 @@ package final class Symbolizer {
     self.source = source
   }
 
-  /// Asks for many addresses at once, which is faster than one after the other.
+  /// Looks up many addresses at once, which is faster.
   package func prepare(functions: [UInt64], sites: [UInt64]) {
     var queries: [Int: [Query]] = [:]
     let all = functions.map { Query(.function, $0) } + sites.map { Query(.site, $0) }
@@ -97,17 +99,16 @@ package final class Symbolizer {
     for (image, queries) in queries { ask(queries, images[image]) }
   }
 
-  /// The place of an address; nil if it is none of the user's code, or nothing is known.
+  /// Returns the place of an address, or nil if it is not in the user's code or unknown.
   package func place(_ kind: Kind, _ address: UInt64) -> CodePlace? {
     guard address != 0 else { return nil }
     prepare(functions: kind == .function ? [address] : [], sites: kind == .site ? [address] : [])
     return known[Query(kind, address)] ?? nil
   }
 
-  /// The first of a call's callers that is the user's; nil if there is none before a call-out of a loop, in which what
-  /// was called has called it.
+  /// Returns a call's first caller in user code, or nil if a loop's call-out precedes it.
   ///
-  /// - Parameter addresses: Where the calls return to, the innermost first.
+  /// - Parameter addresses: The return addresses of the calls, innermost first.
   package func caller(_ addresses: [UInt64]) -> CodePlace? {
     prepare(callers: addresses)
     var unplaced: CodePlace?
@@ -116,18 +117,18 @@ package final class Symbolizer {
       if let place = FrameChoice.site(frames) {
         if let unplaced, place.line == nil || !unplaced.function.hasSuffix(" in \(place.function)") { continue }
         if place.line != nil { return place }
-        // An implicit closure has no line, but the function that it stands in is a caller of its caller.
+        // An implicit closure has no line, but the function that contains it is further out on the stack.
         unplaced = place
       }
       if frames.contains(where: { FrameChoice.isCallOut($0.symbol) }) { return unplaced }
     }
     if let unplaced { return unplaced }
-    // Nothing is known of a program without symbols.
+    // The program has no symbols.
     guard let first = addresses.first, callers[first]?.isEmpty ?? false else { return nil }
     return place(.site, first)
   }
 
-  /// Asks for many callers at once.
+  /// Looks up many callers at once.
   package func prepare(callers addresses: [UInt64]) {
     var wanted: [Int: Set<UInt64>] = [:]
     for address in addresses where callers[address] == nil {
@@ -137,7 +138,7 @@ package final class Symbolizer {
     for (index, addresses) in wanted {
       let image = images[index]
       let list = Array(addresses)
-      // Nothing returns to the beginning of a file, but whoever wrote the address need not know that.
+      // Wraps, because the addresses are untrusted and may be the beginning of a file.
       let found = isUsable(image) ? source.frames(at: list.map { $0 &- image.base &- 1 }, in: image.path) : []
       for (index, address) in list.enumerated() { callers[address] = index < found.count ? found[index] : [] }
     }
@@ -149,7 +150,7 @@ package final class Symbolizer {
     return isUsable
   }
 
-  /// Which of the images an address lies in.
+  /// The index of the image that contains an address.
   private func image(of address: UInt64) -> Int? {
     images.firstIndex { $0.base <= address && address < $0.end && $0.path.hasPrefix("/") }
   }
@@ -158,7 +159,7 @@ package final class Symbolizer {
     let path = image.path
     let isUsable = isUsable(image)
     let name = String(path.split(separator: "/").last ?? "?")
-    // A call returns behind itself, which may be the next line or the next function.
+    // A return address may already belong to the next line or function.
     let addresses = queries.map { $0.address &- image.base &- ($0.kind == .site ? 1 : 0) }
     let found = isUsable ? source.frames(at: addresses, in: path) : []
     var inlined: [(query: Query, address: UInt64, symbols: (of: String, in: String))] = []
@@ -169,7 +170,7 @@ package final class Symbolizer {
       } else if query.kind == .site {
         known[query] = FrameChoice.site(frames)
       } else if case .forwards(let symbol, let place) = FrameChoice.function(frames) {
-        // The function that is called stands behind one that only hands on what was captured.
+        // The called function is the target of the forwarder.
         let behind = source.frames(ofSymbol: symbol, in: path).last.flatMap { FrameChoice.place($0) }
         known[query] = behind ?? place
         if behind == nil { inlined.append((query, addresses[index], (symbol, frames[frames.count - 1].symbol))) }
@@ -182,10 +183,10 @@ package final class Symbolizer {
     place(inlined, path)
   }
 
-  /// How far into a function its first instructions are looked for that are of one inlined into it.
+  /// The number of bytes of a function in which to look for instructions of an inlined function.
   private static let reach: UInt64 = 64
 
-  /// Finds the lines of functions that were inlined into what hands on to them, some instructions behind its beginning.
+  /// Finds the lines of functions inlined into their forwarders, some instructions after the beginning.
   private func place(
     _ inlined: [(query: Query, address: UInt64, symbols: (of: String, in: String))], _ path: String
   ) {

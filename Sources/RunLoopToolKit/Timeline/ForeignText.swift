@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Texts of other processes, such as names of threads, modes and functions: they may be another user's, who wants them
-/// to reach the terminal of root as commands, or to be read as lines of the tool.
+/// Escaping of text from other processes, such as names of threads, modes and functions.
 ///
-/// Everything that the tool writes goes through here: what is for people by ``shown(_:)``, documents by ``quoted(_:)``.
+/// Such text may come from another user who wants it to reach root's terminal as commands, or to look like the tool's
+/// output. All output of the tool is escaped here: text for people by ``shown(_:)`` and JSON by ``quoted(_:)``.
 package enum ForeignText {
-  /// Whether a character does something else than being seen: controls of both sets, ends of lines, what changes the
-  /// direction of text or hides in it.
+  /// Whether a character is a control, a line separator, or an invisible format character that can reorder or hide
+  /// text.
   ///
-  /// Not those that join the characters of scripts and of pictures.
+  /// Joiners, which scripts and emoji need, are not hidden.
   private static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
     guard scalar.value < 0x20 || scalar.value >= 0x7f else { return false }
     switch scalar.properties.generalCategory {
@@ -18,7 +18,7 @@ package enum ForeignText {
     }
   }
 
-  /// A text for people, of one line, with U+FFFD in the place of each character that would do something.
+  /// Returns a single line of text in which U+FFFD replaces hidden characters.
   package static func shown(_ text: String) -> String {
     guard text.unicodeScalars.contains(where: isHidden) else { return text }
     var shown = String.UnicodeScalarView()
@@ -26,9 +26,9 @@ package enum ForeignText {
     return String(shown)
   }
 
-  /// A text as JSON has it, in quotes, with a number in the place of each character that would do something.
+  /// Returns a JSON string literal in which hidden characters are escaped.
   ///
-  /// - Parameter isInPage: Whether it stands in a page of HTML, where `<` may end what it is in.
+  /// - Parameter isInPage: Whether it is embedded in HTML, where `<` could end the element.
   package static func quoted(_ text: String, isInPage: Bool = false) -> String {
     var quoted = "\""
     for scalar in text.unicodeScalars {

@@ -4,15 +4,15 @@ import CRunLoopRecorder
 import CRunLoopTools
 import RunLoopLibC
 
-/// Holds a level of another process while a tool looks.
+/// Holds a level of another process while the tool observes it.
 ///
-/// The holders stand in the header, with the number of each tool. A signal that ends the tool frees its place; that of
-/// one that was killed is freed by the next, or by the process.
+/// The header lists the holders with the IDs of their processes. A signal that ends the tool releases its place; the
+/// place of a killed tool is released by the next tool or by the process.
 package final class LevelHold {
   private let file: RecordFile
   private var place: Int32?
   private var process: Int32 = 0
-  /// Where it stands among what a signal lets go of.
+  /// The index among the holds that a signal releases.
   private let guardPlace: Int32
 
   package init(_ file: RecordFile, _ level: UInt32) throws(RecordError) {
@@ -23,7 +23,7 @@ package final class LevelHold {
           + "bytes are larger than its header. Start it with RUNLOOP_INSTRUMENTS=record")
     }
     let start = TargetProcess.start(of: getpid()) ?? 0
-    // Nobody knows the processes of another namespace by their numbers.
+    // A process ID is meaningless in another namespace.
     let isElsewhere = TargetProcess.namespace != file.header.pid_namespace
     let own = isElsewhere ? -getpid() : getpid()
     let taken: Int32
@@ -42,11 +42,11 @@ package final class LevelHold {
     }
   }
 
-  /// Lets the level be what the others hold.
+  /// Releases the level.
   package func release() {
     guard let place else { return }
     self.place = nil
-    // Of a file that was cut off nothing is held.
+    // A truncated file holds no level.
     _ = try? file.changeHeader { crlt_hold_free($0, place, process) }
     crlt_level_unguard(guardPlace)
   }

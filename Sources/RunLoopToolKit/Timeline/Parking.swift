@@ -4,23 +4,23 @@ import CRunLoopRecorder
 import CRunLoopTools
 import RunLoopLibC
 
-/// Waits for a process that does nothing.
+/// Waits for an idle process to become active.
 ///
-/// Any thread, one at a time.
+/// Can be used from any thread, but only by one at a time.
 package final class Parking: @unchecked Sendable {
-  // Sendable: neither reference changes; the memory is the process's, which the file keeps mapped, and the word in it
-  // is written atomically.
+  // Sendable: the references are immutable. The file keeps the process's memory mapped, and the word in it is written
+  // atomically.
   private let file: RecordFile
   private let word: UnsafeMutablePointer<UInt32>
 
-  /// Nil: it cannot be waited for, as its records are not in a file that both have mapped.
+  /// Fails if the records are not in a shared file, so that waiting is not possible.
   package init?(_ file: RecordFile) {
     guard let word = file.parkingWord else { return nil }
     self.file = file
     self.word = word
   }
 
-  /// Whether no loop does anything.
+  /// Whether no loop is active.
   package var isQuiet: Bool {
     (0..<file.faceCount).allSatisfy { slot in
       let face = file.face(slot)
@@ -29,16 +29,16 @@ package final class Parking: @unchecked Sendable {
     }
   }
 
-  /// Waits until a loop of the process ends a sleep or begins to record, for a minute at most.
+  /// Waits until a loop of the process wakes or begins to record, for at most a minute.
   ///
-  /// The process wakes whoever waits, once, and neither has anything to do meanwhile.
+  /// The process wakes the waiting thread once, without polling on either side.
   package func wait() {
-    // With a truncated file no thread is woken.
+    // If the file was truncated, the process cannot wake this thread.
     guard crlt_store(word, 1) != 0 else {
       usleep(1_000_000)
       return
     }
-    // Whoever has not seen the word by now is seen awake.
+    // A loop that has not seen the word by now is visibly awake.
     usleep(2000)
     if isQuiet { crlt_futex_wait(word, 1, 60_000) }
     _ = crlt_store(word, 0)

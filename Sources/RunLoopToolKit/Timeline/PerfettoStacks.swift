@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The stacks of hangs as a trace of Perfetto's has them: each text, frame and stack once, with a number.
+/// The stacks of hangs in Perfetto's format, in which each text, frame and stack has a number.
 struct PerfettoStacks {
   private struct Frame: Hashable {
     let function: UInt64
@@ -14,7 +14,7 @@ struct PerfettoStacks {
   private var stacks: [[UInt64]: UInt64] = [:]
   /// The numbers of the call-outs' stacks.
   private(set) var byPlace: [Timeline.Place: UInt64] = [:]
-  /// The hangs whose call-outs were not recorded, with the numbers of their stacks.
+  /// The hangs without a recorded call-out, with the numbers of their stacks.
   private(set) var others: [(hang: Timeline.Hang, stack: UInt64)] = []
 
   init(_ timeline: Timeline) {
@@ -27,7 +27,7 @@ struct PerfettoStacks {
   var isEmpty: Bool { stacks.isEmpty }
 
   private mutating func number(of stack: [TimelineName]) -> UInt64 {
-    // Perfetto has the outermost first.
+    // Perfetto expects the outermost frame first.
     let ids = stack.reversed().map { name in
       Self.number(
         Frame(
@@ -43,9 +43,9 @@ struct PerfettoStacks {
     return number
   }
 
-  /// Writes what the numbers stand for, as the interned data of a packet.
+  /// Writes the numbered values as the interned data of a packet.
   ///
-  /// - Parameter program: What the functions are part of.
+  /// - Parameter program: The name of the program that contains the functions.
   func write(_ data: inout ProtobufWriter, program: String) {
     func text(_ field: Int, _ number: UInt64, _ text: String) {
       data.message(field) {

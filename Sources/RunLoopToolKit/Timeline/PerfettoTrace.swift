@@ -2,12 +2,11 @@
 
 import CRunLoopRecorder
 
-/// Writes a timeline as a trace of Perfetto's: track events, which ui.perfetto.dev and `trace_processor` read.
+/// Writes a timeline as Perfetto track events, for ui.perfetto.dev and `trace_processor`.
 ///
-/// Each thread has a track with a slice for each run, call-out and sleep, and counters of what waits and of how busy it
-/// is. A hang has the stack on which its thread stood.
-/// Flows lead from what has caused something to that. All times are of the monotonic clock, which is Perfetto's number
-/// 3.
+/// Each thread has a track with slices for runs, call-outs and sleeps, and counters for the queue and the load. A hang
+/// has the stack of its thread. Flows lead from causes to effects. All times are of the monotonic clock, which is
+/// clock 3 in Perfetto.
 package final class PerfettoTrace {
   private let timeline: Timeline
   private let names: TimelineNames
@@ -18,7 +17,7 @@ package final class PerfettoTrace {
   private static let monotonic: UInt64 = 3
   private static let processTrack: UInt64 = 1
 
-  /// - Parameter emit: Takes the bytes of the file, a part at a time.
+  /// - Parameter emit: Receives the bytes of the file in parts.
   package init(_ timeline: Timeline, _ names: TimelineNames, emit: @escaping ([UInt8]) throws(RecordError) -> Void) {
     self.timeline = timeline
     self.names = names
@@ -26,20 +25,20 @@ package final class PerfettoTrace {
     stacks = PerfettoStacks(timeline)
   }
 
-  /// What an event has of flows.
+  /// The flows of an event.
   private struct Flows {
     var starts: [UInt64] = []
     var ends: [UInt64] = []
   }
 
-  /// An event that is no item's.
+  /// An event that does not belong to an item.
   private struct Mark {
     let time: Int64
     let name: String
     var flows = Flows()
     /// The number of a stack.
     var stack: UInt64?
-    /// How long it lasts; nil: no time.
+    /// The end of a slice, or nil for an instant.
     var end: Int64?
   }
 
@@ -83,7 +82,7 @@ extension PerfettoTrace {
       let target = timeline.lanes[edge.to.lane].items[edge.to.index]
       switch edge.kind {
       case .back:
-        // The work's slice begins the flow; it ends where the thread goes on that has waited.
+        // The flow begins at the work's slice and ends where the waiting thread resumed.
         items[edge.to.lane][edge.to.index, default: Flows()].starts.append(flow)
         let mark = Mark(time: edge.time, name: "has waited", flows: Flows(ends: [flow]))
         marks[thread(of: edge.from), default: []].append(mark)
@@ -95,7 +94,7 @@ extension PerfettoTrace {
         switch edge.from {
         case .item(let place): items[place.lane][place.index, default: Flows()].starts.append(flow)
         case .thread(let thread):
-          // The time of a waking is not known, but it came before the end of the sleep.
+          // The exact time of a wake-up is unknown, but it precedes the end of the sleep.
           let mark = Mark(
             time: edge.kind == .wake ? edge.time - 1 : edge.time, name: edge.kind == .wake ? "wakes" : "posts",
             flows: Flows(starts: [flow]))
@@ -123,7 +122,7 @@ extension PerfettoTrace {
     }
   }
 
-  /// Says which clock the times are of, and what the others said at the same time.
+  /// Declares the clock of the times, with a snapshot of the other clocks.
   private func writeClock() {
     let begin = timeline.begin
     add { packet in
@@ -148,7 +147,7 @@ extension PerfettoTrace {
     add { packet in
       packet.number(8, timeline.begin)
       packet.number(58, Self.monotonic)
-      // What stood before is not needed to read what follows.
+      // Earlier packets are not needed to read the following ones.
       packet.number(13, UInt64(1))
       packet.message(60) { track in
         track.number(1, Self.processTrack)
@@ -171,7 +170,7 @@ extension PerfettoTrace {
     }
   }
 
-  /// Says what the numbers of stacks stand for.
+  /// Writes the interned data of the stacks.
   private func describeStacks() {
     guard !stacks.isEmpty else { return }
     let (stacks, program) = (stacks, timeline.processName)
@@ -225,7 +224,7 @@ extension PerfettoTrace {
     add { packet in
       packet.number(8, time)
       packet.number(58, Self.monotonic)
-      // It says something only beside what was said before.
+      // Depends on earlier packets.
       if stack != nil { packet.number(13, UInt64(2)) }
       packet.message(11) { event in
         event.number(9, type)
@@ -245,7 +244,7 @@ extension PerfettoTrace {
     for index in lane.items.indices {
       let item = lane.items[index]
       while let top = stack.last, top != item.parent {
-        // What belongs before the end of an item.
+        // Marks before the end of the item.
         while mark < marks.count, marks[mark].time < lane.items[top].end {
           writeMark(marks[mark], lane.thread)
           mark += 1
@@ -296,7 +295,7 @@ extension PerfettoTrace {
   }
 
   private func end(_ item: Timeline.Item, _ track: UInt64, _ flows: Flows?) {
-    // What goes on has no end.
+    // An open item has no end.
     guard !item.isOpen else { return }
     event(item.end, 2, track) { event in
       if item.isSleep { for flow in flows?.ends ?? [] { event.fixed64(48, flow) } }
@@ -348,7 +347,7 @@ extension PerfettoTrace {
 }
 
 extension Timeline.Lane {
-  /// How many pieces of work waited, from each time on at which that changed; as far as the records say.
+  /// The number of waiting work items, at each time at which it changes, as far as recorded.
   package var queue: [(time: Int64, count: Int)] {
     var changes: [(time: Int64, step: Int)] = []
     for item in items where item.kind <= CRL_KIND_JOB.rawValue {
@@ -370,7 +369,7 @@ extension Timeline.Lane {
     return found
   }
 
-  /// The share of the time in call-outs, of each of at most a thousand spans.
+  /// Returns the share of time in call-outs for each of at most a thousand intervals.
   package func busy(from begin: Int64, to end: Int64) -> [(time: Int64, share: Double)] {
     guard end > begin else { return [] }
     let span = max(1_000_000, (end - begin) / 1000)
@@ -387,7 +386,7 @@ extension Timeline.Lane {
     return sums.enumerated().map { (begin + Int64($0.offset) * span, min(1, Double($0.element) / Double(span))) }
   }
 
-  /// Whether an item is a call-out, or stands in one.
+  /// Returns whether an item is a call-out or is nested in one.
   private func isWithinCallOut(_ index: Int) -> Bool {
     var next: Int? = index
     while let place = next {

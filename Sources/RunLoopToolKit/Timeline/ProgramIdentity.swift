@@ -2,7 +2,7 @@
 
 import RunLoopLibC
 
-/// Whether a process is still the program that it was.
+/// Detects whether a process has executed another program.
 struct ProgramIdentity: Sendable {
   private let process: Int32
   private let vector: [UInt8]?
@@ -12,7 +12,7 @@ struct ProgramIdentity: Sendable {
     vector = ProgramIdentity.read(process)
   }
 
-  // What the kernel gives a program when it begins has addresses that differ each time.
+  // The auxiliary vector contains addresses that differ each time a program starts.
   private static func read(_ process: Int32) -> [UInt8]? {
     let descriptor = open("/proc/\(process)/auxv", O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return nil }

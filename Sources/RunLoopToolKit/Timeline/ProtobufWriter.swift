@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Writes messages of Protocol Buffers: as much of the format as a trace needs.
+/// Writes Protocol Buffers messages, supporting only what a trace needs.
 struct ProtobufWriter {
   private(set) var bytes: [UInt8] = []
 
   mutating func clear() { bytes.removeAll(keepingCapacity: true) }
 
-  /// A number of any size, seven bits at a time.
+  /// Appends a varint.
   private mutating func append(_ value: UInt64) {
     var rest = value
     while rest >= 0x80 {
@@ -41,7 +41,7 @@ struct ProtobufWriter {
     }
   }
 
-  /// A message within this one.
+  /// Appends a nested message.
   mutating func message(_ field: Int, _ fill: (inout ProtobufWriter) -> Void) {
     var inner = ProtobufWriter()
     fill(&inner)

@@ -3,16 +3,16 @@
 package import CRunLoopRecorder
 import CRunLoopSystem
 
-/// Turns the ticks of records into nanoseconds of the monotonic clock.
+/// Converts ticks of records to nanoseconds of the monotonic clock.
 ///
-/// The process has noted one pair of times when a loop was first watched. The other is that of a file that was kept, or
-/// now: the file is on this machine, and the machine has not been started anew.
+/// The process recorded a pair of times when a loop was first watched. The second pair comes from the header of a
+/// copied file, or is taken now, assuming that the file is on the same machine and the machine has not restarted.
 package struct RecordClock: Sendable {
   private let ticks: UInt64
   private let nanoseconds: Int64
-  /// Nanoseconds for each tick.
+  /// The number of nanoseconds per tick.
   private let rate: Double
-  /// Whether the process had chosen a clock: before a loop is watched it has not.
+  /// Whether the process had chosen a clock, which it does when a loop is first watched.
   package let isKnown: Bool
 
   package init(_ header: crl_header) {
@@ -25,24 +25,24 @@ package struct RecordClock: Sendable {
     var second = header.calibration.1
     if second.ticks == 0 { second = RecordClock.pairNow() }
     ticks = first.ticks
-    // Whatever stands there, times can be reckoned with.
+    // Clamped to prevent overflows, because the header is untrusted data.
     nanoseconds = max(-RecordClock.most, min(RecordClock.most, first.monotonic))
     rate = crl_tick_nanoseconds(first, second, header.frequency)
   }
 
-  /// The nanoseconds of so many ticks.
+  /// Converts ticks to nanoseconds.
   package func nanoseconds(_ ticks: UInt64) -> Int64 {
     nanoseconds + RecordClock.bounded(Double(Int64(bitPattern: ticks &- self.ticks)) * rate)
   }
 
-  /// Some of these can be added and subtracted.
+  /// Small enough that a few such values can be added and subtracted.
   private static let most: Int64 = 1 << 60
 
   private static func bounded(_ value: Double) -> Int64 { Int64(max(-Double(most), min(Double(most), value))) }
 
-  /// Two times that were read at once.
+  /// Reads both clocks at nearly the same time.
   private static func pairNow() -> crl_times {
-    // The thread may lose its processor between two readings: the closest of several counts.
+    // Uses the closest of several pairs, because the thread may be preempted between two readings.
     var least = UInt64.max
     var pair = crl_times(ticks: 0, monotonic: 0, wall: crl_wall_nanoseconds())
     for _ in 0..<16 {
@@ -57,7 +57,7 @@ package struct RecordClock: Sendable {
     return pair
   }
 
-  /// Notes the second pair in a file that is kept.
+  /// Stores the second pair in a copied file.
   package static func calibrate(_ header: inout crl_header) {
     if header.clock == UInt32(CRL_CLOCK_PROCESSOR) { header.calibration.1 = pairNow() }
   }

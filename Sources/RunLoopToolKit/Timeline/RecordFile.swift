@@ -6,33 +6,35 @@ import CRunLoopTools
 package import RunLoopInstruments
 import RunLoopLibC
 
-/// Why the records of a process cannot be read, in one sentence.
+/// The reason why a process's records cannot be read, as one sentence.
 package struct RecordError: Error, CustomStringConvertible {
   package let description: String
 
   package init(_ description: String) { self.description = description }
 }
 
-/// The records of a process, in its file, alive or dead.
+/// The records of a running or ended process.
 ///
-/// The file is opened without following links, and used through its descriptor. One thread.
+/// The file is opened without following links, and accessed through its descriptor. Must be used on a single thread.
 package final class RecordFile {
   private let board: UnsafeMutablePointer<crl_board>
   package let path: String
   private let size: Int
-  /// Reads the memory of a process that has no file anew, and writes its level; nil: the file is mapped.
+  /// Accesses the memory of a process without a file, or nil if a file is mapped.
   private let remote: RemoteRecords?
   private let isWritable: Bool
-  /// What its threads are called here, of a process of another namespace; nil: what they call themselves.
+  /// Maps thread IDs of a process in another namespace to IDs here, or nil if they are the same.
   var numbers: ThreadNumbers?
-  /// The user whom the records belong to, and with whose rights is read what they name.
+  /// The owner of the records.
+  ///
+  /// Files that the records name are read with this user's rights.
   package let owner: UInt32
 
   /// Maps a file.
   ///
   /// - Parameters:
   ///   - descriptor: The file, which the caller closes.
-  ///   - isWritable: Whether a level is to be held.
+  ///   - isWritable: Whether to map it for holding a level. The default is `false`.
   package init(descriptor: Int32, path: String, isWritable: Bool = false) throws(RecordError) {
     self.path = path
     self.isWritable = isWritable
@@ -50,22 +52,22 @@ package final class RecordFile {
     }
     board = memory.assumingMemoryBound(to: crl_board.self)
     let header = RecordFile.load(memory, as: crl_header.self)
-    // From here on the end of what throws takes the mapping away, and nobody else may: the place could be another's.
+    // From here on, `deinit` unmaps the memory even if this throws. It must not be unmapped twice.
     guard RecordLayout.isKept(by: header), Int(status.st_size) >= size else {
       throw RecordError(RecordFile.complaint(of: header, path, Int(status.st_size)))
     }
   }
 
-  /// Opens a file by its path, which may be no link.
+  /// Opens a file by its path, which must not be a link.
   package convenience init(path: String) throws(RecordError) {
-    // A pipe is not waited for.
+    // Does not block on a pipe.
     let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC)
     guard descriptor >= 0 else { throw RecordError("\(path) cannot be opened: \(String(cString: strerror(errno)))") }
     defer { close(descriptor) }
     try self.init(descriptor: descriptor, path: path)
   }
 
-  /// Copies the records of a process that has no file.
+  /// Copies the records of a process without a file.
   package init(_ remote: RemoteRecords, owner: UInt32) throws(RecordError) {
     self.owner = owner
     path = "the memory of process \(remote.process)"
@@ -77,7 +79,7 @@ package final class RecordFile {
       memory != MAP_FAILED
     else { throw RecordError("there is no memory for the records of process \(remote.process)") }
     board = memory.assumingMemoryBound(to: crl_board.self)
-    // As above.
+    // From here on, `deinit` unmaps the memory even if this throws.
     try remote.copy(into: memory)
     let header = memory.load(as: crl_header.self)
     guard RecordLayout.isKept(by: header) else {
@@ -87,22 +89,23 @@ package final class RecordFile {
 
   deinit { munmap(board, size) }
 
-  /// The word by which the process wakes a tool; nil: what is here is a copy, or may not be written to.
+  /// The word with which the process wakes a tool, or nil if this is a copy or read-only.
   var parkingWord: UnsafeMutablePointer<UInt32>? {
     guard remote == nil, isWritable, let offset = MemoryLayout<crl_header>.offset(of: \.parked) else { return nil }
     return (UnsafeMutableRawPointer(board) + offset).assumingMemoryBound(to: UInt32.self)
   }
 
-  /// Looks again, if what is here is a copy.
+  /// Rereads the records if this is a copy.
   package func refresh() throws(RecordError) {
     numbers?.refresh()
     try remote?.copy(into: UnsafeMutableRawPointer(board))
   }
 
-  /// Changes the header by a function that returns no negative number unless it fails, and lets the process see it.
+  /// Changes the header with a function that returns a negative number on failure, and makes the change visible to the
+  /// process.
   ///
-  /// - Parameter change: A function that touches the header under the guard of `crlt_guarded`.
-  /// - Returns: What the function has returned.
+  /// - Parameter change: A function that accesses the header within `crlt_guarded`.
+  /// - Returns: The result of the function.
   package func changeHeader(_ change: (UnsafeMutableRawPointer) -> Int32) throws(RecordError) -> Int32 {
     let header = UnsafeMutableRawPointer(board)
     let answer = change(header)
@@ -111,7 +114,7 @@ package final class RecordFile {
     return answer
   }
 
-  /// Lets a signal that ends this process let go of what it holds; gives what that is taken back with.
+  /// Registers the level for release by a fatal signal, and returns the handle for unregistering it.
   func guardLevel() -> Int32 {
     if let remote { return crlt_level_guard(remote.process, remote.base) }
     return crlt_level_guard(0, UInt64(UInt(bitPattern: board)))
@@ -131,14 +134,14 @@ package final class RecordFile {
   }
 }
 
-// What is in the file.
+// The contents of the file.
 extension RecordFile {
-  /// The header as it is now.
+  /// The current header.
   package var header: crl_header { RecordFile.load(board, as: crl_header.self) }
 
-  /// A copy of what stands at an address of a mapped file; zero if the page is not there.
+  /// Copies a value from a mapped file, or returns zero if the page is missing.
   ///
-  /// Touching a page of a file on a full tmpfs, or one that was cut off, would end the process.
+  /// Direct access to a missing page, in a truncated file or on a full tmpfs, would end the process.
   private static func load<Value: BitwiseCopyable>(_ place: UnsafeRawPointer, as type: Value.Type) -> Value {
     let (size, alignment) = (MemoryLayout<Value>.size, MemoryLayout<Value>.alignment)
     return withUnsafeTemporaryAllocation(byteCount: size, alignment: alignment) { copy in
@@ -149,10 +152,10 @@ extension RecordFile {
 
   private func address(_ offset: Int) -> UnsafeRawPointer { UnsafeRawPointer(board) + offset }
 
-  /// The number of the process whose records these are.
+  /// The ID of the process that the records belong to.
   package var process: Int32 { numbers?.outer(header.process) ?? header.process }
 
-  /// The face of a slot as it is now, with counts that can be reckoned with, whatever stands there.
+  /// Returns the current face of a slot, with its untrusted counts clamped.
   package func face(_ slot: Int) -> crl_face {
     var face = RecordFile.load(address(RecordLayout.faces + slot * MemoryLayout<crl_face>.size), as: crl_face.self)
     face.number = min(face.number, RecordLayout.most)
@@ -167,13 +170,13 @@ extension RecordFile {
     return face
   }
 
-  /// How many faces have ever been used.
+  /// The number of faces that have ever been used.
   package var faceCount: Int { Int(min(header.used_faces, UInt32(CRL_FACES))) }
 
-  /// How many loops have no face, so that nothing is seen of them.
+  /// The number of loops without a face, which cannot be observed.
   package var unseenLoops: Int { Int(min(header.lost_loops, RecordLayout.most)) }
 
-  /// How many loops were to record and found no room for it.
+  /// The number of loops that could not record for lack of space.
   package var lostLoops: Int {
     let ringless = (0..<faceCount).count { slot in
       let face = face(slot)
@@ -182,24 +185,24 @@ extension RecordFile {
     return ringless + unseenLoops
   }
 
-  /// The name that a thread's object has; empty: none.
+  /// Returns the name of the thread's object, or an empty string.
   package func name(_ slot: Int) -> String {
     text(address(RecordLayout.details + slot * MemoryLayout<crl_details>.size), 256)
   }
 
-  /// The timer of a slot's loop that fired late last; nil: none has.
+  /// Returns the timer of a slot's loop that last fired late, or nil.
   package func lateTimer(_ slot: Int) -> LateTimer? {
     let place = address(RecordLayout.details + slot * MemoryLayout<crl_details>.size)
     return LateTimer(RecordFile.load(place, as: crl_details.self))
   }
 
-  /// The name of a mode; nil: it found no room.
+  /// Returns the name of a mode, or nil if it did not fit.
   package func mode(_ index: UInt8) -> String? {
     guard Int(index) < min(Int(header.used_modes), Int(CRL_MODES)) else { return nil }
     return text(address(RecordLayout.modes + Int(index) * MemoryLayout<crl_mode_name>.size), 128)
   }
 
-  /// The programs and libraries that the process had loaded when it began to record.
+  /// The programs and libraries that were loaded when the process began to record.
   package var images: [LoadedImage] {
     (0..<min(Int(header.used_images), Int(CRL_IMAGES))).map { index in
       let place = address(RecordLayout.images + index * MemoryLayout<crl_image>.size)
@@ -216,15 +219,15 @@ extension RecordFile {
     }
   }
 
-  /// The ring of a slot; nil: the slot has none.
+  /// Returns the ring of a slot, or nil if it has none.
   private func ring(_ slot: Int) -> UnsafeRawPointer? {
     guard slot < Int(CRL_RINGS) else { return nil }
     return address(RecordLayout.rings + slot * MemoryLayout<crl_ring>.size)
   }
 
-  /// The complete records of a slot, the newest first, and how many contradict themselves.
+  /// Returns the complete records of a slot, newest first, and the number of inconsistent ones.
   ///
-  /// A record whose number changes while it is copied is being written, and is left out.
+  /// A record whose number changes while it is copied is being written, and is skipped.
   package func records(_ slot: Int) -> (records: [crl_record], torn: Int) {
     guard let ring = ring(slot) else { return ([], 0) }
     var found: [crl_record] = []
@@ -242,7 +245,7 @@ extension RecordFile {
     return (found, torn)
   }
 
-  /// The record of a number, if it is still there.
+  /// Returns the record with a number, if it still exists.
   package func record(_ number: UInt64, of slot: Int) -> crl_record? {
     guard number != 0, let ring = ring(slot) else { return nil }
     let place = ring + Int(number % UInt64(CRL_RECORDS)) * MemoryLayout<crl_record>.size
@@ -251,7 +254,7 @@ extension RecordFile {
     return isWhole && record.number == number ? record : nil
   }
 
-  /// Who left the work of a sequence number, if it is still known.
+  /// Returns the post with a sequence number, if it still exists.
   package func post(_ sequence: UInt64, of slot: Int) -> crl_post? {
     guard sequence != 0, let ring = ring(slot) else { return nil }
     let posts = ring + Int(CRL_RECORDS) * MemoryLayout<crl_record>.size
@@ -261,7 +264,7 @@ extension RecordFile {
     return isWhole && post.sequence == sequence ? post : nil
   }
 
-  /// The clock by which ticks of the file are nanoseconds.
+  /// The clock that converts the file's ticks to nanoseconds.
   package var clock: RecordClock { RecordClock(header) }
 }
 

@@ -2,10 +2,10 @@
 
 import CRunLoopRecorder
 
-/// Where things stand in records, of which nothing moves within a version.
+/// The layout of records, which is fixed within a version.
 ///
-/// What the header of a file or of another process says is compared with it, and is never used in its place: whoever
-/// wrote it need not be a process of this package.
+/// The header of a file or another process is compared with the layout but never used in its place, because it is
+/// untrusted data.
 enum RecordLayout {
   static let faces = offset(of: \.faces)
   static let details = offset(of: \.details)
@@ -13,7 +13,7 @@ enum RecordLayout {
   static let images = offset(of: \.images)
   static let rings = offset(of: \.rings)
 
-  /// The most that a count can be: the number of a record has so many bits in a cause.
+  /// The maximum value of a count, which is the number of bits that causes use for record numbers.
   static let most: UInt64 = 1 << UInt64(CRL_CAUSE_SLOT_SHIFT)
 
   private static func offset(of part: PartialKeyPath<crl_board>) -> Int {
@@ -21,7 +21,7 @@ enum RecordLayout {
     return offset
   }
 
-  /// Whether a header says what this layout is.
+  /// Returns whether a header matches this layout.
   static func isKept(by header: crl_header) -> Bool {
     let said = [
       header.version, header.header_size, header.face_count, header.ring_count, header.record_count, header.post_count,

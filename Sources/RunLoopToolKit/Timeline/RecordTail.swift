@@ -2,7 +2,7 @@
 
 package import CRunLoopRecorder
 
-/// Reads what one loop leaves behind as it comes, each record once, when what it is of has ended.
+/// Reads the records of a loop as they are completed, each of them once.
 package struct RecordTail {
   private let slot: Int
   private var generation: UInt32 = 0
@@ -11,7 +11,7 @@ package struct RecordTail {
 
   package init(slot: Int) { self.slot = slot }
 
-  /// The records of what has ended since the last time, with their posts, and how many were overwritten before.
+  /// Returns the records completed since the last call, with their posts, and the number of overwritten ones.
   package mutating func read(_ file: RecordFile) -> (ended: [(record: crl_record, post: crl_post?)], lost: Int) {
     let face = file.face(slot)
     var ended: [(record: crl_record, post: crl_post?)] = []
@@ -36,7 +36,7 @@ package struct RecordTail {
     while last < face.number {
       let number = last + 1
       guard let record = file.record(number, of: slot), record.begin != 0 else {
-        // The newest may be about to be written.
+        // The newest record may not have been written yet.
         if number == face.number { break }
         lost += 1
         last = number

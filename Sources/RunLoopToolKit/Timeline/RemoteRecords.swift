@@ -4,13 +4,12 @@ import CRunLoopRecorder
 import CRunLoopTools
 import RunLoopLibC
 
-/// The records of a process that has no file for them: they are read from its memory, which needs the permission that a
-/// debugger needs.
+/// The records of a process without a file, read from its memory, which requires a debugger's permission.
 package final class RemoteRecords {
   package let process: Int32
   package let base: UInt64
 
-  /// Looks for the records in the map of a process's memory; nil: there are none.
+  /// Finds the records in the memory map of a process; fails if there are none.
   package init?(process: Int32) {
     guard let maps = readWhole("/proc/\(process)/maps") else { return nil }
     let large = maps.split(separator: "\n").first { line in
@@ -41,7 +40,7 @@ package final class RemoteRecords {
     return "the memory of process \(process) cannot be read: \(String(cString: strerror(number)))"
   }
 
-  /// Copies what is in use.
+  /// Copies the parts in use.
   func copy(into memory: UnsafeMutableRawPointer) throws(RecordError) {
     try read(0, MemoryLayout<crl_header>.size, into: memory)
     let header = memory.load(as: crl_header.self)
@@ -74,14 +73,14 @@ package final class RemoteRecords {
   }
 }
 
-/// The whole of a file of the kernel's; nil if it cannot be read.
+/// Returns the contents of a file in `/proc`, or nil if it cannot be read.
 package func readWhole(_ path: String) -> String? {
   let descriptor = open(path, O_RDONLY | O_CLOEXEC)
   guard descriptor >= 0 else { return nil }
   defer { close(descriptor) }
   var bytes: [UInt8] = []
   var chunk = [UInt8](repeating: 0, count: 65536)
-  // A process can make some of them of any length.
+  // A process can make some of these files arbitrarily long.
   while bytes.count < 64 << 20 {
     let count = RunLoopLibC.read(descriptor, &chunk, chunk.count)
     if count < 0, errno == EINTR { continue }

@@ -4,14 +4,14 @@ import CRunLoopRecorder
 import CRunLoopSystem
 import RunLoopLibC
 
-/// A process that runs, and that its user, or root, looks at.
+/// A running process that its user or root observes.
 package struct TargetProcess: Sendable {
   package let number: Int32
   package let start: UInt64
   package let user: UInt32
   private let program: ProgramIdentity
 
-  /// Finds a process; throws one sentence if it may not be looked at.
+  /// Finds a process; throws a one-sentence reason if it must not be observed.
   package init(_ number: Int32) throws(RecordError) {
     self.number = number
     var status = stat()
@@ -20,9 +20,9 @@ package struct TargetProcess: Sendable {
       throw RecordError("process \(number) is defunct: it has ended, and its parent has not noticed yet")
     }
     self.start = start
-    // Before anything is opened or asked for, which the process may answer by becoming another program.
+    // Read before anything is opened or requested, which could make the process execute another program.
     program = ProgramIdentity(number)
-    // The owner of what /proc shows of a process that is not dumpable is root, whatever the process's user.
+    // In /proc, root owns the files of a process that is not dumpable, whatever its user.
     guard let user = TargetProcess.user(of: number) else { throw RecordError("there is no process \(number)") }
     self.user = user
     guard geteuid() == user || geteuid() == 0 else {
@@ -30,17 +30,17 @@ package struct TargetProcess: Sendable {
     }
   }
 
-  /// The user as whom a process runs.
+  /// Returns the effective user of a process.
   private static func user(of number: Int32) -> UInt32? {
     let line = readWhole("/proc/\(number)/status")?.split(separator: "\n").first { $0.hasPrefix("Uid:") }
     let fields = line?.split { $0 == "\t" || $0 == " " } ?? []
     return fields.count > 2 ? UInt32(fields[2]) : nil
   }
 
-  /// With which its files are opened.
+  /// The rights with which to open its files.
   package var rights: UserRights { UserRights(of: user) }
 
-  /// When a process began, as the kernel has it; nil if there is none, or if it has ended and nobody has noticed.
+  /// Returns the start time of a process in the kernel's units, or nil if there is none or it is a zombie.
   package static func start(of number: Int32) -> UInt64? {
     guard let text = readWhole("/proc/\(number)/stat"), let end = text.lastIndex(of: ")") else { return nil }
     let fields = text[text.index(after: end)...].split(separator: " ")
@@ -48,30 +48,30 @@ package struct TargetProcess: Sendable {
     return UInt64(fields[19])
   }
 
-  /// The namespace of this process's processes, as headers have it.
+  /// The PID namespace of this process, as stored in headers.
   static var namespace: UInt64 {
     var status = stat()
     return stat("/proc/self/ns/pid", &status) == 0 ? UInt64(status.st_ino) : 0
   }
 
-  /// Whether it is stopped, by a signal or by a debugger.
+  /// Whether it is stopped by a signal or a debugger.
   package var isStopped: Bool {
     guard let text = readWhole("/proc/\(number)/stat"), let end = text.lastIndex(of: ")") else { return false }
     return ["T", "t"].contains(text[text.index(after: end)...].split(separator: " ").first)
   }
 
-  /// Whether it still runs, as the program that was found: one that has taken its place has none of its loops.
+  /// Whether it still runs the same program; after an exec, its loops are gone.
   package var isAlive: Bool { TargetProcess.start(of: number) == start && program.isSame }
 
-  /// How it is over; `time` while it runs.
+  /// How the process has ended, or `time` while it runs.
   var ending: LookSummary.Ending {
     if isAlive { return .time }
     return TargetProcess.start(of: number) == start ? .executed : .ended
   }
 
-  /// Opens its records; nil if there are none, as of a process that may make a run loop yet.
+  /// Opens its records, or returns nil if there are none yet.
   ///
-  /// - Throws: What is wrong with those that there are, or that the process has ended.
+  /// - Throws: The problem with existing records, or that the process has ended.
   func recordsIfThere() throws(RecordError) -> RecordFile? {
     let (file, reason, isOfOther) = findRecords()
     if let file { return file }
@@ -87,7 +87,7 @@ package struct TargetProcess: Sendable {
     return line.map { String($0.dropFirst(name.count + 1)) }
   }
 
-  /// The way to its tree of files; nil if that is this process's.
+  /// The path to its root directory, or nil if it is this process's.
   private var ownRoot: String? {
     let (own, its) = (TargetProcess.identity("/proc/self/ns/mnt"), TargetProcess.identity("/proc/\(number)/ns/mnt"))
     return own == its ? nil : "/proc/\(number)/root"
@@ -98,28 +98,28 @@ package struct TargetProcess: Sendable {
     return stat(path, &status) == 0 ? UInt64(status.st_ino) : 0
   }
 
-  /// The directories in which its file may be, the likeliest first.
+  /// The directories that may contain its file, the most likely first.
   package var directories: [String] {
     var found: [String] = []
     if var given = environment("RUNLOOP_DIR"), !given.isEmpty {
-      // What is not absolute counts from where the process was started.
+      // A relative path is relative to the directory in which the process was started.
       if !given.hasPrefix("/") { given = "/proc/\(number)/cwd/\(given)" }
       found.append(given)
     }
     if let runtime = environment("XDG_RUNTIME_DIR"), runtime.hasPrefix("/") {
       found.append("\(runtime)/runloop-instruments")
     }
-    // A process that sets the variable itself does not show it.
+    // A variable that the process itself has set is not visible.
     if let own = RecordDirectory.given { found.append(own) }
     found += RecordDirectory.usual(of: user)
-    // A container has a tree of files of its own.
+    // A container has its own file tree.
     if let root = ownRoot { found = found.filter { !$0.hasPrefix("/proc/") }.map { root + $0 } + found }
     return found
   }
 
-  /// The programs and libraries that it has loaded by now.
+  /// The programs and libraries that are currently loaded.
   ///
-  /// Their files are those that are mapped: a program that was replaced since is read by the kernel's name for it.
+  /// A program whose file was replaced is read through the kernel's link to it.
   package var loadedImages: [LoadedImage] {
     guard let maps = readWhole("/proc/\(number)/maps") else { return [] }
     var found: [LoadedImage] = []
@@ -145,7 +145,7 @@ package struct TargetProcess: Sendable {
     }
   }
 
-  /// Its number in its own namespace of processes, by which its records are named.
+  /// Its ID in its own PID namespace, after which its records are named.
   private var ownNumber: Int32 { ThreadNumbers.inner(of: "/proc/\(number)/status") ?? number }
 
   /// The name of its directory in one of ``directories``.
@@ -162,8 +162,8 @@ package struct TargetProcess: Sendable {
           + "does that may do more than its caller or is not dumpable")
   }
 
-  /// The file of its records, or what is wrong with the first that was found, and whether that is of the program before
-  /// the present one.
+  /// Finds the file of its records, or the first problem, and whether that concerns a program that the process ran
+  /// earlier.
   private func findRecords() -> (file: RecordFile?, reason: RecordError?, isOfOther: Bool) {
     var reason: (error: RecordError, isOfOther: Bool)?
     let rights = rights
@@ -174,39 +174,40 @@ package struct TargetProcess: Sendable {
         }
         guard let found else { continue }
         if ownNumber != number { found.numbers = ThreadNumbers(of: number) }
-        // The file stays where a program is executed in the place of the one that has made it.
+        // The file is left in place when the process executes another program.
         if mapsRecords { return (found, nil, false) }
         let gone = "process \(number) has executed another program since it made its run loops: they are gone"
         reason = reason ?? (RecordError(gone), true)
       } catch {
-        // The process has not trusted it either, if it could look, and may have taken another.
+        // The process did not trust this directory either, and may have used another.
         reason = reason ?? (error, false)
       }
     }
     return (nil, reason?.error, reason?.isOfOther ?? false)
   }
 
-  /// Whether its memory has the file of its records; true if its memory may not be seen.
+  /// Whether its memory map contains the records file, or cannot be read.
   private var mapsRecords: Bool {
     guard let maps = readWhole("/proc/\(number)/maps"), !maps.isEmpty else { return true }
     return maps.contains("/\(recordName)/rings")
   }
 
-  /// The kernel's name of one of its threads.
+  /// Returns the kernel's name for one of its threads.
   package func kernelName(ofThread thread: Int32) -> String? {
     readWhole("/proc/\(number)/task/\(thread)/comm").map { String($0.prefix { $0 != "\n" }) }
   }
 }
 
-/// A directory of records.
+/// The directories of records.
 package enum RecordDirectory {
-  /// The directory that the tool's own environment names.
+  /// The directory named by the tool's own environment.
   fileprivate static var given: String? {
     guard let given = crl_environment("RUNLOOP_DIR"), given.pointee != 0 else { return nil }
     return String(cString: given)
   }
 
-  /// Where this user's processes leave their records, the likeliest first, by the same rule as theirs.
+  /// The directories for records of this user's processes, the most likely first, by the same rule that the processes
+  /// use.
   package static var own: [String] {
     var found: [String] = []
     if let given { found.append(given) }
@@ -216,20 +217,20 @@ package enum RecordDirectory {
     return found + usual(of: geteuid())
   }
 
-  /// Where a user's processes leave records that have no directory of the session.
+  /// Returns the directories for records of a user's processes without a session directory.
   fileprivate static func usual(of user: UInt32) -> [String] {
     let first = "/dev/shm/runloop-\(user)"
     var status = stat()
     let isTaken =
       lstat(first, &status) == 0
       && (status.st_uid != user || status.st_mode & S_IFMT != S_IFDIR || status.st_mode & 0o022 != 0)
-    // Another user can take the name, and processes use the directory that the system has made.
+    // If another user has taken the name, processes use the directory that the system created.
     return isTaken ? [first, "/run/user/\(user)/runloop-instruments"] : [first]
   }
 
-  /// Opens the records in a directory's directory; nil if there are none.
+  /// Opens the records in a subdirectory, or returns nil if there are none.
   ///
-  /// No link is followed, and everything must be the owner's.
+  /// Links are not followed, and everything must belong to the owner.
   package static func open(
     _ directory: String, _ name: String, owner: UInt32, isWritable: Bool
   ) throws(RecordError) -> RecordFile? {
@@ -266,7 +267,7 @@ package enum RecordDirectory {
     return try RecordFile(descriptor: file, path: path, isWritable: isWritable)
   }
 
-  /// The processes that have left something in a directory, by number and start.
+  /// Returns the processes with entries in a directory, by ID and start time.
   package static func processes(in directory: String) -> [(number: Int32, start: UInt64)] {
     guard let list = opendir(directory) else { return [] }
     defer { closedir(list) }
@@ -279,7 +280,7 @@ package enum RecordDirectory {
     return found.sorted { $0 < $1 }
   }
 
-  /// The records of a process that has ended, the newest of that number.
+  /// Opens the newest records of an ended process with this ID.
   package static func openDead(_ number: Int32) throws(RecordError) -> RecordFile {
     for directory in own {
       let ended = processes(in: directory).filter { $0.number == number && TargetProcess.start(of: number) != $0.start }

@@ -2,38 +2,38 @@
 
 import RunLoopLibC
 
-/// The numbers that the threads of a process in a container have here, by those that they have there.
+/// Maps the thread IDs inside a container to those outside.
 ///
-/// One thread.
+/// Must be used on a single thread.
 final class ThreadNumbers {
   private let process: Int32
   private var known: [Int32: Int32] = [:]
-  /// Those that no thread had when the kernel's files were read after they were asked for.
+  /// The IDs that no thread had when they were last looked up.
   private var gone: Set<Int32> = []
-  /// Those that were asked for after the files were read: a thread may have begun since.
+  /// The IDs requested since the files were read, whose threads may have started since.
   private var missed: Set<Int32> = []
   private var refreshes = 0
   /// Whether the kernel's files were read since the last refresh.
   private var isCurrent = false
-  /// How often they were read.
+  /// The number of times that the files were read.
   private(set) var reads = 0
 
-  /// A new thread may get the number of one that is gone.
+  /// The number of refreshes after which `gone` is emptied, because a new thread may reuse an ID.
   private static let refreshesOfGone = 64
 
   init(of process: Int32) { self.process = process }
 
-  /// Lets the next number that is not known be looked for.
+  /// Allows the files to be read again for the next unknown ID.
   ///
-  /// Between two refreshes the kernel's files are read once at most: there are as many as the process has threads, and
-  /// the records may name thousands of numbers that no thread has.
+  /// They are read at most once between refreshes, because there is one per thread, and the records may contain
+  /// thousands of IDs that no thread has.
   func refresh() {
     isCurrent = false
     refreshes += 1
     if refreshes % ThreadNumbers.refreshesOfGone == 0 { gone.removeAll() }
   }
 
-  /// The number here; of a thread that is gone, the one that it had there.
+  /// Returns the ID outside the container, or the inner ID if the thread has ended.
   func outer(_ inner: Int32) -> Int32 {
     guard inner > 0 else { return inner }
     if let found = known[inner] { return found }
@@ -60,7 +60,7 @@ final class ThreadNumbers {
     }
   }
 
-  /// The innermost of the numbers in a status file.
+  /// Returns the innermost ID in a status file.
   static func inner(of path: String) -> Int32? {
     let line = readWhole(path)?.split(separator: "\n").first { $0.hasPrefix("NSpid:") }
     return line?.split(whereSeparator: { $0 == "\t" || $0 == " " }).last.flatMap { Int32($0) }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How much of the processor a thread has got, and how long it has waited for one, from look to look.
+/// The shares of time that a thread spent running and runnable between observations.
 ///
-/// The kernel's own count, in `schedstat`; it costs the thread nothing.
+/// They come from the kernel's `schedstat`, at no cost to the thread.
 struct ThreadShares {
   private(set) var all: [Timeline.Share] = []
   private var last: (time: Int64, running: UInt64, runnable: UInt64)?
@@ -17,7 +17,7 @@ struct ThreadShares {
     let share = Timeline.Share(
       begin: last.time, end: now, running: min(1, Double(fields[0] - last.running) / span),
       runnable: min(1, Double(fields[1] - last.runnable) / span))
-    // An idle thread has one long share.
+    // The shares of an idle thread are merged.
     if let before = all.last, before.running < 0.005, before.runnable < 0.005, share.running < 0.005,
       share.runnable < 0.005
     {

@@ -2,25 +2,25 @@
 
 import CRunLoopRecorder
 
-/// What the loops of a process did in a span of time, as their records say.
+/// The recorded activity of a process's loops in a span of time.
 package struct Timeline: Sendable {
   package var process: Int32
   package var processName: String
   package var lanes: [Lane]
-  /// The names of threads without a loop that have caused something.
+  /// The names of threads without a loop that are causes.
   package var threads: [Int32: String]
-  /// What has caused what.
+  /// The relations between causes and effects.
   package var edges: [Edge] = []
-  /// Causes whose records are not there any more.
+  /// The number of causes whose records no longer exist.
   package var lostCauses = 0
-  /// The hangs whose stacks were seen.
+  /// The hangs whose stacks were sampled.
   package var hangs: [Hang] = []
   /// The span, in nanoseconds of the monotonic clock.
   package var begin: Int64
   package var end: Int64
-  /// What the wall clock said at zero of the monotonic clock, in nanoseconds since 1970; nil: that is not known.
+  /// The wall clock at zero of the monotonic clock, in nanoseconds since 1970, or nil if unknown.
   package var wallStart: Int64?
-  /// How many records were left out because there were too many, and how many stand for several.
+  /// The number of records left out because there were too many, and of those that represent several.
   package var leftOut = 0
   package var merged = 0
 
@@ -33,20 +33,20 @@ package struct Timeline: Sendable {
     self.end = end
   }
 
-  /// How many records there are.
+  /// The number of records.
   package var itemCount: Int { lanes.reduce(0) { $0 + $1.items.count } }
-  /// How many records were overwritten before they were read.
+  /// The number of records that were overwritten before they were read.
   package var lost: Int { lanes.reduce(0) { $0 + $1.lost } }
-  /// How many contradict themselves.
+  /// The number of inconsistent records.
   package var torn: Int { lanes.reduce(0) { $0 + $1.torn } }
 
-  /// Leaves loops out, and with them what they have caused.
+  /// Removes loops together with their effects.
   package mutating func keep(_ isKept: (Lane) -> Bool) {
     lanes = lanes.filter(isKept)
     let kept = Set(lanes.map(\.thread))
     hangs.removeAll { !kept.contains($0.thread) }
     connect()
-    // Those of the loops that are left out are not lost.
+    // The causes in removed loops do not count as lost.
     lostCauses = 0
   }
 
@@ -55,11 +55,11 @@ package struct Timeline: Sendable {
     package var slot: Int
     package var thread: Int32
     package var name: String
-    /// By their numbers, which is by their begins.
+    /// The items, ordered by number and thus by beginning.
     package var items: [Item]
     package var lost = 0
     package var torn = 0
-    /// The thread's shares of the processor, if the process was looked at while it ran.
+    /// The thread's shares of processor time, if the process was observed while it ran.
     package var shares: [Share] = []
 
     package init(slot: Int, thread: Int32, name: String, items: [Item]) {
@@ -73,37 +73,37 @@ package struct Timeline: Sendable {
   /// A call-out, a sleep or a run.
   package struct Item: Sendable {
     package var number: UInt64
-    /// The low word of the number of the item around it.
+    /// The low 32 bits of the enclosing item's number.
     package var outer: UInt32
     package var kind: UInt8
     package var mode: String?
     package var depth: UInt8
     package var begin: Int64
-    /// What goes on ends with the timeline.
+    /// The end, which for an open item is that of the timeline.
     package var end: Int64
     package var isOpen = false
-    /// When it ended is not known: its record was overwritten before.
+    /// Whether the end is unknown because its record was overwritten.
     package var isEndLost = false
     /// The function that is called.
     package var code: UInt64 = 0
-    /// Where the work was posted, signalled, sent or added, or where a run was begun.
+    /// The place that posted, signaled, sent or added the work, or began the run.
     package var site: UInt64 = 0
-    /// When that was.
+    /// The time of the post.
     package var posted: Int64?
-    /// A word of the layout.
+    /// The cause, as encoded in records.
     package var cause: UInt64?
-    /// Whether whoever has posted the work waits for it.
+    /// Whether the posting thread waits for the work.
     package var isAwaited = false
-    /// The descriptor that has ended a sleep.
+    /// The descriptor that ended a sleep.
     package var descriptor: Int32?
-    /// How many items it stands for.
+    /// The number of items that this represents.
     package var count = 1
-    /// The place of the item around it among the lane's, and how many are around it.
+    /// The index of the enclosing item in the lane, and the nesting level.
     package var parent: Int?
     package var level = 0
   }
 
-  /// How a thread got on between two looks, in shares of one.
+  /// The shares of time that a thread spent running and runnable between two observations.
   package struct Share: Sendable {
     package var begin: Int64
     package var end: Int64
@@ -111,19 +111,19 @@ package struct Timeline: Sendable {
     package var runnable: Double
   }
 
-  /// An item of a lane.
+  /// A reference to an item of a lane.
   package struct Place: Sendable, Hashable {
     package var lane: Int
     package var index: Int
   }
 
-  /// What has caused something.
+  /// A cause: an item, or a thread outside all items.
   package enum Cause: Sendable, Hashable {
     case item(Place)
     case thread(Int32)
   }
 
-  /// That something has caused something.
+  /// A relation between a cause and its effect.
   package struct Edge: Sendable {
     package enum Kind: UInt8, Sendable {
       case post
@@ -131,14 +131,14 @@ package struct Timeline: Sendable {
       case message
       case timer
       case wake
-      /// Work has ended that somebody has waited for.
+      /// The return from awaited work to the waiting thread.
       case back
     }
 
     package var kind: Kind
     package var from: Cause
     package var to: Place
-    /// When it was posted, or woken; of a return, when the work ended.
+    /// The time of the post or wake-up, or for a return, the end of the work.
     package var time: Int64
   }
 }
@@ -147,21 +147,21 @@ extension Timeline.Item {
   /// Whether it is a call-out, which has code.
   package var isCallOut: Bool { kind < CRL_KIND_HOST.rawValue }
   package var isSleep: Bool { kind == UInt8(CRL_KIND_SLEEP.rawValue) }
-  /// Whether it is a run, or a pass that a host has let the loop make.
+  /// Whether it is a run, or a pass made by a host.
   package var isRun: Bool { kind == UInt8(CRL_KIND_RUN.rawValue) || kind == UInt8(CRL_KIND_HOST.rawValue) }
-  /// When the work began to wait for its turn; nil: not known, or of a timer, which waits for its date.
+  /// When the work began to wait for its turn, or nil if unknown or for a timer, which waits for its date.
   package var waitsSince: Int64? { kind == UInt8(CRL_KIND_TIMER.rawValue) ? nil : posted }
 }
 
 extension Timeline.Lane {
-  /// Finds for each item the one around it, and lets what was lost of ends follow from the rest.
+  /// Computes the nesting of the items, and derives unknown ends from it.
   package mutating func nest() {
     var stack: [Int] = []
     for index in items.indices {
       let item = items[index]
       while let top = stack.last, !isAround(items[top], item) {
         stack.removeLast()
-        // What follows and does not stand in it has begun when it was over.
+        // The lost item ended before the next item outside it began.
         if items[top].isEndLost { items[top].end = min(item.begin, items[top].end) }
       }
       items[index].parent = stack.last
@@ -175,12 +175,12 @@ extension Timeline.Lane {
 
   private func isAround(_ outer: Timeline.Item, _ inner: Timeline.Item) -> Bool {
     if UInt32(truncatingIfNeeded: outer.number) == inner.outer { return !outer.isSleep }
-    // One whose own surroundings were lost stands in whatever lasts longer.
+    // If the enclosing item is unknown, any item that spans this one counts.
     return !outer.isSleep && outer.begin <= inner.begin && outer.end >= inner.end && !outer.isEndLost
       && outer.number < inner.number
   }
 
-  /// Which call-outs were hangs: of 250 ms and more in which no run was nested in them.
+  /// The indices of call-outs that were hangs: 250 ms or longer without a nested run.
   package var hangs: [Int] {
     let threshold: Int64 = 250_000_000
     var long: [Int: (since: Int64, longest: Int64)] = [:]
@@ -198,7 +198,7 @@ extension Timeline.Lane {
     return long.filter { max($0.value.longest, items[$0.key].end - $0.value.since) >= threshold }.keys.sorted()
   }
 
-  /// The item of a number.
+  /// Returns the index of the item with a number.
   package func index(of number: UInt64) -> Int? {
     var low = 0
     var high = items.count

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Timeline {
-  /// What has caused something, or was caused: a kind of call-out on a thread; no kind, if it is the thread itself.
+  /// A cause or effect: a kind of call-out on a thread, or nil for the thread itself.
   package struct Doer: Sendable, Hashable {
     package var thread: Int32
     package var name: String
     package var kind: UInt8?
   }
 
-  /// How many times something has caused something, or has ended that it waited for.
+  /// The number of times that a cause had an effect.
   package struct CauseCount: Sendable, Hashable {
     package var from: Doer
     package var to: Doer
     package var count: Int
   }
 
-  /// What has caused which call-outs, in the order in which each was first seen; wake-ups are not among them.
+  /// The counts of causes and effects, in order of first occurrence, without wake-ups.
   ///
-  /// - Complexity: O(n) in the edges.
+  /// - Complexity: O(n) in the number of edges.
   package var causes: [CauseCount] {
     var found: [CauseCount] = []
     var places: [[Doer]: Int] = [:]
     for edge in edges where edge.kind != .wake {
       let (cause, effect) = (doer(edge.from), doer(.item(edge.to)))
-      // Work that has ended causes what follows in the call-out that has waited for it.
+      // The end of awaited work causes the rest of the waiting call-out.
       let (from, to) = edge.kind == .back ? (effect, cause) : (cause, effect)
       if let place = places[[from, to]] {
         found[place].count += 1

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What has more records than can be shown.
+// Merging of records when there are too many to show.
 extension Timeline {
-  /// The same with no more than so many items: neighbours of the same code and kind stand for each other, the shorter
-  /// ones first.
+  /// Returns a timeline with at most `limit` items by merging neighbors of the same code and kind, shorter ones first.
   ///
-  /// What is left of causes and effects leads from bar to bar. - Complexity: O(n log n).
+  /// The remaining causes and effects lead from bar to bar.
+  ///
+  /// - Complexity: O(n log n) in the number of items.
   package func coarsened(to limit: Int, _ names: TimelineNames) -> Timeline {
     guard itemCount > limit else { return self }
     var coarse = self
-    // The gap that is closed and the length that is put together, in nanoseconds.
+    // The maximum gap and length of merged items, in nanoseconds.
     var grain: Int64 = max(1000, (end - begin) / Int64(max(1, limit)))
     while coarse.itemCount > limit, grain <= end - begin {
       coarse = merged(by: grain, names)
@@ -38,14 +39,14 @@ extension Timeline {
         if from.lane == edge.to.lane, index == edge.to.index { continue }
         edge.from = .item(Place(lane: from.lane, index: index))
       }
-      // Several lead to the same bar from the same.
+      // Skips duplicate edges between merged bars.
       if let last = coarse.edges.last, last.to == edge.to, last.from == edge.from, last.kind == edge.kind { continue }
       coarse.edges.append(edge)
     }
     return coarse
   }
 
-  /// Keeps the beginning of each lane: the last resort.
+  /// Truncates each lane, as a last resort.
   private mutating func leaveOut(beyond limit: Int) {
     let share = Double(limit) / Double(itemCount)
     var counts: [Int] = []
@@ -64,12 +65,12 @@ extension Timeline {
 }
 
 extension Timeline.Lane {
-  /// The items with neighbours put together, and where each of them went.
+  /// Returns the merged items, and the new index of each original item.
   fileprivate func merged(by grain: Int64, _ names: TimelineNames) -> (items: [Timeline.Item], places: [Int]) {
     var merged: [Timeline.Item] = []
     var places: [Int] = []
     places.reserveCapacity(items.count)
-    // The last item that was kept within each item around.
+    // The last kept item within each enclosing item.
     var last: [Int: Int] = [:]
     for item in items {
       let parent = item.parent.map { places[$0] }

@@ -2,15 +2,15 @@
 
 import CRunLoopRecorder
 
-// What has caused what. A cause names a record by the place of its loop and its number; it counts only if that record's
-// time says so too, as a place may have had another loop since.
+// Resolving causes. A cause identifies a record by the slot of its loop and its number. It is used only if the
+// record's time matches, because the slot may have been reused.
 extension Timeline {
   /// Finds the cause of each item that has one.
   package mutating func connect() {
     edges = []
     lostCauses = 0
     var lanesOfSlot: [Int: [Int]] = [:]
-    // The last that had a slot comes first.
+    // The most recent loop of each slot comes first.
     let order = lanes.indices.sorted { (lanes[$0].items.first?.begin ?? 0) > (lanes[$1].items.first?.begin ?? 0) }
     for lane in order { lanesOfSlot[lanes[lane].slot, default: []].append(lane) }
     for lane in lanes.indices {
@@ -22,7 +22,7 @@ extension Timeline {
           guard !item.isOpen, !item.isEndLost else { continue }
           add(.wake, word, to: place, at: item.end, from: item.begin, lanesOfSlot)
         } else if let posted = item.posted {
-          // A job may come by way of Swift's pool, long after the call-out that has made or resumed its task.
+          // A job may pass through Swift's pool and arrive long after the call-out that created or resumed its task.
           let isJob = UInt32(item.kind) == CRL_KIND_JOB.rawValue
           add(Self.kind(of: item), word, to: place, at: posted, from: isJob ? .min : posted, lanesOfSlot)
           guard item.isAwaited, !item.isOpen, !item.isEndLost, let last = edges.last, last.to == place else { continue }
@@ -41,7 +41,7 @@ extension Timeline {
     }
   }
 
-  /// Adds an edge to what was caused in a span.
+  /// Adds an edge, if the cause is found.
   private mutating func add(
     _ kind: Edge.Kind, _ word: UInt64, to place: Place, at time: Int64, from begin: Int64, _ lanesOfSlot: [Int: [Int]]
   ) {
@@ -60,7 +60,7 @@ extension Timeline {
       guard let index = lanes[lane].index(of: number) else { continue }
       let item = lanes[lane].items[index]
       guard item.begin <= time, item.isOpen || item.isEndLost || item.end >= begin else { continue }
-      // While it sleeps in a host, the thread does other things.
+      // While the loop sleeps in a host, the thread does other things.
       return item.isSleep || item.isRun ? .thread(lanes[lane].thread) : .item(Place(lane: lane, index: index))
     }
     return nil

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Timeline {
-  /// Where a thread stood in a hang that somebody has seen while it lasted.
+  /// A hang that was observed while it lasted, with the stack of its thread.
   package struct Hang: Sendable {
     package var thread: Int32
     package var threadName: String
     package var begin: Int64
-    /// Nil: it was not over.
+    /// The end, or nil if the hang was not over.
     package var end: Int64?
-    /// What the thread did, for people.
+    /// A description of the thread's state.
     package var state: String
-    /// The user's functions, the innermost first.
+    /// The user's functions, innermost first.
     package var stack: [TimelineName]
 
     package init(
@@ -25,18 +25,19 @@ extension Timeline {
     }
   }
 
-  /// Adds hangs that were seen while the records were read.
+  /// Adds hangs that were observed while the records were read.
   package mutating func add(_ hangs: [Hang]) {
     self.hangs += hangs
-    // A thread that has hung all the time has recorded nothing.
+    // A thread that hung throughout has no records.
     for hang in hangs where !lanes.contains(where: { $0.thread == hang.thread }) {
       threads[hang.thread] = hang.threadName
     }
   }
 
-  /// The call-out that hung: the innermost that lasted for most of the hang; nil if it was not recorded.
+  /// Returns the call-out that hung: the innermost one that lasted for most of the hang, or nil if it was not
+  /// recorded.
   ///
-  /// - Complexity: O(n) in the items of the thread.
+  /// - Complexity: O(n) in the number of the thread's items.
   func place(of hang: Hang) -> Place? {
     let end = hang.end ?? self.end
     let most = (end - hang.begin) * 4 / 5

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A function of the user's, and where in its file, as a timeline shows it.
+/// A function in the user's code with its place in the source, as shown in a timeline.
 package struct TimelineName: Sendable, Hashable {
   package var function: String
   package var file: String?
@@ -12,14 +12,14 @@ package struct TimelineName: Sendable, Hashable {
     self.line = line
   }
 
-  /// The last part of the file's path, and the line; empty: not known.
+  /// The last component of the file's path and the line, or an empty string.
   package var place: String {
     guard let file, let line else { return "" }
     return "\(file.split(separator: "/").last.map(String.init) ?? file):\(line)"
   }
 }
 
-/// What the addresses in a timeline are called.
+/// The symbols of the addresses in a timeline.
 package struct TimelineNames: Sendable {
   package var functions: [UInt64: TimelineName]
   package var sites: [UInt64: TimelineName]
@@ -29,12 +29,12 @@ package struct TimelineNames: Sendable {
     self.sites = sites
   }
 
-  /// The user's code; where only a thunk is known, the place that it comes from stands for it.
+  /// Returns the user's code, or the place that posted it if only a thunk is known.
   package func code(_ item: Timeline.Item) -> TimelineName? { functions[item.code] ?? sites[item.site] }
-  /// Where the work comes from.
+  /// Returns the place that posted the work.
   package func posted(_ item: Timeline.Item) -> TimelineName? { item.isRun ? nil : sites[item.site] }
 
-  /// What is called, or what kind of thing it is.
+  /// Returns the called function, or the kind of the item.
   package func title(_ item: Timeline.Item) -> String {
     if item.isSleep { return item.descriptor.map { "sleep, until descriptor \($0) was ready" } ?? "sleep" }
     if item.isRun { return "\(Timeline.kindName(item.kind)) \(item.mode.map(Timeline.shortened) ?? "")" }
@@ -48,11 +48,11 @@ extension Timeline {
     "sleep", "run",
   ]
 
-  /// The name of a kind of the layout.
+  /// Returns the name of a kind in records.
   package static func kindName(_ kind: UInt8) -> String {
     Int(kind) < kindNames.count ? kindNames[Int(kind)] : "unknown"
   }
 
-  /// A mode as people call it.
+  /// Returns the short name of a mode.
   package static func shortened(_ mode: String) -> String { mode == "kCFRunLoopDefaultMode" ? "default" : mode }
 }

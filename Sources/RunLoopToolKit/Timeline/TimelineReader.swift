@@ -4,13 +4,14 @@ import CRunLoopRecorder
 import CRunLoopSystem
 import RunLoopLibC
 
-/// Reads the records of a process, once or while they come.
+/// Reads the records of a process, once or continuously.
 ///
-/// What comes is copied from the rings often enough that little is overwritten before; what is, is counted. One thread.
+/// New records are copied from the rings often enough that few are overwritten; those that are get counted. Must be
+/// used on a single thread.
 package final class TimelineReader {
   private let file: RecordFile
   private let target: TargetProcess?
-  /// The most records that are kept.
+  /// The maximum number of records to keep.
   private let limit: Int
   private var loops: [Int: Loop] = [:]
   private var ended: [Loop] = []
@@ -18,7 +19,7 @@ package final class TimelineReader {
   private var leftOut = 0
   private var shares: [Int32: ThreadShares] = [:]
 
-  /// What was read of a loop: a slot may have had others before.
+  /// The records of a loop; a slot may have been used by other loops before.
   private struct Loop {
     let slot: Int
     let generation: UInt32
@@ -26,25 +27,26 @@ package final class TimelineReader {
     var name = ""
     var last: UInt64 = 0
     var records: [(record: crl_record, post: crl_post?)] = []
-    /// The places of those that have no end yet.
+    /// The indices of records without an end.
     var open: [Int] = []
     var lost = 0
     var torn = 0
   }
 
-  /// - Parameter target: The process, if it is alive.
+  /// - Parameter target: The process, if it is running. The default is `nil`.
   package init(_ file: RecordFile, of target: TargetProcess? = nil, limit: Int = 4_000_000) {
     self.file = file
     self.target = target
     self.limit = limit
   }
 
-  /// How full the fullest ring has become since the look before, in shares of one.
+  /// The fraction of the fullest ring that was overwritten since the previous read.
   package private(set) var fill = 0.0
 
-  /// Copies what has arrived since the last time.
+  /// Copies the records that are new since the last call.
   ///
-  /// - Parameter start: The first time, in ticks: what has ended before is left out.
+  /// - Parameter start: On the first call, the time in ticks before which ended records are left out. The default is
+  ///   zero.
   package func read(since start: UInt64 = 0) throws(RecordError) {
     try file.refresh()
     fill = 0
@@ -64,7 +66,7 @@ package final class TimelineReader {
     }
   }
 
-  /// Notes how much of the processor the threads get.
+  /// Reads the threads' shares of processor time.
   package func readShares() {
     guard let target else { return }
     let now = crl_monotonic_nanoseconds()
@@ -77,7 +79,7 @@ package final class TimelineReader {
     return name.isEmpty ? target?.kernelName(ofThread: face.thread) ?? "\(face.thread)" : name
   }
 
-  /// Looks for the ends of what went on.
+  /// Checks whether open items have ended.
   private func readOpen(_ loop: inout Loop) {
     var open: [Int] = []
     for index in loop.open {
@@ -108,7 +110,7 @@ package final class TimelineReader {
           loop.torn += 1
         }
       } else if !isFirst {
-        // The newest may be about to be written.
+        // The newest record may not have been written yet.
         if number == newest { break }
         loop.lost += 1
       }
@@ -121,7 +123,7 @@ package final class TimelineReader {
     record.begin != 0 && record.kind > 0 && record.kind < CRL_KINDS && (record.end == 0 || record.end >= record.begin)
   }
 
-  /// Whether a record without an end is of something that goes on, and not of something whose end found no record.
+  /// Returns whether a record without an end is still in progress, rather than having lost its end.
   private func isGoingOn(_ record: crl_record, _ face: crl_face, _ slot: Int) -> Bool {
     if UInt32(record.kind) == CRL_KIND_RUN.rawValue { return UInt32(record.depth) <= face.depth }
     var number = face.open
@@ -146,7 +148,7 @@ package final class TimelineReader {
     loop.records.append((record, post))
   }
 
-  /// What was read, until now or until the last that was recorded.
+  /// Builds a timeline up to a given time, or up to the last record.
   package func finish(end: Int64? = nil, begin: Int64? = nil) -> Timeline {
     let clock = file.clock
     var lanes: [Timeline.Lane] = []

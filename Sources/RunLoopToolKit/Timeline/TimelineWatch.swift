@@ -5,7 +5,7 @@ import CRunLoopSystem
 import CRunLoopTools
 import RunLoopLibC
 
-/// Looks at a living process for a time, while it records.
+/// Observes a running process for some time while it records.
 package final class TimelineWatch {
   private let target: TargetProcess
   private let file: RecordFile
@@ -15,18 +15,18 @@ package final class TimelineWatch {
     self.file = file
   }
 
-  /// What its loops do from now on, for so many nanoseconds, or until the process ends or somebody interrupts.
+  /// Records for a number of nanoseconds, until the process ends, or until interrupted.
   ///
-  /// - Parameter alsoLook: Called after each look, at least every 20 milliseconds.
+  /// - Parameter alsoLook: Called after each read, at least every 20 milliseconds.
   package func look(for nanoseconds: Int64, _ alsoLook: () -> Void = {}) throws(RecordError) -> Timeline {
     let hold = try LevelHold(file, CRL_RECORD.rawValue)
     defer { hold.release() }
-    // Who interrupts is told what was seen.
+    // After an interruption, the results so far are still written.
     crlt_interruption_begin()
     defer { crlt_interruption_end() }
     let reader = TimelineReader(file, of: target)
     let begin = crl_monotonic_nanoseconds()
-    // The process may never have recorded: then its clock is not known yet, and there is nothing to leave out.
+    // If the process has never recorded, its clock is unknown, and there is nothing to leave out.
     try reader.read(since: firstTicks)
     reader.readShares()
     var pause: Int64 = 5_000_000
@@ -38,25 +38,25 @@ package final class TimelineWatch {
       do throws(RecordError) {
         try reader.read()
       } catch {
-        // A process without a file ends while its memory is read.
+        // A process without a file may end while its memory is read.
         if target.isAlive { throw error }
         return reader.finish(end: crl_monotonic_nanoseconds(), begin: begin)
       }
       alsoLook()
-      // Often enough that the rings are never more than half overwritten.
+      // Keeps the rings from being overwritten by more than half between reads.
       if reader.fill > 0.25 { pause = max(200_000, pause / 2) } else { pause = min(20_000_000, pause * 5 / 4) }
       if crl_monotonic_nanoseconds() >= nextShares {
         reader.readShares()
         nextShares = crl_monotonic_nanoseconds() + 20_000_000
       }
     }
-    // The file stays mapped when the process has gone.
+    // The file stays mapped after the process has ended.
     try? reader.read()
     reader.readShares()
     return reader.finish(end: crl_monotonic_nanoseconds(), begin: begin)
   }
 
-  /// Now, by the clock of the records.
+  /// The current time on the clock of the records.
   private var firstTicks: UInt64 {
     file.header.clock == UInt32(CRL_CLOCK_PROCESSOR) ? crl_processor_ticks() : UInt64(crl_monotonic_nanoseconds())
   }

@@ -3,14 +3,13 @@
 import CRunLoopTools
 import RunLoopLibC
 
-/// The rights with which the tool touches what belongs to a user.
+/// The rights with which the tool accesses a user's files.
 ///
-/// A tool that root has started could read every file and follow every path that another user has written into a
-/// record. It opens that user's files with no other rights than the user has. A tool that is not root's and was given
-/// capabilities opens them with none.
+/// A tool run by root could read any file that another user names in a record, so it opens that user's files with only
+/// that user's rights. A tool of another user that was granted capabilities opens files without them.
 package struct UserRights: Sendable, Hashable {
   package let user: UInt32
-  /// The user's primary group in the system's list of users; 65534 for a user who is not listed.
+  /// The user's primary group according to the system's user list, or 65534 for an unlisted user.
   package let group: UInt32
 
   package init(of user: UInt32) {
@@ -25,12 +24,12 @@ package struct UserRights: Sendable, Hashable {
     group = getpwuid_r(user, &entry, &bytes, bytes.count, &found) == 0 && found != nil ? entry.pw_gid : 65534
   }
 
-  /// Whether they are other rights than those of this process.
+  /// Whether these rights differ from those of this process.
   package var areOthers: Bool { user != geteuid() }
 
-  /// Calls a closure that opens files, with these rights.
+  /// Calls a closure that opens files with these rights.
   ///
-  /// Only files are touched with them: signals and the memory of processes are not. Other threads keep their rights.
+  /// They apply only to files, not to signals or the memory of processes. Other threads keep their rights.
   package func openingFiles<Result>(_ body: () throws(RecordError) -> Result) throws(RecordError) -> Result {
     guard areOthers else { return try body() }
     var before = crlt_files()

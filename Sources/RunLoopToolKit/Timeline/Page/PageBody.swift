@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension TimelinePage {
-  /// What the page has beside what is drawn.
+  /// The HTML of the page, except for the canvases' contents.
   static let body = #"""
     <header>
       <h1 id="title"></h1>

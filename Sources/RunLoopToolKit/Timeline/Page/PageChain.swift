@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension TimelinePage {
-  /// Shows what is selected, with its causes and effects.
+  /// Shows the selected item with its causes and effects.
   static let chain = #"""
-    // What is selected: its chain back to the first cause, and forward to all that it has caused.
+    // The selected item: the chain back to the first cause, and forward to everything that it caused.
     function fact(lane, index) {
       const posted = lane.posted[index], flags = lane.flags[index];
       return {

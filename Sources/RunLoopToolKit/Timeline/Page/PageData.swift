@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension TimelinePage {
-  /// Reads the columns, and finds bands, hangs and chains in them.
+  /// Decodes the columns, and computes bands, hangs and chains from them.
   static let data = #"""
     "use strict";
-    // The columns of each lane, as they were written: little-endian numbers in base64.
+    // The columns of each lane: little-endian numbers in base64.
     const kinds = ["", "block", "perform", "job", "timer", "source0", "source1", "observer", "mainQueue", "schedule",
       "cancel", "host", "sleep", "run"];
     const HOST = 11, SLEEP = 12, RUN = 13, HANG = 250e6, LATE = 100e6;
@@ -35,13 +35,13 @@ extension TimelinePage {
     const WAKE = 4, BACK = 5;
     const span = trace.span;
 
-    // How deep each bar stands among call-outs; the modes as bands; where the hangs are.
+    // Computes the nesting level of each bar, the bands of modes, and the hangs.
     const hangs = [];
     for (const lane of lanes) {
       const count = lane.begin.length;
       lane.level = new Uint8Array(count);
       lane.rows = 1;
-      // How long each bar lasted in which no run was nested, at most.
+      // The longest time of each bar without a nested run.
       lane.alone = new Float64Array(count);
       const since = lane.begin.slice();
       lane.bands = [];
@@ -83,7 +83,7 @@ extension TimelinePage {
       if (last && last.end === span && count && stack.length === 0) last.end = Math.min(span, Math.max(last.begin, span));
       lane.rows = Math.min(lane.rows, 5);
     }
-    // How much waits in each loop, as steps of a stair; and for how long the greatest part.
+    // Computes the queue of each loop as a step function, and the times of long waits.
     for (const lane of lanes) {
       const steps = [];
       for (let i = 0; i < lane.begin.length; i++) {
@@ -95,7 +95,7 @@ extension TimelinePage {
       lane.queueTime = Float64Array.from(steps, step => step[0]);
       let depth = 0;
       lane.queueDepth = Float64Array.from(steps, step => depth = Math.max(0, depth + step[1]));
-      // When something waited longer than the limit, put together.
+      // The merged times in which work waited longer than the limit.
       lane.late = [];
       for (let i = 0; i < lane.begin.length; i++) {
         if (!(lane.begin[i] - lane.posted[i] >= LATE)) continue;
@@ -107,7 +107,7 @@ extension TimelinePage {
     }
     hangs.sort((a, b) => lanes[a.lane].begin[a.index] - lanes[b.lane].begin[b.index]);
 
-    // The edges of each item: by the item's key, those that lead to it and those that leave it.
+    // Maps from each item to the edges that lead to it and leave it.
     const causeOf = new Map(), effectsOf = new Map();
     const key = (lane, index) => lane * 16777216 + index;
     for (let e = 0; e < edges.to.length; e++) {
@@ -119,7 +119,7 @@ extension TimelinePage {
       effectsOf.get(from).push(e);
     }
 
-    // Where the threads stood that hung, by the item's key.
+    // The stacks of hanging threads, by item.
     const stackOf = new Map(trace.stacks.map(stack => [key(stack.lane, stack.index), stack]));
 
     function isCallOut(lane, index) { return lane.kind[index] < HOST; }
@@ -146,10 +146,10 @@ extension TimelinePage {
       return (ns / 1e9).toFixed(size < 1e10 ? 2 : 1) + " s";
     }
 
-    // A time of the trace: what was before it is said so.
+    // Formats a time of the trace, which may be before its beginning.
     function moment(ns) { return ns < 0 ? duration(-ns) + " before" : duration(ns) + wall(ns); }
 
-    // The time of the day of a time of the trace, if that is known.
+    // Formats the time of day, if it is known.
     function clock(ns) {
       const date = new Date(trace.wall + ns / 1e6), two = number => String(number).padStart(2, "0");
       return two(date.getHours()) + ":" + two(date.getMinutes()) + ":" + two(date.getSeconds()) + "." +

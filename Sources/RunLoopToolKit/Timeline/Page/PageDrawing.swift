@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension TimelinePage {
-  /// Draws the lanes and the map of the whole.
+  /// Draws the lanes and the overview map.
   static let drawing = #"""
-    // Drawing. A frame is drawn when something has changed, and not otherwise.
+    // Drawing. A frame is drawn only after a change.
     const chart = document.getElementById("chart"), minimap = document.getElementById("minimap");
     const view = { begin: 0, end: Math.max(span, 1), top: 0 };
     let selected = null, hovered = null, chosenSite = -1, found = "";
@@ -83,7 +83,7 @@ extension TimelinePage {
       pen.strokeStyle = colours.line;
       pen.textAlign = "left";
       pen.beginPath();
-      // One unit and one precision, those of the whole axis.
+      // The whole axis uses a single unit and precision.
       const [unit, size] = [["ns", 1], ["µs", 1e3], ["ms", 1e6], ["s", 1e9]].findLast(u => u[1] <= view.end) || ["ns", 1];
       const digits = Math.max(0, Math.ceil(-Math.log10(step / size) - 1e-9));
       const label = time => (time / size).toFixed(digits) + " " + unit;
@@ -100,7 +100,7 @@ extension TimelinePage {
       pen.stroke();
     }
 
-    // The first item that begins at a time or later.
+    // Returns the first item that begins at or after a time.
     function firstAfter(lane, time) {
       let low = 0, high = lane.begin.length;
       while (low < high) {
@@ -130,7 +130,7 @@ extension TimelinePage {
       pen.clip();
       for (const band of lane.bands) drawBand(pen, lane, band);
       const hasFilter = chosenSite >= 0 || found !== "";
-      // What is narrower than a pixel is drawn once for each pixel and row.
+      // Bars narrower than a pixel are drawn once per pixel and row.
       const drawn = new Float64Array(lane.rows + 1).fill(-1);
       const titles = [];
       eachVisible(lane, index => {
@@ -153,7 +153,7 @@ extension TimelinePage {
       });
       drawQueue(pen, lane, top + lane.rows * ROW);
       drawRunnable(pen, lane, top);
-      // After the hatching, which would make them illegible.
+      // Drawn after the hatching, to keep the titles legible.
       for (const [index, x, y, wide, isDimmed] of titles) {
         pen.globalAlpha = isDimmed ? 0.18 : 1;
         drawTitle(pen, title(lane, index), x, y, wide, lane.count[index], colours[kinds[lane.kind[index]]]);
@@ -174,7 +174,7 @@ extension TimelinePage {
       pen.globalAlpha = 1;
     }
 
-    // How much waits, and red where something has waited for longer than the limit.
+    // Draws the queue, in red where work has waited longer than the limit.
     function drawQueue(pen, lane, top) {
       const tall = QUEUE - 5, bottom = top + QUEUE - 3, left = labelWidth();
       if (lane.queueMost === 0) return;
@@ -195,7 +195,7 @@ extension TimelinePage {
         const next = isLast ? Math.min(width, xOf(span)) : xOf(lane.queueTime[i]);
         const isFilled = isLast || next - x >= 1;
         if (isFilled) {
-          // The most that has waited within a pixel, and what has waited from then on.
+          // The maximum within the pixel, and the current value after it.
           fill(x, Math.min(next, x + 1), most);
           if (next > x + 1) fill(x + 1, next, depth);
           x = next;
@@ -226,7 +226,7 @@ extension TimelinePage {
       pen.fillText(text, from + 4, y + ROW / 2 - 1.5);
     }
 
-    // A sleep is empty, with a tick where somebody has ended it.
+    // A sleep is empty, with a tick where another thread ended it.
     function drawSleep(pen, lane, index, x, right, top) {
       const row = Math.min(lane.level[index], lane.rows - 1), y = top + row * ROW;
       if (right - x > 3) {
@@ -250,7 +250,7 @@ extension TimelinePage {
       pen.fill();
     }
 
-    // Where the thread could have run and did not get the processor.
+    // Hatches the times in which the thread was runnable without a processor.
     function drawRunnable(pen, lane, top) {
       const pattern = pen.createPattern(hatch, "repeat");
       for (let i = 0; i < lane.shares.length; i += 4) {
@@ -258,7 +258,7 @@ extension TimelinePage {
         if (runnable < 0.1 || end < view.begin || begin > view.end) continue;
         pen.fillStyle = pattern;
         pen.globalAlpha = Math.min(1, runnable + 0.25);
-        // From the left of each span, as long as the share says.
+        // Drawn from the left of each span, with a width proportional to the share.
         const x = xOf(begin), wide = (xOf(end) - x) * Math.min(1, runnable);
         if (wide > 1) pen.fillRect(x, top, wide, lane.rows * ROW - 2);
         pen.globalAlpha = 1;
@@ -299,7 +299,7 @@ extension TimelinePage {
       pen.stroke();
     }
 
-    // Curves from each cause to what it has caused, for what is selected.
+    // Draws curves between the causes and effects of the selected item.
     function drawChain(pen) {
       if (!selected) return;
       pen.save();
@@ -335,7 +335,7 @@ extension TimelinePage {
       const { pen, width: w, height: h } = fitCanvas(minimap);
       pen.fillStyle = colours.panel;
       pen.fillRect(0, 0, w, h);
-      // How busy the loops were, for each pixel, worked out once for each width.
+      // The load of the loops per pixel, computed once per width.
       if (!shape || shape.length !== Math.ceil(w)) {
         shape = new Float64Array(Math.ceil(w));
         const pixel = Math.max(span, 1) / w;

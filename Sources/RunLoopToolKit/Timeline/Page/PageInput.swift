@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension TimelinePage {
-  /// Answers the mouse and the keys.
+  /// Handles the mouse and the keyboard.
   static let input = #"""
-    // The mouse and the keys.
     const shortest = 20;
     function show(begin, end) {
       let wide = Math.min(Math.max(end - begin, shortest), Math.max(span, shortest));
@@ -45,7 +44,7 @@ extension TimelinePage {
       return lanes.find(lane => at >= lane.y && at < lane.y + laneHeight(lane));
     }
 
-    // The bar under the mouse, or one that is at most three pixels away.
+    // Returns the bar under the mouse, or one within three pixels.
     function itemAt(x, y) {
       const lane = laneAt(y);
       if (!lane || x < labelWidth() || y < AXIS) return null;
@@ -62,7 +61,7 @@ extension TimelinePage {
           if (isRow && (best === null || away < least)) { best = i; least = away; }
         }
         if (best !== null && least === 0) break;
-        // Before what ended long ago only what is around it can reach this place.
+        // Before an item that ended long ago, only enclosing items can extend to this time.
         i = lane.end[i] < time - near && lane.parent[i] >= 0 && steps > 200 ? lane.parent[i] : i - 1;
       }
       const isBand = row < 0;
@@ -147,7 +146,7 @@ extension TimelinePage {
       show(begin - room, end + room);
     }
 
-    // The next bar of the lane, or the first that can be seen.
+    // Selects the next bar of the lane, or the first visible one.
     function step(way) {
       if (!selected) {
         for (const lane of lanes)
@@ -309,7 +308,7 @@ extension TimelinePage {
       const fitted = fitCanvas(chart);
       [width, height] = [fitted.width, fitted.height];
       show(0, Math.max(span, shortest));
-      // What is looked for comes first.
+      // Starts at the first hang.
       nextHang();
     }
     start();

@@ -3,7 +3,7 @@
 extension TimelinePage {
   /// Shows the table by code.
   static let sites = #"""
-    // The table by code: how often, how long, and how late.
+    // The table by code: counts, durations and delays.
     const sites = new Map();
     function siteOf(lane, index) {
       return lane.code[index] >= 0 ? lane.code[index] * 16 + lane.kind[index] : -2 - lane.kind[index];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension TimelinePage {
-  /// How the page looks, in light and in dark.
+  /// The styles of the page, light and dark.
   static let style = #"""
     :root {
       color-scheme: light dark;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Writes a timeline as a page for a browser: one file that needs no network.
+/// Writes a timeline as an HTML page: a single file that needs no network.
 package struct TimelinePage {
-  /// The most records that a page has; of more, neighbours are put together.
+  /// The maximum number of records in a page.
+  ///
+  /// If there are more, adjacent ones are merged.
   package static let limit = 1_000_000
 
   private let timeline: Timeline
   private let names: TimelineNames
-  /// What is written, each name once.
+  /// The table of names, each listed once.
   private var table: [TimelineName] = []
   private var placeOf: [TimelineName: Int32] = [:]
   private var modes: [String] = []
@@ -19,7 +21,7 @@ package struct TimelinePage {
     threads = self.timeline.threads.keys.sorted()
   }
 
-  /// - Parameter emit: Takes the bytes of the file, a part at a time.
+  /// - Parameter emit: Receives the bytes of the file in parts.
   package mutating func write(_ emit: ([UInt8]) throws(RecordError) -> Void) throws(RecordError) {
     let title = TimelinePage.escaped("\(timeline.processName) (\(timeline.process)) – timeline of its run loops")
     try emit(
@@ -83,7 +85,7 @@ package struct TimelinePage {
           + "\"modes\": [\(modeList.joined(separator: ", "))]}").utf8))
   }
 
-  /// When it began, in milliseconds since 1970.
+  /// The beginning, in milliseconds since 1970.
   private var wallBegin: String {
     timeline.wallStart.map { "\(Double($0.addingReportingOverflow(timeline.begin).partialValue) / 1e6)" } ?? "null"
   }
@@ -126,7 +128,7 @@ package struct TimelinePage {
       + "\"torn\": \(lane.torn), \(columns.text), \"shares\": \(Base64.quoted(shares))}"
   }
 
-  /// The stacks of the hangs that are shown: of which item, what its thread did, and the numbers of the names.
+  /// The stacks of the shown hangs, with their items, thread states and indices of names.
   private mutating func stackText() -> String {
     var texts: [String] = []
     for hang in timeline.hangs {
@@ -168,7 +170,7 @@ package struct TimelinePage {
   }
 }
 
-/// The items of a lane, column by column.
+/// The items of a lane as columns.
 private struct LaneColumns {
   var begin: [Double] = []
   var end: [Double] = []
@@ -205,7 +207,7 @@ extension TimelineName {
 
 // Text in the page.
 extension TimelinePage {
-  /// A text as JSON has it, that ends no element of the page either.
+  /// Returns a JSON string literal that cannot end an HTML element.
   static func quoted(_ text: String) -> String { ForeignText.quoted(text, isInPage: true) }
 
   static func escaped(_ text: String) -> String {
@@ -223,11 +225,11 @@ extension TimelinePage {
   }
 }
 
-/// Numbers as text.
+/// Encoding of numbers as text.
 enum Base64 {
   private static let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
-  /// The bytes of numbers, little-endian as this machine has them, in quotes.
+  /// Returns the bytes of numbers in this machine's little-endian order, as a quoted string.
   static func quoted<Number: BitwiseCopyable>(_ numbers: [Number]) -> String {
     numbers.withUnsafeBytes { bytes in
       var text: [UInt8] = [0x22]
