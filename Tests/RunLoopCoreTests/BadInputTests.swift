@@ -189,7 +189,7 @@ struct BadPlaceTests {
     }
     #expect(loop.statistics.rejectionCount == 3)
     #expect(loop.pollSet() == nil)
-    // It is free for another.
+    // The descriptor can be added to another loop.
     let isTaken = onVirtualTime { _, other in
       failure { () throws(RunLoopError) in try other.add(source, forMode: .default) } == nil
     }

@@ -36,7 +36,7 @@ struct BlockQueueTests {
         let visible = random.oneIn(2) ? 0 : UInt64(random.below(Int(sequence) + 2))
         #expect(queues.hasBlock(from: visible, inFirst: isFirst) == model.hasBlock(from: visible, inFirst: isFirst))
       default:
-        // A batch as a pass takes it, the younger blocks only if the pass is nested inside a block.
+        // A batch as in a pass, restricted to younger blocks if the pass is nested in a block.
         let visible = random.oneIn(2) ? 0 : UInt64(random.below(Int(sequence) + 2))
         queues.runBatch(from: visible, ofFirst: isFirst)
         #expect(ran.takeAll() == model.takeBatch(from: visible, ofFirst: isFirst))
@@ -50,7 +50,7 @@ struct BlockQueueTests {
   }
 
   @Test(
-    "what was posted between two sequence numbers can be taken out, and the rest keeps its order", .rule(.r55),
+    "blocks posted between two sequence numbers can be taken out, and the rest keeps its order", .rule(.r55),
     arguments: 0...9)
   func between(from: UInt64) {
     for end in from...10 {
@@ -91,7 +91,7 @@ struct BlockQueueTests {
     #expect(isEmpty)
   }
 
-  @Test("a shared block that another mode has run is none", .rule(.r55))
+  @Test("a shared block that another mode has run is not in the queue", .rule(.r55))
   func taken() {
     let ran = Recorder()
     var queue = BlockQueue()
@@ -119,7 +119,7 @@ struct BlockQueueTests {
     #expect(count == 0)
   }
 
-  @Test("nor do they behind a block that waits for the mode that never runs", .rule(.r55))
+  @Test("shared blocks do not pile up behind a block that waits for a mode that never runs", .rule(.r55))
   func noPileBehind() {
     let ran = Recorder()
     var queue = BlockQueue()
@@ -134,7 +134,7 @@ struct BlockQueueTests {
     #expect(count <= 2)
   }
 
-  @Test("nor do they between such blocks", .rule(.r55))
+  @Test("shared blocks do not pile up between blocks that wait for a mode that never runs", .rule(.r55))
   func noPileBetween() {
     let ran = Recorder()
     var queue = BlockQueue()
@@ -153,7 +153,7 @@ struct BlockQueueTests {
       }
       queue.checkInvariants()
     }
-    // A hundred that wait, and at most as many that were taken.
+    // A hundred waiting blocks, and at most as many that have been taken.
     let count = queue.count
     #expect(count <= 2 * 100)
     queue.runAll()
@@ -162,7 +162,7 @@ struct BlockQueueTests {
 }
 
 extension BlockQueue {
-  /// Runs all blocks, as the pass does with a batch.
+  /// Runs all blocks, like a pass with its batch.
   fileprivate mutating func runAll() {
     while !isEmpty { if case .single(let block)? = takeFirst().work.take() { block.body() } }
   }
@@ -208,16 +208,16 @@ private struct Model {
 
   mutating func takeBatch(from sequence: UInt64, ofFirst isFirst: Bool) -> [UInt64] {
     let batch = (isFirst ? first : second).filter { $0 >= sequence }
-    // What one mode runs is gone from the other.
+    // Blocks that one mode runs are removed from the other.
     first.removeAll(where: batch.contains)
     second.removeAll(where: batch.contains)
     return batch
   }
 }
 
-/// The numbers of the blocks that ran.
+/// Records the numbers of the blocks that ran.
 private final class Recorder: @unchecked Sendable {
-  // Sendable: of one test, which has one thread.
+  // Sendable: used by one test on one thread.
   private var numbers: [UInt64] = []
 
   func block(_ number: UInt64) -> Block { Block { self.numbers.append(number) } }

@@ -47,7 +47,7 @@ struct BlockTests {
     #expect(log == "0 1 3 5 timedOut 2 6 7 timedOut 4 8 timedOut")
   }
 
-  @Test("what one mode has run does not stay in others that never run", .rule(.r55))
+  @Test("blocks that one mode has run do not stay in others that never run", .rule(.r55))
   func nothingStays() {
     let left = onVirtualTime { _, loop in
       for _ in 0..<10 { loop.perform(inModes: ["b"]) {} }
@@ -60,7 +60,7 @@ struct BlockTests {
       return modes.flatMap { [$0.blocks.count, $0.handOffs.count] }
         + [loop.blocks.common.count, loop.blocks.commonHandOffs.count]
     }
-    // As many as wait there, at most.
+    // At most twice as many as are waiting.
     #expect(left[0] >= 10 && left[0] <= 20)
     #expect(left.dropFirst().allSatisfy { $0 == 0 }, "\(left)")
   }

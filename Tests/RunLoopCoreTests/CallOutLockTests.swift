@@ -8,7 +8,9 @@ import TestSupport
 
 @Suite("No call-out runs under a lock", .timeLimit(.minutes(20)))
 struct CallOutLockTests {
-  /// Uses a loop and an item from another thread, and waits for it: for ever, if the caller held one of their locks.
+  /// Uses a loop and an item from another thread and waits for it.
+  ///
+  /// Blocks forever if the caller holds one of their locks.
   private func use(_ loop: RunLoop, _ source: RunLoop.Source? = nil) {
     onNewThread {
       let added = source ?? RunLoop.Source {}

@@ -6,9 +6,9 @@ import TestSupport
 
 @testable import RunLoopCore
 
-/// What a pass holds last may run anything when it is released.
+/// Releasing the last reference to an item can run arbitrary code.
 ///
-/// Each test has a process of its own: a conflict of accesses ends it.
+/// Each test runs in its own process, because an exclusivity violation ends it.
 @Suite("What the release of an item runs", .timeLimit(.minutes(20)))
 struct CallOutReleaseTests {
   @Test("a due timer that an earlier one has removed runs the loop as it is released", .rule(.r94, .r108, .m10))
@@ -110,7 +110,7 @@ struct CallOutReleaseTests {
   }
 }
 
-/// Runs a loop in another mode when nothing holds it any more.
+/// Runs a loop in another mode when the last reference is released.
 private func runner(_ loop: RunLoop, _ log: Log) -> Token {
   Token {
     log.write("deinit")

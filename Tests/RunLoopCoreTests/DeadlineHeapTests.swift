@@ -14,7 +14,7 @@ struct DeadlineHeapTests {
     var heap = DeadlineHeap<Member>(kind: .due, owner: owner)
     var model = SortedArray()
     var insertion: UInt64 = 0
-    // Few members and few ticks make many equals; many make deep heaps.
+    // Few members and ticks cause many ties; many cause deep heaps.
     let ticks = random.oneIn(2) ? 8 : 1_000_000
     let limit = random.oneIn(2) ? 12 : 300
     for _ in 0..<800 {
@@ -80,7 +80,7 @@ struct DeadlineHeapTests {
   func collectMany(count: Int, share: Int) {
     var random = SplitMix64(seed: 1)
     var heap = DeadlineHeap<Member>(kind: .due, owner: owner)
-    // Several have the same tick.
+    // Several members have the same tick.
     let members = (0..<count).map { turn in
       (tick: Tick(nanoseconds: Int64(random.below(max(1, count / share)))), member: Member(UInt64(turn)))
     }
@@ -93,7 +93,7 @@ struct DeadlineHeapTests {
     heap.removeAll()
   }
 
-  @Test("what has another date and then its old one again stands behind all of that date")
+  @Test("a member that gets another date and then its old one again comes after all others of that date")
   func laterAndBack() {
     var heap = DeadlineHeap<Member>(kind: .due, owner: owner)
     let members = (1...7).map { Member(UInt64($0)) }
@@ -115,7 +115,7 @@ struct DeadlineHeapTests {
     heap.removeAll()
   }
 
-  @Test("who has moved up is moved and removed, though he was told of a place below")
+  @Test("a member that has moved up is moved and removed, although it was notified of a lower place")
   func movedUp() {
     var heap = DeadlineHeap<Member>(kind: .due, owner: owner)
     let members = (0..<300).map { Member(UInt64($0)) }
@@ -123,7 +123,7 @@ struct DeadlineHeapTests {
     for member in members[..<250] { heap.remove(member, from: member.place) }
     heap.checkInvariants { $0.place }
     #expect(heap.sorted == Array(members[250...]))
-    // Some were told of places that there are no more.
+    // Some were notified of places that no longer exist.
     #expect(members[250...].contains { $0.place >= heap.count })
     for (turn, member) in members[250..<275].enumerated() {
       member.turn = UInt64(300 + turn)
@@ -139,7 +139,7 @@ struct DeadlineHeapTests {
     #expect(heap.count == 0)
   }
 
-  @Test("growth keeps what is there, and each member is removed from wherever it is")
+  @Test("a heap that grows keeps its members, and each is removed from wherever it is")
   func growth() {
     var heap = DeadlineHeap<Member>(kind: .due, owner: owner)
     let members = (0..<100).map { Member(UInt64($0 + 1)) }
@@ -170,7 +170,7 @@ struct DeadlineHeapTests {
     #expect(weak.object == nil)
   }
 
-  @Test("who takes a member out has the reference that the heap had")
+  @Test("taking a member out transfers the heap's reference")
   func takenReference() throws {
     var heap = DeadlineHeap<Member>(kind: .due, owner: owner)
     let members = (0..<20).map { WeakBox(insertNew(Int64($0 * 7 % 20), in: &heap)) }
@@ -188,14 +188,14 @@ struct DeadlineHeapTests {
     #expect(heap.count == 17 && members.count { $0.object != nil } == 17)
   }
 
-  /// Inserts a member that nobody else holds.
+  /// Inserts a member that only the heap retains.
   private func insertNew(_ tick: Int64, in heap: inout DeadlineHeap<Member>) -> Member {
     let member = Member(UInt64(tick))
     heap.insert(member, at: Tick(nanoseconds: tick))
     return member
   }
 
-  @Test("a heap that goes lets its members go")
+  @Test("a heap that is released releases its members")
   func referencesAtEnd() {
     let weak = {
       var heap = DeadlineHeap<Member>(kind: .latest, owner: owner)
@@ -207,7 +207,7 @@ struct DeadlineHeapTests {
   }
 }
 
-/// Releases what a heap has collected.
+/// Releases the collected members.
 func release<Member>(_ due: inout ContiguousArray<DeadlineHeap<Member>.Due>) {
   for index in due.indices { due[index].take()?.release() }
 }
@@ -216,7 +216,7 @@ private final class Owner {}
 private let owner = ObjectIdentifier(Owner.self)
 
 private final class Member: DeadlineHeapMember, Hashable, @unchecked Sendable {
-  // Sendable: of one test, which has one thread.
+  // Sendable: used by one test on one thread.
   var turn: UInt64
   private(set) var place: Int32 = -1
 

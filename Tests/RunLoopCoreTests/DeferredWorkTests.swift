@@ -7,7 +7,7 @@ import TestSupport
 
 @Suite("Deferred work", .timeLimit(.minutes(20)))
 struct DeferredWorkTests {
-  /// Waits for one mode until it has been asked a number of times.
+  /// Waits for a mode until it has been queried a number of times.
   private final class Work: DeferredWork {
     let mode: RunLoop.Mode
     let log: Log
@@ -51,14 +51,14 @@ struct DeferredWorkTests {
     #expect(log == "E BT BS BW AW X timedOut")
   }
 
-  @Test("work ends with the loop, once")
+  @Test("deferred work ends once, with the loop")
   func end() {
     let log = Log()
     onVirtualTime { _, loop in loop.deferredWork = Work(.default, turns: 0, log) }
     #expect(log.text == "ended")
   }
 
-  /// Asks before the wait of a run whether the loop is idle.
+  /// Reports before a run's wait whether the loop is idle.
   private func isIdle(
     mode: RunLoop.Mode = .default, for timeout: Duration = .seconds(1),
     _ prepare: @escaping @Sendable (SteppedTime, RunLoop) -> Void

@@ -8,7 +8,7 @@ import TestSupport
 
 @Suite("The description of a loop")
 struct DescriptionTests {
-  @Test("its parts come in the order of Core Foundation's")
+  @Test("the parts of a loop's description come in Core Foundation's order")
   func order() {
     let text = onVirtualTime { _, loop in
       loop.keepAlive()
@@ -50,7 +50,7 @@ struct DescriptionTests {
     for text in texts.1 + texts.0.suffix(1) { #expect(text.hasSuffix(", callout = (none)}"), "\(text)") }
   }
 
-  @Test("the loop says its thread, the depth of its runs and how many blocks wait")
+  @Test("a description contains the loop's thread, the depth of its runs and the number of waiting blocks")
   func state() {
     let texts = onVirtualTime { _, loop in
       let texts = Box<[String]>([])
@@ -121,7 +121,7 @@ struct DescriptionTests {
     #expect(failures == [])
   }
 
-  @Test("modes stand by name, with what each holds, in the order in which it is served")
+  @Test("modes are listed by name, each with its contents in the order in which they are served")
   func modes() throws {
     let (text, names) = try onVirtualTime { time, loop in
       Result {
@@ -162,7 +162,7 @@ struct DescriptionTests {
       ])
   }
 
-  @Test("in a call-out it has the mode, a stop that is to come, what is signalled and what is being called")
+  @Test("in a call-out, the description contains the mode, a pending stop, signaled sources and the call-out")
   func running() {
     let (text, name) = onVirtualTime { _, loop in
       let text = Box("")

@@ -8,7 +8,7 @@ import TestSupport
 
 @Suite("Descriptor sources in the common modes", .timeLimit(.minutes(20)))
 struct DescriptorCommonModeTests {
-  /// In which of the modes a, b, default and common a source is.
+  /// The modes among a, b, default and common that contain a source.
   private func places(_ source: RunLoop.DescriptorSource, in loop: RunLoop) -> String {
     let names: [(String, RunLoop.Mode)] = [("a", "a"), ("b", "b"), ("d", .default), ("c", .common)]
     return names.filter { loop.contains(source, forMode: $0.1) }.map(\.0).joined()

@@ -59,7 +59,7 @@ struct DescriptorCostTests {
   func count() async {
     await #expect(processExitsWith: .success) {
       let pipe = try RawPipe()
-      // So many sets, and one counter for all of them.
+      // One set per mode, and one counter for all of them.
       func sets(_ count: Int) -> [String: Int] { ["anon_inode:[eventpoll]": count, "anon_inode:[eventfd]": 1] }
       let base = DescriptorCensus()
       let idle = (0..<100).map { _ in RunningLoop { loop, _ in loop.keepAlive() } }

@@ -9,7 +9,7 @@ import TestSupport
 
 @Suite("Descriptors that cannot be watched, or are closed", .timeLimit(.minutes(20)))
 struct DescriptorErrorTests {
-  /// Adds a source for a descriptor and says what became of it.
+  /// Adds a source for a descriptor and returns the outcome.
   private func logOfAdd(_ descriptor: Int32, mode: RunLoop.Mode = .default) -> (log: String, error: RunLoopError?) {
     let error = Box<RunLoopError?>(nil)
     let log = record(observing: nil) { _, loop, log in
@@ -177,13 +177,13 @@ struct DescriptorErrorTests {
       first.invalidate()
       time.at(.milliseconds(20)) { pipes[1].write() }
       loop.run(log)
-      // One for each of both pipes, and the last.
+      // One pass for each of the two pipes, and the last one.
       log.write("\(passes.count(of: "BT") <= 3)")
     }
     #expect(log == "D20 timedOut true")
   }
 
-  @Test("nor does it when another number has come to belong to a regular file", .rule(.m7, .m20))
+  @Test("a closed number that now belongs to a regular file does not make the loop spin", .rule(.m7, .m20))
   func strayEventsBesideAFile() throws {
     let pipes = [try RawPipe(), try RawPipe(), try RawPipe()]
     let numbers = [pipes[0].duplicateReading(), pipes[1].duplicateReading()]
@@ -208,7 +208,7 @@ struct DescriptorErrorTests {
     #expect(log == "D20 timedOut true")
   }
 
-  /// Ends a run that spins, and counts the passes.
+  /// Ends a run that spins, and counts its passes.
   @discardableResult
   private func stop(_ loop: RunLoop, _ log: Log, afterPasses limit: Int) -> Log {
     let passes = Log()

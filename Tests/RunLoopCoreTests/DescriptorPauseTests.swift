@@ -42,7 +42,7 @@ struct DescriptorPauseTests {
     #expect(log == "true E BT BS BW AW X timedOut E BT BS BW AW D[hangUp] X finished")
   }
 
-  @Test("of two sources of a descriptor one may pause")
+  @Test("one of two sources of a descriptor may pause")
   func oneOfTwo() throws {
     let socket = try RawPipe(.socket)
     let log = record(observing: nil) { _, loop, log in
@@ -79,7 +79,7 @@ struct DescriptorPauseTests {
     #expect(log == "D timedOut")
   }
 
-  @Test("a source that waits for something else is notified of that, and of nothing that it waits for no more")
+  @Test("a source that changes its events is notified of the new ones and no longer of the old ones")
   func otherEvents() throws {
     let socket = try RawPipe(.socket)
     let log = record(observing: nil) { _, loop, log in

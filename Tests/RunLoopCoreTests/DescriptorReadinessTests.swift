@@ -8,7 +8,7 @@ import TestSupport
 
 @Suite("Readiness that is out of date", .timeLimit(.minutes(20)))
 struct DescriptorReadinessTests {
-  /// Runs two ready descriptors; the handler that comes first takes the other source away.
+  /// Runs two ready descriptors, of which the first handler removes the other source.
   private func logOfTwo(invalidates: Bool) throws -> String {
     let pipes = [try RawPipe(), try RawPipe()]
     return record { _, loop, log in
@@ -105,7 +105,7 @@ struct DescriptorReadinessTests {
       let readers = Box<[RunLoop.DescriptorSource]?>(nil)
       readers.value = sockets.map { socket in
         socket.write()
-        // Waits for what does not come, on the same descriptor.
+        // Waits for an event that never occurs, on the same descriptor.
         loop.watch(socket.reading, .hangUp) { _, _ in log.write("H") }
         return loop.watch(socket.reading) { _, _ in
           log.write("R")

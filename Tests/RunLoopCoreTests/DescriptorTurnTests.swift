@@ -81,7 +81,7 @@ struct DescriptorTurnTests {
         loop.watch(pipe.reading) { _, _ in
           log.write(name)
           pipe.read()
-          // The nested run serves what the outer one has found.
+          // The nested run serves what the outer run found.
           if name == "a" { loop.nest(log, for: .zero) }
         }
       }
@@ -104,7 +104,7 @@ struct DescriptorTurnTests {
       loop.watch(first.reading) { _, _ in
         log.write("a")
         first.read()
-        // The number of the second, which the same wait has found, becomes the quiet one's.
+        // The descriptor number that the same wait found now refers to an idle file.
         copies.value?.first?.invalidate()
         dup2(quiet.reading, second.reading)
         loop.watch(second.reading) { _, _ in log.write("wrong") }
@@ -183,7 +183,7 @@ struct DescriptorTurnTests {
         loop.run(mode: .default, for: timeout, returnAfterSourceHandled: returnsAfterSource)
       }
     }
-    // Without returning after one, each run serves both.
+    // Runs that do not return after a source serve both.
     #expect(log == (returnsAfterSource ? "a b a b" : "a b a b a b a b"))
   }
 

@@ -11,7 +11,7 @@ import TestSupport
 
 @Suite("Loops that sleep in an epoll set", .timeLimit(.minutes(20)))
 struct DescriptorWakeTests {
-  /// What is done to a sleeping loop, and what it does then.
+  /// An action on a sleeping loop, and its effect.
   enum Waking: CaseIterable, Sendable {
     case perform, wakeUp, stop, stopOfMode, signalAndWakeUp, timer, message, descriptor
 
@@ -203,7 +203,7 @@ struct DescriptorWakeTests {
     let bytes = Atomic<Int>(0)
     let all = DispatchSemaphore(value: 0)
     let source = RunLoop.DescriptorSource(descriptor: pipe.reading, events: .readable) { _, _ in
-      // Another loop may have been faster.
+      // The other loop may already have read the byte.
       let read = pipe.read().count
       if read > 0, bytes.wrappingAdd(1, ordering: .relaxed).newValue == count { all.signal() }
     }

@@ -6,7 +6,7 @@ import TestRules
 import TestSupport
 import Testing
 
-/// A loop around runs of an empty mode, which use a whole processor.
+/// A loop of runs in an empty mode, which uses a whole processor.
 @Suite("Runs of an empty mode", .timeLimit(.minutes(20)))
 struct EmptyRunTests {
   @Test("ten thousand in a row are reported, once, and one that has anything to run begins a new row", .rule(.r17))
@@ -31,7 +31,7 @@ struct EmptyRunTests {
   }
 }
 
-/// Runs the calling thread's loop in the default mode, which is empty.
+/// Runs the calling thread's loop in the empty default mode.
 private func runs(_ count: Int) {
   for _ in 0..<count { RunLoop.current.run(mode: .default, for: .seconds(1000)) }
 }

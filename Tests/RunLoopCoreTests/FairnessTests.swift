@@ -7,12 +7,12 @@ import XCTest
 @testable import RunLoopCore
 @testable import class RunLoopCore.RunLoop
 
-/// What a loop does when several kinds of work never stop, in every mix and every way of running it.
+/// The fairness of a loop when several kinds of work never end, in every combination and every way of running it.
 ///
-/// The main dispatch queue needs the real main thread, where synchronous test methods run.
+/// The main dispatch queue requires the real main thread, on which synchronous test methods run.
 final class FairnessTests: XCTestCase {
   override func setUp() {
-    // The main dispatch queue is served by our loop alone.
+    // Only this package's loop serves the main dispatch queue.
     RunLoop.main.mainService?.turn(on: false)
     RunLoop.main.removeHost()
   }
@@ -25,7 +25,7 @@ final class FairnessTests: XCTestCase {
     for way in Way.allCases {
       for bits in 1..<(1 << ReadyKind.allCases.count) {
         let kinds = ReadyKind.allCases.filter { bits & 1 << $0.rawValue != 0 && way.serves($0) }
-        // A mix without what the way leaves out is checked once.
+        // Combinations without a kind that cannot be served are checked once.
         guard kinds.count == bits.nonzeroBitCount else { continue }
         let mix = ReadyMix(kinds, on: RunLoop.main)
         way.run(mix)
@@ -34,7 +34,7 @@ final class FairnessTests: XCTestCase {
         checked += 1
       }
     }
-    // All subsets, and in two ways those of one class less.
+    // All subsets, and in two of the ways only those without one kind.
     XCTAssertEqual(checked, 255 * (Way.allCases.count - 2) + 127 * 2)
   }
 
@@ -55,13 +55,13 @@ final class FairnessTests: XCTestCase {
   }
 }
 
-/// The ways in which a loop is run.
+/// The ways to run a loop.
 private enum Way: CaseIterable {
-  /// One run until a stop.
+  /// A single run until a stop.
   case plain
-  /// Runs that return after a source, one after the other, as `run()` and Foundation's `run(mode:before:)` make them.
+  /// Consecutive runs that each return after a source, like `run()` and Foundation's `run(mode:before:)`.
   case afterSource
-  /// Runs of one pass that does not wait.
+  /// Runs of a single pass that does not wait.
   case polling
   case guest
   case withinTimer
@@ -71,7 +71,7 @@ private enum Way: CaseIterable {
   case withinMainQueue
   case withinJob
 
-  /// Whether a run of this kind may serve a class at all.
+  /// Returns whether this kind of run can serve a kind of work.
   func serves(_ kind: ReadyKind) -> Bool {
     switch self {
     case .withinMainQueue: kind != .mainQueue
@@ -116,6 +116,6 @@ private enum Way: CaseIterable {
 }
 
 extension RunLoop {
-  /// A run in a call-out, also in that of a task's job.
+  /// A run nested in a call-out, including that of a task's job.
   fileprivate func runWithin() { run(mode: .default, for: .unlimited) }
 }

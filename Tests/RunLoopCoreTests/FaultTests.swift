@@ -12,7 +12,7 @@
 
   @Suite("The system has too little", .timeLimit(.minutes(20)))
   struct ShortageTests {
-    /// A system call that fails, after so many of its kind that succeed.
+    /// A system call that fails after a number of successful calls.
     struct Shortage: Sendable, CustomTestStringConvertible {
       let call: SystemCall
       let number: Int32
@@ -26,7 +26,7 @@
       }
     }
 
-    /// Whatever the first descriptor of a loop needs: a counter, a set, the counter in the set, the descriptor in the
+    /// The calls for a loop's first descriptor: a counter, a set, and adding the counter and the descriptor to the
     /// set.
     private static let first: [Shortage] =
       [EMFILE, ENFILE, ENOMEM].flatMap { number in
@@ -62,7 +62,7 @@
         log == "true true false true 1 finished E BT BS B BW AW X timedOut true E BT BS BW AW D X finished")
     }
 
-    /// What a common source needs in a second mode: a set, the counter in it, the descriptor in it.
+    /// The calls for a common source in a second mode: a set, and adding the counter and the descriptor to it.
     private static let second: [Shortage] = [
       Shortage(call: .epollCreate, number: EMFILE, after: 1), Shortage(call: .epollControl, number: ENOMEM, after: 2),
       Shortage(call: .epollControl, number: ENOSPC, after: 3),
@@ -124,7 +124,7 @@
         log.write("\(reason == SystemError(call: shortage.call.rawValue, number: shortage.number))")
         log.write("\(places()) \(loop.pollSet("a") == nil)")
         loop.run(log, mode: "a", for: .zero)
-        // It is not common: what is added to the common modes now does not enter it.
+        // It is not common, so new common items do not enter it.
         let later = loop.keepAlive(.common)
         log.write("\(loop.contains(later, forMode: "a"))")
         log.write("\(failure { () throws(RunLoopError) in try loop.addCommonMode("a") } == nil)")
@@ -210,7 +210,7 @@
         loop.keepAlive("a")
         let plan = FaultPlan()
         let reason = SystemError(call: "epoll_ctl", number: ENOMEM)
-        // The set of the mode has the counter, then the source, then the queue.
+        // The counter, the source and the queue are added to the mode's set in this order.
         plan.plan(.epollControl, nil, .fails(ENOMEM), nil, nil, .fails(ENOMEM))
         let first = plan.rule { failure { () throws(RunLoopError) in try loop.addCommonMode("a") } }
         log.write("\(first == .cannotWatch(descriptor: pipe.reading, reason)) \(loop.pollSet("a") == nil)")
@@ -244,7 +244,7 @@
         stray.invalidate()
         time.at(.milliseconds(20)) { pipes[1].write() }
         let plan = FaultPlan()
-        // The new set has the counter before the descriptor.
+        // The counter is added to the new set before the descriptor.
         if call == .epollControl { plan.plan(call, nil) }
         plan.plan(call, .fails(ENOMEM))
         plan.rule { loop.run(log) }

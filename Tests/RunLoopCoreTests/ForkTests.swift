@@ -9,9 +9,9 @@ import TestSupport
 
 @testable import RunLoopCore
 
-/// Each test forks in a process of its own, which has few threads.
+/// Each test forks in its own process, which has few threads.
 ///
-/// The thread sanitizer's own locks and threads do not survive a fork.
+/// The thread sanitizer's locks and threads do not survive a fork.
 @Suite("Forked children", .timeLimit(.minutes(20)), .disabled(if: isSanitizedForThreads))
 struct ForkTests {
   @Test("a child has a loop of its own, which is its main loop, and which runs", .rule(.r113, .m17))
@@ -165,7 +165,7 @@ struct ForkTests {
       let log = record { time, loop, log in
         loop.keepAlive()
         loop.after(.milliseconds(10)) { _ in
-          // Only the parent may come here.
+          // Only the parent may get here.
           if child.value == 0 { _exit(0) }
           log.write("T")
           loop.stop()
@@ -190,10 +190,10 @@ struct ForkTests {
           pipe.read()
         }
         loop.after(.milliseconds(20)) { _ in log.write("T") }
-        // The block posts another, so that the wait of its pass only looks.
+        // The block posts another one, so the pass only polls.
         loop.perform {
           let end = inForkedChild {
-            // The child watches the same descriptor, is told, and gives up without reading.
+            // The child watches the same descriptor, is notified, and gives up without reading.
             let child = RunLoop.current
             child.watch(pipe.reading) { source, _ in source.invalidate() }
             child.wakeUp()
@@ -240,7 +240,7 @@ struct ForkTests {
         RunLoop.current.run(log, for: .zero)
         return log.text == "B timedOut" ? 0 : 1
       }
-      // Whatever the runtime makes once is made: its own locks do not survive a fork.
+      // Initializes the runtime first, because its own locks do not survive a fork.
       onVirtualTime { _, loop in _ = loop.keepAlive() }
       #expect(onNewThread { runBlock() } == 0)
       let isOver = Atomic<Bool>(false)

@@ -6,14 +6,14 @@ import TestSupport
 
 @testable import RunLoopCore
 
-/// A common timer or observer that has left its last mode is of no loop, until it enters a mode again.
+/// A common timer or observer that has left its last mode has no loop until it is added to a mode again.
 @Suite("Common items that have left their last mode", .timeLimit(.minutes(20)))
 struct FreeCommonItemTests {
   enum Kind: String, CaseIterable {
     case timer, observer
   }
 
-  /// Makes a common item of `loop` that has left its only mode, and logs when it is called.
+  /// Creates a common item that has left its only mode of `loop` and logs its calls.
   private func freed(_ kind: Kind, _ loop: RunLoop, _ log: Log) -> AnyItem {
     let item: AnyItem =
       switch kind {
@@ -40,7 +40,7 @@ struct FreeCommonItemTests {
       let item = freed(kind, loop, log)
       onVirtualTime { _, other in
         log.write("\(item.add(to: other, .default)) \(loop.table.withLock { $0.commonItems.count })")
-        // It does not come back, and stays where it is.
+        // It does not return to the first loop, and stays in the other.
         try? loop.addCommonMode("a")
         log.write("\(item.isIn(loop, "a")) \(item.isIn(other, .default))")
         log.write("\(item.add(to: loop, .default))")
@@ -80,7 +80,7 @@ struct FreeCommonItemTests {
   }
 
   @Test(
-    "that are added to a mode again are still common, until they are removed", .rule(.r103, .r104),
+    "free common items that are added to a mode again are still common, until they are removed", .rule(.r103, .r104),
     arguments: Kind.allCases)
   func addedAgain(kind: Kind) {
     let log = record(observing: nil) { _, loop, log in
@@ -149,7 +149,7 @@ struct FreeCommonItemTests {
         return "\(count) \(common)"
       }
     }
-    // The first loop's thread may have ended before the second asked: then both have had it, one after the other.
+    // If the first loop's thread ended before the second loop tried, both had the item one after another.
     #expect(outcomes.allSatisfy { $0 == "1 0" || $0 == "2 0" })
   }
 }

@@ -25,7 +25,7 @@ struct GuestBellTests {
       watched.invalidate()
       return opened
     }
-    // When the guest was made, and again because of the wake-up.
+    // Once when the guest was created, and once for the wake-up.
     #expect(opened == 2)
   }
 
@@ -55,7 +55,7 @@ struct GuestBellTests {
   }
 }
 
-/// A gate at which another thread acts just when the loop has looked for work for the last time.
+/// A gate at which another thread acts just after the loop's last check for work.
 private final class RacingGate: SleepGate, @unchecked Sendable {
   // Sendable: used on one thread.
   private var act: (() -> Void)?

@@ -7,7 +7,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-/// The host of these tests is a test: it looks at the descriptor, lets the virtual time pass, and calls the guest.
+/// In these tests, the test itself is the host: it polls the descriptor, advances virtual time, and calls the guest.
 @Suite("A guest of another loop", .timeLimit(.minutes(20)))
 struct GuestTests {
   @Test("a guest is a run that is cut open where it would sleep", .rule(.r2, .r3, .r83, .m28))
@@ -197,7 +197,7 @@ struct GuestTests {
       for _ in 0..<3 { loop.wakeUp() }
       guest.turn(log)
       log.write(guest.isReadable ? "readable" : "quiet")
-      // After the pass has looked for what is ready.
+      // After the pass has checked for ready items.
       loop.port(messages: 1) { loop.wakeUp() }
       guest.turn(log)
       log.write(guest.isReadable ? "readable" : "quiet")
@@ -237,7 +237,7 @@ struct GuestTests {
       guest.turn(log)
       timer.deadline = time.instant(40)
       log.write(guest.isReadable ? "readable" : "quiet")
-      // The host has waited until the date that was told it.
+      // The host waited until the date that it was given.
       time.advance(by: .milliseconds(30))
       guest.turn(log)
       log.write("\(guest.timeoutMilliseconds)")
@@ -282,7 +282,7 @@ struct GuestTests {
   }
 }
 
-/// Makes a guest on virtual time, with an observer of all stages of the default mode, and gives what was logged.
+/// Creates a guest on virtual time with an observer of all stages of the default mode, and returns the log.
 func host(
   signalsDeadlines: Bool = false,
   _ body: @escaping @Sendable (SteppedTime, RunLoop, RunLoop.Guest, Log) -> Void
@@ -299,13 +299,13 @@ func host(
 }
 
 extension RunLoop.Guest {
-  /// Services the guest, after the time that it gives its host, and logs the result.
+  /// Services the guest after its requested time, and logs the result.
   func turn(_ log: Log, _ time: SteppedTime? = nil) {
     if let time, let timeout { time.advance(by: timeout) }
     log.write("|")
     log.write("\(service())")
   }
 
-  /// Whether a host that waits for the descriptor would be told now.
+  /// Whether a host that watches the descriptor would be notified now.
   var isReadable: Bool { isReadableNow(descriptor) }
 }

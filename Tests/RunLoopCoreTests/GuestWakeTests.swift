@@ -10,14 +10,14 @@ import TestSupport
 
 @Suite("What makes a guest's descriptor readable", .timeLimit(.minutes(20)))
 struct GuestWakeTests {
-  /// Something that ends a sleep, the answer of the turn that it causes, and whether observers see a pass.
+  /// A cause of a wake-up, with the result of the turn that it causes and whether observers see a pass.
   struct Reason: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let log: String
     let action: @Sendable (RunLoop, Items, Log) -> Void
   }
 
-  /// What was in the loop before.
+  /// The items that were already in the loop.
   struct Items: Sendable {
     let source: RunLoop.Source
     let port: Port
@@ -75,7 +75,7 @@ struct GuestWakeTests {
   @Test("from the host's own call-outs, and once", .rule(.r45, .r50, .r70, .m2, .m3, .m25, .m28), arguments: reasons)
   func fromOwnThread(reason: Reason) { #expect(turns(reason, onOwnThread: true) == reason.log) }
 
-  /// What the turn logs that follows a reason, in which the descriptor was readable; and it is not before and after.
+  /// Logs the turn that follows a cause, checking that the descriptor is readable only for that turn.
   private func turns(_ reason: Reason, onOwnThread: Bool) -> String {
     let log = host { _, loop, guest, log in
       guard let pipe = try? RawPipe() else { return log.write("no pipe") }
@@ -111,7 +111,7 @@ struct GuestWakeTests {
       log.write(guest.isReadable ? "readable" : "quiet")
       pipe.write([3])
       source.invalidate()
-      // The loop sleeps on: the host is called for the mode that is empty.
+      // The loop keeps sleeping. The host is called because the mode is empty.
       guest.turn(log)
       log.write(guest.isReadable ? "readable" : "quiet")
       loop.watch(pipe.reading) { _, _ in log.write("E\(pipe.read())") }
@@ -157,7 +157,7 @@ struct GuestWakeTests {
           guest.service()
         }
         log.write(guest.isReadable ? "readable" : "quiet")
-        // What the kernel has armed is what can open the gate.
+        // Only a timer armed in the kernel can open the gate.
         let armed = { log.write(System.isTimerArmed(inSet: guest.descriptor).map { $0 ? "armed" : "idle" } ?? "none") }
         let other = loop.after(.seconds(3600)) { _ in log.write("never") }
         guest.turn(log)
@@ -216,7 +216,7 @@ struct GuestWakeTests {
   }
 }
 
-/// An epoll set in which one descriptor is watched by the edge.
+/// An epoll set that watches a descriptor with edge triggering.
 private final class EdgeSet {
   private let epoll = crl_epoll_create()
 
@@ -227,7 +227,7 @@ private final class EdgeSet {
 
   deinit { _ = crl_close(epoll) }
 
-  /// Whether there was an edge since it was last asked.
+  /// Whether there was an edge since the last query.
   var hasEvent: Bool {
     var event = epoll_event()
     return crl_epoll_wait_milliseconds(epoll, &event, 1, 0) == 1

@@ -177,7 +177,7 @@ struct HandOffTests {
     #expect(log.text == "")
   }
 
-  @Test("work that waits for another mode is none for this one", .rule(.m34))
+  @Test("work that waits for another mode does not count for this one", .rule(.m34))
   func otherMode() {
     let passes = onVirtualTime { _, loop in
       for _ in 0..<100_000 { _ = loop.handOff(inModes: ["other"]) {} }

@@ -6,12 +6,12 @@ import TestSupport
 
 @testable import RunLoopCore
 
-/// What another thread does while the loop sleeps, in a literal: `B` performs a block, `J` queues a job, `H` hands work
-/// over, `S` signals a source and wakes the loop, `P` sends a message to a port, `D` writes to a pipe, `W` only wakes,
-/// `T` adds a timer that is due.
+/// The actions of another thread while the loop sleeps: `B` performs a block, `J` enqueues a job, `H` hands off work,
+/// `S` signals a source and wakes the loop, `P` sends a message to a port, `D` writes to a pipe, `W` only wakes the
+/// loop, and `T` adds a due timer.
 @Suite("What one thread hands over begins in that order")
 struct HandOverOrderTests {
-  /// The log of a run that sleeps for a second before another thread acts.
+  /// Logs a run that sleeps for a second before another thread acts.
   private func trace(of actions: String, returnAfterSourceHandled: Bool = false, isWatching: Bool = true) -> String {
     record { time, loop, log in
       guard let scene = try? Scene(loop, log, isWatching: isWatching) else { return log.write("no pipe") }
@@ -62,7 +62,7 @@ struct HandOverOrderTests {
       ("DH", "E BT BS BW AW D BT BS H BW AW X timedOut"),
     ])
   func eventFirst(actions: String, expected: String) {
-    // The pass after a source was handled does not wait.
+    // The pass after a handled source does not wait.
     let expected = expected.replacing(" S BW AW", with: " S BT BS BW AW").replacing(" H BW AW", with: " H BT BS BW AW")
     #expect(trace(of: actions) == expected)
   }
@@ -108,7 +108,7 @@ struct HandOverOrderTests {
       let port = loop.port(messages: 0) { log.write("P") }
       let source = RunLoop.Source { log.write("S") }
       loop.add(source, forMode: .default)
-      // Takes the signal, as another loop that has the source would.
+      // Consumes the signal, like another loop with the same source.
       loop.once(.beforeSources) {
         loop.once(.beforeSources) { if source.claimSignal() { source.letGo() } }
       }
@@ -141,7 +141,7 @@ struct HandOverOrderTests {
 
 /// A loop with one item of each kind, which another thread makes ready.
 private final class Scene: @unchecked Sendable {
-  // Sendable: what changes is the loop's own.
+  // Sendable: the mutable state is used only by the loop's thread.
   private let loop: RunLoop
   private let log: Log
   private let source: RunLoop.Source

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("The reference")
 struct HandlerReferenceTests {
-  @Test("nobody inside: who closes it releases, and nobody enters any more", .rule(.m22))
+  @Test("with no thread inside, the one that closes the reference releases, and none enters again", .rule(.m22))
   func closedEmpty() {
     let reference = Shared()
     #expect(reference.isOpen)
@@ -18,7 +18,7 @@ struct HandlerReferenceTests {
     #expect(reference.close() == .already)
   }
 
-  @Test("somebody inside: who leaves last releases", .rule(.m22))
+  @Test("with threads inside, the last one to leave releases", .rule(.m22))
   func closedWithin() {
     let reference = Shared()
     #expect(reference.enter())
@@ -32,7 +32,7 @@ struct HandlerReferenceTests {
     #expect(reference.close() == .already)
   }
 
-  @Test("entered and left before, it is as new", .rule(.m22))
+  @Test("after entering and leaving, the reference is as new", .rule(.m22))
   func leftBefore() {
     let reference = Shared()
     for _ in 0..<3 {
@@ -43,7 +43,7 @@ struct HandlerReferenceTests {
     #expect(reference.close() == .release)
   }
 
-  @Test("of many threads one is to release, when nobody is inside", .rule(.m22), .timeLimit(.minutes(20)))
+  @Test("exactly one of many threads releases, when none is inside", .rule(.m22), .timeLimit(.minutes(20)))
   func threads() {
     for _ in 0..<100 {
       let shared = Shared()
@@ -51,7 +51,7 @@ struct HandlerReferenceTests {
         startThread {
           var count = 0
           while shared.enter() {
-            // What the reference guards.
+            // The state that the reference guards.
             if let guarded = shared.guarded { precondition(guarded == 1, "released while somebody is inside") }
             count += 1
             if shared.leave() { shared.release() }
@@ -67,7 +67,7 @@ struct HandlerReferenceTests {
 }
 
 private final class Shared: @unchecked Sendable {
-  // Sendable: the reference guards what is read inside it and released once.
+  // Sendable: the reference guards the state that is read inside it and released once.
   private let reference = HandlerReference()
   let releases = Atomic<Int>(0)
   private(set) var guarded: Int? = 1

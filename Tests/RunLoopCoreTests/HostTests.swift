@@ -7,16 +7,16 @@ import Testing
 
 @testable import RunLoopCore
 
-/// A host that has nothing of its own: it watches the gate, and looks once instead of waiting.
+/// A host without work of its own, which polls the gate instead of waiting.
 private final class IdleHost: RunLoopHost, @unchecked Sendable {
-  // Sendable: used by the loop's thread only.
+  // Sendable: used only by the loop's thread.
   private let gate: Gate
   private let log: Log
-  /// What is called out during the next wait.
+  /// Called during the next wait.
   var callOut: (() -> Void)?
-  /// Whether something of the host's keeps every mode alive.
+  /// Whether an item of the host keeps every mode alive.
   var isAlive = false
-  /// What somebody does between the loop's question and its last look.
+  /// Called between the loop's query and its last check.
   var whenAsked: (() -> Void)?
 
   init(_ gate: Gate, _ log: Log) {
@@ -30,7 +30,7 @@ private final class IdleHost: RunLoopHost, @unchecked Sendable {
     body?()
     let isOpen = isReadableNow(gate.descriptor)
     log.write(isOpen ? "woken" : "asleep")
-    // A wait without end is what the test is to find out, not what it is to do.
+    // The test checks for an endless wait instead of performing one.
     return isOpen ? [] : .stopped
   }
 
@@ -47,7 +47,7 @@ private final class IdleHost: RunLoopHost, @unchecked Sendable {
   func end() {}
 }
 
-/// What happens at the last look for work, which comes after the sleep was announced.
+/// Runs a body at the last check for work, after the sleep was announced.
 private final class AtLastLook: DeferredWork {
   private let loop: RunLoop
   private var body: (() -> Void)?
@@ -69,7 +69,7 @@ private final class AtLastLook: DeferredWork {
 
 @Suite("A loop that waits in a host")
 struct HostTests {
-  /// Runs `body` on a thread whose loop waits in a host, and gives what was logged.
+  /// Runs `body` on a thread whose loop waits in a host, and returns the log.
   private func hosted(_ body: @escaping @Sendable (RunLoop, IdleHost, Log) -> Void) -> String {
     onNewThread {
       let log = Log()
@@ -92,7 +92,7 @@ struct HostTests {
     func descriptorsForHost() {
       let log = onNewThread {
         let (log, plan, loop) = (Log(), FaultPlan(), RunLoop.current)
-        // The gate has the first.
+        // The gate uses the first one.
         plan.plan(.eventCreate, nil, nil, .fails(EMFILE))
         plan.beginRuling()
         defer { FaultPlan.endRuling() }
@@ -149,7 +149,7 @@ struct HostTests {
   }
 
   @Test(
-    "what wakes the loop at its last look before it sleeps is not lost", .rule(.r5, .r9, .m3),
+    "a wake-up at the loop's last look before it sleeps is not lost", .rule(.r5, .r9, .m3),
     arguments: ["wake", "stop"])
   func wokenAtLastLook(by means: String) {
     let log = hosted { loop, host, log in

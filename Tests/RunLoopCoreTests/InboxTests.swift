@@ -8,7 +8,7 @@ import TestSupport
 
 @Suite("The inbox", .timeLimit(.minutes(20)))
 struct InboxTests {
-  @Test("against an array: random appends and drains", arguments: 1...10)
+  @Test("the inbox agrees with an array under random appends and drains", arguments: 1...10)
   func model(seed: UInt64) {
     var random = SplitMix64(seed: seed)
     let inbox = Inbox()
@@ -50,7 +50,7 @@ struct InboxTests {
     #expect(log.text == "released")
   }
 
-  @Test("of four producers nothing is lost, and each one's order is kept", .rule(.r53, .m3))
+  @Test("with four producers nothing is lost, and the order of each is kept", .rule(.r53, .m3))
   func producers() {
     let inbox = Inbox()
     let reader = Reader()
@@ -98,9 +98,9 @@ struct InboxTests {
   }
 }
 
-/// Makes entries that know their number, on any thread, and reads the numbers of what an inbox gives, on one.
+/// Creates numbered entries on any thread, and reads the numbers from an inbox on one thread.
 private final class Reader: @unchecked Sendable {
-  // Sendable: only the reading thread runs blocks and so touches the number.
+  // Sendable: only the reading thread runs blocks and thus accesses the number.
   private static let modes = [ModeState("first"), ModeState("second")]
   private var number = 0
 
@@ -116,7 +116,7 @@ private final class Reader: @unchecked Sendable {
     }
   }
 
-  /// What an inbox gives, in the order of the sequence numbers.
+  /// Takes the entries of an inbox, ordered by sequence number.
   func take(from inbox: Inbox) -> [Int] {
     var arrived = Arrivals()
     inbox.drain(into: &arrived)

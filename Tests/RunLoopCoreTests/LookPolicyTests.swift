@@ -8,21 +8,21 @@ import TestSupport
 
 @Suite("Looks before a sleep: whether and for how long")
 struct LookPolicyTests {
-  /// A wait, as the policy is told of it.
+  /// A wait, as reported to the policy.
   enum Wait {
-    /// Somebody woke the thread so many microseconds after it began, and it was awake so many later.
+    /// The thread was woken a number of microseconds after the wait began, and ran after a latency.
     case woken(Int64, latency: Int64)
-    /// A descriptor became ready about so many microseconds after it began.
+    /// A descriptor became ready about this many microseconds after the wait began.
     case event(Int64)
-    /// Its time was over.
+    /// The wait timed out.
     case timedOut
-    /// It was a look that somebody ended.
+    /// A spin that was ended by an event.
     case found
-    /// It was a look in vain, and the sleep behind it was long.
+    /// A spin in vain, followed by a long sleep.
     case vain
   }
 
-  /// What the policy says after some waits: how many microseconds the next look may last.
+  /// The maximum length of the next spin in microseconds, after several waits.
   private static func length(
     after waits: [Wait], limit: Int64 = 50_000, deadline: Tick = .never, _ policy: inout LookPolicy
   ) -> Int64 {
@@ -80,7 +80,7 @@ struct LookPolicyTests {
     ("and some more of them", times(8, .woken(5, latency: 20)) + [.vain] + times(4, .woken(5, latency: 20)), 30),
   ]
 
-  @Test("after what was seen lately", arguments: 0..<table.count)
+  @Test("the length of a look depends on the recent waits", arguments: 0..<table.count)
   func decision(row: Int) {
     let (name, waits, microseconds) = LookPolicyTests.table[row]
     #expect(LookPolicyTests.length(after: waits) == microseconds, "\(name)")
@@ -100,7 +100,7 @@ struct LookPolicyTests {
   func backOff() {
     var policy = LookPolicy()
     _ = LookPolicyTests.length(after: LookPolicyTests.times(8, .woken(5, latency: 20)), &policy)
-    // How many short waits it takes until there is a look again.
+    // The number of short waits until the policy spins again.
     func waitsUntilLook() -> Int {
       var waits = 0
       while LookPolicyTests.length(after: [], &policy) == 0 {
@@ -130,7 +130,7 @@ struct LookPolicyTests {
     #expect(policy.length(at: Tick(nanoseconds: 1_000_000_100), until: .never, limit: 50_000) == 30_000)
   }
 
-  @Test("what a wait is set to reads back, and is bounded")
+  @Test("a wait setting reads back as it was set, and is clamped")
   func setting() {
     #expect(RunLoop.waiting == .adaptive)
     #expect(RunLoop.Waiting.adaptive.limit == 50_000 && !RunLoop.Waiting.adaptive.yields)
@@ -240,7 +240,7 @@ struct ProcessorQuotaTests {
     ("a line that is none", ["/proc/self/cgroup": "cpu\n", "/sys/fs/cgroup/cpu.max": "1 2\n"], nil),
   ]
 
-  @Test("is the least of all groups around it", arguments: 0..<table.count)
+  @Test("the processor limit is the least of all enclosing control groups", arguments: 0..<table.count)
   func quota(row: Int) {
     let (name, files, processors) = ProcessorQuotaTests.table[row]
     #expect(ProcessorQuota.processorsAllowed { files[$0] } == processors, "\(name)")

@@ -9,14 +9,14 @@ import TestSupport
 
 @Suite("A loop that looks before it sleeps", .timeLimit(.minutes(20)))
 struct LookingTests {
-  /// One that looks for 50 microseconds in its next wait, wherever it runs.
+  /// Spins for 50 microseconds in the next wait, on any machine.
   static let eager: Looker = {
     var policy = LookPolicy()
     for _ in 0..<8 { policy.noteSleep(idle: 0, latency: 100_000, limit: 50_000) }
     return Looker(policy, .free)
   }()
 
-  /// Runs a loop that looks in each of its waits, until it is stopped.
+  /// Runs a loop that spins in each of its waits, until it is stopped.
   private static func startEagerLoop(with pipe: RawPipe? = nil, _ log: @escaping @Sendable () -> Void = {}) -> (
     loop: RunLoop, thread: StartedThread<Int>
   ) {
@@ -130,7 +130,7 @@ struct LookingTests {
           while shared.word.value != 7 { shared.word.wait(until: .never, by: &looker) { $0 == 7 } }
         }
       }
-      // A change that is not the last wakes nobody, and nobody goes on for it.
+      // A change other than the last one wakes no thread, and none returns.
       let (first, second) = (shared.word.exchange(0, for: 1), shared.word.exchange(0, for: 2))
       #expect(first && !second)
       shared.word.finish(7)

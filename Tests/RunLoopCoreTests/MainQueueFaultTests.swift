@@ -9,10 +9,10 @@
   @testable import RunLoopCore
   @testable import class RunLoopCore.RunLoop
 
-  /// Failing system calls on the real main thread.
+  /// Fault injection on the real main thread.
   final class MainQueueFaultTests: XCTestCase {
-    // The tests' program links the umbrella too, and there the main dispatch queue is Core Foundation's as soon as that
-    // has a main loop, which XCTest makes. These tests are about our loop alone.
+    // The test program also links the umbrella module, in which Core Foundation serves the main dispatch queue as
+    // soon as XCTest has created its main loop. These tests need only this package's loop.
 
     override func setUp() {
       RunLoop.main.mainService?.turn(on: false)

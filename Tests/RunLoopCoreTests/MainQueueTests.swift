@@ -7,10 +7,10 @@ import TestSupport
 @testable import RunLoopCore
 @testable import class RunLoopCore.RunLoop
 
-/// The main dispatch queue, served by the main loop on the real main thread, where synchronous test methods run.
+/// The main dispatch queue, served by the main loop on the real main thread, on which synchronous test methods run.
 final class MainQueueTests: XCTestCase {
-  // The tests' program links the umbrella too, and there the main dispatch queue is Core Foundation's as soon as that
-  // has a main loop, which XCTest makes. These tests are about our loop alone.
+  // The test program also links the umbrella module, in which Core Foundation serves the main dispatch queue as soon
+  // as XCTest has created its main loop. These tests need only this package's loop.
 
   override func setUp() {
     RunLoop.main.mainService?.turn(on: false)
@@ -21,7 +21,7 @@ final class MainQueueTests: XCTestCase {
 
   private let loop = RunLoop.current
 
-  /// The logs of a run in the default mode that stops by itself.
+  /// Logs a run in the default mode that stops by itself.
   private func log(for timeout: Duration = .unlimited, _ setUp: (Log) -> Void) -> String {
     let log = Log()
     let observer = loop.observe(log)
@@ -67,7 +67,7 @@ final class MainQueueTests: XCTestCase {
     _ = log { log in
       let loop = loop
       DispatchQueue.main.async {
-        // For the run around this one, as that block is not over.
+        // Posted for the outer run, because that block is still running.
         DispatchQueue.main.async { loop.stop() }
         loop.looker = LookingTests.eager
         let before = loop.statistics.lookCount
@@ -75,7 +75,7 @@ final class MainQueueTests: XCTestCase {
         looks.value = loop.statistics.lookCount - before
       }
     }
-    // It gives up looking as soon as that finds nothing, and would find the queue's notice for ever.
+    // It stops spinning when that is in vain, and would otherwise find the queue's notification forever.
     XCTAssertLessThanOrEqual(looks.value ?? 1000, 20)
   }
 
@@ -92,7 +92,7 @@ final class MainQueueTests: XCTestCase {
       }
       DispatchQueue.main.async { log.write("Q2") }
     }
-    // The pass after a drain does not ask the queue before its wait, but the wait finds it.
+    // The pass after a drain does not check the queue before its wait, but the wait finds it.
     XCTAssertEqual(text, "E BT BS BW AW Q1 Q2 BT BS BW AW Q3 X stopped")
   }
 
@@ -124,8 +124,8 @@ final class MainQueueTests: XCTestCase {
 
   // R109, R110
   func testTheMainQueueIsNotServedInsideOneOfItsBlocks() {
-    // Tests of this program may have handed work to the main thread before, and its source keeps the mode alive: let
-    // there be one in any case.
+    // Earlier tests may have handed off work to the main thread, which leaves a source that keeps the mode alive.
+    // This ensures that there is one.
     _ = loop.handOff(inModes: [.default]) {}
     loop.run(mode: .default, for: .zero)
     let text = log { log in

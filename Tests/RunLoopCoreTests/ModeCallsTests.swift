@@ -11,7 +11,7 @@ struct ModeCallsTests {
     case enters, leaves, begins, returns
   }
 
-  /// Plays a history, given as letters, and writes what each `b` begins: `s`, `c`, or `-` for nothing.
+  /// Plays a history given as letters, and writes what each `b` begins: `s`, `c`, or `-` for nothing.
   private func play(_ history: String) -> (log: String, calls: ModeCalls) {
     var calls = ModeCalls()
     var log = ""
@@ -29,15 +29,15 @@ struct ModeCallsTests {
   @Test(
     "a history begins these calls", .rule(.r72, .r73),
     arguments: [
-      // Entering and leaving, each told in time.
+      // Entering and leaving, each reported in time.
       ("eb", "s"), ("ebrb", "s-"), ("ebrlb", "sc"), ("ebrlbrb", "sc-"), ("ebrlbreb", "scs"),
-      // It leaves before anybody was called.
+      // Leaving before any call.
       ("elb", "-"), ("eleb", "s"), ("elelb", "-"),
-      // It leaves while it is scheduled: the cancel waits for the schedule to return.
+      // Leaving during the schedule call; the cancel call waits for it to return.
       ("eblb", "s-"), ("eblbrb", "s-c"), ("eblerb", "sc"), ("eblerbrb", "scs"), ("eblelrb", "sc"), ("eblelrbrb", "sc-"),
-      // It enters while it is cancelled.
+      // Entering during the cancel call.
       ("ebrlbeb", "sc-"), ("ebrlberb", "scs"), ("ebrlbelrb", "sc-"),
-      // It enters again before the cancel has begun.
+      // Entering again before the cancel call has begun.
       ("ebrleb", "sc"), ("ebrlebrb", "scs"), ("ebrlelbrb", "sc-"),
     ])
   func table(history: String, begun: String) { #expect(play(history).log == begun) }
@@ -51,7 +51,7 @@ struct ModeCallsTests {
       histories += 1
       var calls = calls
       var begun = begun
-      // Whoever runs the call, or comes next, makes what is due.
+      // The running or next call makes the calls that are due.
       if calls.running != nil { calls.end() }
       while let call = calls.begin() {
         begun.append(call)
@@ -66,7 +66,7 @@ struct ModeCallsTests {
     #expect(histories > 1000)
   }
 
-  /// Plays every event that is possible now, and every history that begins with it.
+  /// Plays every possible event, and every history that continues with it.
   private func extend(
     _ calls: ModeCalls, isIn: Bool, begun: [ModeCalls.Call], left: Int,
     _ check: (ModeCalls, Bool, [ModeCalls.Call]) -> Void

@@ -31,7 +31,7 @@ struct ModeTableTests {
           items[index].invalidate()
           plain.invalidate(index)
         case 18:
-          // Another item in the place of one that was invalidated.
+          // Replaces an item that was invalidated.
           guard plain.ended.contains(index) else { break }
           items[index] = AnyItem(index)
           plain.ended.remove(index)
@@ -98,7 +98,7 @@ struct ModeTableTests {
         }
       }
       for thread in threads { thread.result() }
-      // What was invalidated is nowhere.
+      // Invalidated items are in no mode.
       var empty = PlainTable()
       empty.makeCommon("A")
       empty.made = Set(modes)
@@ -107,12 +107,12 @@ struct ModeTableTests {
   }
 }
 
-/// The rules of the table, with items that are numbers.
+/// A model of the table, with numbers as items.
 private struct PlainTable {
   var made: Set<RunLoop.Mode> = [.default]
   private var common: [RunLoop.Mode] = [.default]
   private var commonItems: [Int] = []
-  /// In the order in which they came.
+  /// In the order in which they were added.
   private var places: [RunLoop.Mode: [Int]] = [:]
   var ended: Set<Int> = []
 
@@ -154,7 +154,7 @@ private struct PlainTable {
     for item in commonItems { enter(item, mode) }
   }
 
-  /// Whether the loop's table says the same.
+  /// Compares the model with the loop's table.
   func compare(with loop: RunLoop, _ items: [AnyItem], inOrder: Bool = true) {
     #expect(loop.modes == made)
     loop.table.withLock { table in
@@ -167,7 +167,7 @@ private struct PlainTable {
         let observers = here.compactMap { item in
           if case .observer(let observer) = item { observer } else { nil }
         }
-        // A stable sort: of one order, they stand as they came.
+        // A stable sort keeps equal orders in the order in which they were added.
         let ordered = observers.enumerated()
           .sorted { ($0.element.order, $0.offset) < ($1.element.order, $1.offset) }
           .map { AnyItem.observer($0.element) }
@@ -183,7 +183,7 @@ private struct PlainTable {
     expectPlaces(of: items, in: loop, Array(made) + [.common])
   }
 
-  /// Whether the items say that they are where they should be.
+  /// Checks that the items report their expected modes.
   func expectPlaces(of items: [AnyItem], in loop: RunLoop, _ modes: [RunLoop.Mode]) {
     for (index, item) in items.enumerated() {
       for mode in modes {
@@ -193,7 +193,7 @@ private struct PlainTable {
     }
   }
 
-  /// A timer or observer that is in no mode is not contained in the common items, though it may come back from there.
+  /// A timer or observer in no mode does not count as a common item, although it may become one again.
   private func countsAsCommon(_ index: Int, _ item: AnyItem) -> Bool {
     guard commonItems.contains(index) else { return false }
     switch item {

@@ -48,7 +48,7 @@ struct MoveQueueTests {
         #expect(counter.alive == model.count + otherModel.count)
       }
     }
-    // What the queues still held went with them.
+    // The queues have released the elements that they still contained.
     #expect(counter.alive == 0)
   }
 
@@ -62,7 +62,7 @@ struct MoveQueueTests {
     }
   }
 
-  @Test("an element is let go when it is taken, not when its place is used again")
+  @Test("an element is released when it is taken, not when its place is used again")
   func letGo() {
     let counter = Counter()
     var queue = MoveQueue<Element>()
@@ -85,7 +85,7 @@ struct MoveQueueTests {
     #expect(capacity <= 64)
   }
 
-  @Test("a queue that is emptied from its end begins anew, also when its memory was released")
+  @Test("a queue that is emptied from its end starts over, also when its memory was released")
   func emptiedFromTheEnd() {
     var queue = MoveQueue<Int>()
     for number in 0..<100 { queue.append(number) }
@@ -98,7 +98,7 @@ struct MoveQueueTests {
     #expect(last == 7)
   }
 
-  @Test("an empty queue releases what is more than the limit, and a queue with elements nothing")
+  @Test("an empty queue releases the memory beyond the limit, and a queue with elements releases none")
   func trim() {
     var queue = MoveQueue<Int>()
     for number in 0..<100 { queue.append(number) }

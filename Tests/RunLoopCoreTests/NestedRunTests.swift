@@ -80,7 +80,7 @@ struct NestedRunTests {
     #expect(log == "E BT BS [ S0 handledSource finished timedOut ] BT BS BW AW X timedOut")
   }
 
-  /// From where a run is nested.
+  /// The call-outs in which a run can be nested.
   enum CallOut: String, CaseIterable {
     case entry, beforeTimers, beforeSources, beforeWaiting, afterWaiting, exit
     case source, block, timer, port

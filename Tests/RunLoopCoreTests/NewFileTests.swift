@@ -5,9 +5,9 @@ import RunLoopCore
 import TestSupport
 import Testing
 
-/// Files that the project makes at paths of its callers.
+/// The files that the project creates at callers' paths.
 @Suite struct NewFileTests {
-  /// A directory, and what becomes of it.
+  /// Runs a body with a scratch directory, which is then removed.
   private func inScratch(_ body: (String) throws -> Void) throws {
     var template = Array("/tmp/RunLoopCoreTests.XXXXXX".utf8CString)
     let directory = String(cString: try #require(mkdtemp(&template)))
@@ -41,7 +41,7 @@ import Testing
     return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
   }
 
-  /// What it is that fails, or "nothing".
+  /// The failing call, or "nothing".
   private func failure(_ body: () throws -> Void) -> String {
     do {
       try body()
@@ -51,7 +51,7 @@ import Testing
     }
   }
 
-  // Where the file system has no files without names: what its call answers.
+  // The argument is the result of the call on file systems without unnamed files.
   @Test("a file has its name when it is whole, for its user alone", arguments: [nil, EOPNOTSUPP, EISDIR])
   func whole(failure number: Int32?) throws {
     try inScratch { directory in
@@ -70,7 +70,7 @@ import Testing
     }
   }
 
-  @Test("of a file that is not finished nothing is left", arguments: [nil, EOPNOTSUPP])
+  @Test("an unfinished file leaves nothing behind", arguments: [nil, EOPNOTSUPP])
   func unfinished(failure number: Int32?) throws {
     try inScratch { directory in
       try planned(number) {
@@ -106,7 +106,7 @@ import Testing
     }
   }
 
-  @Test("a link at the path is neither followed nor replaced, and nothing else that is no file")
+  @Test("a link or anything else at the path that is not a file is neither followed nor replaced")
   func others() throws {
     try inScratch { directory in
       let path = directory + "/file"
@@ -129,7 +129,7 @@ import Testing
   }
 }
 
-/// The environment, as far as it can be believed.
+/// The environment, restricted to trusted values.
 @Suite struct EnvironmentTests {
   @Test("an empty directory of PATH is not the working directory")
   func path() async {

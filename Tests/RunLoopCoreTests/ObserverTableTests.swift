@@ -8,7 +8,7 @@ import TestSupport
 
 @Suite("The observers of a mode", .timeLimit(.minutes(20)))
 struct ObserverTableTests {
-  /// A member that counts how often the table looks at one.
+  /// A member that counts how often the table inspects one.
   private struct Member: ObserverTableMember {
     let number: Int
     let order: Int
@@ -26,7 +26,7 @@ struct ObserverTableTests {
   }
 
   @Test(
-    "are listed by their order, and those of one order as they came, also when they have left and come again",
+    "observers are listed by order, equal orders as they were added, also after leaving and returning",
     .rule(.r83))
   func order() {
     var table = ObserverTable<Member>()
@@ -46,14 +46,14 @@ struct ObserverTableTests {
   }
 
   @Test(
-    "come and go with a number of looks at others that does not grow with their number", .rule(.r83),
+    "inserting and removing an observer looks at a number of others that does not grow with their number", .rule(.r83),
     arguments: [1000, 20_000])
   func cost(count: Int) {
     var table = ObserverTable<Member>()
     let looks = Counter()
     let members = (0..<count).map { Member(number: $0, order: $0 % 7, looks: looks) }
     for member in members { table.insert(member) }
-    // Two for each, and as many again for each time that the storage has grown.
+    // Two per member, and as many again each time the storage grows.
     #expect(looks.value < 12 * count)
     let inserted = looks.value
     // From the middle, the front and the end in turn.

@@ -105,7 +105,7 @@ struct PortInvalidationTests {
     #expect(log == "told here false false first false second")
   }
 
-  @Test("who asks when the port is invalid already is notified at once")
+  @Test("an observer that is added when the port is already invalid is notified at once")
   func toldLate() {
     let log = Log()
     let port = Port()
@@ -164,7 +164,7 @@ struct PortInvalidationTests {
       let observer = startThread { _ = port.observeInvalidation { _ in told.write("told") } }
       startThread { port.invalidate() }.result()
       observer.result()
-      // At most one message found room; it was dropped.
+      // At most one message was accepted, and then dropped.
       let sent = senders.flatMap { $0.result() }.count { $0 == "sent" }
       #expect(sent <= 1 && port.droppedMessageCount == sent && port.waitingMessageCount == 0)
       #expect(told.text == "told")
@@ -172,9 +172,9 @@ struct PortInvalidationTests {
   }
 }
 
-/// A port that says when it is told of its end.
+/// A port that reports its invalidation.
 private final class TellingPort: Port, @unchecked Sendable {
-  // Sendable: constants.
+  // Sendable: immutable.
   let thread = Box<Int32?>(nil)
   private let log: Log
   private let loop: RunLoop?
