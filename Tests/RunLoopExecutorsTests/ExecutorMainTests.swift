@@ -7,7 +7,7 @@
   @Suite("A program with an async main on our executors")
   struct ExecutorMainTests {
     @Test(
-      "does what it does on the main thread, and ends with its main",
+      "a program with an async main runs it on the main thread, and ends with it",
       arguments: [
         "identity", "sleeps", "cancelled", "isolation", "tasks", "blocked", "preference", "until", "scheduled",
         "nested",
@@ -30,13 +30,13 @@
       }
     }
 
-    @Test("ends in order when the main loop is stopped outside a nested run")
+    @Test("a program with an async main ends in order when the main loop is stopped outside a nested run")
     func stopped() throws {
       let (status, output) = try runProgram("executor-main", ["stopped"])
       #expect(status == 0 && output.isEmpty, "\(status) \(output)")
     }
 
-    @Test("dies of an error that its main throws, as any other does")
+    @Test("a program whose async main throws ends with the error, like any other")
     func throwing() throws {
       let (status, output) = try runProgram("executor-main", ["throws"])
       #expect(status != 0 && output.isEmpty, "\(status) \(output)")

@@ -7,7 +7,6 @@
 
   @Suite("What the pool of resident threads does with a job")
   struct PoolStateTests {
-    /// What was done, as text.
     private func text(_ action: PoolState<String, Int>.Action) -> String {
       switch action {
       case .wait: "wait"

@@ -8,13 +8,13 @@ import Testing
 
 @Suite("The stack of a thread")
 struct CallStackTests {
-  @Test("it is reported as addresses and as lines, of the same frames, the caller's first")
+  @Test("the call stack is reported as addresses and as lines of the same frames, the caller's first")
   func bothForms() throws {
     let (addresses, symbols) = Stack.both()
     #expect((3...128).contains(addresses.count) && addresses.count == symbols.count)
     let lines = symbols.map { $0.split(separator: " ") }
     #expect(lines.map { String($0[0]) } == (0..<lines.count).map { "\($0)" })
-    // The first frame has made two calls, the others stand where they stood.
+    // The first frame made both calls; the others are unchanged.
     let told = lines.dropFirst().map { String($0[2]) }
     #expect(told == addresses.dropFirst().map { "0x" + padded(String($0.uintValue, radix: 16)) })
     #expect(lines[0][2].hasPrefix("0x") && lines[0][2].count == 18)
@@ -36,7 +36,7 @@ struct CallStackTests {
     #expect(symbols.dropFirst().allSatisfy { $0.contains("4deep") })
   }
 
-  @Test("what is no file with symbols, or is damaged, names nothing and harms nothing")
+  @Test("a file that is damaged or has no symbols names nothing and harms nothing")
   func damaged() throws {
     #expect(ElfSymbols(file: "/nowhere") == nil && ElfSymbols(file: "/proc/self/comm") == nil)
     #expect(ElfSymbols(Data()) == nil && ElfSymbols(Data(count: 64)) == nil)
@@ -54,7 +54,7 @@ struct CallStackTests {
     }
   }
 
-  /// A file with two sections, one function of four bytes, and its name.
+  /// Creates a file with two sections, one four-byte function, and its name.
   private func smallFile() throws -> [UInt8] {
     func bytes(_ number: some FixedWidthInteger) -> [UInt8] { withUnsafeBytes(of: number.littleEndian) { Array($0) } }
     var file: [UInt8] = [0x7F, 0x45, 0x4C, 0x46, 2, 1] + Array(repeating: 0, count: 10)
@@ -82,7 +82,7 @@ private enum Stack {
 
   @inline(never)
   static func deep(_ depth: Int) -> [String] {
-    // Not a last call, which would leave no frame.
+    // Not a tail call, which would leave no frame.
     let symbols = depth == 0 ? Thread.callStackSymbols : deep(depth - 1)
     return symbols.filter { !$0.isEmpty }
   }

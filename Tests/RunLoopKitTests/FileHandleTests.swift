@@ -52,7 +52,7 @@ struct FileHandleTests {
 
   @Test("a handle is read to its end while the loop does not run")
   func readToEnd() async throws {
-    // More than the pipe holds: the writer comes to its end only if somebody reads.
+    // More than the pipe holds, so the writer finishes only if the pipe is read.
     let count = 1 << 20
     let seen = try await valueOnThread {
       let pipe = Pipe()
@@ -66,7 +66,7 @@ struct FileHandleTests {
     #expect(seen == [String(repeating: "a", count: count) + " in kCFRunLoopDefaultMode"])
   }
 
-  @Test("at the end there are no bytes")
+  @Test("a read at the end of a file returns no bytes")
   func end() async throws {
     let seen = try await valueOnThread {
       let pipe = Pipe()
@@ -120,7 +120,7 @@ struct FileHandleTests {
     #expect(seen == ["\(String(decoding: content, as: UTF8.self)) in kCFRunLoopDefaultMode"])
   }
 
-  @Test("an error is reported by its number")
+  @Test("an error of a read is reported by its number")
   func error() async throws {
     let seen = try await valueOnThread {
       let pipe = Pipe()
@@ -177,16 +177,16 @@ struct FileHandleTests {
       pipe.fileHandleForReading.readInBackgroundAndNotify(forModes: [.default])
       return pipe.fileHandleForWriting
     }
-    // The pipe has no reader any more when its handle is gone.
+    // The pipe has no reader once its handle has been released.
     var entry = pollfd(fd: writing.fileDescriptor, events: 0, revents: 0)
     #expect(poll(&entry, 1, -1) == 1)
     #expect(entry.revents & Int16(POLLERR) != 0)
   }
 }
 
-/// Notes the notifications of a handle that are posted on the thread that made it.
+/// Records the notifications of a handle that are posted on the thread that created this object.
 private final class Notifications: @unchecked Sendable {
-  // Sendable: everything happens on the thread that made it, or is noted as an error.
+  // Sendable: used only on the thread that created it; other uses are recorded as errors.
   private(set) var seen: [String] = []
   private(set) var connection: FileHandle?
   private let thread = Thread.current
@@ -212,7 +212,6 @@ private final class Notifications: @unchecked Sendable {
   }
 }
 
-/// A socket that listens at an address without a file.
 private struct ListeningSocket {
   let handle: FileHandle
   fileprivate let address: sockaddr_in

@@ -87,7 +87,7 @@ struct FoundationItemTests {
     #expect(seen == ["twelve bytes and more in mine"])
   }
 
-  /// Sends from a port of a thread of its own, as a socket port of Foundation's must be in a loop to send.
+  /// Sends from a port on its own thread, because Foundation's socket ports send only from a loop.
   private func send(_ text: String, to port: SocketPort) throws {
     let number = port.address.withUnsafeBytes { $0.load(fromByteOffset: 2, as: UInt16.self).bigEndian }
     let sender = try #require(SocketPort(remoteWithTCPPort: number, host: "localhost"))
@@ -96,7 +96,7 @@ struct FoundationItemTests {
   }
 }
 
-/// Notes the messages of Foundation's ports and the mode in which they came.
+/// Records the messages of Foundation's ports with their modes.
 private final class Receiver: Foundation.PortDelegate {
   private(set) var seen: [String] = []
 

@@ -6,14 +6,14 @@ import RunLoopKit
 import XCTest
 import TestSupport
 
-// What Foundation's own tests of run loops and timers assert, in our words, on the real main thread, where synchronous
-// test methods run. A timer of each test is its own, so that none is late because of another.
+// The assertions of Foundation's own tests of run loops and timers, reworded, on the real main thread, on which
+// synchronous test methods run. Each test has its own timer, so that none is delayed by another.
 
-/// Run loops, as Foundation's own tests have them.
+/// The assertions of Foundation's run loop tests.
 final class FoundationOwnRunLoopTests: XCTestCase {
   private let loop = RunLoop.current
 
-  /// The loop runs until the timer, which stops it, has ended; others' work on the main queue may end a turn too.
+  /// Runs the loop until the timer, which stops it, has ended; other work on the main queue may end a turn too.
   private func runToTheEnd(of timer: Timer) {
     while timer.isValid { XCTAssertTrue(loop.run(mode: .default, before: .distantFuture)) }
   }
@@ -60,8 +60,8 @@ final class FoundationOwnRunLoopTests: XCTestCase {
     let limit = try XCTUnwrap(loop.limitDate(forMode: .default))
     XCTAssertEqual(limit, timer.fireDate)
     XCTAssertEqual(loop.nextFireDate(forMode: .default), limit)
-    // The dates were taken one after the other, by a clock that nobody sets meanwhile. Two clocks are compared, which
-    // is as exact as the time that it takes; and a date is rounded.
+    // The dates were read one after another, with a clock that is not set meanwhile. Comparing two clocks is only as
+    // accurate as the time that it takes, and dates are rounded.
     let error = Double(Tick.monotonicNow.nanoseconds - begin.nanoseconds) / 1e9 + 0.000_001
     XCTAssertGreaterThanOrEqual(limit.timeIntervalSince(before), -error)
     XCTAssertLessThanOrEqual(limit, Date(timeIntervalSinceNow: 100))
@@ -96,7 +96,7 @@ final class FoundationOwnRunLoopTests: XCTestCase {
       while log.count(of: "Q\(turn)") == 0 { XCTAssertTrue(loop.run(mode: .default, before: .distantFuture)) }
       XCTAssertEqual(log.count(of: "Q\(turn)"), 1)
     }
-    // Nothing of the queue's work is left that would end this run before its timer.
+    // No work of the queue is left that could end this run before its timer.
     let timer = Timer.scheduledTimer(withTimeInterval: 0.02, repeats: false) { _ in
       log.write("T")
       loop.stop()
@@ -114,11 +114,11 @@ final class FoundationOwnRunLoopTests: XCTestCase {
   }
 }
 
-/// Timers, as Foundation's own tests have them.
+/// The assertions of Foundation's timer tests.
 final class FoundationOwnTimerTests: XCTestCase {
   private let loop = RunLoop.current
 
-  /// The loop runs until the timer has ended.
+  /// Runs the loop until the timer has ended.
   private func runToTheEnd(of timer: Timer) {
     while timer.isValid { loop.run(mode: .default, before: timer.fireDate) }
   }
@@ -158,7 +158,7 @@ final class FoundationOwnTimerTests: XCTestCase {
     let last = Box(Date())
     let timer = Timer.scheduledTimer(withTimeInterval: 0.01, repeats: true) { timer in
       XCTAssertEqual(timer.timeInterval, 0.01)
-      // Later than the one before by as many intervals as have passed, as the wall clock has it.
+      // Later than the previous date by a whole number of intervals on the wall clock.
       let intervals = timer.fireDate.timeIntervalSince(last.value) / 0.01
       if log.count(of: "T") > 0 { XCTAssertEqual(intervals, intervals.rounded(), accuracy: 0.1) }
       XCTAssertGreaterThanOrEqual(Date(), timer.fireDate)

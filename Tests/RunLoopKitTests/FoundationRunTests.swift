@@ -135,7 +135,7 @@ struct FoundationRunTests {
       time.stamp(log, "@")
       time.at(.milliseconds(30)) {
         source.invalidate()
-        // Nobody is woken by a removal.
+        // A removal does not wake the loop.
         loop.wakeUp()
       }
       loop.run(until: .virtual(50))
@@ -270,7 +270,7 @@ struct FoundationRunTests {
     ]
     #expect(lines.map { $0.split(separator: " ")[1] }.prefix(6) == spellings.map { Substring($0) }[...])
     #expect(lines.allSatisfy { $0.contains("and did nothing: a run loop is run by its own thread") })
-    // Of eighteen, the first eight and the sixteenth.
+    // Of eighteen, the first eight and the sixteenth are reported.
     #expect(lines.count == 9)
   }
 

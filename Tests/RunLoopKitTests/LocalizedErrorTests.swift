@@ -44,7 +44,7 @@ struct LocalizedErrorTests {
     let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../Sources")
     var declared: Set<String> = []
     let declaration = try Regex(#"^public (?:enum|struct|final class) (\w+): .*\bError\b"#).anchorsMatchLineEndings()
-    // The umbrella imports none of these.
+    // The umbrella module imports none of these.
     let others = [
       "/RunLoopTransactions/", "/RunLoopTesting/", "/RunLoopDisplay/", "/RunLoopHTTP/", "/RunLoopMessages/",
       "/RunLoopSystemEvents/", "/RunLoopGLib/", "/RunLoopLibuv/", "/RunLoopHTTPTesting/",
@@ -58,7 +58,7 @@ struct LocalizedErrorTests {
       }
     }
     let listed = Set(Self.errors.map { String(describing: type(of: $0)) })
-    // Its text is part of the other errors' texts, and it cannot be made outside the package.
+    // Its text is part of other errors' texts, and it cannot be created outside the package.
     #expect(declared.subtracting(["SystemError"]) == listed)
   }
 }

@@ -6,7 +6,7 @@ import RunLoopSockets
 import TestSupport
 import XCTest
 
-/// Handlers that run on the main actor, which XCTest's main thread is; Swift Testing's first thread has left.
+/// Handlers on the main actor, which requires XCTest's main thread; under Swift Testing, the main thread has exited.
 final class MainThreadActorTests: XCTestCase {
   func testItemsOfEveryKindCallOnTheMainActor() throws {
     try MainActor.assumeIsolated { try MainActorCalls().callByEveryKind() }

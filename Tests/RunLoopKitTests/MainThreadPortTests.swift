@@ -6,9 +6,10 @@ import RunLoopKit
 import XCTest
 import TestSupport
 
-// What the public tests of Foundation ask of ports, on the real main thread. Synchronous methods of XCTest run there.
+// The assertions of Foundation's public tests about ports, on the real main thread, on which synchronous XCTest
+// methods run.
 final class MainThreadPortTests: XCTestCase {
-  // Their socket port and its remote are one port here, as both are in the process.
+  // The socket port and its remote port are the same port here, because both are in this process.
   func testAMessageReachesTheDelegateOnTheMainLoop() throws {
     XCTAssertTrue(Thread.isMainThread)
     let local = Port()
@@ -71,7 +72,7 @@ final class MainThreadPortTests: XCTestCase {
   }
 }
 
-/// A port that counts where it is, is in no loop by itself, and is invalidated in a way of its own.
+/// A port that counts its modes, adds nothing to loops by itself, and has its own invalidation.
 private final class CountingPort: Port, @unchecked Sendable {
   // Sendable: used by one thread.
   private(set) var scheduledModes: [RunLoop.Mode] = []

@@ -5,20 +5,20 @@ import RunLoopKit
 import XCTest
 import TestSupport
 
-// What the public tests of Foundation ask of socket ports, on the real main thread. The ports are Foundation's; the
-// loop, the delegate and its messages are ours.
+// The assertions of Foundation's public tests about socket ports, on the real main thread. The ports are
+// Foundation's; the loop, the delegate and its messages are this package's.
 final class MainThreadSocketPortTests: XCTestCase {
   override func tearDown() {
     RunLoop.main.stopServingCoreFoundation()
     serveWithoutACallAgain()
   }
 
-  /// The port's number in the network, by its address.
+  /// Returns the port's number in its address.
   private func number(of port: SocketPort) throws -> UInt16 {
     let address = port.address
     let family = address.withUnsafeBytes { Int32($0.load(as: sa_family_t.self)) }
     XCTAssertTrue([AF_INET, AF_INET6].contains(family))
-    // Both kinds of address have it at the same place.
+    // Both kinds of addresses have it at the same offset.
     return address.withUnsafeBytes { $0.load(fromByteOffset: 2, as: in_port_t.self).bigEndian }
   }
 
@@ -36,7 +36,7 @@ final class MainThreadSocketPortTests: XCTestCase {
     XCTAssertGreaterThanOrEqual(try number(of: port), 1024)
   }
 
-  // L19: Foundation loses what is shorter than twelve bytes.
+  // L19: Foundation loses messages shorter than twelve bytes.
   func testAMessageReachesADelegateOfOursOnTheMainLoop() throws {
     let local = try XCTUnwrap(SocketPort(tcpPort: 0))
     let remote = try XCTUnwrap(SocketPort(remoteWithTCPPort: try number(of: local), host: "localhost"))

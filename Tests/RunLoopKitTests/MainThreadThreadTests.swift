@@ -7,7 +7,8 @@ import RunLoopThreads
 import XCTest
 import TestSupport
 
-// What the public tests of Foundation ask of threads, on the real main thread. Synchronous methods of XCTest run there.
+// The assertions of Foundation's public tests about threads, on the real main thread, on which synchronous XCTest
+// methods run.
 final class MainThreadThreadTests: XCTestCase {
   func testTheCurrentThreadIsTheMainOne() {
     let (first, second) = (Thread.current, Thread.current)
@@ -55,8 +56,8 @@ final class MainThreadThreadTests: XCTestCase {
     XCTAssertTrue(thread.isFinished)
   }
 
-  // Theirs are that the first name is the process's, and that one of more than 15 bytes is not taken. Here a thread has
-  // no name until it is given one, and takes any, whole; the kernel keeps what fits.
+  // Foundation's tests expect the first name to be the process's, and reject names longer than 15 bytes. Here, a
+  // thread has no name until one is set, keeps it in full, and passes to the kernel what fits.
   func testTheMainThreadHasAName() throws {
     let before = Thread.current.name
     let kernelsName = System.name(ofThread: getpid())
@@ -78,7 +79,7 @@ final class MainThreadThreadTests: XCTestCase {
     XCTAssertTrue((1...128).contains(Thread.callStackReturnAddresses.count))
   }
 
-  // Theirs are skipped on Linux. How late a sleep may end is not for a test to say.
+  // Foundation's tests are skipped on Linux. A test cannot limit how late a sleep ends.
   func testASleepDoesNotEndEarly() {
     for seconds in [0.001, 0.02] {
       let (begun, before) = (Date(), Tick.monotonicNow)

@@ -15,7 +15,7 @@ struct NotificationListTests {
 
   private final class Plain: Sendable {}
 
-  /// An entry whose name, sender and queue follow from its number.
+  /// Creates an entry whose name, sender and queue follow from its number.
   private func entry(_ sequence: UInt64, _ modes: [RunLoop.Mode]) -> NotificationList.Entry {
     NotificationList.Entry(
       sequence: sequence, notification: .named("\(sequence % 5)", from: Self.senders[Int(sequence % 3)]), modes: modes,

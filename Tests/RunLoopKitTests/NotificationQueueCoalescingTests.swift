@@ -8,7 +8,7 @@ import TestSupport
 
 @Suite("Notification queues: coalescing", .timeLimit(.minutes(20)))
 struct NotificationQueueCoalescingTests {
-  /// Queues what is told, and gives what is posted by a run.
+  /// Queues the given notifications, and returns what a run posts.
   private func posted(_ body: @escaping @Sendable (NotificationRig) -> Void) -> String {
     journal { rig in
       body(rig)

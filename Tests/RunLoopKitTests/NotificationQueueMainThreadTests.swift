@@ -6,7 +6,7 @@ import RunLoopKit
 import XCTest
 import TestSupport
 
-/// What Foundation's own public tests ask of a notification queue, on the real main thread and its default queue.
+/// The assertions of Foundation's public tests about notification queues, on the main thread's default queue.
 final class NotificationQueueMainThreadTests: XCTestCase {
   private let heard = Log()
   private var tokens: [any NSObjectProtocol] = []
@@ -17,7 +17,7 @@ final class NotificationQueueMainThreadTests: XCTestCase {
     tokens = []
   }
 
-  /// A notification that nothing else posts, from a new sender, and somebody who hears it.
+  /// Creates a notification that no other code posts, from a new sender, with an observer.
   private func heardNotification(
     _ name: String = #function, as entry: String = "heard", center: NotificationCenter = .default
   ) -> Notification {
@@ -29,7 +29,7 @@ final class NotificationQueueMainThreadTests: XCTestCase {
     return notification
   }
 
-  /// Runs the main loop until a timer has fired after the queue has had its turn.
+  /// Runs the main loop until a timer has fired after the queue's turn.
   ///
   /// A timer that is due when the loop begins would keep it from being idle.
   private func runUntilTimer() {
@@ -80,7 +80,7 @@ final class NotificationQueueMainThreadTests: XCTestCase {
       let notification = Notification(name: name)
       queue.enqueue(notification, postingStyle: .now, coalesceMask: [], forModes: loop.currentMode.map { [$0] })
       queue.enqueue(notification, postingStyle: .now)
-      // No loop is ever in the mode that stands for the common ones.
+      // A loop is never in the common pseudo-mode itself.
       queue.enqueue(notification, postingStyle: .now, coalesceMask: [], forModes: [.common])
       loop.stop()
     }
@@ -137,7 +137,7 @@ final class NotificationQueueMainThreadTests: XCTestCase {
   func testAQueueThatItsThreadMadeEndsWithTheThread() {
     let ended = Log()
     final class Watched: NotificationQueue, @unchecked Sendable {
-      // Sendable: the witness is, and is constant.
+      // Sendable: the witness is Sendable and constant.
       private let witness: Token
       init(_ journal: Log) {
         witness = Token(journal, "ended")

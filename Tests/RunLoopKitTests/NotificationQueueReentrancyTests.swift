@@ -101,7 +101,7 @@ struct NotificationQueueReentrancyTests {
     let text = journal { rig in
       rig.keepAlive()
       rig.observeStages()
-      // With the queue's observer there before it, at its stage, or not at all.
+      // With the queue's observer before it, at its stage, or absent.
       rig.enqueue("first")
       rig.once(.beforeWaiting, order: order) { rig.enqueue("a", style) }
       rig.run()

@@ -48,7 +48,7 @@ struct NotificationQueueThreadTests {
       let kept = NotificationQueue(notificationCenter: NotificationCenter())
       kept.enqueue(.named("a", from: Token(journal, "kept's")), postingStyle: .asap)
       let own = NotificationQueue(notificationCenter: center)
-      // The thread holds it to its end.
+      // The thread retains it until its end.
       loop.perform(inModes: ["never"]) { withExtendedLifetime(own) {} }
       own.enqueue(.named("a", from: Token(journal, "own")), postingStyle: .whenIdle)
       own.enqueue(.named("b"), postingStyle: .asap, coalesceMask: [], forModes: [.common, "x"])
@@ -198,7 +198,7 @@ struct NotificationQueueThreadTests {
         }
       }
       for thread in threads { thread.result() }
-      // All of the first, and then what the second has queued after the first had ended.
+      // All of the first thread's, and then those that the second queued after the first had ended.
       let names = journal.text.split(separator: " ")
       #expect(names.prefix(20).allSatisfy { $0 == names.first } && names.count >= 20)
       #expect(names.dropFirst(20).allSatisfy { $0 != names.first })

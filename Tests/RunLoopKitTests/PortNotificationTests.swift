@@ -72,7 +72,7 @@ struct PortNotificationTests {
   }
 }
 
-/// A port that has nothing of its class but the name.
+/// A port that inherits only the name of its class.
 private final class OwnPort: Port, @unchecked Sendable {
   // Sendable: used by one thread.
   private let log: Log

@@ -9,7 +9,7 @@ import TestSupport
 
 @Suite("Ports in Foundation's spelling", .timeLimit(.minutes(20)))
 struct PortSpellingTests {
-  /// Lets a new loop receive what is sent, and gives what the delegate made of it.
+  /// Lets a new loop receive what is sent, and returns the delegate's result.
   private func received(
     mode: RunLoop.Mode = .default, _ send: @escaping @Sendable (Port) -> Bool,
     _ text: @escaping @Sendable (PortMessage, Port) -> String
@@ -66,7 +66,7 @@ struct PortSpellingTests {
     #expect(log == "true 0 \(count == 0 ? [] : [count]) true")
   }
 
-  // L20: in Foundation the receiver sees its own address in the place of the sender's.
+  // L20: In Foundation, the receiver sees its own address in place of the sender's.
   @Test("a receiver answers to the port that the sender named")
   func answer() {
     let log = onVirtualTime { _, loop in
@@ -94,7 +94,7 @@ struct PortSpellingTests {
     #expect(log == "asked41 true answered42 true true")
   }
 
-  // L21: a socket port that is scheduled in the common modes never receives.
+  // L21: In Foundation, a socket port that is scheduled in the common modes never receives.
   @Test("a port in the common modes receives")
   func common() {
     let log = received(mode: .common) {
@@ -261,5 +261,5 @@ struct PortSpellingTests {
   }
 }
 
-/// A delegate that leaves its one method to the protocol.
+/// A delegate that does not implement the method.
 private final class Silent: PortDelegate {}

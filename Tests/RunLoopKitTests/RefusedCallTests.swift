@@ -4,13 +4,13 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What a system refuses, and what clients see of it.
+/// A set of system calls that fail, and the failures that clients see.
 struct Rejection: CustomTestStringConvertible, Sendable {
-  /// The arguments of `refused-calls`; `E` stands for the error's number.
+  /// The arguments of `refused-calls`, in which `E` stands for the error number.
   let setting: String
-  /// The parts that do not work, with what they report, in which `E` stands for the error's number.
+  /// The parts that do not work, with their reports, in which `E` stands for the error number.
   let failures: [String: String]
-  /// Whether it is tried with every run of the tests, with one of the errors.
+  /// Whether it is tested in every run of the tests, with one of the errors.
   let isSampled: Bool
 
   init(_ setting: String, sampled: Bool = false, _ failures: [String: String] = [:]) {
@@ -21,12 +21,12 @@ struct Rejection: CustomTestStringConvertible, Sendable {
 
   var testDescription: String { setting }
 
-  /// A call that is not known, or forbidden.
+  /// The errors of a system call that is unknown or forbidden.
   static let errors = [ENOSYS, EPERM]
 
   private static let noChildren = ["spawned": "SpawnError waitid E", "killed": "SpawnError waitid E"]
 
-  /// The runtime of Swift 6.2 lets libdispatch end the sleep of a task.
+  /// In Swift 6.2, the runtime lets libdispatch end the sleep of a task.
   private static let noTimers: [String: String] = {
     #if compiler(>=6.3)
       [:]
@@ -35,10 +35,9 @@ struct Rejection: CustomTestStringConvertible, Sendable {
     #endif
   }()
 
-  /// Every call that a part can do without, and those that other libraries make.
+  /// All calls that a part can work without, and those that other libraries make.
   ///
-  /// With `clone3` forbidden, or `rseq`, glibc makes no thread; both are unknown to old kernels, and then it makes
-  /// them.
+  /// glibc creates no threads if `clone3` or `rseq` is forbidden, but it does if they are unknown, as in old kernels.
   static let calls: [Rejection] = [
     Rejection("epoll_pwait2=E", sampled: true),
     Rejection("pidfd_open=E", sampled: true, ["children": "ChildProcessError pidfd_open E"]),
@@ -49,7 +48,7 @@ struct Rejection: CustomTestStringConvertible, Sendable {
     Rejection("sched_getaffinity=E", sampled: true),
     Rejection("sched_getscheduler=E"),
     Rejection("membarrier=E", sampled: true),
-    // Core Foundation makes no main loop without. Nothing that libdispatch does works without eventfd2.
+    // Core Foundation needs it for its main loop. Nothing in libdispatch works without `eventfd2`.
     Rejection(
       "timerfd_create=E", sampled: true,
       [
@@ -73,7 +72,7 @@ struct Rejection: CustomTestStringConvertible, Sendable {
       ]),
     Rejection("futex_waitv=E", sampled: true),
     Rejection("perf_event_open=E", ["hangs": "lacks the stack of a running thread: perf_event_open E"]),
-    // A process that cannot be told from a privileged one shows nothing.
+    // A process that cannot be shown to be unprivileged publishes nothing.
     Rejection("prctl=E", ["metrics": "lacks a directory of the records"]),
     Rejection("madvise=E"), Rejection("fallocate=E"), Rejection("recvmmsg=E"), Rejection("sendmmsg=E"),
     Rejection("statx=E"), Rejection("signalfd4=E"), Rejection("getrandom=E"), Rejection("openat2=E"),
@@ -83,29 +82,29 @@ struct Rejection: CustomTestStringConvertible, Sendable {
     Rejection("waitid=E", noChildren.merging(["children": "ChildProcessError waitid E"]) { $1 }),
   ]
 
-  /// What is no call with one of the two errors.
+  /// Settings other than a single call with one of the two errors.
   static let settings: [Rejection] = [
-    // The stack of a blocked thread needs the thread's registers, which only /proc has.
+    // The stack of a blocked thread requires the thread's registers, which only /proc provides.
     Rejection("no-proc", ["hangs": "lacks the stack of a blocked thread: open (/proc/…/syscall) 2"]),
     Rejection("no-proc process_vm_readv=1", ["hangs": "lacks the stack of a blocked thread: open (/proc/…/syscall) 2"]),
     Rejection("no-proc close_range=38", ["hangs": "lacks the stack of a blocked thread: open (/proc/…/syscall) 2"]),
     Rejection("user=65534"),
-    // glibc before 2.34 does not call it, and later ones call the older one where it is not known.
+    // Before 2.34, glibc does not call it, and later versions fall back to the older call if it is unknown.
     Rejection("clone3=38"),
-    // Linux before 5.4, which does not know descriptors of processes there.
+    // Before 5.4, Linux does not support process descriptors there.
     Rejection(
       "waitid/0/3=22",
       [
         "spawned": "SpawnError waitid 38", "killed": "SpawnError waitid 38",
         "children": "ChildProcessError waitid 38",
       ]),
-    // Linux 5.4: what came later is not known.
+    // Linux 5.4, without later calls.
     Rejection(
       "epoll_pwait2=38 close_range=38 openat2=38 faccessat2=38 futex_waitv=38 fchmodat2=38 madvise/2/23=22"),
   ]
 }
 
-/// What `refused-calls` has printed: the outcome of each part.
+/// Runs `refused-calls` and returns the outcome of each part.
 private func outcomes(_ parts: [String], _ setting: String) throws -> [String: String] {
   let (status, output) = try runProgram("refused-calls", parts + setting.split(separator: " ").map(String.init))
   try #require(status == 0, "\(setting): status \(status) after \(output)")
@@ -117,15 +116,15 @@ private func outcomes(_ parts: [String], _ setting: String) throws -> [String: S
   return found
 }
 
-/// A report without numbers of processes and the texts of error numbers.
+/// Removes process IDs and the texts of error numbers from a report.
 private func plain(_ text: Substring) -> String {
   let known = text.replacing(/\/proc\/[0-9]+\/task\/[0-9]+/, with: "/proc/…")
   return String(known.replacing(/: [A-Z][^:;()]* \(([0-9]+)\)/) { " \($0.output.1)" })
 }
 
-/// Whether this system lets a process refuse calls, or do without /proc, or become another user.
+/// Whether this system lets a process forbid calls, work without /proc, or change its user.
 private func canSetUp(_ setting: String) -> Bool {
-  // A program that is missing or ends otherwise is a failure, which the tests show.
+  // A missing or failing program is a failure that the tests themselves report.
   (try? runProgram("refused-calls", setting.split(separator: " ").map(String.init)).status) != 77
 }
 
@@ -133,7 +132,7 @@ private func canSetUp(_ setting: String) -> Bool {
 struct RefusedCallTests {
   fileprivate static let isFull = ProcessInfo.processInfo.environment["RUNLOOP_REFUSED_CALLS"] == "all"
 
-  /// What does not work here, even though nothing is refused: such as samples of a running thread in a container.
+  /// The parts that fail here without forbidden calls, such as samples of a running thread in a container.
   private static let here = Result { try outcomes(["all"], "") }
 
   fileprivate static let possibleSettings = Rejection.settings.filter { canSetUp($0.setting) }

@@ -9,10 +9,9 @@ import RunLoopThreads
 import TestSupport
 import Testing
 
-// The streams of these tests are nonisolated(unsafe): they belong to the thread of their loop, on which everything is
-// done.
+// The streams of these tests are nonisolated(unsafe) because they are used only on the thread of their loop.
 
-/// A certificate for localhost that has signed itself, with its key; made when it is first needed.
+/// A self-signed certificate for localhost with its key, created on first use.
 private enum OwnCertificate {
   static let isAvailable = FileManager.default.isExecutableFile(atPath: "/usr/bin/openssl")
 
@@ -32,7 +31,7 @@ private enum OwnCertificate {
     return path
   }()
 
-  /// A context of clients that trust it.
+  /// Creates a context for clients that trust it.
   static func client() throws -> TLSContext {
     var configuration = TLSConfiguration()
     configuration.roots = [.file(path)]
@@ -44,7 +43,7 @@ private enum OwnCertificate {
   }
 }
 
-/// A server on a thread of its own, and what it has received.
+/// A server on its own thread, with a log of what it received.
 private struct Server {
   let thread: ResidentThread
   let port: Int
@@ -52,7 +51,7 @@ private struct Server {
   let connections = Box(0)
 
   /// - Parameters:
-  ///   - tls: What secures its connections from the start, or after a command.
+  ///   - tls: Secures connections from the start, or after a command.
   ///   - handler: Called with each event.
   init(tls: TLSContext?, _ handler: @escaping @Sendable (Server, Socket, borrowing Socket.Event) -> Void) throws {
     thread = try ResidentThread(name: "server of a test")
@@ -71,11 +70,11 @@ private struct Server {
     try loop.add(listener, forMode: .default)
   }
 
-  /// Sends back what comes, and ends with its client.
+  /// Echoes what it receives, and ends with its client.
   static func echo(_ server: Server, _ socket: Socket, _ event: borrowing Socket.Event) {
     switch event {
     case .received(let bytes):
-      // Much of it is no text.
+      // Large data is not logged, because most of it is not text.
       if bytes.byteCount < 100 { server.received.write(bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }) }
       if (try? socket.write(bytes)) != true { socket.pauseReading() }
     case .writable: socket.resumeReading()
@@ -96,7 +95,7 @@ private func pair(_ port: Int, host: String = "localhost") throws -> (input: Inp
   return (try #require(input), try #require(output))
 }
 
-/// An error in a word.
+/// Describes an error in one word.
 private func word(_ error: (any Error)?) -> String {
   switch error {
   case SocketError.tls(let error)?: "\(error.cause)"
@@ -111,7 +110,7 @@ private func word(_ error: (any Error)?) -> String {
   .enabled(if: OwnCertificate.isAvailable), .timeLimit(.minutes(20))
 )
 struct SecuredStreamTests {
-  /// What is logged on a thread of its own, on the system's clock.
+  /// Runs a body on its own thread, on the system's clock, and returns the log.
   private func log(_ body: @escaping @Sendable (Log, RunLoopKit.RunLoop) throws -> Void) throws -> String {
     let log = Log()
     let thread = try ResidentThread(name: "streams of a test")
@@ -210,7 +209,7 @@ struct SecuredStreamTests {
         }
         stream.open()
       }
-      // What is written may be queued until the handshake.
+      // Written data may be queued until the handshake.
       _ = output.write([1, 2, 3], maxLength: 3)
       input.read(1, log)
       log.write(word(input.streamError))
@@ -282,7 +281,7 @@ struct SecuredStreamTests {
         input.read(100, log)
         input.close()
       }
-      // What is secured stays so.
+      // A secured connection stays secure.
       log.write("\(third.setProperty(StreamSocketSecurityLevel.none as AnyObject, forKey: .socketSecurityLevelKey))")
     }
     for server in [plain, secured] { try server.stop() }
@@ -292,7 +291,7 @@ struct SecuredStreamTests {
   @Test("the level alone trusts what the system trusts")
   func system() async {
     await #expect(processExitsWith: .success) {
-      // OpenSSL looks there when it is opened.
+      // OpenSSL reads this variable when it is loaded.
       setenv("SSL_CERT_FILE", OwnCertificate.path, 1)
       let server = try Server(tls: OwnCertificate.server(), Server.echo)
       let log = Log()
@@ -392,15 +391,14 @@ struct SecuredStreamTests {
       try turn()
       let before = (DescriptorCensus(), threadCount())
       for _ in 0..<3 { try turn() }
-      // The servers see the ends of all, and then the streams' own sockets are closed. Some of the first turn may have
-      // been open when they were counted: what is left of three turns would be more.
+      // The servers observe the ends of all connections, and then the streams' own sockets are closed. Some sockets
+      // of the first turn may have been open when they were counted, but leaks of three turns would exceed that.
       waitUntil { DescriptorCensus().isWithin(before.0) && threadCount() <= before.1 }
       for server in [plain, secured] { try server.stop() }
     }
   }
 }
 
-/// How many threads this process has.
 private func threadCount() -> Int {
   (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count) ?? 0
 }

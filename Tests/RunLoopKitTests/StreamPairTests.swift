@@ -7,12 +7,11 @@ import RunLoopSockets
 import TestSupport
 import Testing
 
-// The streams of these tests are nonisolated(unsafe): they belong to the thread of their loop, on which everything is
-// done.
+// The streams of these tests are nonisolated(unsafe) because they are used only on the thread of their loop.
 
 @Suite("Pairs of streams in Foundation's spelling", .timeLimit(.minutes(20)))
 struct StreamPairTests {
-  /// A server on a thread of its own that sends back what it gets, and ends when its client does.
+  /// An echo server on its own thread, which ends with its client.
   private struct Echo {
     let thread: ResidentThread
     let port: Int
@@ -38,7 +37,7 @@ struct StreamPairTests {
     }
   }
 
-  /// What is logged on a thread of its own, on the system's clock.
+  /// Runs a body on its own thread, on the system's clock, and returns the log.
   private func log(_ body: @escaping @Sendable (Log, RunLoopKit.RunLoop) throws -> Void) throws -> String {
     let log = Log()
     let thread = try ResidentThread(name: "streams of a test")
@@ -65,7 +64,7 @@ struct StreamPairTests {
       let writing = StreamListener(its) { stream, event in
         guard event == .hasSpaceAvailable else { return }
         stream.write("hello", its)
-        // The other end sees the end, and ends too.
+        // The other end reads the end of the stream, and ends too.
         stream.close()
       }
       (reader.delegate, writer.delegate) = (reading, writing)
@@ -139,7 +138,7 @@ struct StreamPairTests {
       Stream.getStreamsToHost(withName: "127.0.0.1", port: echo.port, inputStream: &input, outputStream: &output)
       for stream in [input, output] as [Stream?] { stream?.open() }
       output?.close()
-      // The other end answers the end with its own.
+      // The other end responds by ending as well.
       input?.read(100, log)
       output?.write("x", log)
     }
@@ -157,7 +156,7 @@ struct StreamPairTests {
         withName: "127.0.0.1", port: Int(listener.address.port ?? 0), inputStream: &input, outputStream: &output)
       for stream in [input, output] as [Stream?] { stream?.open() }
       output?.write("x", log)
-      // What waits to be accepted is reset.
+      // Connections that wait to be accepted are reset.
       listener.invalidate()
       input?.read(1, log)
       log.write("\((input?.streamError as? NSError)?.code == Int(ECONNRESET)) \(input?.streamStatus == .error)")
@@ -203,7 +202,7 @@ struct StreamPairTests {
       reader.read(1, log)
       reader.close()
     }
-    // Of the first six bytes four have room; the other two are the writer's to send again.
+    // Four of the first six bytes fit; the writer has to send the other two again.
     #expect(log == "opened opened space 4 bytes abc bytes d space 2 space bytes gh end nothing")
   }
 

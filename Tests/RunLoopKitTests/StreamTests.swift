@@ -58,7 +58,7 @@ struct StreamTests {
       stream.delegate = delegate
       stream.schedule(in: RunLoop.current, forMode: .default)
       stream.open()
-      // A run for each event, and some for what does not come.
+      // A run per event, and some for events that do not arrive.
       for _ in 1...4 { #expect(RunLoop.current.run(mode: .default, before: .distantFuture)) }
       for _ in 1...4 { #expect(RunLoop.current.run(mode: .default, before: .distantPast)) }
       let written = stream.property(forKey: .dataWrittenToMemoryStreamKey) as? NSData
@@ -81,7 +81,7 @@ struct StreamTests {
       let loop = RunLoop.current
       stream.schedule(in: loop, forMode: .default)
       delegate.stream = stream
-      // A block runs after the observers who look before the sources.
+      // A block runs after the observers that check before the sources.
       loop.perform { delegate.stream?.open() }
       for _ in 1...2 { #expect(loop.run(mode: .default, before: .distantFuture)) }
       loop.perform { delegate.write("abc") }
@@ -169,15 +169,15 @@ struct StreamTests {
       RunLoop.current.run()
       delegate.stream = nil
       #expect(delegate.log == "opened bytes")
-      // Another test may be asking what this loop has.
+      // Another test may be querying this loop.
       waitUntil { held == nil }
     }
   }
 }
 
-/// Notes what a stream tells it, and acts then.
+/// Records a stream's events and acts on them.
 private final class Delegate: StreamDelegate, @unchecked Sendable {
-  // Sendable: everything happens on the thread of the stream's loop.
+  // Sendable: used only on the thread of the stream's loop.
   private(set) var log = ""
   private(set) var events = 0
   private(set) var data = Data()

@@ -6,9 +6,9 @@ import RunLoopKit
 import Testing
 import TestSupport
 
-/// A thread with stored members of the names that ours has beside Foundation's.
+/// A thread with stored members whose names this package's class has in addition to Foundation's.
 private final class LoopThread: Thread, @unchecked Sendable {
-  // Sendable: what is set before the start is read after the end.
+  // Sendable: set before the start and read after the end.
   var runLoop: String? = "own loop"
   var configuration = 7
   var startError = "own error"
@@ -20,9 +20,9 @@ private final class LoopThread: Thread, @unchecked Sendable {
   override func main() { name = "own" }
 }
 
-/// A port with stored members of the names that ours has beside Foundation's.
+/// A port with stored members whose names this package's class has in addition to Foundation's.
 private final class Mailbox: Port, @unchecked Sendable {
-  // Sendable: one thread uses it.
+  // Sendable: used by one thread.
   var queueLimit = "own limit"
   var overflowPolicy = 1.5
   var droppedMessageCount = ["own"]
@@ -31,7 +31,7 @@ private final class Mailbox: Port, @unchecked Sendable {
 
 /// Threads and ports that are equal if their numbers are.
 private final class Numbered: Thread, @unchecked Sendable {
-  // Sendable: the number does not change, and the rest is read when the thread has ended.
+  // Sendable: the number does not change, and the rest is read after the thread has ended.
   let number: Int
   private(set) var seen: Thread?
   private(set) var own: ObjectIdentifier?
@@ -138,7 +138,7 @@ struct SubclassMemberTests {
     #expect(ports[0] != ports[2])
     #expect(Set(ports).count == 2)
     #expect("\(ports[0])" == "port no. 1")
-    // Without an override they are themselves only.
+    // Without an override, they are equal only to themselves.
     #expect(Set([Thread(), Thread()]).count == 2)
     #expect(Port() != Port())
   }
@@ -155,7 +155,7 @@ struct SubclassMemberTests {
       }
       for port in ports { try? port.send(.init(id: 1, components: [])) }
       log.write("\(loop.run(mode: .default, for: .seconds(1)))")
-      // One that leaves, or ends, takes no other with it.
+      // One that leaves or ends does not affect the others.
       loop.remove(ports[0], forMode: .default)
       for port in ports { try? port.send(.init(id: 2, components: [])) }
       log.write("\(loop.run(mode: .default, for: .seconds(1)))")

@@ -91,9 +91,9 @@ struct ThreadDictionaryTests {
   }
 }
 
-/// Says that it is released, and whether on its thread.
+/// Logs its release, and whether that happens on its thread.
 private final class Probe: @unchecked Sendable {
-  // Sendable: constants.
+  // Sendable: immutable.
   private let log: Log
   private unowned let thread: Thread
 
@@ -105,7 +105,7 @@ private final class Probe: @unchecked Sendable {
   deinit { log.write("released " + (Thread.current === thread ? "here" : "elsewhere")) }
 }
 
-/// Puts another of its kind into the thread's dictionary as it goes.
+/// Adds another such object to the thread's dictionary when it is released.
 private final class Again {
   private let log: Log
   private let left: Int

@@ -12,7 +12,7 @@ struct ThreadEndUseTests {
     let list = try runProgram("thread-ends", ["list"]).output.split(separator: "\n")
     let cases = list.map { $0.split(separator: "\t").map(String.init) }
     #expect(cases.count >= 90 && cases.allSatisfy { $0.count == 2 }, "\(list)")
-    // Each is a process: the last line names the use in which it died.
+    // Each case is a process; the last line names the use that failed.
     for arguments in cases {
       let (status, output) = try runProgram("thread-ends", arguments)
       let lines = output.split(separator: "\n")

@@ -10,7 +10,7 @@ import TestSupport
 // L24: Foundation posts none of these.
 @Suite("The notifications of threads", .timeLimit(.minutes(20)))
 struct ThreadNotificationTests {
-  /// Logs when a thread of a name is about to end; no thread of another test has such a name.
+  /// Logs when a thread with a unique name is about to end.
   private func listener(_ name: String, _ log: Log) -> Listener {
     Listener(.NSThreadWillExit) { notification in
       guard let thread = notification.object as? Thread, thread.name == name else { return }
@@ -86,8 +86,8 @@ struct ThreadNotificationTests {
     #expect(log.text == "")
   }
 
-  // In a process of its own: Core Foundation never lets go of a loop that is made so late, and a later thread with the
-  // same id would find it.
+  // Needs its own process, because Core Foundation never releases a loop created this late, and a later thread with
+  // the same ID would find it.
   @Test("an observer may use Foundation and its thread's loop, and what it leaves in the loop is dropped, not run")
   func observerWorks() async {
     await #expect(processExitsWith: .success) {
@@ -117,7 +117,7 @@ struct ThreadNotificationTests {
       let starter = onNewThread { RunLoop.callingThreadID }
       let listener = Listener(.NSWillBecomeMultiThreaded) { notification in
         log.write("announced \(notification.object == nil) \(RunLoop.callingThreadID == starter ? "" : "here")")
-        // A thread that is started meanwhile is not announced.
+        // Threads started meanwhile are not announced.
         _ = try? onThread { log.write("inner") }
       }
       for _ in 0..<2 { try onThread { log.write("ran") } }

@@ -39,11 +39,11 @@ struct ThreadSpellingTests {
     }
   }
 
-  /// Sleeps until a far date; another thread ends the process when it does.
+  /// Sleeps until a far date, while another thread ends the process once this one sleeps.
   private static func sleepFar(until seconds: Double) {
     let sleeper = RunLoop.callingThreadID
     Thread.detachNewThread {
-      // If the sleep returned, the process would end with success.
+      // If the sleep returned, the process would end successfully.
       waitUntil { System.isAsleep(thread: sleeper) }
       exit(3)
     }

@@ -263,7 +263,7 @@ struct TimerDateTests {
     let log = onNewThread {
       let log = Log()
       let timer = Timer(fire: Date(timeIntervalSinceNow: 0.002), interval: 0.001, repeats: true) { timer in
-        // What the call-out asks is for the date that has just been reached, by a clock that nobody sets meanwhile.
+        // The call-out checks the date that was just reached, on a clock that is not set meanwhile.
         log.write(Date() >= timer.fireDate ? "T" : "early")
         if log.count(of: "T") == 5 { timer.invalidate() }
       }

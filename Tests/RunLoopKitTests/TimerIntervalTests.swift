@@ -9,7 +9,7 @@ import TestSupport
 
 @Suite("The interval of a timer, in Foundation's spelling", .timeLimit(.minutes(20)))
 struct TimerIntervalTests {
-  // L2: in Foundation on Linux such a timer fires at once.
+  // L2: In Foundation on Linux, such a timer fires immediately.
   @Test("a timer by interval fires first after its interval", .rule(.m18), arguments: [false, true])
   func firstFire(repeats: Bool) {
     let log = onVirtualTime { time, loop in
@@ -24,7 +24,7 @@ struct TimerIntervalTests {
     #expect(log == (repeats ? "20 T20 T40" : "20 T20"))
   }
 
-  // L2: in Foundation on Linux such a timer fires at once.
+  // L2: In Foundation on Linux, such a timer fires immediately.
   @Test("a scheduled timer fires first after its interval, on the loop of the thread that made it", .rule(.m18))
   func scheduled() {
     let log = onVirtualTime { time, loop in
@@ -37,7 +37,7 @@ struct TimerIntervalTests {
     #expect(log == "true 20 T20")
   }
 
-  // L3: in Foundation on Linux such a timer fires once.
+  // L3: In Foundation on Linux, such a timer fires once.
   @Test(
     "of a repeating timer, an interval that is not positive means 0.0001 seconds", .rule(.m12, .m18),
     arguments: [0, -0.0, -3, -Double.infinity])

@@ -7,14 +7,13 @@ import TestRules
 import Testing
 import TestSupport
 
-/// A way in which a timer ends.
 enum TimerEnd: CaseIterable {
   case fired, invalidated, invalidatedInside, firedByHand, neverAdded
 }
 
 @Suite("What a timer keeps alive", .timeLimit(.minutes(20)))
 struct TimerReleaseTests {
-  // L4: Foundation on Linux keeps every timer, and what its block has captured, for ever.
+  // L4: Foundation on Linux never releases timers or what their blocks capture.
   @Test(
     "a timer that has ended keeps nothing alive, though somebody keeps it", .rule(.m18, .m22),
     arguments: TimerEnd.allCases)
@@ -42,7 +41,7 @@ struct TimerReleaseTests {
     #expect(released)
   }
 
-  // L4: Foundation on Linux keeps every timer, and what its block has captured, for ever.
+  // L4: Foundation on Linux never releases timers or what their blocks capture.
   @Test("a timer goes when it has ended and nobody keeps it", .rule(.m18), arguments: [false, true])
   func timer(repeats: Bool) {
     let (before, after) = onVirtualTime { _, loop in

@@ -32,7 +32,7 @@ struct TimerThreadsTests {
             }
             if number == round % 3 {
               timer.invalidate()
-              // Nobody is woken by a removal.
+              // A removal does not wake the loop.
               loop.wakeUp()
             }
           }

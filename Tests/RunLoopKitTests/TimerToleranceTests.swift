@@ -9,7 +9,7 @@ import TestSupport
 
 @Suite("The tolerance of a timer, in Foundation's spelling", .timeLimit(.minutes(20)))
 struct TimerToleranceTests {
-  // L5: in Foundation on Linux the tolerance is zero, whatever one sets.
+  // L5: In Foundation on Linux, the tolerance is always zero.
   @Test("a tolerance reads back", .rule(.m8))
   func readsBack() {
     let timer = Timer(fire: .distantFuture, interval: 1, repeats: true) { _ in }
@@ -22,7 +22,7 @@ struct TimerToleranceTests {
     #expect(timer.tolerance == 0)
   }
 
-  // L5: in Foundation on Linux each of these timers has a wake-up of its own.
+  // L5: In Foundation on Linux, each of these timers has its own wake-up.
   @Test(
     "timers within their tolerances share a wake-up, and none fires before its date or after its tolerance", .rule(.m8))
   func shared() {
@@ -41,7 +41,7 @@ struct TimerToleranceTests {
     #expect(log == "10@15 12@15 14@15 40@45 2 2")
   }
 
-  // L5: in Foundation on Linux each of these timers has a wake-up of its own.
+  // L5: In Foundation on Linux, each of these timers has its own wake-up.
   @Test("a late fire moves neither the date nor the phase", .rule(.m8))
   func phase() {
     let log = onVirtualTime { time, loop in

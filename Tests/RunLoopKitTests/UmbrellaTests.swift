@@ -4,7 +4,7 @@ import Foundation
 import RunLoopKit
 import Testing
 
-// Both modules are imported plainly: that this file compiles shows that each name means ours.
+// Imports both modules without qualification: this file compiles only if each name refers to this package's type.
 @Suite("The umbrella beside Foundation")
 struct UmbrellaTests {
   @Test("the types that Foundation has too are ours, and Foundation's can still be named")

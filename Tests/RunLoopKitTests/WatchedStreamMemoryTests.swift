@@ -6,8 +6,8 @@ import RunLoopKit
 import TestSupport
 import Testing
 
-// The streams of these tests are nonisolated(unsafe): they belong to the thread of their loop, and are changed
-// elsewhere only while that waits for it.
+// The streams of these tests are nonisolated(unsafe) because they are used only on the thread of their loop, or while
+// it waits.
 
 @Suite("Streams of a program's own, over memory", .timeLimit(.minutes(20)))
 struct WatchedStreamMemoryTests {
@@ -49,7 +49,7 @@ struct WatchedStreamMemoryTests {
         stream.schedule(in: loop, forMode: .default)
         stream.open()
       }
-      // Full: no space until the other end is read.
+      // Full until the other end reads.
       time.at(.milliseconds(10)) {
         time.stamp(log, "@")
         output.write("abc", log)
@@ -117,7 +117,7 @@ struct WatchedStreamMemoryTests {
     try thread.join()
   }
 
-  /// Two streams, of which one gets what the other has written, through so many bytes.
+  /// Creates an input stream that receives what the output stream writes, with a limited capacity.
   private func boundPair(capacity: Int) -> (input: OwnInput, output: OwnOutput) {
     let (input, output) = (OwnInput(), OwnOutput.over(nil))
     output.room = capacity

@@ -8,12 +8,11 @@ import Synchronization
 import TestSupport
 import Testing
 
-// The streams of these tests are nonisolated(unsafe): they belong to the thread of their loop, on which everything is
-// done.
+// The streams of these tests are nonisolated(unsafe) because they are used only on the thread of their loop.
 
 @Suite("Streams of a program's own, over descriptors", .timeLimit(.minutes(20)))
 struct WatchedStreamTests {
-  /// What is logged on a thread on virtual time.
+  /// Runs a body on a thread on virtual time, and returns the log.
   private func log(_ body: @escaping @Sendable (Log, SteppedTime, RunLoop) throws -> Void) throws -> String {
     let log = Log()
     let failure = onVirtualTime { time, loop -> String? in
@@ -38,7 +37,7 @@ struct WatchedStreamTests {
       stream.schedule(in: loop, forMode: .default)
       stream.open()
       time.at(.milliseconds(10)) { pipe.write(Array("abc".utf8)) }
-      // The descriptor is readable all the time, and nobody is called.
+      // The descriptor stays readable, but the delegate is not called.
       loop.after(.milliseconds(20)) { _ in stream.read(1, log) }
       loop.after(.milliseconds(30)) { _ in stream.read(8, log) }
       loop.after(.milliseconds(40)) { _ in stream.close() }
@@ -124,7 +123,7 @@ struct WatchedStreamTests {
         stream.schedule(in: loop, forMode: .default)
       }
       loop.after(.milliseconds(10)) { _ in output.write("lost", log) }
-      // What the other end has not read is lost with it.
+      // Data that the other end has not read is lost.
       time.at(.milliseconds(20)) {
         pipe.closeWriting()
         pipe.awaitEnd()
@@ -232,7 +231,7 @@ struct WatchedStreamDescriptorTests {
       let time = SteppedTime()
       let loop = time.makeLoop()
       guard let pipe = try? RawPipe(.socket) else { return log.write("no pipe") }
-      // Full, as a socket that is still connecting takes nothing.
+      // Full, because a connecting socket accepts no data.
       let chunk = [UInt8](repeating: 0, count: 1 << 16)
       while Glibc.write(pipe.writing, chunk, chunk.count) > 0 {}
       nonisolated(unsafe) let stream = OwnInput(pipe.writing)
@@ -367,7 +366,6 @@ struct WatchedStreamDescriptorTests {
   }
 }
 
-/// Whether `poll` says that something can be written.
 private func isWritableNow(_ descriptor: Int32) -> Bool {
   var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
   return poll(&entry, 1, 0) == 1 && entry.revents & Int16(POLLOUT) != 0

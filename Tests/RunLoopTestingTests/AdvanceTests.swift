@@ -20,7 +20,7 @@ struct AdvanceTests {
     }
   }
 
-  @Test("the passes are those of the loop")
+  @Test("advance(by:) makes the passes of a real loop")
   func passes() throws {
     try VirtualTime.onThisThread { time in
       RunLoop.current.schedule(in: .milliseconds(10)) { _ in }
@@ -29,7 +29,7 @@ struct AdvanceTests {
     }
   }
 
-  @Test("an empty loop lets the time pass")
+  @Test("advance(by:) lets the time pass in an empty loop")
   func empty() throws {
     try VirtualTime.onThisThread { time in
       try time.advance(by: .seconds(5))
@@ -39,7 +39,7 @@ struct AdvanceTests {
     }
   }
 
-  @Test("no time: what is ready or due now is called, and nothing else", arguments: [Duration.zero, .seconds(-1)])
+  @Test("with no time, advance(by:) calls only what is ready or due now", arguments: [Duration.zero, .seconds(-1)])
   func nothing(duration: Duration) throws {
     try VirtualTime.onThisThread { time in
       try time.advance(by: duration)
@@ -200,7 +200,7 @@ struct AdvanceTests {
     }
   }
 
-  @Test("run(until:) goes to an instant of the loop's clock")
+  @Test("run(until:) advances to an instant of the loop's clock")
   func until() throws {
     try VirtualTime.onThisThread { time in
       RunLoop.current.schedule(in: .seconds(1), repeating: .seconds(1)) { _ in }
@@ -238,7 +238,7 @@ struct AdvanceTests {
     #expect(ran.value)
   }
 
-  @Test("one within the other: each has its own time")
+  @Test("virtual times can be nested, and each moves by itself")
   func withinAnother() throws {
     try VirtualTime.onThisThread { outer in
       let loop = RunLoop.current

@@ -27,7 +27,7 @@ struct DebouncerTests {
   func isFast() throws {
     let began = ContinuousClock.now
     for _ in 0..<1000 { try debounces() }
-    // Less than one of them would take by the system's clock.
+    // Less than a single one of them would take on the system's clock.
     #expect(began.duration(to: .now) < .seconds(50))
   }
 

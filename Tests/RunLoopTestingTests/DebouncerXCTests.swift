@@ -8,8 +8,8 @@ import class RunLoopCore.RunLoop
 final class DebouncerXCTests: XCTestCase {
   func testItCallsItsActionOnce() throws {
     try VirtualTime.asMain { time in
-      // The main dispatch queue, which this loop serves too, is the whole process's: what other tests have left in it,
-      // or still put there, is not this test's.
+      // The main dispatch queue, which this loop also serves, is shared by the process. Blocks of other tests in it
+      // do not count.
       func own(_ log: String) -> [Substring] {
         log.split(separator: " ").filter { $0 != "M" && !$0.hasPrefix("M@") }
       }

@@ -52,11 +52,11 @@ struct ExtremeTimeTests {
   func sleeps(_ duration: Duration) async throws {
     try await VirtualTime.onResidentThread { time in
       let thread = try #require(time.thread)
-      // The sleeps of Swift 6.2 end the process for an instant whose nanoseconds do not fit into 64 bits.
+      // In Swift 6.2, sleeps trap for an instant whose nanoseconds do not fit into 64 bits.
       let isForRuntime = ResidentThread.endsSleeps || (.seconds(-1 << 32) ... .seconds(1 << 32)).contains(duration)
       for number in 0..<3 where number != 1 || isForRuntime {
         let sleeper = Task(executorPreference: thread) {
-          // The library's own sum of such a duration and the time does not fit.
+          // The sum of such a duration and the time would overflow.
           let instant = unsafeBitCast(duration, to: SuspendingClock.Instant.self)
           switch number {
           case 0: try await time.clock.sleep(until: instant)

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Tests that cannot go on fail, and say why")
 struct FailureTests {
-  @Test("a run that nobody would end")
+  @Test("a run that would never end fails")
   func sleepsIndefinitely() throws {
     let error = #expect(throws: VirtualTimeError.self) {
       try VirtualTime.onThisThread(realTimeLimit: .milliseconds(20)) { _ in
@@ -25,7 +25,7 @@ struct FailureTests {
           ]))
   }
 
-  @Test("afterwards the time stands, and every further call says the same")
+  @Test("after a failure the time stands still, and every further call throws the same error")
   func staysFailed() throws {
     let errors = Box<[VirtualTimeError]>([])
     #expect(throws: VirtualTimeError.self) {
@@ -73,7 +73,7 @@ struct FailureTests {
     #expect(error == .neverSleeps(thread: "the test's thread", at: .zero, passes: 100_000))
   }
 
-  @Test("a body that awaits what never comes")
+  @Test("a body that awaits an event that never happens is an error")
   func awaitsForever() async throws {
     let error = await #expect(throws: VirtualTimeError.self) {
       try await VirtualTime.onResidentThread(realTimeLimit: .milliseconds(500)) { _ in
@@ -98,7 +98,7 @@ struct FailureTests {
     let error = #expect(throws: VirtualTimeError.self) { try time.advance(by: .seconds(1)) }
     #expect(error == .busy(threads: ["thread \"worker\""], after: .milliseconds(20)))
     held.open()
-    // On a busy machine the worker may need longer than the limit until it sleeps.
+    // On a busy machine, the worker may take longer than the limit to fall asleep.
     while time.elapsed == .zero {
       do throws(VirtualTimeError) {
         try time.advance(by: .seconds(1))
@@ -173,7 +173,7 @@ struct FailureTests {
     }
   }
 
-  @Test("nor can a thread on the time that the test owns")
+  @Test("a thread on the time that the test owns cannot move it")
   func notOwnerOnResidentThread() throws {
     let time = VirtualTime()
     let worker = try ResidentThread(name: "worker", on: time)
@@ -190,20 +190,20 @@ struct FailureTests {
     try worker.join()
   }
 
-  @Test("a time without a loop of the caller's has no pass to make")
+  @Test("without a loop on the time, the caller cannot make a pass")
   func noLoop() throws {
     let error = #expect(throws: VirtualTimeError.self) { try VirtualTime().step() }
     #expect(error == .noLoop(thread: "the calling thread"))
   }
 
-  @Test("the body's own error comes out")
+  @Test("the body's own error is thrown")
   func bodyError() throws {
     #expect(throws: CancellationError.self) {
       try VirtualTime.onThisThread { _ in throw CancellationError() }
     }
   }
 
-  @Test("every error says what is the matter")
+  @Test("every error of a virtual time has a description")
   func descriptions() {
     let errors: [VirtualTimeError] = [
       .sleepsIndefinitely(after: .seconds(1), awaiting: []), .neverSleeps(thread: "t", at: .zero, passes: 1),

@@ -19,7 +19,7 @@ struct MainTests {
     }
   }
 
-  @Test("not within onThisThread, but for the real main thread")
+  @Test("onThisThread makes its loop the main loop only on the real main thread")
   func notAsMain() throws {
     let wasMain = Thread.isMainThread
     try VirtualTime.onThisThread { _ in
@@ -39,7 +39,7 @@ struct MainTests {
     }
   }
 
-  @Test("other threads see nothing of it")
+  @Test("asMain does not affect other threads")
   func otherThreads() throws {
     try VirtualTime.asMain { _ in
       let test = RunLoop.main
@@ -51,7 +51,7 @@ struct MainTests {
     }
   }
 
-  @Test("afterwards everything is as before")
+  @Test("after asMain everything is as before")
   func afterwards() throws {
     let (main, thread, isMain) = (RunLoop.main, Thread.main, Thread.isMainThread)
     try VirtualTime.asMain { _ in #expect(RunLoop.main !== main && Thread.main !== thread) }
@@ -60,7 +60,7 @@ struct MainTests {
     #expect(RunLoop.main === main && Thread.main === thread && Thread.isMainThread == isMain)
   }
 
-  @Test("many at once do not see each other", arguments: 0..<50)
+  @Test("many concurrent asMain bodies do not affect each other", arguments: 0..<50)
   func parallel(number: Int) throws {
     try VirtualTime.asMain { time in
       for second in 1...20 {
@@ -73,7 +73,7 @@ struct MainTests {
     }
   }
 
-  @Test("one within another: the inner is main until it ends")
+  @Test("in nested asMain bodies, the inner loop is the main loop until it ends")
   func nested() throws {
     try VirtualTime.asMain { _ in
       let outer = RunLoop.main

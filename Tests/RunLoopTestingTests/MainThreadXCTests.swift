@@ -4,7 +4,7 @@ import Dispatch
 import RunLoopTesting
 import XCTest
 
-// XCTest brings Foundation, whose classes have the same names.
+// XCTest imports Foundation, whose classes have the same names.
 import class RunLoopCore.RunLoop
 import class RunLoopCore.Timer
 import class RunLoopThreads.Thread
@@ -36,7 +36,7 @@ final class MainThreadXCTests: XCTestCase {
         time.log.write("actor")
         done.value = true
       }
-      // The task comes to the main queue when a thread of the pool has brought it there.
+      // A thread of the pool first moves the task to the main queue.
       while !done.value { try time.advance(by: .zero) }
       XCTAssertEqual(time.log.count(of: "actor"), 1)
       XCTAssertGreaterThanOrEqual(time.log.count(of: "M"), 2)

@@ -54,7 +54,7 @@ struct ScriptTests {
     }
   }
 
-  @Test("an action that lets time pass")
+  @Test("an action may let time pass")
   func spends() throws {
     try VirtualTime.onThisThread { time in
       time.at(.seconds(1)) { time.spend(.seconds(5)) }
@@ -64,7 +64,7 @@ struct ScriptTests {
     }
   }
 
-  @Test("an action stands for another thread, and cannot move the time")
+  @Test("an action represents another thread, and cannot move the time")
   func insideEvent() throws {
     try VirtualTime.onThisThread { time in
       let failure = Box<VirtualTimeError?>(nil)
@@ -77,7 +77,7 @@ struct ScriptTests {
     }
   }
 
-  @Test("until nothing is to come: the last date is the end")
+  @Test("runUntilIdle ends at the last date")
   func idle() throws {
     try VirtualTime.onThisThread { time in
       let left = Box(3)
@@ -111,7 +111,7 @@ struct ScriptTests {
     }
   }
 
-  @Test("one pass: what is ready is called, and the time stands")
+  @Test("a step makes one pass without moving the time")
   func steps() throws {
     try VirtualTime.onThisThread { time in
       let loop = RunLoop.current
@@ -128,7 +128,7 @@ struct ScriptTests {
     }
   }
 
-  @Test("what would happen next, and all that is pending")
+  @Test("the next date and all pending events can be queried")
   func pending() throws {
     try VirtualTime.onThisThread { time in
       #expect(time.nextDeadline == nil && time.timeUntilNext == nil && time.pending.isEmpty)
@@ -151,7 +151,7 @@ struct ScriptTests {
     }
   }
 
-  @Test("an action for sleeps that nobody would end")
+  @Test("an action can end sleeps that would otherwise last forever")
   func nothingIsDue() throws {
     try VirtualTime.onThisThread { time in
       let loop = RunLoop.current
@@ -176,7 +176,7 @@ struct ScriptTests {
     }
   }
 
-  @Test("every letter of the log")
+  @Test("every abbreviation of the log appears")
   func letters() throws {
     try VirtualTime.onThisThread { time in
       let loop = RunLoop.current

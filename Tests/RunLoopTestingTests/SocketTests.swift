@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Sockets on virtual time")
 struct SocketTests {
-  @Test("what is ready is served before the time goes on")
+  @Test("ready sockets are served before the time moves")
   func ready() throws {
     try VirtualTime.onThisThread { time in
       var ends: [Int32] = [-1, -1]

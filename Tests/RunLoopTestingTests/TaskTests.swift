@@ -75,7 +75,7 @@ struct TaskTests {
       let early = Task(executorPreference: time.thread) { try await Task.sleep(for: .seconds(1), clock: clock) }
       early.cancel()
       await #expect(throws: CancellationError.self) { try await early.value }
-      // A date that has passed.
+      // A date in the past.
       try await clock.sleep(until: began)
       #expect(time.elapsed == .nanoseconds(2_234_567_891))
     }
@@ -86,7 +86,7 @@ struct TaskTests {
     let left = try await VirtualTime.onResidentThread { time in
       let task = Task(executorPreference: time.thread) { [clock = time.clock] in try await clock.sleep(for: .seconds(9))
       }
-      // The thread has work, so that the time stands.
+      // The thread is busy, so the time stands still.
       while time.pending.isEmpty { await Task.yield() }
       return task
     }
@@ -120,7 +120,7 @@ struct TaskTests {
         time.log.write("\(number)")
       }
     }
-    // The task has begun when its first sleep stands there.
+    // The task has begun once its first sleep is pending.
     while time.pending.isEmpty { try worker.performAndWait {} }
     try time.advance(by: .seconds(25))
     #expect(time.log.count(of: "2") == 1 && time.log.count(of: "3") == 0)
@@ -175,7 +175,7 @@ struct TaskTests {
     }
     let task = Task {
       try await VirtualTime.onResidentThread { time in
-        // Without an end of its own: the time goes on until somebody cancels.
+        // An endless body, so the time moves until the task is cancelled.
         while true { try await Task.sleep(for: .seconds(1)) }
       }
     }
@@ -202,13 +202,13 @@ struct TaskTests {
   @Test(
     "what is missing of a sleep is found again: whole milliseconds, or the rounder duration",
     arguments: [
-      // Left and missing at most, and what was meant, in microseconds.
+      // The time left, the maximum missing time and the intended duration, in microseconds.
       (left: 999, missing: 30, meant: 1000), (left: 1000, missing: 30, meant: 1000),
       (left: 1_494_990, missing: 900, meant: 1_495_000), (left: 1_494_990, missing: 4000, meant: 1_495_000),
       (left: 6000, missing: 4500, meant: 10_000), (left: 29_960_000, missing: 45_000, meant: 30_000_000),
       (left: 29_300_000, missing: 800_000, meant: 30_000_000),
       (left: 27_000_000, missing: 3_500_000, meant: 30_000_000),
-      // As the page says: the test has computed for 5 ms, or the machine was busy for as long.
+      // As in the article: the test computed for 5 ms, or the machine was busy for that long.
       (left: 6980, missing: 5020, meant: 10_000), (left: 29_999_980, missing: 5020, meant: 30_000_000),
       (left: 1980, missing: 5020, meant: 2000),
     ])
@@ -217,7 +217,7 @@ struct TaskTests {
   }
 
   @Test(
-    "a thousand times the same log",
+    "the log is the same a thousand times",
     .enabled(if: ResidentThread.endsSleeps, "needs Swift 6.3: before, the runtime ends sleeps in real time"))
   func deterministic() async throws {
     var logs: Set<String> = []
@@ -240,6 +240,6 @@ struct TaskTests {
 }
 
 extension Thread {
-  /// The calling thread's object, for code that is asynchronous.
+  /// The calling thread's object, for asynchronous code.
   static var currentIfThere: Thread? { Thread.current }
 }

@@ -66,7 +66,7 @@ struct ThreadTests {
     }
   }
 
-  @Test("what would happen next on any loop")
+  @Test("the next date is the earliest of all loops")
   func next() throws {
     let time = VirtualTime()
     let worker = try ResidentThread(name: "worker", on: time)
@@ -101,7 +101,7 @@ struct ThreadTests {
     }
   }
 
-  @Test("a thousand times the same log")
+  @Test("the log is the same a thousand times")
   func deterministic() throws {
     let logs = try (0..<1000).map { _ in
       try VirtualTime.onThisThread { time in

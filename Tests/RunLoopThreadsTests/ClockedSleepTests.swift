@@ -6,7 +6,7 @@ import TestSupport
 @testable import RunLoopCore
 @testable import RunLoopThreads
 
-/// A sleep whose clock a test sets.
+/// A sleep whose clock is set by a test.
 private final class PlantedSleep: ClockedSleep {
   let left = Box(Duration.seconds(100))
   let timer: Timer
@@ -27,7 +27,7 @@ struct ClockedSleepTests {
       }
       let sleep = PlantedSleep(timer)
       ClockedSleeps.shared.add(sleep)
-      // After ten seconds of the loop's clock the system is suspended for sixty.
+      // After ten seconds on the loop's clock, the system is suspended for sixty.
       time.at(.seconds(10)) {
         sleep.left.value = .seconds(30)
         ClockedSleeps.shared.clocksMayHaveJumped()
@@ -43,7 +43,7 @@ struct ClockedSleepTests {
     "a sleep by the continuous clock is derived again, one by the loops' own clock need not be",
     .enabled(if: ResidentThread.endsSleeps, "needs Swift 6.3: before, the runtime ends sleeps in real time"))
   func clocks() async {
-    // Alone in its process, where no other test has such sleeps.
+    // Needs its own process, in which no other test has such sleeps.
     await #expect(processExitsWith: .success) {
       let suspending = try await isDerivedAgain(.suspending)
       let continuous = try await isDerivedAgain(.continuous)
@@ -62,7 +62,7 @@ struct ClockedSleepTests {
   }
 }
 
-/// Whether a task's sleep on a resident thread is among those whose dates are derived again.
+/// Returns whether the date of a task's sleep on a resident thread is recomputed after a suspend.
 private func isDerivedAgain<C: Clock>(_ clock: C) async throws -> Bool where C.Duration == Duration {
   let thread = try ResidentThread(name: "sleeps")
   let sleeper = Task(executorPreference: thread) { try await Task.sleep(for: .seconds(1000), clock: clock) }

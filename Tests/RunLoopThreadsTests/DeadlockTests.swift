@@ -38,7 +38,7 @@ struct DeadlockTests {
     let a = Thread.running()
     let b = Thread.running()
     #expect(try a.performAndWait { try a.performAndWait { 1 } } == 1)
-    // Through another thread it is one.
+    // Through another thread, it is a cycle.
     #expect(throws: ThreadError.self) { try b.performAndWait { try a.performAndWait { try b.performAndWait {} } } }
     try a.stopLoop()
     try b.stopLoop()
@@ -118,8 +118,8 @@ struct DeadlockTests {
 
   @Test("a wait that is just over closes no cycle", arguments: [(2, 1, 4000), (3, 2, 4000), (4, 3, 4000)])
   func justOver(threads count: Int, tokens: Int, rounds: Int) throws {
-    // Each token is handed on as soon as it has come, while the one who gave it may not have woken yet. There are fewer
-    // tokens than threads, so that there never is a circle.
+    // Each token is passed on immediately, although the thread it came from may not have woken yet. There are fewer
+    // tokens than threads, so there is never a cycle.
     let ring = try (0..<count).map { _ in try ResidentThread() }
     let failures = Box<[any Error]>([])
     let gates = (0..<tokens).map { _ in Latch() }

@@ -50,13 +50,13 @@ struct DrainTests {
     #expect(await task.value == id)
     let report = try thread.join()
     #expect(log.text == "task stop" && report.lateJobCount == 0)
-    // How many jobs a step is, is the runtime's.
+    // The number of jobs per step depends on the runtime.
     #expect(report.jobCount >= 50)
   }
 
   @Test("a task is taken further on the thread by the rounds that there are, and no more")
   func rounds() async throws {
-    // How many jobs come before a task's first step, and between two, is the runtime's.
+    // The number of jobs before and between the steps of a task depends on the runtime.
     let none = try await steps(limit: 0)
     #expect(none.made <= 1 && none.late >= 1)
     let negative = try await steps(limit: -1)
@@ -67,8 +67,8 @@ struct DrainTests {
     #expect(enough.made == 10 && enough.late == 0)
   }
 
-  /// How many steps, of the ten of a task that is there at the stop, are made on the thread, and how many jobs come
-  /// late.
+  /// Returns the number of a task's ten steps that are made on the thread after the stop, and the number of late
+  /// jobs.
   private func steps(limit: Int) async throws -> (made: Int, late: Int) {
     let hold = Hold()
     let thread = try ResidentThread(drainLimits: .init(rounds: limit, time: .seconds(1000)))

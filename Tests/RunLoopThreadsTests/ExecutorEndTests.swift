@@ -7,7 +7,7 @@ import TestSupport
 @testable import RunLoopCore
 @testable import RunLoopThreads
 
-/// Notes in its deinitializer whether the calling thread is an executor's.
+/// Records in its deinitializer whether the calling thread is an executor's.
 private final class Witness: Sendable {
   let name: String
   let executor: @Sendable () -> ResidentThread?

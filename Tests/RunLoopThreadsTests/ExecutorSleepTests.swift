@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Sleeps of tasks on a resident thread", .timeLimit(.minutes(20)))
 struct ExecutorSleepTests {
-  /// A way to write a sleep.
+  /// The ways to write a sleep.
   enum Spelling: CaseIterable, Sendable {
     case nanoseconds, duration, suspending, instant
 
@@ -33,7 +33,7 @@ struct ExecutorSleepTests {
     let loop = thread.runLoop
     let seen = Task(executorPreference: thread) {
       let sleeper = Task(executorPreference: thread) { try await spelling.sleep(seconds: 1_000_000) }
-      // The sleeper's job comes behind this one, and its timer with it.
+      // The sleeper's job, which adds the timer, runs after this one.
       while loop.nextDeadline(forMode: .default) == nil { await Task.yield() }
       let left = loop.now.duration(to: loop.nextDeadline(forMode: .default) ?? loop.now)
       #expect(left > .seconds(500_000) && left <= .seconds(1_000_001), "\(left)")
@@ -49,7 +49,7 @@ struct ExecutorSleepTests {
     .enabled(if: ResidentThread.endsSleeps, "needs Swift 6.3: before, the runtime ends sleeps in real time"))
   func threadEnds() async throws {
     var span: Duration = .milliseconds(5)
-    // Again with a longer sleep, until one has outlasted its thread.
+    // Repeats with a longer sleep, until one outlasts its thread.
     while try await !outlasts(span) { span *= 2 }
   }
 
@@ -65,7 +65,7 @@ struct ExecutorSleepTests {
           free.wait()
         }
       }
-      // This function has the pool's last thread.
+      // This function runs on the pool's last thread.
       waitUntil { blocked.value >= sysconf(Int32(_SC_NPROCESSORS_ONLN)) - 1 }
       let first = Latch()
       Task(executorPreference: thread) {
@@ -86,7 +86,7 @@ struct ExecutorSleepTests {
     }
   }
 
-  /// Whether a sleep of a task was not over when its thread was; the task has gone on in either case.
+  /// Returns whether a task's sleep outlasted its thread; the task continues in either case.
   private func outlasts(_ span: Duration) async throws -> Bool {
     let thread = try ResidentThread(name: "sleeps")
     let loop = thread.runLoop

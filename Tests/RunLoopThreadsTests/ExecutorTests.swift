@@ -8,7 +8,7 @@ import TestSupport
 @testable import RunLoopCore
 @testable import RunLoopThreads
 
-/// Counts the call-outs that a loop makes: blocks and jobs.
+/// Counts the blocks and jobs that a loop calls out.
 private final class CallOutCount: Sendable {
   private let calls = Atomic<Int>(0)
 
@@ -43,7 +43,7 @@ struct ExecutorTests {
     thread.stop()
     let report = await thread.finished()
     #expect(report.jobCount == 10 && report.completedCount == 1)
-    // What runs late, and elsewhere, the thread has not run.
+    // Late jobs are not run by the thread.
     await pinned.bump()
     #expect(thread.counts.jobCount == 10 && thread.counts.lateJobCount == 1)
   }
@@ -63,7 +63,7 @@ struct ExecutorTests {
     let (first, second) = (Pinned(thread), Pinned(thread))
     let calls = CallOutCount(thread.runLoop)
     await first.bump(second, times: 1000)
-    // The one that brought the caller to the first actor, or the way back of it.
+    // The job that brought the caller to the first actor, or that of its return.
     #expect(calls.value <= 2)
     #expect(await second.count == 1000)
     thread.runLoop.setTraceHook(nil)
@@ -105,7 +105,7 @@ struct ExecutorTests {
     }
     let (continued, children) = try await task.value
     #expect(continued == 100)
-    // And at most one that continues the task when the last child has ended.
+    // And at most one that resumes the task after the last child.
     #expect((100...101).contains(children))
   }
 
@@ -175,7 +175,7 @@ struct ExecutorTests {
     CallBack.pinned.value = nil
   }
 
-  @Test("so may timers, sources and observers of its loop")
+  @Test("timers, sources and observers of its loop may also assume the actor's isolation")
   func callOuts() throws {
     let thread = try ResidentThread()
     let pinned = Pinned(thread)
@@ -194,7 +194,7 @@ struct ExecutorTests {
     #expect(try thread.performAndWait { pinned.assumeIsolated { $0.bump() } } == 3)
   }
 
-  @Test("elsewhere the isolation is denied")
+  @Test("on other threads, the actor's isolation is denied")
   func notIsolated() async throws {
     let thread = try ResidentThread()
     let other = try ResidentThread()

@@ -87,7 +87,7 @@ struct ExtremeTimeTests {
   @Test("the runtime's sleeps may last until any instant of the system's clocks")
   func sleeps() async throws {
     let thread = try ResidentThread(name: "extreme")
-    // The sleeps of Swift 6.2 end the process for an instant whose nanoseconds do not fit into 64 bits.
+    // In Swift 6.2, sleeps trap for an instant whose nanoseconds do not fit into 64 bits.
     for duration in Self.durations
     where ResidentThread.endsSleeps || (.seconds(-1 << 32) ... .seconds(1 << 32)).contains(duration) {
       let continuous = unsafeBitCast(duration, to: ContinuousClock.Instant.self)

@@ -86,7 +86,7 @@ struct LateJobTests {
     @Sendable func place() -> String { thread.thread.isFinished ? "late" : "early" }
     let first = Task(executorPreference: thread) {
       log.write(place())
-      // What the jobs that were there leave is run too.
+      // The jobs enqueued by those jobs run too.
       return Task(executorPreference: thread) {
         log.write("[ \(place())")
         let last = Task(executorPreference: thread) { log.write(place()) }
@@ -154,7 +154,7 @@ private actor Owner {
 
   deinit { log.write("gone") }
 
-  /// Begins a task on the actor that holds the only reference to it, as soon as nobody else does.
+  /// Begins a task on the actor, which then holds the only reference to it.
   func finish(_ isAlone: Box<Bool>) -> Task<Void, Never> {
     Task {
       while !isAlone.value { await Task.yield() }

@@ -57,7 +57,7 @@ struct LoopExecutorTests {
       loop.perform { RunLoop.current.stop() }
       serving.thread.join()
     }
-    // The thread has ended: nothing is lost.
+    // The thread has ended, but no job is lost.
     #expect(await device.add(11) != thread.value)
     #expect(await device.all == Array(0...11))
     #expect(try await device.sleepAndAdd(12) != thread.value)
@@ -84,7 +84,7 @@ struct LoopExecutorTests {
     await elsewhere { try? thread.join() }
   }
 
-  @Test("the executor knows its thread")
+  @Test("the executor of a loop knows its thread")
   func isolation() async {
     let serving = SourceRig.startLoop()
     let executor = serving.loop.executor
@@ -160,7 +160,7 @@ struct WithResidentThreadTests {
       try await withResidentThread(report: { report.value = $0 }) { thread in
         kept.value = thread
         try thread.perform { hold.occupy() }
-        // The stop is to find it begun.
+        // The work must have begun before the stop.
         await elsewhere { hold.begun.wait() }
         for _ in 0..<5 { try thread.perform { Issue.record("work that was to be cancelled has run") } }
       }

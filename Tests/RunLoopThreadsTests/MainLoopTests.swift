@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The main loop as a program", .timeLimit(.minutes(20)))
 struct MainLoopTests {
-  // That it serves the main actor is to be seen in a program of its own: no test runs on the main thread.
+  // Serving the main actor is tested in a separate program, because no test runs on the main thread.
   @Test("on another thread than the main one it stops the process and says why")
   func otherThread() async throws {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {

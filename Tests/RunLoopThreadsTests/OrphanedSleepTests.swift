@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Sleeps that outlive their thread", .timeLimit(.minutes(20)))
 struct OrphanedSleepTests {
-  /// How many threads of the process wait for sleeps, each test in a process of its own.
+  /// The number of threads that wait for sleeps; each test needs its own process.
   private static var waiters: Int { System.threadNames.count { $0.hasPrefix("sleep") } }
 
   @Test(
@@ -75,10 +75,10 @@ struct OrphanedSleepTests {
     }
   }
 
-  @Test("they end at their time, the earliest first, also one that is added while another is waited for")
+  @Test("orphaned sleeps end on time, the earliest first, including one that is added during a wait")
   func order() {
     var (unit, wasInTime) = (20_000_000 as Int64, false)
-    // Again with more time, if one of them could have ended before all were added.
+    // Repeats with more time, if a sleep could have ended before all were added.
     while !wasInTime {
       let sleeps = OrphanedSleeps()
       let log = Log()
@@ -128,7 +128,7 @@ struct OrphanedSleepTests {
     }
   #endif
 
-  @Test("the heap returns each once, by date and then by turn")
+  @Test("the heap returns each sleep once, by date and then by order of insertion")
   func heap() {
     var random = SplitMix64(seed: 12)
     for _ in 0..<50 {
@@ -150,7 +150,7 @@ struct OrphanedSleepTests {
   }
 }
 
-/// A time that stands, and to which every sleep seems to be a century.
+/// A time that stands still, on which every sleep appears to last a century.
 private final class OverlongTime: LoopTimekeeper {
   let now = Tick(nanoseconds: 0)
   let wallOffset: Int64 = 0

@@ -19,7 +19,7 @@ struct PerformAndWaitTests {
     try thread.stopLoop()
   }
 
-  @Test("the work's own error passes through")
+  @Test("an error thrown by the work passes through")
   func error() throws {
     let thread = Thread.running()
     #expect(throws: Refused.because(7)) {
@@ -45,7 +45,7 @@ struct PerformAndWaitTests {
     try thread.stopLoop()
   }
 
-  @Test("it runs at once on a thread that does not run its loop, and in no mode")
+  @Test("on a thread that does not run its loop, work posted by the thread itself runs at once, in no mode")
   func inlineWithoutLoop() throws {
     let log = Log()
     let thread = Thread.started {
@@ -58,7 +58,7 @@ struct PerformAndWaitTests {
   @Test("the waiter learns that the thread ended before the work ran")
   func dropped() throws {
     let thread = Thread {
-      // Without a run of the loop.
+      // Does not run its loop.
       waitUntil { RunLoop.current.inbox.mayHaveEntries }
     }
     thread.name = "short"
@@ -87,11 +87,11 @@ struct PerformAndWaitTests {
   @Test("work that has begun goes on when its waiter's time is over")
   func timeoutOfBegun() throws {
     var timeout: Duration = .milliseconds(5)
-    // Again with more time, until the work has begun in time.
+    // Repeats with more time, until the work begins within the timeout.
     while try !begins(within: timeout) { timeout *= 2 }
   }
 
-  /// Whether work that cannot end in time has begun in time; if so, it goes on.
+  /// Returns whether work that cannot end in time has begun; if so, it continues.
   private func begins(within timeout: Duration) throws -> Bool {
     let log = Log()
     let hold = Hold()

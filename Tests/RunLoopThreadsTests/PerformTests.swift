@@ -112,7 +112,7 @@ struct PerformTests {
     let log = Log()
     let done = Latch()
     let thread = Thread.running()
-    // Both are there before the thread looks for either.
+    // Both are posted before the thread checks for either.
     try thread.performAndWait {
       try thread.perform(afterDelay: .milliseconds(2)) {
         log.write("later")
@@ -164,7 +164,7 @@ struct PerformTests {
 
 @Suite("Rejected work", .timeLimit(.minutes(20)))
 struct RefusalTests {
-  /// All ways to give work to a thread give the same error.
+  /// Checks that all ways to post work to a thread throw the same error.
   private func expectRefusal(
     _ error: ThreadError, _ thread: Thread, sourceLocation: SourceLocation = #_sourceLocation
   ) {

@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 
 @Suite("Signals of a source that is signalled already") struct RepeatedSignalTests {
-  /// What the threads have in common, each part atomic and ordered with nothing.
+  /// The state shared by the threads, atomic but unordered.
   private final class Numbers: Sendable {
     let stored = Atomic<Int>(0)
     let seen = Atomic<Int>(0)
@@ -23,11 +23,11 @@ import Testing
     for turn in 1...20_000 {
       source.signal()
       loop.wakeUp()
-      // The loop clears the mark of the first signal about now.
+      // The loop clears the mark of the first signal at about this time.
       numbers.stored.store(turn, ordering: .relaxed)
       source.signal()
       loop.wakeUp()
-      // The loop has called the source if this is done and the source is not signalled.
+      // If this completes and the source is not signaled, the loop has called the source.
       repeat { try thread.performAndWait {} } while source.isSignalled
       try thread.performAndWait {}
       if numbers.seen.load(ordering: .relaxed) != turn { missed += 1 }

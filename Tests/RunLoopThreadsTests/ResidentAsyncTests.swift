@@ -26,7 +26,7 @@ struct ResidentAsyncTests {
   func cancelledBefore() async throws {
     let thread = try ResidentThread()
     let task = Task {
-      // The task is cancelled by itself, so that it is for certain.
+      // The task cancels itself, to be certain that it happens first.
       withUnsafeCurrentTask { $0?.cancel() }
       try await thread.run { neverRuns() }
     }
@@ -41,7 +41,7 @@ struct ResidentAsyncTests {
     let thread = try ResidentThread()
     try thread.perform { hold.occupy() }
     let task = Task { try await thread.run { neverRuns() } }
-    // It is posted, or will be by a task that is cancelled already: both throw the same.
+    // The work is posted now, or by a task that is already cancelled. Both throw the same error.
     await Task.yield()
     task.cancel()
     await #expect(throws: CancellationError.self) { try await task.value }
@@ -90,7 +90,7 @@ struct ResidentAsyncTests {
     let hold = Hold()
     let thread = try ResidentThread()
     try thread.perform { hold.occupy() }
-    // Or the loop could take both at once.
+    // Otherwise, the loop could take both at once.
     hold.begun.wait()
     let task = Task { try await thread.run { neverRuns() } }
     let stopper = Thread.started {

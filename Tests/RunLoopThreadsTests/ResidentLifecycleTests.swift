@@ -70,7 +70,6 @@ struct ResidentLifecycleTests {
     }
   }
 
-  /// Finishes what has finished.
   private static func finishAgain(_ state: State) {
     var lifecycle = state.lifecycle
     lifecycle.finish()

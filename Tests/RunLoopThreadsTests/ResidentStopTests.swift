@@ -9,8 +9,8 @@ import TestSupport
 // T2, M24
 @Suite("Stopping a resident thread", .timeLimit(.minutes(20)))
 struct ResidentStopTests {
-  /// A thread that is held in work, with work that waits: in the common modes, in a mode that never runs, delayed and
-  /// due, delayed and not due.
+  /// A thread that is held in work, with pending work: in the common modes, in a mode that never runs, delayed and
+  /// due, and delayed and not due.
   private struct Scene {
     let log = Log()
     let hold = Hold()
@@ -39,7 +39,7 @@ struct ResidentStopTests {
       self.tokens = tokens
     }
 
-    /// Lets the thread go on and gives its report.
+    /// Releases the thread and returns its report.
     func end() throws -> ResidentThread.StopReport {
       hold.released.open()
       return try thread.join()
@@ -73,7 +73,7 @@ struct ResidentStopTests {
     let states = Box<[ResidentThread.State]>([])
     let scene = try Scene { thread in
       states.update { $0.append(thread.stop(policy)) }
-      // What comes after is still the call-out that runs.
+      // The rest of the running call-out.
       #expect(throws: ThreadError.stopping(thread: "thread \"scene\"")) { try thread.perform {} }
     }
     let report = try scene.end()
@@ -95,7 +95,7 @@ struct ResidentStopTests {
       loop.perform(inModes: ["outer"]) {
         loop.perform(inModes: ["inner"]) { inner.open() }
         note(loop.run(mode: "inner", for: .seconds(1000)))
-        // As with any loop that is told to go on.
+        // As with any loop that is run repeatedly.
         for _ in 0..<3 { note(loop.run(mode: "inner", for: .seconds(1000))) }
         loop.run()
       }
@@ -108,7 +108,7 @@ struct ResidentStopTests {
     #expect(report.completedCount == 1)
   }
 
-  @Test("from inside a nested run")
+  @Test("a stop from inside a nested run stops the thread")
   func fromNestedRun() throws {
     let log = Log()
     let thread = try ResidentThread()
@@ -123,7 +123,7 @@ struct ResidentStopTests {
     #expect(log.text == "draining stopped stopped")
   }
 
-  @Test("from delayed work, from a source, and from an observer of its loop")
+  @Test("a stop from delayed work, a source or an observer stops the thread")
   func fromCallOuts() throws {
     for kind in 0..<3 {
       let thread = try ResidentThread()
@@ -145,7 +145,7 @@ struct ResidentStopTests {
     }
   }
 
-  @Test("before the thread has run anything")
+  @Test("a stop before the thread has run anything stops it")
   func before() throws {
     for policy in [ResidentThread.StopPolicy.afterPendingWork, .immediately] {
       for _ in 0..<50 {
@@ -156,7 +156,7 @@ struct ResidentStopTests {
     }
   }
 
-  @Test("after the end it changes nothing")
+  @Test("a stop after the end changes nothing")
   func after() throws {
     let thread = try ResidentThread()
     thread.stop()
@@ -232,7 +232,7 @@ struct ResidentStopTests {
       #expect(throws: rejection) { try thread.perform { log.write("ran") } }
       #expect(throws: rejection) { try thread.perform(afterDelay: .zero) { log.write("ran") } }
       #expect(throws: rejection) { try Thread.current.perform { log.write("ran") } }
-      // It is on its own thread: this runs at once, and is no post.
+      // On its own thread, this runs immediately and is not a post.
       try? thread.performAndWait { log.write("inline") }
       log.write("\(RunLoop.current.run(mode: .default, for: .seconds(1000)))")
     }
@@ -334,7 +334,7 @@ struct ResidentExitTests {
     #expect(throws: ThreadError.finished(thread: "thread \"leaver\"")) { try thread.perform {} }
   }
 
-  @Test("in a drain it gives up the rest")
+  @Test("exit while draining cancels the rest")
   func exitInDrain() throws {
     let hold = Hold()
     let thread = try ResidentThread()
@@ -349,7 +349,7 @@ struct ResidentExitTests {
     #expect(report.completedCount == 1 && report.droppedCount == 1 && report.cancelledCount == 1)
   }
 
-  @Test("in what opens, the thread is made and has ended")
+  @Test("exit in onStart ends the new thread")
   func exitInStart() throws {
     let log = Log()
     let thread = try ResidentThread(onStart: { Thread.exit() }, onStop: { log.write("stop") })
@@ -358,7 +358,7 @@ struct ResidentExitTests {
     #expect(throws: ThreadError.self) { try thread.perform {} }
   }
 
-  @Test("nothing of the thread is left behind but what its frames held")
+  @Test("after exit, nothing of the thread is left except what its frames retained")
   func released() throws {
     let log = Log()
     let core: WeakBox<ResidentCore>

@@ -12,16 +12,16 @@ import TestSupport
 struct ResidentStressTests {
   @Test("made, used, stopped and dropped at random points, they leave nothing, and every post is accounted for")
   func stress() async {
-    // In a process of its own, so that its threads and descriptors can be counted.
+    // Needs its own process, to count its threads and descriptors.
     await #expect(processExitsWith: .success) {
-      // What is made once stays.
+      // Objects that are created once remain.
       try Stress(seed: 0, threads: 2).run(rounds: 4)
       let (threads, descriptors) = (System.threadCount, DescriptorCensus())
       let stress = Stress(seed: 1, threads: 8)
       try stress.run(rounds: 40)
       #expect(stress.posted == stress.accounted)
       #expect(stress.posted > 1000)
-      // A thread that has been joined may take a moment to leave the kernel's list.
+      // A joined thread may take a moment to leave the kernel's list.
       waitUntil { System.threadCount <= threads }
       let after = DescriptorCensus()
       #expect(descriptors.isFollowed(by: after), "\(descriptors); then \(after)")
@@ -55,7 +55,7 @@ private final class Stress: Sendable {
     for user in users { try user.join() }
   }
 
-  /// One resident thread's life.
+  /// The life of one resident thread.
   private func live(_ random: inout SplitMix64) throws {
     var handle: ResidentThread? = try ResidentThread()
     guard let core = handle?.core else { return }
@@ -65,14 +65,14 @@ private final class Stress: Sendable {
     case 1: handle?.stop()
     case 2: post { _ = try handle?.perform { Thread.exit() } }
     case 3:
-      // The last reference goes on the thread.
+      // The last reference is released on the thread.
       let box = Box(handle)
       post { _ = try handle?.perform { box.value = nil } }
     default: break
     }
     if random.below(2) == 0 { use(handle, core, &random) }
     handle = nil
-    // Those that nobody has stopped end with their last reference.
+    // Threads that were not stopped end with their last reference.
     try core.thread.join()
     ends.wrappingAdd(core.counts.posted, ordering: .relaxed)
   }

@@ -8,7 +8,7 @@ import TestSupport
 
 @Suite("A resident thread", .timeLimit(.minutes(20)))
 struct ResidentThreadTests {
-  @Test("it is there, named, and takes work until it is asked to stop")
+  @Test("a resident thread is named, and accepts work until it is stopped")
   func lives() throws {
     let thread = try ResidentThread(name: "a resident's long name")
     #expect(thread.state == .running && thread.thread.isExecuting && thread.thread.name == "a resident's long name")
@@ -22,7 +22,7 @@ struct ResidentThreadTests {
     #expect(thread.debugDescription == "<ResidentThread>{thread \"a resident's long name\", finished}")
   }
 
-  @Test("a stop of its loop by somebody else ends a run and not the thread")
+  @Test("a stop of its loop by other code ends a run and not the thread")
   func foreignStop() throws {
     let thread = try ResidentThread()
     for _ in 0..<3 {
@@ -35,7 +35,7 @@ struct ResidentThreadTests {
     try thread.join()
   }
 
-  @Test("what opens and what closes are called on the thread, around all work")
+  @Test("onStart and onStop are called on the thread, around all work")
   func hooks() throws {
     let log = Log()
     let ids = Box<Set<Int32>>([])
@@ -52,7 +52,7 @@ struct ResidentThreadTests {
     #expect(!ids.value.contains(RunLoop.callingThreadID))
   }
 
-  @Test("what the hooks have captured goes with the thread")
+  @Test("what the hooks have captured is released with the thread")
   func hooksReleased() throws {
     let log = Log()
     let opened = Token(log, "start")
@@ -67,7 +67,7 @@ struct ResidentThreadTests {
     waitUntil { log.count(of: "start") == 1 && log.count(of: "stop") == 1 }
   }
 
-  @Test("one that cannot be made throws, calls nothing, and leaves nothing")
+  @Test("a thread that cannot be created throws, calls nothing and leaves nothing behind")
   func cannotBeMade() {
     let log = Log()
     let token = Token(log)
@@ -157,7 +157,7 @@ struct ResidentThreadTests {
     #expect(report.remainingTimerCount == 1 && report.remainingSourceCount == 2)
   }
 
-  @Test("waits throw what they have to say")
+  @Test("waits throw the errors of the thread")
   func waits() throws {
     struct Failure: Error, Equatable {}
     let hold = Hold()
@@ -184,7 +184,7 @@ struct ResidentThreadTests {
 // T3
 @Suite("The last reference to a resident thread", .timeLimit(.minutes(20)))
 struct ResidentDeinitTests {
-  @Test("when it goes, the thread runs what it has accepted, and ends")
+  @Test("when the last reference is released, the thread runs what it has accepted, and ends")
   func stops() throws {
     let log = Log()
     let hold = Hold()
@@ -193,7 +193,7 @@ struct ResidentDeinitTests {
     try thread?.perform { hold.occupy() }
     try thread?.perform { log.write("work") }
     hold.begun.wait()
-    // It would hang here, were it to wait.
+    // A release that waited would hang here.
     thread = nil
     #expect(object.isExecuting && log.text == "")
     hold.released.open()
@@ -201,7 +201,7 @@ struct ResidentDeinitTests {
     #expect(log.text == "work stop")
   }
 
-  @Test("it may go on the thread itself, in work")
+  @Test("the last reference may be released on the thread itself, in work")
   func onItself() throws {
     let log = Log()
     let box = Box<ResidentThread?>(try ResidentThread(onStop: { log.write("stop") }))
@@ -214,7 +214,7 @@ struct ResidentDeinitTests {
     #expect(log.text == "released stop")
   }
 
-  @Test("it may go with the work that holds it, run or not", arguments: [true, false])
+  @Test("the last reference may be released with the work that holds it, run or not", arguments: [true, false])
   func inCapture(runs: Bool) throws {
     let log = Log()
     let hold = Hold()
@@ -233,7 +233,7 @@ struct ResidentDeinitTests {
     #expect(log.text == "work stop" || (!runs && log.text == "stop"))
   }
 
-  @Test("it may go in the hooks' neighbourhood: at once after the start")
+  @Test("the last reference may be released immediately after the start")
   func atOnce() throws {
     for _ in 0..<50 {
       let log = Log()
@@ -247,7 +247,7 @@ struct ResidentDeinitTests {
 // T9
 @Suite("The shared resident threads", .timeLimit(.minutes(20)))
 struct SharedResidentThreadTests {
-  @Test("one is made, however many ask at once")
+  @Test("one shared thread is created, however many callers ask at once")
   func contention() throws {
     for round in 0..<20 {
       let name = "contention \(round)"
@@ -266,14 +266,14 @@ struct SharedResidentThreadTests {
     }
   }
 
-  @Test("whoever is called when a thread is started may ask for the same one, and for others")
+  @Test("a callback at a thread's start may ask for the same shared thread, and for others")
   func reentrancy() async {
-    // A lock that is held there would keep the process for good.
+    // A lock held during the callback would block the process forever.
     await #expect(processExitsWith: .success) {
       let before = LoadHook.threadWillStart.exchange { _ in
         guard Reentrant.calls.add() == 1 else { return }
         Reentrant.found.value = ResidentThread.shared("name")
-        // Another thread is not kept waiting either.
+        // Another thread is not blocked either.
         onNewThread { _ = (ResidentThread.shared("name"), ResidentThread.shared("other")) }
       }
       let thread = ResidentThread.shared("name")
@@ -283,7 +283,7 @@ struct SharedResidentThreadTests {
     }
   }
 
-  @Test("each name has its own, and the default has a name")
+  @Test("each name has its own shared thread, and the default has a name")
   func names() {
     #expect(ResidentThread.shared("one") !== ResidentThread.shared("two"))
     #expect(ResidentThread.shared("one") === ResidentThread.shared("one"))
@@ -291,7 +291,7 @@ struct SharedResidentThreadTests {
     for name in ["one", "two", "default"] { ResidentThread.removeShared(name) }
   }
 
-  @Test("one that is removed ends with its last reference, and the next is another")
+  @Test("a removed shared thread ends with its last reference, and the next one is another")
   func removal() throws {
     var thread: ResidentThread? = ResidentThread.shared("removal")
     let object = try #require(thread?.thread)
@@ -304,7 +304,7 @@ struct SharedResidentThreadTests {
     ResidentThread.removeShared("removal")
   }
 
-  @Test("one that was stopped is replaced")
+  @Test("a shared thread that was stopped is replaced")
   func stopped() throws {
     let first = ResidentThread.shared("stopped")
     first.stop()
@@ -315,7 +315,7 @@ struct SharedResidentThreadTests {
   }
 }
 
-/// What an exit test's hook, which captures nothing, has found.
+/// The results of an exit test's hook, which captures nothing.
 private enum Reentrant {
   static let calls = Counter()
   static let found = Box<ResidentThread?>(nil)

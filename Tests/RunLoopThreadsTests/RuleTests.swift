@@ -7,7 +7,7 @@ import TestSupport
 @testable import RunLoopCore
 @testable import RunLoopThreads
 
-/// The ten rules for threads that stay.
+/// The ten rules for long-lived threads.
 @Suite("The rules", .timeLimit(.minutes(20)))
 struct RuleTests {
   @Test("T1: creation returns only when the loop takes work")
@@ -53,7 +53,7 @@ struct RuleTests {
   @Test("T4: every post ran, was cancelled, or was rejected")
   func everyPost() throws {
     let thread = try ResidentThread()
-    // What comes about by chance below is there for certain: two that run, two that are cancelled.
+    // Besides the random posts below, there are always two that run and two that are cancelled.
     let posts = Atomic<Int>(4)
     for _ in 0..<2 {
       try thread.performAndWait {}
@@ -111,7 +111,7 @@ struct RuleTests {
       hold.occupy()
     }
     hold.begun.wait()
-    // Work that is given up runs what its captures do when they go.
+    // Releasing cancelled work runs the deinitializers of its captures.
     let token = Token { use("cancelled") }
     let cancelled = try thread.perform { [token] in token.touch() }
     let second = Token { use("given up") }
@@ -153,10 +153,10 @@ struct RuleTests {
     let token = Token(log)
     try thread.perform { [token] in token.touch() }
     withExtendedLifetime(consume token) {}
-    // Nothing comes after it.
+    // Nothing follows it.
     waitUntil { log.text == "released" }
     let second = Token(log, "again")
-    // It is gone when who waits for it goes on.
+    // It is released before the waiting thread continues.
     try thread.performAndWait { [second] in second.touch() }
     withExtendedLifetime(consume second) {}
     waitUntil { log.text == "released again" }

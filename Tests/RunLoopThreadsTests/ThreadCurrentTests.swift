@@ -89,7 +89,7 @@ struct ThreadCurrentTests {
   @Test("the main thread's object is to be had from any thread, and is one")
   func main() {
     #expect(Thread.main === Thread.mainThread && Thread.main.isMainThread)
-    // The program that runs the tests has an async main, and gives its first thread up sooner or later.
+    // The test program has an async main, and its first thread exits at some point.
     if Thread.main.isExecuting {
       #expect(Thread.main.runLoop === RunLoop.main || RunLoop.mainThreadHasLeft)
     } else {
@@ -120,7 +120,7 @@ struct ThreadCurrentTests {
     }
     thread.start()
     try thread.join()
-    // The wait ends in the third round, in which the newer key of this test comes later.
+    // The wait ends in the third round, in which this test's newer key comes later.
     waitUntil { late.seen.value.count == 4 }
     #expect(late.seen.value == ["cancel", "finished", "finished", "finished"])
   }
@@ -136,7 +136,7 @@ struct ThreadCurrentTests {
     }
     thread.start()
     try thread.join()
-    // The wait ends in the third round, in which the newer key of this test comes later.
+    // The wait ends in the third round, in which this test's newer key comes later.
     waitUntil { late.seen.value.count == 4 }
     #expect(late.seen.value == ["executing", "cancel", "finished", "finished"])
   }
@@ -153,16 +153,16 @@ struct ThreadCurrentTests {
   }
 }
 
-/// What a thread-specific destructor finds in three rounds, each time after the one that ends the object.
+/// What a thread-specific destructor sees in three rounds, each time after the destructor that ends the object.
 private final class Late: @unchecked Sendable {
-  // Sendable: one thread uses it after the other; what is seen has a lock.
+  // Sendable: used by one thread at a time; a lock guards the results.
   let seen = Box<[String]>([])
   /// The first round in which it asks.
   var isFirstAsked = 1
   private var round = 1
 
   private static let key: pthread_key_t = {
-    // The key of the objects is older: a thread has been there before.
+    // Another thread first creates the key of the objects, which must be older.
     onNewThread { _ = Thread.current }
     var key = pthread_key_t()
     pthread_key_create(&key) { value in

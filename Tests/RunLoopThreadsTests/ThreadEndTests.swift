@@ -27,7 +27,7 @@ struct ThreadEndTests {
         RunLoop.current.add(source, forMode: .default)
       }
       _ = attached.attachment { Token { log.write("attachment") } }
-      // The task waits, or will wait: nothing else says so.
+      // Nothing indicates whether the task already waits.
       for _ in 0..<100 { await Task.yield() }
       thread.stop(.immediately)
       let report = await waiter.value
@@ -102,8 +102,8 @@ struct ThreadEndTests {
       let ends = onNewThread {
         let (parent, main) = (Thread.current, Thread.main)
         let resident = ResidentThread.shared("shared")
-        // A fork while that thread holds a lock of the runtime, as it does things for the first time, locks the child
-        // out.
+        // If a fork happens while that thread holds a lock of the runtime, during the first use of a feature, the
+        // child deadlocks.
         for _ in 0..<3 {
           try? resident.performAndWait {}
           while !resident.runLoop.isWaiting { sched_yield() }
@@ -119,7 +119,7 @@ struct ThreadEndTests {
               guard RunLoop.current.run(mode: .default, for: .zero) != .stopped, log.text == "performed" else {
                 return 3
               }
-              // What all of a process share is the child's own.
+              // The shared threads are the child's own.
               let shared = ResidentThread.shared("shared")
               guard shared !== resident, try shared.performAndWait({ Thread.current === shared.thread }) else {
                 return 4
@@ -132,7 +132,7 @@ struct ThreadEndTests {
             }
             return log.text == "performed other" ? 0 : 6
           },
-          // Before the child has asked, its thread leaves.
+          // The thread exits before the child has asked.
           inForkedChild {
             _ = startThread {
               waitUntil { Thread.main.isFinished }
@@ -222,7 +222,7 @@ struct AsyncMainTests {
   @Test("nobody waits for a main thread that has left", .rule(.m14))
   func waiting() throws {
     let (status, output) = try runProgram("async-main", ["waiting"])
-    // The work may have been accepted before.
+    // The work may have been accepted earlier.
     let possible = [Self.reason, "the main thread ended before the work had run"].map { "wait: \($0)\n" }
     #expect(status == 0 && possible.contains(output), "\(status) \(output)")
   }

@@ -24,7 +24,7 @@ struct ThreadExitInCallOutTests {
     }
   }
 
-  /// What an item does that ends its first thread and stops its second loop.
+  /// The item's body, which ends its first thread and stops its second loop.
   private func work(_ log: Log) -> @Sendable () -> Void {
     let calls = Counter()
     return {

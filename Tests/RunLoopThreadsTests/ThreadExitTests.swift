@@ -116,7 +116,7 @@ struct ThreadExitTests {
   func exitInTask() async throws {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       let thread = try ResidentThread()
-      // By its type the closure returns.
+      // By its type, the closure returns.
       let exit: @Sendable () -> Void = { Thread.exit() }
       await Task(executorPreference: thread) { exit() }.value
     }
@@ -201,7 +201,7 @@ struct ThreadExitTests {
 
   @Test("the order in which keys were made means nothing: the object ends before the loop")
   func keyOrder() async {
-    // In a process in which a foreign thread's loop comes first.
+    // Needs a process in which a foreign thread's loop comes first.
     await #expect(processExitsWith: .success) {
       _ = onNewThread { RunLoop.current }
       Hook.install()
@@ -220,7 +220,7 @@ struct ThreadExitTests {
 
   @Test("the main thread cannot exit")
   func mainThread() async {
-    // The body of an exit test runs on another thread: the check is what is seen.
+    // The body of an exit test runs on another thread, so only the check itself can be tested.
     #expect(!RunLoop.isMainThread)
   }
 
@@ -317,7 +317,7 @@ struct ThreadJoinTests {
     let cycles: [ThreadError] = [
       .wouldDeadlock(cycle: [names[0], names[1], names[0]]), .wouldDeadlock(cycle: [names[1], names[0], names[1]]),
     ]
-    // One of them at least; both if they closed the circle at the same moment.
+    // At least one of them, or both if they closed the cycle at the same moment.
     #expect(!errors.value.isEmpty && errors.value.allSatisfy(cycles.contains))
   }
 }
@@ -329,14 +329,13 @@ private final class EndingThread: Thread, @unchecked Sendable {
   deinit { end() }
 }
 
-/// What a thread's hook is to do.
 private final class HookBody: Sendable {
   let body: @Sendable () -> Void
 
   init(_ body: @escaping @Sendable () -> Void) { self.body = body }
 }
 
-/// Logs what has become of a piece of work when it is released.
+/// Logs the state of work when it is released.
 private final class TokenAtEnd: Sendable {
   let log: Log
   let token: PerformToken?
@@ -350,7 +349,7 @@ private final class TokenAtEnd: Sendable {
 }
 
 private enum Hook {
-  /// The hook of a library above, which is part of this process too, and goes on to be called.
+  /// The hook of a higher-level library in this process, which is still called.
   static let before: LoadHook.Function? = LoadHook.threadWillExit.exchange { pointer in
     Hook.before?(pointer)
     guard let pointer else { return }

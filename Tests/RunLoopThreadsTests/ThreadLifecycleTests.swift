@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The lifecycle of a thread", .timeLimit(.minutes(20)))
 struct ThreadLifecycleTests {
-  /// Every state, by the events that lead to it.
+  /// All states, named by the events that lead to them.
   enum Path: String, CaseIterable, Codable, Sendable {
     case created, starting, executing, finished, failed
     case cancelled, cancelledStarting, cancelledExecuting, cancelledFinished, rejected
@@ -107,13 +107,11 @@ struct ThreadLifecycleTests {
     }
   }
 
-  /// Fails to start.
   private static func failToStart(_ path: Path) {
     var lifecycle = path.lifecycle
     lifecycle.startFailed()
   }
 
-  /// Begins.
   private static func begin(_ path: Path) {
     var lifecycle = path.lifecycle
     lifecycle.begin()
@@ -131,7 +129,6 @@ struct ThreadLifecycleTests {
     }
   }
 
-  /// Ends.
   private static func end(_ path: Path) {
     var lifecycle = path.lifecycle
     lifecycle.end()

@@ -14,7 +14,7 @@ struct ThreadSettingsTests {
   @Test("a stack is as large as was asked for")
   func stackSize() throws {
     let thread = Thread {
-      // Half a megabyte of frames, on a stack that has twice as much.
+      // Half a megabyte of frames, on a stack of twice that size.
       #expect(useStack(512) == 512)
     }
     thread.stackSize = 1 << 20
@@ -84,7 +84,7 @@ struct ThreadSettingsTests {
   }
 }
 
-/// Uses a kilobyte of stack for each step.
+/// Uses a kilobyte of stack per step.
 @inline(never)
 private func useStack(_ depth: Int) -> Int {
   withUnsafeTemporaryAllocation(byteCount: 1024, alignment: 8) { bytes in

@@ -162,7 +162,7 @@ private final class Worker: Thread, @unchecked Sendable {
     log.write("main")
     super.main()
     log.write("super.main")
-    // The block runs once.
+    // The block runs only once.
     super.main()
     log.write("again")
   }
@@ -197,9 +197,9 @@ private final class Name: Sendable {
   deinit { log.write("\(text)-released") }
 }
 
-/// Says on which thread it is released.
+/// Logs the thread on which it is released.
 private final class AtEnd: @unchecked Sendable {
-  // Sendable: constants.
+  // Sendable: immutable.
   private let log: Log
   private unowned let thread: Thread
 
@@ -211,9 +211,9 @@ private final class AtEnd: @unchecked Sendable {
   deinit { log.write(Thread.current === thread ? "AtEnd-here" : "AtEnd-elsewhere") }
 }
 
-/// Attaches another object as it is released.
+/// Attaches another object when it is released.
 private final class Attaching: @unchecked Sendable {
-  // Sendable: constants.
+  // Sendable: immutable.
   private let log: Log
   private unowned let thread: Thread
 
@@ -229,7 +229,7 @@ private final class Attaching: @unchecked Sendable {
 }
 
 private final class Overriding: Thread, @unchecked Sendable {
-  // Sendable: a constant.
+  // Sendable: immutable.
   let log = Log()
 
   override var name: String? {

@@ -11,7 +11,7 @@ import Testing
 struct AsyncTransactionEndTests {
   private func runLoop() { while RunLoop.current.run(mode: .default, for: .unlimited) != .finished {} }
 
-  /// Notes a result by a letter: the value, or the failure.
+  /// Logs a result as a letter: the value, or the failure.
   private func note(_ log: Log, _ name: String = "") -> @Sendable (Result<Int, any Error>) -> Void {
     { result in
       switch result {
@@ -394,7 +394,8 @@ struct AsyncTransactionEndTests {
     "a forked child has shared workers of its own, and cannot use another pool of its parent's",
     .disabled(if: isSanitizedForThreads))
   func fork() async {
-    // In a process of its own: a fork amid the threads of other tests could leave their locks to the child.
+    // Needs its own process, because a fork amid the threads of other tests could leave their locks locked in the
+    // child.
     await #expect(processExitsWith: .success) {
       let pool = WorkerPool()
       #expect(sum(.shared) == 7 && sum(pool) == 7)
@@ -426,7 +427,7 @@ struct AsyncTransactionEndTests {
   }
 }
 
-/// What the completion of one piece of work gets, on a new thread: seven.
+/// Runs one operation on a new thread and returns the result of its completion, which is seven.
 private func sum(_ workers: WorkerPool) -> Int32 {
   onNewThread {
     let sum = Counter()

@@ -10,7 +10,7 @@ struct AsyncTransactionStateTests {
     case commit, commitEmpty, finishPiece, cancel, cancelDelivered, drop, fail, complete
   }
 
-  /// A state by the events that lead to it: of two pieces of work, one is finished while it runs.
+  /// The states, named by the events that lead to them; one of two operations finishes while it is running.
   private enum Path: String, CaseIterable {
     case open, running, delivering, cancelled, cancelledOpen, dropped, complete, completeCancelled
 
@@ -48,7 +48,7 @@ struct AsyncTransactionStateTests {
     case .commit: action = state.commit(pieces: 3)
     case .commitEmpty: action = state.commit(pieces: 0)
     case .finishPiece:
-      // A worker has been given as many pieces as were committed.
+      // A worker receives only as many operations as were committed.
       if state.unfinished == 0 { return "trap" }
       action = state.finishPiece()
     case .cancel: action = state.cancel(hasUndelivered: true)

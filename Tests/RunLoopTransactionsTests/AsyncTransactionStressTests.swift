@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Random programs of asynchronous transactions", .timeLimit(.minutes(20)))
 struct AsyncTransactionStressTests {
-  /// One transaction, to which three threads do what they draw.
+  /// A transaction on which three threads perform random operations.
   private final class Program: Sendable {
     let transaction: Box<AsyncTransaction?>
     private let threadsLeft = Counter()
@@ -18,7 +18,7 @@ struct AsyncTransactionStressTests {
       transaction = Box(AsyncTransaction(group: group, workers: workers))
     }
 
-    /// Whether the calling thread is the last of three.
+    /// Returns whether the calling thread is the last of three.
     func leave() -> Bool { threadsLeft.add() == 3 }
   }
 
@@ -48,7 +48,7 @@ struct AsyncTransactionStressTests {
             program.transaction.value.map { act(on: $0, &random, counts) }
           }
           guard program.leave() else { continue }
-          // Some are committed, some cancelled, and some are left to their end.
+          // Some are committed, some are cancelled, and the others are released.
           switch random.below(3) {
           case 0: try? program.transaction.value?.tryCommit()
           case 1: program.transaction.value?.cancel()
@@ -76,7 +76,7 @@ struct AsyncTransactionStressTests {
     case 0: try? transaction.tryCommit()
     case 1:
       transaction.cancel()
-      // From here on no completion has a result.
+      // From here on, completions have no result.
       counts.added.add()
       transaction.add { _ in
       } completion: { result in

@@ -11,7 +11,7 @@ import Testing
 struct AsyncTransactionTests {
   struct Failure: Error, Equatable {}
 
-  /// Runs the loop until nothing keeps it alive, which a transaction that is under way does.
+  /// Runs the loop until nothing keeps it alive, which includes transactions in progress.
   private func runLoop() { while RunLoop.current.run(mode: .default, for: .unlimited) != .finished {} }
 
   private func text(_ result: Result<Int, any Error>) -> String {
@@ -151,7 +151,7 @@ struct AsyncTransactionTests {
       RunLoop.current.perform { hold.released.open() }
       runLoop()
     }
-    // The blocker's completion may come in a pass of its own.
+    // The blocker's completion may arrive in a separate pass.
     #expect(log.text.contains("0 1 2 3 4"))
     #expect(log.count(of: "AW") <= 4, "\(log.text)")
   }

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Who waits for a commit is called once", .timeLimit(.minutes(20)))
 struct CommitEndTests {
-  @Test("with nothing marked, a closure waits for the next commit")
+  @Test("with nothing marked, a closure waits for the next commit of the pipeline")
   func waits() {
     let log = Log()
     onVirtualTime { _, loop in

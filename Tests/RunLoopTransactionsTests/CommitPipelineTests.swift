@@ -9,7 +9,7 @@ import Testing
 
 @Suite("The commit of a turn", .timeLimit(.minutes(20)))
 struct CommitPipelineTests {
-  /// Runs a loop with a pipeline that logs its commits, and returns what was logged.
+  /// Runs a loop with a pipeline that logs its commits, and returns the log.
   private func record(_ body: @escaping @Sendable (RunLoop, CommitPipeline, Log) -> Void) -> String {
     let log = Log()
     onVirtualTime { _, loop in
@@ -168,7 +168,7 @@ struct CommitPipelineTests {
       pipeline.setNeedsCommit()
       #expect(loop.run(mode: .default, for: 1) == .finished)
       #expect(commits.value == 1 && time.milliseconds == 0)
-      // The frame interval is not over.
+      // The frame interval has not ended yet.
       pipeline.setNeedsCommit()
       #expect(loop.run(mode: .default, for: 1) == .finished)
       #expect(commits.value == 2 && time.milliseconds == 16)
@@ -216,7 +216,7 @@ struct CommitPipelineTests {
   func foreignFlush() async throws {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       let thread = try ResidentThread(name: "the owner")
-      // It has its name when it works.
+      // It has a name once it works.
       try thread.performAndWait {}
       let pipeline = CommitPipeline(loop: thread.runLoop)
       pipeline.flush()

@@ -11,7 +11,7 @@ struct CommitStateTests {
     case mark, arrive, fire, flush, close, finish, end
   }
 
-  /// A pipeline with an interval of 16 in a phase; the first mark was made at 100.
+  /// A pipeline in a phase, with an interval of 16 and the first mark at 100.
   private func state(in phase: CommitState.Phase) -> CommitState {
     var state = CommitState(interval: 16)
     if phase == .resting { return state }
@@ -32,7 +32,7 @@ struct CommitStateTests {
     return state
   }
 
-  /// Applies an event at 120, and describes what came of it.
+  /// Applies an event at 120, and describes the outcome.
   private func outcome(of event: Event, in phase: CommitState.Phase) -> String {
     var state = state(in: phase)
     #expect(state.phase == phase)
@@ -60,7 +60,7 @@ struct CommitStateTests {
     }
   }
 
-  @Test("every event in every phase")
+  @Test("every event of a commit pipeline in every phase has its effect")
   func table() {
     let expected: [CommitState.Phase: [String]] = [
       // mark, arrive, fire, flush, close, finish, end

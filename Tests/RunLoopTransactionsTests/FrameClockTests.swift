@@ -8,7 +8,7 @@ import Testing
 
 @Suite("The frame clock", .timeLimit(.minutes(20)))
 struct FrameClockTests {
-  /// Runs a loop with a pipeline of a frame interval of 16 ms, and returns the times of the commits.
+  /// Runs a loop with a pipeline and a frame interval of 16 ms, and returns the times of the commits.
   private func commits(
     until end: Double = 0.500, interval: Duration = .milliseconds(16),
     _ body: @escaping @Sendable (SteppedTime, RunLoop, CommitPipeline) -> Void
@@ -100,7 +100,7 @@ struct FrameClockTests {
     #expect(log.text == "deadline57" || log.text == "deadline58", "\(log.text)")
   }
 
-  @Test("without an interval each turn commits")
+  @Test("without a frame interval each turn commits")
   func noInterval() {
     for interval in [Duration.zero, .seconds(-1), .seconds(Int64.min), Duration(attoseconds: .min)] {
       let times = commits(interval: interval) { _, loop, pipeline in
@@ -110,7 +110,7 @@ struct FrameClockTests {
     }
   }
 
-  @Test("a flush begins an interval")
+  @Test("a flush begins a frame interval")
   func flush() {
     let times = commits { _, loop, pipeline in
       loop.after(.milliseconds(5)) { _ in
@@ -122,7 +122,7 @@ struct FrameClockTests {
     #expect(times == [5, 21])
   }
 
-  @Test("the clock runs on in every common mode")
+  @Test("the frame clock continues in every common mode")
   func commonModes() {
     let log = Log()
     onVirtualTime { time, loop in

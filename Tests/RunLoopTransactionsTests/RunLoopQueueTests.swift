@@ -9,7 +9,7 @@ import Testing
 
 @Suite("A queue that a loop consumes", .timeLimit(.minutes(20)))
 struct RunLoopQueueTests {
-  /// Runs a loop with a queue of numbers that are logged, and returns what was logged.
+  /// Runs a loop with a queue of numbers that are logged, and returns the log.
   private func record(
     batch: Int = 1, budget: Duration? = nil, cost: Duration = .zero, unique: Bool = true,
     _ body: @escaping @Sendable (RunLoop, RunLoopQueue<Int>, Log) -> Void
@@ -91,7 +91,7 @@ struct RunLoopQueueTests {
     #expect(log == "BT 1 2! X BT 1! X")
   }
 
-  @Test("elements need not be unique")
+  @Test("the elements of a queue need not be unique")
   func notUnique() {
     let log = record(batch: 9, unique: false) { loop, queue, log in
       #expect(queue.enqueue(1) && queue.enqueue(1))
@@ -217,7 +217,7 @@ struct RunLoopQueueTests {
 
 @Suite("The elements of a queue", .timeLimit(.minutes(20)))
 struct WaitingElementsTests {
-  /// Has the hash value of all others.
+  /// Has the same hash value as all others.
   private struct Same: Hashable, Sendable {
     let number: Int
     func hash(into hasher: inout Hasher) {}

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("The pool of a turn", .timeLimit(.minutes(20)))
 struct TurnPoolTests {
-  /// Runs a loop with a pool installed, and returns what was logged.
+  /// Runs a loop with a pool installed, and returns the log.
   private func record(_ body: @escaping @Sendable (RunLoop, Log) -> Void) -> String {
     let log = Log()
     onVirtualTime { _, loop in
@@ -279,7 +279,7 @@ struct TurnPoolTests {
     }
   }
 
-  /// Keeps, runs and opens pools at random, one within the other.
+  /// Randomly keeps objects, runs loops and opens pools, nested in each other.
   private struct Nesting: Sendable {
     let random: Box<SplitMix64>
     let kept: Counter

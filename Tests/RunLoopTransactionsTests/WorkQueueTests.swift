@@ -39,7 +39,7 @@ struct WorkQueueTests {
     #expect(queue.takeAll() == ["c", "d"] && queue.count == 0 && drain(&queue) == "")
   }
 
-  @Test("it does what a stable sort does")
+  @Test("the work queue agrees with a stable sort")
   func model() {
     var random = SplitMix64(seed: 7)
     var queue = WorkQueue<Int>()

@@ -8,19 +8,20 @@ import RunLoopKit
 import TestSupport
 import XCTest
 
-/// Core Foundation's own `CFRunLoopStop` while our main loop has always something to do, so that it only looks there.
+/// Core Foundation's own `CFRunLoopStop` while this package's main loop is always busy, so that it only polls Core
+/// Foundation's.
 final class BusyLoopStopTests: XCTestCase {
-  /// Core Foundation's own function, as text calls it that does not import this package.
+  /// Core Foundation's own function, as called by code that does not import this package.
   private static let stop: @Sendable () -> Void = { CoreFoundation.CFRunLoopStop(CFRunLoopGetMain()) }
 
-  /// Runs our loop, which is busy, until something of Core Foundation's stops it; false if the stop is lost.
+  /// Runs this package's busy loop until a Core Foundation item stops it; returns false if the stop is lost.
   private func isStopped(nested: Bool = false, by call: (@escaping @Sendable () -> Void) -> Void) -> Bool {
     let hasCalled = Counter()
     let isOver = Box(false)
     let isLost = Box(false)
     @Sendable func work() {
       guard !isOver.value else { return }
-      // Passes enough for any stop to arrive.
+      // Enough passes for any stop to arrive.
       if hasCalled.value > 0 { hasCalled.add() }
       guard hasCalled.value < 1000 else {
         isLost.value = true
@@ -35,7 +36,7 @@ final class BusyLoopStopTests: XCTestCase {
     }
     let result = RunLoop.main.runUntilStopped()
     isOver.value = true
-    // What has not run by now finds that it is over.
+    // Items that have not run yet now find the test over.
     RunLoop.main.run(mode: .default, for: .zero)
     return result == .stopped && !isLost.value
   }
@@ -89,7 +90,7 @@ final class BusyLoopStopTests: XCTestCase {
     CFRunLoopAddSource(CFRunLoopGetMain(), source.source, kCFRunLoopDefaultMode)
     RunLoop.main.perform {}
     CFRunLoopSourceSignal(source.source)
-    // As in Core Foundation, the source is what ends it.
+    // As in Core Foundation, the run ends because of the source.
     XCTAssertEqual(RunLoop.main.run(mode: .default, for: .seconds(600), returnAfterSourceHandled: true), .handledSource)
     source.invalidate()
   }
@@ -111,14 +112,14 @@ final class BusyLoopStopTests: XCTestCase {
 
   // R35, R108, M32
   func testAStopBeforeANestedRunStopsTheRunAround() {
-    // Core Foundation's stop and work of ours come in one turn, and the work runs a nested run.
+    // Core Foundation's stop and this package's work arrive in the same turn, and the work runs a nested run.
     for mode in [RunLoop.Mode.default, RunLoop.Mode("BusyLoopStopTests.nested")] {
       let log = Log()
       let keep = RunLoop.Source {}
       RunLoop.main.add(keep, forMode: mode)
       let source = CFSource {
         RunLoop.main.perform {
-          // Ready in the nested run's first turn.
+          // Ready in the first turn of the nested run.
           let inner = CFSource { log.write("inner") }
           CFRunLoopAddSource(CFRunLoopGetMain(), inner.source, kCFRunLoopDefaultMode)
           CFRunLoopSourceSignal(inner.source)
@@ -166,7 +167,7 @@ final class BusyLoopStopTests: XCTestCase {
     let mode = RunLoop.Mode("BusyLoopStopTests.new")
     let log = Log()
     let outer = Foundation.Timer(timeInterval: 0.001, repeats: false) { _ in
-      // The mode is in ours from now on, while one of its runs waits there already.
+      // The mode is added to this package's loop while a run of it already waits there.
       let timer = Timer(timeInterval: 0.001, repeats: false) { _ in
         log.write("ours")
         CFRunLoopStop(CFRunLoopGetMain())

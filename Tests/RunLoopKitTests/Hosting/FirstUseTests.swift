@@ -6,10 +6,10 @@ import TestRules
 import TestSupport
 import Testing
 
-/// Pairs of first uses of the main loops, in a fresh process each: within one process only the first use is a first.
+/// Pairs of first uses of the main loops, each pair in a new process, because only the first use in a process counts.
 ///
-/// It is a sample, in which each use comes first once and second once, with each way of running. With
-/// `RUNLOOP_FIRST_USES=all` in the environment it is all pairs. Prints a table with a line for each pair.
+/// By default, this is a sample in which each use is first once and second once, with each way of running. With
+/// `RUNLOOP_FIRST_USES=all` in the environment, all pairs are tested. Prints a table with a line per pair.
 @Suite("The first uses of the main loops", .timeLimit(.minutes(30)))
 struct FirstUseTests {
   static let isComplete = ProcessInfo.processInfo.environment["RUNLOOP_FIRST_USES"] == "all"
@@ -35,7 +35,7 @@ struct FirstUseTests {
   }
 }
 
-/// What became of each pair, with each way of running.
+/// The outcomes of all pairs, with each way of running.
 private final class FirstUseTable: Sendable {
   typealias Pair = (first: String, second: String)
 
@@ -52,14 +52,14 @@ private final class FirstUseTable: Sendable {
     (uses, ways) = (names[0], names[1])
   }
 
-  /// All pairs, or as many as there are uses: each is paired with another one.
+  /// Returns all pairs, or one pair per use.
   func pairs(all: Bool, factor: Int) -> [Pair] {
     uses.indices.flatMap { first in
       (all ? Array(uses.indices) : [(first * factor + 2) % uses.count]).map { (uses[first], uses[$0]) }
     }
   }
 
-  /// Runs a process for each pair and way; the delays take turns.
+  /// Runs a process per pair and way, cycling through the delays.
   func fill(pairs: [Pair], delays: [Int?], rounds: Int = 1) {
     order.value = pairs.map { "\($0.first) \($0.second)" }
     let total = pairs.count * ways.count

@@ -176,7 +176,7 @@ struct HostedEndTests {
       func live() {
         let log = hosted { rig in
           rig.keepAlive("other")
-          // A timer of Foundation's is never released, nor is what its block has.
+          // Foundation never releases its timers or what their blocks capture.
           let fired = Counter()
           foundationTimer(after: 0) { _ in fired.add() }
           rig.run()

@@ -8,9 +8,10 @@ import RunLoopCore
 import TestSupport
 import XCTest
 
-/// What both main loops do when several kinds of work never stop, whichever of them runs.
+/// The fairness of both main loops when several kinds of work never end, whichever loop runs.
 ///
-/// The items of Core Foundation's are one class among ours. On the real main thread, where the main dispatch queue is.
+/// Core Foundation's items are one kind among this package's. Requires the real main thread, which serves the main
+/// queue.
 final class HostedFairnessTests: XCTestCase {
   // M19, M32
   func testEachClassIsServedWithinFourTimesAsManyPassesAsThereAreReadyClasses() {
@@ -26,7 +27,6 @@ final class HostedFairnessTests: XCTestCase {
   }
 }
 
-/// The ways in which either loop is run.
 private enum Way: CaseIterable {
   case ours, oursAfterSource, coreFoundation, coreFoundationAfterSource, coreFoundationPolling
 
@@ -48,9 +48,9 @@ private enum Kind: Int, CaseIterable {
   case timers, ports, descriptors, mainQueue, sources, blocks, coreFoundation
 }
 
-/// Items of both loops that are ready in every pass, and how often each kind was served.
+/// Items of both loops that are ready in every pass, with the number of times that each kind was served.
 private final class Mix: @unchecked Sendable {
-  // Sendable: used on the main thread only.
+  // Sendable: used only on the main thread.
 
   private let kinds: [Kind]
   private let passes: Int
@@ -62,7 +62,7 @@ private final class Mix: @unchecked Sendable {
   init(_ kinds: [Kind]) {
     self.kinds = kinds
     passes = 16 * kinds.count
-    // A pass of whichever loop runs: ours is served in one of Core Foundation's, and the other way round.
+    // Counts a pass of either loop, because each is served in the other's passes.
     let observer = RunLoop.Observer(activities: .beforeTimers) { [unowned self] _, _ in countPass() }
     RunLoop.main.add(observer, forMode: .default)
     let other = CFRunLoopObserverCreateWithHandler(nil, CFRunLoopActivity.beforeTimers.rawValue, true, 0) {
@@ -73,9 +73,9 @@ private final class Mix: @unchecked Sendable {
     for kind in kinds { add(kind) }
   }
 
-  /// The kinds that were served less often than once in each four passes for each of the kinds.
+  /// The kinds served less than once per four passes for each of the kinds.
   ///
-  /// Passes are counted twice where one loop makes one within the other's.
+  /// Passes are counted twice where one loop makes a pass within the other's.
   var starved: [Kind] { kinds.filter { counts[$0, default: 0] < passes / (8 * kinds.count) } }
 
   func end() {
@@ -159,7 +159,7 @@ private final class Mix: @unchecked Sendable {
   }
 }
 
-/// A source of Core Foundation's that signals itself each time.
+/// A Core Foundation source that signals itself each time.
 private final class SelfSignalling {
   private let body: () -> Void
   private var source: CFRunLoopSource?

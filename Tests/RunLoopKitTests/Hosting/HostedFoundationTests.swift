@@ -10,7 +10,7 @@ import TestRules
 import Testing
 import TestSupport
 
-/// What Foundation schedules on the thread's run loop, served while ours runs.
+/// Foundation's objects on the thread's run loop, served while this package's loop runs.
 @Suite("Foundation's objects on a loop that serves Core Foundation", .timeLimit(.minutes(20)))
 struct HostedFoundationTests {
   @Test("a process that ends is reported by its handler, and can be waited for in a call-out", .rule(.m32))
@@ -107,7 +107,6 @@ struct HostedFoundationTests {
   }
 }
 
-/// Two connected sockets.
 private final class SocketPair: Sendable {
   let one: Int32
   private let other: Int32
@@ -128,7 +127,7 @@ private final class SocketPair: Sendable {
   func endWriting() { shutdown(other, Int32(SHUT_WR)) }
 }
 
-/// A socket of Core Foundation's that logs what it receives.
+/// A Core Foundation socket that logs what it receives.
 private final class SocketClient {
   private let rig: HostedRig
 
@@ -144,7 +143,7 @@ private final class SocketClient {
         let received = Unmanaged<CFData>.fromOpaque(data).takeUnretainedValue()
         Unmanaged<SocketClient>.fromOpaque(info).takeUnretainedValue().receive(received, socket)
       }, &context)
-    // The descriptor is closed by its owner.
+    // The owner closes the descriptor.
     CFSocketSetSocketFlags(socket, CFSocketGetSocketFlags(socket) & ~CFOptionFlags(kCFSocketCloseOnInvalidate))
     CFRunLoopAddSource(rig.cf, CFSocketCreateRunLoopSource(nil, socket, 0), cfMode(.default))
   }
@@ -160,7 +159,7 @@ private final class SocketClient {
 }
 
 private final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
-  // Sendable: the rig is, and there is nothing else.
+  // Sendable: its only property is the rig, which is Sendable.
   private let rig: HostedRig
 
   init(_ rig: HostedRig) { self.rig = rig }

@@ -9,7 +9,7 @@ import RunLoopKit
 import XCTest
 import TestSupport
 
-/// On the real main thread, where the main dispatch queue is.
+/// These tests need the real main thread, which serves the main dispatch queue.
 final class HostedMainThreadTests: XCTestCase {
   // R110, R111, R112, M32
   func testMainQueueIsDrainedOnceAndInOrder() {
@@ -40,7 +40,7 @@ final class HostedMainThreadTests: XCTestCase {
 
   // R109, R110, M32
   func testRunsInABlockOfTheMainQueueLeaveItAlone() {
-    // A test that has performed on the main thread has left the source of that in the mode.
+    // An earlier test that performed on the main thread leaves its source in the mode.
     let isEmpty = RunLoop.main.itemCount(of: .default) == 0
     let limit = isEmpty ? Duration.unlimited : .milliseconds(50)
     let log = hostedHere { rig in
@@ -183,7 +183,6 @@ final class HostedMainThreadTests: XCTestCase {
 
 private func isMainThread() -> Bool { Foundation.Thread.isMainThread }
 
-/// The order in which blocks came.
 private final class Order: Sendable {
   private let entries = Box<[(number: Int, isMain: Bool)]>([])
   func append(_ number: Int) { entries.update { $0.append((number, isMainThread())) } }
@@ -191,7 +190,7 @@ private final class Order: Sendable {
   var wasMain: Bool { entries.value.allSatisfy(\.isMain) }
 }
 
-/// Hears a notification until it is let go.
+/// Observes a notification until it is released.
 private final class Heard {
   private let token: any NSObjectProtocol
 

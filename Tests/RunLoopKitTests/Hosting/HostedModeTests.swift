@@ -52,7 +52,7 @@ struct HostedModeTests {
         }
       }
       rig.run()
-      // Nor is what ours has at the beginning.
+      // Nor do the items that this package's loop has at the beginning.
       let anchor = rig.keepAlive()
       foundationTimer(after: 0.001) { _ in
         anchor.invalidate()

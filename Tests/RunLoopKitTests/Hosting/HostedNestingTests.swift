@@ -94,7 +94,7 @@ struct HostedNestingTests {
         }
         pipe.write([1])
         rig.loop.perform { rig.write("B") }
-        // Our descriptor is ready there, which is none of this run's business.
+        // This run does not serve this package's ready descriptor.
         while CFRunLoopRunInMode(cfMode(.default), 30, true) != .stopped {}
         rig.write("|")
       }

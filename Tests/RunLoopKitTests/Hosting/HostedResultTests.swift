@@ -17,7 +17,7 @@ struct HostedResultTests {
       source.add(to: rig)
       rig.whenAsleep { source.signal($0) }
       rig.run(returnAfterSourceHandled: true)
-      // Signalled before the run.
+      // Signaled before the run.
       source.signal(rig)
       rig.run(returnAfterSourceHandled: true)
       source.invalidate()
@@ -64,7 +64,7 @@ struct HostedResultTests {
   @Test("a source that posts to our loop in the same pass is a handled source all the same", .rule(.r8, .m20, .m32))
   func shared() {
     let log = hosted { rig in
-      // The gate opens while the source is performed: Core Foundation serves it in the pass of the source.
+      // The gate opens while the source performs, so Core Foundation serves it in the same pass.
       let source = CFSource {
         rig.write("S0")
         rig.loop.perform { rig.write("B") }

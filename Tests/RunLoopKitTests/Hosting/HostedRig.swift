@@ -6,9 +6,9 @@ import RunLoopCore
 @testable import RunLoopKit
 import TestSupport
 
-/// A thread whose loop serves Core Foundation, and a log of what is called there.
+/// A thread whose loop serves Core Foundation's, with a log of the call-outs.
 final class HostedRig: @unchecked Sendable {
-  // Sendable: Core Foundation's functions may be called on any thread.
+  // Sendable: Core Foundation's functions can be called on any thread.
   let loop: RunLoop
   let cf: CFRunLoop
   private let log = Log()
@@ -21,24 +21,24 @@ final class HostedRig: @unchecked Sendable {
 
   func write(_ entry: String) { log.write(entry) }
 
-  /// All entries, one space between.
+  /// All entries, separated by spaces.
   var text: String { log.text }
 
-  /// Runs a mode, until something ends it if not told otherwise, and logs the result.
+  /// Runs a mode, by default without a limit, and logs the result.
   func run(
     _ mode: RunLoop.Mode = .default, for timeout: Duration = .unlimited, returnAfterSourceHandled: Bool = false
   ) {
     write("\(loop.run(mode: mode, for: timeout, returnAfterSourceHandled: returnAfterSourceHandled))")
   }
 
-  /// Adds an observer of all stages of our loop that logs them.
+  /// Adds an observer of all stages that logs them.
   func observe(_ mode: RunLoop.Mode = .default) { loop.observe(log, mode: mode) }
 
-  /// Adds a source of our loop that is never signalled.
+  /// Adds a source that is never signaled.
   @discardableResult
   func keepAlive(_ mode: RunLoop.Mode = .default) -> RunLoop.Source { loop.keepAlive(mode) }
 
-  /// Does something on another thread when our loop waits.
+  /// Runs a body on another thread once the loop waits.
   func whenAsleep(_ body: @escaping @Sendable (HostedRig) -> Void) {
     detach {
       waitUntil { self.loop.isWaiting && CFRunLoopIsWaiting(self.cf) }
@@ -46,7 +46,7 @@ final class HostedRig: @unchecked Sendable {
     }
   }
 
-  /// Does something on another thread.
+  /// Runs a body on another thread.
   func detach(_ body: @escaping @Sendable () -> Void) {
     threads.update { $0.append(startThread(body)) }
   }
@@ -56,7 +56,7 @@ final class HostedRig: @unchecked Sendable {
   }
 }
 
-/// Runs a body on a new thread whose loop serves Core Foundation, and gives what was logged when the thread has ended.
+/// Runs a body on a new thread whose loop serves Core Foundation's, and returns the log once the thread has ended.
 func hosted(_ body: @escaping @Sendable (HostedRig) throws -> Void) -> String {
   onNewThread {
     let rig = HostedRig(.current)
@@ -71,7 +71,7 @@ func hosted(_ body: @escaping @Sendable (HostedRig) throws -> Void) -> String {
   }
 }
 
-/// The same on the calling thread, which must be one whose loop may be served and is not.
+/// Runs a body on the calling thread, whose loop must not be serving Core Foundation's yet, and returns the log.
 func hostedHere(_ body: (HostedRig) throws -> Void) -> String {
   let rig = HostedRig(.current)
   do {
@@ -86,17 +86,17 @@ func hostedHere(_ body: (HostedRig) throws -> Void) -> String {
   return rig.text
 }
 
-/// Lets the main loops serve each other as from the beginning, after a test that has ended that.
+/// Lets the main loops serve each other again, after a test that ended this.
 func serveWithoutACallAgain() { RunLoop.main.mainService?.turn(on: true) }
 
-/// A source of Core Foundation's loop.
+/// A source in Core Foundation's loop.
 final class CFSource: @unchecked Sendable {
-  // Sendable: Core Foundation's functions may be called on any thread, and the body is.
+  // Sendable: Core Foundation's functions can be called on any thread, and the body is Sendable.
   private let body: @Sendable () -> Void
   private(set) var source: CFRunLoopSource!
   private let descriptor: Int32
 
-  /// Makes a source of version 0.
+  /// Creates a version 0 source.
   init(_ body: @escaping @Sendable () -> Void) {
     self.body = body
     descriptor = -1
@@ -106,7 +106,7 @@ final class CFSource: @unchecked Sendable {
     source = CFRunLoopSourceCreate(nil, 0, &context)
   }
 
-  /// Makes a source of version 1, of whose descriptor Core Foundation reads eight bytes before it is performed.
+  /// Creates a version 1 source; Core Foundation reads eight bytes from its descriptor before it performs.
   init(_ descriptor: Int32, _ body: @escaping @Sendable () -> Void) {
     self.body = body
     self.descriptor = descriptor
@@ -124,7 +124,7 @@ final class CFSource: @unchecked Sendable {
   func remove(from rig: HostedRig) { CFRunLoopRemoveSource(rig.cf, source, cfMode(.default)) }
   func invalidate() { CFRunLoopSourceInvalidate(source) }
 
-  /// Signals the source and wakes the loop, which is a call of its own.
+  /// Signals the source and wakes the loop, which is a separate call.
   func signal(_ rig: HostedRig) {
     CFRunLoopSourceSignal(source)
     CFRunLoopWakeUp(rig.cf)
@@ -136,7 +136,7 @@ final class CFSource: @unchecked Sendable {
   }
 }
 
-/// The mode of the same name of Core Foundation's loops.
+/// Returns Core Foundation's mode with the same name.
 func cfMode(_ mode: RunLoop.Mode) -> CFRunLoopMode {
   switch mode {
   case .default: kCFRunLoopDefaultMode
@@ -145,7 +145,7 @@ func cfMode(_ mode: RunLoop.Mode) -> CFRunLoopMode {
   }
 }
 
-/// Adds a timer of Foundation's to the calling thread's loop of Foundation.
+/// Adds a Foundation timer to the calling thread's Foundation loop.
 @discardableResult
 func foundationTimer(
   after seconds: Double, mode: Foundation.RunLoop.Mode = .default,

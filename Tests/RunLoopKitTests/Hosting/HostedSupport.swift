@@ -5,7 +5,7 @@ import RunLoopCore
 import Synchronization
 import Testing
 
-/// Counts, and does something at the last.
+/// Counts, and calls a body at the last count.
 final class Counted: Sendable {
   private let counter = Atomic<Int>(0)
   private let last: Int
@@ -21,7 +21,7 @@ final class Counted: Sendable {
   func count() { if counter.wrappingAdd(1, ordering: .relaxed).newValue == last { body() } }
 }
 
-/// A server on a port of the loopback interface: it answers what it has read of its first connection, and closes it.
+/// A server on a loopback port that echoes what it has read from its first connection, and closes it.
 final class LoopbackServer: Sendable {
   let port: UInt16
   private let listening: Int32
@@ -55,7 +55,7 @@ final class LoopbackServer: Sendable {
   private let thread: StartedThread<Void>
 
   deinit {
-    // Whoever has not come comes no more.
+    // Ends the wait for a connection.
     shutdown(listening, Int32(SHUT_RDWR))
     thread.result()
     close(listening)

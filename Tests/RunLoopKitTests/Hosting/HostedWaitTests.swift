@@ -15,7 +15,8 @@ struct HostedWaitTests {
     let log = hosted { rig in
       let ours = Timer(timeInterval: 1000, repeats: false) { _ in rig.write("T") }
       rig.loop.add(ours, forMode: .default)
-      // Ours is given its date by theirs: two dates that differ by a moment can have come together.
+      // Foundation's timer sets this package's date, because two dates that are close together could be due at the
+      // same time.
       foundationTimer(after: 0.001) { _ in
         rig.write("F")
         ours.deadline = rig.loop.now.advanced(by: .milliseconds(1))
@@ -35,7 +36,7 @@ struct HostedWaitTests {
       let port = Port { _, _ in rig.write("S1") }
       rig.loop.add(port, forMode: .default)
       rig.detach {
-        // Each when the one before was answered, and the loop sleeps again.
+        // Each step begins after the previous one was served and the loop sleeps again.
         func awaitEntries(_ entries: String) { waitUntil { rig.text == entries && rig.loop.isWaiting } }
         awaitEntries("")
         rig.loop.perform { rig.write("B") }

@@ -4,7 +4,7 @@ import TestRules
 import TestSupport
 import Testing
 
-/// In processes of their own, which have made no loop before.
+/// Each test needs a process that has not created a loop.
 @Suite("The main loop and Core Foundation's, in a process of their own", .timeLimit(.minutes(20)))
 struct MainLoopProcessTests {
   private func lines(_ argument: String) throws -> [String] {

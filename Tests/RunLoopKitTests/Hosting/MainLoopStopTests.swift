@@ -8,11 +8,11 @@ import RunLoopKit
 import TestSupport
 import XCTest
 
-/// `CFRunLoopStop` on the main thread, where the innermost run may be either loop's.
+/// `CFRunLoopStop` on the main thread, where the innermost run may belong to either loop.
 final class MainLoopStopTests: XCTestCase {
-  /// Core Foundation's own function, as text calls it that does not import this package.
+  /// Core Foundation's own function, as called by code that does not import this package.
   private static let stopMain: @Sendable () -> Void = { CoreFoundation.CFRunLoopStop(CFRunLoopGetMain()) }
-  /// What text calls that does import it.
+  /// The function called by code that imports this package.
   private static let stopInnermost: @Sendable () -> Void = { CFRunLoopStop(CFRunLoopGetMain()) }
 
   private func assertStopped(

@@ -8,7 +8,7 @@ import RunLoopKit
 import TestSupport
 import XCTest
 
-/// Our main loop and Core Foundation's serve each other, without a call.
+/// This package's main loop and Core Foundation's serve each other automatically.
 final class MainLoopsTests: XCTestCase {
   // R31, R33, R34, M32
   func testOutsideEveryRunNothingStands() {
@@ -35,7 +35,7 @@ final class MainLoopsTests: XCTestCase {
     }
     let began = SuspendingClock.now
     for _ in 0..<5 { _ = Foundation.RunLoop.main.run(mode: .default, before: Date(timeIntervalSinceNow: 0.02)) }
-    // Each has lasted to its end.
+    // Each run lasted until its time limit.
     XCTAssertGreaterThanOrEqual(SuspendingClock.now - began, .milliseconds(98))
     XCTAssertGreaterThan(fired.value, 0)
     timer.invalidate()
@@ -122,7 +122,7 @@ final class MainLoopsTests: XCTestCase {
     }
     XCTAssertEqual(RunLoop.main.runUntilStopped(), .stopped)
     isOver.value = true
-    // And now it is Core Foundation's that always has something.
+    // Now Core Foundation's loop is the one that is always busy.
     let source = Resignalling()
     CFRunLoopAddSource(CFRunLoopGetMain(), source.source, kCFRunLoopDefaultMode)
     source.signal()
@@ -169,7 +169,7 @@ final class MainLoopsTests: XCTestCase {
     let fired = Counter()
     let timer = Timer(timeInterval: 0.001, repeats: false) { _ in fired.add() }
     RunLoop.main.add(timer, forMode: mode)
-    // The mode is empty when the timer has fired.
+    // The mode is empty once the timer has fired.
     while Foundation.RunLoop.main.run(mode: foundationMode, before: .distantFuture) {}
     XCTAssertEqual(fired.value, 1)
     XCTAssertFalse(timer.isValid)
@@ -201,9 +201,9 @@ final class MainLoopsTests: XCTestCase {
   }
 }
 
-/// A source of Core Foundation's that is signalled again whenever it is performed.
+/// A Core Foundation source that signals itself again whenever it performs.
 private final class Resignalling: @unchecked Sendable {
-  // Sendable: the main thread's.
+  // Sendable: used only on the main thread.
   private(set) var source: CFRunLoopSource!
 
   init() {

@@ -7,7 +7,7 @@ import RunLoopKit
 import XCTest
 import TestSupport
 
-/// On the real main thread, whose loop of Foundation's the waits of XCTest run.
+/// These tests need the real main thread, whose Foundation loop is run by XCTest's waits.
 final class ServedByFoundationMainThreadTests: XCTestCase {
   // M28
   func testATimerOfOursFiresWhileExpectationsAreWaitedFor() throws {
@@ -30,7 +30,7 @@ final class ServedByFoundationMainThreadTests: XCTestCase {
       DispatchQueue.global().async {
         for number in 0..<500 {
           DispatchQueue.main.async { numbers.value.append(number) }
-          // Now one loop has a reason to look, and now the other.
+          // Alternates between the loops that have a reason to check the queue.
           if number.isMultiple(of: 50) { RunLoop.main.perform {} }
         }
         DispatchQueue.main.async { isDone.value = true }
@@ -38,7 +38,7 @@ final class ServedByFoundationMainThreadTests: XCTestCase {
       while !isDone.value { _ = Foundation.RunLoop.main.run(mode: .default, before: .distantFuture) }
     }
     XCTAssertEqual(numbers.value, Array(0..<500))
-    // The queue is our loop's alone again.
+    // Only this package's loop serves the queue again.
     DispatchQueue.main.async { isDone.value = false }
     while isDone.value { RunLoop.main.run(mode: .default, before: .distantFuture) }
   }

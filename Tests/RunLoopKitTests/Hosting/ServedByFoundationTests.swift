@@ -9,7 +9,7 @@ import TestRules
 import Testing
 import TestSupport
 
-/// Our loop inside Foundation's, whoever runs that.
+/// This package's loop inside Foundation's, however that is run.
 @Suite("A loop that Core Foundation's serves", .timeLimit(.minutes(20)))
 struct ServedByFoundationTests {
   @Test(
@@ -26,7 +26,7 @@ struct ServedByFoundationTests {
           log.write("D\(pipe.read().first ?? 0)")
         },
         forMode: .default)
-      // Each begins when the one before has been seen.
+      // Each step begins after the previous one was observed.
       let steps: [(begin: @Sendable () -> Void, seen: String)] = [
         ({ loop.perform { log.write("B") } }, "B"),
         ({ loop.add(Timer(timeInterval: 0.001, repeats: false) { _ in log.write("T") }, forMode: .default) }, "T"),
@@ -60,11 +60,11 @@ struct ServedByFoundationTests {
       let loop = RunLoop.current
       @Sendable func wait() {
         do {
-          // The process ends when its input does, and that is what a timer of ours ends.
+          // The process ends when its input does, which a timer of this package closes.
           let process = Process()
           process.executableURL = URL(fileURLWithPath: "/bin/cat")
           var ends: [Int32] = [0, 0]
-          // No child that another test starts meanwhile gets the writing end.
+          // Keeps children that other tests start meanwhile from inheriting the writing end.
           try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0)
           let writing = ends[1]
           process.standardInput = FileHandle(fileDescriptor: ends[0], closeOnDealloc: true)
@@ -226,7 +226,7 @@ struct ServedByFoundationTests {
   }
 }
 
-/// Runs a body on a new thread whose loop Core Foundation's serves, and gives what was logged.
+/// Runs a body on a new thread whose loop is served by Core Foundation's, and returns the log.
 private func served(_ body: @escaping @Sendable (Log, RunLoop) throws -> Void) -> String {
   onNewThread {
     let log = Log()
@@ -239,12 +239,12 @@ private func served(_ body: @escaping @Sendable (Log, RunLoop) throws -> Void) -
   }
 }
 
-/// Runs Foundation's loop until a condition holds, which a source makes true, or whoever stops the run.
+/// Runs Foundation's loop until a condition holds; a source or a stop ends each run.
 private func runFoundation(until holds: () -> Bool) {
   while !holds() { _ = Foundation.RunLoop.current.run(mode: .default, before: .distantFuture) }
 }
 
-/// Has a timer of Foundation's queue a notification, and logs both; something is done when it is posted.
+/// Queues a notification from a Foundation timer and logs both, and runs a body when it is posted.
 private func postFromFoundationTimer(
   _ style: NotificationQueue.PostingStyle, _ log: Log, _ body: @escaping @Sendable () -> Void
 ) {

@@ -8,7 +8,7 @@ import TestRules
 import TestSupport
 import Testing
 
-/// Core Foundation's loop of another thread than the main one, which is served without a call.
+/// Core Foundation's loop of a thread other than the main thread, which is served automatically.
 @Suite("Foundation's loop of a thread, without a call", .timeLimit(.minutes(20)))
 struct ThreadServiceTests {
   @Test("a thread whose only item is a timer of Foundation's runs until it has fired", .rule(.m32))
@@ -103,7 +103,7 @@ struct ThreadServiceTests {
       // A thread that has not used Foundation's loop.
       onNewThread { RunLoop.current.add(Timer(timeInterval: 0.01, repeats: true) { _ in }, forMode: .default) }
       guard Diagnostic.unservedItems.count == 0 else { exit(2) }
-      // Served by ours.
+      // Served by this package's loop.
       onNewThread {
         RunLoop.current.add(Timer(timeInterval: 0.01, repeats: true) { _ in }, forMode: .default)
         CFRunLoopRunInMode(kCFRunLoopDefaultMode, 0, false)
@@ -115,7 +115,7 @@ struct ThreadServiceTests {
         CFRunLoopRunInMode(kCFRunLoopDefaultMode, 0.05, false)
       }
       guard Diagnostic.unservedItems.count == 1 else { exit(4) }
-      // Work that was posted to it is lost in the same way.
+      // Work that was posted to it is lost as well.
       onNewThread {
         RunLoop.current.perform {}
         CFRunLoopRunInMode(kCFRunLoopDefaultMode, 0.05, false)
@@ -197,9 +197,9 @@ struct ThreadServiceTests {
   }
 }
 
-/// What is handed to another thread although it is not `Sendable`.
+/// Passes a value that is not `Sendable` to another thread.
 private struct Handed<Value>: @unchecked Sendable {
-  // Sendable: Core Foundation's functions may be called on any thread.
+  // Sendable: Core Foundation's functions can be called on any thread.
   let value: Value
   init(_ value: Value) { self.value = value }
 }

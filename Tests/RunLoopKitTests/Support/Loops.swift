@@ -13,7 +13,7 @@ func onThread(_ block: @escaping @Sendable () -> Void) throws -> Thread {
   return thread
 }
 
-/// Hears a notification until it is let go.
+/// Observes a notification until it is released.
 final class Listener {
   private let token: any NSObjectProtocol
 
@@ -21,7 +21,7 @@ final class Listener {
     #if compiler(>=6.3)
       token = NotificationCenter.default.addObserver(forName: name, object: object, queue: nil, using: body)
     #else
-      // The Foundation of Swift 6.2 finds no observer of one object that is not an NSObject.
+      // In Swift 6.2, Foundation does not find observers of an object that is not an NSObject.
       let wanted = object.map { ObjectIdentifier($0) }
       token = NotificationCenter.default.addObserver(forName: name, object: nil, queue: nil) { notification in
         let object = notification.object.map { ObjectIdentifier($0 as AnyObject) }

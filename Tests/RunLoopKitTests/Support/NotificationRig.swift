@@ -5,9 +5,9 @@ import RunLoopCore
 import RunLoopKit
 import TestSupport
 
-/// A notification queue in front of a center of its own, on a thread on virtual time, and a journal of what is posted.
+/// A notification queue with its own center, on a thread on virtual time, and a journal of what is posted.
 final class NotificationRig: @unchecked Sendable {
-  // Sendable: the reactions are guarded by the lock, the rest is constant and Sendable itself.
+  // Sendable: the lock guards the reactions; the rest is constant and Sendable.
   let time: SteppedTime
   let loop: RunLoop
   let journal: Log
@@ -25,7 +25,7 @@ final class NotificationRig: @unchecked Sendable {
     hear(center)
   }
 
-  /// Journals everything that a center posts by its name, and then does what was asked for.
+  /// Journals everything that a center posts, and then calls the reactions.
   func hear(_ center: NotificationCenter, prefix: String = "") {
     _ = center.addObserver(forName: nil, object: nil, queue: nil) { [weak self] notification in
       let name = prefix + notification.name.rawValue
@@ -38,12 +38,12 @@ final class NotificationRig: @unchecked Sendable {
     lock.withLock { reactions.removeValue(forKey: name) }
   }
 
-  /// Does something when a notification of a name is posted for the next time.
+  /// Calls a reaction the next time a notification with this name is posted.
   func on(_ name: String, _ reaction: @escaping @Sendable () -> Void) {
     lock.withLock { reactions[name] = reaction }
   }
 
-  /// Queues a notification, in nobody's place if not told otherwise.
+  /// Queues a notification, by default without coalescing.
   func enqueue(
     _ name: String, _ style: NotificationQueue.PostingStyle = .asap, from sender: Any? = nil,
     on mask: NotificationQueue.NotificationCoalescing = .none, modes: [RunLoop.Mode]? = nil
@@ -60,35 +60,35 @@ final class NotificationRig: @unchecked Sendable {
     loop.observe(journal, mode: mode)
   }
 
-  /// Does something at a stage, once.
+  /// Calls a body at a stage, once.
   func once(
     _ activity: RunLoop.Activity, order: Int = 0, mode: RunLoop.Mode = .default, _ body: @escaping @Sendable () -> Void
   ) {
     loop.add(RunLoop.Observer(activities: activity, repeats: false, order: order) { _, _ in body() }, forMode: mode)
   }
 
-  /// Adds a source that is never signalled: it keeps the mode alive.
+  /// Adds a source that is never signaled, which keeps the mode alive.
   func keepAlive(_ mode: RunLoop.Mode = .default) { loop.add(RunLoop.Source {}, forMode: mode) }
 
-  /// Adds a source that is signalled already.
+  /// Adds a source that is already signaled.
   func signal(mode: RunLoop.Mode = .default, _ body: @escaping @Sendable () -> Void) {
     let source = RunLoop.Source(perform: body)
     loop.add(source, forMode: mode)
     source.signal()
   }
 
-  /// Does something after so many virtual milliseconds, from a timer.
+  /// Calls a body after a number of virtual milliseconds, from a timer.
   func after(_ milliseconds: Int, mode: RunLoop.Mode = .default, _ body: @escaping @Sendable () -> Void) {
     let date = loop.now.advanced(by: .milliseconds(milliseconds))
     loop.add(Timer(deadline: date) { _ in body() }, forMode: mode)
   }
 
-  /// Runs a mode, for one virtual second if not told otherwise, and journals the result.
+  /// Runs a mode, by default for one virtual second, and journals the result.
   func run(mode: RunLoop.Mode = .default, for time: Duration = .seconds(1)) {
     journal.write("\(loop.run(mode: mode, for: time))")
   }
 
-  /// Whether an observer of notification queues is in a mode.
+  /// Whether a mode contains an observer of notification queues.
   func isWatched(_ mode: RunLoop.Mode) -> Bool {
     let description = loop.debugDescription
     guard let start = description.range(of: "<RunLoop.Mode>{name = \(mode),") else { return false }
@@ -97,7 +97,7 @@ final class NotificationRig: @unchecked Sendable {
   }
 }
 
-/// Gives what was journalled by a rig on a thread of its own.
+/// Runs a body with a rig on its own thread, and returns the journal.
 func journal(_ body: @escaping @Sendable (NotificationRig) -> Void) -> String {
   let journal = Log()
   onVirtualTime { time, loop in body(NotificationRig(time, loop, journal)) }

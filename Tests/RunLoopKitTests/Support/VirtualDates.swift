@@ -5,8 +5,7 @@ import RunLoopCore
 import RunLoopKit
 
 extension Date {
-  /// The date so many virtual milliseconds after the clock began, where a virtual wall clock says the beginning of
-  /// 2001.
+  /// The date a number of virtual milliseconds after the virtual wall clock began, at the start of 2001.
   static func virtual(_ milliseconds: Int) -> Date {
     Date(timeIntervalSinceReferenceDate: Double(milliseconds) / 1000)
   }

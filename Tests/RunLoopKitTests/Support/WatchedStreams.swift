@@ -6,14 +6,14 @@ import RunLoopCore
 import RunLoopKit
 import TestSupport
 
-/// A program's own input stream: bytes of a descriptor, or of a buffer, and a status that it sets itself.
+/// A custom input stream over a descriptor or a buffer, which sets its own status.
 ///
-/// Foundation's part of it is an empty stream that nobody uses.
+/// The Foundation part of it is an unused empty stream.
 final class OwnInput: InputStream, WatchedStream {
   var number: Int32?
   var buffer: [UInt8] = []
   var status = Status.notOpen
-  /// While the stream is being opened: whether it is open now; nil: it opens at once.
+  /// Whether a stream that is opening has opened, or nil to open immediately.
   var hasOpened: (() -> Bool)?
   var onRead: ((Int) -> Void)?
   var onClose: (() -> Void)?
@@ -45,7 +45,7 @@ final class OwnInput: InputStream, WatchedStream {
     onClose?()
   }
 
-  /// Bytes of the buffer if there are any, those of the descriptor otherwise.
+  /// Reads from the buffer if it is not empty, or else from the descriptor.
   override func read(_ bytes: UnsafeMutablePointer<UInt8>, maxLength count: Int) -> Int {
     transferCount += 1
     if !buffer.isEmpty {
@@ -63,7 +63,7 @@ final class OwnInput: InputStream, WatchedStream {
   }
 }
 
-/// A program's own output stream: a descriptor, or a buffer with so much room.
+/// A custom output stream over a descriptor, or a buffer of limited size.
 final class OwnOutput: OutputStream, WatchedStream {
   var number: Int32?
   var room = 0
@@ -106,9 +106,9 @@ final class OwnOutput: OutputStream, WatchedStream {
   }
 }
 
-/// Logs what a stream tells it, and does then what its closure says.
+/// Logs a stream's events, and calls a closure.
 final class StreamListener: StreamDelegate, @unchecked Sendable {
-  // Sendable: everything happens on the thread of the stream's loop.
+  // Sendable: used only on the thread of the stream's loop.
   private let log: Log
   private let act: @Sendable (Stream, Stream.Event) -> Void
 
@@ -131,7 +131,7 @@ final class StreamListener: StreamDelegate, @unchecked Sendable {
 }
 
 extension Stream {
-  /// Reads once, and logs what came.
+  /// Reads once, and logs the bytes.
   func read(_ count: Int, _ log: Log) {
     guard let stream = self as? InputStream else { return }
     var bytes = [UInt8](repeating: 0, count: count)
@@ -139,7 +139,7 @@ extension Stream {
     log.write(length < 0 ? "failed" : length == 0 ? "nothing" : String(decoding: bytes.prefix(length), as: UTF8.self))
   }
 
-  /// Writes once, and logs how much was taken.
+  /// Writes once, and logs the number of bytes written.
   func write(_ text: String, _ log: Log) {
     guard let stream = self as? OutputStream else { return }
     let length = stream.write(Array(text.utf8), maxLength: text.utf8.count)

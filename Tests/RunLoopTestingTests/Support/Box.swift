@@ -4,7 +4,7 @@ import RunLoopCore
 import RunLoopThreads
 import Synchronization
 
-/// A variable that call-outs share.
+/// A variable shared by call-outs.
 final class Box<Value: Sendable>: @unchecked Sendable {
   // Sendable: guarded by the lock.
   private let lock = Lock()
@@ -24,7 +24,7 @@ extension Timer {
 }
 
 extension Thread {
-  /// What a thread waits at until it is opened.
+  /// A gate on which a thread waits until it is opened.
   final class Gate: Sendable {
     private let word = Atomic<UInt32>(0)
 

@@ -4,9 +4,9 @@ import RunLoopCore
 import RunLoopThreads
 import Synchronization
 
-/// Calls an action when nothing was reported for a while, on the loop of the thread that made it.
+/// Calls an action when nothing was reported for a while, on the loop of the thread that created it.
 ///
-/// It is the example of the article "Testing code that waits": it knows nothing of virtual time.
+/// This is the example of the article "Testing code that waits", and does not depend on virtual time.
 final class Debouncer: Sendable {
   private let timer: Timer
   private let delay: Duration
@@ -20,7 +20,7 @@ final class Debouncer: Sendable {
     timer.park()
   }
 
-  /// Something has changed.
+  /// Reports a change.
   func report() { timer.move(after: delay) }
 
   deinit { timer.invalidate() }

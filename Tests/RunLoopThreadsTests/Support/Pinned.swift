@@ -5,7 +5,7 @@ import RunLoopCore
 import RunLoopThreads
 import TestSupport
 
-/// An actor that lives on a resident thread.
+/// An actor that is isolated to a resident thread.
 actor Pinned {
   nonisolated let thread: ResidentThread
   nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
@@ -27,7 +27,7 @@ actor Pinned {
     for _ in 0..<times { await other.bump() }
   }
 
-  /// Counts by steps between which others may get in, if nobody keeps them out.
+  /// Increments in steps between which other calls could interfere, if they were not excluded.
   func slowBump() {
     let before = count
     sched_yield()

@@ -7,14 +7,13 @@ import TestSupport
 @testable import RunLoopThreads
 
 extension Thread {
-  /// Makes a thread that runs a block, and starts it.
   static func started(_ block: @escaping @Sendable () -> Void) -> Thread {
     let thread = Thread(block: block)
     thread.start()
     return thread
   }
 
-  /// Makes a thread that runs its loop in the default mode until somebody stops it, and starts it.
+  /// Starts a thread that runs its loop in the default mode until it is stopped.
   static func running(name: String? = nil) -> Thread {
     let thread = Thread {
       RunLoop.current.add(Port(), forMode: .default)
@@ -36,15 +35,15 @@ extension Thread {
 }
 
 extension ResidentThread {
-  /// Waits until work has been posted that names a mode that nothing else does.
+  /// Waits until work has been posted for a mode that nothing else uses.
   func waitForWork(inMode mode: RunLoop.Mode) {
     waitUntil { runLoop.modes.contains(mode) }
-    // The mode is made within the post: whoever is let in after it finds it done.
+    // The post creates the mode with the lock held, so it is complete once this acquires the lock.
     _ = counts
   }
 }
 
 extension ResidentThread.StopReport {
-  /// All pieces of work of which the report tells.
+  /// The number of work items in the report.
   var posted: Int { completedCount + cancelledCount + droppedCount + rejectedCount }
 }
