@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Where the records are: the file of the process, the faces and rings that loops take, and the level.
+// Storage of the records: the process's file, the faces and rings used by loops, and the level.
 
 #include "CRunLoopRecorder.h"
 #include "CRunLoopSystem.h"
@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-// Populates pages for writing; told in this way, a full tmpfs is an error and not a signal.
+// Populates pages for writing, so that a full tmpfs is reported as an error instead of a signal.
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -28,7 +28,7 @@
 enum { KEPT_DEAD = 8, FACES_AT_ONCE = 32, DETAILS_AT_ONCE = 8 };
 static const uint64_t KEPT_BYTES = 64ull << 20;
 
-// Nothing else is in the pages of the header, in whose place those of the file are mapped.
+// The header is alone on its pages, because pages of the file are mapped over them.
 static struct header_pages {
   crl_header header;
   char room[CRL_LARGEST_PAGE - sizeof(crl_header)];
@@ -36,14 +36,14 @@ static struct header_pages {
   .header = {.magic = CRL_MAGIC, .version = CRL_LAYOUT_VERSION, .header_size = sizeof(crl_header)}};
 extern crl_header crl_instruments __attribute__((alias("header_pages")));
 
-// Guards everything below. No loop takes it while it runs, but to take up another level.
+// Guards everything below. A running loop takes it only to apply another level.
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static crl_board *board;  // where it is mapped; a forked child's is its own
+static crl_board *board;  // where it is mapped; a forked child has its own
 static int has_board;
 static int shares_header;  // whether the header is a page of the file
-static size_t given_page;  // what a test takes the size of a page for; 0: what it is
+static size_t given_page;  // the page size simulated by a test, or 0
 static crl_recorder recorders[CRL_FACES];
-// Queues: what was returned last is taken last. Those with a ring are apart.
+// FIFO queues, so that the records of ended loops are kept as long as possible. Slots with a ring are separate.
 static struct free_slots {
   uint16_t slots[CRL_FACES];
   uint32_t head, count;
@@ -51,7 +51,7 @@ static struct free_slots {
 static uint32_t untaken;
 static uint64_t generation;
 static uint32_t holds[3];
-// What the header and the names of modes are: what others can write to is not read again.
+// Private copies of the header and the mode names, because other processes can write to the shared ones.
 static crl_header kept;
 static crl_mode_name kept_modes[CRL_MODES];
 static char directory[4096];
@@ -65,8 +65,8 @@ static void complain(const char *what, const char *detail) {
   if (length > 0 && write(2, line, length < (int)sizeof line ? (size_t)length : sizeof line - 1) < 0) return;
 }
 
-// The time at which a process began, as its `stat` has it, in clock ticks since the system began, and its state; 0:
-// there is none.
+// Returns the start time of a process in clock ticks since boot, and its state, from its `stat`. Returns 0 if there is
+// no such process.
 static uint64_t start_time(const char *process, char *state) {
   char path[64], text[1024];
   snprintf(path, sizeof path, "/proc/%.20s/stat", process);
@@ -76,7 +76,7 @@ static uint64_t start_time(const char *process, char *state) {
   close(file);
   if (length <= 0) return 0;
   text[length] = 0;
-  // The name stands in parentheses and may hold anything.
+  // The name is in parentheses and may contain any characters.
   char *place = strrchr(text, ')');
   if (place && state) *state = place[1] ? place[2] : 0;
   for (int field = 2; place && field < 22; field++) place = strchr(place + 1, ' ');
@@ -88,10 +88,10 @@ static uint64_t pid_namespace(void) {
   return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
 }
 
-// Where to put the file
+// The location of the file
 
-// Opens a directory that is the user's own, without following a link; the second makes it if it is not there. -1:
-// cannot be used; `errno` says why, and is zero if it is not the user's own.
+// These open a directory owned by the user, without following a link; the second one creates it if it is missing. They
+// return -1 on failure, with `errno` set to 0 if the directory is not owned by the user or others can write to it.
 static int open_own(const char *path) {
   int file = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (file < 0) return -1;
@@ -109,7 +109,7 @@ static int open_directory(const char *path) {
 
 int crl_is_on_tmpfs(const char *path) {
   char word[64];
-  // The type without <sys/vfs.h>: a name of a mount is in no other place.
+  // Determines the type without <sys/vfs.h>.
   struct stat status;
   if (stat(path, &status) != 0) return 0;
   FILE *mounts = fopen("/proc/self/mountinfo", "re");
@@ -124,7 +124,7 @@ int crl_is_on_tmpfs(const char *path) {
   return is_one;
 }
 
-// Says why a directory cannot be used, right after open_directory: what the system lacks, or what is wrong with it.
+// Reports why a directory cannot be used. Must be called right after open_directory, because it depends on `errno`.
 static void complain_of(const char *path, const char *wrong) {
   char what[160];
   if (errno != EMFILE && errno != ENFILE && errno != ENOMEM && errno != ENOSPC) return complain(wrong, path);
@@ -132,7 +132,7 @@ static void complain_of(const char *path, const char *wrong) {
   complain(what, path);
 }
 
-// Says why the file of the process cannot be made.
+// Reports why the process's file cannot be created.
 static void complain_of_file(const char *path) {
   char what[160];
   if (errno == ENOSPC || errno == EDQUOT)
@@ -141,7 +141,7 @@ static void complain_of_file(const char *path) {
   complain(what, path);
 }
 
-// The first of the directories that can be used, whose path is stored; -1 if there is none.
+// Opens the first usable directory and stores its path. Returns -1 if there is none.
 static int find_directory(char *path, size_t size) {
   const char *given = crl_instruments_environment("RUNLOOP_DIR");
   if (given && *given) {
@@ -165,7 +165,7 @@ static int find_directory(char *path, size_t size) {
   int error = errno;
   if (access("/dev/shm", W_OK) != 0) return -1;
   errno = error;
-  // Another user can take the name. This directory can be made by the system only.
+  // Another user may have taken this name. Only the system can create the following directory.
   char taken[64], session[64];
   snprintf(taken, sizeof taken, "%.60s", path);
   snprintf(session, sizeof session, "/run/user/%u", (unsigned)geteuid());
@@ -193,7 +193,7 @@ static int later_first(const void *left, const void *right) {
   return a->tv_nsec == b->tv_nsec ? 0 : a->tv_nsec > b->tv_nsec ? -1 : 1;
 }
 
-// What is left of a process that has ended, if `name` is that.
+// Checks whether `name` is the directory of a process that has ended, and describes it.
 static int find_dead(int parent, const char *name, uint64_t spaces, dead_process *dead) {
   char process[24], path[80];
   const char *dot = strchr(name, '.');
@@ -207,7 +207,7 @@ static int find_dead(int parent, const char *name, uint64_t spaces, dead_process
   if (file < 0) return 0;
   struct stat status;
   crl_header header;
-  // Nothing is known of the processes of another namespace.
+  // The processes of another pid namespace are unknown.
   int is_ours = fstat(file, &status) == 0 && status.st_uid == geteuid() &&
                 pread(file, &header, sizeof header, 0) == sizeof header && header.magic == CRL_MAGIC &&
                 header.pid_namespace == spaces;
@@ -228,7 +228,7 @@ static void remove_files(int parent, const char *name) {
   unlinkat(parent, name, AT_REMOVEDIR);
 }
 
-// Keeps what killed processes have left to the newest.
+// Removes all but the newest files of processes that were killed.
 static void clean(int parent) {
   int copy = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *list = copy < 0 ? NULL : fdopendir(copy);
@@ -257,7 +257,7 @@ static void clean(int parent) {
   free(dead);
 }
 
-// Opens the file of this process; -1 if it cannot have one.
+// Opens this process's file, or returns -1 if it cannot have one.
 static int open_file(void) {
   char path[3600];
   int parent = find_directory(path, sizeof path);
@@ -270,7 +270,7 @@ static int open_file(void) {
     place = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   struct stat status;
   if (place >= 0 && fstat(place, &status) == 0 && status.st_uid == geteuid()) {
-    // An empty file was made for this process by who started it; another is of the program that it was before.
+    // An empty file was created for this process by its parent; any other is from before an exec.
     if (fstatat(place, "rings", &status, AT_SYMLINK_NOFOLLOW) == 0 && (status.st_size > 0 || !S_ISREG(status.st_mode)))
       unlinkat(place, "rings", 0);
     file = crl_file_make_or_open(place, "rings", 0600);
@@ -281,12 +281,12 @@ static int open_file(void) {
   }
   if (place >= 0) close(place);
   close(parent);
-  // A read-only file system, for one.
+  // For example, because the file system is read-only.
   if (file < 0) complain("the records have no file, as none can be made in this directory: ", path);
   return file;
 }
 
-// The file of the board, where memory cannot be populated; else -1.
+// The board's file if pages cannot be populated with madvise, otherwise -1.
 static int backing = -1;
 
 static void close_backing(void) {
@@ -296,11 +296,11 @@ static void close_backing(void) {
 
 static void back(int file) {
   close_backing();
-  // Linux before 5.14 does not know it, and nothing of nothing is what it can populate.
+  // Detects Linux before 5.14, which does not support this advice; on newer versions, populating nothing succeeds.
   if (file >= 0 && madvise(NULL, 0, MADV_POPULATE_WRITE) != 0) backing = fcntl(file, F_DUPFD_CLOEXEC, 3);
 }
 
-// Under the mutex, as the rest.
+// Requires the mutex.
 static size_t page_size(void) { return given_page ? given_page : (size_t)sysconf(_SC_PAGESIZE); }
 
 int crl_instruments_take_page_for(size_t size) {
@@ -311,7 +311,7 @@ int crl_instruments_take_page_for(size_t size) {
   return is_possible;
 }
 
-// The kernel takes whole pages only, of a system whose pages are as large as a test says, too.
+// The kernel accepts whole pages only; this also enforces the page size simulated by a test.
 static int populate_pages(void *memory, size_t place, size_t size) {
   if (place % page_size() != 0) {
     errno = EINVAL;
@@ -320,7 +320,7 @@ static int populate_pages(void *memory, size_t place, size_t size) {
   return madvise(memory, size, MADV_POPULATE_WRITE);
 }
 
-// Writes a byte of each page of the file as it is, which gives the page room.
+// Rewrites a byte of each page of the file, which allocates the page.
 static int write_again(off_t place, size_t size) {
   for (size_t done = 0; done < size; done += page_size()) {
     char byte = 0;
@@ -329,7 +329,7 @@ static int write_again(off_t place, size_t size) {
   return 1;
 }
 
-// Ensures that a part of the board that is mapped at `base` can be written to; else `errno` says why not.
+// Ensures that a part of the board mapped at `base` can be written to, or returns 0 with `errno` set.
 static int populate_in(crl_board *base, void *memory, size_t size) {
   size_t page = page_size(), place = (size_t)((char *)memory - (char *)base);
   size += place % page;
@@ -339,10 +339,10 @@ static int populate_in(crl_board *base, void *memory, size_t size) {
   int answer;
   while ((answer = populate_pages(memory, place, size)) < 0 && (errno == EINTR || errno == EAGAIN)) continue;
   if (answer == 0) return 1;
-  // The kernel calls it a bad address if there is no room.
+  // The kernel reports EFAULT if there is no room.
   if (errno == EFAULT) errno = ENOSPC;
   if (errno == ENOSPC || errno == ENOMEM || errno == EHWPOISON) return 0;
-  // The call is not known, or refused. What the file has room for is there when it is touched.
+  // The call is not supported or was rejected. Without a file, memory is allocated when it is accessed.
   if (backing < 0) return 1;
   errno = posix_fallocate(backing, (off_t)place, (off_t)size);
   if (errno == 0) return 1;
@@ -351,7 +351,7 @@ static int populate_in(crl_board *base, void *memory, size_t size) {
 
 static int populate(void *memory, size_t size) { return populate_in(board, memory, size); }
 
-// The pages of the section become those of the file: a tool that has the file can change the level.
+// Maps the file over the section's pages, so that a tool that has the file can change the level.
 static void share_header(int file) {
   size_t page = page_size();
   if (page <= sizeof header_pages && (uintptr_t)&header_pages % page == 0) {
@@ -364,7 +364,7 @@ static void share_header(int file) {
              directory);
 }
 
-// Whether the memory is shared with other processes that open its file.
+// Whether the memory is shared with other processes through its file.
 enum { IS_PRIVATE, IS_SHARED, IS_LEFT };
 static uint32_t sharing;
 
@@ -372,9 +372,9 @@ static uint32_t own_level(void) {
   return holds[CRL_RECORD] ? CRL_RECORD : holds[CRL_WATCH] ? CRL_WATCH : CRL_OFF;
 }
 
-// Publishes again what is known of the loops.
+// Publishes the state of all loops again.
 static void publish_faces(void) {
-  // Not those of a process that this was forked from.
+  // Excludes those of a process from which this one was forked.
   for (uint32_t slot = 0; slot < untaken; slot++) {
     const crl_recorder *recorder = &recorders[slot];
     crl_face *face = recorder->face;
@@ -392,18 +392,18 @@ static void publish_faces(void) {
   }
 }
 
-// Leaves the file to the others: memory of the process's own takes its place. Calls the kernel only, for a handler of
-// signals.
+// Detaches from the shared file, and replaces it with private memory. Makes only system calls, because signal handlers
+// call it.
 static int leave_file(void) {
   uint32_t before = IS_SHARED;
   if (!__atomic_compare_exchange_n(&sharing, &before, IS_LEFT, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
-    // Another thread does it now, and the access is made again until it has.
+    // Another thread is doing this; the memory access is retried until it has finished.
     return before == IS_LEFT;
   }
   int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
   if (mmap(board, sizeof *board, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED) return 0;
   if (shares_header && mmap(&header_pages, page_size(), PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED) return 0;
-  // Without a copy of its own: the stack of a handler may be short.
+  // Not copied through a local variable, because a signal handler's stack may be small.
   board->header = kept;
   board->header.level = board->header.own_level = own_level();
   crl_instruments = board->header;
@@ -412,16 +412,16 @@ static int leave_file(void) {
   return 1;
 }
 
-// Prevents that the file is truncated, or that a truncation ends the process.
+// Prevents truncation of the file, or its effect of killing the process.
 static void guard(int file) {
   __atomic_store_n(&sharing, IS_SHARED, __ATOMIC_SEQ_CST);
-  // Memory without a name can be sealed if it was made so.
+  // Unnamed memory can be sealed if it was created with that option.
   if (fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0) return;
   crl_memory_guard(0, board, sizeof *board, leave_file);
   if (shares_header) crl_memory_guard(1, &header_pages, page_size(), leave_file);
 }
 
-// Maps the file, or memory that nobody else has.
+// Maps the file, or private memory if there is no file.
 static int map_file(int file) {
   int flags = board ? MAP_FIXED : 0;
   size_t size = sizeof(crl_board);
@@ -429,7 +429,7 @@ static int map_file(int file) {
   int kind = file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED;
   void *memory = mmap(board, size, PROT_READ | PROT_WRITE, kind | flags, file, 0);
   if (memory == MAP_FAILED) return 0;
-  // The names of modes, and what the process begins with.
+  // Populates the header, the first faces and the mode names.
   crl_board *made = memory;
   back(file);
   int is_good = file < 0 || (populate_in(made, &made->header, sizeof made->header) &&
@@ -452,8 +452,8 @@ static int map_file(int file) {
   return 1;
 }
 
-// The memory that whoever has started the process holds for its records, so that they outlive it; -1: there is none, or
-// another program has used it.
+// The memory that this process's parent provided for the records, so that they outlive the process. -1 if there is
+// none, or if another program has used it.
 static int inherited = -1;
 
 static void find_inherited(void) {
@@ -527,12 +527,12 @@ static void make_board(void) {
   free_ringed.head = free_ringed.count = free_bare.head = free_bare.count = untaken = 0;
 }
 
-// The clock, and what is loaded, before the first record
+// The clock and the loaded images, before the first record
 
-// Two times that were read at once.
+// Reads two clocks at the same time.
 static crl_times pair_of_times(void) {
   crl_times pair = {0};
-  // The thread may lose its processor between two readings: the closest of several counts.
+  // The thread may be preempted between two readings, so the closest pair of several is used.
   uint64_t least = UINT64_MAX;
   for (int turn = 0; turn < 16; turn++) {
     uint64_t before = crl_ticks();
@@ -546,22 +546,23 @@ static crl_times pair_of_times(void) {
   return pair;
 }
 
-// Under the mutex; once, as what one clock has measured is nothing to another.
+// Requires the mutex. Done only once, because measurements of different clocks cannot be compared.
 static void choose_clock(void) {
   static int is_chosen;
   if (is_chosen) return;
 #if defined(__x86_64__)
   char name[16] = "";
   int file = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
-  // Relaxed: each loop takes the mutex before its first sum, and what readers acquire is published after it.
+  // Relaxed: each loop takes the mutex before its first measurement, and readers acquire only values published later.
   if (file >= 0) {
     if (read(file, name, sizeof name - 1) > 0)
       __atomic_store_n(&crl_clock_is_processors, !strncmp(name, "tsc", 3), __ATOMIC_RELAXED);
     close(file);
   }
 #elif defined(__aarch64__)
-  // The same on all processors, and of one rate, by the architecture; where a processor errs the kernel corrects it.
-  // Relaxed: each loop takes the mutex before its first sum, and what readers acquire is published after it.
+  // By the architecture, the counter is the same and has the same rate on all processors; the kernel works around
+  // errata. Relaxed: each loop takes the mutex before its first measurement, and readers acquire only values published
+  // later.
   __atomic_store_n(&crl_clock_is_processors, crl_processor_frequency() > 0, __ATOMIC_RELAXED);
 #endif
   struct timespec wall;
@@ -570,11 +571,11 @@ static void choose_clock(void) {
   kept.frequency = crl_clock_is_processors ? crl_processor_frequency() : 0;
   kept.calibration[0] = pair_of_times();
   kept.calibration[0].wall = (int64_t)wall.tv_sec * 1000000000 + wall.tv_nsec;
-  // Of a header apart from its file the file has these, too.
+  // If the header is separate from its file, the file is updated too.
   board->header.clock = crl_instruments.clock = kept.clock;
   board->header.frequency = crl_instruments.frequency = kept.frequency;
   board->header.calibration[0] = crl_instruments.calibration[0] = kept.calibration[0];
-  // Last: a child that is forked before chooses by itself.
+  // Set last, so that a child forked before this makes its own choice.
   is_chosen = 1;
 }
 
@@ -626,19 +627,19 @@ static int prepare_to_record(void) {
   return 1;
 }
 
-// What loops sum up
+// Totals of loops
 
-// Where a loop sums up that has found no memory.
+// Used by loops for which no memory could be allocated.
 static crl_sums nobodys_sums;
 
-// How long a tick is, before the first loop is watched.
+// Measures the length of a tick, before the first loop is watched.
 static void measure_ticks(void) {
   if (crl_tick_scale) return;
   choose_clock();
   double length = kept.frequency > 0 ? 1e9 / (double)kept.frequency : 1;
   if (crl_clock_is_processors && kept.frequency == 0) {
     crl_times first = kept.calibration[0], last;
-    // A tenth of a millisecond tells three digits, which is enough for lengths of time; once for each process.
+    // A tenth of a millisecond, spent once per process, determines three digits, which suffices for durations.
     do last = pair_of_times();
     while (last.monotonic - first.monotonic < 100000);
     if (last.ticks > first.ticks)
@@ -656,22 +657,21 @@ static void prepare_to_sum(crl_recorder *recorder) {
   __atomic_store_n(&recorder->sums, sums ? sums : &nobodys_sums, __ATOMIC_RELEASE);
 }
 
-// What an earlier loop has summed up is forgotten, and its memory is kept.
+// Clears the totals of a face's earlier loop, but keeps their memory.
 static crl_sums *emptied(crl_sums *sums) {
   if (sums) memset(sums, 0, sizeof *sums);
   return sums;
 }
 
-// Notes that from now on the loop counts the time in which it runs and does not sleep, or no longer.
+// Starts or stops measuring the loop's busy time, depending on the level.
 static void count_time(crl_recorder *recorder, uint32_t level) {
   int sleeps = crl_recorder_flags(recorder) & CRL_FACE_SLEEPS;
   crl_busy_note(recorder, level >= CRL_WATCH && crl_recorder_depth(recorder) > 0 && !sleeps, crl_ticks());
 }
 
-// Faces and rings
 
 static crl_recorder *private_recorder(void) {
-  // More loops than faces: one that nobody sees.
+  // There are more loops than faces, so this one is not visible to tools.
   struct hidden {
     crl_recorder recorder;
     crl_face face;
@@ -695,7 +695,7 @@ static void give_slot_back(struct free_slots *slots, uint32_t slot) {
   slots->slots[(slots->head + slots->count++) % CRL_FACES] = (uint16_t)slot;
 }
 
-// Lets whoever wants to be asked from outside begin, under no lock.
+// Notifies a service that responds to tools, with no locks held.
 static void announce_board(void) {
   crl_hook hook = crl_hook_get(CRL_HOOK_RECORDS_ARE_MADE);
   if (hook) hook(NULL);
@@ -707,11 +707,11 @@ crl_recorder *crl_recorder_take(const void *loop) {
   if (is_first) make_board();
   uint32_t slot = CRL_FACES;
   if (untaken >= CRL_RINGS && free_ringed.count > 0) {
-    // One with a ring, even though that forgets a loop that is gone.
+    // Reuses a slot with a ring, which discards the records of a loop that has ended.
     slot = take_slot(&free_ringed);
   } else if (untaken < CRL_FACES) {
     slot = untaken++;
-    // Several faces and details at a time: a page of each, where pages are small.
+    // Several faces and details are populated at once: a page of each if pages are small.
     if ((slot % FACES_AT_ONCE == 0 && !populate(&board->faces[slot], FACES_AT_ONCE * sizeof(crl_face)) &&
          has_directory) ||
         (slot % DETAILS_AT_ONCE == 0 && !populate(&board->details[slot], DETAILS_AT_ONCE * sizeof(crl_details)) &&
@@ -760,7 +760,7 @@ void crl_recorder_give_back(crl_recorder *recorder) {
     if (recorder->sums != &nobodys_sums) free(recorder->sums);
     return free(recorder);
   }
-  // A forked child has given all of its parent's back.
+  // All recorders of the parent were already given back in a forked child.
   if (recorder->generation == (uint32_t)generation) {
     crl_recorder_set_loop(recorder, 0);
     crl_recorder_set_flags(recorder, crl_recorder_flags(recorder) | CRL_FACE_ENDED);
@@ -780,14 +780,14 @@ void crl_recorder_set_thread(crl_recorder *recorder, int thread, int flags) {
   if (thread == 0) {
     count_time(recorder, CRL_OFF);
     crl_recorder_set_flags(recorder, crl_recorder_flags(recorder) | CRL_FACE_ENDED);
-    // Relaxed, as everything in a face: each part stands for itself, and a reader takes what it finds.
+    // Relaxed, like all accesses to a face: its fields are independent of each other.
     __atomic_store_n(&recorder->level, CRL_OFF, __ATOMIC_RELAXED);
     __atomic_store_n(&face->level, CRL_OFF, __ATOMIC_RELAXED);
     if (crl_thread_recorder_get() == recorder) crl_thread_recorder_set(NULL);
     return;
   }
   crl_recorder_set_flags(recorder, flags);
-  // Relaxed: what is needed of the thread's recorder is its own, and the name is under the mutex.
+  // Relaxed: the thread uses its own recorder, and the name is guarded by the mutex.
   __atomic_store_n(&recorder->thread, thread, __ATOMIC_RELAXED);
   __atomic_store_n(&face->thread, thread, __ATOMIC_RELAXED);
   crl_thread_recorder_set(recorder);
@@ -823,7 +823,7 @@ void crl_thread_name_set(int thread, const char *name) {
   pthread_mutex_lock(&mutex);
   for (uint32_t slot = 0; slot < untaken; slot++) {
     const crl_recorder *recorder = &recorders[slot];
-    // Relaxed: a thread that has its number only now takes its name itself, under the mutex.
+    // Relaxed: a thread whose id is being set copies its name itself, under the mutex.
     if (recorder->face && __atomic_load_n(&recorder->loop, __ATOMIC_RELAXED) &&
         __atomic_load_n(&recorder->thread, __ATOMIC_RELAXED) == thread &&
         !(crl_recorder_flags(recorder) & CRL_FACE_ENDED))
@@ -832,7 +832,7 @@ void crl_thread_name_set(int thread, const char *name) {
   pthread_mutex_unlock(&mutex);
 }
 
-// The thread's own copy goes with it.
+// Frees the thread's own copy.
 void crl_thread_name_forget(void) {
   free(thread_name);
   thread_name = NULL;
@@ -844,7 +844,7 @@ crl_ring *crl_recorder_ring(crl_recorder *recorder) {
   pthread_mutex_lock(&mutex);
   crl_ring *ring = &board->rings[recorder->slot];
   if (!recorder->ring && prepare_to_record() && (populate(ring, sizeof *ring) || !has_directory)) {
-    // Who had it before is gone.
+    // The ring's previous loop has ended.
     if (recorder->uses > 1) memset(ring, 0, sizeof *ring);
     __atomic_store_n(&recorder->ring, ring, __ATOMIC_RELEASE);
   }
@@ -853,7 +853,7 @@ crl_ring *crl_recorder_ring(crl_recorder *recorder) {
   return known;
 }
 
-// A process that has become privileged no longer publishes anything.
+// Stops publishing once the process has become privileged.
 static void leave_if_privileged(void) {
   if (__atomic_load_n(&sharing, __ATOMIC_SEQ_CST) != IS_SHARED || !crl_is_privileged()) return;
   pthread_mutex_lock(&mutex);
@@ -876,7 +876,7 @@ uint32_t crl_recorder_take_up(crl_recorder *recorder) {
   }
   if (level >= CRL_WATCH) prepare_to_sum(recorder);
   count_time(recorder, level);
-  // Relaxed: the tool looks at the faces again a while after it has set the word.
+  // Relaxed: the tool checks the faces again a while after it has set the word.
   if (__atomic_load_n(&crl_instruments.parked, __ATOMIC_RELAXED)) crl_unpark();
   __atomic_store_n(&recorder->level, (uint8_t)level, __ATOMIC_RELAXED);
   __atomic_store_n(&recorder->face->level, (uint8_t)level, __ATOMIC_RELEASE);
@@ -898,15 +898,14 @@ uint8_t crl_mode_index(const char *name) {
 }
 
 void crl_unpark(void) {
-  // Once: the tool looks on by itself until nothing happens any more.
+  // Once is enough: the tool then polls by itself until there is no more activity.
   if (__atomic_exchange_n(&crl_instruments.parked, 0, __ATOMIC_SEQ_CST) != 0)
     syscall(SYS_futex, &crl_instruments.parked, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-// The level
 
 void crl_level_settle(crl_header *header) {
-  // Some settle it at once; one that always changes it is not waited for.
+  // Usually a few iterations suffice. The bound protects against a process that changes the level continuously.
   for (int turn = 0; turn < 1000; turn++) {
     uint32_t level = __atomic_load_n(&header->own_level, __ATOMIC_SEQ_CST);
     for (int index = 0; index < CRL_HOLDERS; index++) {
@@ -916,9 +915,9 @@ void crl_level_settle(crl_header *header) {
       if (held > level) level = held;
     }
     if (level > CRL_RECORD) level = CRL_RECORD;
-    // Again until it says what is held: another may be settling it.
+    // Repeated until the level is what is held, because another process may be settling it too.
     uint32_t before = __atomic_load_n(&header->level, __ATOMIC_SEQ_CST);
-    // What was done meanwhile is not known: what was noted earlier is not to be found any more.
+    // Invalidates earlier notes, because causes were not recorded in the meantime.
     if (before < CRL_RECORD && level >= CRL_RECORD) __atomic_fetch_add(&header->raised, 1, __ATOMIC_SEQ_CST);
     if (__atomic_exchange_n(&header->level, level, __ATOMIC_SEQ_CST) == level) return;
   }
@@ -927,7 +926,7 @@ void crl_level_settle(crl_header *header) {
 int crl_holder_take(crl_holder *holder, int process, uint64_t start, uint32_t level) {
   int32_t nobody = 0;
   if (!__atomic_compare_exchange_n(&holder->process, &nobody, process, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) return 0;
-  // Whoever looks for holders that have ended knows it by its start only.
+  // Code that searches for ended holders identifies this one only once its start time is set.
   __atomic_store_n(&holder->level, level, __ATOMIC_SEQ_CST);
   __atomic_store_n(&holder->start, start, __ATOMIC_SEQ_CST);
   return 1;
@@ -941,7 +940,7 @@ int crl_holder_free(crl_holder *holder, int process) {
 }
 
 static int has_ended(int process, uint64_t start) {
-  // What may not be seen in /proc can be there all the same.
+  // A process that is not visible in /proc may still exist.
   if (kill(process, 0) != 0 && errno == ESRCH) return 1;
   char name[16], state = 0;
   snprintf(name, sizeof name, "%d", process);
@@ -956,7 +955,7 @@ int crl_holders_drop_ended(crl_header *header, int is_elsewhere) {
     int32_t number = __atomic_load_n(&holder->process, __ATOMIC_SEQ_CST);
     uint64_t start = __atomic_load_n(&holder->start, __ATOMIC_SEQ_CST);
     if (number == 0 || number == INT32_MIN || (number < 0) != is_elsewhere || !has_ended(number < 0 ? -number : number, start)) continue;
-    // Two may find it at once, and a third may have the place by then.
+    // Several processes may find it at once, and another tool may already have the entry.
     if (start && !__atomic_compare_exchange_n(&holder->start, &start, 0, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) continue;
     dropped |= __atomic_compare_exchange_n(&holder->process, &number, 0, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
   }
@@ -1014,7 +1013,7 @@ int crl_instruments_open(const char *parent) {
   if (!parent) *last = 0;
   errno = 0;
   int outer = open_directory(parent ? parent : path);
-  // What is there is not the user's own, or others may write to it.
+  // An existing directory is not owned by the user, or others can write to it.
   if (outer < 0) return errno == EEXIST || errno == 0 ? -EPERM : -errno;
   int place = -1;
   if (mkdirat(outer, name, 0700) == 0 || errno == EEXIST)
@@ -1037,7 +1036,7 @@ __attribute__((constructor)) static void read_environment(void) {
   complain("the instruments are off, as RUNLOOP_INSTRUMENTS is none of off, watch and record: ", level);
 }
 
-// Also when the file cannot be made.
+// Also called if the file cannot be created.
 __attribute__((destructor)) static void remove_own_files(void) {
   if (!has_directory || kept.process != getpid()) return;
   has_directory = 0;
@@ -1049,7 +1048,7 @@ __attribute__((destructor)) static void remove_own_files(void) {
   rmdir(directory);
 }
 
-// A child has one thread, and its parent's memory: it leaves that to the parent.
+// Leaves the shared memory to the parent. A child has one thread, and a copy of its parent's memory.
 void crl_instruments_forked(void) {
   static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
   mutex = fresh;
@@ -1058,9 +1057,9 @@ void crl_instruments_forked(void) {
   crl_thread_number_forget();
   if (!has_board) return;
   close_backing();
-  // A thread of the parent that was about to map other memory is not here.
+  // A thread of the parent that was about to map other memory does not exist here.
   if (__atomic_load_n(&sharing, __ATOMIC_SEQ_CST) == IS_LEFT) __atomic_store_n(&sharing, IS_SHARED, __ATOMIC_SEQ_CST);
-  // It distinguishes what was noted before.
+  // Kept because it distinguishes earlier notes.
   kept.raised = crl_instruments.raised;
   __atomic_store_n(&sharing, IS_PRIVATE, __ATOMIC_SEQ_CST);
   int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;

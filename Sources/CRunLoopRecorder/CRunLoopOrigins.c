@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Which call-out has made or resumed the task of a job, also if the job has passed through Swift's pool.
+// Finds the call-out that created or resumed the task of a job, even if the job has passed through Swift's thread pool.
 
 #include "CRunLoopRecorder.h"
 #include "CRunLoopSystem.h"
@@ -15,8 +15,7 @@ extern SWIFT void *swift_task_getCurrent(void) __attribute__((weak));
 
 static enqueue_hook earlier_hook;
 
-// The number of a job's task, which stands in the job's header: the memory of a task that has ended may be another's by
-// now.
+// The id of a job's task from the job's header, because the memory of a task that has ended may have been reused.
 static inline uint64_t job_number(uint64_t job) {
   uint32_t number;
   memcpy(&number, (const char *)(uintptr_t)job + 36, sizeof number);
@@ -26,7 +25,7 @@ static inline uint64_t job_number(uint64_t job) {
 crl_origin crl_job_origin(uint64_t job) {
   crl_origin origin = {crl_cause(), 0, 0};
   if (!(origin.cause & CRL_CAUSE_THREAD) || sizeof(void *) != 8) return origin;
-  // A thread without a loop works for a task, and that for the call-out that has made or resumed it.
+  // A thread without a loop works for a task, and so for the call-out that created or resumed that task.
   uint64_t current = swift_task_getCurrent ? (uint64_t)(uintptr_t)swift_task_getCurrent() : 0;
   crl_origin found;
   if (current && current != job && crl_origin_find(current, job_number(current), &found)) return found;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Where code comes from: the callers of a function, and the file that an address lies in.
+// Code locations: the callers of a function, and the file that contains an address.
 
 #include "CRunLoopRecorder.h"
 #include "CRunLoopSystem.h"
@@ -8,7 +8,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
-// The calling thread's stack, once it was asked for.
+// The bounds of the calling thread's stack, once they are known.
 static _Thread_local uintptr_t stack_end __attribute__((tls_model("initial-exec")));
 static _Thread_local uintptr_t stack_begin __attribute__((tls_model("initial-exec")));
 
@@ -25,13 +25,13 @@ static void find_stack(void) {
   pthread_attr_destroy(&attributes);
 }
 
-// A frame begins with the address of the one before, whose bit 60 says that it is an asynchronous function's.
+// A frame begins with the address of the previous one, in which bit 60 marks the frame of an asynchronous function.
 __attribute__((noinline, no_sanitize("address", "thread"))) void crl_frames_take(crl_frames *frames) {
   if (!stack_end) find_stack();
   uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
   uint64_t mask = crl_code_address_mask();
   int count = 0;
-  // The first is the one that asks.
+  // The first frame is this function's own.
   for (int index = 0; index <= CRL_FRAMES; index++) {
     if (frame < stack_begin || frame + 2 * sizeof(uintptr_t) > stack_end || frame % sizeof(uintptr_t) != 0) break;
     const uintptr_t *words = (const uintptr_t *)frame;
@@ -54,8 +54,8 @@ int crl_code_find(uint64_t address, crl_code *code) {
 
 extern const char *swift_getTypeContextDescriptor(const void *type) __attribute__((weak));
 
-// What describes a type has flags, its surroundings and its name before the function, each a word of four bytes; the
-// last three are counted from where they stand.
+// A type's context descriptor consists of 32-bit words: the flags, the parent, the name and the accessor function. The
+// last three are relative to their own addresses.
 uint64_t crl_type_code(const void *type) {
   const char *descriptor = swift_getTypeContextDescriptor ? swift_getTypeContextDescriptor(type) : NULL;
   int32_t distance;

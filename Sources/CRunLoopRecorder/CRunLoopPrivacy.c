@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What a process shows other processes: nothing, if it may do more than its caller; and memory of a file that others
-// can cut off does not end it.
+// Protection of a process from others: a privileged process shows nothing, and truncation of a shared file by another
+// process does not kill this one.
 
 #include "CRunLoopRecorder.h"
 #include "CRunLoopSystem.h"
@@ -12,13 +12,13 @@
 #include <sys/prctl.h>
 
 int crl_is_privileged(void) {
-  // What the kernel does not say is taken for yes.
+  // Treated as privileged if the kernel does not report it.
   return getauxval(AT_SECURE) != 0 || prctl(PR_GET_DUMPABLE, 0UL, 0UL, 0UL, 0UL) != 1;
 }
 
 const char *crl_instruments_environment(const char *name) { return crl_is_privileged() ? NULL : crl_environment(name); }
 
-// Memory that others can cut off
+// Memory that others can truncate
 
 static struct guarded {
   uintptr_t begin, end;
@@ -39,13 +39,13 @@ static void handle(int number, siginfo_t *info, void *context) {
   int error = errno;
   int is_ours = info->si_code == BUS_ADRERR && is_guarded((uintptr_t)info->si_addr) && retreat();
   errno = error;
-  // The access is made again.
+  // The access is retried.
   if (is_ours) return;
   if (earlier.sa_flags & SA_SIGINFO) return earlier.sa_sigaction(number, info, context);
   if (earlier.sa_handler != SIG_DFL && earlier.sa_handler != SIG_IGN) return earlier.sa_handler(number);
-  // A signal that is sent, and ignored as it was before.
+  // A signal that was sent to the process and is ignored, as it was before.
   if (info->si_code <= 0 && earlier.sa_handler == SIG_IGN) return;
-  // The access that is made again, or the signal that is sent again, ends the process as it would have without this.
+  // The retried access, or the signal raised again, has the effect that it would have had without this handler.
   sigaction(number, &earlier, NULL);
   if (info->si_code <= 0) raise(number);
 }
@@ -57,6 +57,6 @@ void crl_memory_guard(int place, const void *memory, size_t size, crl_retreat wh
   if (__atomic_exchange_n(&is_installed, 1, __ATOMIC_SEQ_CST)) return;
   struct sigaction action = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
   sigemptyset(&action.sa_mask);
-  // Known before the handler may need it.
+  // Stored before the handler may need it.
   if (sigaction(SIGBUS, NULL, &earlier) == 0) sigaction(SIGBUS, &action, NULL);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Reading the records of this process while its loops write them.
+// Reading this process's records while its loops write them.
 
 #include "CRunLoopRecorder.h"
 #include "CRunLoopSystem.h"
@@ -12,7 +12,7 @@
 __attribute__((no_sanitize("thread"))) int crl_numbered_copy(const void *source, void *target, size_t size) {
   const volatile uint64_t *words = source;
   uint64_t *copy = target;
-  // The rest is read after the number with which it was published.
+  // The number, with which the rest was published, must be read first.
   copy[0] = __atomic_load_n((const uint64_t *)source, __ATOMIC_ACQUIRE);
   for (size_t index = 1; index < size / sizeof *words; index++) copy[index] = words[index];
   __atomic_thread_fence(__ATOMIC_ACQUIRE);
@@ -55,7 +55,7 @@ static int write_at(int file, const void *bytes, size_t count, size_t offset) {
   return 0;
 }
 
-// The front is copied first, as the loops go on to write it.
+// Copies the front of the board first, because the loops continue to write it.
 __attribute__((no_sanitize("thread"))) static void copy_words(void *target, const void *source, size_t size) {
   const volatile uint64_t *words = source;
   uint64_t *copy = target;

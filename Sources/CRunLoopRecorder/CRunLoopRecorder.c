@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What is written while a loop runs: no allocation, no system call, no lock.
+// Recording while a loop runs, without allocations, system calls or locks.
 
 #include "CRunLoopRecorder.h"
 #include "CRunLoopSystem.h"
@@ -13,23 +13,23 @@ static _Thread_local uint32_t thread_number __attribute__((tls_model("initial-ex
 
 uint32_t crl_clock_is_processors = 0;
 
-// A writer's stores become visible in their order; on x86 this keeps the compiler from moving them.
+// Makes a writer's stores visible in order. On x86, this only prevents the compiler from reordering them.
 static inline void publish(uint64_t *number, uint64_t value) { __atomic_store_n(number, value, __ATOMIC_RELEASE); }
 
-// Relaxed: what is written with these lies between a fence after its number was made invalid and the publishing of the
-// number, and what is read, between two readings of the number. Without a number around it, it is a hint, which is read
-// again under the lock, or one word that stands for itself.
+// Relaxed: these writes happen between a fence after the entry's number was invalidated and the release of its new
+// number, and these reads between two reads of the number. Values without such a number are hints that are checked
+// again under a lock, or single independent words.
 static inline uint64_t load(const uint64_t *word) { return __atomic_load_n(word, __ATOMIC_RELAXED); }
 static inline void store(uint64_t *word, uint64_t value) { __atomic_store_n(word, value, __ATOMIC_RELAXED); }
 
-// Once for each thread.
+// Called once for each thread.
 __attribute__((noinline, cold, preserve_most)) static uint32_t ask_thread_number(void) {
   return thread_number = (uint32_t)crl_thread_id();
 }
 
 void crl_thread_number_forget(void) { thread_number = 0; }
 
-// What the calling thread is doing.
+// The calling thread's current activity.
 static inline uint64_t cause(void) {
   crl_recorder *recorder = crl_thread_recorder;
   uint64_t open;
@@ -42,34 +42,33 @@ uint64_t crl_system_ticks(void) { return (uint64_t)crl_monotonic_nanoseconds(); 
 
 uint64_t crl_cause(void) { return cause(); }
 
-// Who has caused what a loop calls later, where that is not a post: an item that was signalled, added or moved, a
-// message in a port, and a job that has passed through Swift's pool. A table of fixed size: what finds no room takes
-// the place of something older, and then nobody knows where that came from.
+// The causes of call-outs other than posts: an item that was signalled, added or moved, a message in a port, or a job
+// that has passed through Swift's thread pool. The table has a fixed size; if it has no room, a new entry replaces an
+// older one, whose origin is then unknown.
 
 enum { PLACES = 8192, TRIES = 200 };
 
 typedef struct entry {
-  uint64_t turn;  // odd while it is written
+  uint64_t turn;  // odd while being written
   uint64_t key;
-  uint64_t tag;  // what tells two things of the same address apart
+  uint64_t tag;  // distinguishes items with the same address
   crl_origin origin;
 } entry;
 
-// One more, as each place is two.
+// One extra entry, because each lookup uses two adjacent ones.
 static entry entries[PLACES + 1];
 
-// All that is noted of an address stands at few places: of a port several messages wait at a time, and each has a
-// number.
+// Spreads the entries of an address over a few places, because several numbered messages may be queued in a port.
 static inline __attribute__((always_inline)) entry *place_of(uint64_t key, uint64_t tag) {
   uint64_t spread = tag >> 63 ? tag & 15 : 0;
   return &entries[((key >> 4) + spread) * 0x9e3779b97f4a7c15ull >> 51];
 }
 
-// Takes an entry to be written; 0: another thread keeps it for too long.
+// Locks an entry for writing. Returns 0 if another thread holds it for too long.
 static inline __attribute__((always_inline)) int lock(entry *place, uint64_t *turn) {
   for (int count = 0; count < TRIES; count++) {
     *turn = load(&place->turn);
-    // Relaxed on failure: then nothing of the entry is read.
+    // Relaxed on failure, because nothing in the entry is read then.
     if (!(*turn & 1) && __atomic_compare_exchange_n(&place->turn, turn, *turn + 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
       return 1;
     crl_spin_hint();
@@ -83,14 +82,14 @@ static inline __attribute__((always_inline)) void note(
   uint64_t key, uint64_t tag, uint64_t cause, uint64_t posted, uint64_t site
 ) {
   entry *place = place_of(key, tag);
-  // One of two: the one that has it, else the older.
+  // Of the two candidates, use the one with this key, otherwise the older one.
   if (load(&place->key) != key) {
     entry *other = place + 1;
     if (load(&other->key) == key || load(&other->origin.posted) < load(&place->origin.posted)) place = other;
   }
   uint64_t turn;
   if (!lock(place, &turn)) return;
-  // The odd turn is seen before what changes under it.
+  // Makes the odd turn visible before the changes.
   __atomic_thread_fence(__ATOMIC_RELEASE);
   store(&place->key, key);
   store(&place->tag, tag);
@@ -106,7 +105,7 @@ void crl_origin_note(uint64_t key, uint64_t tag, crl_origin origin) {
 
 void crl_origin_note_here(uint64_t key, uint64_t tag, uint64_t site) { note(key, tag, cause(), crl_ticks(), site); }
 
-// Copies what stands at one place, if it is what was asked for.
+// Copies the entry if it matches the request.
 static inline __attribute__((always_inline)) int copy(entry *place, uint64_t key, uint64_t tag, crl_origin *origin) {
   uint64_t turn = __atomic_load_n(&place->turn, __ATOMIC_ACQUIRE);
   if (load(&place->key) != key || load(&place->tag) != tag || turn & 1) return 0;
@@ -129,7 +128,7 @@ void crl_origin_forget(uint64_t key, uint64_t tag) {
   for (int index = 0; index < 2; index++, place++) {
     uint64_t turn;
     if (load(&place->key) != key || load(&place->tag) != tag || !lock(place, &turn)) continue;
-    // The odd turn is seen before what changes under it.
+    // Makes the odd turn visible before the changes.
     __atomic_thread_fence(__ATOMIC_RELEASE);
     if (load(&place->key) == key && load(&place->tag) == tag) {
       store(&place->key, 0);
@@ -139,7 +138,7 @@ void crl_origin_forget(uint64_t key, uint64_t tag) {
   }
 }
 
-// Sums
+// Totals
 
 uint64_t crl_tick_scale = 0;
 
@@ -151,7 +150,7 @@ static inline uint64_t span(uint64_t begin, uint64_t end) {
 
 uint64_t crl_ticks_length(uint64_t ticks) { return span(0, ticks); }
 
-// The ticks that a word of those has at a tick, which may be a little earlier by another processor's clock.
+// The busy ticks in a `busy` word at a tick, which may be slightly early if it is from another processor's clock.
 static inline uint64_t busy_ticks(uint64_t busy, uint64_t now) {
   if (!(busy & 1)) return busy >> 1;
   uint64_t ticks = (now - (busy >> 1)) << 1 >> 1;
@@ -166,7 +165,7 @@ static inline void add_time(crl_histogram *histogram, uint64_t time) {
   if (__builtin_expect(time > load(&histogram->longest), 0)) store(&histogram->longest, time);
 }
 
-// A hang is counted when it is over: one that lasts could still turn out to be none.
+// A hang is counted only at its end, because a call-out in progress may still turn out not to be one.
 static void count_hang(crl_sums *sums, uint64_t now) {
   if (span(load(&sums->since), now) >= CRL_HANG) add(&sums->hangs, 1);
 }
@@ -174,7 +173,7 @@ static void count_hang(crl_sums *sums, uint64_t now) {
 void crl_call_out_end(crl_recorder *recorder, uint64_t now) {
   crl_sums *sums = recorder->sums;
   uint64_t began = load(&sums->began), time = span(began, now);
-  // The level was raised in it.
+  // The level was raised during the call-out.
   if (began == 0) return;
   store(&sums->began, 0);
   add_time(&sums->call_outs, time);
@@ -197,10 +196,10 @@ void crl_sums_copy(const crl_recorder *recorder, crl_sums *sums) {
   crl_sums *kept = __atomic_load_n(&recorder->sums, __ATOMIC_ACQUIRE);
   memset(sums, 0, sizeof *sums);
   if (!kept) return;
-  // Acquiring: `since` is behind `began`.
+  // Acquiring, because `since` comes after `began`.
   for (size_t index = 0; index < sizeof *sums / 8; index++)
     ((uint64_t *)sums)[index] = __atomic_load_n((uint64_t *)kept + index, __ATOMIC_ACQUIRE);
-  // Again if the loop has gone to sleep or woken meanwhile.
+  // Repeated if the loop has gone to sleep or woken up meanwhile.
   uint64_t word = sums->busy;
   for (int turn = 0; turn < 8; turn++) {
     sums->busy = busy_ticks(word, crl_ticks());
@@ -208,9 +207,9 @@ void crl_sums_copy(const crl_recorder *recorder, crl_sums *sums) {
     if (now == word) break;
     word = now;
   }
-  // A reader that was delayed between the word and the clock has counted some of the sleep, too: it never becomes less.
+  // A reader delayed between reading the word and the clock includes some time asleep, so the result is kept monotonic.
   uint64_t shown = load(&kept->shown);
-  // Relaxed: the word stands for itself.
+  // Relaxed: no other data depends on the word.
   while (shown < sums->busy &&
          !__atomic_compare_exchange_n(&kept->shown, &shown, sums->busy, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) continue;
   if (shown > sums->busy) sums->busy = shown;
@@ -231,7 +230,7 @@ static inline __attribute__((always_inline)) void begin(
   uint64_t number = ++recorder->number;
   face->number = number;
   crl_record *record = &recorder->ring->records[number % CRL_RECORDS];
-  // Relaxed: the fence lets it be seen before what follows.
+  // Relaxed: the fence makes this visible before the stores below.
   __atomic_store_n(&record->number, 0, __ATOMIC_RELAXED);
   __atomic_thread_fence(__ATOMIC_RELEASE);
   record->end = 0;
@@ -253,7 +252,7 @@ static inline __attribute__((always_inline)) void begin(
   publish(&record->number, number);
 }
 
-// Sums up how long what is called has waited, if it was posted.
+// Notes the start of the call-out and, if it was posted, adds its delay to the totals.
 static inline __attribute__((always_inline)) void note_call_out(crl_recorder *recorder, uint64_t kind, uint64_t item) {
   uint64_t now = recorder->current->begin;
   crl_call_out_begin(recorder, now);
@@ -281,7 +280,7 @@ uint64_t crl_run_begin(crl_recorder *recorder, uint32_t kind, uint64_t site) {
   if (recorder->level < CRL_RECORD) return 0;
   begin(recorder, (uint64_t)kind << CRL_KIND_SHIFT, site, 0, NULL);
   uint64_t number = recorder->open;
-  // It is around what follows, and no call-out.
+  // A run encloses what follows, but is not a call-out.
   recorder->run = (uint32_t)number | recorder->run >> 32 << 32;
   crl_recorder_set_open(recorder, 0, 0);
   return number;
@@ -297,7 +296,7 @@ crl_outer crl_recorder_nest(crl_recorder *recorder) {
   crl_sums *sums = recorder->sums;
   if (sums && load(&sums->began)) count_hang(sums, crl_ticks());
   crl_outer outer = {recorder->current, recorder->open, recorder->run, recorder->stack, sums ? load(&sums->began) : 0,
-                     // For the face again; nothing depends on it.
+                     // Restored in the face later; nothing depends on it.
                      recorder->face->kind};
   if (sums) store(&sums->began, 0);
   recorder->run = (uint32_t)recorder->open | recorder->run >> 32 << 32;
@@ -316,10 +315,10 @@ void crl_recorder_unnest(crl_recorder *recorder, crl_outer outer) {
   recorder->face->stack = recorder->stack = outer.stack;
 }
 
-// Wakes the tool that waits for something to happen, if there is one.
+// Wakes a tool that waits for activity.
 static inline void unpark(void) {
-  // Relaxed: no order of one word would do, as this must not be read before the face is written. The tool looks at the
-  // faces again a while after it has set the word.
+  // Relaxed: no ordering of this one load would prevent it from being made before the face is written. The tool
+  // therefore checks the faces again a while after it has set the word.
   if (__builtin_expect(__atomic_load_n(&crl_instruments.parked, __ATOMIC_RELAXED), 0)) crl_unpark();
 }
 
@@ -349,7 +348,7 @@ static inline __attribute__((always_inline)) void post_from(
   crl_ring *ring = __atomic_load_n(&recorder->ring, __ATOMIC_ACQUIRE);
   if (__builtin_expect(!ring, 0)) return post_to_new_ring(recorder, sequence, site, job);
   crl_post *post = &ring->posts[sequence % CRL_POSTS];
-  // Relaxed: the fence lets it be seen before what follows.
+  // Relaxed: the fence makes this visible before the stores below.
   __atomic_store_n(&post->sequence, 0, __ATOMIC_RELAXED);
   __atomic_thread_fence(__ATOMIC_RELEASE);
   store(&post->site, site);
@@ -358,7 +357,7 @@ static inline __attribute__((always_inline)) void post_from(
   publish(&post->sequence, sequence);
 }
 
-// Once for each loop; by itself, as what it calls would cost every post the saving of registers.
+// Called once for each loop. It is a separate function so that posts need not save registers for its calls.
 __attribute__((noinline, cold)) static void post_to_new_ring(
   crl_recorder *recorder, uint64_t sequence, uint64_t site, uint64_t job
 ) {
@@ -406,9 +405,9 @@ void crl_sleep_begin(crl_recorder *recorder, int64_t deadline, uint64_t waits, i
     begin(recorder, (uint64_t)CRL_KIND_SLEEP << CRL_KIND_SHIFT, (uint64_t)deadline, 0, NULL);
     recorder->sleep = recorder->open;
     crl_busy_note(recorder, 0, recorder->current->begin);
-    // A sleep is no call-out.
+    // A sleep is not a call-out.
     face->kind = 0;
-    // A tool that was killed lets nobody go on recording forever.
+    // Prevents recording indefinitely on behalf of a tool that was killed.
     if (__builtin_expect(recorder->sleeps % 1024 == 0, 0)) crl_holders_check();
   } else {
     face->number = ++recorder->number;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// How a watcher looks at threads without touching them.
+// Inspecting threads without disturbing them.
 
 #include "CRunLoopRecorder.h"
 #include "CRunLoopSystem.h"
@@ -29,12 +29,12 @@ int crl_memory_open(int process) {
 }
 
 long crl_memory_read_file(int file, uint64_t address, void *buffer, size_t size) {
-  // An address above the greatest offset is one of the kernel's.
+  // Addresses above the maximum offset belong to the kernel.
   ssize_t count = address > INT64_MAX ? 0 : pread(file, buffer, size, (off_t)address);
   return count < 0 ? -errno : count;
 }
 
-// The watcher parks
+// Parking of watchers
 
 uint32_t crl_watcher_parked = 0;
 
@@ -43,8 +43,8 @@ __attribute__((noinline, cold)) void crl_watcher_wake(void) {
 }
 
 const uint32_t *crl_watcher_park(void) {
-  // Each has a number of its own: who has seen another's does not sleep on it.
-  // Relaxed: no more than the number is asked of it, and the word that has it is stored after it.
+  // Each watcher uses a different number, so one that has read another's does not sleep on it. Relaxed: only the
+  // number's uniqueness matters, and it is stored in the word afterwards.
   static uint32_t turn;
   __atomic_store_n(&crl_watcher_parked, __atomic_add_fetch(&turn, 2, __ATOMIC_RELAXED) | 1, __ATOMIC_SEQ_CST);
   return &crl_watcher_parked;
@@ -58,11 +58,12 @@ int crl_expect_long_call(int expected) {
   return (flags & CRL_FACE_EXPECTS) != 0;
 }
 
-// Samples of a thread that has a processor
+// Samples of a running thread
 
-// The registers that samples have, as bits, and how many these are.
+// The mask of the registers in a sample, and their DWARF numbers in order.
 #if defined(__x86_64__)
-// The lowest nine are the first eight and the program counter; those from R8 on follow behind others.
+// The lowest nine bits are the first eight registers and the program counter. R8 and above follow after other
+// registers.
 #define SAMPLED_REGISTERS (0x1ffull | 0xffull << PERF_REG_X86_R8)
 static const unsigned char numbers[] = {0, 3, 2, 1, 4, 5, 6, 7, CRL_SAMPLE_COUNTER, 8, 9, 10, 11, 12, 13, 14, 15};
 #elif defined(__aarch64__)
@@ -74,8 +75,8 @@ static const unsigned char numbers[] = {
 #error "the processor's registers are not known"
 #endif
 
-// How many bytes of the stack a sample has, and of samples the kernel keeps, in whole pages whose number is a power of
-// two. What a user may have of that is limited.
+// The number of stack bytes in a sample, and the size of the kernel's ring of samples, which must be a power of two in
+// pages. Both are limited for unprivileged users.
 static const struct {
   unsigned stack;
   size_t ring;
@@ -98,7 +99,7 @@ static int open_sized(crl_sampler *sampler, int thread, uint64_t period, unsigne
   };
   long descriptor = syscall(SYS_perf_event_open, &attributes, thread, -1, -1, PERF_FLAG_FD_CLOEXEC);
   if (descriptor < 0) {
-    // Whoever is not root may see what a thread does outside the kernel only.
+    // Unprivileged users can only sample what a thread does outside the kernel.
     attributes.exclude_kernel = 1;
     descriptor = syscall(SYS_perf_event_open, &attributes, thread, -1, -1, PERF_FLAG_FD_CLOEXEC);
   }
@@ -121,13 +122,13 @@ int crl_sampler_open(crl_sampler *sampler, int thread, uint64_t period) {
   return answer;
 }
 
-// The part of the mapping that holds samples.
+// The part of the mapping that contains samples.
 typedef struct samples {
   const char *bytes;
   uint64_t size;
 } samples;
 
-// Where the kernel says; before Linux 4.1 it does not, and they follow the first page.
+// The kernel reports its position; before Linux 4.1, it follows the first page.
 static samples samples_of(const crl_sampler *sampler) {
   const struct perf_event_mmap_page *page = sampler->ring;
   uint64_t offset = page->data_offset, size = page->data_size;
@@ -138,7 +139,7 @@ static samples samples_of(const crl_sampler *sampler) {
   return (samples){(const char *)sampler->ring + offset, size};
 }
 
-// Copies from the ring, which begins anew at its end.
+// Copies from the ring, wrapping around at its end.
 static void copy_out(samples data, uint64_t place, void *target, size_t size) {
   uint64_t start = place % data.size;
   size_t first = size < data.size - start ? size : (size_t)(data.size - start);
@@ -154,11 +155,11 @@ static void copy_sample(samples data, uint64_t place, crl_sample *sample, void *
   sample->stack = 0;
   for (uint64_t index = 0; index < count; index++, place += 8) {
     copy_out(data, place, &address, sizeof address);
-    // The greatest numbers tell whose addresses follow.
+    // The highest values are markers for the context of the addresses that follow.
     if (address < (uint64_t)PERF_CONTEXT_MAX && sample->frames < CRL_SAMPLE_FRAMES)
       sample->addresses[sample->frames++] = address;
   }
-  // Whether there are registers; a thread of a 32-bit program has others.
+  // Whether there are registers. A thread of a 32-bit program has different ones.
   copy_out(data, place, &value, sizeof value);
   place += 8;
   if (value != PERF_SAMPLE_REGS_ABI_NONE) {
@@ -166,7 +167,7 @@ static void copy_sample(samples data, uint64_t place, crl_sample *sample, void *
     for (size_t index = 0; index < sizeof numbers; index++, place += 8)
       copy_out(data, place, &sample->registers[numbers[index]], 8);
   }
-  // How many bytes of the stack stand here, and behind them how many of these are there.
+  // The size of the stack area, the area itself, and then the number of valid bytes in it.
   copy_out(data, place, &count, sizeof count);
   if (count == 0) return;
   copy_out(data, place + 8 + count, &value, sizeof value);
@@ -205,7 +206,7 @@ void crl_sampler_close(crl_sampler *sampler) {
 int crl_thread_start(void *(*body)(void *), void *context) {
   sigset_t all, before;
   sigfillset(&all);
-  // It reads memory that others can cut off.
+  // The thread reads memory that others can truncate.
   sigdelset(&all, SIGBUS);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_attr_t attributes;

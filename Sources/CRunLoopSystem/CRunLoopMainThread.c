@@ -5,12 +5,13 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-// Made when the library is loaded: destructors of a round run in the order of the keys, and libdispatch, which keeps
-// the first thread of a program with an async main in a destructor of the first round, makes its key only then.
+// Created when the library is loaded. Destructors of a round run in the order of their keys, and libdispatch blocks
+// the main thread of a program with an async main in a destructor of the first round, whose key it creates only at
+// that point.
 static pthread_key_t key;
 static int has_key = 0;
 
-// The process whose first thread has left; a forked child is another.
+// The process whose main thread has exited. A forked child has a different id.
 static _Atomic(int) left_process = 0;
 
 static void leave(void *value) {

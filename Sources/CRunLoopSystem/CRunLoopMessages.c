@@ -65,18 +65,17 @@ int crl_message_set_timeout(int socket, int sends, int64_t nanoseconds) {
 
 int crl_message_shut_down(int socket) { return result(shutdown(socket, SHUT_RDWR)); }
 
-// Drops the next packet, with the descriptors in it: what nobody else has open is closed before the call returns.
 int crl_message_discard(int socket) {
   struct msghdr message = {0};
   return result(recvmsg(socket, &message, MSG_DONTWAIT));
 }
 
 int crl_message_drain(int socket, int limit) {
-  // The end of the packets and an empty one look the same, but only a packet has a sender.
+  // The end of the packets and an empty packet look the same, except that only a packet has a sender.
   int on = 1;
   if (setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) < 0) return -errno;
   for (int count = 0; count < limit; count++) {
-    // Room for the sender and for nothing else.
+    // The control buffer has room only for the sender.
     union {
       char bytes[CMSG_SPACE(sizeof(struct ucred))];
       struct cmsghdr alignment;
@@ -86,7 +85,7 @@ int crl_message_drain(int socket, int limit) {
     struct msghdr message = {
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = room.bytes, .msg_controllen = sizeof room.bytes};
     ssize_t answer = recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT);
-    // An error that was kept for the socket comes once.
+    // A pending error of the socket is reported only once.
     if (answer < 0 && errno == ECONNRESET) continue;
     if (answer < 0) return -errno;
     if (message.msg_flags & MSG_CTRUNC) return 0;
@@ -106,8 +105,8 @@ enum { SMALL_PACKET = 1024 };
 
 int crl_message_send(int socket, const void *header, size_t header_size, const void *payload, size_t payload_size,
                      const int *descriptors, int count) {
-  // The same as below, in another call: the kernel takes longer to read where the parts of a small packet lie than it
-  // takes to copy them here.
+  // Equivalent to the code below. For a small packet, copying the parts here is faster than having the kernel gather
+  // them.
   char packet[SMALL_PACKET];
   if (count <= 0 && header_size + payload_size <= sizeof packet) {
     memcpy(packet, header, header_size);
@@ -158,7 +157,7 @@ int crl_message_peek(int socket, void *buffer, size_t size, int *descriptors, in
   if (limit < 0 || limit > CRL_MESSAGE_DESCRIPTORS) return -EINVAL;
   control room;
   struct iovec part = {buffer, size};
-  // The length without padding, in which there could be room for one more.
+  // The length excludes padding, in which another descriptor could fit.
   struct msghdr message = {.msg_iov = &part,
                            .msg_iovlen = 1,
                            .msg_control = limit > 0 ? room.bytes : NULL,
@@ -175,7 +174,7 @@ int crl_message_unread(int socket) {
 }
 
 int crl_message_can_allocate(size_t size) {
-  // Volatile, or the compiler sees that the memory is not used and makes no call.
+  // Volatile, because the compiler would otherwise remove the call for memory that is not used.
   void *volatile memory = malloc(size);
   if (!memory) return -ENOMEM;
   free(memory);
@@ -207,7 +206,7 @@ static int is_in_memory(int file) {
   return fstatfs(file, &system) == 0 && ((uint32_t)system.f_type == TMPFS_KIND || (uint32_t)system.f_type == RAMFS_KIND);
 }
 
-// A file without a name in a directory of a file system in memory.
+// Creates an unnamed file in a directory of a memory file system.
 static int nameless_file(const char *directory) {
   int file = crl_file_make_nameless(directory);
   if (file < 0) return file;
@@ -230,7 +229,7 @@ int crl_message_memory_file(void) {
 int crl_message_memory_is_nameless(int descriptor) {
   struct stat status;
   if (fstat(descriptor, &status) < 0) return -errno;
-  // Memory that could have been sealed has to be.
+  // Memory that could have been sealed must be.
   int seals = fcntl(descriptor, F_GET_SEALS);
   if (seals >= 0 && !(seals & F_SEAL_SEAL)) return 0;
   return S_ISREG(status.st_mode) && status.st_nlink == 0 && is_in_memory(descriptor);

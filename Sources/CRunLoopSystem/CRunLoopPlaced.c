@@ -25,7 +25,7 @@ extern int __clone(int (*body)(void *), void *stack, int flags, void *argument, 
 
 static int result(long answer) { return answer < 0 ? -errno : (int)answer; }
 
-// Whether the kernel's path of an open file leads nowhere: there is no /proc, or not this process's.
+// Whether the kernel's path of an open file does not exist, because there is no /proc or it is not this process's.
 static int is_without_paths(int file) {
   char path[32];
   struct stat status;
@@ -33,9 +33,9 @@ static int is_without_paths(int file) {
   return lstat(path, &status) != 0;
 }
 
-// Calls in a directory
+// System calls relative to a directory
 
-// A call that a thread makes whose working directory is its own.
+// A system call made by a thread with a working directory of its own.
 typedef struct call_in_directory {
   int directory;
   long number;
@@ -44,7 +44,8 @@ typedef struct call_in_directory {
   volatile int error;
 } call_in_directory;
 
-// It shares everything else with its process, and calls the kernel alone: it has no place for a thread's variables.
+// The thread shares everything else with its process, but has no thread-local storage, so it may only make system
+// calls.
 __attribute__((no_sanitize("thread", "address"))) static int run_in_directory(void *argument) {
   call_in_directory *call = argument;
   call->answer = syscall(SYS_fchdir, call->directory);
@@ -56,10 +57,10 @@ __attribute__((no_sanitize("thread", "address"))) static int run_in_directory(vo
 
 enum { STACK_SIZE = 64 * 1024 };
 
-// Makes a call whose paths begin in an open directory, and not in the process's working directory.
+// Makes a system call whose relative paths start at an open directory instead of the process's working directory.
 //
-// The caller's thread waits for the thread that makes the call, like the parent of `vfork`. A thread, and not a
-// process, because the other end of a connection sees the number of the process that connects.
+// The calling thread waits for the thread that makes the call, like the parent of `vfork`. It is a thread rather than
+// a process because the peer of a connection sees the id of the process that connects.
 static int make_in_directory(call_in_directory *call) {
   char *stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
   if (stack == MAP_FAILED) return -errno;
@@ -97,7 +98,7 @@ static int place(int socket, int directory, const char *name, long number) {
   const struct sockaddr *general = (const struct sockaddr *)&address;
   if (failure == 0)
     failure = result(number == SYS_bind ? bind(socket, general, sizeof address) : connect(socket, general, sizeof address));
-  // What the kernel's path says is true if there are such paths.
+  // The result is authoritative if the kernel's paths of open files exist.
   if ((failure != -ENOENT && failure != -EACCES && failure != -ENAMETOOLONG) || !is_without_paths(directory))
     return failure;
   failure = fill(&address, name);
@@ -130,7 +131,7 @@ int crl_placed_watch(int queue, int file, const char *path, uint32_t events) {
     return make_in_directory(&call);
   }
   if (!path) return answer;
-  // Compared before too, so that a watch of another file is not changed unless the path changes at this moment.
+  // Compared before the call too, so that another file's watch is changed only if the path changes at this very moment.
   if (stat(path, &found) != 0) return -errno;
   if (!is_same(&wanted, &found)) return -ENOENT;
   answer = result(inotify_add_watch(queue, path, events | IN_MASK_ADD));
@@ -146,10 +147,11 @@ int crl_placed_set_mode(int file, int directory, const char *name, uint32_t mode
   int answer = result(chmod(own, mode));
   if ((answer != -ENOENT && answer != -EACCES) || !is_without_paths(file)) return answer;
   if (syscall(SYS_fchmodat2, file, "", mode, AT_EMPTY_PATH) == 0) return 0;
-  // A filter that does not know the call, a kernel that does not, or an error, which the other call reports too.
+  // This failed because a filter or the kernel does not support the call, or for a reason that the next call reports
+  // too.
   struct stat wanted, found;
   if (fstat(file, &wanted) != 0 || fstatat(directory, name, &found, AT_SYMLINK_NOFOLLOW) != 0) return -errno;
   if (!is_same(&wanted, &found)) return -ENOENT;
-  // Between the two calls another file can get the name, where other users can make files.
+  // Where other users can create files, another file can be given the name between the two calls.
   return result(fchmodat(directory, name, mode, 0));
 }

@@ -22,7 +22,7 @@ int crl_file_make_or_open(int directory, const char *name, uint32_t mode) {
     int file = crl_file_make(directory, name, mode);
     if (file != -EEXIST) return file;
     file = openat(directory, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    // Between the two calls another process of this user may have removed it.
+    // Another process of this user may have removed the file between the two calls.
     if (file < 0 && errno == ENOENT) continue;
     if (file < 0) return -errno;
     struct stat status;
@@ -65,7 +65,7 @@ int crl_file_name(int file, int directory, const char *name) {
 }
 
 uint32_t crl_file_masked_mode(uint32_t mode) {
-  // umask(2) cannot be asked without being changed, for all threads.
+  // umask(2) cannot read the mask without changing it for all threads.
   unsigned mask = 077;
   FILE *status = fopen("/proc/self/status", "re");
   if (status == NULL) return mode & ~mask;

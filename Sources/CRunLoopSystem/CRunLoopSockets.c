@@ -29,7 +29,7 @@ int crl_socket_accept(int descriptor, void *address, uint32_t capacity, uint32_t
   return answer;
 }
 
-// Room for what may be beside a message: descriptors, and what options ask for.
+// A buffer for the ancillary data of a message: descriptors, and the data enabled by socket options.
 typedef union control {
   char bytes[CMSG_SPACE(sizeof(int) * crl_passed_most) + 256];
   struct cmsghdr aligned;
@@ -37,7 +37,7 @@ typedef union control {
 
 enum { no_time = -1 };
 
-// Linux since 6.5: a descriptor of the sender's process, if an option asks for it.
+// Since Linux 6.5: a descriptor of the sender's process, if enabled by an option.
 #ifndef SCM_PIDFD
 #define SCM_PIDFD 4
 #endif
@@ -64,7 +64,7 @@ static void read_socket_part(const struct cmsghdr *part, crl_ancillary *ancillar
 static void read_ipv4_part(const struct cmsghdr *part, crl_ancillary *ancillary) {
   struct in_pktinfo info;
   if (part->cmsg_type != IP_PKTINFO || part->cmsg_len < CMSG_LEN(sizeof info)) return;
-  // To a socket of IPv6 the other part says it.
+  // On an IPv6 socket, the other control message takes precedence.
   if (ancillary->family == AF_INET6) return;
   memcpy(&info, CMSG_DATA(part), sizeof info);
   ancillary->family = AF_INET;
@@ -80,7 +80,7 @@ static void read_ipv6_part(const struct cmsghdr *part, crl_ancillary *ancillary)
   ancillary->family = AF_INET6;
   ancillary->interface = info.ipi6_ifindex;
   memcpy(ancillary->destination, &info.ipi6_addr, sizeof info.ipi6_addr);
-  // Nothing is sent from a group, be it one of IPv4 that is written as an address of IPv6.
+  // A multicast address, including an IPv4-mapped one, cannot be a source address.
   int is_group = IN6_IS_ADDR_MULTICAST(&info.ipi6_addr) ||
                  (IN6_IS_ADDR_V4MAPPED(&info.ipi6_addr) && info.ipi6_addr.s6_addr[12] >= 224);
   if (!is_group) memcpy(ancillary->local, &info.ipi6_addr, sizeof info.ipi6_addr);
@@ -104,7 +104,7 @@ int crl_ancillary_receive(int descriptor, void *bytes, size_t count, void *addre
   struct iovec part = {bytes, count > INT32_MAX ? INT32_MAX : count};
   struct msghdr message = {.msg_name = address, .msg_namelen = address ? *length : 0, .msg_iov = &part, .msg_iovlen = 1,
                            .msg_control = room.bytes, .msg_controllen = sizeof room.bytes};
-  // Of a stream, MSG_TRUNC would drop the bytes.
+  // For a stream, MSG_TRUNC would discard the bytes.
   int flags = MSG_DONTWAIT | MSG_CMSG_CLOEXEC | (address ? MSG_TRUNC : 0);
 #if defined(SYS_recvmsg) && !__has_feature(thread_sanitizer)
   ssize_t answer = syscall(SYS_recvmsg, descriptor, &message, flags);
@@ -131,7 +131,7 @@ int crl_datagram_report_time(int descriptor) {
 static int read_ipv4(const void *address, uint32_t length, struct sockaddr_in *read);
 static int read_ipv6(const void *address, uint32_t length, struct sockaddr_in6 *read);
 
-// Fills in the part that names the source; zero, or a negative errno.
+// Fills in the control message for the source address. Returns 0 or a negative errno.
 static int write_source(struct msghdr *message, int family, const void *source, uint32_t length) {
   struct cmsghdr *part = CMSG_FIRSTHDR(message);
   struct sockaddr_in ipv4;
@@ -197,7 +197,7 @@ int crl_burst_receive(int descriptor, void *memory, void *bytes, size_t size, si
 #else
   long answer = recvmmsg(descriptor, burst->headers, count, flags, NULL);
 #endif
-  // Some filters do not know the call: then one datagram is received at a time.
+  // Some seccomp filters do not allow the call. In that case, one datagram is received at a time.
   if (answer < 0 && (errno == ENOSYS || errno == EPERM) && count > 0) {
     ssize_t length = recvmsg(descriptor, &burst->headers[0].msg_hdr, flags);
     if (length < 0) return -errno;
@@ -290,7 +290,7 @@ int crl_socket_reuse_address(int descriptor, int on) { return set_option(descrip
 int crl_socket_ipv6_only(int descriptor, int on) { return set_option(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, on); }
 int crl_socket_no_delay(int descriptor, int on) { return set_option(descriptor, IPPROTO_TCP, TCP_NODELAY, on); }
 
-// Addresses lie in arrays of bytes, which need not be aligned: each is copied.
+// Addresses are stored in byte arrays, which may be unaligned, so they are copied.
 
 static int store(const void *from, size_t length, void *address, uint32_t capacity) {
   if (length > capacity) return 0;
@@ -369,7 +369,7 @@ int crl_address_make_host(int family, const void *host, uint32_t scope, uint16_t
     return store(&ipv4, sizeof ipv4, address, capacity);
   }
   memcpy(&ipv6.sin6_addr, host, sizeof ipv6.sin6_addr);
-  // As the system does in the addresses of senders.
+  // The system does the same in the addresses of senders.
   if (IN6_IS_ADDR_LINKLOCAL(&ipv6.sin6_addr) || IN6_IS_ADDR_MC_LINKLOCAL(&ipv6.sin6_addr)) ipv6.sin6_scope_id = scope;
   return store(&ipv6, sizeof ipv6, address, capacity);
 }
@@ -400,7 +400,7 @@ const int crl_host_error_system = EAI_SYSTEM, crl_host_error_again = EAI_AGAIN, 
 int crl_socket_drop_notes(int descriptor, int most) {
   int family = 0;
   socklen_t length = sizeof family;
-  // A Unix socket has no notes, and would return bytes in their place.
+  // A Unix socket has no such notifications, and would return bytes instead.
   if (getsockopt(descriptor, SOL_SOCKET, SO_DOMAIN, &family, &length) < 0) return -errno;
   if (family != AF_INET && family != AF_INET6) return 0;
   int count = 0;

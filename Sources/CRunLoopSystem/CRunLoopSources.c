@@ -17,8 +17,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
-// The listeners of each signal are a list that handlers walk without a lock, on any thread and at any time. Writers
-// hold the mutex; whoever takes a listener out waits until each handler that may have seen it has left.
+// The listeners for each signal form a list that handlers traverse without a lock, on any thread and at any time.
+// Writers hold the mutex; a writer that removes a listener waits for every handler that may have seen it to return.
 
 struct crl_signal_watch {
   _Atomic(crl_signal_watch *) next;
@@ -26,7 +26,7 @@ struct crl_signal_watch {
   int descriptor;
   int is_linked;
   _Atomic uint64_t count;
-  // Odd while a handler writes what follows.
+  // Odd while a handler writes the fields below.
   _Atomic uint32_t version;
   _Atomic int32_t code;
   _Atomic int32_t sender;
@@ -39,15 +39,15 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Atomic(crl_signal_watch *) watches[_NSIG];
 static struct sigaction previous[_NSIG];
 static int is_installed[_NSIG];
-// The process that the listeners belong to: in a child of a fork the descriptors are its parent's.
+// The process to which the listeners belong. In a forked child, the descriptors are its parent's.
 static _Atomic pid_t owner;
-// The handlers that are running, counted in one of two places in turn.
+// The number of running handlers, counted in two alternating counters.
 static _Atomic uint32_t turn;
 static _Atomic uint32_t running[2];
 
 static void note(crl_signal_watch *watch, const siginfo_t *info) {
   uint32_t version = atomic_load(&watch->version);
-  // Of two signals at the same time either may count as the latest.
+  // Of two simultaneous signals, either may count as the latest.
   if ((version & 1) == 0 && atomic_compare_exchange_strong(&watch->version, &version, version + 1)) {
     atomic_store(&watch->code, info->si_code);
     atomic_store(&watch->sender, info->si_pid);
@@ -55,8 +55,8 @@ static void note(crl_signal_watch *watch, const siginfo_t *info) {
     atomic_store(&watch->value, (int64_t)(intptr_t)info->si_value.sival_ptr);
     atomic_store(&watch->version, version + 2);
   }
-  // The reader empties the descriptor first and takes the count then: whoever finds a count leaves the write to the
-  // first.
+  // The reader first empties the descriptor and then takes the count, so a handler that finds a nonzero count can rely
+  // on the write of an earlier one.
   if (atomic_fetch_add(&watch->count, 1) == 0) {
     uint64_t one = 1;
     ssize_t answer = write(watch->descriptor, &one, sizeof one);
@@ -64,7 +64,7 @@ static void note(crl_signal_watch *watch, const siginfo_t *info) {
   }
 }
 
-// Calls nothing that is not safe in a signal handler.
+// Must be async-signal-safe.
 static void handle(int signal, siginfo_t *info, void *context) {
   (void)context;
   int error = errno;
@@ -78,8 +78,8 @@ static void handle(int signal, siginfo_t *info, void *context) {
   errno = error;
 }
 
-// Waits for the handlers that run now. Those that begin meanwhile count in the other place, so that an unending stream
-// of signals does not keep this waiting; twice, for a handler that has read the turn and not counted itself yet.
+// Waits for the running handlers. Handlers that start meanwhile use the other counter, so a continuous stream of
+// signals cannot block this. It is done twice, in case a handler has read the turn but has not been counted yet.
 static void await_handlers(void) {
   for (int round = 0; round < 2; round++) {
     uint32_t before = atomic_fetch_add(&turn, 1);
@@ -99,14 +99,14 @@ static int restore(int signal) {
   return 0;
 }
 
-// A fork. The child has its parent's memory and descriptors, and is not to write to them: it gets back the actions that
-// were there before. No signal comes in between.
+// Fork handlers. A child has its parent's memory and descriptors but must not write to them, so the previous signal
+// actions are restored in the child. Signals are blocked during the fork.
 static _Thread_local sigset_t mask_before_fork;
 
 static void prepare_fork(void) {
   sigset_t all;
   sigfillset(&all);
-  // Blocked, it would end the process that touches records whose file was truncated.
+  // If SIGBUS were blocked, accessing records whose file was truncated would kill the process.
   sigdelset(&all, SIGBUS);
   pthread_sigmask(SIG_SETMASK, &all, &mask_before_fork);
   pthread_mutex_lock(&mutex);
@@ -124,7 +124,7 @@ static void finish_fork_in_child(void) {
     atomic_store(&watches[signal], NULL);
     if (is_installed[signal]) restore(signal);
   }
-  // Handlers of other threads are not here to leave.
+  // Handlers on other threads of the parent do not exist in the child.
   atomic_store(&running[0], 0);
   atomic_store(&running[1], 0);
   atomic_store(&owner, getpid());
@@ -158,7 +158,7 @@ int crl_signal_watch_start(crl_signal_watch *watch) {
   if (signal < 1 || signal >= _NSIG) return -EINVAL;
   pthread_once(&once, set_up);
   pthread_mutex_lock(&mutex);
-  // Before the handler: the first signal finds it.
+  // Linked before the handler is installed, so that the first signal finds the listener.
   atomic_store(&watch->next, atomic_load(&watches[signal]));
   atomic_store(&watches[signal], watch);
   watch->is_linked = 1;
@@ -215,7 +215,7 @@ int crl_signal_is_handled(int signal) {
 
 int crl_process_wait(int descriptor, int keeps, int32_t *code, int32_t *status) {
   siginfo_t info = {0};
-  // Linux before 5.4 does not know this kind of number.
+  // Linux before 5.4 does not support P_PIDFD.
   if (waitid(P_PIDFD, (id_t)descriptor, &info, WEXITED | WNOHANG | (keeps ? WNOWAIT : 0)) < 0)
     return errno == EINVAL ? -ENOSYS : -errno;
   if (info.si_pid == 0) return 0;
@@ -259,7 +259,7 @@ int crl_file_identity(int file, uint64_t *device, uint64_t *number) {
 int crl_pipe(int *ends) { return pipe2(ends, O_CLOEXEC) < 0 ? -errno : 0; }
 
 int crl_write(int descriptor, const void *bytes, size_t count) {
-  // A signal for the thread that writes: it is held back, and taken away unless it was there before.
+  // SIGPIPE is sent to the writing thread. It is blocked, and consumed unless it was already pending.
   sigset_t pipe_signal, before, pending;
   sigemptyset(&pipe_signal);
   sigaddset(&pipe_signal, SIGPIPE);
@@ -291,7 +291,7 @@ int crl_is_terminal_master(int descriptor) {
 int crl_reopen(int descriptor, int writes) {
   struct stat status;
   if (fstat(descriptor, &status) < 0) return -errno;
-  // Of other devices, and of the near end of a pseudo-terminal, whoever opens them gets something new.
+  // Opening another kind of device, or the master of a pseudo-terminal, would return something new.
   int is_pipe = S_ISFIFO(status.st_mode);
   int is_terminal = S_ISCHR(status.st_mode) && isatty(descriptor) && !crl_is_terminal_master(descriptor);
   if (!is_pipe && !is_terminal) return -ENXIO;
@@ -299,7 +299,7 @@ int crl_reopen(int descriptor, int writes) {
   snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
   int answer = open(path, (writes ? O_WRONLY : O_RDONLY) | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
   if (answer < 0) return -errno;
-  // A pipe of packets is one by each descriptor.
+  // Packet mode is a property of each open descriptor of a pipe.
   int flags = is_pipe && writes ? fcntl(descriptor, F_GETFL) : 0;
   if (flags > 0 && (flags & O_DIRECT)) fcntl(answer, F_SETFL, O_NONBLOCK | O_DIRECT);
   return answer;
@@ -323,6 +323,6 @@ int crl_is_ready(int descriptor, int writes) {
 int crl_has_hung_up(int descriptor) {
   struct pollfd entry = {.fd = descriptor, .events = POLLIN};
   int answer = poll(&entry, 1, 0);
-  // What was written before the last writer left is still to be read.
+  // Data written before the last writer closed the pipe can still be read.
   return answer < 0 ? -errno : (entry.revents & (POLLHUP | POLLIN)) == POLLHUP;
 }

@@ -22,10 +22,10 @@
 #define SYS_close_range 436
 #endif
 
-// The library's own name of `clone`, which the thread sanitizer does not take for a fork: the child shares the memory.
+// An alias of `clone` that the thread sanitizer does not treat as a fork, because the child shares the memory.
 extern int __clone(int (*body)(void *), void *stack, int flags, void *argument, ...);
 
-// What the child is to do, and what it says. It shares the memory of its parent, which waits meanwhile.
+// The child's instructions and its result. The child shares its parent's memory, and the parent waits meanwhile.
 typedef struct {
   const crl_spawn_request *request;
   volatile int32_t failed;
@@ -34,7 +34,7 @@ typedef struct {
 
 enum { STACK_SIZE = 64 * 1024 };
 
-// The kernel's form of a signal's action, which is larger than this on no machine.
+// The kernel's signal action structure, which is no larger than this on any machine.
 typedef struct {
   void (*handler)(int);
   unsigned long words[7];
@@ -46,7 +46,7 @@ static void fail(spawn_state *state, int32_t what, int error) {
   syscall(SYS_exit_group, 127);
 }
 
-// An entry of a directory as the kernel writes it.
+// A directory entry as returned by the kernel.
 typedef struct {
   uint64_t number;
   int64_t offset;
@@ -55,8 +55,8 @@ typedef struct {
   char name[];
 } kernel_entry;
 
-// Does what `close_range` would do, for Linux before 5.11 and for filters: for the descriptors that /proc lists, or
-// without it for every number below the limit of now, of the first 2^20.
+// Replaces `close_range` on Linux before 5.11 and where a filter rejects it. It handles the descriptors listed in
+// /proc or, without /proc, every number below the current limit, up to 2^20.
 __attribute__((no_sanitize("thread", "address"))) static void close_each_on_exec(void) {
   int list = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
   if (list >= 0) {
@@ -74,15 +74,15 @@ __attribute__((no_sanitize("thread", "address"))) static void close_each_on_exec
     syscall(SYS_close, list);
     if (count == 0) return;
   }
-  // The kernel's form of a limit: two words of 64 bits, of which the second is the highest.
+  // The kernel's resource limit structure: two 64-bit words, the second of which is the hard limit.
   uint64_t limit[2] = {1024, 1024};
   syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, limit);
   uint64_t end = limit[1] < 1 << 20 ? limit[1] : 1 << 20;
   for (uint64_t number = 3; number < end; number++) syscall(SYS_fcntl, (int)number, F_SETFD, FD_CLOEXEC);
 }
 
-// In the child. It has the handlers and the memory of its parent: so all signals are blocked, and it calls the kernel
-// alone.
+// Runs in the child, which has its parent's signal handlers and memory. All signals are therefore blocked, and only
+// system calls are made.
 __attribute__((no_sanitize("thread", "address"))) static int run_child(void *argument) {
   spawn_state *state = argument;
   const crl_spawn_request *request = state->request;
@@ -97,7 +97,7 @@ __attribute__((no_sanitize("thread", "address"))) static int run_child(void *arg
   if (request->terminal >= 0 && syscall(SYS_ioctl, request->terminal, TIOCSCTTY, 0) < 0)
     fail(state, CRL_SPAWN_TERMINAL, errno);
   if (request->leads_group && syscall(SYS_setpgid, 0, 0) < 0) fail(state, CRL_SPAWN_GROUP, errno);
-  // Out of the way of the numbers that they get, then to their places.
+  // First move the descriptors above all target numbers, then to their targets.
   int highest = 2;
   for (int32_t i = 0; i < request->count; i++)
     if (request->to[i] > highest) highest = request->to[i];
@@ -113,7 +113,7 @@ __attribute__((no_sanitize("thread", "address"))) static int run_child(void *arg
   if (request->directory && syscall(SYS_chdir, request->directory) < 0) fail(state, CRL_SPAWN_DIRECTORY, errno);
   uint64_t none = 0;
   syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, 8);
-  // As a shell does: the most telling error of all places.
+  // Reports the most informative error of all paths, as a shell does.
   int error = ENOENT;
   for (const char *const *path = request->paths; *path; path++) {
     syscall(SYS_execve, *path, request->arguments, request->environment);
@@ -126,7 +126,7 @@ __attribute__((no_sanitize("thread", "address"))) static int run_child(void *arg
 
 int crl_spawn(const crl_spawn_request *request, int *process, int32_t *failed) {
   *failed = CRL_SPAWN_WAIT;
-  // Linux before 5.4 would start a child that cannot be waited for, before 5.2 without a descriptor.
+  // Linux before 5.4 would start a child that cannot be waited for; before 5.2, one without a descriptor.
   siginfo_t nothing;
   if (waitid((idtype_t)3, INT32_MAX, &nothing, WEXITED | WNOHANG) < 0 && errno != EBADF)
     return errno == EINVAL ? -ENOSYS : -errno;
@@ -140,7 +140,7 @@ int crl_spawn(const crl_spawn_request *request, int *process, int32_t *failed) {
   int cancel;
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  // The C library keeps two signals for itself out of the mask; their handlers are harmless in a child for the moment.
+  // The C library keeps two signals of its own unblocked; their handlers are harmless in the child at this point.
   int descriptor = -1;
   int answer = __clone(run_child, stack + STACK_SIZE, CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &state, &descriptor);
   int error = errno;
@@ -149,7 +149,7 @@ int crl_spawn(const crl_spawn_request *request, int *process, int32_t *failed) {
   munmap(stack, STACK_SIZE);
   if (answer < 0) return -error;
   if (state.error != 0) {
-    // It has ended, and was nobody's to know of.
+    // The child has ended, and no other code knows of it.
     siginfo_t info;
     while (waitid((idtype_t)3, (id_t)descriptor, &info, WEXITED) < 0 && errno == EINTR) continue;
     close(descriptor);
@@ -169,7 +169,7 @@ int crl_terminal_open(int *ends, uint16_t columns, uint16_t rows) {
   int near = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
   if (near < 0) return -errno;
   int locked = 0, far = -1;
-  // The other end is opened by this one, and not by a name, which other mounts may have for another terminal.
+  // The slave is opened through the master, not by name, which could refer to another terminal in another mount.
   if (ioctl(near, TIOCSPTLCK, &locked) == 0) far = ioctl(near, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
   if (far >= 0 && crl_terminal_resize(near, columns, rows) == 0) {
     ends[0] = near, ends[1] = far;

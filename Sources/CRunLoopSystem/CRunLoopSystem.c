@@ -41,7 +41,7 @@ int crl_accept(int descriptor) {
 #define TFD_TIMER_CANCEL_ON_SET (1 << 1)
 #endif
 
-// A date that is never reached: the timer serves only to be cancelled.
+// Sets a date that is never reached, because the timer only serves to be cancelled by clock changes.
 static int set_clock_watch(int descriptor) {
   struct itimerspec date = {.it_value = {.tv_sec = INT64_MAX / 4000000000}};
   return timerfd_settime(descriptor, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &date, NULL);
@@ -58,7 +58,7 @@ int crl_clock_watch_create(void) {
 
 void crl_clock_watch_renew(int descriptor) {
   uint64_t count;
-  // It fails with ECANCELED, which is the event.
+  // Fails with ECANCELED, which is the event.
   ssize_t ignored = read(descriptor, &count, sizeof count);
   (void)ignored;
   set_clock_watch(descriptor);
@@ -109,7 +109,7 @@ int crl_shared_processors(void) {
 int crl_usable_processors(void) {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
-  // More processors than the set has room for, or the call is refused.
+  // The set is too small for the number of processors, or the call was rejected.
   long online = sysconf(_SC_NPROCESSORS_ONLN);
   return online > 0 && online <= INT32_MAX ? (int)online : 1;
 }
@@ -128,8 +128,8 @@ int crl_thread_get_niceness(int thread, int *niceness) {
   return *niceness == -1 && errno != 0 ? -errno : 0;
 }
 
-// How many bytes wait to be read, or the value of a counter; or, where there is no such number, one of these: of the
-// first, what is still ready was not read, of the second, that is not known.
+// Returns the number of unread bytes, the value of a counter, or one of these: `unread_none` if anything that is still
+// ready was not read, `unread_unknown` if that cannot be determined.
 enum { unread_none = -1, unread_unknown = -2 };
 
 static int64_t unread_number(int descriptor) {
@@ -138,7 +138,7 @@ static int64_t unread_number(int descriptor) {
   if (getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &length) == 0) {
     length = sizeof listens;
     getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length);
-    // Datagrams, and connections that wait.
+    // A datagram socket, or a listening one with pending connections.
     if (type != SOCK_STREAM || listens) return unread_unknown;
   }
   if (ioctl(descriptor, FIONREAD, &count) == 0) return count;
@@ -151,13 +151,13 @@ static int64_t unread_number(int descriptor) {
   text[size > 0 ? size : 0] = 0;
   const char *counter = strstr(text, "eventfd-count:");
   if (counter) return (int64_t)(strtoull(counter + sizeof "eventfd-count:" - 1, NULL, 16) & INT64_MAX);
-  // A timer or signals are read as a whole. Of other descriptors, such as an epoll set, that is not known.
+  // Timers and signals are read as a whole. For other descriptors, such as epoll sets, the number is unknown.
   return strstr(text, "ticks:") || strstr(text, "sigmask:") ? unread_none : unread_unknown;
 }
 
 void crl_read_check_begin(crl_read_check *check, int descriptor) {
   check->unread = unread_number(descriptor);
-  // Reports what arrives from now on, once what there is was taken.
+  // Once its present state was consumed, this set reports only new arrivals.
   check->set = epoll_create1(EPOLL_CLOEXEC);
   struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | EPOLLET};
   if (check->set < 0 || epoll_ctl(check->set, EPOLL_CTL_ADD, descriptor, &event) < 0) check->unread = unread_unknown;
@@ -170,7 +170,7 @@ int crl_read_check_end(crl_read_check *check, int descriptor) {
   int has_arrived = check->set < 0 || epoll_wait(check->set, &event, 1, 0) != 0;
   if (check->set >= 0) close(check->set);
   if (poll(&entry, 1, 0) <= 0 || has_arrived) return 1;
-  // An error or a hang-up that was not responded to.
+  // An error or hang-up that the handler did not respond to.
   if (!(entry.revents & POLLIN)) return 0;
   return check->unread == unread_unknown || unread_number(descriptor) != check->unread;
 }

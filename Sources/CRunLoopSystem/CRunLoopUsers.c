@@ -31,7 +31,7 @@ int crl_status_of(int descriptor, crl_file_status *status) {
 
 int crl_directory_make(int directory, const char *name) { return mkdirat(directory, name, 0700) < 0 ? -errno : 0; }
 
-// The text of a small file; nothing if it cannot be read.
+// Reads a small text file; the text is empty if the file cannot be read.
 static void read_text(const char *path, char *text, size_t size) {
   int file = open(path, O_RDONLY | O_CLOEXEC);
   ssize_t count = file < 0 ? -1 : read(file, text, size - 1);
@@ -43,7 +43,7 @@ int64_t crl_overflow_user(void) {
   unsigned user = 65534;
   unsigned long first, outside, count;
   char text[128];
-  // The kernel accepts the whole range only where every number has a user, whatever namespaces are around this one.
+  // The kernel accepts the whole range only if every id is mapped, including in all outer namespaces.
   read_text("/proc/self/uid_map", text, sizeof text);
   if (sscanf(text, "%lu %lu %lu", &first, &outside, &count) == 3 && first == 0 && count == UINT32_MAX) return -1;
   read_text("/proc/sys/kernel/overflowuid", text, sizeof text);

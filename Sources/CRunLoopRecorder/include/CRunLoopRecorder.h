@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The record in shared memory that loops leave for the instruments, and how a watcher looks at threads.
+// The records that loops keep in shared memory for the instruments, and how a watcher inspects threads.
 #pragma once
 
 #include "CRunLoopInstruments.h"

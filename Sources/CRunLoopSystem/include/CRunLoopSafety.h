@@ -1,43 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What a program must not take from others: files that they have put at a name, and the environment in which they start
-// a program that has more rights than they have. The calls that make files, and those that read the environment, are
-// here and nowhere else, which `.ci/lint` checks.
+// Protection against input from other users: files that they have created under a name, and the environment in which
+// they start a program with more privileges than they have. All calls that create files or read the environment are in
+// this file, which `.ci/lint` checks.
 
 #ifndef CRUNLOOPSAFETY_H
 #define CRUNLOOPSAFETY_H
 
 #include <stdint.h>
 
-// A variable of the environment; NULL if it is not set, or the process has more rights than the user who started it
-// (AT_SECURE: a set-user-id or set-group-id program, one with capabilities of its file). It is valid until the variable
-// is changed.
+// Returns an environment variable, or NULL if it is not set or the process has more privileges than the user who
+// started it (AT_SECURE: a set-user-ID or set-group-ID program, or one with file capabilities). Valid until the
+// variable changes.
 const char *crl_environment(const char *name);
 
-// The same whatever the process's rights are: for a text that is compared with words and nothing else, and that is no
-// path, no address, no list of either and no number of a descriptor.
+// Like crl_environment, but regardless of the process's privileges. Only for text that is compared with fixed words,
+// and never for a path, an address, a list of either, or a descriptor number.
 const char *crl_environment_word(const char *name);
 
-// Makes a file that was not there, for reading and writing, closed on exec; a link of that name is not followed.
-// Returns a descriptor, or a negative errno.
+// Creates a file that must not exist yet, for reading and writing, closed on exec. Does not follow a link of that
+// name. Returns a descriptor or a negative errno.
 int crl_file_make(int directory, const char *name, uint32_t mode);
 
-// Makes a file for reading and writing, or opens the one that is there, in a directory in which only this user can make
-// files. A link is not followed, and nothing else than a file of this user's with one name is opened (EPERM).
+// Creates a file for reading and writing, or opens the existing one, in a directory in which only this user can create
+// files. Follows no link, and opens only a file of this user's that has a single name (otherwise EPERM).
 int crl_file_make_or_open(int directory, const char *name, uint32_t mode);
 
-// Makes a file without a name, for reading and writing, closed on exec. Returns a descriptor, or a negative errno: also
-// if it could have no name later, as there is no /proc.
+// Creates an unnamed file for reading and writing, closed on exec. Returns a descriptor or a negative errno; also
+// fails if the file could not be named later because there is no /proc.
 int crl_file_make_unnamed(int directory, uint32_t mode);
 
-// Makes a file that can have no name, for this user alone, closed on exec. Returns a descriptor, or a negative errno.
+// Creates a file that can never be named, for this user only, closed on exec. Returns a descriptor or a negative errno.
 int crl_file_make_nameless(const char *directory);
 
-// Lets a file of crl_file_make_unnamed have a name that no other has.
+// Gives a file created by crl_file_make_unnamed a name, which must not exist yet.
 int crl_file_name(int file, int directory, const char *name);
 
-// The mode that a file would get that is made with `mode` now; the mask is not changed. Without /proc: without all
-// rights of others.
+// The mode that a file created with `mode` would get, determined without changing the umask. Without /proc, all
+// permissions of other users are removed.
 uint32_t crl_file_masked_mode(uint32_t mode);
 
 #endif

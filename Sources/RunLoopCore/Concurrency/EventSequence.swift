@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The events of a source as an asynchronous sequence.
+/// An asynchronous sequence of a source's events.
 ///
-/// The buffer is bounded; the function that makes the sequence documents what happens to events that arrive while it is
-/// full. When its source becomes invalid or its loop ends, the sequence returns the events in the buffer and then ends.
-/// When the sequence and its iterators are released, the source is invalidated. Only one task can wait at a time: in a
-/// second one, `next()` returns nil at once.
+/// The buffer is bounded; the function that creates the sequence documents what happens to events that arrive while it
+/// is full. When the source becomes invalid or its loop ends, the sequence returns the buffered events and then ends.
+/// When the sequence and its iterators are released, the source is invalidated. Only one task can wait at a time; if a
+/// second one calls `next()`, the call returns `nil` immediately.
 public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
-  /// The sequence ends, and never fails.
+  /// The sequence never throws.
   public typealias Failure = Never
 
   private let consumer: EventConsumer<Element>
@@ -16,17 +16,17 @@ public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
     consumer = EventConsumer(buffer, release)
   }
 
-  /// Makes an iterator; all iterators of a sequence share its events.
+  /// Creates an iterator, which shares the sequence's events with all its other iterators.
   public func makeAsyncIterator() -> Iterator { Iterator(consumer: consumer) }
 
-  /// Returns the events one by one.
+  /// An iterator over the events.
   public struct Iterator: AsyncIteratorProtocol {
     fileprivate let consumer: EventConsumer<Element>
 
-    /// The next event; nil at the end, and when the task is cancelled.
+    /// Returns the next event, or `nil` at the end or if the task is cancelled.
     public mutating func next() async -> Element? { await consumer.buffer.next() }
 
-    /// The next event; nil at the end, and when the task is cancelled.
+    /// Returns the next event, or `nil` at the end or if the task is cancelled.
     public mutating func next(isolation actor: isolated (any Actor)?) async -> Element? { await consumer.buffer.next() }
   }
 }
@@ -44,7 +44,7 @@ private final class EventConsumer<Element: Sendable>: Sendable {
   deinit { release() }
 }
 
-/// Held by a source's handler alone: when it is released, no more events can arrive.
+/// An object held only by a source's handler: when it is released, no more events can arrive.
 package final class EventProducer<Element: Sendable>: Sendable {
   private let buffer: EventBuffer<Element>
 
@@ -59,7 +59,7 @@ package final class EventProducer<Element: Sendable>: Sendable {
 
 /// A bounded queue between a loop and a task.
 package final class EventBuffer<Element: Sendable>: @unchecked Sendable {
-  // Sendable: the lock guards the state; the thread that takes a continuation out resumes it.
+  // Sendable: the lock guards the state; the thread that takes a continuation resumes it.
 
   private let lock = Lock()
   private let capacity: Int
@@ -70,7 +70,7 @@ package final class EventBuffer<Element: Sendable>: @unchecked Sendable {
   private var waiter: CheckedContinuation<Element?, Never>?
   private var waiterNumber = 0
 
-  /// Makes a queue with room for at least one element; when it is full, `merge` combines a new element with the last.
+  /// Creates a queue with room for at least one element; `merge` combines a new element with the last if it is full.
   package init(capacity: Int, merge: @escaping @Sendable (inout Element, Element) -> Void) {
     self.capacity = max(1, capacity)
     self.merge = merge
@@ -108,7 +108,7 @@ package final class EventBuffer<Element: Sendable>: @unchecked Sendable {
       await withCheckedContinuation { continuation in
         let answer = lock.withLock { () -> Element?? in
           if first < elements.count { return .some(take()) }
-          // A second waiter would take the first one's place.
+          // Accepting a second waiter would displace the first.
           guard !isFinished, waiter == nil, !Task.isCancelled else { return .some(nil) }
           waiter = continuation
           waiting = number

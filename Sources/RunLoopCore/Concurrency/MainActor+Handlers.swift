@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension MainActor {
-  /// Returns a handler that runs on the main actor, for an item of the main loop or for a block that is performed on
-  /// it.
+  /// Returns a handler that runs on the main actor, for an item of the main loop or a block performed on it.
   ///
   /// ```Swift
   /// @MainActor final class Clock {
@@ -14,11 +13,11 @@ extension MainActor {
   /// }
   /// ```
   ///
-  /// Call-outs of ``RunLoop/main`` already happen on the main thread, so the body is called synchronously, in its place
-  /// in the order of call-outs, after one check that costs about as much as a pass of the loop. If a call-out runs the
+  /// Call-outs of ``RunLoop/main`` already happen on the main thread, so the body is called synchronously, in the
+  /// regular order of call-outs. The required check costs about as much as a pass of the loop. If a call-out runs the
   /// loop, another call-out can begin in the middle of a function of the main actor.
   ///
-  /// - Parameter body: Called when the handler is called, with the same arguments.
+  /// - Parameter body: Called with the handler's arguments.
   /// - Precondition: The handler is called on the main thread: its item is in no loop other than ``RunLoop/main``.
   public nonisolated static func handler<Result: Sendable>(
     _ body: @escaping @MainActor @Sendable () -> Result
@@ -33,7 +32,7 @@ extension MainActor {
 
   /// Returns a handler with one argument that runs on the main actor.
   ///
-  /// Apart from the arguments it behaves like the handler without arguments.
+  /// Apart from the argument, it behaves like the handler without arguments.
   public nonisolated static func handler<Argument: Sendable, Result: Sendable>(
     _ body: @escaping @MainActor @Sendable (Argument) -> Result
   ) -> @Sendable (Argument) -> Result {
@@ -47,7 +46,7 @@ extension MainActor {
 
   /// Returns a handler with two arguments that runs on the main actor.
   ///
-  /// Apart from the arguments it behaves like the handler without arguments.
+  /// Apart from the arguments, it behaves like the handler without arguments.
   public nonisolated static func handler<First: Sendable, Second: Sendable, Result: Sendable>(
     _ body: @escaping @MainActor @Sendable (First, Second) -> Result
   ) -> @Sendable (First, Second) -> Result {
@@ -59,17 +58,17 @@ extension MainActor {
     }
   }
 
-  /// Ends the process unless the calling thread runs on the main actor.
+  /// Traps unless the calling thread runs on the main actor.
   ///
-  /// `assumeIsolated` allocates in each call, to check that its closure does not escape. These closures are kept
-  /// anyway, so it is enough to remove the actor from their types, which does not change how they are called.
+  /// `assumeIsolated` allocates on each call to check that its closure does not escape. These closures are stored
+  /// anyway, so it suffices to remove the actor from their types, which does not change the calling convention.
   @inline(__always)
   private nonisolated static func checkIsolated() {
     MainActor.preconditionIsolated("a handler for the main actor was called elsewhere")
   }
 }
 
-// These hold the user's closures, so that a record names those closures and not these handlers.
+// These wrap the user's closures, so that a record names those closures rather than these handlers.
 
 private struct Isolated0<Result> {
   let body: @Sendable () -> Result

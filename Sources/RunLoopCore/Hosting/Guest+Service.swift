@@ -4,27 +4,27 @@ package import CRunLoopRecorder
 import Synchronization
 
 extension RunLoop.Guest {
-  /// Serves what is due, without waiting, and puts the loop to sleep again.
+  /// Serves what is due without waiting, and puts the loop back to sleep.
   ///
   /// It does what a run does from one sleep to the next:
   ///
-  /// 1. If there is no reason for a pass, for example because only a timer's date was moved, it returns here and calls
-  ///    no observer.
-  /// 2. Observers of ``RunLoop/Activity/entry`` are called the first time; later those of
-  ///    ``RunLoop/Activity/afterWaiting`` are called, if there was a wait.
-  /// 3. It makes one pass that does not wait: the pass performs at most one signalled source and serves one class of
-  ///    ready things.
+  /// 1. If there is no reason for a pass, for example because only a timer's date was moved, it returns without
+  ///    calling any observer.
+  /// 2. The first call notifies observers of ``RunLoop/Activity/entry``; later calls notify observers of
+  ///    ``RunLoop/Activity/afterWaiting`` if there was a wait.
+  /// 3. It makes one pass that does not wait. The pass performs at most one signalled source and serves one class of
+  ///    ready events.
   /// 4. If nothing else can run, observers of ``RunLoop/Activity/beforeWaiting`` are called, and the loop is asleep.
-  ///    Otherwise the descriptor is readable at once, so that the host has its turn between two passes.
+  ///    Otherwise the descriptor becomes readable immediately, so that the host gets its turn between two passes.
   ///
-  /// If it is called in a call-out of the loop, or while the loop is run in a call-out of the host, it is a nested run
-  /// that polls.
+  /// If it is called in a call-out of the loop, or while the loop is being run in a call-out of the host, it is a
+  /// nested run that polls.
   ///
   /// - Returns: ``RunLoop/RunResult/handledSource`` if a source, a descriptor, a port or the main dispatch queue was
-  ///   served; ``RunLoop/RunResult/stopped`` if the loop was stopped: a host then usually ends too, and otherwise the
-  ///   guest goes on, unless its thread is stopping; ``RunLoop/RunResult/finished`` if nothing keeps the mode alive, or
-  ///   the guest is invalid; ``RunLoop/RunResult/timedOut`` otherwise.
-  /// - Precondition: The calling thread is the loop's.
+  ///   served; ``RunLoop/RunResult/stopped`` if the loop was stopped, after which most hosts also stop, although the
+  ///   guest can continue unless its thread is stopping; ``RunLoop/RunResult/finished`` if nothing keeps the mode
+  ///   alive, or if the guest is invalid; ``RunLoop/RunResult/timedOut`` otherwise.
+  /// - Precondition: The calling thread is the loop's thread.
   @discardableResult
   public func service() -> RunLoop.RunResult {
     guard state != .ended else { return .finished }
@@ -48,14 +48,14 @@ extension RunLoop.Guest {
     return result
   }
 
-  /// Serves what is due, pass after pass, until nothing is due or the time is over: for a program that draws frames,
-  /// and has a part of each frame for the loop.
+  /// Serves what is due, pass after pass, until nothing is due or the time budget is used up.
   ///
-  /// A call-out is not interrupted, so that this is late by one call-out at most. What is due together counts as one:
-  /// the blocks of the main dispatch queue, and timers. What is left is served by the next call, in order.
+  /// This is for a program that draws frames and reserves part of each frame for the loop. A call-out is not
+  /// interrupted, so the call overruns its budget by one call-out at most. The blocks of the main dispatch queue count
+  /// as one call-out, as do timers that are due together. The next call serves the remaining work, in order.
   ///
-  /// - Returns: What the last pass ended with, and what is left.
-  /// - Precondition: The calling thread is the loop's.
+  /// - Returns: The result of the last pass, and what remains.
+  /// - Precondition: The calling thread is the loop's thread.
   @discardableResult
   public func service(for budget: Duration) -> BudgetReport {
     let end = loop.tickNow + Int64(saturating: budget)
@@ -68,27 +68,26 @@ extension RunLoop.Guest {
     return BudgetReport(result: result, isDone: !isReady, waitingCount: loop.faceReading.waitingBlocks)
   }
 
-  /// Whether something is due, as the descriptor says it.
+  /// Whether something is due, consistent with the descriptor's readability.
   private var isReady: Bool { isDue || (isBetweenServices && (gate as? Gate)?.isOpen ?? false) }
 
-  /// What is left of a loop's work after a part of a frame.
+  /// The outcome of serving a loop within a time budget.
   public struct BudgetReport: Sendable, Hashable {
-    /// What the last pass ended with.
+    /// The result of the last pass.
     public let result: RunLoop.RunResult
     /// Whether nothing was due at the end.
     public let isDone: Bool
-    /// How many blocks, jobs of executors and hand-offs wait, in all modes.
+    /// The number of queued blocks, executor jobs and hand-offs in all modes.
     public let waitingCount: Int
   }
 
-  /// Ends the guest and closes its descriptor: the loop is no longer a guest, or is the guest of the host around it
-  /// again.
+  /// Ends the guest and closes its descriptor; the loop of a nested guest becomes the outer host's guest again.
   ///
   /// The host must no longer watch the descriptor. The observers of ``RunLoop/Activity/exit`` are called if those of
-  /// ``RunLoop/Activity/entry`` were. If this is called in a call-out of the loop, the guest is no longer serviced, and
-  /// ends when the call-outs are over. Calling it again has no effect.
+  /// ``RunLoop/Activity/entry`` were. If this is called in a call-out of the loop, the guest is not serviced again,
+  /// and ends when the call-outs are over. Calling it again has no effect.
   ///
-  /// - Precondition: The calling thread is the loop's.
+  /// - Precondition: The calling thread is the loop's thread.
   public func invalidate() {
     guard state != .ended else { return }
     loop.requireOwnThread()
@@ -96,7 +95,7 @@ extension RunLoop.Guest {
     if isInnermost, state != .servicing { settle() }
   }
 
-  /// Ends a guest that only slept; returns whether the loop was stopped meanwhile.
+  /// Ends a guest that only slept, and returns whether the loop was stopped meanwhile.
   package func endSleep() -> Bool {
     loop.awaken()
     let isStopped = loop.consumeStop(table)
@@ -104,19 +103,19 @@ extension RunLoop.Guest {
     return isStopped
   }
 
-  /// Notes for the instruments in whose loop the guest is.
+  /// Records the kind of host for the instruments.
   package func noteHost(_ host: crl_host) { _ = crl_face_set_host(loop.recorder, host.rawValue) }
 
-  /// Whether the guest sleeps, or is about to be serviced, and no run and no guest is nested in it.
+  /// Whether the guest sleeps, or is about to be serviced, with no run or guest nested in it.
   package var isBetweenServices: Bool { isInnermost && (state == .ready || state == .waiting) }
 
-  /// Whether no run and no guest is nested in this one.
+  /// Whether no run or guest is nested in this one.
   var isInnermost: Bool { loop.guest === self && loop.innermost.depth == outerRun.depth + 1 }
 }
 
-// The loop's thread.
+// These must be called on the loop's thread.
 extension RunLoop.Guest {
-  /// Wakes up; returns false, asleep again, if there was no reason to wake up.
+  /// Wakes up, or goes back to sleep and returns `false` if there was no reason to wake up.
   private func hasReason() -> Bool {
     let isAsleep = loop.hostedSleep != nil
     let isWoken = loop.awaken().isWoken
@@ -149,11 +148,11 @@ extension RunLoop.Guest {
     return loop.isEmpty(table) ? .finished : .timedOut
   }
 
-  /// Called after a pass: falls asleep, leaves the gate open for the next pass, or ends if the guest is ending.
+  /// Called after a pass: puts the loop to sleep, leaves the gate open for the next pass, or ends an ending guest.
   func settle() {
     guard !isEnding else { return finish() }
     state = .servicing
-    // A wake-up that arrived after the pass had looked is answered by one more pass.
+    // A wake-up that arrived after the pass's last check requires another pass.
     let isLate = loop.beginPass()
     var isAsleep = false
     // While a source is signalled, the next pass follows without a wait, as in a run.
@@ -167,7 +166,7 @@ extension RunLoop.Guest {
     if !isAsleep { gate?.open() }
   }
 
-  /// Serves nothing, because the loop's thread is stopping.
+  /// Serves nothing because the loop's thread is stopping.
   private func reject() -> RunLoop.RunResult {
     loop.awaken()
     gate?.watch(nil, until: .never)
@@ -192,7 +191,7 @@ extension RunLoop.Guest {
     loop.resumeHosting(outerSleep, after: outerRun)
   }
 
-  /// Drops the gate; a thread that is opening it may still hold it.
+  /// Drops the gate, which a thread that is opening it may still hold.
   private func drop() {
     state = .ended
     gate?.isRetired = true
@@ -208,14 +207,14 @@ extension RunLoop.Guest {
 }
 
 extension RunLoop {
-  /// Called after a nested run or guest: lets the guest around it sleep on, or end.
+  /// Called after a nested run or guest: resumes the outer guest's sleep, or ends that guest.
   func resumeHosting(_ sleep: HostedSleep?, after run: Run) {
     if let guest, guest.outerRun.depth >= run.depth { failForGuest() }
     if let sleep { resume(sleep) }
     if let guest, guest.isEnding, guest.isInnermost, guest.state != .servicing { guest.settle() }
   }
 
-  /// Called after a pass of a guest, which must be the innermost again.
+  /// Traps after a pass of a guest unless that guest is the innermost one again.
   fileprivate func requireNothingLeft(in guest: Guest) {
     if let innermost = self.guest, innermost !== guest { failForGuest() }
   }
@@ -224,7 +223,7 @@ extension RunLoop {
     fatalError("a guest of the run loop of \(threadDescription) was made in a call-out and left there")
   }
 
-  /// Ends all guests with the loop's thread, and calls no observer.
+  /// Ends all guests with the loop's thread, without calling any observer.
   func abandonGuests() {
     if hostedSleep != nil { awaken() }
     guest?.abandon()

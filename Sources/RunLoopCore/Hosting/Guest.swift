@@ -4,10 +4,11 @@ import CRunLoopRecorder
 import Synchronization
 
 extension RunLoop {
-  /// A run of a loop inside a foreign one: GLib's, libuv's, Qt's, X11's, or any that waits for descriptors.
+  /// A run of a loop inside a foreign loop, such as that of GLib, libuv, Qt or X11, or any loop that waits for
+  /// descriptors.
   ///
-  /// The foreign loop, called the host, waits for ``descriptor`` beside its own descriptors and calls ``service()``
-  /// when it is readable, or at ``nextDeadline``:
+  /// The foreign loop, called the host, waits for ``descriptor`` along with its own descriptors. It calls
+  /// ``service()`` when the descriptor is readable, or at ``nextDeadline``:
   ///
   /// ```swift
   /// let guest = try RunLoop.Guest()
@@ -18,27 +19,27 @@ extension RunLoop {
   /// }
   /// ```
   ///
-  /// A guest is a run that is split where it would sleep. Between two calls of ``service()`` the loop is asleep in its
-  /// mode. Everything that would end its sleep makes the descriptor readable until the guest has been serviced: a
-  /// block, a wake-up, a stop, a timer that is added or moved, a message, or a descriptor of the loop that is ready.
-  /// All of these may come from any thread, and from the host's own call-outs. Nothing is lost, whether the host waits
-  /// at that moment or not.
+  /// A guest is a run that is split where it would sleep. Between two calls of ``service()``, the loop is asleep in
+  /// its mode. Everything that would end this sleep makes the descriptor readable until the guest has been serviced: a
+  /// block, a wake-up, a stop, an added or moved timer, a message, or a ready descriptor of the loop. All of these may
+  /// originate on any thread, or in the host's own call-outs, and none is lost, whether or not the host is waiting at
+  /// that moment.
   ///
-  /// The loop holds the guest until ``invalidate()``, or until the loop's thread ends. Use a guest on the loop's own
-  /// thread only.
+  /// The loop retains the guest until ``invalidate()`` is called or the loop's thread ends. A guest must only be used
+  /// on the loop's own thread.
   ///
-  /// While the host calls out, the loop may be run as usual, as a nested run. A call-out of the loop that runs the host
-  /// again, such as a dialogue, can make and invalidate another guest: it relates to the first guest as a nested run
-  /// relates to the run around it. A guest that is made in a call-out of the loop must be invalidated before the
+  /// During the host's call-outs, the loop can be run as usual, as a nested run. A call-out of the loop that runs the
+  /// host again, such as a modal dialog, can create and invalidate another guest, which relates to the first guest as
+  /// a nested run relates to the outer run. A guest created in a call-out of the loop must be invalidated before the
   /// call-out returns.
   public final class Guest: @unchecked Sendable {
-    // Sendable: the variables belong to the loop's thread.
+    // Sendable: the variables are used only on the loop's thread.
 
-    /// What a guest is about to do.
+    /// The guest's position in its cycle of services.
     enum State {
       /// The gate is open, and a pass follows.
       case ready
-      /// The observers were notified of a wait, which is in progress or over.
+      /// Observers were notified of a wait, which is in progress or over.
       case waiting
       /// A pass is being made, or observers are being called.
       case servicing
@@ -51,40 +52,40 @@ extension RunLoop {
     let loop: RunLoop
     let table: ModeState
     var gate: (any SleepGate)?
-    /// Whether the guest was made without anybody asking: it represents one run of a loop that is served without a
-    /// call.
+    /// Whether the library created the guest automatically to represent one run of another loop.
     let isAutomatic: Bool
     var state = State.ready
     /// Whether the entry observers have been called.
     var hasEntered = false
-    /// Whether the guest ends as soon as no call-out of the loop is running.
+    /// Whether the guest ends once no call-out of the loop is running.
     var isEnding = false
-    /// The guest around this one, which was made in one of its call-outs.
+    /// The outer guest, if this one was created in one of its call-outs.
     let outerGuest: Guest?
-    /// The sleep of the run around this one, which is suspended meanwhile.
+    /// The sleep of the outer run, suspended while this guest exists.
     var outerSleep: HostedSleep?
     let outerRun: Run
     let outerMode: UInt
     let outerStop: StopFlag.State
     let outerWord: WakeState
     let wasServedElsewhere: Bool
-    /// Whose guest the loop was before.
+    /// The loop's previous kind of host.
     let outerHost: crl_host
-    /// Where the guest was made.
+    /// Where the guest was created.
     let origin: Origin
 
-    /// Makes the calling thread's loop a guest in a mode, which is made if it does not exist.
+    /// Makes the calling thread's loop a guest in a mode, which is created if it does not exist.
     ///
-    /// The descriptor is readable from the start: the first ``service()`` calls the entry observers and makes the first
-    /// pass.
+    /// The descriptor is readable from the start: the first ``service()`` calls the entry observers and makes the
+    /// first pass.
     ///
     /// - Parameters:
-    ///   - mode: The mode that is served.
-    ///   - signalsDeadlines: Whether the descriptor becomes readable at deadlines too, for a host that keeps no time,
-    ///     or counts only milliseconds. It costs one more descriptor, and a system call when the next deadline changes.
-    /// - Throws: ``RunLoopError/cannotBeHosted(_:)`` if the system has no descriptor left,
-    ///   ``RunLoopError/notAMode(_:)``, ``RunLoopError/loopHasEnded``; ``RunLoopError/hasHost`` if the loop already
-    ///   waits in another library's loop.
+    ///   - mode: The mode to serve. Defaults to the default mode.
+    ///   - signalsDeadlines: Whether the descriptor also becomes readable at deadlines, for a host that keeps no time
+    ///     or only counts milliseconds. It costs another descriptor, and a system call whenever the next deadline
+    ///     changes. Defaults to `false`.
+    /// - Throws: ``RunLoopError/cannotBeHosted(_:)`` if no descriptor is available, ``RunLoopError/notAMode(_:)``,
+    ///   ``RunLoopError/loopHasEnded``, or ``RunLoopError/hasHost`` if the loop already waits in another library's
+    ///   loop.
     @inline(never)
     public convenience init(mode: Mode = .default, signalsDeadlines: Bool = false) throws(RunLoopError) {
       let origin = Origin(site: crl_call_site())
@@ -99,15 +100,16 @@ extension RunLoop {
       } catch {
         throw .cannotBeHosted(error)
       }
-      // The maker of a guest decides who serves the loop, so an automatic host gives way.
+      // An explicit guest determines what serves the loop, so it replaces an automatic host.
       if loop.hostLink != nil { loop.removeHost() }
       self.init(of: loop, mode, table, at: gate, isAutomatic: false, from: origin)
       loop.mainService?.guestBegins(of: loop, in: mode)
       gate.open()
     }
 
-    /// Makes the calling thread's loop a guest of the loop that is otherwise its host, for one run of that loop; nil if
-    /// the loop has ended, is ending, or was made a guest explicitly.
+    /// Makes the calling thread's loop a guest of the loop that is otherwise its host, for one run of that loop.
+    ///
+    /// Returns `nil` if the loop has ended, is ending, or was made a guest explicitly.
     package convenience init?(automaticAt gate: any SleepGate, mode: Mode) {
       let loop = RunLoop.current
       guard !loop.stopFlag.isEnding, !loop.hasExplicitGuest else { return nil }
@@ -116,10 +118,10 @@ extension RunLoop {
       gate.open()
     }
 
-    /// Lets the calling thread's loop sleep while a call-out of it, or of its host, lets the host wait; nil if there is
-    /// something to do instead.
+    /// Puts the calling thread's loop to sleep while one of its own or its host's call-outs lets the host wait.
     ///
-    /// No observer is called, and nothing is served: a run that polls does that after ``endSleep()``.
+    /// Returns `nil` if there is something to do instead. No observer is called, and nothing is served; a run that
+    /// polls does that after ``endSleep()``.
     package convenience init?(sleepingAt gate: any SleepGate, in mode: Mode) {
       let loop = RunLoop.current
       guard !loop.stopFlag.isEnding, let table = loop.enterableMode(mode, making: true), !loop.takesNoItems else {
@@ -164,21 +166,20 @@ extension RunLoop {
   }
 }
 
-// What a host waits for.
+// What the host waits for.
 extension RunLoop.Guest {
-  /// The descriptor that the host watches: it is readable when ``service()`` is to be called, and stays readable until
-  /// then.
+  /// The descriptor that the host watches, readable from when ``service()`` must be called until the call.
   ///
-  /// It may be watched level-triggered or edge-triggered, with `poll`, `select` or in an epoll set; an epoll set that
-  /// contains it must not be among the loop's own descriptors. The host does not read from it. It is −1 once the guest
-  /// is invalid.
+  /// The host can watch it level-triggered or edge-triggered, with `poll`, `select` or epoll, but an epoll set that
+  /// contains it must not be one of the loop's own descriptors. The host must not read from it. The value is −1 once
+  /// the guest is invalid.
   public var descriptor: Int32 { (gate as? Gate)?.descriptor ?? -1 }
 
-  /// The time at which ``service()`` is to be called even if the descriptor is not readable; nil means never.
+  /// When ``service()`` must be called even if the descriptor is not readable, or `nil` for never.
   ///
-  /// It is not in the future if the guest is to be serviced now. It changes only when the loop is serviced or run, so
-  /// the host need not ask for it at any other time. It is also nil while the loop is being serviced, or run in a
-  /// call-out of the host.
+  /// If the guest must be serviced now, the value is not in the future. It changes only when the loop is serviced or
+  /// run, so the host need not read it at any other time. It is also `nil` while the loop is being serviced, or run in
+  /// a call-out of the host.
   public var nextDeadline: SuspendingClock.Instant? {
     guard isBetweenServices else { return nil }
     guard let sleep = loop.hostedSleep else { return loop.now }
@@ -187,12 +188,12 @@ extension RunLoop.Guest {
 
   /// How long the host may wait.
   ///
-  /// Zero means that ``service()`` is to be called now, and nil that the host may wait indefinitely.
+  /// Zero means that ``service()`` must be called now; `nil` means that the host may wait indefinitely.
   public var timeout: Duration? {
     nextDeadline.map { max(.zero, loop.now.duration(to: $0)) }
   }
 
-  /// For how many milliseconds the host may wait, rounded up, as `poll` counts them.
+  /// How long the host may wait in milliseconds, rounded up, as a timeout for `poll`.
   ///
   /// −1 means indefinitely. The corresponding libuv function is `uv_backend_timeout`.
   public var timeoutMilliseconds: Int32 {
@@ -201,13 +202,13 @@ extension RunLoop.Guest {
     return Int32(clamping: nanoseconds / 1_000_000 + (nanoseconds % 1_000_000 == 0 ? 0 : 1))
   }
 
-  /// Whether ``service()`` would find a reason for a pass, as far as the loop knows without looking at descriptors.
+  /// Whether ``service()`` would find a reason for a pass, as far as is known without polling descriptors.
   package var isDue: Bool {
     guard isBetweenServices else { return false }
     guard let sleep = loop.hostedSleep else { return true }
     return sleep.deadline != .never && sleep.deadline <= loop.tickNow
   }
 
-  /// Whether the guest can still be serviced.
+  /// Whether the guest can still be serviced, initially `true`.
   public var isValid: Bool { state != .ended }
 }

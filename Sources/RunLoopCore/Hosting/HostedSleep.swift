@@ -2,21 +2,21 @@
 
 import Synchronization
 
-/// A sleep that the loop has announced, and that another loop sleeps in its place.
+/// A sleep that the loop has announced and that another loop performs on its behalf.
 ///
-/// Meanwhile the loop's thread runs the other loop. If a call-out of the other loop runs this one, the sleep is
-/// suspended, and announced again when the nested run is over.
+/// Meanwhile, the loop's thread runs the other loop. If a call-out of the other loop runs this one, the sleep is
+/// suspended until the nested run ends, and then announced again.
 struct HostedSleep {
   let mode: ModeState
   let gate: any SleepGate
   let deadline: Tick
 }
 
-// The loop's thread.
+// These must be called on the loop's thread.
 extension RunLoop {
-  /// Announces a sleep and leaves it to the other loop; returns false, awake, if there is a reason for a pass.
+  /// Announces a sleep and leaves it to the other loop, or returns `false` if there is a reason for a pass instead.
   func fallAsleep(_ mode: ModeState, at gate: any SleepGate) -> Bool {
-    // The gate is closed first: whatever opens it from now on has a reason that no earlier look has seen.
+    // The gate is closed first, so that whatever opens it from now on is a reason that no earlier check has seen.
     close(gate)
     bell.prepare(hostNumber: gate.wakeNumber)
     while true {
@@ -28,11 +28,12 @@ extension RunLoop {
         awaken()
         return false
       case .again:
-        // A wake-up since then may have left nothing else to be seen.
+        // If the loop was woken since the announcement, the word may be the only trace of it.
         if awaken().isWoken { return false }
       case .until(let deadline, let set):
         gate.watch(set?.descriptor ?? bellToWatch(at: gate), until: deadline)
-        // The look takes the bell's only notice from the set: a wake-up since the last look is in the word.
+        // The poll consumes the bell's only notification from the set, but a wake-up since the last check is in the
+        // word.
         guard !gate.isWatchedByEdge || (!findsReady(set) && word.state == asleep) else {
           awaken()
           return false
@@ -46,30 +47,29 @@ extension RunLoop {
     }
   }
 
-  /// Whether the loop was woken, without a lock, out of a sleep that another loop sleeps in its place.
+  /// Whether the loop was woken, without a lock, from a sleep that another loop performs for it.
   package var isRung: Bool { bell.isRung }
 
-  /// Notes whether the other loop, which has a wake-up descriptor of its own, may sleep without looking at ``isRung``
-  /// again.
+  /// Notes whether the other loop, which has its own wake-up descriptor, may sleep without checking ``isRung`` again.
   package func noteHost(sleeps: Bool) { bell.noteHost(sleeps: sleeps) }
 
-  /// Closes a gate, whether it was opened or the loop was woken by its bell.
+  /// Closes a gate, whether it was opened or the loop was woken through its bell.
   func close(_ gate: any SleepGate) {
     gate.close()
     bell.silence()
   }
 
-  /// The counter that wakes the loop, for a gate that watches nothing else in which the counter is.
+  /// The loop's wake-up counter, if the gate needs it because it watches nothing else that contains it.
   private func bellToWatch(at gate: any SleepGate) -> OwnedDescriptor? {
     gate.wakeNumber < 0 ? table.withLock { $0.bell.descriptor } : nil
   }
 
-  /// Makes the counter that wakes the loop out of another loop's sleep without a lock.
+  /// Creates the counter that wakes the loop from a hosted sleep without a lock.
   func makeBell() throws(SystemError) {
     _ = try table.withLock { table throws(SystemError) in try table.bell.counter() }
   }
 
-  /// Asks the kernel what is ready in a set already.
+  /// Polls a set for events that are already ready.
   private func findsReady(_ set: PollSet?) -> Bool {
     guard let set else { return false }
     set.wait(0)
@@ -77,7 +77,7 @@ extension RunLoop {
     return set.hasWork
   }
 
-  /// Ends a hosted sleep, and returns what the word said until then.
+  /// Ends a hosted sleep, and returns the previous state of the word.
   @discardableResult
   func awaken() -> WakeState {
     if hostedSleep != nil { noteAwake() }
@@ -90,7 +90,7 @@ extension RunLoop {
     return word.apply(.awaken).before
   }
 
-  /// Ends a hosted sleep while a run nested in it lasts, and returns it.
+  /// Suspends a hosted sleep for the duration of a nested run, and returns it.
   func suspendHostedSleep() -> HostedSleep? {
     guard let sleep = hostedSleep else { return nil }
     awaken()

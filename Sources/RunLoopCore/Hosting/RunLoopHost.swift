@@ -3,44 +3,44 @@
 import CRunLoopSystem
 import Synchronization
 
-/// A loop of another library in which one of our loops waits, so that what belongs to the other is served too.
+/// Another library's loop in which one of our loops waits, so that both are served.
 ///
-/// All functions are called on the loop's thread.
+/// All methods are called on the loop's thread.
 package protocol RunLoopHost: AnyObject, Sendable {
-  /// Waits in a mode until the gate opens or the host has handled something of its own.
+  /// Waits in a mode until the gate opens or the host has handled one of its own sources.
   ///
-  /// The host's call-outs may run our loop, and so wait again.
+  /// The host's call-outs may run our loop and thereby wait again.
   func wait(in mode: HostedMode) -> HostReport
 
-  /// Serves, without waiting, everything of the host's own that is ready in a mode.
+  /// Serves, without waiting, the host's own sources that are ready in a mode.
   func look(in mode: HostedMode) -> HostReport
 
-  /// Whether something of the host's own keeps a mode alive.
+  /// Whether the host's own items keep a mode alive.
   func keepsAlive(_ mode: HostedMode) -> Bool
 
-  /// Reports what is left of the host's own after a run that it has not kept alive.
+  /// Reports the host's remaining items after a run that they did not keep alive.
   func runHasFinished(_ mode: HostedMode, of loop: RunLoop)
 
-  /// Ends the hosting permanently: once a wait in progress has returned, no loop waits here any more.
+  /// Ends the hosting permanently; no loop waits here once a wait in progress has returned.
   func end()
 }
 
-/// A mode of ours as it is described to a host.
+/// A description of one of our modes for a host.
 package struct HostedMode: Sendable {
   package let name: RunLoop.Mode
   package let isCommon: Bool
-  /// Whether the run that waits ends after a source was handled, one of the host's included.
+  /// Whether the waiting run ends after one source was handled, including the host's.
   ///
-  /// Otherwise the host may handle any number of its own sources in one wait.
+  /// Otherwise, the host may handle any number of its own sources in one wait.
   package let endsAfterSource: Bool
-  /// Whether the run that waits, or looks, has done neither before.
+  /// Whether the run has neither waited nor polled before.
   package let isFirstWait: Bool
-  /// How many runs are active, including this one.
+  /// The number of active runs, including this one.
   package let depth: Int
-  /// Whether the run, or the one that is about to begin, has no time limit.
+  /// Whether the run, or the one about to begin, has no time limit.
   package let isWithoutLimit: Bool
 
-  /// Makes a description of a mode; the default values are for a mode that no run is in.
+  /// Creates a description of a mode, by default of one without an active run.
   package init(
     name: RunLoop.Mode, isCommon: Bool = false, endsAfterSource: Bool = true, isFirstWait: Bool = true,
     depth: Int = .max, isWithoutLimit: Bool = false
@@ -54,7 +54,7 @@ package struct HostedMode: Sendable {
   }
 }
 
-/// What has happened in a host.
+/// The events that occurred in a host.
 package struct HostReport: OptionSet, Sendable {
   package let rawValue: UInt8
 
@@ -62,7 +62,7 @@ package struct HostReport: OptionSet, Sendable {
     self.rawValue = rawValue
   }
 
-  /// A source of the host's own was handled.
+  /// One of the host's own sources was handled.
   package static let handledSource = HostReport(rawValue: 1 << 0)
   /// The host's loop was stopped.
   package static let stopped = HostReport(rawValue: 1 << 1)
@@ -72,22 +72,23 @@ package struct HostReport: OptionSet, Sendable {
   package static let isEmptied = HostReport(rawValue: 1 << 3)
 }
 
-/// A host, and the gate that it watches.
+/// A host with the gate that it watches.
 struct HostLink {
   let host: any RunLoopHost
   let gate: Gate
-  /// Whether nobody asked for the host; such a host gives way to one that somebody asks for.
+  /// Whether the host was set automatically and may be replaced by one that is set explicitly.
   let isAutomatic: Bool
 }
 
-// Beginning and ending. Called on the loop's thread, except for queries.
+// Setting and removing a host. These must be called on the loop's thread, except for queries.
 extension RunLoop {
-  /// Makes every wait of the loop a wait in a host from now on; if the loop has a host, that one stays.
+  /// Makes the loop wait in a host from now on, unless it has a host already.
   ///
   /// - Parameters:
-  ///   - isAutomatic: Whether the host gives way to a guest that is made explicitly.
-  ///   - sparingDescriptors: How many descriptors the host needs and whose lack it cannot report.
-  ///   - makeHost: Makes the host, with the gate that the host watches edge-triggered.
+  ///   - isAutomatic: Whether the host gives way to an explicit guest. Defaults to `false`.
+  ///   - sparingDescriptors: The number of descriptors that the host needs without being able to report their lack.
+  ///     Defaults to 0.
+  ///   - makeHost: Creates the host from the gate that the host watches edge-triggered.
   package func setHost(
     isAutomatic: Bool = false, sparingDescriptors: Int = 0, _ makeHost: (Gate) -> any RunLoopHost
   ) throws(RunLoopError) {
@@ -116,7 +117,7 @@ extension RunLoop {
     }
   }
 
-  /// Lets the loop wait by itself again.
+  /// Makes the loop wait by itself again.
   package func removeHost() {
     requireOwnThread()
     guard let link = hostLink else { return }
@@ -130,7 +131,7 @@ extension RunLoop {
     }
   }
 
-  /// Ends the host with the loop.
+  /// Ends the hosting when the loop ends.
   func dropHost() {
     guard let link = hostLink else { return }
     link.gate.isRetired = true
@@ -139,13 +140,13 @@ extension RunLoop {
     link.host.end()
   }
 
-  /// The host in which the loop waits; can be used from any thread.
+  /// The host in which the loop waits (thread-safe).
   package var host: (any RunLoopHost)? { table.withLock { $0.host } }
 }
 
-// Waiting. The loop's thread.
+// Waiting in a host. These must be called on the loop's thread.
 extension RunLoop {
-  /// Waits in the host, or only looks.
+  /// Waits in the host, or only polls.
   @inline(never)
   func waitInHost(_ mode: ModeState, polls: Bool) {
     guard let link = hostLink else { return }
@@ -159,7 +160,7 @@ extension RunLoop {
     }
   }
 
-  /// Sleeps in the host until there is a reason for a pass; returns false if there already was one.
+  /// Sleeps in the host until there is a reason for a pass, and returns `false` if there already was one.
   private func sleep(_ mode: ModeState, in link: HostLink) -> Bool {
     var hasWaited = false
     while !link.gate.isRetired {
@@ -176,7 +177,7 @@ extension RunLoop {
     return hasWaited
   }
 
-  /// Notes what has ended a sleep in the host, unless a descriptor was ready first.
+  /// Notes what ended a sleep in the host, unless a descriptor was ready first.
   private func noteCause(_ cause: WakeState.Cause, _ mode: ModeState, at gate: Gate) {
     innermost.wakeCause = cause
     guard cause != .unknown, mode.isWatching.load(ordering: .relaxed), gate.wasOpenedByEvent else { return }
@@ -198,15 +199,15 @@ extension RunLoop {
       isWithoutLimit: beginsWithoutLimit ?? (innermost.deadline == .never && !innermost.polls))
   }
 
-  /// Whether the loop waits in a host that has something of its own in the mode.
+  /// Whether the loop waits in a host whose own items keep the mode alive.
   @inline(never)
   func isKeptAliveByHost(_ mode: ModeState) -> Bool {
-    // In a guest's pass the host runs, and keeps itself alive.
+    // During a guest's pass, the host is running and keeps itself alive.
     guard !innermost.isServedByHost else { return false }
     return hostLink?.host.keepsAlive(hostedMode(mode)) ?? false
   }
 
-  /// Whether a mode that does not exist yet is one of the host's.
+  /// Whether a mode that this loop does not have yet is one of the host's.
   func isModeOfHost(_ name: Mode) -> Bool {
     hostLink?.host.keepsAlive(HostedMode(name: name)) ?? false
   }

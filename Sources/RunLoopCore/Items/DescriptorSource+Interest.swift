@@ -2,9 +2,9 @@
 
 import Synchronization
 
-// The events of a source can change while it stays in its modes.
+// Changing a source's events while it stays in its modes.
 extension RunLoop.DescriptorSource {
-  /// The events that a source waits for, and whether it waits at all.
+  /// The events that a source waits for, and whether it is paused.
   struct Interest: RawRepresentable, Hashable, Sendable, AtomicRepresentable {
     let rawValue: UInt8
 
@@ -22,52 +22,52 @@ extension RunLoop.DescriptorSource {
 
   /// The events that the source waits for when it is not paused.
   ///
-  /// Can be used from any thread.
+  /// Can be read from any thread.
   public var events: Events { interest.load(ordering: .relaxed).events }
 
-  /// Whether the source is paused.
+  /// Whether the source is paused, initially `false`.
   ///
-  /// Can be used from any thread.
+  /// Can be read from any thread.
   public var isPaused: Bool { interest.load(ordering: .relaxed).isPaused }
 
-  /// Makes the source wait for other events from now on.
+  /// Changes the events that the source waits for.
   ///
   /// The source stays in its modes, and stays paused if it is paused. If the descriptor was already found ready, only
-  /// the events that are now waited for are served. The change makes one system call for each mode that the source is
-  /// in, and none if nothing changes. Can be called from any thread. A sleeping loop takes the change into account at
-  /// once.
+  /// the new events are served. The change makes one system call for each mode that the source is in, and none if
+  /// nothing changes. Can be called from any thread. A sleeping loop takes the change into account immediately.
   ///
   /// - Throws: ``RunLoopError/cannotWatch(descriptor:_:)`` if the descriptor is no longer open (`EBADF`) or the system
-  ///   has too little memory; the source then waits for the same events as before. ``RunLoopError/invalidSource``.
+  ///   is out of memory; the source then waits for the same events as before. ``RunLoopError/invalidSource`` if the
+  ///   source has been invalidated.
   public func setEvents(_ events: Events) throws(RunLoopError) {
     try change { Interest(events: events, isPaused: $0.isPaused) }
   }
 
-  /// Stops waiting, for errors and hang-ups too.
+  /// Stops waiting for events, including errors and hang-ups.
   ///
-  /// The source stays in its modes and keeps them alive, but it costs them nothing and is not called until
-  /// ``resume()``. A running call-out is not stopped. Pausing makes one system call for each mode that the source is
-  /// in. Can be called from any thread. Calling it again, or on an invalid source, has no effect.
+  /// The source stays in its modes and keeps them alive, but it adds no cost and is not called until ``resume()``. A
+  /// running call-out is not interrupted. Pausing makes one system call for each mode that the source is in. Can be
+  /// called from any thread. Calling it again, or on an invalid source, has no effect.
   public func pause() {
-    // Leaving the kernel's set needs no resources.
+    // Removal from an epoll set cannot fail for lack of resources.
     try? change { Interest(events: $0.events, isPaused: true) }
   }
 
-  /// Makes a paused source wait again.
+  /// Makes a paused source wait for its events again.
   ///
   /// Events that are ready now are served. Resuming makes one system call for each mode that the source is in. Can be
   /// called from any thread. Calling it again has no effect.
   ///
-  /// - Throws: ``RunLoopError/cannotWatch(descriptor:_:)`` if the descriptor is no longer open (`EBADF`), cannot be
-  ///   waited for (`EPERM`), or the system lacks the resources (`ENOMEM`, `ENOSPC`); the source then stays paused.
-  ///   ``RunLoopError/invalidSource``.
+  /// - Throws: ``RunLoopError/cannotWatch(descriptor:_:)`` if the descriptor is no longer open (`EBADF`), does not
+  ///   support epoll (`EPERM`), or the system lacks resources (`ENOMEM`, `ENOSPC`); the source then stays paused.
+  ///   ``RunLoopError/invalidSource`` if the source has been invalidated.
   public func resume() throws(RunLoopError) {
     try change { Interest(events: $0.events) }
   }
 
-  /// Waits for these events and is not paused; nil pauses the source.
+  /// Resumes the source with the given events, or pauses it if `events` is `nil`.
   ///
-  /// The errors are those of ``resume()``.
+  /// Throws the same errors as ``resume()``.
   package func watch(for events: Events?) throws(RunLoopError) {
     try change { Interest(events: events ?? $0.events, isPaused: events == nil) }
   }
@@ -93,7 +93,7 @@ extension RunLoop.DescriptorSource {
     if let failure { throw .cannotWatch(descriptor: descriptor, failure) }
   }
 
-  /// Updates the events in every epoll set, and returns the first error; called under the item's lock.
+  /// Updates the events in every epoll set, and returns the first error; requires the item's lock.
   private func refresh() -> SystemError? {
     var failure: SystemError?
     memberships.forEach { membership in

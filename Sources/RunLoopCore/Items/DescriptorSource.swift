@@ -3,86 +3,88 @@
 import Synchronization
 
 extension RunLoop {
-  /// A source that waits for a file descriptor (version 1).
+  /// A source that waits for events of a file descriptor (version 1).
   ///
-  /// It is level-triggered: as long as the descriptor is ready, each pass may call the handler, which may read or write
-  /// as it likes; the loop itself never touches the descriptor. Several sources may watch one descriptor, for the same
-  /// or for different events; they take turns. A source may be in any number of modes of any number of loops.
+  /// The source is level-triggered: as long as the descriptor is ready, each pass may call the handler, which is free
+  /// to read and write. The loop itself never reads from or writes to the descriptor. Several sources can watch one
+  /// descriptor, for the same or different events; they take turns. A source can be in any number of modes of any
+  /// number of loops.
   ///
-  /// Invalidate the source before closing its descriptor. If the descriptor is closed and its number is reused
-  /// meanwhile, a source that is added for that number watches the new file.
+  /// Invalidate the source before you close its descriptor. If the descriptor is closed and its number reused first, a
+  /// source added for that number watches the new file.
   ///
   /// The corresponding Core Foundation type is `CFFileDescriptor`, or `CFRunLoopSource` of version 1.
   public final class DescriptorSource: @unchecked Sendable {
-    // Sendable: the memberships are guarded by the lock, the handler by the reference; the interest is changed under
-    // the lock.
+    // Sendable: the lock guards the memberships and changes of the interest, and the reference guards the handler.
 
-    /// What a descriptor can be ready for.
+    /// The events of a descriptor.
     public struct Events: OptionSet, Hashable, Sendable {
       /// The raw value.
       public let rawValue: UInt8
 
-      /// Makes a value from its raw value.
+      /// Creates a value from its raw value.
       public init(rawValue: UInt8) {
         self.rawValue = rawValue
       }
 
-      /// There is something to read, or the end.
+      /// Data can be read, or end of file has been reached.
       public static let readable = Events(rawValue: 1 << 0)
-      /// There is room to write.
+      /// Data can be written.
       public static let writable = Events(rawValue: 1 << 1)
-      /// The other end has closed.
+      /// The peer has closed the connection.
       ///
-      /// When it has closed both directions, every source of the descriptor is notified, whether or not the source
-      /// asked for it; when it has only stopped writing, only the sources that asked for it are notified.
+      /// If both directions are closed, every source of the descriptor is notified, whether or not it asked for this
+      /// event. If the peer has only stopped writing, only the sources that asked for it are notified.
       public static let hangUp = Events(rawValue: 1 << 2)
-      /// An error has happened.
+      /// An error has occurred.
       ///
-      /// Every source of the descriptor is notified.
+      /// Every source of the descriptor is notified of errors.
       public static let error = Events(rawValue: 1 << 3)
     }
 
     /// The descriptor that the source waits for.
     ///
-    /// It belongs to the caller.
+    /// The caller owns the descriptor.
     public let descriptor: Int32
-    /// Whether the source stays valid when its handler is called.
+    /// Whether the source remains valid after its handler was called.
     public let repeats: Bool
 
     let lock = Lock()
-    /// What the source waits for, and whether it is paused.
+    /// The events that the source waits for, and whether it is paused.
     ///
-    /// Relaxed: the value is all that is read of it, and changes are ordered by the lock. A loop that reads an old one
-    /// is called once more by the kernel, whose set is changed after it.
+    /// Relaxed ordering suffices: no other data depends on the value, and the lock orders changes. If a loop reads an
+    /// old value, the kernel reports the descriptor once more, because its set is updated afterwards.
     let interest: Atomic<Interest>
     private let reference = HandlerReference()
-    // Not checked for exclusive access: the memberships are read and changed under the lock, and only by functions that
-    // call nothing else of the source; the handler is changed once, by the thread that closes the reference or leaves
-    // it last.
+    // Exclusive access is not checked. The lock guards the memberships, and the functions that use them call nothing
+    // else of the source. The handler changes only once, by the thread that closes the reference or is the last to
+    // leave it.
     @exclusivity(unchecked) private(set) var memberships = Memberships<DescriptorSource>()
     @exclusivity(unchecked) private var handler: Handler?
-    /// What the source is for, if a layer above has made it; guarded as the handler.
+    /// The item of a higher layer that this source serves, if any; guarded like the handler.
     @exclusivity(unchecked) private var carried: (any CarriedItem)?
 
-    /// Wrapped as ``Block`` is.
+    /// Wrapped in the same way as ``Block``.
     private struct Call {
       let body: @Sendable (DescriptorSource, Events) -> Void
     }
 
-    /// Not copied: a call needs no reference to the closure other than the source's, which the handler reference keeps.
+    /// Noncopyable: the source's own reference to the closure, which the handler reference protects, suffices for a
+    /// call.
     private struct Handler: ~Copyable {
       let call: Call
     }
 
-    /// Makes a source that is in no mode.
+    /// Creates a source that is in no mode.
     ///
     /// - Parameters:
-    ///   - descriptor: The descriptor to wait for. It is checked when the source is added.
-    ///   - events: What to wait for.
-    ///   - repeats: Whether the source stays valid when its handler is called. If not, the source is invalidated just
-    ///     before its only call, which the first loop that finds the descriptor ready makes, in any mode.
-    ///   - handler: Called on a loop's thread with the source and what the descriptor is ready for. It is released when
-    ///     the source is invalid and no call-out runs.
+    ///   - descriptor: The descriptor to wait for. It is validated when the source is added to a mode.
+    ///   - events: The events to wait for.
+    ///   - repeats: Whether the source remains valid after its handler was called. If not, the source is invalidated
+    ///     just before its only call, which is made in any mode by the first loop that finds the descriptor ready.
+    ///     Defaults to `true`.
+    ///   - handler: Called on a loop's thread with the source and the descriptor's ready events. It is released once
+    ///     the source is invalid and no call-out is running.
     public init(
       descriptor: Int32, events: Events, repeats: Bool = true,
       handler: @escaping @Sendable (DescriptorSource, Events) -> Void
@@ -93,7 +95,7 @@ extension RunLoop {
       self.handler = Handler(call: Call(body: handler))
     }
 
-    /// Makes a source for an item of a layer above, and holds the item as it holds the handler.
+    /// Creates a source for an item of a higher layer, and retains the item as long as the handler.
     package convenience init(
       descriptor: Int32, events: Events, carrying item: any CarriedItem,
       handler: @escaping @Sendable (DescriptorSource, Events) -> Void
@@ -104,12 +106,12 @@ extension RunLoop {
 
     /// Whether the source can still be added and called.
     ///
-    /// Can be used from any thread.
+    /// Initially `true`. Can be read from any thread.
     public var isValid: Bool { reference.isOpen }
 
-    /// Ends the source permanently: it leaves all modes of all loops and is not called again.
+    /// Removes the source from all modes of all loops permanently and prevents further calls of its handler.
     ///
-    /// The handler is released at once, or when its running call-out has returned. The descriptor stays open. Can be
+    /// The handler is released immediately or, if it is running, when it returns. The descriptor stays open. Can be
     /// called from any thread. Calling it again has no effect.
     public func invalidate() {
       lock.lock()
@@ -124,12 +126,12 @@ extension RunLoop {
 }
 
 extension RunLoop.DescriptorSource {
-  /// Calls the handler unless the source is invalid; called on the loop's thread.
+  /// Calls the handler unless the source is invalid; must be called on the loop's thread.
   func call(_ events: Events) -> Bool {
     if repeats {
       guard reference.enter() else { return false }
     } else {
-      // The mark stays: of several loops that have found the descriptor ready, only one calls.
+      // The mark is never cleared, so only one of the loops that found the descriptor ready makes the call.
       guard reference.enterMarking() else { return false }
       invalidate()
     }
@@ -141,7 +143,7 @@ extension RunLoop.DescriptorSource {
     return true
   }
 
-  /// The user's function; used on the loop's thread, which is about to call it.
+  /// The address of the user's function (only on the loop's thread, which is about to call it).
   var code: UInt64 {
     switch handler {
     case .some(let handler): ClosureCode.first(of: handler.call)
@@ -154,9 +156,9 @@ extension RunLoop.DescriptorSource {
     _ = carried.take()
   }
 
-  /// What the source is for, if a layer above has made it.
+  /// The item of a higher layer that this source serves, if any.
   ///
-  /// The caller holds the source.
+  /// The caller must hold the source.
   var carriedItem: (any CarriedItem)? { carried }
 }
 
@@ -184,7 +186,7 @@ extension RunLoop.DescriptorSource: ModeItem {
 }
 
 extension RunLoop.DescriptorSource: CustomDebugStringConvertible {
-  /// The item's state, in the shape of Core Foundation's description.
+  /// A description of the source's state, formatted like Core Foundation's.
   public var debugDescription: String {
     "<RunLoop.DescriptorSource \(addressDescription(self))>{valid = \(yesOrNo(isValid)), version = 1, "
       + "descriptor = \(descriptor), events = \(events), paused = \(yesOrNo(isPaused)), "

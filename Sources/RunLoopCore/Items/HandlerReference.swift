@@ -2,55 +2,57 @@
 
 import Synchronization
 
-/// Guards what an item's call-out uses, so that it is released as soon as the item is invalid and no call-out runs.
+/// Releases an item's closures as soon as the item is invalid and no call-out is running.
 ///
-/// A call-out enters and leaves; invalidation closes. The caller that gets `release` is the last, and releases the
-/// closures. The same word holds the marks of the item, so that setting a mark and entering is one step.
+/// A call-out enters and leaves the reference, and invalidation closes it. The caller that receives `release` is the
+/// last one, and releases the closures. The same word holds the item's marks, so that setting a mark and entering is a
+/// single atomic step.
 struct HandlerReference: ~Copyable {
   enum Closing {
-    /// It was closed before.
+    /// The reference was already closed.
     case already
-    /// It is closed now and no call-out is inside: the caller releases.
+    /// The reference is now closed and no call-out is inside, so the caller releases the closures.
     case release
-    /// It is closed now; the last call-out to leave releases.
+    /// The reference is now closed; the last call-out to leave releases the closures.
     case later
   }
 
-  /// The flags of the word, beside which it counts the call-outs inside, in steps of ``callOut``.
+  /// The flag bits of the word, above which the call-outs inside are counted in units of ``callOut``.
   enum Bits {
     static let closed: UInt32 = 1
-    /// A source is signalled, or an observer is being called.
+    /// The source is signalled, or the observer is being called.
     static let mark: UInt32 = 2
-    /// A source is not in the lists of signalled sources of all its modes.
+    /// The source is missing from the list of signalled sources of at least one of its modes.
     static let unlisted: UInt32 = 4
-    /// The place that signals a source is noted, because something records; or something did, and the source was not
-    /// signalled since.
+    /// The places that signal the source are noted because recording was active when the source was last signalled.
     static let noted: UInt32 = 8
     static let callOut: UInt32 = 16
   }
 
-  // Relaxed where a value is the first guess of an exchange, or one that did not succeed, and where only ``Bits/noted``
-  // changes, which says nothing of other memory.
+  // Relaxed ordering suffices for the first and failed values of an exchange, and for changes of ``Bits/noted`` alone,
+  // on which no other memory depends.
   let word: Atomic<UInt32>
 
   init(marks: UInt32 = 0) { word = Atomic(marks) }
 
   var isOpen: Bool { word.load(ordering: .acquiring) & Bits.closed == 0 }
 
-  /// Enters for one call-out; returns false once closed.
+  /// Enters for one call-out, and returns `false` if the reference is closed.
   @inline(__always)
   borrowing func enter() -> Bool {
     change { $0 & Bits.closed == 0 ? $0 + Bits.callOut : nil } != nil
   }
 
-  /// Leaves after a call-out; returns true if the reference is closed and this was the last one inside: the caller
-  /// releases.
+  /// Leaves after a call-out.
+  ///
+  /// Returns `true` if the reference is closed and this was the last call-out inside; the caller then releases the
+  /// closures.
   @inline(__always)
   borrowing func leave() -> Bool {
     isLast(word.wrappingSubtract(Bits.callOut, ordering: .acquiringAndReleasing).newValue)
   }
 
-  /// Sets the mark and enters; returns false once closed, and while the mark is set.
+  /// Sets the mark and enters, or returns `false` if the reference is closed or the mark is set.
   @inline(__always)
   borrowing func enterMarking() -> Bool {
     change { $0 & (Bits.closed | Bits.mark) == 0 ? $0 + Bits.callOut + Bits.mark : nil } != nil
@@ -68,7 +70,7 @@ struct HandlerReference: ~Copyable {
     return before < Bits.callOut ? .release : .later
   }
 
-  /// Changes the word to what `next` returns for its current value, or not at all for nil; returns the value before.
+  /// Replaces the word with the result of `next` and returns the old value, or `nil` if `next` returns `nil`.
   @inline(__always)
   borrowing func change(_ next: (UInt32) -> UInt32?) -> UInt32? {
     var value = word.load(ordering: .relaxed)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A class whose objects are equal if they are the same.
+/// A class whose instances are compared and hashed by identity.
 public protocol IdentityHashable: AnyObject, Hashable {}
 
 extension IdentityHashable {
-  /// Whether both are the same.
+  /// Returns whether both operands are the same object.
   @inlinable public static func == (left: Self, right: Self) -> Bool { left === right }
 
-  /// Hashes the identity of the object.
+  /// Hashes the object's identity.
   @inlinable public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which call-outs a source still owes its user for one mode of a loop, so that they are balanced.
+/// The call-outs that a source still owes its user for one mode of a loop, which keeps them balanced.
 ///
-/// For each mode of each loop the calls are made one after the other, in turn: a `schedule` for each time that the
-/// source has entered the mode, and a `cancel` for each time that it has left it. The thread that makes the source
-/// enter or leave notes it here, and then makes the calls that are due; but if a call is running on any thread, that
-/// thread makes them when the call has returned. If a source leaves before its `schedule` has begun, neither is called.
+/// For each mode of each loop, the calls alternate and never overlap: one `schedule` for each time that the source was
+/// added to the mode, and one `cancel` for each time that it was removed. The thread that adds or removes the source
+/// notes this here and then makes the calls that are due. If a call is running on another thread, that thread makes
+/// them when the call returns. If a source is removed before its `schedule` has begun, neither is called.
 ///
-/// This is a value: ``Source`` guards it and makes the calls. A value with nothing due and nothing running is
+/// This is a value type: ``Source`` guards it and makes the calls. A value with nothing due and nothing running is
 /// equivalent to none.
 struct ModeCalls: Equatable, Sendable {
   enum Call: Equatable, Sendable {
@@ -15,25 +15,25 @@ struct ModeCalls: Equatable, Sendable {
     case cancel
   }
 
-  /// The call that has begun and has not returned.
+  /// The call in progress, if any.
   private(set) var running: Call?
-  /// Whether `cancel` is due; before `schedule` if both are due, because the source has left and entered again.
+  /// Whether `cancel` is due; it precedes `schedule` if both are due because the source was removed and added again.
   private(set) var owesCancel = false
   private(set) var owesSchedule = false
 
-  /// Whether nothing is due and nothing is running.
+  /// Whether no call is due or running.
   var isSettled: Bool { running == nil && !owesCancel && !owesSchedule }
 
-  /// Notes that the source has entered the mode.
+  /// Notes that the source was added to the mode.
   mutating func enter() {
     precondition(!owesSchedule, "the source is in the mode")
     owesSchedule = true
   }
 
-  /// Notes that the source has left the mode.
+  /// Notes that the source was removed from the mode.
   mutating func leave() {
     if owesSchedule {
-      // Nothing was called for the stay that ends here.
+      // Neither call was made for this membership.
       owesSchedule = false
     } else {
       precondition(!owesCancel, "the source is not in the mode")
@@ -41,7 +41,7 @@ struct ModeCalls: Equatable, Sendable {
     }
   }
 
-  /// Begins the call that is due; returns nil if none is due, or if one is running.
+  /// Begins the next call that is due, or returns `nil` if none is due or one is running.
   mutating func begin() -> Call? {
     guard running == nil else { return nil }
     if owesCancel {
@@ -61,13 +61,13 @@ struct ModeCalls: Equatable, Sendable {
   }
 }
 
-/// The calls that a source owes, by mode; it contains only modes for which something is due or running.
+/// A source's calls by mode, for the modes for which a call is due or running.
 struct ModeCallTable {
   private var entries: ContiguousArray<(mode: ObjectIdentifier, calls: ModeCalls)> = []
 
   var isEmpty: Bool { entries.isEmpty }
 
-  /// Changes what is owed for a mode; the caller keeps the mode alive until nothing is owed for it.
+  /// Updates the calls owed for a mode, which the caller must keep alive until none is owed for it.
   mutating func change<Result>(_ mode: ModeState, _ body: (inout ModeCalls) -> Result) -> Result {
     let mode = ObjectIdentifier(mode)
     guard let index = entries.firstIndex(where: { $0.mode == mode }) else {

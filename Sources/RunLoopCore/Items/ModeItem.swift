@@ -1,41 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What sources, ports, timers and observers have in common: they are in modes of loops.
+/// An item that can be in the modes of loops: a source, port, timer or observer.
 ///
-/// **Locks.** An item has a lock, a loop has one for its table of modes; a thread that needs both locks the item first.
-/// What says where an item is changes only under both, so that either is enough to read it; but where a timer stands in
-/// the heaps of a loop is that loop's to change, under its lock alone. All else of a timer that has been in a loop is
-/// guarded by that lock alone too: `Timer+Home.swift` says how.
+/// **Locks.** Each item has a lock, and each loop has one for its mode table; a thread that needs both takes the
+/// item's lock first. An item's membership in modes changes only with both locks held, so either suffices for reading
+/// it. A timer's position in a loop's heaps is guarded by the loop's lock alone, as is all other state of a timer that
+/// has been in a loop; see `Timer+Home.swift`.
 protocol ModeItem: AnyObject, Sendable {
   func lockItem()
   func unlockItem()
 
-  /// Keeps the item's closures from being released; false once it is invalid.
+  /// Prevents the item's closures from being released, and returns `false` if the item is invalid.
   func hold() -> Bool
   /// Ends a hold.
   func letGo()
 
-  /// Not invalidated yet.
+  /// Whether the item has not been invalidated yet.
   var isOpen: Bool { get }
-  /// Whether this item may be in a mode of `loop`: some kinds are in one loop at a time.
+  /// Returns whether this item may be added to a mode of `loop`; some kinds of item belong to one loop at a time.
   ///
-  /// One that is among another loop's common items and in none of its modes leaves that loop for it. Under the item's
-  /// lock alone; the caller keeps `former` until it has released it, as this may be the last reference to the loop.
+  /// An item that is one of another loop's common items but in none of its modes leaves that loop for this one.
+  /// Requires the item's lock. The caller must keep `former` until it has released the lock, because it may be the
+  /// last reference to the loop.
   func mayJoin(_ loop: RunLoop, leaving former: inout RunLoop?) -> Bool
-  /// Whether the item, which is among a loop's common items, is so for those who ask; under both locks.
+  /// Returns whether an item in a loop's common items is reported as common; requires both locks.
   func countsAsCommon(of loop: RunLoop) -> Bool
 
-  /// Notes that the item is or is not one of the loop's common items. Under both locks.
+  /// Notes whether the item is one of the loop's common items; requires both locks.
   func setCommon(_ isCommon: Bool, of loop: RunLoop)
-  /// The concrete modes of a loop that the item is in. Under both locks.
+  /// The concrete modes of a loop that contain the item (requires both locks).
   func modes(of loop: RunLoop) -> ShortList<ModeState>
-  /// Whether the item is in a concrete mode. Under both locks.
+  /// Returns whether the item is in a concrete mode; requires both locks.
   func isIn(_ mode: ModeState, of loop: RunLoop) -> Bool
-  /// Enters a concrete mode in which it is not. Under both locks.
+  /// Adds the item to a concrete mode that does not contain it; requires both locks.
   ///
-  /// Only what needs a descriptor of the system can fail.
+  /// Only items that need a system descriptor can fail to be added.
   func enter(_ mode: ModeState, of loop: RunLoop, _ table: inout ModeTable) throws(SystemError)
-  /// Leaves a concrete mode in which it is. Under both locks.
+  /// Removes the item from a concrete mode that contains it; requires both locks.
   func leave(_ mode: ModeState, of loop: RunLoop)
 }
 
@@ -44,16 +45,17 @@ extension ModeItem {
   func countsAsCommon(of loop: RunLoop) -> Bool { true }
 }
 
-/// A multiple-loop item's place in one mode of one loop.
+/// The membership in one mode of one loop of an item that can be in several loops.
 final class Membership<Item: AnyObject>: @unchecked Sendable {
   let item: Item
   let loop: RunLoop
   let mode: ModeState
-  /// Whether the item stands in the mode's list of ready items, and between which; guarded by the loop's table lock.
+  /// Whether the item is in the mode's list of ready items, and its neighbours there, guarded by the loop's table
+  /// lock.
   @exclusivity(unchecked) var isQueued = false
   @exclusivity(unchecked) fileprivate var next: Unmanaged<Membership<Item>>?
   @exclusivity(unchecked) fileprivate var previous: Unmanaged<Membership<Item>>?
-  /// False once the item has left the mode; guarded by the loop's table lock.
+  /// Whether the item is still in the mode, guarded by the loop's table lock.
   @exclusivity(unchecked) var isActive = true
 
   init(_ item: Item, loop: RunLoop, mode: ModeState) {
@@ -63,7 +65,7 @@ final class Membership<Item: AnyObject>: @unchecked Sendable {
   }
 }
 
-/// Where an item is that may be in many loops at once; guarded by the item's lock.
+/// The memberships of an item that can be in several loops at once, guarded by the item's lock.
 struct Memberships<Item: AnyObject> {
   private(set) var all: ContiguousArray<Membership<Item>> = []
   private(set) var commonLoops: ContiguousArray<RunLoop> = []
@@ -95,7 +97,7 @@ struct Memberships<Item: AnyObject> {
     return modes
   }
 
-  /// The loops that this item is in, each once.
+  /// The loops that contain this item, without duplicates.
   var loops: ShortList<RunLoop> {
     var loops = ShortList<RunLoop>()
     for loop in commonLoops { loops.append(loop) }
@@ -104,17 +106,17 @@ struct Memberships<Item: AnyObject> {
   }
 }
 
-/// Items of one mode that have something to do, each at most once, in the order in which they came.
+/// A FIFO list of the items of one mode that have work to do, without duplicates.
 ///
-/// A list through the memberships themselves, which belong to the mode. It is guarded by the loop's table lock, and an
-/// item leaves it when it leaves the mode.
+/// The list is linked through the memberships, which the mode owns. It is guarded by the loop's table lock. An item
+/// that is removed from the mode is also removed from this list.
 struct ReadyList<Item: AnyObject> {
   private var first: Unmanaged<Membership<Item>>?
   private var last: Unmanaged<Membership<Item>>?
 
   var isEmpty: Bool { first == nil }
 
-  /// Appends an item, unless it stands here already; O(1).
+  /// Appends an item unless the list contains it already.
   mutating func enqueue(_ membership: Membership<Item>) {
     guard membership.isActive, !membership.isQueued else { return }
     let added = Unmanaged.passUnretained(membership)
@@ -124,7 +126,7 @@ struct ReadyList<Item: AnyObject> {
     last = added
   }
 
-  /// Takes an item out, if it stands here; O(1).
+  /// Removes an item if the list contains it.
   mutating func remove(_ membership: Membership<Item>) {
     guard membership.isQueued else { return }
     membership.isQueued = false
@@ -140,14 +142,14 @@ struct ReadyList<Item: AnyObject> {
     @inline(__always) get { first?._withUnsafeGuaranteedRef { $0.next == nil ? $0.item : nil } }
   }
 
-  /// Takes the first item that has something to do; those in front of it that have nothing leave the list.
+  /// Removes and returns the first item with work to do, and removes the idle items before it.
   mutating func takeFirst(unless isIdle: (Item) -> Bool) -> Membership<Item>? {
     guard peekFirst(unless: isIdle), let found = first?.takeUnretainedValue() else { return nil }
     remove(found)
     return found
   }
 
-  /// Whether an item has something to do; those in front of the first such that have nothing leave the list.
+  /// Returns whether an item has work to do, and removes the idle items before the first such item.
   mutating func peekFirst(unless isIdle: (Item) -> Bool) -> Bool {
     while let first {
       if first._withUnsafeGuaranteedRef({ !isIdle($0.item) }) { return true }
@@ -156,9 +158,9 @@ struct ReadyList<Item: AnyObject> {
     return false
   }
 
-  /// Calls `body` with each item that has something to do; the others leave the list.
+  /// Calls `body` with each item that has work to do, and removes the idle ones.
   ///
-  /// O(n).
+  /// - Complexity: O(n)
   mutating func forEach(unless isIdle: (Item) -> Bool, _ body: (Item) -> Void) {
     var next = first?.takeUnretainedValue()
     while let membership = next {

@@ -3,59 +3,59 @@
 import CRunLoopRecorder
 
 extension RunLoop {
-  /// A closure that a loop calls at chosen stages of its runs.
+  /// A closure that a loop calls at chosen points of its runs.
   ///
-  /// An observer can be in any number of modes of one loop at a time, and does not keep a loop alive. While it is being
-  /// called, runs nested in its call-out skip it. Observers of one stage are called by ascending order, and observers
-  /// of equal order as they were added.
+  /// An observer can be in any number of modes of one loop at a time, and does not keep a loop alive. Runs nested in
+  /// an observer's call-out do not call that observer. The observers of an activity are called in ascending order of
+  /// ``order``; those of equal order are called in the order in which they were added.
   ///
   /// The corresponding Core Foundation type is `CFRunLoopObserver`.
   public final class Observer: @unchecked Sendable {
-    // Sendable: the binding is guarded by the lock (and the loop's table lock), the handler by the reference.
+    // Sendable: the lock and the loop's table lock guard the binding, and the reference guards the handler.
 
-    /// The stages at which the observer is called.
+    /// The activities for which the observer is called.
     ///
     /// The corresponding Core Foundation function is `CFRunLoopObserverGetActivities`.
     public let activities: Activity
-    /// Whether the observer stays valid after its first call.
+    /// Whether the observer remains valid after its first call.
     ///
     /// The corresponding Core Foundation function is `CFRunLoopObserverDoesRepeat`.
     public let repeats: Bool
-    /// Observers with a smaller order are called first.
+    /// The observer's priority; observers with a smaller order are called first.
     ///
     /// The corresponding Core Foundation function is `CFRunLoopObserverGetOrder`.
     public let order: Int
 
-    /// Whether runs nested in its call-out call it too.
+    /// Whether runs nested in the observer's call-out call it again.
     private let isReentrant: Bool
     private let lock = Lock()
-    /// Its mark says that the observer is being called.
+    /// The mark is set while the observer is being called.
     let reference = HandlerReference()
-    /// The loop that has the observer in its modes or among its common items.
+    /// The loop that contains the observer in its modes or common items.
     @exclusivity(unchecked) private var loop: RunLoop?
     @exclusivity(unchecked) private var modes: ContiguousArray<ModeState> = []
     @exclusivity(unchecked) private var isCommon = false
     @exclusivity(unchecked) private var handler: Handler?
 
-    /// Wrapped as ``Block`` is.
+    /// Wrapped in the same way as ``Block``.
     private struct Call {
       let body: @Sendable (Observer, Activity) -> Void
     }
 
-    /// Not copied: a call needs no reference to the closure other than the observer's, which the handler reference
-    /// keeps.
+    /// Noncopyable: the observer's own reference to the closure, which the handler reference protects, suffices for a
+    /// call.
     private struct Handler: ~Copyable {
       let call: Call
     }
 
-    /// Makes an observer that is in no mode.
+    /// Creates an observer that is in no mode.
     ///
     /// - Parameters:
-    ///   - activities: The stages at which it is called.
-    ///   - repeats: Whether it stays valid after its first call.
-    ///   - order: Observers with a smaller order are called first.
-    ///   - handler: Called on the loop's thread with the observer and the stage. It is released when the observer is
-    ///     invalid and no call-out runs.
+    ///   - activities: The activities for which the observer is called.
+    ///   - repeats: Whether the observer remains valid after its first call. Defaults to `true`.
+    ///   - order: The observer's priority; smaller orders are called first. Defaults to 0.
+    ///   - handler: Called on the loop's thread with the observer and the activity. It is released once the observer
+    ///     is invalid and no call-out is running.
     ///
     /// The corresponding Core Foundation function is `CFRunLoopObserverCreateWithHandler`.
     public convenience init(
@@ -65,7 +65,7 @@ extension RunLoop {
       self.init(activities: activities, repeats: repeats, order: order, isReentrant: false, handler: handler)
     }
 
-    /// Makes an observer that, if it is re-entrant, is also called by runs nested in its call-out.
+    /// Creates an observer, which runs nested in its call-out also call if `isReentrant` is true.
     package init(
       activities: Activity, repeats: Bool, order: Int, isReentrant: Bool,
       handler: @escaping @Sendable (Observer, Activity) -> Void
@@ -79,14 +79,14 @@ extension RunLoop {
 
     /// Whether the observer can still be added and called.
     ///
-    /// Can be used from any thread.
+    /// Initially `true`. Can be read from any thread.
     ///
     /// The corresponding Core Foundation function is `CFRunLoopObserverIsValid`.
     public var isValid: Bool { reference.isOpen }
 
-    /// Ends the observer permanently: it leaves all modes and is not called again.
+    /// Removes the observer from all modes permanently and prevents further calls of its handler.
     ///
-    /// The handler is released at once, or when its running call-out has returned. Can be called from any thread.
+    /// The handler is released immediately or, if it is running, when it returns. Can be called from any thread.
     /// Calling it again has no effect. The corresponding Core Foundation function is `CFRunLoopObserverInvalidate`.
     public func invalidate() {
       lock.lock()
@@ -101,7 +101,7 @@ extension RunLoop {
 }
 
 extension RunLoop.Observer {
-  /// The user's function; the caller holds the observer.
+  /// The address of the user's function; the caller must hold the observer.
   var code: UInt64 {
     switch handler {
     case .some(let handler): ClosureCode.first(of: handler.call)
@@ -109,9 +109,9 @@ extension RunLoop.Observer {
     }
   }
 
-  /// Calls the observer unless it is invalid or being called; called on the loop's thread.
+  /// Calls the observer unless it is invalid or already being called; must be called on the loop's thread.
   func call(_ activity: RunLoop.Activity) {
-    // An observer that was moved to another loop may still be in the former loop's list for the stage that is running.
+    // An observer moved to another loop may still be in the previous loop's list for the current activity.
     guard isReentrant ? reference.enter() : reference.enterMarking() else { return }
     switch handler {
     case .some(let handler):
@@ -126,7 +126,7 @@ extension RunLoop.Observer {
 
   /// Ends a call-out, even one that does not return because its thread ends in it.
   ///
-  /// Called on the loop's thread.
+  /// Must be called on the loop's thread.
   @inline(__always)
   func leave() {
     if isReentrant ? reference.leave() : reference.leaveUnmarking() { releaseHandler() }
@@ -147,7 +147,7 @@ extension RunLoop.Observer: ModeItem {
     guard let home = self.loop, home !== loop else { return true }
     former = home
     guard modes.isEmpty else { return false }
-    // A loop of the process that this one was forked from is left as it is: its lock may be held.
+    // A loop of the parent process is left unchanged after a fork because its lock may be held.
     if !home.table.isOfParent { home.table.withLock { _ = $0.removeCommon(self) } }
     isCommon = false
     self.loop = nil
@@ -180,15 +180,15 @@ extension RunLoop.Observer: ModeItem {
     rebind(to: loop)
   }
 
-  /// A loop has the observer while it is in a mode or among the common items; an observer that is in no mode can join
-  /// another loop.
+  /// Sets the loop while the observer is in one of its modes or common items, so that it can otherwise join another
+  /// loop.
   private func rebind(to loop: RunLoop) {
     self.loop = modes.isEmpty && !isCommon ? nil : loop
   }
 }
 
 extension RunLoop.Observer: CustomDebugStringConvertible {
-  /// The item's state, in the shape of Core Foundation's description.
+  /// A description of the observer's state, formatted like Core Foundation's.
   public var debugDescription: String {
     "<RunLoop.Observer \(addressDescription(self))>{valid = \(yesOrNo(isValid)), "
       + "activities = 0x\(String(activities.rawValue, radix: 16)), repeats = \(yesOrNo(repeats)), order = \(order), "

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Port {
-  /// Calls a closure when the port becomes invalid, on the thread that invalidates it; at once if it is invalid
-  /// already.
+  /// Calls a closure on the invalidating thread when the port becomes invalid, or immediately if it already is.
   ///
-  /// The closure is called once, with no lock held. It is released after the call, when the observer is cancelled, or
+  /// The closure is called once, with no locks held. It is released after the call, when the observer is cancelled, or
   /// with the port. Can be called from any thread. The corresponding Core Foundation function is
   /// `CFMessagePortSetInvalidationCallBack`.
   @discardableResult
@@ -14,9 +13,9 @@ extension Port {
     return observer
   }
 
-  /// An observer that is notified when a port becomes invalid.
+  /// An observer of a port's invalidation.
   public final class InvalidationObserver: @unchecked Sendable {
-    // Sendable: the closure is guarded by the lock; the reference to the port is written once.
+    // Sendable: the lock guards the closure; the reference to the port is written once.
     private let lock = Lock()
     private var body: (@Sendable (Port) -> Void)?
     private weak var port: Port?
@@ -26,11 +25,11 @@ extension Port {
       self.body = body
     }
 
-    /// Releases the closure, so that it is not called any more.
+    /// Releases the closure so that it is not called.
     ///
-    /// A call that has begun goes on. Can be called from any thread. Calling it again has no effect.
+    /// A call that has already begun continues. Can be called from any thread. Calling it again has no effect.
     public func cancel() {
-      // Released here, outside the lock.
+      // Released here, after the lock.
       withExtendedLifetime(takeBody()) {}
       port?.invalidationObservers.remove(self)
     }
@@ -45,12 +44,12 @@ extension Port {
 
 /// The observers to notify when a port becomes invalid, in the order in which they were added.
 final class InvalidationObservers: @unchecked Sendable {
-  // Sendable: the variables are guarded by the lock.
+  // Sendable: the lock guards the variables.
   private let lock = Lock()
   private var observers: ContiguousArray<Port.InvalidationObserver> = []
   private var isOver = false
 
-  /// Adds an observer; returns false if the observers have been notified.
+  /// Adds an observer, and returns `false` if the observers have already been notified.
   fileprivate func insert(_ observer: Port.InvalidationObserver) -> Bool {
     lock.withLock {
       if !isOver { observers.append(observer) }
@@ -58,12 +57,11 @@ final class InvalidationObservers: @unchecked Sendable {
     }
   }
 
-  /// Removes an observer, which the caller holds.
+  /// Removes an observer, which the caller must retain.
   fileprivate func remove(_ observer: Port.InvalidationObserver) {
     lock.withLock { observers.removeAll { $0 === observer } }
   }
 
-  /// Notifies all observers.
   func announce(_ port: Port) {
     let observers = lock.withLock {
       isOver = true

@@ -1,32 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Port {
-  /// A message that a port carries from a sender to a receiver.
+  /// A message sent through a port.
   ///
-  /// Within the process a message is moved: its parts arrive as the sender made them, and no payload is copied.
+  /// Within a process, a message is moved: its components arrive as the sender created them, and no payload is copied.
   public struct Message: Sendable {
-    /// The sender's number for the kind of message.
+    /// The message's kind, as chosen by the sender.
     public var id: UInt32
-    /// The message's parts, in order.
+    /// The message's components, in order.
     public var components: [Component]
-    /// The port at which the sender expects an answer, if it expects one.
+    /// The port to which the receiver should reply, or `nil` if no reply is expected.
     ///
-    /// The message keeps this port alive while it waits. If the port is invalid by then, the answer cannot be sent:
+    /// A queued message keeps this port alive. If the port is invalid by then, sending the reply throws
     /// ``PortError/invalid``.
     public var replyPort: Port?
 
-    /// Makes a message.
+    /// Creates a message, by default with the id 0, no components and no reply port.
     public init(id: UInt32 = 0, components: [Component] = [], replyPort: Port? = nil) {
       self.id = id
       self.components = components
       self.replyPort = replyPort
     }
 
-    /// Makes a message all of whose parts are bytes.
+    /// Creates a message whose components are all bytes, without copying them.
     ///
-    /// The bytes are not copied.
-    ///
-    /// - Complexity: O(n) in the number of parts.
+    /// - Complexity: O(n) in the number of components.
     @_disfavoredOverload
     public init(id: UInt32 = 0, components: [[UInt8]], replyPort: Port? = nil) {
       self.init(id: id, components: components.map(Component.bytes), replyPort: replyPort)
@@ -35,26 +33,26 @@ extension Port {
 }
 
 extension Port.Message {
-  /// A part of a message.
+  /// A component of a message.
   public enum Component: Sendable {
-    /// Bytes.
+    /// A buffer of bytes.
     case bytes([UInt8])
-    /// A port, for the receiver to send to.
+    /// A port to which the receiver can send messages.
     case port(Port)
-    /// Any value or object that may cross threads.
+    /// Any sendable value or object.
     indirect case value(any Sendable)
 
-    /// The bytes, if that is what the part is.
+    /// The component's bytes, or `nil` if it contains something else.
     public var bytes: [UInt8]? {
       if case .bytes(let bytes) = self { bytes } else { nil }
     }
 
-    /// The port, if that is what the part is.
+    /// The component's port, or `nil` if it contains something else.
     public var port: Port? {
       if case .port(let port) = self { port } else { nil }
     }
 
-    /// The value, if the part is one of this type.
+    /// Returns the component's value, or `nil` if it contains something else or a value of another type.
     public func value<Value>(as type: Value.Type = Value.self) -> Value? {
       if case .value(let value) = self { value as? Value } else { nil }
     }

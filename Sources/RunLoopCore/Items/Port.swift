@@ -3,35 +3,33 @@
 import CRunLoopRecorder
 import Synchronization
 
-/// An end point that keeps a loop alive and wakes it when a message is sent (version 1).
+/// An endpoint that receives messages, keeps a loop alive and wakes it when a message is sent (version 1).
 ///
-/// A port may be in any number of modes of any number of loops, and any thread may send to it; each message is received
-/// once, by the first loop that gets to it. A pass receives the messages that a port has when its turn comes, up to 64;
-/// a run that returns after a source receives one. A subclass that brings its own sources overrides
+/// A port can be in any number of modes of any number of loops, and any thread can send to it. Each message is
+/// received once, by the first loop that takes it. At a port's turn, a pass receives the messages that are queued, up
+/// to 64; a run that returns after a source receives one. A subclass with its own sources overrides
 /// ``schedule(in:forMode:)`` and ``remove(from:forMode:)``.
 ///
-/// A loop keeps the ports that are in it alive, and lets a port go when it is invalidated.
+/// A loop retains the ports that were added to it, and releases a port when it is invalidated.
 ///
 /// The corresponding Foundation class is `Port`.
 open class Port: @unchecked Sendable, Hashable {
-  // Sendable: the variables are guarded by the lock, the handler by the reference. A subclass guards its own.
+  // Sendable: the lock guards the variables, and the reference guards the handler. A subclass guards its own state.
 
   fileprivate let lock = Lock()
   let reference = HandlerReference()
-  /// The modes and loops of the port; guarded by the lock.
+  /// The port's modes and loops, guarded by the lock.
   final var registrations = PortRegistrations()
   fileprivate var queue: PortQueue
-  /// How many messages wait.
+  /// The number of queued messages.
   ///
-  /// It is written under the lock; loops read it without the lock.
-  ///
-  /// Relaxed: it only says how many messages a turn may take, and each is taken under the lock.
+  /// It is written with the lock held, and loops read it without the lock. Relaxed ordering suffices because it only
+  /// limits how many messages to take, and each is taken with the lock held.
   private let messageCount = Atomic<Int>(0)
-  /// Changes whenever senders that wait for room have to look again; written under the lock.
+  /// A futex word that changes, with the lock held, whenever senders waiting for room must check again.
   ///
-  /// Relaxed: the lock orders it, and the kernel compares it again before a sender sleeps.
+  /// Relaxed ordering suffices because the lock orders it, and the kernel compares it again before a sender sleeps.
   private let roomWord = Atomic<UInt32>(0)
-  /// The observers to notify when the port becomes invalid.
   let invalidationObservers = InvalidationObservers()
   private var substitute: (any PortReceiver)?
   private var handler: (@Sendable (Port, Message) -> Void)?
@@ -39,31 +37,31 @@ open class Port: @unchecked Sendable, Hashable {
   let limit: Int
   let policy: OverflowPolicy
 
-  /// Makes a port that is in no mode and whose messages go to ``receive(_:)``.
+  /// Creates a port that is in no mode, queues up to 1024 messages and passes them to ``receive(_:)``.
   public init() {
     limit = 1024
     self.policy = .wait
     queue = PortQueue(limit: 1024, policy: .wait)
   }
 
-  /// Makes a port that is in no mode and whose messages go to ``receive(_:)``.
+  /// Creates a port that is in no mode and whose messages are passed to ``receive(_:)``.
   ///
   /// - Parameters:
-  ///   - queueLimit: How many messages may wait; at least one.
-  ///   - policy: What happens to one more message.
+  ///   - queueLimit: The maximum number of queued messages, at least 1.
+  ///   - policy: What happens to a message if the queue is full. Defaults to ``OverflowPolicy/wait``.
   public init(queueLimit: Int, whenFull policy: OverflowPolicy = .wait) {
     limit = max(1, queueLimit)
     self.policy = policy
     queue = PortQueue(limit: max(1, queueLimit), policy: policy)
   }
 
-  /// Makes a port that is in no mode.
+  /// Creates a port that is in no mode.
   ///
   /// - Parameters:
-  ///   - queueLimit: How many messages may wait; at least one.
-  ///   - policy: What happens to one more message.
-  ///   - handler: Called on a loop's thread for each message. It is released when the port is invalid and no call-out
-  ///     runs.
+  ///   - queueLimit: The maximum number of queued messages, at least 1. Defaults to 1024.
+  ///   - policy: What happens to a message if the queue is full. Defaults to ``OverflowPolicy/wait``.
+  ///   - handler: Called on a loop's thread for each message. It is released once the port is invalid and no call-out
+  ///     is running.
   public init(
     queueLimit: Int = 1024, whenFull policy: OverflowPolicy = .wait,
     handler: @escaping @Sendable (Port, Message) -> Void
@@ -76,17 +74,17 @@ open class Port: @unchecked Sendable, Hashable {
 
   /// Whether the port can still be added, sent to and received from.
   ///
-  /// Can be used from any thread. The corresponding Foundation property is `isValid`.
+  /// Initially `true`. Can be read from any thread. The corresponding Foundation property is `isValid`.
   open var isValid: Bool { reference.isOpen }
 
-  /// The bytes that a message of this port needs beside its components.
+  /// The number of bytes that a message of this port needs in addition to its components, by default 0.
   ///
   /// The corresponding Foundation property is `reservedSpaceLength`.
   open var reservedSpaceLength: Int { 0 }
 
-  /// Receives a message, on a loop's thread.
+  /// Receives a message on a loop's thread.
   ///
-  /// The port's handler gets the message, if there is one. A message that nobody receives counts as dropped.
+  /// Passes the message to the port's handler, if there is one. A message without a receiver counts as dropped.
   open func receive(_ message: Message) {
     guard hold() else { return noteDropped() }
     if let handler {
@@ -97,27 +95,27 @@ open class Port: @unchecked Sendable, Hashable {
     letGo()
   }
 
-  /// Puts the port into a mode of a loop.
+  /// Adds the port to a mode of a loop.
   ///
-  /// ``RunLoop/add(_:forMode:)-(Port,_)`` calls it, once for each mode; a subclass may add its own sources.
+  /// Called by ``RunLoop/add(_:forMode:)-(Port,_)``, once for each mode. A subclass can add its own sources instead.
   open func schedule(in loop: RunLoop, forMode mode: RunLoop.Mode) {
     loop.join(self, mode)
   }
 
-  /// Takes the port out of a mode of a loop.
+  /// Removes the port from a mode of a loop.
   ///
-  /// ``RunLoop/remove(_:forMode:)`` calls it.
+  /// Called by ``RunLoop/remove(_:forMode:)``.
   open func remove(from loop: RunLoop, forMode mode: RunLoop.Mode) {
     loop.part(self, mode)
     loop.disown(self, mode)
   }
 
-  /// Ends the port permanently, and notifies both ends.
+  /// Closes the port permanently, and notifies its senders and observers.
   ///
-  /// It leaves all modes, so that the loops release it. Its waiting messages are dropped. Senders, including those that
-  /// wait for room, get ``PortError/invalid``. Then ``didBecomeInvalid()`` and the observers are called, on this
-  /// thread. Can be called from any thread. Calling it again has no effect. The corresponding Foundation method is
-  /// `invalidate()`.
+  /// The port is removed from all modes, so that the loops release it, and its queued messages are dropped. Senders,
+  /// including those that wait for room, receive ``PortError/invalid``. Then ``didBecomeInvalid()`` and the observers
+  /// are called on the calling thread. Can be called from any thread. Calling it again has no effect. The
+  /// corresponding Foundation method is `invalidate()`.
   open func invalidate() {
     var remains = MoveQueue<Message>()
     lock.lock()
@@ -131,7 +129,7 @@ open class Port: @unchecked Sendable, Hashable {
     if wakesSenders { roomWord.futexWake(.max) }
     for loop in loops { loop.expel(self) }
     if closing == .release { releaseHandler() }
-    // Before anybody is notified, so that what the messages carried is released by then.
+    // Dropped before the notifications, so that the messages' contents have been released by then.
     while !remains.isEmpty { _ = remains.takeFirst() }
     didBecomeInvalid()
     invalidationObservers.announce(self)
@@ -140,22 +138,23 @@ open class Port: @unchecked Sendable, Hashable {
 
   /// Called once, when the port has become invalid, on the thread that invalidated it.
   ///
-  /// The port is in no mode any more, nothing waits in it, and no lock is held. Subclasses can override it; it does
-  /// nothing here.
+  /// At this point the port is in no mode, its queue is empty, and no lock is held. Subclasses can override this
+  /// method; the default implementation does nothing.
   open func didBecomeInvalid() {}
 
-  /// Queues a message for a loop that has this port in a mode that it runs, and wakes the loop if it sleeps.
+  /// Queues a message for a loop that runs a mode containing this port, and wakes the loop if it sleeps.
   ///
-  /// Without a loop the message waits until there is one. The messages of one sender are received in their order. If
-  /// the queue is full, the port's ``PortMembers/overflowPolicy`` decides what happens; a thread that waits for room in
-  /// a port that only its own loop receives from waits until the deadline. Can be called from any thread.
+  /// If no loop contains the port, the message stays queued until one does. Messages from one sender are received in
+  /// order. If the queue is full, ``PortMembers/overflowPolicy`` decides what happens. A thread that waits for room in
+  /// a port from which only its own loop receives waits until the deadline. Can be called from any thread.
   ///
   /// - Parameters:
-  ///   - message: The message for the receiver.
-  ///   - deadline: Until when to wait for room in a full queue, by the monotonic clock. Nil means not to wait.
-  /// - Throws: ``PortError/invalid``, ``PortError/queueFull(limit:)`` or ``PortError/timedOut(limit:)``; the message
-  ///   was not sent.
-  /// - Complexity: O(1) in the messages, O(n) in the port's modes.
+  ///   - message: The message to send.
+  ///   - deadline: How long to wait for room in a full queue, on the monotonic clock. If `nil`, which is the default,
+  ///     the call does not wait.
+  /// - Throws: ``PortError/invalid``, ``PortError/queueFull(limit:)`` or ``PortError/timedOut(limit:)``. The message
+  ///   was then not sent.
+  /// - Complexity: O(n) in the number of the port's modes, independent of the number of messages.
   @inline(never)
   open func send(_ message: Message, deadline: SuspendingClock.Instant? = nil) throws(PortError) {
     let site = crl_call_site()
@@ -164,7 +163,7 @@ open class Port: @unchecked Sendable, Hashable {
     case .taken: announce(site)
     case .replaces(let oldest):
       announce(site)
-      // Released here, outside the lock.
+      // Released here, after the lock.
       withExtendedLifetime(oldest) {}
     case .closed:
       lock.unlock()
@@ -178,10 +177,10 @@ open class Port: @unchecked Sendable, Hashable {
     }
   }
 
-  /// Whether both are the same, as ``isEqual(_:)`` says.
+  /// Returns whether two ports are equal according to ``isEqual(_:)``.
   public static func == (left: Port, right: Port) -> Bool { left.isEqual(right) }
 
-  /// Hashes ``hash``.
+  /// Hashes the value of ``hash``.
   public func hash(into hasher: inout Hasher) { hasher.combine(hash) }
 
   /// A human-readable description of the port's state.
@@ -189,50 +188,49 @@ open class Port: @unchecked Sendable, Hashable {
   /// Can be used from any thread. The corresponding Foundation property is `NSObject.description`.
   open var description: String { debugDescription }
 
-  /// A number that is the same for the same port.
+  /// The port's hash value, which is based on its identity.
   ///
-  /// A subclass that overrides ``isEqual(_:)`` has to override this too: equal objects have equal numbers. The
+  /// A subclass that overrides ``isEqual(_:)`` must override this too: equal objects must have equal hash values. The
   /// corresponding Foundation property is `NSObject.hash`.
   open var hash: Int { ObjectIdentifier(self).hashValue }
 
-  /// The same number as ``hash``.
+  /// The value of ``hash``.
   public var hashValue: Int { hash }
 
-  /// Whether `object` is this port.
+  /// Returns whether `object` is this port.
   ///
   /// The corresponding Foundation method is `NSObject.isEqual(_:)`.
   open func isEqual(_ object: Any?) -> Bool { object as AnyObject? === self }
 }
 
-/// The members of a port that Foundation's port does not have.
+/// Members of a port that Foundation's `Port` does not have.
 ///
-/// A subclass may have members of the same names; code that uses the subclass as a ``Port`` still gets these. Every
-/// port conforms.
+/// A subclass may declare members of the same names; code that uses it as a ``Port`` still calls these. Every port
+/// conforms.
 public protocol PortMembers: Port {}
 
 extension Port: PortMembers {}
 
 extension PortMembers {
-  /// How many messages may wait before a sender has to wait.
+  /// The number of messages that can be queued before a sender has to wait, by default 1024.
   public var queueLimit: Int { limit }
-  /// What happens to a message when the queue is full.
+  /// What happens to a message if the queue is full, by default ``Port/OverflowPolicy/wait``.
   public var overflowPolicy: Port.OverflowPolicy { policy }
-  /// How many messages, so far, nobody has received or will receive.
+  /// The number of messages, initially 0, that were dropped before any receiver took them.
   ///
-  /// These are the oldest messages of a full queue under ``Port/OverflowPolicy/dropOldest``, the messages that waited
-  /// when the port was invalidated, and the messages that arrived at a port without a receiver. Can be used from any
-  /// thread.
+  /// Dropped messages are the oldest ones of a full queue under ``Port/OverflowPolicy/dropOldest``, those still queued
+  /// when the port was invalidated, and those that arrived at a port without a receiver. Can be read from any thread.
   public var droppedMessageCount: Int { lock.withLock { queue.dropped } }
 
-  /// How many messages wait to be received.
+  /// The number of messages queued for receipt.
   ///
-  /// Can be used from any thread.
+  /// Can be read from any thread.
   public var waitingMessageCount: Int { lock.withLock { queue.count } }
 }
 
 // Sending and receiving.
 extension Port {
-  /// Notifies the loops of a message that was queued; called with the lock, which it releases.
+  /// Notifies the loops of a queued message; requires the lock, which it releases.
   @inline(__always)
   private func announce(_ site: UInt64) {
     messageCount.store(queue.count, ordering: .relaxed)
@@ -243,7 +241,7 @@ extension Port {
     for loop in loops { loop.post() }
   }
 
-  /// Waits for room and then queues the message; called with the lock, which it releases.
+  /// Waits for room and then queues the message; requires the lock, which it releases.
   @inline(never)
   private func sendInTurn(_ message: Message, deadline: Tick, _ site: UInt64) throws(PortError) {
     while SystemWaiter.shared.now < deadline {
@@ -265,41 +263,39 @@ extension Port {
     throw .timedOut(limit: limit)
   }
 
-  /// Whether a message waits, and how many.
+  /// Whether messages are queued, and how many.
   ///
-  /// Another loop may take it first.
+  /// Another loop may take them first.
   final var hasMessage: Bool { messages > 0 }
   final var messages: Int { messageCount.load(ordering: .relaxed) }
 
-  /// Takes the first message; called on the loop's thread.
+  /// Removes and returns the first message; must be called on the loop's thread.
   final func takeMessage() -> (message: Message, number: UInt64)? {
     lock.lock()
     let taken = queue.takeFirst()
     messageCount.store(queue.count, ordering: .relaxed)
     let wakesSender = taken != nil && callSendersBack()
     lock.unlock()
-    // One free place wakes one sender: a sender that is woken looks for room before it looks at the time.
+    // One free slot wakes one sender, because a woken sender checks for room before it checks the deadline.
     if wakesSender { roomWord.futexWake() }
     return taken
   }
 
-  /// Makes every waiting sender look again before it goes on waiting; returns true if one may have to be woken.
-  ///
-  /// Called under the lock.
+  /// Makes every waiting sender check again, and returns whether one may have to be woken; requires the lock.
   private func callSendersBack() -> Bool {
     guard queue.waiting > 0 else { return false }
     roomWord.wrappingAdd(1, ordering: .relaxed)
     return true
   }
 
-  /// Wrapped as ``Block`` is.
+  /// Wrapped in the same way as ``Block``.
   private struct Call {
     let body: @Sendable (Port, Message) -> Void
   }
 
-  /// The user's function; used on the loop's thread, which is about to call it.
+  /// The address of the user's function (only on the loop's thread, which is about to call it).
   ///
-  /// Not by `map`, whose closure would be called through a thunk.
+  /// Not written with `map`, whose closure would be called through a thunk.
   final var code: UInt64 {
     guard let handler else { return 0 }
     return ClosureCode.first(of: Call(body: handler))
@@ -309,18 +305,18 @@ extension Port {
 
   private func releaseHandler() { _ = handler.take() }
 
-  /// The receiver of the messages of a port that has no handler; can be used from any thread.
+  /// The receiver of messages for a port without a handler, `nil` by default (thread-safe).
   package final var receiver: (any PortReceiver)? {
     get { lock.withLock { substitute } }
     set {
-      // The previous one is released outside the lock.
+      // The previous receiver is released after the lock.
       let before = lock.withLock { exchange(&substitute, with: newValue) }
       withExtendedLifetime(before) {}
     }
   }
 }
 
-// The lock, for the code that adds and removes items.
+// The locking used when items are added and removed.
 extension Port {
   final func lockItem() { lock.lock() }
   final func unlockItem() { lock.unlock() }
@@ -328,7 +324,7 @@ extension Port {
 }
 
 extension Port: CustomDebugStringConvertible {
-  /// The port's state, in the shape of Core Foundation's description.
+  /// A description of the port's state, formatted like Core Foundation's.
   public var debugDescription: String {
     "<\(type(of: self)) \(addressDescription(self))>{valid = \(yesOrNo(isValid)), version = 1, "
       + "messages = \(waitingMessageCount), dropped = \(droppedMessageCount), "
@@ -336,10 +332,10 @@ extension Port: CustomDebugStringConvertible {
   }
 }
 
-/// Receives the messages of a port that has no handler.
+/// An object that receives the messages of a port without a handler.
 ///
-/// A layer above has delegates; the port holds one receiver for it.
+/// A higher layer implements delegates with it.
 package protocol PortReceiver: AnyObject, Sendable {
-  /// Receives a message, on a loop's thread; returns false if there is nobody to receive it.
+  /// Receives a message on a loop's thread, and returns `false` if it cannot be delivered.
   func receive(_ message: Port.Message, at port: Port) -> Bool
 }

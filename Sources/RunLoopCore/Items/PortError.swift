@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a port did not take a message.
+/// An error thrown when a message cannot be sent.
 public enum PortError: Error, Hashable, Sendable {
   /// The port has been invalidated.
   case invalid
-  /// The queue holds this many messages, and the sender did not want to wait, or the port's policy allows no waiting.
+  /// The queue is full with `limit` messages, and the sender did not specify a deadline, or the port's policy forbids
+  /// waiting.
   case queueFull(limit: Int)
-  /// The queue held this many messages until the deadline.
+  /// The queue remained full, with `limit` messages, until the deadline.
   case timedOut(limit: Int)
 }
 

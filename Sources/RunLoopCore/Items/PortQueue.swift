@@ -3,26 +3,26 @@
 extension Port {
   /// What happens to a message that is sent to a port whose queue is full.
   public enum OverflowPolicy: Sendable, Hashable {
-    /// The sender waits for room until its deadline; without a deadline, or when that has passed, it gets an error.
+    /// The sender waits for room until its deadline; without a deadline, or after it, the sender receives an error.
     case wait
-    /// The sender gets an error at once, whatever its deadline.
+    /// The sender receives an error immediately, whatever its deadline.
     case reject
-    /// The oldest waiting message is dropped, and is counted in ``PortMembers/droppedMessageCount``.
+    /// The oldest queued message is dropped, and counted in ``PortMembers/droppedMessageCount``.
     case dropOldest
   }
 }
 
-/// The messages that wait in a port, and the number of senders that wait for room: a value behind the port's lock.
+/// A port's queued messages and the number of senders waiting for room, guarded by the port's lock.
 struct PortQueue: ~Copyable {
   let limit: Int
   let policy: Port.OverflowPolicy
   private var messages = MoveQueue<Port.Message>()
   private var isClosed = false
-  /// How many senders wait for room.
+  /// The number of senders waiting for room.
   private(set) var waiting = 0
-  /// How many messages will never be received.
+  /// The number of messages that will never be received.
   private(set) var dropped = 0
-  /// How many messages have left the queue, received or not.
+  /// The number of messages that have left the queue, whether received or not.
   private var gone: UInt64 = 0
 
   init(limit: Int, policy: Port.OverflowPolicy) {
@@ -32,22 +32,22 @@ struct PortQueue: ~Copyable {
 
   var count: Int { messages.count }
   var isEmpty: Bool { messages.isEmpty }
-  /// The number of the last message that was queued, among all.
+  /// The number, counted over the port's lifetime, of the last message queued.
   var lastNumber: UInt64 { gone &+ UInt64(truncatingIfNeeded: messages.count) }
 
-  /// The outcome for one more message.
+  /// The outcome of offering a message to the queue.
   enum Offer {
-    /// It waits for a receiver.
+    /// The message was queued.
     case taken
-    /// It waits for a receiver in the place of this one, which is dropped.
+    /// The message was queued, and the given oldest message was dropped.
     case replaces(Port.Message)
-    /// There is no room; `mayWait` says whether the sender may wait.
+    /// The queue is full; `mayWait` is whether the sender may wait for room.
     case full(mayWait: Bool)
-    /// There will be no receiver.
+    /// The queue is closed.
     case closed
   }
 
-  /// Takes a message, if there is room or room can be made.
+  /// Queues a message if there is room or if room can be made.
   @inline(__always)
   mutating func offer(_ message: Port.Message) -> Offer {
     guard !isClosed else { return .closed }
@@ -63,7 +63,7 @@ struct PortQueue: ~Copyable {
     return .replaces(oldest)
   }
 
-  /// Takes the first message out, with its number; nil if there is none.
+  /// Removes and returns the first message and its number, or `nil` if the queue is empty.
   @inline(__always)
   mutating func takeFirst() -> (message: Port.Message, number: UInt64)? {
     guard !messages.isEmpty else { return nil }
@@ -71,14 +71,14 @@ struct PortQueue: ~Copyable {
     return (messages.takeFirst(), gone)
   }
 
-  /// Notes that a sender begins to wait for room, or ends its wait.
+  /// Notes that a sender begins or ends waiting for room.
   mutating func beginWait() { waiting += 1 }
   mutating func endWait() { waiting -= 1 }
 
-  /// Counts a message that was taken out but could not be delivered to its receiver.
+  /// Counts a message that was taken from the queue but could not be delivered.
   mutating func noteDropped() { dropped += 1 }
 
-  /// Closes the queue, and moves the waiting messages to `remains`, which the caller releases outside the lock.
+  /// Closes the queue, and moves its messages to `remains`, which the caller releases after the lock.
   mutating func close(_ remains: inout MoveQueue<Port.Message>) {
     precondition(!isClosed && remains.isEmpty, "a port's queue is closed once")
     isClosed = true

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The modes that a port is in, and the loops that were asked to add it.
+/// The modes that contain a port, and the loops that were asked to add it.
 ///
-/// Guarded by the port's lock; changed under the loop's lock too.
+/// Guarded by the port's lock; changes also require the loop's lock.
 struct PortRegistrations {
   var memberships = Memberships<Port>()
-  /// Each loop is listed once.
+  /// The loops that were asked to add the port, without duplicates.
   private var adopters: ContiguousArray<RunLoop> = []
 
-  /// Notes that a loop has or has not been asked to add the port.
+  /// Notes whether a loop was asked to add the port.
   mutating func setAdopted(_ isAdopted: Bool, by loop: RunLoop) {
     if isAdopted { adopters.append(loop) } else { adopters.removeAll { $0 === loop } }
   }
 
-  /// The loops that hold the port, each once.
+  /// The loops that hold the port, without duplicates.
   var loops: ShortList<RunLoop> {
     var loops = memberships.loops
     for loop in adopters where !loops.contains(where: { $0 === loop }) { loops.append(loop) }
@@ -40,7 +40,7 @@ extension Port: ModeItem {
     loop.forgetPlace(of: self)
   }
 
-  /// Takes the port out of all loops, for a port that has become invalid in a way of its own.
+  /// Removes the port from all loops, for a port that is invalidated in a way of its own.
   package final func leaveLoops() {
     lockItem()
     let loops = registrations.loops

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What can be added to modes of run loops: timers, sources, observers and ports, and the sockets, message ports and
-/// sources of system events of the modules beside this one.
+/// An item that can be added to modes of run loops.
 ///
-/// One of your own is a ``RunLoop/Source``, or has one: only loops make the requests of this protocol, and only this
-/// package can read them.
+/// Timers, sources, observers and ports are items, as are the sockets, message ports and system event sources of the
+/// other modules. Custom items are or contain a ``RunLoop/Source``: only loops make the requests of this protocol, and
+/// only this package can read them.
 public protocol RunLoopItem: IdentityHashable, Sendable {
-  /// Why an item cannot be added; `Never` for an item that needs nothing of the system.
+  /// The error thrown when an item cannot be added; `Never` for an item that needs no system resources.
   associatedtype Failure: Error = Never
 
-  /// Enters or leaves a mode of a loop, or says whether it is in the mode; only an addition throws.
+  /// Adds the item to a mode, removes it, or returns whether it is in the mode; only adding can throw.
   func respond(to request: RunLoop.ItemRequest) throws(Failure) -> Bool
 }
 
 extension RunLoop {
-  /// What a loop asks an item to do.
+  /// A loop's request to an item.
   public struct ItemRequest: Sendable {
     package enum Act {
       case add
@@ -25,7 +25,7 @@ extension RunLoop {
     package let act: Act
     package let loop: RunLoop
     package let mode: Mode
-    /// Where the item was added, for the instruments.
+    /// The call site that adds the item, for the instruments.
     let site: UInt64
   }
 }

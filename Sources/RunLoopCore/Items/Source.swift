@@ -4,78 +4,80 @@ import CRunLoopRecorder
 import Synchronization
 
 extension RunLoop {
-  /// A source that is signalled by hand (version 0).
+  /// A source that is signalled manually (version 0).
   ///
-  /// ``signal()`` marks the source; the loop that next makes a pass in one of its modes performs it, once. A signal
-  /// does not wake a sleeping loop: follow it with ``RunLoop/wakeUp()``, as in Core Foundation. A source may be in any
-  /// number of modes of any number of loops, and keeps a loop alive in each of its modes.
+  /// ``signal()`` marks the source; the loop that next makes a pass in one of the source's modes performs it once. A
+  /// signal does not wake a sleeping loop. As in Core Foundation, call ``RunLoop/wakeUp()`` afterwards. A source can
+  /// be in any number of modes of any number of loops, and keeps a loop alive in each of its modes.
   ///
   /// The corresponding Core Foundation type is `CFRunLoopSource`.
   public final class Source: @unchecked Sendable {
-    // Sendable: the memberships and the calls are guarded by the lock, the closures by the reference.
+    // Sendable: the lock guards the memberships and the mode calls, and the reference guards the closures.
 
-    /// Sources with a smaller order are performed first.
+    /// The source's priority; sources with a smaller order are performed first.
     ///
     /// The corresponding Core Foundation function is `CFRunLoopSourceGetOrder`.
     public let order: Int
 
     private let lock = Lock()
-    /// Its mark says that the source is signalled.
+    /// The mark is set while the source is signalled.
     let reference = HandlerReference(marks: HandlerReference.Bits.unlisted)
-    /// The place of the source's first signal in the order of all signals.
+    /// The position of the source's first signal in the order of all signals.
     ///
-    /// Relaxed: it is stored before the mark, which publishes it.
+    /// Relaxed ordering suffices because the value is stored before the mark, which publishes it.
     private let signalSequence = Atomic<UInt64>(0)
-    /// The last signal of all when a run that returns after one source last performed this one.
+    /// The number of the latest signal when a run that returns after one source last performed this source.
     ///
-    /// Relaxed: it is compared with other places in the order of signals, and is of no other memory.
+    /// Relaxed ordering suffices because the value is only compared with other signal numbers.
     let lastTurn = Atomic<UInt64>(0)
     @exclusivity(unchecked) private var memberships = Memberships<Source>()
-    /// The call-outs about modes that are due or running.
+    /// The `schedule` and `cancel` call-outs that are due or running.
     @exclusivity(unchecked) private var modeCalls = ModeCallTable()
-    /// Whether there is a closure to call about modes.
+    /// Whether the source has a `schedule` or `cancel` closure.
     private let hasModeCalls: Bool
     /// The closures, until they are released.
     @exclusivity(unchecked) private var body: Body?
 
-    /// Not copied: a call needs no reference to the closures other than the source's, which the handler reference
-    /// keeps.
+    /// Noncopyable: the source's own references to the closures, which the handler reference protects, suffice for a
+    /// call.
     private struct Body: ~Copyable {
       let perform: Block
       let schedule: ModeCall?
       let cancel: ModeCall?
-      /// The name of the call-out in descriptions, where Core Foundation's descriptions name the function.
+      /// The call-out's name in descriptions, where Core Foundation's descriptions name the function.
       let label: StaticString?
     }
 
-    /// Wrapped as ``Block`` is.
+    /// Wrapped in the same way as ``Block``.
     private struct ModeCall {
       let body: @Sendable (RunLoop, RunLoop.Mode) -> Void
     }
 
-    /// The source as it is passed to its own closure: the loop holds it during the call.
+    /// A reference for passing a source to its own closure, during whose call the loop retains the source.
     private final class Itself: @unchecked Sendable {
-      // Sendable: written once, before anybody else has the source.
+      // Sendable: written once, before the source is shared.
       unowned(unsafe) var source: Source?
     }
 
-    /// Makes a source that is in no mode.
+    /// Creates a source that is in no mode.
     ///
-    /// The calls of `schedule` and `cancel` are balanced. For each mode of each loop they are made in turn, one after
-    /// the other: a `cancel` follows each `schedule` when the source has left the mode, and there is no `cancel`
-    /// without a `schedule`. If the source leaves a mode while its `schedule` is still running, the thread that runs it
-    /// calls `cancel` when it has returned, and the thread that took the source out does not wait for that. If the
-    /// source leaves a mode before its `schedule` has begun, neither is called.
+    /// Calls of `schedule` and `cancel` are balanced. For each mode of each loop, they alternate and never overlap:
+    /// each `schedule` is followed by a `cancel` once the source has been removed from the mode, and there is no
+    /// `cancel` without a `schedule`. If the source is removed from a mode while its `schedule` is running, the thread
+    /// that runs it calls `cancel` when it returns; the thread that removed the source does not wait for that. If the
+    /// source is removed before its `schedule` has begun, neither is called.
     ///
-    /// All three closures are released when the source is invalid and none of them runs.
+    /// All three closures are released once the source is invalid and none of them is running.
     ///
     /// - Parameters:
-    ///   - order: Sources with a smaller order are performed first; among equals, the one signalled first. In runs that
-    ///     return after a source, each other source passes over a waiting one at most once.
-    ///   - schedule: Called on the adding thread when the source enters a concrete mode of a loop.
-    ///   - cancel: Called when the source leaves a concrete mode of a loop: on the thread that removes or invalidates
-    ///     it, or on the loop's own thread when that thread ends.
-    ///   - perform: Called on a loop's thread once for each signal that was not yet performed.
+    ///   - order: The source's priority; smaller orders are performed first, and sources of equal order in the order
+    ///     of their signals. In runs that return after a source, each other source passes over a waiting one at most
+    ///     once. Defaults to 0.
+    ///   - schedule: Called on the adding thread when the source is added to a concrete mode of a loop. Defaults to
+    ///     `nil`.
+    ///   - cancel: Called when the source is removed from a concrete mode of a loop: on the thread that removes or
+    ///     invalidates it, or on the loop's own thread when that thread ends. Defaults to `nil`.
+    ///   - perform: Called on a loop's thread, once for each signal that has not been handled yet.
     ///
     /// The corresponding Core Foundation function is `CFRunLoopSourceCreate`.
     public convenience init(
@@ -87,29 +89,30 @@ extension RunLoop {
       self.init(label: nil, order: order, schedule: schedule, cancel: cancel, perform: perform)
     }
 
-    /// Makes a source whose call-out has a name in descriptions.
+    /// Creates a source whose call-out has a name in descriptions.
     package init(
       label: StaticString?, order: Int = 0, schedule: (@Sendable (RunLoop, RunLoop.Mode) -> Void)? = nil,
       cancel: (@Sendable (RunLoop, RunLoop.Mode) -> Void)? = nil, perform: @escaping @Sendable () -> Void
     ) {
       self.order = order
       hasModeCalls = schedule != nil || cancel != nil
-      // Not by `map`: generic code would wrap the closures, whose functions serve as their names.
+      // Not written with `map`: generic code would wrap the closures, whose function addresses identify them.
       let scheduleCall: ModeCall? = if let schedule { ModeCall(body: schedule) } else { nil }
       let cancelCall: ModeCall? = if let cancel { ModeCall(body: cancel) } else { nil }
       body = Body(perform: Block(body: perform), schedule: scheduleCall, cancel: cancelCall, label: label)
       noteSignalsIfRecorded()
     }
 
-    /// Makes a source that is in no mode and whose closure receives the source.
+    /// Creates a source that is in no mode and is passed to its own closure.
     ///
-    /// The closure can thus signal, remove or invalidate its own source without holding it, which would be a reference
-    /// cycle. It is released when the source is invalid and no call-out runs.
+    /// The closure can signal, remove or invalidate its own source without capturing it, which would create a
+    /// reference cycle. It is released once the source is invalid and no call-out is running.
     ///
     /// - Parameters:
-    ///   - order: Sources with a smaller order are performed first; among equals, the one signalled first. In runs that
-    ///     return after a source, each other source passes over a waiting one at most once.
-    ///   - performing: Called with the source, on a loop's thread, once for each signal that was not yet performed.
+    ///   - order: The source's priority; smaller orders are performed first, and sources of equal order in the order
+    ///     of their signals. In runs that return after a source, each other source passes over a waiting one at most
+    ///     once. Defaults to 0.
+    ///   - performing: Called with the source on a loop's thread, once for each signal that has not been handled yet.
     ///
     /// The corresponding Core Foundation function is `CFRunLoopSourceCreate`, with the source as the context's `info`.
     public convenience init(order: Int = 0, performing: @escaping @Sendable (Source) -> Void) {
@@ -118,17 +121,18 @@ extension RunLoop {
       itself.source = self
     }
 
-    /// Marks the source to be performed by the next pass of a loop in one of its modes.
+    /// Marks the source to be performed in the next pass of a loop in one of its modes.
     ///
-    /// A source that is signalled again before it has run keeps its place and runs once. If the source is in no mode,
-    /// the signal is kept until it is in one. An invalid source ignores the signal. This does not wake a loop. Can be
-    /// called from any thread, but not in a signal handler, because it takes a lock: use a `SignalSource` of
-    /// `RunLoopSystemEvents` there. The corresponding Core Foundation function is `CFRunLoopSourceSignal`.
+    /// A source that is signalled again before it was performed keeps its position and is performed once. If the
+    /// source is in no mode, the signal is kept until it is added to one. An invalid source ignores the signal.
+    /// Signalling does not wake a loop. Can be called from any thread, but not from a signal handler because it takes
+    /// a lock; use `SignalSource` from `RunLoopSystemEvents` there. The corresponding Core Foundation function is
+    /// `CFRunLoopSourceSignal`.
     @inline(never)
     public func signal() {
       var word = reference.word.load(ordering: .relaxed)
-      // A source that is marked keeps its place. What this thread has stored is for the call-out that clears the mark,
-      // which acquires it by the same word: a load alone would release nothing, and might be of the time before.
+      // A marked source keeps its position. The read-modify-write publishes this thread's stores to the call-out that
+      // clears the mark; a plain load would publish nothing and might read a stale value.
       if word & HandlerReference.Bits.mark != 0 {
         word = reference.word.bitwiseOr(0, ordering: .acquiringAndReleasing).oldValue
       }
@@ -158,11 +162,9 @@ extension RunLoop {
       mark(sequence)
     }
 
-    /// Whether the source is marked and not yet performed.
+    /// Whether the source has been signalled and not performed yet, initially `false`.
     ///
-    /// Can be used from any thread.
-    ///
-    /// The corresponding Core Foundation function is `CFRunLoopSourceIsSignalled`.
+    /// Can be read from any thread. The corresponding Core Foundation function is `CFRunLoopSourceIsSignalled`.
     public var isSignalled: Bool {
       reference.word.load(ordering: .acquiring) & (HandlerReference.Bits.mark | HandlerReference.Bits.closed)
         == HandlerReference.Bits.mark
@@ -170,14 +172,14 @@ extension RunLoop {
 
     /// Whether the source can still be added and performed.
     ///
-    /// Can be used from any thread.
+    /// Initially `true`. Can be read from any thread.
     ///
     /// The corresponding Core Foundation function is `CFRunLoopSourceIsValid`.
     public var isValid: Bool { reference.isOpen }
 
-    /// Ends the source permanently: it leaves all modes of all loops, with a `cancel` call-out for each.
+    /// Removes the source from all modes of all loops permanently, with a `cancel` call-out for each.
     ///
-    /// The closures are released at once, or when the running call-out has returned. Can be called from any thread.
+    /// The closures are released immediately or, if one is running, when it returns. Can be called from any thread.
     /// Calling it again has no effect. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
     public func invalidate() {
       guard reference.enter() else { return }
@@ -192,22 +194,22 @@ extension RunLoop {
 }
 
 extension RunLoop.Source {
-  /// The order of the first signal; of several marked sources of equal order, the lower comes first.
+  /// The position of the first signal; of several signalled sources of equal order, the lowest is performed first.
   var signalOrder: UInt64 { signalSequence.load(ordering: .relaxed) }
 
-  /// Notes the signals from now on, if something records.
+  /// Records the places that signal the source from now on, if recording is active.
   ///
-  /// A source that nobody records thus has nothing more to check when it is signalled.
+  /// If it is not, signalling the source requires no further check.
   @inline(__always)
   func noteSignalsIfRecorded() {
     if Instruments.record { reference.word.bitwiseOr(HandlerReference.Bits.noted, ordering: .relaxed) }
   }
 
-  /// Puts the source into the list of signalled sources of each of its modes, unless it is there.
+  /// Adds the source to the list of signalled sources of each of its modes.
   ///
-  /// A loop that takes an unsignalled source out of its list sets the bit ``HandlerReference/Bits/unlisted``, in the
-  /// same word as the signal. So either the loop sees the signal and leaves the source in, or the signalling thread
-  /// sees the bit and calls this function.
+  /// A loop that removes an unsignalled source from its list sets ``HandlerReference/Bits/unlisted`` in the same word
+  /// as the signal. Either the loop sees the signal and keeps the source, or the signalling thread sees the bit and
+  /// calls this function.
   private func list() {
     lock.lock()
     reference.word.bitwiseAnd(~HandlerReference.Bits.unlisted, ordering: .sequentiallyConsistent)
@@ -215,17 +217,17 @@ extension RunLoop.Source {
     lock.unlock()
   }
 
-  /// Returns whether the source may leave a list of signalled sources because it is not signalled, and notes that it
-  /// does.
+  /// Marks the source as unlisted if it is not signalled, and returns whether the caller should remove it from its
+  /// list.
   ///
-  /// Called under the lock of the list's loop.
+  /// Requires the table lock of the list's loop.
   func unlist() -> Bool {
     let marks = HandlerReference.Bits.mark | HandlerReference.Bits.closed
     return reference.change { $0 & marks == HandlerReference.Bits.mark ? nil : $0 | HandlerReference.Bits.unlisted }
       != nil
   }
 
-  /// Takes the signal away; returns true to the one loop that then performs the source.
+  /// Clears the signal, and returns `true` to the one loop that must then perform the source.
   @inline(__always)
   func claimSignal() -> Bool {
     let marks = HandlerReference.Bits.mark | HandlerReference.Bits.closed
@@ -234,7 +236,7 @@ extension RunLoop.Source {
     } != nil
   }
 
-  /// Performs the source whose signal was claimed; called on the loop's thread.
+  /// Performs the source after its signal was claimed; must be called on the loop's thread.
   @inline(__always)
   func perform() {
     switch body {
@@ -244,9 +246,10 @@ extension RunLoop.Source {
     letGo()
   }
 
-  /// The user's function.
+  /// The address of the user's function.
   ///
-  /// Used on the loop's thread, which has claimed the signal: the closures stay until the source has been performed.
+  /// Used on the loop's thread after it has claimed the signal, so the closures stay until the source has been
+  /// performed.
   var code: UInt64 {
     switch body {
     case .some(let body): body.perform.code
@@ -254,9 +257,10 @@ extension RunLoop.Source {
     }
   }
 
-  /// Makes the `schedule` and `cancel` call-outs that are due for modes of a loop, unless a thread is making them.
+  /// Makes the `schedule` and `cancel` call-outs that are due for modes of a loop, unless another thread is making
+  /// them.
   ///
-  /// Called under no lock. The caller, which made the source enter or leave the modes, holds the source.
+  /// Called with no locks held by the code that added or removed the source. The caller must hold the source.
   func callForModes(_ modes: ShortList<ModeState>, of loop: RunLoop) {
     guard hasModeCalls else { return }
     for mode in modes {
@@ -288,8 +292,7 @@ extension RunLoop.Source {
     }
   }
 
-  /// Takes the closures out before they are released, so that code that their release runs finds the source without
-  /// them.
+  /// Takes the closures before they are released, so that code run by their release finds the source without them.
   func releaseClosures() { _ = body.take() }
 }
 
@@ -307,7 +310,7 @@ extension RunLoop.Source: ModeItem {
     let membership = Membership(self, loop: loop, mode: mode)
     memberships.insert(membership)
     if hasModeCalls { modeCalls.change(mode) { $0.enter() } }
-    // The bit is set first: a thread that signals the source from now on lists it as soon as its lock is free.
+    // The bit is set first, so that a thread that signals the source from now on lists it once the lock is free.
     reference.word.bitwiseOr(HandlerReference.Bits.unlisted, ordering: .sequentiallyConsistent)
     noteSignalsIfRecorded()
     mode.insert(membership, isSignalled: isSignalled)
@@ -322,7 +325,7 @@ extension RunLoop.Source: ModeItem {
 }
 
 extension RunLoop.Source: CustomDebugStringConvertible {
-  /// The item's state, in the shape of Core Foundation's description.
+  /// A description of the source's state, formatted like Core Foundation's.
   public var debugDescription: String {
     "<RunLoop.Source \(addressDescription(self))>{signalled = \(yesOrNo(isSignalled)), valid = \(yesOrNo(isValid)), "
       + "order = \(order), version = 0, \(label.map { "callout = \($0)" } ?? callOutDescription(heldCode { code }))}"
@@ -338,13 +341,13 @@ extension RunLoop.Source: CustomDebugStringConvertible {
   }
 }
 
-/// The order of all first signals of all sources, those of the hand-offs included.
+/// The order of the first signals of all sources, including the hand-off sources.
 enum SignalOrder {
-  // Relaxed: each place is given once, and the later of two signals that are ordered by anything else has the greater.
+  // Relaxed ordering suffices: each number is issued once, and a signal that happens after another gets a larger one.
   private static let last = Atomic<UInt64>(0)
 
   static func next() -> UInt64 { last.wrappingAdd(1, ordering: .relaxed).newValue }
 
-  /// The place of the last signal so far.
+  /// The number of the latest signal.
   static var current: UInt64 { last.load(ordering: .relaxed) }
 }

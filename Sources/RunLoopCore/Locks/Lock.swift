@@ -3,23 +3,23 @@
 import CRunLoopSystem
 public import Synchronization
 
-/// A mutual exclusion lock of four bytes, which spins for a moment and then sleeps on a futex.
+/// A four-byte mutual exclusion lock that spins briefly and then sleeps on a futex.
 ///
-/// It is our own because `Synchronization.Mutex` goes to the kernel under contention and causes false reports under the
-/// thread sanitizer, because its slow path is not instrumented. It is not recursive, and no call-out runs under it.
+/// `Synchronization.Mutex` is not used because it enters the kernel under contention, and its uninstrumented slow path
+/// causes false reports from the thread sanitizer. This lock is not recursive, and no call-out runs while it is held.
 ///
-/// It is inlinable because the layers above lock several times for each message, and a call costs as much as the lock.
+/// It is inlinable because higher layers lock several times per message, where a call would double the cost of a lock.
 @usableFromInline
 package struct Lock: ~Copyable {
   @usableFromInline
   enum State {
     @inlinable static var free: UInt32 { 0 }
     @inlinable static var held: UInt32 { 1 }
-    /// The lock is held, and a thread may sleep for it.
+    /// The lock is held, and a thread may be sleeping until it is free.
     @inlinable static var awaited: UInt32 { 2 }
   }
 
-  // Relaxed where the lock was not taken: nothing that it guards is read then.
+  // Relaxed ordering suffices where the lock was not acquired, because no guarded data is read then.
   @usableFromInline let word = Atomic<UInt32>(State.free)
 
   @inlinable
@@ -67,7 +67,7 @@ package struct Lock: ~Copyable {
     }
   }
 
-  // A function of its own, because it would otherwise be inlined into every function that unlocks.
+  // A separate function so that it is not inlined into every function that unlocks.
   @usableFromInline
   @inline(never)
   borrowing func wake() { word.futexWake() }

@@ -5,16 +5,16 @@ import Dispatch
 import RunLoopLibC
 import Synchronization
 
-/// The main dispatch queue as the main loop sees it: a port that says when it has work, and a call that does the work.
+/// The main dispatch queue as seen by the main loop: a descriptor that signals work, and a call that performs it.
 ///
-/// `Dispatch` is imported because it links the library: these entry points are in no header.
+/// `Dispatch` is imported only to link the library: these entry points are in no header.
 enum MainQueue {
-  /// What makes or finds the handle of a main dispatch queue: a descriptor.
+  /// Creates or returns the descriptor of a main dispatch queue.
   typealias Handle = @Sendable () throws(SystemError) -> Int32
 
-  /// Readable while the queue has work; the first call makes the descriptor.
+  /// A descriptor that is readable while the queue has work, created by the first call.
   ///
-  /// libdispatch ends the process if it cannot make the descriptor, so that it is asked only if one can be had.
+  /// libdispatch traps if it cannot create the descriptor, so this first checks that a descriptor is available.
   static let madeHandle: Handle = { () throws(SystemError) in
     if !isHandleMade.load(ordering: .relaxed) {
       _ = OwnedDescriptor(try SystemCall.eventCreate.make { crl_event_create() })
@@ -22,15 +22,15 @@ enum MainQueue {
     }
     return handle
   }
-  // Relaxed: a thread that does not see it yet makes one descriptor for nothing.
+  // Relaxed ordering suffices: a thread that does not see the change yet only makes a redundant check.
   private static let isHandleMade = Atomic(false)
 
   private static var handle: Int32 { _dispatch_get_main_queue_handle_4CF() }
 
-  /// Whether the queue, whose handle was made, has signalled work that nobody has taken.
+  /// Whether the queue, whose handle exists, has signalled work that has not been taken yet.
   static var hasNotice: Bool { crl_poll_now(handle, Int16(POLLIN)) > 0 }
 
-  /// Takes the queue's notice of work; returns false if there is none.
+  /// Takes the queue's notification of work, and returns `false` if there is none.
   static func takeNotice() -> Bool {
     (try? SystemCall.eventRead.makeUninterrupted { crl_event_read(handle) }) != nil
   }

@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// One mode of one loop: its items, which of them are ready, and the blocks that wait for it.
+/// The state of one mode of one loop: its items, the ready ones among them, and the blocks queued for it.
 ///
 /// A mode lives as long as its loop.
 final class ModeState: @unchecked Sendable {
@@ -15,26 +15,26 @@ final class ModeState: @unchecked Sendable {
   @exclusivity(unchecked) private(set) var descriptors: [ObjectIdentifier: Membership<RunLoop.DescriptorSource>] = [:]
   @exclusivity(unchecked) private var observerTable = ObserverTable<RunLoop.Observer>()
   @exclusivity(unchecked) var timers: TimerQueue
-  /// Whether the mode has the source of the hand-offs.
+  /// Whether the mode has the hand-off source.
   @exclusivity(unchecked) private(set) var hasHandOffSource = false
   @exclusivity(unchecked) var signalled = ReadyList<RunLoop.Source>()
   @exclusivity(unchecked) var readyPorts = ReadyList<Port>()
-  /// The epoll set, as long as something is watched.
+  /// The epoll set, or `nil` if the mode watches no descriptor.
   @exclusivity(unchecked) var pollSet: PollSet? {
     didSet { isWatching.store(pollSet != nil, ordering: .releasing) }
   }
 
-  // For any thread. Changed under the table lock; read without it by the loop's thread, which looks again under the
-  // lock before it sleeps.
+  // Used from any thread. These change with the table lock held. The loop's thread also reads them without the lock,
+  // and checks again with the lock held before it sleeps.
   //
-  // Relaxed: each is a hint that stands for itself, which the lock orders, and the loop goes by what it finds under the
-  // lock. Only the versions and sets that lead to other memory are released and acquired.
+  // Relaxed ordering suffices for the values that are hints. Those that lead to other memory, such as the versions and
+  // the epoll set, use release and acquire ordering.
 
-  /// How many sources, ports and timers keep the mode alive.
+  /// The number of sources, ports and timers that keep the mode alive.
   let itemCount = Atomic<Int>(0)
   let isCommon = Atomic<Bool>(false)
   let isStopped = Atomic<Bool>(false)
-  /// Whether the main dispatch queue is served in this mode, and so keeps it alive.
+  /// Whether the main dispatch queue is served in this mode and therefore keeps it alive.
   let servesMainQueue = Atomic<Bool>(false)
   let isWatching = Atomic<Bool>(false)
   private let timerTotal = Atomic<Int>(0)
@@ -42,34 +42,34 @@ final class ModeState: @unchecked Sendable {
   let mayHaveReadyPorts = Atomic<Bool>(false)
   private let observerVersion = Atomic<Int>(0)
 
-  // The loop's thread only.
+  // Used only on the loop's thread.
 
   @exclusivity(unchecked) var blocks = BlockQueue()
-  /// The work that was handed over for this mode, and the place of the first of it in the order of all signals.
+  /// The hand-offs for this mode, and the position of the first one in the order of all signals.
   @exclusivity(unchecked) var handOffs = BlockQueue()
   @exclusivity(unchecked) var handOffSignal: UInt64 = 0
   @exclusivity(unchecked) var hasTakenHandOffs = false
-  /// The hand-offs' ``RunLoop/Source/lastTurn``.
+  /// The hand-off source's counterpart of ``RunLoop/Source/lastTurn``.
   @exclusivity(unchecked) var lastTurnOfHandOffs: UInt64 = 0
-  /// Whether the mode's epoll set has another library's loop of the same thread in it.
+  /// Whether the mode's epoll set contains another library's loop of the same thread.
   @exclusivity(unchecked) var watchesOtherLoop = false
   @exclusivity(unchecked) private var listedVersion = -1
-  /// The index of the name in the records, if it is there.
+  /// The index of the mode's name in the records, or -1 if it has none.
   @exclusivity(unchecked) var knownFaceIndex: Int32 = -1
   @exclusivity(unchecked) private var listedActivities: RunLoop.Activity = []
-  /// The mode is one of the holders.
+  /// The current lists, which count the mode as one of their holders.
   @exclusivity(unchecked) private var lists: Unmanaged<ObserverLists>?
 
   init(_ name: RunLoop.Mode) {
     self.name = name
-    // Until it has an identity.
+    // A placeholder until `self` has an identity.
     timers = TimerQueue(of: ObjectIdentifier(ModeState.self))
     timers = TimerQueue(of: ObjectIdentifier(self))
   }
 
   deinit { if let lists { ObserverLists.letGo(lists) } }
 
-  /// The address of the mode, for an atomic that refers to it.
+  /// The address of the mode, for use in an atomic that refers to it.
   ///
   /// The loop keeps its modes alive.
   var address: UInt { UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque()) }
@@ -80,15 +80,15 @@ final class ModeState: @unchecked Sendable {
   }
 }
 
-// Adding and removing items, under the loop's table lock.
+// Adding and removing items. These require the loop's table lock.
 extension ModeState {
   @inline(__always)
   private func countItems(_ change: Int) {
-    // Nobody else changes it meanwhile.
+    // The lock excludes concurrent changes, so a load and a store suffice.
     itemCount.store(itemCount.load(ordering: .relaxed) &+ change, ordering: .relaxed)
   }
 
-  /// How many timers are in the mode; can be used from any thread.
+  /// The number of timers in the mode (thread-safe).
   @inline(__always)
   var timerCount: Int { timerTotal.load(ordering: .relaxed) }
 
@@ -111,7 +111,7 @@ extension ModeState {
     mayHaveSignalled.store(true, ordering: .relaxed)
   }
 
-  /// Adds the source that performs hand-offs to the mode, which is not empty from now on.
+  /// Adds the hand-off source to the mode, so that the mode is no longer empty.
   func insertHandOffSource() {
     guard !hasHandOffSource else { return }
     hasHandOffSource = true
@@ -179,28 +179,27 @@ extension ModeState {
     observerVersion.wrappingAdd(1, ordering: .releasing)
   }
 
-  /// The observers of the mode, by ascending order and as they were added.
+  /// The mode's observers in ascending order; those of equal order are in insertion order.
   ///
-  /// - Complexity: O(n log n).
+  /// - Complexity: O(n log n)
   var observers: ContiguousArray<RunLoop.Observer> { ObserverTable.ordered(observerTable.entries) }
 }
 
-// The lists of observers that the loop's thread reads without a lock.
+// The observer lists, which the loop's thread reads without a lock.
 extension ModeState {
-  /// Whether there may be observers of one stage.
   @inline(__always)
   func mayHaveObservers(of activity: RunLoop.Activity) -> Bool {
     listedActivities.contains(activity) || observerVersion.load(ordering: .acquiring) != listedVersion
   }
 
-  /// The current lists; nil if there is no observer of a stage.
+  /// The current lists, or `nil` if the activity has no observer.
   @inline(__always)
   func observers(of activity: RunLoop.Activity, of loop: RunLoop) -> Unmanaged<ObserverLists>? {
     if observerVersion.load(ordering: .acquiring) != listedVersion { listObservers(of: loop) }
     return listedActivities.contains(activity) ? lists : nil
   }
 
-  /// Makes every stage be looked at again, because a trace hook was set or removed; called under the table's lock.
+  /// Forces the lists to be rebuilt because a trace hook was set or removed; requires the table's lock.
   func noteHook() { observerVersion.wrappingAdd(1, ordering: .releasing) }
 
   @inline(never)
@@ -211,13 +210,13 @@ extension ModeState {
     }
     defer { if isHooked { listedActivities = RunLoop.Activity(RunLoop.Activity.stages) } }
     guard !entries.isEmpty else { return replaceLists(with: nil) }
-    // Put in order outside the lock, because other threads may wait for it.
+    // Sorted without the lock because other threads may wait for it.
     let made = ObserverLists(ObserverTable.ordered(entries))
-    // Observers that were removed are released once the new lists are in place: their release may run any code.
+    // Removed observers are released after the new lists are in place, because their release may run arbitrary code.
     replaceLists(with: made.activities.isEmpty ? nil : made)
   }
 
-  /// Releases the listed observers; the lists are made again when they are next needed.
+  /// Releases the listed observers; the lists are rebuilt when next needed.
   func dropObserverLists() {
     listedVersion = -1
     replaceLists(with: nil)

@@ -2,52 +2,51 @@
 
 import Synchronization
 
-/// The modes of a loop by name, which of them are common, and the items that all common modes share.
+/// A loop's modes by name, the common modes, and the items that all common modes share.
 ///
-/// A value behind the loop's table lock.
+/// Guarded by the loop's table lock.
 struct ModeTable {
-  /// An item that was added to the common modes, and its position among these items.
+  /// An item that was added to the common modes, with its position among these items.
   struct CommonItem {
     let item: any ModeItem
     let sequence: UInt64
   }
 
   private(set) var modes: [RunLoop.Mode: ModeState] = [:]
-  /// The mode that was last looked up: usually it is the next one too, and hashing its name would take longer than
-  /// everything else.
+  /// The mode last looked up, which is usually the next one too; hashing its name would dominate the cost of a lookup.
   private var lastMode: Unmanaged<ModeState>?
   /// The common modes in the order in which they were made common.
   ///
-  /// A name can be here before its mode exists.
+  /// A name can be listed here before its mode exists.
   private(set) var commonNames: [RunLoop.Mode] = [.default]
   private(set) var commonItems: [ObjectIdentifier: CommonItem] = [:]
   private var lastCommonItem: UInt64 = 0
-  /// The ports that were added, whether they have put themselves or sources of their own into the modes.
+  /// The ports that were added, whether they entered the modes themselves or added sources of their own.
   private(set) var addedPorts: [ObjectIdentifier: AddedPort] = [:]
-  /// Whether work was handed over for the common modes: every mode that is or becomes common has the source for it.
+  /// Whether work was handed over for the common modes, so that every current and future common mode has the source.
   private var hasCommonHandOffSource = false
-  /// The loop's thread has ended: nothing is added any more.
+  /// Whether the loop's thread has ended, so that nothing can be added.
   private(set) var isDead = false
 
-  /// The mode in which the loop last announced a sleep, and until when.
+  /// The mode in which the loop last announced a sleep, and the end of that sleep.
   var sleepingMode: ModeState? {
     get { unmanagedSleepingMode?.takeUnretainedValue() }
     set { unmanagedSleepingMode = newValue.map(Unmanaged.passUnretained) }
   }
-  /// The loop keeps its modes alive.
+  /// Unretained because the loop keeps its modes alive.
   fileprivate var unmanagedSleepingMode: Unmanaged<ModeState>?
   var sleepDeadline = Tick.distantPast
-  /// The set of descriptors that the loop's thread waits in.
+  /// The epoll set in which the loop's thread waits.
   var waitingIn: PollSet?
-  /// The gate that another loop watches for this one, while it waits.
+  /// The gate that another loop watches while it waits on behalf of this one.
   var waitingAt: (any SleepGate)?
-  /// The counter that is in all sets of the loop.
+  /// The wake-up counter, which is in all of the loop's epoll sets.
   let bell: WakeBell
-  /// The loop of another library in which the loop's thread waits.
+  /// The other library's loop in which the loop's thread waits.
   var host: (any RunLoopHost)?
-  /// Where the handle of the main dispatch queue comes from, which the main loop watches in its common modes.
+  /// Returns the handle of the main dispatch queue, which the main loop watches in its common modes.
   private let mainQueueHandle: MainQueue.Handle?
-  /// Whether a host serves the main dispatch queue.
+  /// Whether a host serves the main dispatch queue instead.
   private var isMainQueueElsewhere = false
 
   init(mainQueueHandle: MainQueue.Handle?, bell: WakeBell) {
@@ -56,7 +55,7 @@ struct ModeTable {
     _ = mode(.default)
   }
 
-  /// The common modes that exist, in the order in which they were made common.
+  /// The existing common modes, in the order in which they were made common.
   var commonModes: [ModeState] { commonNames.compactMap { modes[$0] } }
 
   /// The common items in the order in which they were added.
@@ -64,7 +63,7 @@ struct ModeTable {
     commonItems.values.sorted { $0.sequence < $1.sequence }.map(\.item)
   }
 
-  /// The mode of a name, if it exists; code under the lock need not retain it.
+  /// Returns the mode with a name if it exists; code that holds the lock need not retain it.
   @inline(__always)
   mutating func madeMode(_ name: RunLoop.Mode) -> Unmanaged<ModeState>? {
     if let lastMode, lastMode._withUnsafeGuaranteedRef({ $0.name == name }) { return lastMode }
@@ -78,9 +77,9 @@ struct ModeTable {
     return lastMode
   }
 
-  /// The mode of a name; it is made if it does not exist.
+  /// Returns the mode with a name, and creates it if necessary.
   ///
-  /// The common pseudo-mode is never made.
+  /// The common pseudo-mode is never created.
   mutating func mode(_ name: RunLoop.Mode) -> ModeState {
     if let mode = madeMode(name) { return mode.takeUnretainedValue() }
     precondition(name != .common, "\(name) stands for modes and is none")
@@ -89,13 +88,13 @@ struct ModeTable {
     if commonNames.contains(name) {
       mode.isCommon.store(true, ordering: .relaxed)
       if hasCommonHandOffSource { mode.insertHandOffSource() }
-      // If this fails, the mode's next run tries again, and reports the failure.
+      // If this fails, the mode's next run tries again and reports the failure.
       try? serveMainQueue(in: mode)
     }
     return mode
   }
 
-  /// Makes a mode common, or throws and changes nothing; returns false if it already was.
+  /// Makes a mode common, or throws without any change; returns `false` if the mode was already common.
   mutating func makeCommon(_ name: RunLoop.Mode) throws(SystemError) -> Bool {
     guard !commonNames.contains(name) else { return false }
     if let mode = modes[name] {
@@ -107,7 +106,7 @@ struct ModeTable {
     return true
   }
 
-  /// Lets the main loop serve the main dispatch queue in a common mode.
+  /// Makes the main loop serve the main dispatch queue in a common mode.
   mutating func serveMainQueue(in mode: ModeState) throws(SystemError) {
     guard let mainQueueHandle, !isMainQueueElsewhere, !mode.servesMainQueue.load(ordering: .relaxed) else { return }
     let handle = try mainQueueHandle()
@@ -126,7 +125,7 @@ struct ModeTable {
     }
   }
 
-  /// Serves the main dispatch queue again, or returns the reason why not; then the next run of the mode tries again.
+  /// Serves the main dispatch queue again, or returns the error, after which the next run of the mode tries again.
   mutating func takeBackMainQueue() -> SystemError? {
     isMainQueueElsewhere = false
     var failure: SystemError?
@@ -136,7 +135,7 @@ struct ModeTable {
     return failure
   }
 
-  /// The epoll set of a mode; it is made if there is none.
+  /// Returns the epoll set of a mode, and creates it if there is none.
   mutating func pollSet(of mode: ModeState) throws(SystemError) -> PollSet {
     if let set = mode.pollSet { return set }
     let set = try PollSet(wakeDescriptor: try bell.counter())
@@ -144,7 +143,7 @@ struct ModeTable {
     return set
   }
 
-  /// Adds the source that performs hand-offs to every common mode, now and later.
+  /// Adds the hand-off source to every current and future common mode.
   mutating func insertCommonHandOffSource() {
     hasCommonHandOffSource = true
     for name in commonNames { mode(name).insertHandOffSource() }
@@ -160,12 +159,12 @@ struct ModeTable {
     commonItems.removeValue(forKey: ObjectIdentifier(item)) != nil
   }
 
-  /// Notes that a port was added to a mode; returns false if it was added before.
+  /// Notes that a port was added to a mode, and returns `false` if it had been added before.
   mutating func insertAdded(_ port: Port, _ name: RunLoop.Mode) -> Bool {
     addedPorts[ObjectIdentifier(port), default: AddedPort(port: port)].modes.insert(name).inserted
   }
 
-  /// Notes that a port was removed from a mode; returns false if it had not been added.
+  /// Notes that a port was removed from a mode, and returns `false` if it had not been added.
   mutating func removeAdded(_ port: Port, _ name: RunLoop.Mode) -> Bool {
     guard addedPorts[ObjectIdentifier(port)]?.modes.remove(name) != nil else { return false }
     addedPorts[ObjectIdentifier(port)]?.modesOfSources.remove(name)
@@ -173,31 +172,31 @@ struct ModeTable {
     return true
   }
 
-  /// Notes that a port that was added to a mode has not entered it, but brought sources of its own.
+  /// Notes that a port added to a mode has added sources of its own instead of entering the mode.
   mutating func noteSources(of port: Port, _ name: RunLoop.Mode) {
     guard addedPorts[ObjectIdentifier(port)]?.modes.contains(name) ?? false else { return }
     addedPorts[ObjectIdentifier(port)]?.modesOfSources.insert(name)
   }
 
-  /// Whether a port that was added to a mode brought sources of its own.
+  /// Returns whether a port added to a mode has added sources of its own instead.
   func comesWithSources(_ port: Port, _ name: RunLoop.Mode) -> Bool {
     addedPorts[ObjectIdentifier(port)]?.modesOfSources.contains(name) ?? false
   }
 
-  /// Forgets that a port was added to any mode; returns false if it had not been.
+  /// Forgets all modes to which a port was added, and returns `false` if there were none.
   mutating func removeAdded(_ port: Port) -> Bool { addedPorts.removeValue(forKey: ObjectIdentifier(port)) != nil }
 
   mutating func die() { isDead = true }
 }
 
-/// A loop's table behind its lock.
+/// A loop's mode table with the lock that guards it.
 final class GuardedModeTable: @unchecked Sendable {
-  // Sendable: the table is guarded by the lock.
+  // Sendable: the lock guards the table.
   private let lock = Lock()
-  /// The table, for code that holds its lock by ``locked(_:)``.
+  /// The table, for code that holds the lock through ``locked(_:)``.
   @exclusivity(unchecked) var underLock: ModeTable
   private let generation = ForkGeneration.current
-  /// The default mode, which every loop has from the beginning.
+  /// The default mode, which every loop has from the start.
   let defaultMode: ModeState
 
   init(mainQueueHandle: MainQueue.Handle? = nil, bell: WakeBell = WakeBell()) {
@@ -206,24 +205,24 @@ final class GuardedModeTable: @unchecked Sendable {
     self.underLock = table
   }
 
-  /// Whether the loop, if it sleeps, would sleep past a timer.
+  /// Whether the loop is asleep and would sleep past a timer.
   ///
-  /// Called under the lock that guards the timer, which is this table's.
+  /// Requires this table's lock, which also guards the timer.
   @inline(__always)
   func sleepsTooLong(for timer: Timer, in mode: ModeState) -> Bool {
-    // Field by field: the whole table would be copied.
+    // Accesses single fields, because reading `underLock` as a whole would copy the table.
     underLock.unmanagedSleepingMode?.toOpaque() == Unmanaged.passUnretained(mode).toOpaque()
       && timer.latestTick < underLock.sleepDeadline
   }
 
-  /// Stops a forked child that uses a loop of its parent.
+  /// Traps in a forked child that uses a loop of its parent.
   @inline(__always)
   func checkFork() { generation.check() }
 
-  /// Whether the loop is of a process that this one was forked from.
+  /// Whether the loop belongs to the process from which this one was forked.
   var isOfParent: Bool { generation.isPast }
 
-  /// Runs a closure under the lock, for what the lock guards beside the table, or for the table by ``underLock``.
+  /// Runs a closure with the lock held, in which it can access the table through ``underLock``.
   @inline(__always)
   func locked<Result>(_ body: () -> Result) -> Result {
     checkFork()

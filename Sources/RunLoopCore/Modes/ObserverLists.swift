@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The observers of a mode, by the stages at which they are called: what the loop's thread reads without a lock.
+/// A mode's observers by activity, in lists that the loop's thread reads without a lock.
 ///
-/// A list never changes. The mode holds the current one, and each stage that is being called holds the one that it
-/// began with, which the mode may have replaced meanwhile. All holders are on the loop's thread, so they are counted
-/// without atomic operations, and retain no observer.
+/// The lists are immutable. The mode holds the current instance, and an activity in progress holds the instance with
+/// which it began, which the mode may have replaced meanwhile. All holders are on the loop's thread, so they are
+/// counted without atomic operations, and observers need not be retained for a call.
 final class ObserverLists {
-  /// The stages at which there is an observer.
+  /// The activities that have an observer.
   let activities: RunLoop.Activity
   private let members: UnsafeMutableBufferPointer<Unmanaged<RunLoop.Observer>>
-  /// Where the observers of a stage begin, and those of the one before it end.
+  /// The boundaries of each activity's observers within `members`.
   private let bounds: UnsafeMutableBufferPointer<Int>
   @exclusivity(unchecked) private var holders = 0
 
-  /// Makes lists that nobody holds.
+  /// Creates lists without a holder.
   init(_ observers: ContiguousArray<RunLoop.Observer>) {
     let stages = RunLoop.Activity.stages
     activities = observers.reduce(into: []) { $0.formUnion($1.activities) }
@@ -34,14 +34,14 @@ final class ObserverLists {
     bounds.deallocate()
   }
 
-  /// The observers of one stage.
+  /// The observers of one activity.
   @inline(__always)
   private subscript(activity: RunLoop.Activity) -> Slice<UnsafeMutableBufferPointer<Unmanaged<RunLoop.Observer>>> {
     let stage = activity.stageIndex
     return members[bounds[stage]..<bounds[stage + 1]]
   }
 
-  /// Calls the observers of one stage, and notes which is being called.
+  /// Calls the observers of one activity, and keeps track of the one being called.
   @inline(__always)
   static func call(_ activity: RunLoop.Activity, of lists: Unmanaged<ObserverLists>, by loop: RunLoop) {
     lists._withUnsafeGuaranteedRef { lists in
@@ -56,13 +56,13 @@ final class ObserverLists {
     letGo(lists)
   }
 
-  /// Takes the first hold of the lists.
+  /// Adds the first holder.
   static func held(_ lists: ObserverLists) -> Unmanaged<ObserverLists> {
     lists.holders += 1
     return .passRetained(lists)
   }
 
-  /// Releases one hold of the lists; the last one ends them, which may release observers and so run any code.
+  /// Removes a holder; removing the last one may release observers and so run arbitrary code.
   @inline(__always)
   static func letGo(_ lists: Unmanaged<ObserverLists>) {
     let isLast = lists._withUnsafeGuaranteedRef { lists in

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A member of an ``ObserverTable``.
 protocol ObserverTableMember: Hashable {
-  /// Members with a smaller order come first.
+  /// The priority; members with a smaller order come first.
   var order: Int { get }
 }
 
 extension RunLoop.Observer: ObserverTableMember {}
 
-/// The observers of a mode, which are added and removed in constant time, and are put in order when they are listed.
+/// The observers of a mode, which are added and removed in constant time and sorted only when they are listed.
 ///
-/// Observers are added and removed far more often than lists are made: the loop's thread lists them once after a
-/// change, when it reaches a stage.
+/// Observers are added and removed far more often than they are listed: the loop's thread lists them once after a
+/// change, at the next activity.
 struct ObserverTable<Member: ObserverTableMember> {
-  /// A member and its turn among those of its order.
+  /// A member and its position among the members of its order.
   struct Entry {
     let member: Member
     let insertion: UInt64
@@ -25,26 +24,26 @@ struct ObserverTable<Member: ObserverTableMember> {
   var isEmpty: Bool { insertions.isEmpty }
   var count: Int { insertions.count }
 
-  /// Inserts a member behind all members of its order.
+  /// Inserts a member after all members of its order.
   ///
-  /// - Complexity: O(1).
+  /// - Complexity: O(1)
   mutating func insert(_ member: Member) {
     lastInsertion += 1
     insertions[member] = lastInsertion
   }
 
-  /// Removes a member, if it is here.
+  /// Removes a member if the table contains it.
   ///
-  /// - Complexity: O(1).
+  /// - Complexity: O(1)
   mutating func remove(_ member: Member) {
     insertions[member] = nil
   }
 
-  /// The members in no order, for ``ordered(_:)``.
+  /// The members in no particular order, for ``ordered(_:)``.
   ///
-  /// This is a copy: a list that shared the table's storage would make the next change copy all of it.
+  /// This is a copy: a list that shared the table's storage would cause the next change to copy all of it.
   ///
-  /// - Complexity: O(n).
+  /// - Complexity: O(n)
   var entries: ContiguousArray<Entry> {
     var entries = ContiguousArray<Entry>()
     entries.reserveCapacity(insertions.count)
@@ -52,9 +51,9 @@ struct ObserverTable<Member: ObserverTableMember> {
     return entries
   }
 
-  /// Members by ascending order and, among equals, as they were inserted.
+  /// Returns the members in ascending order; those of equal order are in insertion order.
   ///
-  /// - Complexity: O(n log n).
+  /// - Complexity: O(n log n)
   static func ordered(_ entries: ContiguousArray<Entry>) -> ContiguousArray<Member> {
     let sorted = entries.sorted { left, right in
       let (first, second) = (left.member.order, right.member.order)

@@ -3,8 +3,8 @@
 import CRunLoopRecorder
 import CRunLoopSystem
 
-// Every closure of a user is called from one of these functions, which are never inlined, so that a backtrace shows
-// what the loop was doing. None of them runs under a lock.
+// Every user closure is called from one of these functions, which are never inlined, so that a backtrace shows what
+// the loop was doing. No lock is held during any of them.
 
 @inline(never)
 func runLoopIsCallingOutToASource0(_ perform: @Sendable () -> Void) {
@@ -48,7 +48,7 @@ func runLoopIsCallingOutToABlock(_ block: Block) {
   crl_keep_frame(6)
 }
 
-/// Performs the source of the hand-offs: each item of work is called out to as a block, below this frame.
+/// Performs the hand-off source by calling each hand-off as a block, below this frame.
 @inline(never)
 func runLoopIsPerformingHandOffs(_ loop: RunLoop, _ mode: ModeState, upTo end: UInt64) {
   while !loop.stopFlag.isEnding, let (block, sequence) = loop.takeHandOff(mode, upTo: end) {

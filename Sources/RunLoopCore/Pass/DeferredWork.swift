@@ -2,18 +2,18 @@
 
 import Synchronization
 
-/// Work that a layer above has postponed to a later stage of the loop's runs, and does from observers.
+/// Work that a higher layer has postponed to a later activity and performs from observers.
 ///
-/// Observers alone could not guarantee that it is done before the loop sleeps: an observer that is added at a stage is
-/// called from the next stage on, and another may come after it. So the loop asks before it sleeps. Used on the loop's
-/// thread only.
+/// Observers alone could not guarantee that the work is done before the loop sleeps: an observer added during an
+/// activity is first called at the next one, and another observer may run after it. The loop therefore asks before it
+/// sleeps. Must be used on the loop's thread.
 package protocol DeferredWork: AnyObject {
-  /// Whether something waits for a mode, or for the common modes if it is one.
+  /// Whether work is pending for a mode, or for the common modes if it is one.
   ///
-  /// It must run no user code, and the mode must get to run the work if the loop makes one pass after the other.
+  /// It must not run user code, and repeated passes in the mode must eventually perform the work.
   func isWaiting(for mode: RunLoop.Mode, isCommon: Bool) -> Bool
 
-  /// Called when the loop has ended: the remaining work is dropped.
+  /// Called when the loop has ended, to drop the remaining work.
   func end()
 }
 
@@ -27,15 +27,15 @@ extension RunLoop {
 
   func endDeferredWork() { deferredWork.take()?.end() }
 
-  /// Whether the innermost run, which has reached the stage before it waits, would now wait: nothing is ready, and it
-  /// is not about to end.
+  /// Whether the innermost run, at its before-waiting activity, would now wait: nothing is ready, and it is not about
+  /// to end.
   ///
-  /// It costs a system call if the mode watches descriptors. Used on the loop's thread only, in an observer's call-out.
+  /// Costs a system call if the mode watches descriptors. Must be used on the loop's thread, in an observer's call-out.
   package var isIdle: Bool {
     guard let mode = innermost.mode, !word.state.isWoken else { return false }
     takeArrivals(exactly: true)
     guard !hasBlock(mode) else { return false }
-    // The work of the main dispatch queue comes first, even if a host drains it.
+    // The main dispatch queue's work is performed first, even if a host drains the queue.
     if hostLink != nil, RunLoop.mainIfMade === self, isInCommonMode, MainQueue.hasNotice { return false }
     lookAtDescriptors(mode)
     return table.withLock { _ in
@@ -46,10 +46,10 @@ extension RunLoop {
     }
   }
 
-  /// Whether the mode of the innermost run is a common one; used on the loop's thread only.
+  /// Whether the mode of the innermost run is a common one (only on the loop's thread).
   package var isInCommonMode: Bool { innermost.mode?.isCommon.load(ordering: .relaxed) ?? false }
 
-  /// Counts an item or block that was rejected; can be called from any thread.
+  /// Counts a rejected item or block; can be called from any thread.
   package func countRejection() { counters.rejections.wrappingAdd(1, ordering: .relaxed) }
 
   /// Counts notifications that were never posted; can be called from any thread.

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An item that has received more than its handler has been called with so far, while it calls the handler.
+/// An item that is calling its handler while it holds received data that it has not passed to the handler yet.
 ///
-/// Data that the system has already handed out makes no descriptor ready any more. So a run that begins in such a
-/// call-out notifies the item first; otherwise it could wait for data that has arrived long ago. Used on the loop's
-/// thread only.
+/// The system does not report a descriptor as ready for data that was already read. A run that begins in such a
+/// call-out therefore notifies the item first; otherwise it could wait for data that has already arrived. Must be used
+/// on the loop's thread.
 package protocol UnreadItem: AnyObject {
-  /// Called when a run begins, or when the loop has ended in the call-out: others must find the unread data.
+  /// Called when a run begins, or when the loop ends in the call-out, so that another reader can find the unread data.
   ///
-  /// It must run no user code.
+  /// It must not run user code.
   func runBegins()
 }
 
 extension RunLoop {
-  /// Notifies the item that a run begins, of this loop or of another library's loop that serves it, or that the loop
-  /// ends.
+  /// Notifies the item that a run begins, in this loop or another library's loop that serves it, or that the loop ends.
   @inline(__always)
   func tellUnreadItem() { if unreadItem != nil { unreadItem.take()?.runBegins() } }
 }

@@ -2,27 +2,27 @@
 
 /// A closure that a loop runs once.
 ///
-/// The wrapper keeps generic storage from allocating a thunk for every closure that it stores.
+/// The wrapper avoids the thunk that generic storage would otherwise allocate for every closure.
 struct Block: Sendable {
   let body: @Sendable () -> Void
 }
 
-/// A block, and the modes that may run it.
+/// A block with the modes that may run it.
 enum AddressedBlock {
   case inMode(ModeState, Block)
   case inCommonModes(Block)
   case inModes(SharedBlock)
 }
 
-/// A block for several modes: it waits in the queue of each, and the first that takes it runs it.
+/// A block in the queues of several modes, run by the first one that takes it.
 final class SharedBlock: @unchecked Sendable {
-  /// The concrete modes that may run it.
+  /// The concrete modes that may run the block.
   let modes: [ModeState]
-  /// Whether every common mode may run it, as they are when it runs.
+  /// Whether every mode that is common when the block could run may run it.
   let isForCommonModes: Bool
-  /// The block until it is taken.
+  /// The block, until it is taken.
   ///
-  /// Guarded by ownership: the poster hands it over through the inbox's lock, and from then on only the loop's thread
+  /// Guarded by ownership: the poster hands it over through the inbox's lock, and afterwards only the loop's thread
   /// uses it.
   private(set) var block: Block?
 
@@ -32,7 +32,7 @@ final class SharedBlock: @unchecked Sendable {
     self.isForCommonModes = isForCommonModes
   }
 
-  /// Whether a mode may run it.
+  /// Whether a mode may run the block.
   func isFor(_ mode: ModeState, isCommon: Bool) -> Bool {
     (isForCommonModes && isCommon) || modes.contains { $0 === mode }
   }

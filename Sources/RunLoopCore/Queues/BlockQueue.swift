@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The blocks that wait for one mode, or for the common modes, in the order in which they were posted.
-///
-/// Used on the loop's thread only.
+/// The blocks queued for one mode, or for the common modes, in posting order (only on the loop's thread).
 struct BlockQueue: ~Copyable {
   enum Work {
     case single(Block)
     case shared(SharedBlock)
     case job(LoopJob)
 
-    /// Whether another mode has run it.
+    /// Whether another mode has run the work.
     var isTaken: Bool {
       switch self {
       case .single, .job: false
@@ -17,7 +15,7 @@ struct BlockQueue: ~Copyable {
       }
     }
 
-    /// Takes the work that is to be called, unless another mode has run it.
+    /// Takes the work to be called, unless another mode has run it.
     func take() -> Work? {
       switch self {
       case .single, .job: self
@@ -27,30 +25,30 @@ struct BlockQueue: ~Copyable {
   }
 
   struct Entry {
-    /// The place in the order of all blocks of the loop.
+    /// The position in the order of all blocks of the loop.
     let sequence: UInt64
     let work: Work
   }
 
   private var entries = MoveQueue<Entry>()
-  /// How many entries another mode has run, as far as that was noted; entries that a run has taken out may be among
-  /// them.
+  /// An upper estimate of the number of entries that another mode has run; entries removed by a run may still be
+  /// counted.
   private var takenCount = 0
 
   var count: Int { entries.count }
   var isEmpty: Bool { entries.isEmpty }
-  /// The sequence number of the first entry, or the largest number if there is none.
+  /// The sequence number of the first entry, or `UInt64.max` if there is none.
   var firstSequence: UInt64 { entries.isEmpty ? .max : entries.withElement(at: 0) { $0.sequence } }
 
-  /// Appends an entry; sequence numbers ascend.
+  /// Appends an entry with a higher sequence number than all others.
   ///
-  /// - Complexity: O(1) amortised.
+  /// - Complexity: O(1) amortised
   @inline(__always)
   mutating func append(_ entry: consuming Entry) { entries.append(entry) }
 
-  /// Takes the arrivals for this queue alone, and leaves `arrived` empty; sequence numbers ascend.
+  /// Moves all arrivals to the end of the queue, whose sequence numbers must ascend throughout.
   ///
-  /// - Complexity: O(1) if nothing waits here.
+  /// - Complexity: O(1) if the queue is empty
   mutating func append(all arrived: inout MoveQueue<Entry>) {
     if entries.isEmpty {
       swap(&entries, &arrived)
@@ -59,14 +57,14 @@ struct BlockQueue: ~Copyable {
     }
   }
 
-  /// Takes the arrivals that were posted before `sequence`.
+  /// Moves the arrivals posted before `sequence` to the end of the queue.
   mutating func append(from arrived: inout MoveQueue<Entry>, before sequence: UInt64) {
     while !arrived.isEmpty, arrived.withElement(at: 0, { $0.sequence < sequence }) { append(arrived.takeFirst()) }
   }
 
-  /// Notes that another mode has run one of the entries: such entries never outnumber the entries that wait.
+  /// Notes that another mode has run one of the entries, and removes such entries before they exceed half of the queue.
   ///
-  /// - Complexity: O(1) amortised.
+  /// - Complexity: O(1) amortised
   mutating func noteTaken() {
     takenCount += 1
     guard 2 * takenCount >= entries.count else { return }
@@ -82,9 +80,9 @@ struct BlockQueue: ~Copyable {
   @inline(__always)
   mutating func takeFirst() -> Entry { entries.takeFirst() }
 
-  /// Whether a block waits that was posted at `sequence` or later.
+  /// Whether the queue contains a block posted at `sequence` or later.
   ///
-  /// - Complexity: O(1) amortised.
+  /// - Complexity: O(1) amortised
   mutating func hasBlock(from sequence: UInt64) -> Bool {
     while !entries.isEmpty {
       let (last, isTaken) = entries.withElement(at: entries.count - 1) { ($0.sequence, $0.work.isTaken) }
@@ -94,9 +92,9 @@ struct BlockQueue: ~Copyable {
     return false
   }
 
-  /// Moves the entries that were posted at `sequence` or later into `batch`, which must be empty.
+  /// Moves the entries posted at `sequence` or later to `batch`, which must be empty.
   ///
-  /// - Complexity: O(1) if these are all entries, as they are except in a run nested inside a block.
+  /// - Complexity: O(1) if these are all entries, which holds except in a run nested in a block
   mutating func detach(from sequence: UInt64, into batch: inout BlockQueue) {
     precondition(batch.isEmpty, "a batch is taken into an empty queue")
     if firstSequence >= sequence {
@@ -106,19 +104,19 @@ struct BlockQueue: ~Copyable {
     }
   }
 
-  /// Moves the entries that were posted at `sequence` or later, but before `end`, into `batch`, which must be empty.
+  /// Moves the entries posted at `sequence` or later, but before `end`, to `batch`, which must be empty.
   ///
-  /// - Complexity: O(n) in the entries that were posted at `sequence` or later.
+  /// - Complexity: O(n) in the number of entries posted at `sequence` or later
   mutating func detach(from sequence: UInt64, below end: UInt64, into batch: inout BlockQueue) {
     detach(from: sequence, into: &batch)
     batch.entries.moveSuffix(from: batch.offset(of: end), to: &entries)
   }
 
-  /// Takes back what is left of a batch.
+  /// Returns the rest of a batch to the queue.
   ///
-  /// - Complexity: O(1) if nothing is here.
+  /// - Complexity: O(1) if the queue is empty
   mutating func takeBack(_ batch: inout BlockQueue) {
-    // What is here was posted later, or earlier: a run nested in a block does not take that.
+    // The queue's entries were posted either later, or earlier but not visible to a run nested in a block.
     var later = MoveQueue<Entry>()
     entries.moveSuffix(from: offset(of: batch.firstSequence), to: &later)
     append(all: &batch.entries)
@@ -127,9 +125,9 @@ struct BlockQueue: ~Copyable {
     batch.takenCount = 0
   }
 
-  /// How many entries were posted before `sequence`.
+  /// Returns the number of entries posted before `sequence`.
   ///
-  /// - Complexity: O(log n).
+  /// - Complexity: O(log n)
   private func offset(of sequence: UInt64) -> Int {
     var low = 0
     var high = entries.count
@@ -140,10 +138,10 @@ struct BlockQueue: ~Copyable {
     return low
   }
 
-  /// Frees memory after a burst.
+  /// Frees excess memory after a burst.
   mutating func trim() { entries.trim(to: 4096) }
 
-  /// Checks the queue's rules, for tests.
+  /// Checks the queue's invariants, for tests.
   func checkInvariants() {
     entries.checkInvariants()
     for offset in stride(from: 1, to: entries.count, by: 1) {

@@ -2,44 +2,46 @@
 
 import CRunLoopSystem
 
-/// An element of a ``DeadlineHeap``, which stores about where it stands there.
+/// An element of a ``DeadlineHeap``, which stores its approximate position in the heap.
 protocol DeadlineHeapMember: AnyObject {
-  /// Stores the member's place in the heap `kind` of `owner`; −1: it has left the heap.
+  /// Stores the member's position in the heap of the given kind that belongs to `owner`, or −1 if it has left the heap.
   ///
-  /// A member that moves up is not told. So it stands where it was told, or above that.
+  /// The position is not updated when the member moves up, so the member is at the stored position or an ancestor of
+  /// it.
   func setPlace(_ place: Int32, in owner: ObjectIdentifier, kind: DeadlineHeapKind)
-  /// The order among members with equal ticks in the heaps of `owner`: one that is inserted or moved later has a
-  /// greater turn.
+  /// Returns the order among members with equal ticks in the heaps of `owner`, which inserting or moving a member
+  /// increases.
   func turn(in owner: ObjectIdentifier) -> UInt64
 }
 
 enum DeadlineHeapKind: Sendable {
-  /// By deadline.
+  /// Ordered by deadline.
   case due
-  /// By deadline and tolerance: how long the loop may sleep.
+  /// Ordered by deadline plus tolerance, which limits how long the loop may sleep.
   case latest
 }
 
-/// A four-ary heap by tick and, among equals, by turn.
+/// A four-ary heap ordered by tick, then by turn.
 ///
-/// The ticks stand in the heap itself, so that a sift compares them without a look at the members, which lie all over
-/// memory; only where two ticks are the same are they asked for their turns. Nor does a sift down touch the members
-/// that it moves up: whoever is to be removed or moved is looked for from the place that it was told upwards. The four
-/// children of an entry share a cache line. Insertion, removal and moving are O(log n), the first is O(1), and nothing
-/// allocates but growth.
+/// The heap stores the ticks itself, so that sifting compares them without accessing the members, which are scattered
+/// in memory; only members with equal ticks are asked for their turns. Sifting down does not access the members that
+/// it moves up either, so a member to be removed or moved is searched for upwards from its stored position. The four
+/// children of an entry share a cache line. Only growing the heap allocates memory.
+///
+/// - Complexity: O(log n) for insertion, removal and moves; O(1) for the first member
 struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
   fileprivate struct Entry {
     let tick: Tick
-    /// The heap owns one reference.
+    /// The heap owns one reference to the member.
     let member: Unmanaged<Member>
   }
 
-  /// A due member, of which the list that it stands in owns one reference.
+  /// A due member, to which the list that contains it owns a reference.
   struct Due {
     let tick: Tick
-    /// Nil once it was taken.
+    /// The member, or `nil` after it was taken.
     private(set) var unmanaged: Unmanaged<Member>?
-    /// Whether it is being called.
+    /// Whether the member is being called.
     var isCalled = false
     fileprivate let place: Int32
 
@@ -51,15 +53,15 @@ struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
 
     var member: Member? { unmanaged?.takeUnretainedValue() }
 
-    /// Lets the processor fetch the member, which will soon be called.
+    /// Prefetches the member, which will soon be called.
     func prefetch() { if let unmanaged { crl_prefetch(unmanaged.toOpaque()) } }
 
-    /// Hands the list's reference over.
+    /// Transfers the list's reference to the caller.
     mutating func take() -> Unmanaged<Member>? { unmanaged.take() }
   }
 
   let kind: DeadlineHeapKind
-  /// Whose heap it is: a member may be in several.
+  /// The owner of the heap, which identifies it to members that are in several.
   private let owner: ObjectIdentifier
   private(set) var count = 0
   private var capacity = 0
@@ -78,7 +80,6 @@ struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
   var isEmpty: Bool { count == 0 }
   /// The earliest tick, or ``Tick/never``.
   var firstTick: Tick { count == 0 ? .never : entries[0].tick }
-  /// The first member.
   var first: Member? { count == 0 ? nil : entries[0].member.takeUnretainedValue() }
 
   @inline(__always)
@@ -88,10 +89,10 @@ struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
     siftUp(Entry(tick: tick, member: .passRetained(member)), from: count - 1)
   }
 
-  /// Removes a member, which was told a place; the caller holds a reference of its own to it.
+  /// Removes a member with a stored position, to which the caller must hold its own reference.
   mutating func remove(_ member: Member, from told: Int32) { take(member, from: told).release() }
 
-  /// Removes a member, which was told a place, and hands the heap's reference over.
+  /// Removes a member with a stored position, and transfers the heap's reference to the caller.
   @inline(__always)
   mutating func take(_ member: Member, from told: Int32) -> Unmanaged<Member> {
     let place = place(of: member, from: told)
@@ -100,7 +101,7 @@ struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
     count -= 1
     if place < count {
       let last = entries[count]
-      // It is told its place in the end, and lies anywhere.
+      // Prefetched because its position is stored in the end, and it may be anywhere in memory.
       crl_prefetch(last.member.toOpaque())
       if place > 0, isBefore(last, entries[(place - 1) / 4]) {
         siftUp(last, from: place)
@@ -111,8 +112,7 @@ struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
     return taken
   }
 
-  /// Gives a member, which was told a place, another tick, and takes notice of its turn, which is greater than before
-  /// or the same.
+  /// Changes the tick of a member with a stored position, whose turn must not have decreased.
   @inline(__always)
   mutating func move(_ member: Member, from told: Int32, to tick: Tick) {
     let place = place(of: member, from: told)
@@ -122,12 +122,12 @@ struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
     } else if 4 &* place &+ 1 < count {
       siftDown(entry, from: place)
     } else {
-      // As most do, it has nothing below it.
+      // A leaf, as most entries are.
       entries[place] = entry
     }
   }
 
-  /// Removes every member and releases the memory; the caller holds references of its own to them.
+  /// Removes every member, to which the caller must hold its own references, and releases the memory.
   mutating func removeAll() {
     for place in 0..<count {
       entries[place].member._withUnsafeGuaranteedRef { $0.setPlace(-1, in: owner, kind: kind) }
@@ -135,13 +135,13 @@ struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
     self = DeadlineHeap(kind: kind, owner: owner)
   }
 
-  /// Appends to `due` every member whose tick is at most `now`, in order, with a reference.
+  /// Appends every member whose tick is at most `now` to `due`, in order, each with a reference.
   func collect(dueAt now: Tick, into due: inout ContiguousArray<Due>) {
     guard firstTick <= now, count > 0 else { return }
     let start = due.count
     due.append(Due(entries[0], place: 0))
-    // What is due is a subtree at the top. Level by level, it comes nearly in order; the list says whose children are
-    // next. The members lie all over memory: the processor fetches them meanwhile.
+    // The due entries form a subtree at the root. Traversed by level, they are nearly in order, and the list itself
+    // serves as the queue of the traversal. The members are scattered in memory, so they are prefetched meanwhile.
     var index = start
     while index < due.count {
       let children = 4 * Int(due[index].place) + 1
@@ -159,10 +159,10 @@ struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
     }
   }
 
-  /// Puts the collected members in order, in place.
+  /// Sorts the collected members in place.
   ///
-  /// The library's sort allocates memory, and then `malloc` joins all the pieces that fired timers have left. Shell's
-  /// method does not, and is soon done with what is nearly in order.
+  /// The standard library's sort allocates memory, which makes `malloc` consolidate all the blocks freed by fired
+  /// timers. Shellsort does not allocate, and is fast on nearly sorted input.
   private static func sort(_ due: UnsafeMutableBufferPointer<Due>, _ owner: ObjectIdentifier) {
     var gap = due.count
     while gap > 1 {
@@ -187,12 +187,12 @@ struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
     return isBeforeByTurn(one, other, owner)
   }
 
-  /// Where a member stands that was told a place: there, or above it.
+  /// Returns the position of a member, which is its stored position or an ancestor of it.
   @inline(__always)
   private func place(of member: Member, from told: Int32) -> Int {
     let sought = Unmanaged.passUnretained(member).toOpaque()
     precondition(told >= 0 && count > 0, "no member has the place \(told)")
-    // Who fires stands first, wherever it was told to.
+    // A member that fires is usually the first, whatever its stored position.
     if entries[0].member.toOpaque() == sought { return 0 }
     var place = Int(told)
     while place >= count || entries[place].member.toOpaque() != sought {
@@ -203,7 +203,6 @@ struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
   }
 }
 
-// The order.
 extension DeadlineHeap {
   @inline(__always)
   private func isBefore(_ left: Entry, _ right: Entry) -> Bool {
@@ -239,12 +238,12 @@ extension DeadlineHeap {
 
   private mutating func siftDown(_ entry: Entry, from start: Int) {
     var place = start
-    // The caches do not hold all of a large heap: it is fetched a level ahead.
+    // A large heap exceeds the caches, so it is prefetched a level ahead.
     let isLarge = count > 16_384
     while true {
       if isLarge { prefetchGrandchildren(of: place) }
       guard let child = leastChild(of: place), isBefore(entries[child], entry) else { break }
-      // Not told: to touch it would be to wait for memory at every level.
+      // The stored position is not updated, because accessing the member would cause a cache miss at every level.
       entries[place] = entries[child]
       place = child
     }
@@ -262,7 +261,7 @@ extension DeadlineHeap {
   private func leastChild(of place: Int) -> Int? {
     let first = 4 &* place &+ 1
     if first &+ 4 <= count {
-      // Two and two: neither comparison waits for the other.
+      // Compared in pairs, so that the first two comparisons are independent of each other.
       return lesser(lesser(first, first &+ 1), lesser(first &+ 2, first &+ 3))
     }
     guard first < count else { return nil }
@@ -273,7 +272,6 @@ extension DeadlineHeap {
   private func lesser(_ left: Int, _ right: Int) -> Int { isBefore(entries[right], entries[left]) ? right : left }
 }
 
-// The memory.
 extension DeadlineHeap {
   @inline(never)
   private mutating func grow() {
@@ -285,8 +283,9 @@ extension DeadlineHeap {
     (entries, capacity) = (memory, grown)
   }
 
-  /// Memory for so many entries, of which the second, which is the first that has siblings, begins a cache line; for
-  /// none, an address that nobody uses.
+  /// Allocates memory for `capacity` entries, or returns an unused address if `capacity` is 0.
+  ///
+  /// The second entry, the first one with siblings, starts a cache line.
   private static func memory(_ capacity: Int) -> UnsafeMutablePointer<Entry> {
     guard capacity > 0 else { return UnsafeMutablePointer(bitPattern: 64).unsafelyUnwrapped }
     let lines = UnsafeMutableRawPointer.allocate(
@@ -300,15 +299,18 @@ extension DeadlineHeap {
 }
 
 extension DeadlineHeap {
-  /// The members in no order.
+  /// The members in no particular order.
   var unordered: [Member] { (0..<count).map { entries[$0].member.takeUnretainedValue() } }
 
-  /// The members in order; O(n log n).
+  /// The members in order.
+  ///
+  /// - Complexity: O(n log n)
   var sorted: [Member] {
     (0..<count).sorted { isBefore(entries[$0], entries[$1]) }.map { entries[$0].member.takeUnretainedValue() }
   }
 
-  /// The heap's rules, for tests: no child before its parent, and every member is found from where it was told.
+  /// Checks the heap's invariants, for tests: no child precedes its parent, and every member is found from its stored
+  /// position.
   func checkInvariants(told: (Member) -> Int32) {
     for place in 0..<count {
       let entry = entries[place]

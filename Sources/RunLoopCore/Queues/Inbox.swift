@@ -3,21 +3,20 @@
 import CRunLoopRecorder
 import Synchronization
 
-/// The queue in which any thread leaves blocks for a loop: many producers, one consumer.
+/// A queue in which any thread leaves blocks for a loop (multiple producers, single consumer).
 ///
-/// A post is an append under a lock of a few instructions. The loop swaps all arrivals for empty buffers.
+/// Posting appends under a lock that is held for a few instructions. The loop swaps all arrivals for empty buffers.
 final class Inbox: @unchecked Sendable {
   private let lock = Lock()
   // Guarded by the lock.
   @exclusivity(unchecked) private var arrivals = Arrivals()
   @exclusivity(unchecked) private var isClosed = false
-  /// A hint for the loop's thread, which may lag behind.
+  /// A hint for the loop's thread, which may be stale.
   ///
-  /// The loop never sleeps on it: see ``drain(into:)``.
-  ///
-  /// Relaxed: the entries are taken under the lock, under which it is exact.
+  /// The loop never sleeps because of it; see ``drain(into:)``. Relaxed ordering suffices because the entries are
+  /// taken with the lock held, under which the hint is exact.
   private let hasEntries = Atomic<Bool>(false)
-  /// The recorder in which posts are noted, under the lock.
+  /// The recorder in which posts are noted, with the lock held.
   private let recorder: UnsafeMutablePointer<crl_recorder>
   private let face: UnsafeMutablePointer<crl_face>
 
@@ -28,26 +27,25 @@ final class Inbox: @unchecked Sendable {
 
   /// Whether there may be entries.
   ///
-  /// Posts that happened before are seen.
+  /// Posts that happened before this read are always seen.
   var mayHaveEntries: Bool {
     @inline(__always) get { hasEntries.load(ordering: .relaxed) }
   }
 
-  /// Appends a block for the default mode; returns false once the inbox is closed.
+  /// Appends a block for the default mode, and returns `false` if the inbox is closed.
   @inline(__always)
   func append(inDefaultMode block: consuming Block, site: @autoclosure () -> UInt64 = 0) -> Bool {
     guard open() else { return false }
     let sequence = arrivals.nextSequence()
-    // Written out in full, because otherwise the compiler would take a reference under the lock.
+    // Written out in full, because the compiler would otherwise retain the block with the lock held.
     arrivals.inDefaultMode.append(.init(sequence: sequence, work: .single(consume block)))
     note(sequence, site: site())
     return close()
   }
 
-  /// Appends a block for the mode that the last such block was for; returns the block if its mode is another, or once
-  /// the inbox is closed.
+  /// Appends a block for the mode of the last such block, or returns it if its mode is another or the inbox is closed.
   ///
-  /// It costs as much as a block for the default mode.
+  /// This costs as much as a block for the default mode.
   @inline(__always)
   func append(_ block: consuming Block, inModeAsBefore name: RunLoop.Mode, site: UInt64) -> Block? {
     guard open() else { return block }
@@ -62,7 +60,7 @@ final class Inbox: @unchecked Sendable {
     return nil
   }
 
-  /// Appends a block for other modes; returns false once the inbox is closed.
+  /// Appends a block for other modes, and returns `false` if the inbox is closed.
   func append(_ block: consuming AddressedBlock, site: UInt64 = 0) -> Bool {
     guard open() else { return false }
     let sequence = arrivals.nextSequence()
@@ -76,7 +74,7 @@ final class Inbox: @unchecked Sendable {
     return close()
   }
 
-  /// Appends an executor's job; returns false once the inbox is closed.
+  /// Appends an executor's job, and returns `false` if the inbox is closed.
   @inline(__always)
   func append(_ job: LoopJob) -> Bool {
     guard open() else { return false }
@@ -86,7 +84,7 @@ final class Inbox: @unchecked Sendable {
     return close()
   }
 
-  /// Appends work that is handed over; returns false once the inbox is closed.
+  /// Appends a hand-off, and returns `false` if the inbox is closed.
   func append(handOff: consuming AddressedBlock, site: UInt64 = 0) -> Bool {
     guard open() else { return false }
     let sequence = arrivals.nextSequence()
@@ -96,7 +94,7 @@ final class Inbox: @unchecked Sendable {
     return close()
   }
 
-  /// Notes the last entry in the face, and among the loop's posts while it records; called under the lock.
+  /// Notes the last entry in the face and, if the loop records, in its posts; requires the lock.
   @inline(__always)
   private func note(_ sequence: UInt64, site: @autoclosure () -> UInt64) {
     if isRecorded(sequence) { crl_post_record(recorder, sequence, site()) }
@@ -123,11 +121,11 @@ final class Inbox: @unchecked Sendable {
     return true
   }
 
-  /// Swaps all entries into `drained`, which must be empty; called on the loop's thread.
+  /// Swaps all entries into `drained`, which must be empty; must be called on the loop's thread.
   func drain(into drained: inout Arrivals) {
     precondition(drained.isEmpty, "the last drain has been sorted")
     lock.lock()
-    // Exact under the lock.
+    // The hint is exact with the lock held.
     if hasEntries.load(ordering: .relaxed) {
       drained.lastSequence = arrivals.lastSequence
       if !arrivals.inDefaultMode.isEmpty { swap(&arrivals.inDefaultMode, &drained.inDefaultMode) }
@@ -146,8 +144,7 @@ final class Inbox: @unchecked Sendable {
     lock.unlock()
   }
 
-  /// The work that waits for a mode, in the order of the posts, if it has not been taken; can be called from any
-  /// thread.
+  /// Returns the entries queued for a mode that have not been taken, in posting order; can be called from any thread.
   func waiting(for mode: ModeState, isDefault: Bool) -> [WaitingWork] {
     let isCommon = mode.isCommon.load(ordering: .relaxed)
     var found: [WaitingWork] = []
@@ -163,18 +160,18 @@ final class Inbox: @unchecked Sendable {
     return found.sorted { $0.sequence < $1.sequence }
   }
 
-  /// The place of the last entry that was appended, in the order of all entries.
+  /// The sequence number of the last entry appended.
   var lastSequence: UInt64 { lock.withLock { arrivals.lastSequence } }
 
-  /// Rejects everything that arrives from now on.
+  /// Rejects all further posts.
   func rejectAll() {
     lock.withLock { isClosed = true }
   }
 
-  /// Whether everything that arrives is rejected.
+  /// Whether all further posts are rejected.
   var rejectsAll: Bool { lock.withLock { isClosed } }
 
-  /// Checks the inbox's rules, for tests.
+  /// Checks the inbox's invariants, for tests.
   func checkInvariants() {
     lock.withLock {
       arrivals.checkInvariants()
@@ -183,13 +180,13 @@ final class Inbox: @unchecked Sendable {
   }
 }
 
-/// The arrivals in an inbox, by destination, each in the order in which they arrived.
+/// The arrivals in an inbox by destination, each in order of arrival.
 struct Arrivals: ~Copyable {
   struct Addressed {
     let sequence: UInt64
     let block: AddressedBlock
 
-    /// Puts the block into the queues of its modes.
+    /// Adds the block to the queues of its modes.
     func distribute(
       toCommon: (BlockQueue.Entry) -> Void, toMode: (BlockQueue.Entry, ModeState) -> Void
     ) {
@@ -203,7 +200,7 @@ struct Arrivals: ~Copyable {
       }
     }
 
-    /// The work, if it may run in a mode.
+    /// Returns the work if it may run in a mode.
     func waiting(for mode: ModeState, _ isCommon: Bool, isHandOff: Bool = false) -> WaitingWork? {
       switch block {
       case .inMode(let own, let block) where own === mode: WaitingWork(sequence, .single(block), isHandOff: isHandOff)
@@ -215,23 +212,22 @@ struct Arrivals: ~Copyable {
     }
   }
 
-  /// The place of the last entry in the order of all entries.
+  /// The sequence number of the last entry.
   var lastSequence: UInt64 = 0
-  /// Blocks for the default mode.
   var inDefaultMode = MoveQueue<BlockQueue.Entry>()
   /// Blocks for one other mode, and that mode.
   var inMode = MoveQueue<BlockQueue.Entry>()
   var mode: ModeState?
   var modeName: RunLoop.Mode?
-  /// Blocks for any modes.
+  /// Blocks for arbitrary modes.
   var addressed = MoveQueue<Addressed>()
-  /// Jobs of executors.
+  /// Executor jobs.
   var jobs = MoveQueue<BlockQueue.Entry>()
-  /// Work that was handed over, and the place of the first of it in the order of all signals.
+  /// Hand-offs, and the position of the first one in the order of all signals.
   var handOffs = MoveQueue<Addressed>()
   var handOffSignal: UInt64 = 0
 
-  /// The place of an entry that is about to be appended.
+  /// Returns the sequence number for the next entry.
   @inline(__always)
   mutating func nextSequence() -> UInt64 {
     lastSequence += 1
@@ -240,7 +236,7 @@ struct Arrivals: ~Copyable {
 
   var isEmpty: Bool { inDefaultMode.isEmpty && inMode.isEmpty && addressed.isEmpty && jobs.isEmpty && handOffs.isEmpty }
 
-  /// Checks the rules, for tests.
+  /// Checks the invariants, for tests.
   func checkInvariants() {
     inDefaultMode.checkInvariants()
     inMode.checkInvariants()
@@ -250,14 +246,14 @@ struct Arrivals: ~Copyable {
   }
 }
 
-/// Work that waits in an inbox.
+/// Work that is queued in an inbox.
 struct WaitingWork {
   let sequence: UInt64
   /// The address of the user's function.
   let code: UInt64
   let isJob: Bool
   let isHandOff: Bool
-  /// Where it was posted, if that was recorded.
+  /// The call site that posted the work, if it was recorded.
   var site: UInt64 = 0
 
   init(_ sequence: UInt64, _ work: BlockQueue.Work, isHandOff: Bool = false) {

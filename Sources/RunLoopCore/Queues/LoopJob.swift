@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A job of an executor that a loop serves, and how it is run.
+/// An executor's job that a loop runs, with its runner.
 ///
-/// Jobs are served in the common modes, in their place among the blocks, and never by a run that is nested in a job:
-/// that would silently break the isolation of actors.
+/// Jobs run in the common modes, in order with the blocks, and never in a run nested in a job, which would silently
+/// break actor isolation.
 package struct LoopJob: Sendable {
   package let job: UnownedJob
   package let runner: LoopJobRunner
@@ -16,12 +16,12 @@ package struct LoopJob: Sendable {
 
 /// Runs the jobs of one executor.
 package final class LoopJobRunner: @unchecked Sendable {
-  // Sendable: the body is written once, before anybody else has the runner.
+  // Sendable: the body is written once, before the runner is shared.
   @exclusivity(unchecked) private var body: (@Sendable (UnownedJob) -> Void)?
 
   package init() {}
 
-  /// Sets how jobs are run; called once, before the first job.
+  /// Sets the function that runs jobs; must be called once, before the first job.
   package func runs(_ body: @escaping @Sendable (UnownedJob) -> Void) {
     precondition(self.body == nil, "an executor's way to run jobs is said once")
     self.body = body

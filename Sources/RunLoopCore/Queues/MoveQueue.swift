@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A first-in, first-out buffer whose elements are moved in and moved out.
+/// A FIFO buffer whose elements are moved in and out.
 ///
-/// Taking an element ends the queue's reference to it at once, which a standard array cannot do without copying. The
-/// elements are contiguous from `head` to `tail`; the space in front of `head` is used again when the end is reached.
+/// Removing an element ends the queue's reference to it immediately, which a standard array cannot do without copying.
+/// The elements are contiguous from `head` to `tail`; the space before `head` is reused when the end is reached.
 struct MoveQueue<Element>: ~Copyable {
   private(set) var storage: UnsafeMutablePointer<Element>?
   private(set) var head = 0
@@ -22,7 +22,7 @@ struct MoveQueue<Element>: ~Copyable {
 
   /// Appends an element.
   ///
-  /// - Complexity: O(1) amortised.
+  /// - Complexity: O(1) amortised
   @inline(__always)
   mutating func append(_ element: consuming Element) {
     if tail == capacity { makeRoom() }
@@ -30,9 +30,9 @@ struct MoveQueue<Element>: ~Copyable {
     tail += 1
   }
 
-  /// Takes the first element; the queue must have one.
+  /// Removes and returns the first element of the queue, which must not be empty.
   ///
-  /// - Complexity: O(1).
+  /// - Complexity: O(1)
   @inline(__always)
   mutating func takeFirst() -> Element {
     precondition(head < tail, "an empty queue has no first element")
@@ -45,9 +45,9 @@ struct MoveQueue<Element>: ~Copyable {
     return element
   }
 
-  /// Takes the last element; the queue must have one.
+  /// Removes and returns the last element of the queue, which must not be empty.
   ///
-  /// - Complexity: O(1).
+  /// - Complexity: O(1)
   mutating func takeLast() -> Element {
     precondition(head < tail, "an empty queue has no last element")
     tail -= 1
@@ -59,17 +59,17 @@ struct MoveQueue<Element>: ~Copyable {
     return element
   }
 
-  /// Calls a closure with the element `offset` places behind the first.
+  /// Calls a closure with the element at an offset from the first.
   ///
-  /// - Complexity: O(1).
+  /// - Complexity: O(1)
   func withElement<Result>(at offset: Int, _ body: (borrowing Element) -> Result) -> Result {
     precondition(offset >= 0 && head + offset < tail, "offset \(offset) of \(count) elements")
     return body(storage.unsafelyUnwrapped[head + offset])
   }
 
-  /// Moves the elements from `offset` on to the end of `other`.
+  /// Moves the elements starting at `offset` to the end of `other`.
   ///
-  /// - Complexity: O(n) in the moved elements.
+  /// - Complexity: O(n) in the number of elements moved
   mutating func moveSuffix(from offset: Int, to other: inout MoveQueue<Element>) {
     precondition(offset >= 0 && offset <= count, "offset \(offset) of \(count) elements")
     for position in head + offset..<tail {
@@ -82,7 +82,7 @@ struct MoveQueue<Element>: ~Copyable {
     }
   }
 
-  /// Frees memory after a burst: an empty queue keeps at most `limit` places.
+  /// Frees memory after a burst: an empty queue keeps a capacity of at most `limit`.
   mutating func trim(to limit: Int) {
     guard isEmpty, capacity > limit else { return }
     storage?.deallocate()
@@ -115,7 +115,7 @@ extension MoveQueue {
     for offset in 0..<Swift.min(count, 1000) { withElement(at: offset, body) }
   }
 
-  /// Checks the queue's rules, for tests.
+  /// Checks the queue's invariants, for tests.
   func checkInvariants() {
     precondition(0 <= head && head <= tail && tail <= capacity, "head \(head), tail \(tail), capacity \(capacity)")
     precondition(head < tail || head == 0, "an empty queue begins at 0, not at \(head)")

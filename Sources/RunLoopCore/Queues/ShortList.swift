@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A list that usually has one element or none: the first two are stored inline, so that a short one allocates nothing.
+/// A list that stores its first two elements inline, so that a short list does not allocate.
 ///
-/// An application has two common modes.
+/// Most lists have at most one element, and an application has two common modes.
 struct ShortList<Element> {
   private(set) var first: Element?
   private var second: Element?

@@ -3,12 +3,11 @@
 import RunLoopLibC
 import Synchronization
 
-/// The mistakes that are reported on the standard error, because they were made in a spelling that cannot throw an
-/// error.
+/// Reports misuse on standard error when the API that was misused cannot throw.
 ///
-/// A report names the item, the loop and the thread, and says what to do. Each kind is counted. The first eight reports
-/// of a kind are written, and after them those whose number is a power of two: a mistake that is made in each pass
-/// neither floods the standard error nor disappears from it.
+/// A report names the item, the loop and the thread, and suggests a fix. Each kind is counted separately. The first
+/// eight reports of a kind are written; after that, only those whose count is a power of two, so a mistake repeated on
+/// every pass neither floods standard error nor goes unnoticed.
 package enum Diagnostic {
   package static let foreignRun = Kind()
   package static let commonRun = Kind()
@@ -30,22 +29,21 @@ package enum Diagnostic {
 
   /// The number of reports of all kinds, including those that were counted but not written.
   ///
-  /// Relaxed: a number of reports, as all in this file.
+  /// The counters in this file use relaxed ordering because they order no other memory.
   static let total = Atomic<Int>(0)
 
-  /// How many reports of a kind are written without a gap.
+  /// The number of reports of each kind that are written before the rest are thinned out.
   package static let writtenInFull = 8
 
   package final class Kind: Sendable {
-    // Relaxed: the same, of one kind.
     private let counter = Atomic<Int>(0)
 
-    /// How often it was reported in this process, for tests that must not depend on reports of other kinds.
+    /// The number of reports of this kind in the process, so that a test does not depend on reports of other kinds.
     package var count: Int { counter.load(ordering: .relaxed) }
 
-    /// Counts a mistake, and writes a line if its number is one of those that are written.
+    /// Counts a mistake and, depending on the count, writes a line about it.
     ///
-    /// Can be called from any thread. The message is made only if it is written.
+    /// Can be called from any thread. The message is evaluated only if it is written.
     package func report(_ message: @autoclosure () -> String) {
       Diagnostic.total.wrappingAdd(1, ordering: .relaxed)
       let number = counter.wrappingAdd(1, ordering: .relaxed).newValue
@@ -59,33 +57,33 @@ package enum Diagnostic {
 }
 
 extension RunLoop {
-  /// How many mistakes have been reported in this process, on the standard error, because the spelling that made them
-  /// cannot throw an error.
+  /// The number of mistakes that were reported on standard error in this process because the API that was misused
+  /// cannot throw.
   ///
-  /// The count includes reports that were not written: the first eight of each kind are written, and after them those
-  /// whose number is a power of two. A test can compare the count before and after. Can be read from any thread.
+  /// Starts at 0 and includes reports that were not written: the first eight of each kind are written, then those
+  /// whose count is a power of two. A test can compare the count before and after. Can be read from any thread.
   public static var diagnosticCount: Int { Diagnostic.total.load(ordering: .relaxed) }
 
-  /// The loop's thread, for messages.
+  /// A description of the loop's thread for messages.
   package var threadDescription: String {
     let id = threadID
     if id == 0 { return "a thread that has not been started" }
-    // The number of a thread that has ended may belong to another thread now; the first thread's never does.
+    // The kernel may reuse the id of a thread that has ended, but never that of the first thread.
     guard takesNoItems else { return "thread \(threadName(id))" }
     return "thread \(isLeftMain ? threadName(id) : "\(id)"), which has ended"
   }
 
-  /// The calling thread, for messages.
+  /// A description of the calling thread for messages.
   package static var callingThreadDescription: String { "thread \(threadName(callingThreadID))" }
 }
 
-/// A thread's id and name, for messages.
+/// A thread's id and name for messages.
 func threadName(_ id: Int32) -> String { kernelThreadName(id).map { "\(id) \"\($0)\"" } ?? "\(id)" }
 
-/// The kernel's name of a thread; nil if there is no such thread.
+/// The kernel's name for a thread, or `nil` if there is no such thread.
 func kernelThreadName(_ id: Int32) -> String? {
   smallFile("/proc/self/task/\(id)/comm").map { String($0.prefix { !$0.isNewline }) }
 }
 
-/// An item's type and address, for messages.
+/// An item's type and address for messages.
 func itemName(_ item: some ModeItem) -> String { "\(type(of: item)) \(addressDescription(item))" }

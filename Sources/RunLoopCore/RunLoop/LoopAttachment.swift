@@ -2,24 +2,23 @@
 
 import Synchronization
 
-/// An object that a layer above keeps with a loop until the loop ends or gives it up.
+/// An object that a higher layer associates with a loop until the loop ends or the object is detached.
 ///
-/// An observer is not notified of the end of its loop, and a source would keep a mode alive; an attachment is notified,
-/// and keeps no mode alive.
+/// Unlike an observer, an attachment is notified when its loop ends. Unlike a source, it does not keep a mode alive.
 package protocol LoopAttachment: AnyObject, Sendable {
-  /// Called when the loop has ended: it rejects every item and block, and its thread runs it no more.
+  /// Called after the loop has ended and rejects all items and blocks.
   ///
-  /// It is called once, on the loop's thread, for which the loop is still ``RunLoop/current``, and under no lock.
+  /// Called once, on the loop's thread, with no locks held. ``RunLoop/current`` still returns the loop.
   func loopDidEnd()
 }
 
 extension RunLoop {
-  /// The attachment of a type, of which a loop has at most one; it is made now if there is none.
+  /// Returns the loop's only attachment of a type, and creates it if there is none.
   ///
-  /// Can be called from any thread. The object that `make` returns may be unused, because another thread's came first;
-  /// so the caller for which it is new sets it up.
+  /// Can be called from any thread. If another thread attaches an object first, the one that `make` returns is
+  /// discarded, so set up the attachment only if `isNew` is true.
   ///
-  /// - Returns: Nil once the loop's thread has begun to end the loop.
+  /// - Returns: `nil` once the loop's thread has begun to end the loop.
   package func attachment<Attachment: LoopAttachment>(
     _ type: Attachment.Type, orMake make: () -> Attachment
   ) -> (attachment: Attachment, isNew: Bool)? {
@@ -34,17 +33,14 @@ extension RunLoop {
     }
   }
 
-  /// The attachment of a type, if there is one.
-  ///
-  /// Can be called from any thread.
+  /// Returns the attachment of a type, if there is one; can be called from any thread.
   package func attachment<Attachment: LoopAttachment>(_ type: Attachment.Type) -> Attachment? {
     table.withLock { _ in attachments[ObjectIdentifier(type)] }.map { unsafeDowncast($0, to: Attachment.self) }
   }
 
-  /// Attaches an object, of whose type a loop may have any number; returns false once the loop's thread has begun to
-  /// end the loop.
+  /// Attaches an object; a loop can have any number of attachments of its type.
   ///
-  /// Can be called from any thread.
+  /// Can be called from any thread. Returns `false` once the loop's thread has begun to end the loop.
   package func attach(_ attachment: any LoopAttachment) -> Bool {
     table.withLock { table in
       guard !table.isDead else { return false }
@@ -53,7 +49,7 @@ extension RunLoop {
     }
   }
 
-  /// Removes an object that was attached with ``attach(_:)``; its ``LoopAttachment/loopDidEnd()`` may be running.
+  /// Removes an object attached with ``attach(_:)``, whose ``LoopAttachment/loopDidEnd()`` may be running.
   ///
   /// Can be called from any thread.
   package func detach(_ attachment: any LoopAttachment) {
@@ -61,23 +57,21 @@ extension RunLoop {
     withExtendedLifetime(removed) {}
   }
 
-  /// Notifies the attachments of the loop's end, when no other can be added.
+  /// Notifies the attachments that the loop has ended, at a point where none can be added.
   func endAttachments() {
     let ended = table.withLock { _ in exchange(&attachments, with: [:]) }
     for attachment in ended.values { attachment.loopDidEnd() }
   }
 
-  /// How many runs of the loop are active, one within the other; used on the loop's thread only.
+  /// The number of nested runs of the loop that are active (only on the loop's thread).
   package var runDepth: Int { innermost.depth }
 
-  /// How many times the loop has waited, or looked whether something is ready, in any mode; used on the loop's thread
-  /// only.
+  /// The number of times the loop has waited or polled, in any mode (only on the loop's thread).
   package var waits: Int { waitCount }
 
-  /// Keeps the innermost run from sleeping in a mode that has become empty, so that it finishes.
+  /// Wakes the innermost run if its mode has become empty, so that it finishes instead of sleeping.
   ///
-  /// For code that takes its own item out in an observer that is called before the wait. Called on the loop's thread
-  /// only.
+  /// For code that removes its own item in an observer called before the wait. Must be called on the loop's thread.
   package func wakeUpIfEmpty() {
     if let mode = innermost.mode, mode.itemCount.load(ordering: .relaxed) == 0 { wakeUp() }
   }

@@ -2,18 +2,18 @@
 
 import CRunLoopRecorder
 
-// Which items a loop serves, from any thread. An item that is in a mode already is left as it is.
+// Adding and removing items, from any thread. Adding an item to a mode that already contains it has no effect.
 
 extension RunLoop {
-  /// Adds an item to a mode, or, for ``Mode/common``, to every common mode there is and will be.
+  /// Adds an item to a mode or, for ``Mode/common``, to every current and future common mode.
   ///
-  /// A source, port or socket may be in any number of modes of any number of loops; a timer or observer is in the modes
-  /// of one loop at a time. One that has left its last mode can be added to another loop, and then is no longer among
-  /// the common items of the loop before. A sleeping loop takes the item into account at once. Can be called from any
-  /// thread.
+  /// A source, port or socket can be in any number of modes of any number of loops; a timer or observer can be in the
+  /// modes of only one loop at a time. Once it has been removed from its last mode, it can be added to another loop,
+  /// and it is then no longer a common item of the previous loop. A sleeping loop takes the new item into account
+  /// immediately. Can be called from any thread.
   ///
-  /// - Throws: What the item's type says: that it is over, that the loop has ended, or what the system lacks. The item
-  ///   is in no further mode then.
+  /// - Throws: An error that depends on the item's type: the item is invalid, the loop has ended, or a system resource
+  ///   is exhausted. The item has then been added to no further mode.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopAddSource`.
   @inline(never)
@@ -21,10 +21,10 @@ extension RunLoop {
     _ = try item.respond(to: ItemRequest(act: .add, loop: self, mode: mode, site: crl_call_site()))
   }
 
-  /// Adds an item whose addition throws nothing, and returns whether it was added.
+  /// Adds an item whose addition cannot throw, and returns whether it was added.
   ///
-  /// - Returns: False if the loop rejects the item, which is reported: it is invalid, in a mode of another loop where
-  ///   it may be in one alone, or this loop's thread has ended.
+  /// - Returns: `false` if the loop rejects the item and reports the rejection. An invalid item is rejected, as is a
+  ///   timer or observer in a mode of another loop, and any item if this loop's thread has ended.
   ///
   /// The corresponding Core Foundation functions are `CFRunLoopAddSource`, `CFRunLoopAddTimer` and
   /// `CFRunLoopAddObserver`.
@@ -34,27 +34,27 @@ extension RunLoop {
     item.respond(to: ItemRequest(act: .add, loop: self, mode: mode, site: crl_call_site()))
   }
 
-  /// Removes an item from a mode, or, for ``Mode/common``, a common item from every common mode.
+  /// Removes an item from a mode or, for ``Mode/common``, a common item from every common mode.
   ///
-  /// It stays valid and can be added again, here or elsewhere; a descriptor that was found ready is no longer
-  /// served. Can be called from any thread.
+  /// The item stays valid and can be added again, to this loop or another. A descriptor that was found ready before is
+  /// no longer served. Can be called from any thread.
   ///
-  /// Removing the last item of a mode does not wake a loop that sleeps in it. The run finds that its mode is empty at
-  /// its next wake-up; if the item leaves on the loop's own thread, at the end of the pass. To end such a run, call
-  /// ``stop()``. To replace the only item of a mode, add the new one first: then the mode is empty at no time, and the
-  /// run continues even if it is in the middle of a pass.
+  /// Removing the last item of a mode does not wake a loop that sleeps in it. The run notices that its mode is empty
+  /// at its next wake-up or, if the item is removed on the loop's own thread, at the end of the pass. To end such a
+  /// run, call ``stop()``. To replace the only item of a mode, add the new one first; the mode is then never empty,
+  /// and the run continues even in the middle of a pass.
   ///
   /// The corresponding Core Foundation functions are `CFRunLoopRemoveSource`, `CFRunLoopRemoveTimer` and
   /// `CFRunLoopRemoveObserver`.
   public func remove<Item: RunLoopItem>(_ item: Item, forMode mode: Mode) {
-    // Only an addition throws.
+    // Only adding an item can throw.
     _ = try? item.respond(to: ItemRequest(act: .remove, loop: self, mode: mode, site: 0))
   }
 
-  /// Whether an item is in a mode, or, for ``Mode/common``, among the common items.
+  /// Returns whether an item is in a mode or, for ``Mode/common``, is one of the common items.
   ///
-  /// A timer or observer that is in none of this loop's modes is not among its common items either. Can be called from
-  /// any thread.
+  /// A timer or observer that is in none of this loop's modes is not one of its common items either. Can be called
+  /// from any thread.
   ///
   /// The corresponding Core Foundation functions are `CFRunLoopContainsSource`, `CFRunLoopContainsTimer` and
   /// `CFRunLoopContainsObserver`.
@@ -64,9 +64,9 @@ extension RunLoop {
 
   /// Adds a timer to a mode and returns nothing, as Foundation's method does.
   ///
-  /// A rejected timer is reported. Where a `Bool` is expected, the other method is called, which returns it.
+  /// A rejected timer is reported. Where a `Bool` is expected, the overload that returns one is called instead.
   ///
-  /// - Complexity: O(log n) in the timers of each mode.
+  /// - Complexity: O(log n) in the number of timers in each mode.
   ///
   /// The corresponding Foundation method is `add(_:forMode:)`.
   @inline(never)
@@ -76,9 +76,9 @@ extension RunLoop {
 
   /// Adds a port to a mode and returns nothing, as Foundation's method does.
   ///
-  /// The loop calls the port's ``Port/schedule(in:forMode:)``, once until the port is removed from the mode. A port
-  /// keeps the loop alive and wakes it when a message arrives. The loop holds the port until it is removed or
-  /// invalidated. A rejected port is reported.
+  /// The loop calls the port's ``Port/schedule(in:forMode:)``, and does not call it again until the port has been
+  /// removed from the mode. A port keeps the loop alive and wakes it when a message arrives. The loop retains the port
+  /// until it is removed or invalidated. A rejected port is reported.
   ///
   /// The corresponding Foundation method is `add(_:forMode:)`.
   public func add(_ port: Port, forMode mode: Mode) { _ = accept(port, mode) }
@@ -88,16 +88,16 @@ extension RunLoop {
   /// Adds a timer to a mode, and records `origin` for the instruments.
   @inline(__always)
   package func add(_ timer: Timer, forMode mode: Mode, from origin: Origin) -> Bool {
-    // Before it may fire.
+    // Noted before the timer can fire.
     Origin.note(timer, site: origin.site & ~(1 << 63))
     let isIn = addHere(timer, mode) ?? join(timer, mode)
     tellOfItem(mode)
     return isIn
   }
 
-  /// Adds a timer for a caller that has an error of its own: a rejection is counted and not reported.
+  /// Adds a timer for a caller that throws its own error; a rejection is counted but not reported.
   ///
-  /// A check before the call would not do, because the loop may end between the two.
+  /// Checking `hasEnded` first would not be enough, because the loop may end between the check and the call.
   package func offer(_ timer: Timer, forMode mode: Mode, from origin: Origin = .unknown) -> Bool {
     Origin.note(timer, site: origin.site & ~(1 << 63))
     let isIn = addHere(timer, mode) ?? join(timer, mode, isReported: false)
@@ -105,7 +105,7 @@ extension RunLoop {
     return isIn
   }
 
-  /// Adds a source for a caller that has an error of its own: a rejection is counted and not reported.
+  /// Adds a source for a caller that throws its own error; a rejection is counted but not reported.
   package func offer(_ source: Source, forMode mode: Mode) -> Bool {
     let isIn = join(source, mode, isReported: false)
     tellOfItem(mode)
@@ -113,14 +113,14 @@ extension RunLoop {
   }
 }
 
-// What the core's own items do when they are asked.
+// How the core's own items respond to item requests.
 
 extension RunLoop.Source: RunLoopItem {
-  /// Enters or leaves a mode of a loop, or says whether it is in the mode.
+  /// Adds the source to a mode of a loop, removes it, or returns whether it is in the mode.
   ///
-  /// The source's `schedule` and `cancel` call-outs are made on the thread that adds or removes it, once for each
-  /// concrete mode; but if a call-out for the same mode is still running on another thread, that thread makes the next
-  /// one afterwards.
+  /// The source's `schedule` and `cancel` call-outs are made once for each concrete mode, on the thread that adds or
+  /// removes the source. If a call-out for the same mode is still running on another thread, that thread makes the
+  /// next one afterwards.
   public func respond(to request: RunLoop.ItemRequest) -> Bool {
     let (loop, mode) = (request.loop, request.mode)
     switch request.act {
@@ -136,7 +136,9 @@ extension RunLoop.Source: RunLoopItem {
 }
 
 extension Timer: RunLoopItem {
-  /// Enters or leaves a mode of a loop, or says whether it is in the mode; O(log n) in the timers of each mode.
+  /// Adds the timer to a mode of a loop, removes it, or returns whether it is in the mode.
+  ///
+  /// - Complexity: O(log n) in the number of timers in each mode.
   public func respond(to request: RunLoop.ItemRequest) -> Bool {
     let (loop, mode) = (request.loop, request.mode)
     switch request.act {
@@ -149,11 +151,12 @@ extension Timer: RunLoopItem {
 }
 
 extension RunLoop.Observer: RunLoopItem {
-  /// Enters or leaves a mode of a loop, or says whether it is in the mode; O(1) for each mode.
+  /// Adds the observer to a mode of a loop, removes it, or returns whether it is in the mode.
   ///
-  /// The loop puts the observers of a mode in order, in O(n log n), at the next stage after a change. One
-  /// that was added during a stage is called from the next stage on; one that was removed during a stage that has yet
-  /// to call it is still called once.
+  /// The loop sorts a mode's observers at the first activity after a change. An observer added during an activity is
+  /// first called at the next activity. An observer removed during an activity, before its turn, is still called once.
+  ///
+  /// - Complexity: O(1) for each mode; the sort is O(n log n).
   public func respond(to request: RunLoop.ItemRequest) -> Bool {
     let (loop, mode) = (request.loop, request.mode)
     switch request.act {
@@ -166,13 +169,13 @@ extension RunLoop.Observer: RunLoopItem {
 }
 
 extension RunLoop.DescriptorSource: RunLoopItem {
-  /// Enters or leaves a mode of a loop, or says whether it is in the mode.
+  /// Adds the descriptor source to a mode of a loop, removes it, or returns whether it is in the mode.
   ///
-  /// The first descriptor source of a mode makes an epoll set for it, and the last to leave closes it.
+  /// A mode's epoll set is created for its first descriptor source and closed when the last one is removed.
   ///
-  /// - Throws: ``RunLoopError/cannotWatch(descriptor:_:)`` if the descriptor is not open (`EBADF`) or cannot be waited
-  ///   for, as a regular file cannot (`EPERM`), or if the process has no descriptor left for the set (`EMFILE`,
-  ///   `ENFILE`); ``RunLoopError/invalidSource``, ``RunLoopError/loopHasEnded``.
+  /// - Throws: ``RunLoopError/cannotWatch(descriptor:_:)`` if the descriptor is not open (`EBADF`), if it does not
+  ///   support epoll, like a regular file (`EPERM`), or if no descriptor is available for the set (`EMFILE`,
+  ///   `ENFILE`); ``RunLoopError/invalidSource`` or ``RunLoopError/loopHasEnded``.
   public func respond(to request: RunLoop.ItemRequest) throws(RunLoopError) -> Bool {
     let (loop, mode) = (request.loop, request.mode)
     switch request.act {
@@ -194,8 +197,8 @@ extension RunLoop.DescriptorSource: RunLoopItem {
 }
 
 extension Port: RunLoopItem {
-  /// Enters or leaves a mode of a loop by ``schedule(in:forMode:)`` or ``remove(from:forMode:)``, or says whether it
-  /// was added to the mode.
+  /// Adds the port to a mode with ``schedule(in:forMode:)``, removes it with ``remove(from:forMode:)``, or returns
+  /// whether it was added to the mode.
   public final func respond(to request: RunLoop.ItemRequest) -> Bool {
     let (loop, mode) = (request.loop, request.mode)
     switch request.act {

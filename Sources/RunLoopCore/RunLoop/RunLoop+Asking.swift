@@ -2,37 +2,31 @@
 
 import Synchronization
 
-// What can be asked, from any thread.
+// Queries that any thread can make.
 extension RunLoop {
-  /// Whether the loop is waiting for something to happen.
+  /// Whether the loop is waiting for events.
   ///
-  /// Can be used from any thread.
-  ///
-  /// The corresponding Core Foundation function is `CFRunLoopIsWaiting`.
+  /// Can be used from any thread. The corresponding Core Foundation function is `CFRunLoopIsWaiting`.
   public var isWaiting: Bool { waiting.load(ordering: .relaxed) }
 
-  /// The mode of the innermost run, nil outside every run.
+  /// The mode of the innermost run, or `nil` if the loop is not running.
   ///
-  /// Can be used from any thread.
-  ///
-  /// The corresponding Core Foundation function is `CFRunLoopCopyCurrentMode`.
+  /// Can be used from any thread. The corresponding Core Foundation function is `CFRunLoopCopyCurrentMode`.
   public var currentMode: Mode? { ModeState.at(current.load(ordering: .acquiring))?.name }
 
-  /// The modes that exist: a mode that has been made is never removed.
+  /// The existing modes, which are never removed once created.
   ///
-  /// Can be used from any thread.
-  ///
-  /// The corresponding Core Foundation function is `CFRunLoopCopyAllModes`.
+  /// Can be used from any thread. The corresponding Core Foundation function is `CFRunLoopCopyAllModes`.
   public var modes: Set<Mode> { table.withLock { Set($0.modes.keys) } }
 
-  /// The common modes, in the order in which they were made common; can be used from any thread.
+  /// The common modes, in the order in which they were made common (thread-safe).
   package var commonModes: [Mode] { table.withLock { $0.commonNames } }
 
-  /// The date at which the first timer of a mode is due, even one that is being called; nil without one.
+  /// Returns the earliest due time of a mode's timers, including those being called, or `nil` if the mode has none.
   ///
   /// Can be called from any thread. The corresponding Core Foundation function is `CFRunLoopGetNextTimerFireDate`.
   ///
-  /// - Complexity: O(1), and O(n) in the timers that are being called.
+  /// - Complexity: O(1), plus O(n) in the number of timers being called.
   public func nextDeadline(forMode mode: Mode) -> SuspendingClock.Instant? {
     let tick = table.withLock { table -> Tick? in
       guard let mode = table.modes[mode], mode.timerCount > 0 else { return nil }
@@ -41,48 +35,48 @@ extension RunLoop {
     return tick?.instant
   }
 
-  /// The time by the loop's clock, which the deadlines of its timers refer to.
+  /// The current time of the loop's clock, on which its timers' deadlines are based.
   ///
   /// Can be used from any thread.
   public var now: SuspendingClock.Instant { waiter.now.instant }
 
-  /// Whether the loop's thread has ended, so that nothing can run any more.
+  /// Whether the loop's thread has ended.
   ///
-  /// If it is true, the loop rejects all items and blocks. Can be used from any thread.
+  /// Defaults to `false`. Once it is `true`, the loop rejects all items and blocks. Can be used from any thread.
   public var hasEnded: Bool { takesNoItems && inbox.rejectsAll }
 
-  /// Whether the loop's thread has begun to end the loop: items are rejected, and blocks soon will be; can be used from
-  /// any thread.
+  /// Whether the loop's thread has begun to end the loop.
+  ///
+  /// If so, the loop rejects items and will soon reject blocks. Can be used from any thread.
   package var takesNoItems: Bool { table.withLock { $0.isDead } }
 
-  /// The time by the loop's clock, for layers above that count a time-out on it; can be used from any thread.
+  /// The current time of the loop's clock, for higher layers that measure time-outs (thread-safe).
   package var clockNow: Tick { waiter.now }
 
-  /// The instant of the loop's clock after a duration from now, or the last or first instant that exists.
+  /// The instant of the loop's clock after a duration from now, clamped to the representable range.
   ///
-  /// Can be called from any thread. The library's own sum of an instant and a duration ends the process if it does not
-  /// fit.
+  /// Can be called from any thread. The standard library's addition of an instant and a duration traps on overflow.
   package func instant(after duration: Duration) -> SuspendingClock.Instant {
     (waiter.now + Int64(saturating: duration)).instant
   }
 }
 
 extension RunLoop {
-  /// What a loop has counted since it was made.
+  /// Counts that a loop has kept since it was created.
   public struct Statistics: Sendable, Hashable {
-    /// The wake-ups that tolerances of timers have saved.
+    /// The number of wake-ups saved by timer tolerances.
     public let savedWakeUpCount: Int
-    /// The blocks, and the work that was handed over, that were dropped because the loop's thread ended first.
+    /// The number of blocks and hand-offs that were dropped because the loop's thread ended first.
     public let droppedBlockCount: Int
-    /// The notifications that were still queued when their queue or the loop's thread ended, and were not posted.
+    /// The number of notifications that were never posted because their queue or the loop's thread ended first.
     public let droppedNotificationCount: Int
-    /// The items and blocks that the loop has rejected.
+    /// The number of items and blocks that the loop has rejected.
     public let rejectionCount: Int
-    /// How many waits have begun with a look for coming events, as ``RunLoop/waiting`` allows, instead of a sleep.
+    /// The number of waits that began by polling for events, as ``RunLoop/waiting`` allows, instead of sleeping.
     public let lookCount: Int
   }
 
-  /// What the loop has counted so far.
+  /// The loop's counts so far.
   ///
   /// Can be used from any thread.
   public var statistics: Statistics {
@@ -94,9 +88,9 @@ extension RunLoop {
   }
 }
 
-/// The counters, which any thread may increment.
+/// Counters that any thread may increment.
 ///
-/// Relaxed: they are numbers for those who ask, and nothing is done by them.
+/// They use relaxed ordering because they are purely informational.
 struct Counters: ~Copyable {
   let savedWakeUps = Atomic<Int>(0)
   let droppedBlocks = Atomic<Int>(0)

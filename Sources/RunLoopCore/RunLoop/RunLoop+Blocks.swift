@@ -3,45 +3,44 @@
 import CRunLoopRecorder
 import Synchronization
 
-/// The blocks of a loop as its thread sees them; used on the loop's thread only.
+/// The loop's blocks as its own thread sees them (only on the loop's thread).
 struct BlockState: ~Copyable {
-  /// The number of the last block that was taken from the inbox.
+  /// The sequence number of the last entry taken from the inbox.
   var lastSequence: UInt64 = 0
-  /// Blocks before this one belong to a batch that is being run: a nested run does not see them.
+  /// Blocks with lower numbers belong to a batch that is running, so a nested run does not see them.
   var visibleFrom: UInt64 = 0
   /// Blocks for the common modes.
   var common = BlockQueue()
-  /// The arrivals that were taken from the inbox, on their way into the queues.
+  /// Arrivals that were taken from the inbox and have not yet been sorted into the queues.
   var arrived = Arrivals()
-  /// The batches that are being run, the outermost first.
+  /// The batches that are running, outermost first.
   ///
-  /// A thread that stops leaves the batches here, and their blocks count among the remaining ones; the same holds for a
-  /// thread that ends within a block.
+  /// A thread that stops or ends within a block leaves its batches here, and their blocks are among the remaining ones.
   var running = MoveQueue<Batch>()
-  /// Empty queues for the batches of nested passes, so that a pass allocates none.
+  /// Spare queues for the batches of nested passes, so that a pass does not allocate.
   var spares = MoveQueue<Batch>()
-  /// Jobs of executors.
+  /// Executor jobs.
   ///
-  /// They stay here until they run, so that a run nested in a block finds those that were posted with it.
+  /// A job stays here until it runs, so that a run nested in a block finds the jobs that were posted with that block.
   var jobs = BlockQueue()
-  /// Whether a job is being run: nested runs run no jobs.
+  /// Whether a job is running, so that nested runs do not run jobs.
   var isRunningJob = false
-  /// Work that was handed over for the common modes, and the place of the first of it in the order of all signals.
+  /// Hand-offs for the common modes, and the position of the first one in the order of all signals.
   var commonHandOffs = BlockQueue()
   var commonHandOffSignal: UInt64 = 0
   var hasCommonHandOffs = false
 
-  /// The blocks that one step of a pass runs.
+  /// The blocks to run in one step of a pass.
   final class Batch {
     @exclusivity(unchecked) var ofMode = BlockQueue()
     @exclusivity(unchecked) var common = BlockQueue()
 
-    /// The number of the entry that was posted first, or the largest number if there is none.
+    /// The sequence number of the earliest entry, or `UInt64.max` if there is none.
     var firstSequence: UInt64 { min(ofMode.firstSequence, common.firstSequence) }
 
     var isEmpty: Bool { ofMode.isEmpty && common.isEmpty }
 
-    /// Takes the entry that was posted first.
+    /// Removes and returns the entry that was posted first.
     @inline(__always)
     func takeNext() -> BlockQueue.Entry? {
       if common.isEmpty { return ofMode.isEmpty ? nil : ofMode.takeFirst() }
@@ -57,10 +56,9 @@ struct BlockState: ~Copyable {
 
 // Phases 4, 6 and 12 of the pass: blocks and jobs.
 extension RunLoop {
-  /// Runs the blocks and jobs that wait for the mode, or for the common modes if it is one, in the order in which they
-  /// were posted.
+  /// Runs the blocks and jobs queued for the mode, and those for the common modes if it is one, in posting order.
   ///
-  /// Blocks and jobs that are posted meanwhile wait for the next time.
+  /// Blocks and jobs that are posted meanwhile wait until the next call.
   @inline(__always)
   func performBlocks(_ mode: ModeState) {
     takeArrivals()
@@ -68,14 +66,13 @@ extension RunLoop {
     performBatch(mode)
   }
 
-  /// Takes what was posted, for the questions that follow.
+  /// Sorts new posts into the queues, so that the checks that follow see them.
   ///
-  /// - Parameter exactly: Looks into the inbox under its lock. Otherwise what another thread posts at this moment may
-  ///   be missed.
+  /// - Parameter exactly: Whether to take the inbox's lock. Without it, a concurrent post may be missed.
   @inline(__always)
   func takeArrivals(exactly: Bool = false) { if exactly || inbox.mayHaveEntries { sortArrivals() } }
 
-  /// Whether a block waits that the mode could run now, among the arrivals that were taken.
+  /// Whether a block that the mode could run now is among the arrivals taken so far.
   @inline(__always)
   func hasBlock(_ mode: ModeState) -> Bool {
     if mode.blocks.hasBlock(from: blocks.visibleFrom) { return true }
@@ -98,16 +95,16 @@ extension RunLoop {
     while !stopFlag.isEnding, let entry = takeNext(of: batch, jobsUpTo: isCommon ? last : 0) {
       let sequence = entry.sequence
       noteServed()
-      // Consumed, as it would be kept until after the call otherwise, by a reference of its own.
+      // Consumed because the entry would otherwise hold a second reference until after the call.
       call((consume entry).work, mode, sequence)
-      // A block may make its mode common: those behind it that have waited for that are of this batch.
+      // A block may make its mode common; the batch then includes the later blocks that were waiting for that.
       if !isCommon, mode.isCommon.load(ordering: .relaxed) {
         isCommon = true
         let next = max(visibleBefore, sequence + 1)
         blocks.common.detach(from: next, below: blocks.visibleFrom, into: &batch.common)
       }
       if isBudgetOver { break }
-      // A batch may last for seconds: a tool that raises the level meanwhile sees the rest of it.
+      // A batch may take seconds, so a recording level raised in the meantime applies to the rest of it.
       takeUpLevel()
     }
     blocks.visibleFrom = visibleBefore
@@ -117,13 +114,13 @@ extension RunLoop {
     blocks.spares.append(blocks.running.takeLast())
   }
 
-  /// Puts what is left of a batch before what was sorted meanwhile.
+  /// Returns the rest of a batch to the front of the queues, before entries sorted meanwhile.
   private func giveBack(_ batch: BlockState.Batch, to mode: ModeState) {
     mode.blocks.takeBack(&batch.ofMode)
     blocks.common.takeBack(&batch.common)
   }
 
-  /// Takes the entry that was posted first: a block of the batch, or a job with a number up to `last`.
+  /// Removes and returns the earliest entry: a block of the batch, or a job with a sequence number up to `last`.
   @inline(__always)
   private func takeNext(of batch: BlockState.Batch, jobsUpTo last: UInt64) -> BlockQueue.Entry? {
     if blocks.jobs.isEmpty || blocks.isRunningJob { return batch.takeNext() }
@@ -160,7 +157,7 @@ extension RunLoop {
     blocks.isRunningJob = wasRunningJob
   }
 
-  /// Takes the arrivals and puts each block into the queue of its modes.
+  /// Takes the arrivals and adds each block to the queues of its modes.
   @inline(never)
   private func sortArrivals() {
     inbox.drain(into: &blocks.arrived)
@@ -176,8 +173,7 @@ extension RunLoop {
     if !blocks.arrived.handOffs.isEmpty { sortHandOffs() }
   }
 
-  /// Puts the blocks for other modes into their queues, in the default mode's queue behind the blocks that were posted
-  /// before them.
+  /// Adds blocks for other modes to their queues; in the default mode's queue, they follow the blocks posted earlier.
   private func sortAddressed() {
     while !blocks.arrived.addressed.isEmpty {
       blocks.arrived.addressed.takeFirst().distribute(toCommon: { blocks.common.append($0) }, toMode: appendBlock)

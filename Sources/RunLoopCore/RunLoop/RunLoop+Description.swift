@@ -3,12 +3,12 @@
 import Synchronization
 
 extension RunLoop: CustomDebugStringConvertible {
-  /// The loop and everything that is in it, in the shape of Core Foundation's `CFRunLoop` description.
+  /// A description of the loop and its contents, formatted like Core Foundation's description of a `CFRunLoop`.
   ///
   /// Can be used from any thread.
   public var debugDescription: String {
     let state = word.state
-    // Items describe themselves under their own lock, which comes before the table's, so they are copied first.
+    // Items take their own lock to describe themselves. That lock precedes the table's, so the items are copied first.
     let (names, common, modes, now) = table.withLock { table in
       (
         table.commonNames, table.orderedCommonItems,
@@ -28,7 +28,7 @@ extension RunLoop: CustomDebugStringConvertible {
   }
 }
 
-/// The items of a mode at one moment.
+/// A snapshot of a mode's items.
 private struct ModeListing {
   let name: RunLoop.Mode
   let sources: [RunLoop.Source]
@@ -39,7 +39,7 @@ private struct ModeListing {
   let nextWake: Tick
   let nextDue: Tick
 
-  /// Called under the table's lock.
+  /// Requires the table's lock.
   init(_ mode: ModeState) {
     name = mode.name
     sources = mode.sources.values.map(\.item).sorted { $0.order < $1.order }
@@ -69,11 +69,11 @@ private struct ModeListing {
 }
 
 extension WakeState {
-  /// What wakes the loop, printed where Core Foundation prints a Mach port.
+  /// The kind of sleep, printed where Core Foundation prints its wake-up port.
   fileprivate var portDescription: String { sleeper == .nobody ? "none" : "\(sleeper)" }
 }
 
-/// A set as Core Foundation prints it.
+/// Formats a set as Core Foundation does.
 private func setDescription(_ members: [String]) -> String {
   "{count = \(members.count), entries =>\n" + members.enumerated().map { "\t\($0) : \($1)\n" }.joined() + "}"
 }

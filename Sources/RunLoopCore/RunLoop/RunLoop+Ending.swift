@@ -3,10 +3,11 @@
 import Synchronization
 
 extension RunLoop {
-  /// Ends the loop with its thread: sources leave with their cancel call-outs, timers and observers are free to join
-  /// another loop, blocks are dropped and counted, and from now on everything is rejected.
+  /// Ends the loop with its thread.
   ///
-  /// Called on the loop's own thread, for which it still is ``current`` meanwhile.
+  /// Sources are cancelled, timers and observers become free to join another loop, blocks are dropped and counted, and
+  /// everything posted or added afterwards is rejected. Must be called on the loop's own thread; ``current`` still
+  /// returns the loop during the call.
   func end() {
     stopFlag.endEveryRun()
     abandonGuests()
@@ -21,7 +22,7 @@ extension RunLoop {
       expel(item)
       item.letGo()
     }
-    // The ports that have added sources of their own.
+    // Ports that added sources of their own instead.
     for port in ports { expel(port) }
     let droppedBefore = counters.droppedBlocks.load(ordering: .relaxed)
     discardRemainingBlocks()
@@ -29,14 +30,15 @@ extension RunLoop {
     endDeferredWork()
     endAttachments()
     for mode in table.withLock({ $0.modes.values }) { mode.dropObserverLists() }
-    // What a pass was about to call, if the thread ended in one of its call-outs.
+    // Releases what a pass was about to call, in case the thread ended inside a call-out.
     while !sources.isEmpty { _ = sources.removeLast() }
     releaseDueTimers(from: 0)
     waiter.loopHasEnded()
   }
 
-  /// Reports what was in a loop that was never run, if the thread has used another library's loop, whose runs do not
-  /// serve it.
+  /// Reports the contents of a loop that was never run on a thread that used another library's loop.
+  ///
+  /// Running that other loop does not serve this one.
   private func reportUnserved(_ items: [any ModeItem], blockCount: Int) {
     guard !hasRun, servesOtherLoop, isOnSystemTime else { return }
     let itemCount = items.count { !($0 is Observer) }
@@ -48,30 +50,30 @@ extension RunLoop {
         + "of Foundation's loop do not serve them on this thread; run RunLoopKit's RunLoop.current, which serves both")
   }
 
-  /// Rejects blocks and jobs from now on, drops the blocks that wait, and hands the jobs over in the order of their
-  /// posts.
+  /// Rejects further blocks and jobs, drops the queued blocks, and passes the queued jobs to `takeJob` in posting
+  /// order.
   ///
-  /// Called on the loop's own thread, outside every run, or at the end of a thread that has left a run by ending.
+  /// Must be called on the loop's own thread, either outside every run or while the thread ends inside one.
   ///
-  /// - Parameter takeJob: Takes a job. A job is never dropped, because a task that waits for it would wait forever. By
-  ///   default it runs here.
+  /// - Parameter takeJob: A closure that takes a job. By default, it runs the job immediately. Jobs are never dropped
+  ///   because a task that awaits one would wait forever.
   package func discardRemainingBlocks(_ takeJob: (LoopJob) -> Void = { $0.runner.run($0) }) {
     inbox.rejectAll()
     var remaining: [BlockQueue.Work] = []
     while let work = takeFirstRemaining(through: .max) { remaining.append(work) }
     let jobs = remaining.compactMap { if case .job(let job) = $0 { job } else { nil } }
     counters.droppedBlocks.wrappingAdd(remaining.count - jobs.count, ordering: .relaxed)
-    // Released before the jobs run, because the jobs may check what has become of them.
+    // Released before the jobs run, because a job may check whether a block was released.
     remaining = []
     for job in jobs { takeJob(job) }
   }
 
-  /// The place of the last post of any kind in the order of all posts; can be used from any thread.
+  /// The sequence number of the latest post of any kind (thread-safe).
   package var lastPost: UInt64 { inbox.lastSequence }
 
-  /// Runs every block and job that was posted up to a place in the order of all posts, for any mode, in that order.
+  /// Runs every block and job posted up to the sequence number `last`, for any mode, in posting order.
   ///
-  /// Called on the loop's own thread, outside every run, for a thread that ends its work in an orderly way.
+  /// Must be called on the loop's own thread outside every run. For a thread that shuts down gracefully.
   package func runRemainingBlocks(through last: UInt64, while mayGoOn: () -> Bool) {
     while mayGoOn(), let work = takeFirstRemaining(through: last) {
       switch work {
@@ -82,16 +84,16 @@ extension RunLoop {
     }
   }
 
-  /// The number of timers, and of sources, ports and descriptor sources, that are in the loop.
+  /// The number of timers in the loop, and the number of sources, ports and descriptor sources.
   package var itemCounts: (timers: Int, sources: Int) {
     let items = table.withLock { $0.allItems }
     let timers = items.count { $0 is Timer }
     return (timers, items.count { !($0 is Observer) } - timers)
   }
 
-  /// Takes the block or job that was posted first, of all modes, unless it was posted later than `last`.
+  /// Removes and returns the earliest block or job of all modes, unless it was posted after `last`.
   ///
-  /// - Complexity: O(modes), and O(n) in the runs that the thread has left.
+  /// - Complexity: O(modes), plus O(n) in the number of abandoned runs.
   private func takeFirstRemaining(through last: UInt64) -> BlockQueue.Work? {
     takeArrivals()
     while true {
@@ -114,7 +116,7 @@ extension RunLoop {
 }
 
 extension ModeTable {
-  /// Everything that is in the loop, each item once.
+  /// Every item in the loop, without duplicates.
   var allItems: [any ModeItem] {
     var items: [ObjectIdentifier: any ModeItem] = commonItems.mapValues(\.item)
     for mode in modes.values {
@@ -125,7 +127,7 @@ extension ModeTable {
 }
 
 extension ModeState {
-  /// The items of the mode: sources, ports, timers, observers; used under the table's lock.
+  /// The mode's sources, ports, timers and observers (requires the table's lock).
   var items: [any ModeItem] {
     var items: [any ModeItem] = sources.values.map(\.item)
     for membership in ports.values { items.append(membership.item) }

@@ -2,20 +2,20 @@
 
 import Synchronization
 
-// Work that is handed to the loop's thread, as Apple's `perform(_:on:with:waitUntilDone:modes:)` hands it over: there
-// is one queue, and each mode that ever got such work has a source of version 0 and order 0, which performs all the
-// work that waits for the mode.
+// Work handed to the loop's thread, in the manner of Apple's `perform(_:on:with:waitUntilDone:modes:)`: there is one
+// queue, and each mode that has ever received such work has a version 0 source of order 0, which performs all the work
+// queued for the mode.
 //
-// The source is not an object: a mode that takes hand-offs counts it among the items that keep it alive, and it is
-// signalled while the queue has work for the mode.
+// The source is not an object. A mode that accepts hand-offs counts it as an item that keeps the mode alive, and it is
+// signalled while the queue contains work for the mode.
 extension RunLoop {
-  /// Hands work to the loop's thread, which performs it once, in the first of several modes that it runs.
+  /// Hands work to the loop's thread, which performs it once, in the first of the given modes that it runs.
   ///
-  /// Hand-offs keep their order among each other, but not relative to blocks and jobs. From the first hand-off on, each
-  /// of the modes has a source, so that it is not empty. ``Mode/common`` stands for every common mode, present and
-  /// future. A sleeping loop is woken. Can be called from any thread.
+  /// Hand-offs are performed in order among themselves, but not relative to blocks and jobs. The first hand-off to a
+  /// mode adds a source, so the mode is no longer empty. ``Mode/common`` stands for all current and future common
+  /// modes. A sleeping loop is woken. Can be called from any thread.
   ///
-  /// - Returns: False if the work was rejected and released: the list is empty, or the loop's thread has ended.
+  /// - Returns: `false` if the work was rejected and released: the list is empty, or the loop's thread has ended.
   package func handOff(
     inModes modes: [Mode], from origin: Origin = .unknown, block: @escaping @Sendable () -> Void
   ) -> Bool {
@@ -26,8 +26,8 @@ extension RunLoop {
 
   /// Hands work over without waking the loop.
   ///
-  /// For a caller that holds a lock, which a woken thread may need; it calls ``wakeForHandOffs(inModes:)`` afterwards.
-  /// Every spelling that hands work over has an error for a loop that has ended, which is not reported otherwise.
+  /// For callers that hold a lock which the woken thread may need. They call ``wakeForHandOffs(inModes:)`` afterwards.
+  /// A loop that has ended is not reported here, because every API that hands work over throws an error for it.
   package func leaveHandOff(
     inModes modes: [Mode], from origin: Origin, block: @escaping @Sendable () -> Void
   ) -> Bool {
@@ -39,13 +39,13 @@ extension RunLoop {
     return true
   }
 
-  /// Wakes the loop, if it sleeps, for the work that was left.
+  /// Wakes the loop, if it sleeps, to perform the queued hand-offs.
   package func wakeForHandOffs(inModes modes: [Mode]) { post(cause(.source, inModes: modes)) }
 }
 
 // Phase 5 of the pass: the source of the hand-offs.
 extension RunLoop {
-  /// Whether handed-over work waits for a mode, among the arrivals that were taken.
+  /// Whether a hand-off for the mode is among the arrivals taken so far.
   @inline(__always)
   func hasHandOff(_ mode: ModeState) -> Bool {
     (mode.hasTakenHandOffs && mode.handOffs.hasBlock(from: 0)) || (blocks.hasCommonHandOffs && hasCommonHandOff(mode))
@@ -55,21 +55,20 @@ extension RunLoop {
     mode.isCommon.load(ordering: .relaxed) && blocks.commonHandOffs.hasBlock(from: 0)
   }
 
-  /// Whether the source of the hand-offs is performed before another source: by order, and then by the first signal.
+  /// Whether the hand-off source is performed before another source, by order and then by first signal.
   func handOffs(signalledAt signal: UInt64, standBefore source: Source) -> Bool {
     source.order == 0 ? signal < source.signalOrder : source.order > 0
   }
 
-  /// The place of the first waiting hand-off in the order of all signals.
+  /// The position of the first pending hand-off in the order of all signals.
   func signalOfHandOffs(_ mode: ModeState) -> UInt64 {
     let signal = mode.handOffs.hasBlock(from: 0) ? mode.handOffSignal : .max
     return hasCommonHandOff(mode) ? min(signal, blocks.commonHandOffSignal) : signal
   }
 
-  /// Performs the work that was handed over for the mode before now, in order; returns true if there was any.
+  /// Performs the work handed over for the mode so far, in order, and returns whether there was any.
   ///
-  /// Work that is handed over meanwhile signals the source again. A run that is nested in one of the calls performs the
-  /// rest.
+  /// Work handed over meanwhile signals the source again. A run nested in one of the calls performs the rest.
   func performHandOffs(_ mode: ModeState) -> Bool {
     takeArrivals()
     guard hasHandOff(mode), !stopFlag.isEnding else { return false }
@@ -81,7 +80,7 @@ extension RunLoop {
     return true
   }
 
-  /// Takes the first item of work for a mode that was handed over no later than the entry with the number `end`.
+  /// Removes and returns the first hand-off for the mode with a sequence number up to `end`.
   func takeHandOff(_ mode: ModeState, upTo end: UInt64) -> (block: Block, sequence: UInt64)? {
     while true {
       let own = mode.handOffs.firstSequence
@@ -99,7 +98,7 @@ extension RunLoop {
     }
   }
 
-  /// Puts the arrivals into the queues of their modes.
+  /// Sorts the arrived hand-offs into the queues of their modes.
   func sortHandOffs() {
     while !blocks.arrived.handOffs.isEmpty {
       blocks.arrived.handOffs.takeFirst().distribute(toCommon: appendCommon, toMode: append)

@@ -2,30 +2,30 @@
 
 import Synchronization
 
-// Adding, removing and asking, the same for every kind of item.
+// Adding, removing and looking up items of every kind.
 extension RunLoop {
-  /// Puts an item into a mode, or, for ``Mode/common``, among the common items and so into every common mode.
+  /// Adds an item to a mode or, for ``Mode/common``, to the common items and so to every common mode.
   ///
-  /// Returns false if the item was rejected: it is invalid or bound to another loop, this loop has ended, or the
+  /// Returns `false` if the item was rejected: it is invalid or belongs to another loop, this loop has ended, or the
   /// system cannot watch its descriptor.
   @discardableResult
   func join(_ item: some ModeItem, _ name: Mode, isReported: Bool = true) -> Bool {
     attempt(item, name).map { reject($0, itemName(item), isReported: isReported) } ?? true
   }
 
-  /// Puts an item into a mode, or returns the reason why not.
+  /// Adds an item to a mode, or returns the reason why it was rejected.
   ///
-  /// The item enters all of its modes or none.
+  /// The item is added to all of its modes or to none.
   func attempt(_ item: some ModeItem, _ name: Mode) -> Rejection? {
-    // Before the item's lock is taken, which a thread of the parent may hold forever.
+    // Checked before taking the item's lock, which in a forked child may be held forever by a thread of the parent.
     table.checkFork()
-    // Keeps the closures for the calls that the source owes, even if the source is invalidated meanwhile.
+    // Keeps the source's closures for pending call-outs, even if the source is invalidated meanwhile.
     let source = item as? Source
     if let source, !source.hold() { return .invalidItem }
     defer { source?.letGo() }
     var entered = ShortList<ModeState>()
     let place = AddedPlace.takeIfWatched()
-    // Released after the lock.
+    // Released after the item's lock.
     var former: RunLoop?
     item.lockItem()
     let rejection: Rejection? =
@@ -43,10 +43,10 @@ extension RunLoop {
     return nil
   }
 
-  /// Takes an item out of a mode; for ``Mode/common``, a common item out of every common mode.
+  /// Removes an item from a mode or, for ``Mode/common``, a common item from every common mode.
   func part(_ item: some ModeItem, _ name: Mode) {
     table.checkFork()
-    // The thread that invalidates the item takes it out.
+    // If the item cannot be held, the thread that invalidates it removes it.
     guard item.hold() else { return }
     defer { item.letGo() }
     var left = ShortList<ModeState>()
@@ -66,15 +66,15 @@ extension RunLoop {
     finishLeaving(item, left)
   }
 
-  /// Takes an item out of all modes of this loop.
+  /// Removes an item from all modes of this loop.
   ///
-  /// The caller holds the item.
+  /// The caller must hold the item.
   func expel(_ item: some ModeItem) {
     var left = ShortList<ModeState>()
     item.lockItem()
     table.withLock { table in
       for mode in item.modes(of: self) { leave(item, mode, &left, &table) }
-      // An item that has moved to another loop no longer concerns this loop.
+      // An item that has moved to another loop is no longer marked as common by this one.
       if table.removeCommon(item) { item.setCommon(false, of: self) }
       if table.isDead, let timer = item as? Timer, timer.isAt(self) { timer.setHome(nil) }
       if let port = item as? Port, table.removeAdded(port) { port.registrations.setAdopted(false, by: self) }
@@ -83,7 +83,7 @@ extension RunLoop {
     finishLeaving(item, left)
   }
 
-  /// Whether an item is in a mode, or, for ``Mode/common``, among the common items.
+  /// Returns whether an item is in a mode or, for ``Mode/common``, is one of the common items.
   func holds(_ item: some ModeItem, _ name: Mode) -> Bool {
     table.checkFork()
     item.lockItem()
@@ -95,17 +95,17 @@ extension RunLoop {
     }
   }
 
-  /// Makes a mode common: everything that is added to ``Mode/common``, now or later, is in it too.
+  /// Makes a mode common, so that it contains every item added to ``Mode/common``, now or later.
   ///
-  /// The items that are common now enter it in the order in which they were added. Calling it again has no effect. Can
-  /// be called from any thread. The corresponding Core Foundation function is `CFRunLoopAddCommonMode`.
+  /// The current common items enter the mode in the order in which they were added. Calling it again has no effect.
+  /// Can be called from any thread. The corresponding Core Foundation function is `CFRunLoopAddCommonMode`.
   ///
   /// - Throws: ``RunLoopError/notAMode(_:)`` for ``Mode/common`` itself, ``RunLoopError/loopHasEnded``, and, if the
-  ///   system has too few descriptors, ``RunLoopError/cannotWatch(descriptor:_:)`` or
-  ///   ``RunLoopError/cannotServeMainQueue(_:_:)``; then no item has entered the mode.
+  ///   system runs out of descriptors, ``RunLoopError/cannotWatch(descriptor:_:)`` or
+  ///   ``RunLoopError/cannotServeMainQueue(_:_:)``. If it throws, no item has entered the mode.
   public func addCommonMode(_ mode: Mode) throws(RunLoopError) {
     guard mode != .common else { throw .notAMode(mode) }
-    // The steps that can fail come first, before the mode is common; the order among descriptors has no meaning.
+    // The steps that can fail run before the mode becomes common. The order of descriptor sources is irrelevant.
     let watching = try table.withLock { table throws(RunLoopError) in
       guard !table.isDead else { throw endedError }
       return table.commonNames.contains(mode) ? [] : table.orderedCommonItems.compactMap { $0 as? DescriptorSource }
@@ -122,7 +122,7 @@ extension RunLoop {
     post()
   }
 
-  /// Makes a mode common, and returns the items that are to be in it.
+  /// Makes a mode common, and returns the common items to add to it.
   private func makeCommon(_ name: Mode) throws(RunLoopError) -> [any ModeItem] {
     try table.withLock { table throws(RunLoopError) in
       do throws(SystemError) {
@@ -133,7 +133,7 @@ extension RunLoop {
     }
   }
 
-  /// Puts a common item into one more mode; returns true if it was not there.
+  /// Adds a common item to another mode, and returns whether it was not there before.
   private func copyCommon(_ item: some ModeItem, _ name: Mode) throws(RunLoopError) -> Bool {
     let source = item as? Source
     if let source, !source.hold() { return false }
@@ -161,10 +161,10 @@ extension RunLoop {
 }
 
 extension RunLoop {
-  /// Why an item or a block was not taken.
+  /// The reason why an item or a block was rejected.
   enum Rejection {
     case invalidItem
-    /// The item is in a mode of that loop.
+    /// The item is in a mode of the given loop.
     case boundItem(RunLoop?)
     case endedLoop
     case noMode
@@ -173,7 +173,7 @@ extension RunLoop {
 
   /// Counts a rejected item or block and, if it may be a mistake, reports it.
   ///
-  /// - Parameter isReported: Whether it is reported, because the caller has no error of its own.
+  /// - Parameter isReported: Whether to report it, because the caller throws no error.
   func reject(_ rejection: Rejection, _ what: @autoclosure () -> String = "a block", isReported: Bool = true) -> Bool {
     counters.rejections.wrappingAdd(1, ordering: .relaxed)
     guard isReported else { return false }
@@ -197,7 +197,7 @@ extension RunLoop {
     _ item: some ModeItem, _ name: Mode, _ entered: inout ShortList<ModeState>, from place: AddedPlace?
   ) -> Rejection? {
     let (rejection, wakes) = table.withLock { table -> (Rejection?, Bool) in
-      // A timer is invalidated under this lock alone, so it may have become invalid since the check.
+      // This lock alone guards a timer's invalidation, so the timer may have become invalid since the check.
       guard item.isOpen else { return (.invalidItem, false) }
       guard !table.isDead else { return (.endedLoop, false) }
       do throws(SystemError) {
@@ -223,19 +223,19 @@ extension RunLoop {
     return rejection
   }
 
-  /// Whether a loop that sleeps in a mode must look again because of an item that has entered it.
+  /// Whether an item that was added to the mode in which the loop sleeps requires the loop to wake up.
   ///
-  /// Called under both locks.
+  /// Requires the item's and the table's locks.
   private func needsLook(_ item: some ModeItem, _ sleeping: ModeState, _ table: ModeTable) -> Bool {
     switch item {
     case let timer as Timer: self.table.sleepsTooLong(for: timer, in: sleeping)
-    // A loop that sleeps elsewhere must continue in the epoll set that has been made.
+    // A loop that waits elsewhere must switch to the mode's new epoll set.
     case is DescriptorSource: table.waitingIn !== sleeping.pollSet
     default: !sleeping.readyPorts.isEmpty
     }
   }
 
-  /// Called under both locks.
+  /// Requires the item's and the table's locks.
   private func enter(
     _ item: some ModeItem, _ mode: ModeState, _ entered: inout ShortList<ModeState>, _ table: inout ModeTable
   ) throws(SystemError) {
@@ -244,7 +244,7 @@ extension RunLoop {
     entered.append(mode)
   }
 
-  /// Called under both locks.
+  /// Requires the item's and the table's locks.
   private func leave(
     _ item: some ModeItem, _ mode: ModeState, _ left: inout ShortList<ModeState>, _ table: inout ModeTable
   ) {
@@ -254,8 +254,8 @@ extension RunLoop {
 
   /// Ends a wait in another loop if a call-out of that loop has removed the last item.
   ///
-  /// For the loop's own thread such a call-out is part of the pass, and a run whose mode is empty at the end of the
-  /// pass is finished. Called on the loop's thread, under no lock.
+  /// For the loop's own thread, such a call-out is part of the pass, and a run finishes if its mode is empty at the
+  /// end of a pass. Must be called on the loop's thread with no locks held.
   @inline(__always)
   func endHostedWaitIfEmpty() {
     if hostedSleep != nil { wakeIfEmpty() }
@@ -263,14 +263,14 @@ extension RunLoop {
 
   @inline(never)
   private func wakeIfEmpty() {
-    // Only its host ends a guest's sleep.
+    // A guest's sleep is ended only by its host.
     guard hostLink != nil, let mode = hostedSleep?.mode, mode.itemCount.load(ordering: .relaxed) == 0 else { return }
     wakeUp()
   }
 
-  /// Makes the calls that follow when an item has left modes, under no lock.
+  /// Makes the calls that follow an item's removal from modes, with no locks held.
   ///
-  /// A sleeping loop is not woken, even if it has lost its last item: another item may be added soon.
+  /// A sleeping loop is not woken even if it lost its last item, because another item may be added soon.
   private func finishLeaving(_ item: some ModeItem, _ left: ShortList<ModeState>) {
     if RunLoop.currentIfMade === self {
       if item is Observer { for mode in left { mode.dropObserverLists() } }

@@ -6,39 +6,39 @@ import Synchronization
 // Phases 7 and 11 of the pass: the main dispatch queue, on the main loop.
 
 extension RunLoop {
-  /// What a wait has found besides the items of the mode, for the same pass.
+  /// Events outside the mode's items that a wait has found, for the same pass.
   struct Notices: OptionSet {
     let rawValue: UInt8
 
-    /// The main dispatch queue's notice of work has been taken, and the work is to be done.
+    /// The main dispatch queue's notification was consumed, so the queue must be drained.
     static let mainQueue = Notices(rawValue: 1 << 0)
-    /// The host has handled a source of its own.
+    /// The host has handled one of its own sources.
     static let host = Notices(rawValue: 1 << 1)
   }
 
-  /// Whether the main dispatch queue has work, checked without waiting; if it has, the pass does not wait either.
+  /// Checks, without waiting, whether the main dispatch queue has work, in which case the pass does not wait either.
   ///
-  /// The queue is not checked in the first pass of a run, nor in the pass after it was drained, so that it alternates
-  /// with everything else.
+  /// The check is skipped in the first pass of a run and in the pass after the queue was drained, so that the queue
+  /// alternates with everything else.
   @inline(__always)
   func isMainQueueReady(_ mode: ModeState) -> Bool {
     guard innermost.mayAskMainQueue, isServingMainQueue(mode), MainQueue.takeNotice() else { return false }
     notices.insert(.mainQueue)
     lastSleepBegan = .never
-    // The epoll set may have been notified of the same work.
+    // The epoll set may have reported the same work.
     table.withLock { _ in mode.pollSet?.isMainQueueReady = false }
     return true
   }
 
-  /// Whether the main dispatch queue has work that a run of another library's loop, in which this one is a guest, could
-  /// do now: its mode is a common one, and the queue is not being drained.
+  /// Whether the main dispatch queue has work that can be done now, when the loop is a guest of another library's loop.
   ///
-  /// It costs a system call. Used on the main thread.
+  /// This requires that the mode is common and that the queue is not already being drained. Costs a system call. Must
+  /// be used on the main thread.
   package var hasMainQueueWork: Bool { !isDrainingMainQueue && isInCommonMode && MainQueue.hasNotice }
 
-  /// Runs what was queued on the main dispatch queue before now, in a call-out of another library's loop.
+  /// Runs the work queued on the main dispatch queue so far, in a call-out of another library's loop.
   ///
-  /// Used on the main thread.
+  /// Must be called on the main thread.
   package func runMainQueue() {
     guard MainQueue.takeNotice() else { return }
     isDrainingMainQueue = true
@@ -46,7 +46,7 @@ extension RunLoop {
     isDrainingMainQueue = false
   }
 
-  /// Runs what was queued on the main dispatch queue before now.
+  /// Runs the work queued on the main dispatch queue so far.
   func drainMainQueue(_ mode: ModeState) -> Served {
     guard isServingMainQueue(mode) else { return .nothing }
     if notices.remove(.mainQueue) == nil {

@@ -4,7 +4,7 @@ import CRunLoopSystem
 import Synchronization
 
 extension RunLoop {
-  /// Makes the passes of one run; the numbers are those of the phases in the article about the pass.
+  /// Runs the passes of one run, with the phase numbers of the article about the pass.
   func makePasses(_ mode: ModeState) -> RunResult {
     while true {
       if beginPass(), !innermost.staysWhenEmpty { noteEmptied(mode) }  // 1
@@ -21,7 +21,7 @@ extension RunLoop {
         if !polls { notify(.afterWaiting, mode) }  // 10
       }
 
-      // 11. Not `… && putsOffServing(mode)`: its closure would hold the loop during calls that may end the thread.
+      // 11. Not `… && putsOffServing(mode)`: its closure would retain the loop during calls that may end the thread.
       var isPutOff = false
       if innermost.wakeCause != .unknown { isPutOff = putsOffServing(mode) }
       if isPutOff {
@@ -40,9 +40,9 @@ extension RunLoop {
   }
 }
 
-// What the pass asks and notes.
+// Checks and bookkeeping of the pass.
 extension RunLoop {
-  /// Makes wake-ups count for the coming wait from now on; returns true if one has arrived since the last wait ended.
+  /// Makes later wake-ups count for the coming wait, and returns whether one has arrived since the last wait ended.
   @inline(__always)
   @discardableResult
   func beginPass() -> Bool {
@@ -50,41 +50,41 @@ extension RunLoop {
     return word.apply(.beginPass).before.isLate
   }
 
-  /// Keeps the coming wait from a sleep if the mode has become empty since it was asked.
+  /// Prevents the coming wait from sleeping if the mode has become empty since the last check.
   ///
-  /// Another thread may have taken the last item out and woken the loop meanwhile, when no wait was before it for which
-  /// a wake-up counts. Relaxed: the change of the word that made wake-ups count comes before.
+  /// Another thread may have removed the last item and woken the loop before wake-ups counted for the coming wait. The
+  /// load can be relaxed because it follows the change of the word that made wake-ups count.
   @inline(__always)
   func noteEmptied(_ mode: ModeState) {
     if mode.itemCount.load(ordering: .relaxed) == 0, isEmpty(mode) { word.apply(.wakeUp(.unknown)) }
   }
 
-  /// Whether the mode has nothing that keeps it alive: no source, port or timer, no main queue, and no block that it
-  /// could run.
+  /// Whether nothing keeps the mode alive: no source, port or timer, no main queue, and no block that it could run.
   ///
-  /// It is checked before a run and at the end of each pass, never before the wait.
+  /// Checked before a run and at the end of each pass, never before the wait.
   @inline(__always)
   func isEmpty(_ mode: ModeState) -> Bool {
-    // The first hand-off adds the mode's source.
+    // The first hand-off to a mode adds its source, so the arrivals are taken first.
     takeArrivals()
     return mode.itemCount.load(ordering: .relaxed) == 0 && !hasBlock(mode) && !isServingMainQueue(mode)
       && !isKeptAliveByHost(mode)
   }
 
-  /// Whether the main dispatch queue keeps the mode alive, as it does on the main loop except in runs nested in one of
-  /// the queue's own blocks.
+  /// Whether the main dispatch queue keeps the mode alive.
+  ///
+  /// On the main loop it does, except in runs nested in one of the queue's own blocks.
   func isServingMainQueue(_ mode: ModeState) -> Bool {
     mode.servesMainQueue.load(ordering: .relaxed) && !isDrainingMainQueue
   }
 
-  /// Whether a pass of the mode would find something to run now: a block, or a signalled source.
+  /// Whether a pass in this mode would find a block or a signalled source to run now.
   @inline(__always)
   func isRunnable(_ mode: ModeState) -> Bool {
     takeArrivals()
     return hasBlock(mode) || hasHandOff(mode) || hasSignalledSource(mode)
   }
 
-  /// Calls the observers of the stage before the wait, and notes whether one of them adds work for the loop each time.
+  /// Calls the before-waiting observers, and tracks whether they add work for the loop on every pass.
   @inline(__always)
   func notifyBeforeWaiting(_ mode: ModeState) {
     guard mode.mayHaveObservers(of: .beforeWaiting) else { return }
@@ -108,22 +108,22 @@ extension RunLoop {
   /// Whether the loop's thread is stopping, so that every run ends.
   package var isEnding: Bool { stopFlag.isEnding }
 
-  /// Whether the part of a frame that a guest has is over.
+  /// Whether the guest has used up its share of the current frame.
   var isBudgetOver: Bool { innermost.budgetEnd != .never && tickNow >= innermost.budgetEnd }
 
-  /// Whether the innermost run, the mode or every run is to stop.
+  /// Whether the innermost run, the mode or every run has been asked to stop.
   func isStopped(_ mode: ModeState) -> Bool { stopFlag.isSet || mode.isStopped.load(ordering: .relaxed) }
 
-  /// Answers a stop of the innermost run, of the mode, or of every run.
+  /// Consumes a request to stop the innermost run or the mode; a request to stop every run stays in effect.
   func consumeStop(_ mode: ModeState) -> Bool {
     if stopFlag.consume() || stopFlag.isEnding { return true }
     return mode.isStopped.load(ordering: .acquiring) && mode.isStopped.exchange(false, ordering: .acquiringAndReleasing)
   }
 }
 
-// Phases 2, 3, 8 and 10: observers, which are called at the entry and the exit too.
+// Phases 2, 3, 8 and 10: observers. They are also called at the entry and the exit of a run.
 extension RunLoop {
-  /// Calls the observers of one stage, as they are in the mode when the stage begins.
+  /// Calls the observers that are in the mode when the activity begins.
   @inline(__always)
   func notify(_ activity: Activity, _ mode: ModeState) {
     if mode.mayHaveObservers(of: activity) { notifyObservers(activity, mode) }

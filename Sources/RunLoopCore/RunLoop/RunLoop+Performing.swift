@@ -7,9 +7,9 @@ extension RunLoop {
   /// Runs a block once on the loop's thread, when the loop next runs in the default mode.
   ///
   /// Blocks of a mode run in the order in which they were posted. A sleeping loop is woken; if the loop is awake, a
-  /// post makes no system call. If the loop's thread has ended, the loop releases the block and reports so; where a
-  /// `Bool` is expected, the call returns whether the loop took the block. Can be called from any thread, but not in a
-  /// signal handler, because it takes a lock: use a `SignalSource` of `RunLoopSystemEvents` there.
+  /// post makes no system call. If the loop's thread has ended, the loop releases the block and reports the rejection.
+  /// Where a `Bool` is expected, the call returns whether the loop accepted the block. Can be called from any thread,
+  /// but not from a signal handler because it takes a lock; use `SignalSource` from `RunLoopSystemEvents` there.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopPerformBlock`, the Foundation method `perform(_:)`.
   ///
@@ -17,7 +17,8 @@ extension RunLoop {
   @inline(never)
   public func perform(_ block: consuming @escaping @Sendable () -> Void) {
     #if DEBUG
-      // Without optimisation nothing is inlined that could ask when it is known that the loop records.
+      // In unoptimised builds the accessor would not be inlined, so the site is determined here even if the loop does
+      // not record.
       let site = crl_call_site()
     #else
       var site: UInt64 { @inline(__always) get { crl_return_address() } }
@@ -25,7 +26,7 @@ extension RunLoop {
     _ = enqueue(block, site: site)
   }
 
-  /// Posts a block for the default mode; returns false if the loop's thread has ended.
+  /// Posts a block for the default mode, and returns `false` if the loop's thread has ended.
   @inline(__always)
   func enqueue(
     _ block: consuming @escaping @Sendable () -> Void, site: @autoclosure () -> UInt64
@@ -39,9 +40,9 @@ extension RunLoop {
   /// Runs a block once on the loop's thread, when the loop next runs in one of several modes.
   ///
   /// ``Mode/common`` in the list stands for every mode that is common when the block could run. A mode that does not
-  /// exist is made. If the list is empty, or the loop's thread has ended, the loop releases the block and reports so;
-  /// where a `Bool` is expected, the call returns whether the loop took the block. Can be called from any thread, but
-  /// not in a signal handler.
+  /// exist is created. If the list is empty or the loop's thread has ended, the loop releases the block and reports
+  /// the rejection. Where a `Bool` is expected, the call returns whether the loop accepted the block. Can be called
+  /// from any thread, but not from a signal handler.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopPerformBlock`, the Foundation method
   /// `perform(inModes:block:)`.
@@ -50,7 +51,7 @@ extension RunLoop {
     _ = enqueue(block, in: modes, site: crl_call_site())
   }
 
-  /// Posts a block for a list of modes; returns false if the loop rejects it.
+  /// Posts a block for a list of modes, and returns `false` if the loop rejects it.
   @inline(__always)
   func enqueue(
     _ block: consuming @escaping @Sendable () -> Void, in modes: [Mode], site: UInt64
@@ -68,7 +69,7 @@ extension RunLoop {
     return true
   }
 
-  /// A block for a list of modes, which are made if they do not exist; nil if the loop's thread has ended.
+  /// Returns a block addressed to the given modes, creating them if necessary, or `nil` if the loop's thread has ended.
   func address(_ block: Block, _ modes: [Mode]) -> AddressedBlock? {
     guard modes.count > 1 else {
       let name = modes[0]
@@ -84,9 +85,7 @@ extension RunLoop {
     return states.map { .inModes(SharedBlock(block, modes: $0, isForCommonModes: modes.contains(.common))) }
   }
 
-  /// Queues an executor's job for the loop; returns false if the loop's thread has ended.
-  ///
-  /// Can be called from any thread.
+  /// Queues an executor's job for the loop, and returns `false` if the loop's thread has ended (thread-safe).
   package func enqueue(_ job: LoopJob) -> Bool {
     table.checkFork()
     guard inbox.append(job) else { return false }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Ports, which add themselves: a subclass may do so in its own way.
+// Ports add themselves, so that a subclass can override how.
 extension RunLoop {
   func accept(_ port: Port, _ mode: Mode) -> Bool {
     guard port.isValid else { return reject(.invalidItem) }
     switch adopt(port, mode) {
     case .rejected(let rejection): return reject(rejection)
     case .before(let comesWithSources):
-      // It may have left a mode since, as any item may: removed from one of the common modes, or from all of them.
+      // The port may have left a mode in the meantime: it can be removed from one common mode or from all of them.
       let isIn = comesWithSources || join(port, mode)
       tellOfItem(mode)
       return isIn
@@ -24,12 +24,12 @@ extension RunLoop {
 
   private enum Adoption {
     case now
-    /// It was added before, and may have added sources of its own instead of entering the mode.
+    /// The port was added before, and may have added sources of its own instead of entering the mode.
     case before(comesWithSources: Bool)
     case rejected(Rejection)
   }
 
-  /// Takes hold of a port that is to be added to a mode.
+  /// Registers a port that is about to be added to a mode.
   private func adopt(_ port: Port, _ mode: Mode) -> Adoption {
     table.checkFork()
     port.lockItem()
@@ -44,9 +44,9 @@ extension RunLoop {
     }
   }
 
-  /// Lets go of a port that is removed from a mode; returns false if it was not added.
+  /// Unregisters a port that is removed from a mode, and returns `false` if it was not added.
   ///
-  /// The caller holds the port.
+  /// The caller must hold the port.
   @discardableResult
   func disown(_ port: Port, _ mode: Mode) -> Bool {
     table.checkFork()
@@ -61,11 +61,11 @@ extension RunLoop {
 }
 
 extension ModeTable {
-  /// A port that was added, and the modes that it was added to.
+  /// A port that was added, with the modes to which it was added.
   struct AddedPort {
     let port: Port
     var modes: Set<RunLoop.Mode> = []
-    /// Those of the modes for which the port added sources of its own, and which it did not enter itself.
+    /// The modes for which the port added sources of its own instead of entering the mode itself.
     var modesOfSources: Set<RunLoop.Mode> = []
   }
 }

@@ -2,21 +2,22 @@
 
 import CRunLoopRecorder
 
-/// The methods of loops that return whether the loop took a block, where a `Bool` is expected.
+/// The methods of a loop that return whether it accepted a block, for use where a `Bool` is expected.
 ///
-/// The methods of the same names in ``RunLoop`` return nothing, as Foundation's do, so that code compiles that returns
-/// their call, passes it on in a closure, or asks for it by a protocol. A class's own method is preferred to one of a
-/// protocol that it conforms to, so these are chosen only where their result is needed: in a condition, for a variable
-/// whose type is `Bool`, or as an argument. Where any type will do, as in `let result = loop.perform { … }`, in the
-/// interpolation of a string, or in `try #require(loop.perform { … })`, the result is nothing: write `as Bool` there.
+/// The methods of the same names in ``RunLoop`` return nothing, as Foundation's do. Code that returns their call,
+/// passes it on in a closure, or requires it through a protocol therefore still compiles. Swift prefers a class's own
+/// method to a protocol extension's, so these are chosen only where the result is needed: in a condition, for a
+/// variable of type `Bool`, or as an argument. Where any type will do, as in `let result = loop.perform { … }`, in
+/// string interpolation, or in `try #require(loop.perform { … })`, the result is `Void`; write `as Bool` there.
 public protocol RunLoopMembers: RunLoop {}
 
 extension RunLoop: RunLoopMembers {}
 
 extension RunLoopMembers {
-  /// Runs a block once on the loop's thread, when the loop next runs in the default mode, and returns whether it will.
+  /// Runs a block once on the loop's thread, when the loop next runs in the default mode, and returns whether it was
+  /// accepted.
   ///
-  /// - Returns: False if the loop rejects and releases the block, because the loop's thread has ended.
+  /// - Returns: `false` if the loop rejects and releases the block because the loop's thread has ended.
   @discardableResult
   @inline(never)
   public func perform(_ block: consuming @escaping @Sendable () -> Void) -> Bool {
@@ -29,9 +30,9 @@ extension RunLoopMembers {
   }
 
   /// Runs a block once on the loop's thread, when the loop next runs in one of several modes, and returns whether it
-  /// will.
+  /// was accepted.
   ///
-  /// - Returns: False if the loop rejects and releases the block: the list is empty, or the loop's thread has ended.
+  /// - Returns: `false` if the loop rejects and releases the block: the list is empty, or the loop's thread has ended.
   @discardableResult
   @inline(never)
   public func perform(inModes modes: [RunLoop.Mode], block: consuming @escaping @Sendable () -> Void) -> Bool {

@@ -4,25 +4,23 @@ import CRunLoopRecorder
 import Synchronization
 
 extension RunLoop {
-  /// The longest time that a run counts: about sixteen years.
-  ///
-  /// A longer time means indefinitely.
+  /// The longest time limit of a run, about sixteen years; a longer one means indefinitely.
   static let longestTimeout = 504_911_232
 
   /// Runs the loop in one mode.
   ///
-  /// A mode with no source, port, timer or block in it is not entered, and no observer is called. Whether a mode is
-  /// empty is checked again at the end of each pass, and never before a wait: if another thread removes the last item
-  /// of its mode while the loop sleeps, the loop goes on sleeping until something wakes it. ``stop()`` ends such a run;
-  /// to replace an item, add the new one first.
+  /// A mode that contains no source, port, timer or block is not entered, and no observer is called. Whether the mode
+  /// is empty is checked again at the end of each pass, but never before a wait. If another thread removes the last
+  /// item of the mode while the loop sleeps, the loop continues to sleep until something wakes it. ``stop()`` ends
+  /// such a run. To replace an item, add the new one first.
   ///
   /// - Parameters:
-  ///   - mode: The mode to run. ``Mode/common`` is not a mode that can run, so such a run is finished.
-  ///   - timeout: How long to run. With zero or less, the run is one pass that does not wait. More than 504 911 232 s
-  ///     means indefinitely.
-  ///   - returnAfterSourceHandled: Whether to return after one source or port was handled.
-  /// - Returns: Why the run ended.
-  /// - Precondition: The calling thread is the loop's.
+  ///   - mode: The mode to run. A run of ``Mode/common``, which is not a real mode, finishes immediately.
+  ///   - timeout: How long to run. If zero or negative, the run is a single pass that does not wait. More than 504 911
+  ///     232 s means indefinitely.
+  ///   - returnAfterSourceHandled: Whether to return after one source or port was handled. Defaults to `false`.
+  /// - Returns: The reason why the run ended.
+  /// - Precondition: The calling thread is the loop's thread.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopRunInMode`.
   @discardableResult
@@ -36,8 +34,8 @@ extension RunLoop {
 
   /// Runs the loop in one mode for a number of seconds.
   ///
-  /// It behaves like ``run(mode:for:returnAfterSourceHandled:)-(_,Duration,_)``. Infinity, more than 504 911 232 s, and
-  /// a value that is not a number mean indefinitely.
+  /// Behaves like ``run(mode:for:returnAfterSourceHandled:)-(_,Duration,_)``. Infinity, NaN and values above 504 911
+  /// 232 s mean indefinitely.
   @discardableResult
   @inline(never)
   public func run(mode: Mode, for seconds: Double, returnAfterSourceHandled: Bool = false) -> RunResult {
@@ -47,9 +45,9 @@ extension RunLoop {
     return run(mode, for: limit, polls: seconds <= 0, returnsAfterSource: returnAfterSourceHandled, from: origin)
   }
 
-  /// Runs the loop in the default mode until it is stopped or has nothing left.
+  /// Runs the loop in the default mode until it is stopped or the mode is empty.
   ///
-  /// - Precondition: The calling thread is the loop's.
+  /// - Precondition: The calling thread is the loop's thread.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopRun`.
   @discardableResult
@@ -60,11 +58,11 @@ extension RunLoop {
     return run(.default, for: .max, returnsAfterSource: false, from: origin)
   }
 
-  /// Runs the loop in the default mode until it has nothing left.
+  /// Runs the loop in the default mode until the mode is empty.
   ///
-  /// ``stop()`` ends one turn of the run, and the next turn begins; only the end of the thread's work ends the run. On
-  /// a thread that is not the loop's it has no effect, and reports that. The corresponding Foundation method is
-  /// `run()`.
+  /// The loop is run repeatedly: ``stop()`` ends one iteration, and the next begins. The run also ends when the loop's
+  /// thread is stopping. On a thread other than the loop's, the call has no effect and is reported. The corresponding
+  /// Foundation method is `run()`.
   @inline(never)
   public func run() {
     let origin = Origin(site: crl_call_site())
@@ -74,7 +72,7 @@ extension RunLoop {
 }
 
 extension RunLoop {
-  /// Makes one run, if its mode has anything to run.
+  /// Performs a run if its mode has anything to run.
   func run(
     _ name: Mode, for timeout: Int64, polls: Bool = false, returnsAfterSource: Bool, from origin: Origin = .unknown
   ) -> RunResult {
@@ -82,11 +80,11 @@ extension RunLoop {
     return enter(name, for: timeout, polls: polls, returnsAfterSource: returnsAfterSource, from: origin) ?? .finished
   }
 
-  /// Makes one run: enters the mode, makes passes until one of them has a result, and leaves.
+  /// Enters the mode, makes passes until one of them has a result, and exits the mode.
   ///
-  /// Returns nil if the mode is empty, and was not entered.
+  /// Returns `nil` without entering the mode if it is empty.
   ///
-  /// - Parameter staysWhenEmpty: Whether the mode is run even if it is empty, or does not exist yet.
+  /// - Parameter staysWhenEmpty: Whether the mode is run even if it is empty or does not exist yet.
   func enter(
     _ name: Mode, for timeout: Int64, polls: Bool, returnsAfterSource: Bool, staysWhenEmpty: Bool = false,
     from origin: Origin = .unknown
@@ -120,7 +118,7 @@ extension RunLoop {
     return result
   }
 
-  /// What a run takes the place of, until its end.
+  /// The state that a nested run replaces until it ends.
   private struct RunFrame {
     let run: Run
     let mode: UInt
@@ -128,7 +126,7 @@ extension RunLoop {
     let word: WakeState
     let callOut: crl_outer
     let record: UInt64
-    /// The sleep that another loop slept for this one.
+    /// The sleep that another loop performed for this one.
     let sleep: HostedSleep?
     let wasServedElsewhere: Bool
   }
@@ -148,7 +146,7 @@ extension RunLoop {
     takeUpLevel()
     noteRun()
     let record = beginRun(CRL_KIND_RUN, from: origin)
-    // This run may read what an outer run has found ready, so the outer run asks for it again.
+    // The nested run may consume what the outer run found ready, so the outer run polls again.
     hasFoundDescriptors = false
     return RunFrame(
       run: outer, mode: outerMode, stop: outerStop, word: outerWord, callOut: outerCallOut, record: record,
@@ -169,7 +167,7 @@ extension RunLoop {
     if outer.sleep != nil || guest != nil { resumeHosting(outer.sleep, after: outer.run) }
   }
 
-  /// Makes a run of a mode that is empty in this loop, if another library's loop of the thread has items in it.
+  /// Runs a mode that is empty in this loop if another library's loop of the thread has items in that mode.
   @inline(never)
   private func enterForOtherLoop(
     _ name: Mode, for timeout: Int64, polls: Bool, returnsAfterSource: Bool, from origin: Origin
@@ -189,7 +187,7 @@ extension RunLoop {
     return nil
   }
 
-  /// Lets the host report what is left of its own, which has not kept a run alive.
+  /// Lets the host report its remaining items, which did not keep the run alive.
   private func noteFinished(in name: Mode, withoutLimit isWithoutLimit: Bool) {
     guard let hostLink, hostLink.isAutomatic, mainService == nil, name != .common else { return }
     hostLink.host.runHasFinished(HostedMode(name: name, isWithoutLimit: isWithoutLimit), of: self)
@@ -214,7 +212,7 @@ extension RunLoop {
     return enterableMode(name) ?? (isModeOfHost(name) ? enterableMode(name, making: true) : nil)
   }
 
-  /// A mode that is about to be entered; nil if it does not exist and is not to be made.
+  /// Returns the state of a mode to be entered, or `nil` if the mode does not exist and `making` is false.
   func enterableMode(_ name: Mode, making: Bool = false) -> ModeState? {
     var failure: SystemError?
     let mode = table.withLock { table -> ModeState? in
@@ -236,14 +234,14 @@ extension RunLoop {
     return mode
   }
 
-  /// Whether the calling thread is the loop's.
+  /// Whether the calling thread is the loop's thread.
   var isOwnThread: Bool {
     RunLoop.currentIfMade === self || (self === RunLoop.processMain && RunLoop.isMainThread && RunLoop.current === self)
   }
 
-  /// Whether the calling thread may run the loop; if not, this is counted and reported.
+  /// Whether the calling thread may run the loop; if it may not, the call is counted and reported.
   ///
-  /// For spellings that have no error and no precondition.
+  /// For APIs that have neither an error nor a precondition.
   package func mayRun(_ spelling: String) -> Bool {
     if isCallersToRun { return true }
     countRejection()
@@ -258,25 +256,24 @@ extension RunLoop {
     return false
   }
 
-  /// Whether the loop is the calling thread's and has not ended.
+  /// Whether the loop belongs to the calling thread and has not ended.
   @inline(__always)
   package var isCurrent: Bool { RunLoop.isCurrent(at: RunLoop.address(of: self)) }
 
-  /// Whether the calling thread is the loop's, even if its loop has ended before it.
+  /// Whether the loop belongs to the calling thread, even if the loop has already ended.
   package var isOfCallingThread: Bool { isCallersToRun }
 
-  /// Whether the calling thread may run the loop; in the last destructors of a thread its loop has ended, and a run is
-  /// finished.
+  /// Whether the calling thread may run the loop, even in its last destructors, when a run would finish immediately.
   private var isCallersToRun: Bool { isOwnThread || (takesNoItems && threadID == RunLoop.callingThreadID) }
 
-  /// Ends the process unless the calling thread may run the loop.
+  /// Traps unless the calling thread may run the loop.
   package func requireOwnThread() {
     guard !isCallersToRun else { return }
     let reason = isLeftMain ? ": \(RunLoopError.mainThreadHasLeft)" : ""
     fatalError("the run loop of \(threadDescription) cannot be run by \(RunLoop.callingThreadDescription)\(reason)")
   }
 
-  /// Throws unless the calling thread may run the loop; for spellings that can throw.
+  /// Throws unless the calling thread may run the loop.
   package func checkOwnThread() throws(RunLoopError) {
     guard !isCallersToRun else { return }
     guard !isLeftMain else { throw .mainThreadHasLeft }

@@ -3,24 +3,24 @@
 import CRunLoopRecorder
 
 extension RunLoop {
-  /// Makes a timer that fires after a duration, and adds it to a mode of this loop.
+  /// Creates a timer that fires after a duration, and adds it to a mode of this loop.
   ///
-  /// Can be called from any thread; a sleeping loop takes the timer into account at once. The timer counts by the
-  /// loop's clock. Add it to further modes with ``add(_:forMode:)-(Timer,_)``. If the loop's thread has ended, the
-  /// timer is invalid: its ``Timer/isValid`` is false and the block is released.
+  /// Can be called from any thread; a sleeping loop takes the timer into account immediately. The timer uses the
+  /// loop's clock. Use ``add(_:forMode:)-(Timer,_)`` to add it to further modes. If the loop's thread has ended, the
+  /// returned timer is invalid: its ``Timer/isValid`` is `false`, and the block has been released.
   ///
   /// - Parameters:
-  ///   - delay: How long after now it fires first. Zero or less: as soon as the loop runs. A duration that is longer
-  ///     than the clock can count is as long as that.
-  ///   - interval: The time between two dates. None, or one that is not positive: the timer fires once. Less than a
-  ///     microsecond counts as one.
-  ///   - tolerance: How much later than its date it may fire, so that several timers can share one wake-up. Negative
-  ///     counts as zero; of a repeating timer at most half its interval is used.
-  ///   - mode: The mode, or ``Mode/common``.
-  ///   - block: Called on the loop's thread with the timer. It is released when the timer is invalid and no call-out
-  ///     runs.
+  ///   - delay: The time until the timer first fires. If zero or negative, it fires as soon as the loop runs. A delay
+  ///     beyond the range of the clock is clamped.
+  ///   - interval: The time between two fire dates. If `nil`, zero or negative, the timer fires once. Values below a
+  ///     microsecond are rounded up to one. Defaults to `nil`.
+  ///   - tolerance: How long after its date the timer may fire, so that several timers can share one wake-up. A
+  ///     negative value counts as zero, and a repeating timer uses at most half its interval. Defaults to zero.
+  ///   - mode: The mode, or ``Mode/common``. Defaults to the default mode.
+  ///   - block: Called on the loop's thread with the timer, and released once the timer is invalid and no call-out is
+  ///     running.
   ///
-  /// - Complexity: O(log n) in the timers of the mode.
+  /// - Complexity: O(log n) in the number of timers in the mode.
   ///
   /// The corresponding Core Foundation functions are `CFRunLoopTimerCreateWithHandler` and `CFRunLoopAddTimer`.
   @discardableResult

@@ -3,18 +3,20 @@
 import CRunLoopRecorder
 import Synchronization
 
-// Phase 11 of the pass: one class of ready things.
+// Phase 11 of the pass: serving one class of ready events.
 
 extension RunLoop {
-  /// Serves one class of ready things: the main dispatch queue if phase 7 has found its work, the descriptors that the
-  /// wait has found, or else the class whose turn it is; returns true if a source was handled.
+  /// Serves one class of ready events, and returns whether a source was handled.
+  ///
+  /// It is the main dispatch queue if phase 7 found work for it, else the descriptors found by the wait, else the
+  /// class whose turn it is.
   @inline(__always)
   func serveOneClass(_ mode: ModeState) -> Bool {
     innermost.mayAskMainQueue = true
     innermost.hasPutOff = false
-    // Without a turn of its own, since it is asked in every other pass: the turn is that of the others.
+    // The main queue can be served in every other pass, so this does not use up the turn of another class.
     if notices.contains(.mainQueue) { return drainMainQueue(mode) == .source }
-    // The wait has checked the descriptors only if it was their turn, or if nothing else was ready when it began.
+    // The wait polled the descriptors only if it was their turn, or if nothing else was ready when it began.
     if mode.isWatching.load(ordering: .relaxed) {
       let served = serveDescriptors(mode)
       if served != .nothing {
@@ -48,7 +50,7 @@ extension RunLoop {
 
   /// Whether another class is ready whose turn comes before that of the descriptors.
   ///
-  /// Called under the table's lock, before the kernel is asked.
+  /// Called before the kernel is polled. Requires the table's lock.
   func servesOthersFirst(_ mode: ModeState, _ set: PollSet) -> Bool {
     for turn in 0..<ReadyClass.allCases.count {
       switch ReadyClass.allCases[(rotation + turn) % ReadyClass.allCases.count] {
@@ -61,11 +63,11 @@ extension RunLoop {
     return false
   }
 
-  /// Lets what has woken the loop begin before what became ready later; returns true if phase 11 is left to the next
-  /// pass.
+  /// Gives priority to the work that woke the loop over work that became ready later, and returns whether phase 11
+  /// must be left to the next pass.
   ///
-  /// Blocks and jobs are run at once. For sources and hand-offs, which phase 5 of the next pass performs, phase 11 is
-  /// put off; never twice in a row, so that each class still has its turn.
+  /// Blocks and jobs run immediately. For sources and hand-offs, which phase 5 of the next pass performs, phase 11 is
+  /// postponed. It is never postponed twice in a row, so that every class gets its turn.
   @inline(never)
   func putsOffServing(_ mode: ModeState) -> Bool {
     let cause = innermost.wakeCause
@@ -78,17 +80,17 @@ extension RunLoop {
     guard !innermost.hasPutOff, hasHandOff(mode) || hasSignalledSource(mode) else { return false }
     innermost.hasPutOff = true
     innermost.mayAskMainQueue = true
-    // A source may read what was found, so the next pass asks again.
+    // A source may consume what was found, so the next pass polls again.
     hasFoundDescriptors = false
     return true
   }
 
-  /// Whether the host has handled a source of its own in this pass.
+  /// Whether the host has handled one of its own sources in this pass.
   func isServedByHost() -> Bool { notices.remove(.host) != nil }
 
-  /// The classes of things that can be ready after a wait.
+  /// The classes of events that can be ready after a wait.
   ///
-  /// Each pass serves one class, in turn, so that none starves another.
+  /// Each pass serves one class, in round-robin order, so that no class starves another.
   enum ReadyClass: Int, CaseIterable {
     case timers
     case mainQueue
@@ -96,20 +98,20 @@ extension RunLoop {
     case ports
   }
 
-  /// The result of serving one class of ready things.
+  /// The result of serving one class of ready events.
   enum Served {
     /// Nothing was ready.
     case nothing
-    /// Something was served that does not end a run: a timer, or a descriptor whose source has ended.
+    /// Something was served that does not end a run: a timer, or a descriptor whose source has been invalidated.
     case other
-    /// A source, a port or the main dispatch queue: a run that returns after a source does so now.
+    /// A source, a port or the main dispatch queue was served, which ends a run that returns after a source.
     case source
   }
 
-  /// Serves the descriptors that the wait has found, one source for each of them.
+  /// Serves the descriptors that the wait found, one source for each.
   ///
-  /// A run that returns after a source serves one. A stop ends the batch, and so does a nested run, which may have read
-  /// what was found. The next wait asks again for the rest of the batch.
+  /// A run that returns after a source serves only one. A stop ends the batch, and so does a nested run, which may
+  /// have consumed what was found. The next wait reports the rest of the batch again.
   private func serveDescriptors(_ mode: ModeState) -> Served {
     guard hasFoundDescriptors else { return .nothing }
     let wait = waitCount
@@ -127,8 +129,8 @@ extension RunLoop {
 
   /// Calls the source of the next descriptor of the batch.
   ///
-  /// This is a function of its own, so that its reference to the source is gone when it returns: that may be the last
-  /// reference, whose release may run the loop.
+  /// This is a separate function so that its reference to the source is released on return. It may be the last one,
+  /// and releasing it may run code that runs the loop.
   private func serveNextDescriptor(_ mode: ModeState) -> Served {
     var isSuspect = false
     let next = table.locked {
@@ -153,10 +155,10 @@ extension RunLoop {
     ) { source.call(events) }
   }
 
-  /// Receives the messages that the port whose turn it is has now, up to a limit.
+  /// Receives the messages currently queued at the port whose turn it is, up to a limit.
   ///
-  /// A run that returns after a source receives one. Whatever ends a batch of descriptors ends this too, and so does
-  /// the port's removal from the mode.
+  /// A run that returns after a source receives only one. The batch ends for the same reasons as a batch of
+  /// descriptors, and also when the port is removed from the mode.
   private func servePort(_ mode: ModeState) -> Served {
     guard mode.mayHaveReadyPorts.load(ordering: .relaxed), let place = takeReadyPort(mode), place.item.hold() else {
       return .nothing
@@ -166,10 +168,10 @@ extension RunLoop {
     let wait = waitCount
     var served = Served.nothing
     var rest = innermost.returnsAfterSource ? 1 : min(port.messages, Self.mostMessages)
-    // Another loop may be faster.
+    // Another loop may take the message first.
     while rest > 0, let taken = port.takeMessage() {
       rest -= 1
-      // The port is queued behind the others before the call-out: a run nested in it receives the next message.
+      // The port is queued behind the others before the call-out, so that a nested run receives the next message.
       if served == .nothing, port.hasMessage { noteReady(place) }
       calling(
         CRL_KIND_SOURCE1, mode,
@@ -182,13 +184,13 @@ extension RunLoop {
     return served
   }
 
-  /// The largest number of messages of a port that one pass receives.
+  /// The maximum number of messages that one pass receives from a port.
   static var mostMessages: Int { 64 }
 }
 
-// What the loop's thread takes from the table.
+// Reading ready items from the table on the loop's thread.
 extension RunLoop {
-  /// Whether a port of the mode has a message; called under the table's lock.
+  /// Whether a port of the mode has a message (requires the table's lock).
   func findReadyPort(_ mode: ModeState) -> Bool {
     if mode.readyPorts.peekFirst(unless: { !$0.hasMessage }) { return true }
     mode.mayHaveReadyPorts.store(false, ordering: .relaxed)
@@ -201,7 +203,7 @@ extension RunLoop {
 
   private func isIn(_ place: Membership<Port>) -> Bool { table.withLock { _ in place.isActive } }
 
-  /// Notes that a port has a message; called under the port's lock, or on the loop's thread.
+  /// Notes that a port has a message; called on the loop's thread, or with the port's lock held.
   func noteReady(_ membership: Membership<Port>) {
     table.withLock { _ in membership.mode.enqueue(membership) }
   }

@@ -4,13 +4,13 @@ import CRunLoopSystem
 import Synchronization
 
 extension RunLoop {
-  /// How late the system may end a sleep of the loop's thread, or nil for the slack that the thread has anyway.
+  /// How late the system may end a sleep of the loop's thread, or `nil` for the thread's original slack.
   ///
-  /// Linux lets the sleeps of a thread end up to 50 microseconds late, so that it may end several with one interrupt.
-  /// To have timers fire in time, set this to a nanosecond. It takes effect before the loop's next sleep until a date
-  /// and holds for the whole thread, and for threads and processes that the thread makes from then on; nil restores the
-  /// thread's former slack. Less than a nanosecond counts as one, and more than a minute as a minute, so that each
-  /// sleep ends. A loop on virtual time ignores it. Can be used from any thread.
+  /// The default is `nil`. By default, Linux may end a thread's sleep up to 50 microseconds late, in order to serve
+  /// several sleeps with one interrupt. Set this to a nanosecond to make timers fire more precisely. The value takes
+  /// effect before the loop's next timed sleep. It applies to the whole thread, and to the threads and processes that
+  /// the thread creates from then on. Values are clamped to between a nanosecond and a minute. A loop on virtual time
+  /// ignores this property. Can be used from any thread.
   ///
   /// The corresponding system call is `prctl` with `PR_SET_TIMERSLACK`.
   public var timerSlack: Duration? {
@@ -21,7 +21,7 @@ extension RunLoop {
     set { slack.store(newValue?.slackNanoseconds ?? 0, ordering: .relaxed) }
   }
 
-  /// Sets the thread's slack to the requested one; called on the loop's thread.
+  /// Applies the requested slack to the thread; must be called on the loop's thread.
   @inline(never)
   func applySlack() {
     appliedSlack = slack.load(ordering: .relaxed)
@@ -30,6 +30,6 @@ extension RunLoop {
 }
 
 extension Duration {
-  /// The nanoseconds of a slack that the system is asked for.
+  /// The duration as a valid timer slack in nanoseconds.
   package var slackNanoseconds: Int64 { min(max(1, Int64(saturating: self)), 60_000_000_000) }
 }

@@ -5,15 +5,15 @@ import Synchronization
 
 // Phase 9 of the pass: the wait.
 extension RunLoop {
-  /// Waits until something is ready, the loop is woken, or the run's time is over.
+  /// Waits until something is ready, the loop is woken, or the run's time limit is reached.
   ///
-  /// A pass that polls only looks, and answers the wake-ups that have arrived.
+  /// A pass that polls only checks for events and consumes the wake-ups that have arrived.
   func wait(_ mode: ModeState, polls: Bool) {
     waiting.store(true, ordering: .relaxed)
     lastSleepBegan = .never
     innermost.wakeCause = .unknown
     waitCount &+= 1
-    // A look of a loop that is busy asks less often: the other loop then has its turn after some passes.
+    // A busy loop prepares only in every sixteenth poll, which is enough for the other loop to get its turn.
     if !polls || waitCount & 15 == 0 { prepareForOtherLoop(mode) }
     if hostLink != nil, !innermost.isServedByHost {
       waitInHost(mode, polls: polls)
@@ -28,22 +28,22 @@ extension RunLoop {
 
   /// Sleeps until there is a reason for a pass.
   ///
-  /// A post for another mode, a date that was moved meanwhile and a wait that the kernel ended early are no reasons:
-  /// then the loop sleeps on.
+  /// A post for another mode, a timer that was moved meanwhile, or an early return from the kernel is not a reason;
+  /// the loop then sleeps again.
   private func sleep(_ mode: ModeState) {
     var isOver = false
     var hasWaited = false
     var mayHaveOther = false
     while !isOver {
-      // Another thread may have made the set, and the loop's bell with it, which a poster finds without a lock.
+      // Another thread may have created the epoll set together with the loop's bell, which posters read without a lock.
       let isWatching = mode.isWatching.load(ordering: .acquiring)
       let sleeper = waiter.sleeper(watching: isWatching)
       let looks = isOnSystemTime && looker.isDue(RunLoop.waiting)
-      // The next thread that sees the announcement may be the one that wakes.
+      // After the sleep is announced, the next thread that posts may be the one that wakes the loop.
       forgetWaking()
       lastWake.forgetProcessor()
       let asleep = word.apply(.announceSleep(looks ? .looking : sleeper)).after
-      // Unless the loop was asleep, and nothing else came first, it is not known what came first.
+      // The cause of the wake-up is known only if the loop really slept and no event was found before.
       var knowsCause = false
       switch asleep.isWoken ? .never : lastLook(mode, asleep, isWatching: isWatching) {
       case .never: isOver = true
@@ -68,11 +68,11 @@ extension RunLoop {
       isOver = before.isWoken || hasFoundDescriptors || isOver
       if mayHaveOther, !isOver { isOver = isDueInOtherLoop(mode) }
     }
-    // If something kept the loop from waiting, it still looks.
+    // If something kept the loop from waiting, poll the descriptors instead.
     if !hasWaited { lookAtDescriptors(mode) }
   }
 
-  /// Looks, if a look was announced, and sleeps unless the loop was woken meanwhile.
+  /// Polls if that was announced, then sleeps unless the loop was woken meanwhile.
   private func lookOrSleep(
     _ announced: WakeState, as sleeper: WakeState.Sleeper, until deadline: Tick, in set: PollSet?
   ) {
@@ -80,7 +80,7 @@ extension RunLoop {
     guard isOnSystemTime, announced.sleeper == .looking || looker.measures(waiting) else {
       waiter.sleep(on: word, while: announced, until: deadline, in: set)
       if isOnSystemTime { looker.noteWaker(lastWake.waker.processor) }
-      // On virtual time another thread's work wakes the loop without a wait: only the kernel knows what came first.
+      // On virtual time, another thread's work wakes the loop without a wait, so only the kernel knows what came first.
       if !isOnSystemTime, let set, !set.hasWork { set.wait(0) }
       return
     }
@@ -100,15 +100,15 @@ extension RunLoop {
 
   enum Sleep {
     case until(Tick, PollSet?)
-    /// There is something to do.
+    /// There is work to do.
     case never
-    /// Since the sleep was announced, the mode has begun or stopped watching descriptors, or something was posted.
+    /// The mode has begun or stopped watching descriptors, or something was posted, since the sleep was announced.
     case again
   }
 
-  /// The last look for work, after the sleep was announced.
+  /// Makes the last check for work after the sleep was announced.
   ///
-  /// - Parameter gate: The gate that another loop watches if it is to wait for this one.
+  /// - Parameter gate: The gate that another loop watches if it will wait on behalf of this one.
   func lastLook(
     _ mode: ModeState, _ asleep: WakeState, isWatching: Bool, at gate: (any SleepGate)? = nil
   ) -> Sleep {
@@ -127,7 +127,7 @@ extension RunLoop {
         guard deadline > now else { return .never }
         lastSleepBegan = min(lastSleepBegan, now)
       }
-      // A poster that has already taken the sleeper out of the word need not have found a bell that wakes it.
+      // A poster that has already removed the sleeper from the word may not have found a bell with which to wake it.
       guard word.state == asleep else { return .again }
       table.sleepingMode = mode
       table.sleepDeadline = deadline
@@ -137,13 +137,13 @@ extension RunLoop {
     }
   }
 
-  /// Whether a source or port is ready, or the run is to end; called under the table's lock, after the arrivals
-  /// were taken.
+  /// Whether a source or port is ready, or the run must end (requires the table's lock, and the arrivals to have been
+  /// taken).
   func mustGoOn(_ mode: ModeState) -> Bool {
     hasHandOff(mode) || findSignalled(mode) || findReadyPort(mode) || isStopped(mode)
   }
 
-  /// Asks the kernel once what is ready, without waiting, unless another class of ready things has its turn first.
+  /// Polls the kernel once, without waiting, unless another class of ready events has its turn first.
   func lookAtDescriptors(_ mode: ModeState) {
     guard mode.isWatching.load(ordering: .relaxed), !hasFoundDescriptors else { return }
     let set = table.withLock { _ -> PollSet? in
@@ -155,13 +155,13 @@ extension RunLoop {
     hasFoundDescriptors = set?.hasFound ?? false
   }
 
-  /// Whether something of the set is known to be ready and not yet served; called under the table's lock.
+  /// Whether unserved events of the set are known to be ready (requires the table's lock).
   func hasReady(_ set: PollSet, _ mode: ModeState) -> Bool { hasMainQueueWork(set, mode) || hasFoundDescriptors }
 
-  /// Whether a wait has found work of the main dispatch queue that is still to be done; called under the table's lock.
+  /// Whether a wait has found work of the main dispatch queue that has not been done yet (requires the table's lock).
   func hasMainQueueWork(_ set: PollSet, _ mode: ModeState) -> Bool {
     guard set.isMainQueueReady, isServingMainQueue(mode) else { return false }
-    // Another mode may have served it meanwhile.
+    // Another mode may have served the queue meanwhile.
     if !MainQueue.hasNotice { set.isMainQueueReady = false }
     return set.isMainQueueReady
   }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension RunLoop {
-  /// Suspends the calling task for a duration, by the loop's clock.
+  /// Suspends the calling task for a duration measured on the loop's clock.
   ///
-  /// The sleep ends when the loop has run in the mode at or after that time. The loop's clock may be virtual: on a loop
-  /// whose time a test owns, nothing waits. Can be called from any thread; the thread is not blocked.
+  /// The sleep ends once the loop has run in the mode at or after that time. If a test controls the loop's time, there
+  /// is no real wait. Can be called from any thread; the thread is not blocked.
   ///
   /// - Parameters:
   ///   - duration: How long to sleep. Zero or less means until the loop next runs.
-  ///   - tolerance: How much longer the sleep may take, so that several timers can share one wake-up. Negative counts
-  ///     as zero.
-  ///   - mode: The mode in which the loop ends the sleep.
-  /// - Throws: `CancellationError` as soon as the task is cancelled; ``RunLoopError/loopHasEnded`` or
-  ///   ``RunLoopError/mainThreadHasLeft`` if the loop's thread has ended, or ends meanwhile.
+  ///   - tolerance: How much longer the sleep may take, so that several timers can share one wake-up. A negative value
+  ///     counts as zero. Defaults to zero.
+  ///   - mode: The mode in which the loop ends the sleep. Defaults to ``Mode/common``.
+  /// - Throws: `CancellationError` as soon as the task is cancelled, or ``RunLoopError/loopHasEnded`` or
+  ///   ``RunLoopError/mainThreadHasLeft`` if the loop's thread has ended or ends meanwhile.
   public func sleep(for duration: Duration, tolerance: Duration = .zero, in mode: Mode = .common) async throws {
     try Task.checkCancellation()
     guard !takesNoItems else { throw endedError }
@@ -21,7 +21,7 @@ extension RunLoop {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         sleep.begin(continuation)
-        // While it waits, the task does not hold the timer: a loop that ends is the last to hold it.
+        // The waiting task does not hold the timer, so that a loop that ends releases the last reference to it.
         start(sleep, duration, tolerance, mode)
       }
     } onCancel: {
@@ -38,11 +38,11 @@ extension RunLoop {
   }
 }
 
-/// A task that waits for a timer: it is resumed once, by whatever ends the wait first.
+/// The wait of a task for a timer, which resumes the task once, for whatever ends the wait first.
 private final class TaskSleep: @unchecked Sendable {
-  // Sendable: the lock guards the variables; the thread that takes the continuation out resumes it.
+  // Sendable: the lock guards the variables; the thread that takes the continuation resumes it.
 
-  /// Held by the timer's block alone: when it is released before the timer has fired, the loop has ended.
+  /// An object held only by the timer's block: if it is released before the timer has fired, the loop has ended.
   final class End: Sendable {
     private let sleep: TaskSleep
 
@@ -73,7 +73,7 @@ private final class TaskSleep: @unchecked Sendable {
     if let result { continuation.resume(with: result) }
   }
 
-  /// Notes the timer that ends the wait; returns false if the wait is over already.
+  /// Stores the timer that ends the wait, and returns `false` if the wait is already over.
   func waits(for timer: Timer) -> Bool {
     lock.withLock {
       self.timer = timer
@@ -83,7 +83,7 @@ private final class TaskSleep: @unchecked Sendable {
 
   func cancel() {
     end(.failure(CancellationError()))
-    // Outside the lock: it releases what the timer's block holds.
+    // Called without the lock because it releases the timer block's captures.
     lock.withLock { timer }?.invalidate()
   }
 

@@ -3,27 +3,26 @@
 import CRunLoopRecorder
 import Synchronization
 
-// Phase 5 of the pass: the sources that are signalled.
+// Phase 5 of the pass: the signalled sources.
 
 extension RunLoop {
-  /// Performs the signalled sources of the mode in their order, including the source of the hand-offs; returns true if
-  /// one performed.
+  /// Performs the mode's signalled sources in order, including the hand-off source, and returns whether any was
+  /// performed.
   ///
-  /// A run that returns after a source performs at most one; the others stay signalled. Of these, one that waits is
-  /// passed over at most once by each of the others, so that a source that signals itself starves none that comes after
-  /// it.
+  /// A run that returns after a source performs at most one; the others stay signalled. A waiting source is passed over
+  /// at most once by each of the others, so a source that keeps signalling itself cannot starve those that follow it.
   @inline(__always)
   func performSources(_ mode: ModeState) -> Bool {
     takeArrivals()
     let hasHandOff = hasHandOff(mode)
-    // Not `hasHandOff && …`: its closure would hold the loop during the calls, one of which may end the thread.
+    // Not `hasHandOff && …`: its closure would retain the loop during the calls, one of which may end the thread.
     guard mode.mayHaveSignalled.load(ordering: .relaxed) else { return hasHandOff ? performHandOffs(mode) : false }
     return performSignalledSources(mode, hasHandOff: hasHandOff)
   }
 
   private func performSignalledSources(_ mode: ModeState, hasHandOff: Bool) -> Bool {
     if hasHandOff { return performCollected(mode, hasHandOff: true) }
-    // Usually there is one.
+    // Usually only one source is signalled.
     guard let only = table.withLock({ _ in mode.signalled.only }), only.claimSignal() else {
       return performCollected(mode, hasHandOff: false)
     }
@@ -31,16 +30,16 @@ extension RunLoop {
     return true
   }
 
-  /// Performs the signalled sources; a function of its own, so that the path of a single source is short.
+  /// Performs the signalled sources in a separate function, so that the path for a single source stays short.
   @inline(never)
   private func performCollected(_ mode: ModeState, hasHandOff: Bool) -> Bool {
     let start = sources.count
     collectSignalled(mode)
     let handOffSignal = hasHandOff ? signalOfHandOffs(mode) : .max
     let oldest = innermost.returnsAfterSource ? oldestSignal(from: start, handOffSignal) : .max
-    // The place of the source of the hand-offs among them.
+    // The hand-off source's position among the collected sources.
     var handOffPlace = -1
-    // What has waited longest always has its turn: its signal may have got its number before its last turn was noted.
+    // The longest-waiting source is always eligible: its signal may have been numbered before its last turn was noted.
     if hasHandOff, mode.lastTurnOfHandOffs < oldest || handOffSignal == oldest {
       handOffPlace =
         (start..<sources.count).first { handOffs(signalledAt: handOffSignal, standBefore: sources[$0]) }
@@ -61,13 +60,12 @@ extension RunLoop {
       if innermost.returnsAfterSource { break }
       takeUpLevel()
     }
-    // Removed one by one: this may release the last reference to a source, and the code that this runs may run the
-    // loop.
+    // Removed one at a time: releasing the last reference to a source may run code that runs the loop.
     while sources.count > start { _ = sources.removeLast() }
     return handled
   }
 
-  /// The first signal of the one that has waited longest among the collected sources and the hand-offs.
+  /// The earliest first signal among the collected sources and the hand-offs.
   private func oldestSignal(from start: Int, _ handOffSignal: UInt64) -> UInt64 {
     var oldest = handOffSignal
     for index in start..<sources.count { oldest = min(oldest, sources[index].signalOrder) }
@@ -85,9 +83,8 @@ extension RunLoop {
   }
 }
 
-// The signalled sources.
 extension RunLoop {
-  /// Whether a source of the mode is signalled; called under the table's lock.
+  /// Whether a source of the mode is signalled (requires the table's lock).
   func findSignalled(_ mode: ModeState) -> Bool {
     if mode.signalled.peekFirst(unless: { $0.unlist() }) { return true }
     mode.mayHaveSignalled.store(false, ordering: .relaxed)
@@ -98,7 +95,7 @@ extension RunLoop {
     mode.mayHaveSignalled.load(ordering: .relaxed) && table.withLock { _ in findSignalled(mode) }
   }
 
-  /// Appends the mode's marked sources to ``sources``, by order and then by their first signal.
+  /// Appends the mode's signalled sources to ``sources``, sorted by order and then by first signal.
   private func collectSignalled(_ mode: ModeState) {
     let start = sources.count
     table.withLock { _ in
@@ -115,7 +112,7 @@ extension RunLoop {
     if !isOrdered { sources[start...].sort(by: stands) }
   }
 
-  /// Notes that a source was signalled; called under the source's lock.
+  /// Notes that a source was signalled; requires the source's lock.
   func noteSignalled(_ membership: Membership<Source>) {
     table.withLock { _ in membership.mode.enqueue(membership) }
   }

@@ -3,36 +3,37 @@
 import RunLoopLibC
 import Synchronization
 
-// Stopping and waking, from any thread.
+// Stopping and waking the loop from any thread.
 extension RunLoop {
-  /// Wakes the loop if it sleeps, so that it looks for what was posted.
+  /// Wakes the loop, if it sleeps, to check for new posts.
   ///
-  /// - Parameter cause: What was posted; the loop begins with it if this call wakes the loop.
+  /// - Parameter cause: What was posted. If this call wakes the loop, the loop serves it first.
   @inline(__always)
   func post(_ cause: @autoclosure () -> WakeState.Cause = .unknown) {
     guard word.hasSleeper else { return }
-    // Noted before the loop can go on to its next sleep, which something else ends.
+    // Noted before the loop can proceed to its next sleep, which something else ends.
     noteWaking()
     let sleeper = word.post(cause())
     if sleeper != .nobody { wake(sleeper) }
   }
 
-  /// Makes the call that wakes the loop's thread, in the way in which it sleeps.
+  /// Wakes the loop's thread by the mechanism with which it sleeps.
   private func wake(_ sleeper: WakeState.Sleeper) {
-    // The woken thread checks whether a look would have been enough.
+    // The woken thread uses the record to decide whether polling would have sufficed.
     if sleeper == .futex || sleeper == .epoll { lastWake.record() }
     if sleeper == .futex || sleeper == .virtual { word.wakeSleeper() }
     if sleeper == .epoll || sleeper == .virtual { bell.ring() }
-    // The gate that the loop waits at cannot be closed meanwhile: it is held here and by the loop.
+    // The gate stays open meanwhile because both the loop and this call hold it.
     if sleeper == .hosted { table.withLock { $0.waitingAt }?.open() }
   }
 
-  /// Takes the loop out of its sleep, if it sleeps, in a way that can be used in a signal handler: without a lock or an
-  /// allocation, by a descriptor that is open as long as the loop, and with `errno` as it was.
+  /// Wakes the loop if it sleeps, in an async-signal-safe way.
   ///
-  /// The word is changed even if the loop does not sleep: either this change comes first, and the loop's announcement
-  /// that it sleeps reads it, and the loop then finds what was stored before it; or the announcement does, and this
-  /// finds the sleeper.
+  /// It takes no lock, allocates nothing, uses a descriptor that stays open as long as the loop exists, and preserves
+  /// `errno`.
+  ///
+  /// The word is changed even if the loop does not sleep. If this change precedes the loop's announcement of its
+  /// sleep, the loop reads it and sees everything stored before it; otherwise this call sees the sleeper.
   @inline(__always)
   private func rouse(by event: WakeState.Event) {
     if word.hasSleeper { noteWaking() }
@@ -47,11 +48,11 @@ extension RunLoop {
     errno = number
   }
 
-  /// Ends the innermost run that is active, after the pass that it is in.
+  /// Ends the innermost active run after its current pass.
   ///
-  /// Without an active run, the stop is forgotten. A sleeping loop is woken. Can be called from any thread, and in a
-  /// signal handler, on a loop that was obtained before: it takes no lock, allocates nothing and leaves `errno` as it
-  /// was. To do more than this at a signal, use a `SignalSource` of `RunLoopSystemEvents`. The corresponding Core
+  /// If no run is active, the call has no effect. A sleeping loop is woken. Can be called from any thread, and from a
+  /// signal handler if the loop was obtained before: the call takes no lock, allocates nothing and preserves `errno`.
+  /// To do more in response to a signal, use a `SignalSource` from `RunLoopSystemEvents`. The corresponding Core
   /// Foundation function is `CFRunLoopStop`, which must not be called in a signal handler.
   public func stop() {
     table.checkFork()
@@ -60,10 +61,8 @@ extension RunLoop {
 
   /// Ends the next run of a mode that reaches the end of a pass, even one that has not begun yet.
   ///
-  /// The mode is made if it does not exist. Can be called from any thread. A sleeping loop is woken. The corresponding
-  /// Core Foundation function is `_CFRunLoopStopMode`.
-  ///
-  /// ``Mode/common`` is not a mode; the call then has no effect.
+  /// The mode is created if it does not exist; ``Mode/common`` is not a mode, and stopping it has no effect. A sleeping
+  /// loop is woken. Can be called from any thread. The corresponding Core Foundation function is `_CFRunLoopStopMode`.
   public func stop(mode name: Mode) {
     guard name != .common else { return }
     table.withLock { table in
@@ -72,29 +71,30 @@ extension RunLoop {
     post()
   }
 
-  /// Ends every run of this loop, and every run that has not begun yet, because the loop's thread is stopping.
+  /// Ends all current and future runs of this loop, because the loop's thread is stopping.
   package func stopForGood() {
     table.withLock { _ in stopFlag.endEveryRun() }
     post()
   }
 
-  /// Makes a sleeping loop make one more pass, and keeps a loop that is awake from sleeping in this pass.
+  /// Makes a sleeping loop perform another pass, or keeps a loop that is awake from sleeping in its current pass.
   ///
-  /// Outside a run it has no effect. Can be called from any thread, and in a signal handler, as ``stop()`` can. The
-  /// corresponding Core Foundation function is `CFRunLoopWakeUp`, which must not be called in a signal handler.
+  /// Outside a run, the call has no effect. Can be called from any thread and, like ``stop()``, from a signal handler.
+  /// The corresponding Core Foundation function is `CFRunLoopWakeUp`, which must not be called in a signal handler.
   public func wakeUp() {
     table.checkFork()
     rouse(by: .wakeUp(cause(.source) { $0.mayHaveSignalled.load(ordering: .relaxed) }))
   }
 
-  /// A cause if it concerns the mode that runs, otherwise unknown: then the loop sleeps on, and what wakes it next may
-  /// have come earlier.
+  /// Returns the cause if it concerns the mode that runs.
+  ///
+  /// Otherwise returns unknown: the loop sleeps again, and the event that wakes it next may have occurred earlier.
   func cause(_ cause: WakeState.Cause, concerns: (ModeState) -> Bool) -> WakeState.Cause {
     guard let mode = UnsafeRawPointer(bitPattern: current.load(ordering: .acquiring)) else { return .unknown }
     return Unmanaged<ModeState>.fromOpaque(mode)._withUnsafeGuaranteedRef { concerns($0) ? cause : .unknown }
   }
 
-  /// A cause if it concerns the mode that runs because that is one of some modes.
+  /// Returns the cause if the mode that runs is one of the given modes.
   func cause(_ cause: WakeState.Cause, inModes modes: [Mode]) -> WakeState.Cause {
     self.cause(cause) { running in
       modes.contains { $0 == .common ? running.isCommon.load(ordering: .relaxed) : $0 == running.name }

@@ -1,45 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension RunLoop {
-  /// The error of an operation that was not over in time.
+  /// The error thrown when an operation exceeds its time limit.
   public struct TimeoutError: Error, Sendable {
-    /// The time that the operation had.
+    /// The operation's time limit.
     public let limit: Duration
-    /// The error with which the operation ended after it was cancelled, usually a `CancellationError`.
+    /// The error with which the cancelled operation ended, usually a `CancellationError`.
     public let cause: any Error
 
-    /// Makes an error.
+    /// Creates an error.
     public init(limit: Duration, cause: any Error) {
       self.limit = limit
       self.cause = cause
     }
   }
 
-  /// Runs an operation, and cancels it if it is not over in time.
+  /// Runs an operation, and cancels it if it exceeds a time limit.
   ///
   /// ```swift
   /// let reply = try await RunLoop.current.withTimeout(.seconds(5)) { try await connection.ask(question) }
   /// ```
   ///
-  /// The time counts by the loop's clock, like that of ``sleep(for:tolerance:in:)``: on a loop whose time a test owns,
-  /// nothing waits for it. No timer is left behind when the operation ends first.
+  /// As with ``sleep(for:tolerance:in:)``, the time is measured on the loop's clock: if a test controls the loop's
+  /// time, there is no real wait. No timer is left behind if the operation ends first.
   ///
-  /// The operation is a child of the calling task, and inherits its priority, its task-local values and its executor
-  /// preference; a closure that is written in an actor's code runs on the actor. When the time is over, the operation
-  /// is cancelled, and this waits until it has ended: an operation that does not react to its cancellation takes as
-  /// long as it takes. What it then returns is late but not lost: it is returned, so that nothing that the operation
-  /// has acquired is dropped. If it throws, the error is a ``TimeoutError`` with that error as its cause.
+  /// The operation is a child of the calling task, and inherits its priority, task-local values and executor
+  /// preference. A closure written in an actor's code runs on that actor. At the time limit, the operation is
+  /// cancelled, and the call waits until it has ended, however long an operation that ignores cancellation takes. A
+  /// late result is still returned, so that no resource the operation acquired is lost. If the operation throws, the
+  /// call throws a ``TimeoutError`` with that error as its cause.
   ///
   /// - Parameters:
-  ///   - limit: How long the operation may take. With zero or less, it is cancelled when the loop next runs.
-  ///   - tolerance: How much later it may be cancelled, so that several timers can share one wake-up.
-  ///   - mode: The mode in which the loop notices that the time is over.
-  ///   - isolation: The actor on which this runs, by default the caller's.
-  ///   - operation: The work that must end within the limit.
+  ///   - limit: How long the operation may take. If zero or negative, it is cancelled when the loop next runs.
+  ///   - tolerance: How much later it may be cancelled, so that several timers can share one wake-up. Defaults to zero.
+  ///   - mode: The mode in which the loop enforces the time limit. Defaults to ``Mode/common``.
+  ///   - isolation: The actor on which this runs. Defaults to the caller's.
+  ///   - operation: The work to limit.
   /// - Returns: The operation's result.
-  /// - Throws: ``TimeoutError``, or the operation's error if it ends in time. ``RunLoopError/loopHasEnded`` or
-  ///   ``RunLoopError/mainThreadHasLeft`` if the loop has ended, in which case the operation does not begin, or if it
-  ///   ends meanwhile, in which case the operation is cancelled and its error dropped.
+  /// - Throws: ``TimeoutError``, or the operation's own error if it ends in time. ``RunLoopError/loopHasEnded`` or
+  ///   ``RunLoopError/mainThreadHasLeft`` if the loop has ended, in which case the operation does not start, or if the
+  ///   loop ends meanwhile, in which case the operation is cancelled and its error is discarded.
   public func withTimeout<Value>(
     _ limit: Duration, tolerance: Duration = .zero, in mode: Mode = .common,
     isolation: isolated (any Actor)? = #isolation, operation: () async throws -> Value
@@ -66,7 +66,7 @@ extension RunLoop {
         }
         while let event = await group.next() {
           if event == .cancelled { continue }
-          // The operation has ended, or it is to end now.
+          // Either the operation has ended, or it must be cancelled now.
           if let event, !isOver { ending = event }
           isOver = true
           group.cancelAll()
@@ -98,11 +98,11 @@ extension RunLoop {
     }
   }
 
-  /// Why the time of an operation has ended.
+  /// The reason why the timing of an operation ended.
   private enum TimeEnd: Equatable, Sendable {
     case over
     case loopHasEnded(RunLoopError)
-    /// The operation has ended before, or the caller was cancelled.
+    /// The operation ended first, or the caller was cancelled.
     case cancelled
   }
 }

@@ -3,12 +3,12 @@
 import CRunLoopRecorder
 import Synchronization
 
-// Phase 11 of the pass, if it serves timers.
+// Phase 11 of the pass when it serves timers.
 extension RunLoop {
-  /// Fires the timers of the mode that are due now, in the order of their dates; returns false if none is due.
+  /// Fires the mode's due timers in order of their dates, and returns `false` if none is due.
   ///
-  /// The due timers are collected before the first call-out. A timer that an earlier one has removed, ended or moved to
-  /// a later date, or that a nested run has fired, is skipped.
+  /// The due timers are collected before the first call-out. A timer is skipped if an earlier one removes it,
+  /// invalidates it or moves it to a later date, or if a nested run fires it.
   func fireDueTimers(_ mode: ModeState) -> Bool {
     guard mode.timerCount > 0 else { return false }
     let now = tickNow
@@ -21,7 +21,7 @@ extension RunLoop {
     }
     guard dueTimers.count > start else { return false }
     while let fired = index {
-      // The list holds the timer until its call is over: if the thread ends in the call, the list shows it.
+      // The list holds the timer during its call, so that it still contains the timer if the thread ends in the call.
       dueTimers[fired].isCalled = true
       if fired + 2 < dueTimers.count { dueTimers[fired + 2].prefetch() }
       let due = dueTimers[fired].tick
@@ -36,7 +36,7 @@ extension RunLoop {
       }
       dueTimers[fired].take()?.release()
       guard fired + 1 < dueTimers.count else { break }
-      // Many timers of one pass are no single call-out to a tool that has begun to look meanwhile.
+      // A tool that attaches in the middle sees the remaining timers as separate call-outs.
       takeUpLevel()
       index = table.withLock { _ in beginFiring(from: fired + 1, now: now) }
     }
@@ -44,7 +44,7 @@ extension RunLoop {
     return true
   }
 
-  /// Sums up by how much a timer fires after its date and tolerance, while the loop is watched.
+  /// Records by how much a timer fires later than its date plus its tolerance, while the loop is traced.
   @inline(never)
   private func noteLateness(of timer: Timer, due: Tick) {
     let tolerance = table.withLock { _ in timer.usableTolerance }
@@ -53,9 +53,9 @@ extension RunLoop {
     if late >= CRL_LATE { crl_late_note(recorder, late, timer.heldCode { timer.code }) }
   }
 
-  /// Empties the list of the collected timers from an index on.
+  /// Empties the list of collected timers from an index on.
   ///
-  /// Removed one by one: this may release the last reference to a timer, and the code that this runs may run the loop.
+  /// Timers are removed one at a time: releasing the last reference to one may run code that runs the loop.
   func releaseDueTimers(from start: Int) {
     while dueTimers.count > start {
       var due = dueTimers.removeLast()
@@ -63,20 +63,19 @@ extension RunLoop {
     }
   }
 
-  /// Begins to fire the first of the collected timers that is still to fire, and returns its index; nil if there is
-  /// none.
+  /// Begins to fire the next of the collected timers that still has to fire, and returns its index or `nil`.
   ///
-  /// Called under the table's lock, which guards the timers that are bound to this loop.
+  /// Requires the table's lock, which guards the timers bound to this loop.
   private func beginFiring(from start: Int, now: Tick) -> Int? {
     (start..<dueTimers.count).first { index in
       dueTimers[index].unmanaged?._withUnsafeGuaranteedRef { beginFiring($0, now: now) } ?? false
     }
   }
 
-  /// Begins to fire a timer; returns false if it is not to fire any more.
+  /// Begins to fire a timer, and returns `false` if it must not fire now.
   @inline(__always)
   private func beginFiring(_ timer: Timer, now: Tick) -> Bool {
-    // A timer that was moved meanwhile may have come due, because the call-outs took time.
+    // A timer that was moved meanwhile may be due already because the call-outs took time.
     guard timer.isOpen, timer.isAt(self), !timer.slots.isEmpty, !timer.isFiring,
       timer.tick <= now || timer.tick <= tickNow
     else { return false }
@@ -93,7 +92,7 @@ extension RunLoop {
     }
   }
 
-  /// Counts the dates that one wake-up serves, and that would each have had a wake-up of their own without tolerances.
+  /// Counts the dates served by one wake-up that would each have needed a wake-up without tolerances.
   private func countSavedWakeUps(_ due: ArraySlice<DeadlineHeap<Timer>.Due>) {
     guard lastSleepBegan != .never else { return }
     var dates = 0
@@ -106,19 +105,19 @@ extension RunLoop {
   }
 }
 
-// Changes to a loop's timers. Called under the table's lock, which guards the timers whose home this loop is.
+// Changes to a loop's timers. These require the table's lock, which guards the timers whose home is this loop.
 extension RunLoop {
-  /// The next number in the order of all insertions.
+  /// Returns the next number in the order of all insertions.
   func nextInsertion() -> UInt64 {
     lastInsertion += 1
     return lastInsertion
   }
 
-  /// Assigns a timer whose date has changed a new turn and the place of its date in each of its modes; returns true if
-  /// the loop sleeps too long for it.
+  /// Repositions a timer in each of its modes after its date changed, and returns whether the loop sleeps too long for
+  /// it.
   ///
-  /// While the timer is being called, it has only its turn among the timers of the same date, and takes its place when
-  /// the call has ended.
+  /// A timer that is being called only gets a new turn among the timers of the same date; it is repositioned when the
+  /// call has ended.
   @inline(__always)
   func rekey(_ timer: Timer) -> Bool {
     var rearms = false
@@ -130,8 +129,9 @@ extension RunLoop {
     return rearms
   }
 
-  /// Puts a timer that has been called back into the heaps of its modes, with the turn that it got meanwhile or a new
-  /// one; returns true if the loop sleeps too long for it.
+  /// Returns a timer that was called to the heaps of its modes, and returns whether the loop sleeps too long for it.
+  ///
+  /// The timer keeps the turn that it received during the call if `keepsTurn` is true; otherwise it receives a new one.
   func takeBack(_ timer: Timer, keepsTurn: Bool) -> Bool {
     var rearms = false
     if !keepsTurn { timer.slots.renew(turn: { nextInsertion() }) { _, _ in } }
@@ -155,7 +155,7 @@ extension RunLoop {
     return rearms
   }
 
-  /// Takes a timer out of all modes.
+  /// Removes a timer from all modes.
   func removeFromModes(_ timer: Timer) {
     while !timer.slots.isEmpty {
       timer.slots.first.withMode { mode in timer.leave(mode, of: self) }
@@ -163,8 +163,8 @@ extension RunLoop {
   }
 }
 
-// What the loop's own thread does with timers whose home the loop is, under one lock. Nil or false means that this is
-// no such case. The common pseudo-mode is never made.
+// Fast paths, under one lock, for the loop's own thread and timers whose home is the loop. They return `nil` or
+// `false` if they do not apply. The common pseudo-mode never exists as a mode, so it never takes these paths.
 extension RunLoop {
   @inline(__always)
   func addHere(_ timer: Timer, _ name: Mode) -> Bool? {
@@ -177,7 +177,7 @@ extension RunLoop {
         return mode._withUnsafeGuaranteedRef { mode in
           guard timer.slots[mode] == nil else { return false }
           timer.enter(mode, of: self)
-          // The loop may sleep even so: another loop sleeps for it, and this is in one of that loop's call-outs.
+          // The loop may be asleep even so: another loop sleeps for it, and this runs in one of that loop's call-outs.
           return table.sleepsTooLong(for: timer, in: mode)
         }
       } ?? nil

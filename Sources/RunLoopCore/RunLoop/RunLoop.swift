@@ -3,122 +3,121 @@
 import CRunLoopRecorder
 import Synchronization
 
-/// The loop of a thread: it waits for sources, timers, ports and blocks, and calls them on its thread.
+/// A thread's run loop, which waits for sources, timers, ports and blocks and calls them on the thread.
 ///
-/// Every thread has at most one loop, ``current``, which is made when it is first asked for and ends with the thread. A
-/// loop runs in one mode at a time and serves what is in that mode. Only its own thread runs it; everything else may be
-/// called from any thread.
+/// Each thread has at most one loop, ``current``, which is created on first access and ends with the thread. A loop
+/// runs in one mode at a time and serves that mode's items. Only its own thread can run it; other methods can be
+/// called from any thread unless they state otherwise.
 ///
 /// The corresponding Core Foundation type is `CFRunLoop`, the Foundation class `RunLoop`.
 public final class RunLoop: @unchecked Sendable, IdentityHashable {
   // Sendable: each part names what guards it.
 
-  // For any thread.
+  // Used from any thread.
 
   let word = WakeWord()
-  /// What wakes the loop out of an epoll set or another loop.
+  /// Wakes the loop when it waits in an epoll set or in another loop.
   let bell: WakeBell
   let inbox: Inbox
   let table: GuardedModeTable
   let waiter: any Waiter
-  /// Whether the waiter is the system's, as it usually is: then it need not be asked for the time.
+  /// Whether the waiter is the system's, as is usual, so that the time can be read without calling it.
   let isOnSystemTime: Bool
   let stopFlag = StopFlag()
   let counters = Counters()
-  /// The kernel's id of the loop's thread; zero until the thread has asked for the loop.
+  /// The kernel's id of the loop's thread, or zero until the thread has accessed the loop.
   package var threadID: Int32 { threadNumber.load(ordering: .relaxed) }
-  // Relaxed: a thread finds its own number, which it has stored itself, or another's; nothing else is read by it.
+  // Relaxed ordering suffices: a thread compares it with its own id only, and no other data depends on the value.
   let threadNumber: Atomic<Int32>
-  /// The mode of the innermost run.
+  /// The address of the innermost run's mode.
   let current = Atomic<UInt>(0)
-  // Relaxed: it is for those who ask; who wakes the loop reads the word.
+  // Relaxed ordering suffices because the value is informational; the thread that wakes the loop reads the word.
   let waiting = Atomic<Bool>(false)
-  /// Whether the innermost run is an automatic guest's, which represents a run of another loop.
+  /// Whether the innermost run belongs to an automatic guest, so that it represents a run of another loop.
   let isServedElsewhere = Atomic<Bool>(false)
   let tracer = Tracer()
-  /// The timer slack that the thread is to have, in nanoseconds; zero means the slack that it had before.
+  /// The requested timer slack of the thread in nanoseconds, or zero for the original slack.
   ///
-  /// Relaxed: the value is all that is read of it.
+  /// Relaxed ordering suffices because no other data depends on the value.
   let slack = Atomic<Int64>(0)
   /// The thread that last woke the loop's thread.
   let lastWake = LastWake()
-  /// What a call-out does beside the call: ``Tracing``.
+  /// What a call-out does in addition to the call, as ``Tracing`` flags.
   ///
-  /// Relaxed: the hook is under a lock of its own, and the ring of the records is acquired. What is set from another
-  /// thread is taken up by the level, whose change is ordered.
+  /// Relaxed ordering suffices: a lock guards the hook, and the record ring is read with acquire ordering. Values set
+  /// by another thread take effect through the level, whose change is ordered.
   let tracing = Atomic<UInt8>(Tracing.off)
-  /// The level of the instruments that the loop has taken up; ``Tracing/unknownLevel`` makes it look at ``tracing``.
+  /// The instrument level that the loop has applied, or ``Tracing/unknownLevel`` to make it read ``tracing`` again.
   ///
-  /// Relaxed where the loop compares it in each pass: an old value is noticed in the next.
+  /// The comparison in each pass is relaxed; a stale value is noticed in the next pass.
   let takenLevel = Atomic<UInt32>(0)
-  /// The records that are left for those who look from outside.
+  /// The records kept for tools that inspect the process.
   ///
-  /// The loop's thread writes them; a poster writes the part that is under the inbox's lock.
+  /// They are written by the loop's thread, except for a part that posters write under the inbox's lock.
   let recorder: UnsafeMutablePointer<crl_recorder>
   let face: UnsafeMutablePointer<crl_face>
-  /// The last number in the order in which timers were inserted or moved; guarded by the table's lock.
+  /// The last number in the order in which timers were inserted or moved, guarded by the table's lock.
   @exclusivity(unchecked) var lastInsertion: UInt64 = 0
-  /// What layers above keep with the loop; guarded by the table's lock.
+  /// Objects that higher layers attach to the loop, guarded by the table's lock.
   @exclusivity(unchecked) var attachments: [ObjectIdentifier: any LoopAttachment] = [:]
-  /// Where items were added while the loops were watched; guarded by the table's lock.
+  /// Where items were added while the loops were watched, guarded by the table's lock.
   @exclusivity(unchecked) var additions: [ObjectIdentifier: crl_frames] = [:]
-  /// The place from which work was first handed over; guarded by the table's lock.
+  /// The call site of the first hand-off, guarded by the table's lock.
   @exclusivity(unchecked) var handOffPlace: AddedPlace?
-  /// Whether the place has been noted from which work was first handed over.
+  /// Whether the call site of the first hand-off has been noted.
   ///
-  /// Relaxed: the place is stored and read under the lock, under which this is asked again.
+  /// Relaxed ordering suffices because the flag is checked again under the lock that guards the call site.
   let hasNotedHandOff = Atomic<Bool>(false)
 
-  // The loop's thread only.
+  // Used only on the loop's thread.
 
   @exclusivity(unchecked) var innermost = Run()
-  /// Whether a call-out does anything beside the call, and whether that is only what ``Tracing/watch`` demands: the
-  /// value of ``tracing`` when the loop last looked at it.
+  /// Whether a call-out does more than make the call, and whether that is only what ``Tracing/watch`` requires, as of
+  /// the loop's last read of ``tracing``.
   @exclusivity(unchecked) var isTraced = false
   @exclusivity(unchecked) var isOnlyWatched = false
   @exclusivity(unchecked) var blocks = BlockState()
   @exclusivity(unchecked) var sources = ContiguousArray<Source>()
   @exclusivity(unchecked) var dueTimers = ContiguousArray<DeadlineHeap<Timer>.Due>()
   @exclusivity(unchecked) var calledObservers = CalledObservers()
-  /// When the last wait began to sleep for a date, or ``Tick/never`` if it did not.
+  /// When the last wait began to sleep with a deadline, or ``Tick/never`` if it did not.
   @exclusivity(unchecked) var lastSleepBegan = Tick.never
-  /// What the wait has found besides the items of the mode.
+  /// Events outside the mode's items that the wait has found.
   @exclusivity(unchecked) var notices: Notices = []
-  /// Whether the main dispatch queue's blocks are being run: nested runs do not touch the queue.
+  /// Whether the main dispatch queue's blocks are running, so that nested runs do not touch the queue.
   @exclusivity(unchecked) var isDrainingMainQueue = false
-  /// How many times the loop has waited or looked, in any mode.
+  /// The number of times the loop has waited or polled, in any mode.
   @exclusivity(unchecked) var waitCount = 0
-  /// Whether the current pass has found descriptors, which it is to serve.
+  /// Whether the current pass has found descriptors that it must serve.
   @exclusivity(unchecked) var hasFoundDescriptors = false
-  /// The loop of another library in which the loop waits.
+  /// The other library's loop in which this loop waits.
   @exclusivity(unchecked) var hostLink: HostLink?
-  /// The service that lets the main loop and another library's loop serve each other without a call.
+  /// The service with which the main loop and another library's loop serve each other automatically.
   ///
-  /// It is set before another thread knows the loop, and never changed afterwards.
+  /// It is set before another thread can access the loop, and never changed afterwards.
   @exclusivity(unchecked) package var mainService: (any MainLoopService)?
   @exclusivity(unchecked) var looker = Looker()
-  /// The service for another library's loop of the thread, on other threads than the main one, once there is such a
-  /// loop.
+  /// The service for another library's loop of the thread, if there is one; not used on the main thread.
   @exclusivity(unchecked) package var threadService: (any OtherLoopService)?
-  /// Whether another library's loop of the thread is served without a call; not used on the main thread.
+  /// Whether another library's loop of the thread is served automatically; not used on the main thread.
   @exclusivity(unchecked) package var servesOtherLoop = true
-  /// Whether a run that begins has no time limit; nil if none is about to begin.
+  /// Whether the run about to begin has no time limit, or `nil` if none is about to begin.
   @exclusivity(unchecked) var beginsWithoutLimit: Bool?
-  /// Whether a run was ever asked for, or a guest has run the loop.
+  /// Whether the loop was ever run, directly or as a guest.
   @exclusivity(unchecked) var hasRun = false
-  /// How many runs in a row have found their mode empty.
+  /// The number of consecutive runs that found their mode empty.
   @exclusivity(unchecked) var emptyRuns = 0
-  /// The innermost guest that the loop is in another loop.
+  /// The innermost guest that represents this loop in another loop.
   @exclusivity(unchecked) var guest: Guest?
-  /// The sleep that the loop has announced and that another loop sleeps in its place, whose call-outs may run this one.
+  /// The announced sleep that another loop, whose call-outs may run this one, performs for it.
   @exclusivity(unchecked) var hostedSleep: HostedSleep?
-  /// The timer slack that the thread has been set to; zero means the slack that it had before.
+  /// The timer slack that was last applied to the thread in nanoseconds, or zero for the original slack.
   @exclusivity(unchecked) var appliedSlack: Int64 = 0
-  /// The class of ready things that is looked at first after the next wait.
+  /// The class of ready events that is checked first after the next wait.
   @exclusivity(unchecked) var rotation = 0
-  /// The work that a layer above has postponed to a later stage, if it ever has.
+  /// Work that a higher layer has postponed to a later phase, if any.
   @exclusivity(unchecked) package var deferredWork: (any DeferredWork)?
-  /// The item that has received more than its handler has been called with so far, while it calls the handler.
+  /// The item whose handler is being called and which has received more than the handler has been passed so far.
   @exclusivity(unchecked) package var unreadItem: (any UnreadItem)?
 
   init(threadID: Int32, waiter: any Waiter, mainQueueHandle: MainQueue.Handle? = nil) {
@@ -143,13 +142,13 @@ extension RunLoop {
   ///
   /// The raw values are Core Foundation's `CFRunLoopRunResult`.
   public enum RunResult: Int32, Sendable, Hashable {
-    /// The mode has nothing left that keeps it alive.
+    /// Nothing keeps the mode alive.
     case finished = 1
     /// The run was stopped.
     case stopped = 2
-    /// The time limit of the run is over.
+    /// The run's time limit was reached.
     case timedOut = 3
-    /// A source or port was handled, and the run was to return after one.
+    /// A source or port was handled in a run that returns after one.
     case handledSource = 4
   }
 }

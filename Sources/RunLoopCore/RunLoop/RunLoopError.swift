@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The reason why a run loop did not do what it was asked to.
+/// An error thrown by run loop operations.
 public enum RunLoopError: Error, Hashable, Sendable {
   /// The name stands for the common modes and is not a mode itself.
   case notAMode(RunLoop.Mode)
   /// The loop's thread has ended.
   case loopHasEnded
-  /// The process's first thread has left, as it does in a program with an `async` main, and its loop has ended.
+  /// The process's main thread has exited, as in a program with an `async` main, and its loop has ended.
   case mainThreadHasLeft
   /// The source has been invalidated.
   case invalidSource
-  /// A task would wait for an item that is in no loop, where nothing serves it.
+  /// A task cannot wait for an item that is in no loop, because nothing serves it.
   case itemIsInNoLoop
-  /// The system cannot watch a descriptor, or has none left to do it with.
+  /// The system cannot watch the descriptor, or no descriptor is available for the epoll set.
   case cannotWatch(descriptor: Int32, SystemError)
-  /// The system has no descriptor left for serving the main dispatch queue in a mode.
+  /// No descriptor is available for serving the main dispatch queue in a mode.
   case cannotServeMainQueue(RunLoop.Mode, SystemError)
-  /// The system has no descriptor left with which another loop could wait for this one.
+  /// No descriptor is available with which another loop could wait for this one.
   case cannotBeHosted(SystemError)
-  /// The loop waits in another loop, and so cannot be a guest of a third.
+  /// The loop waits in another loop, so it cannot be a guest of a third.
   case hasHost
-  /// The loop is a guest of another loop, and so cannot wait in a third.
+  /// The loop is a guest of another loop, so it cannot wait in a third.
   case isGuest
-  /// The loop's time is not the system's.
+  /// The loop runs on virtual time.
   case hasVirtualTime
-  /// The call must be made on the loop's own thread, and was made on another one.
+  /// A call that must be made on the loop's own thread was made on another thread.
   case wrongThread(loop: String, caller: String)
 }
 

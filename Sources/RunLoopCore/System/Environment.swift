@@ -3,20 +3,21 @@
 import CRunLoopSystem
 import RunLoopLibC
 
-/// The environment of the process, as far as it can be believed.
+/// The process's environment, with protection against untrusted values.
 ///
-/// The user who starts a program sets its environment. If the program has more rights than that user (a set-user-id or
-/// set-group-id program, or one whose file has capabilities: `AT_SECURE`), a variable must not choose the files that it
-/// writes, the programs that it runs, or whom it speaks with. All parts of the project read variables here.
+/// The user who starts a program sets its environment. If the program has more privileges than that user (`AT_SECURE`:
+/// a set-user-ID or set-group-ID program, or one whose file has capabilities), a variable must not determine which
+/// files it writes, which programs it runs or which peers it connects to. All parts of the project read variables here.
 package enum Environment {
-  /// A variable; nil if it is not set, or the process has more rights than the user who started it.
+  /// Returns a variable's value, or `nil` if it is not set or the process has more privileges than the user who
+  /// started it.
   package static func value(_ name: String) -> String? {
     read(name) { crl_environment($0) }
   }
 
-  /// A variable that is compared with words and nothing else, whatever the process's rights are.
+  /// Returns a variable's value regardless of the process's privileges, for comparison with fixed words only.
   ///
-  /// It must not be a path, an address, a list of either, or the number of a descriptor.
+  /// It must not be used as a path, an address, a list of either, or a descriptor number.
   package static func word(_ name: String) -> String? {
     read(name) { crl_environment_word($0) }
   }
@@ -26,9 +27,9 @@ package enum Environment {
     return name.withPointer { call($0).map { String(cString: $0) } }
   }
 
-  /// Where programs without a slash in their name are looked for: the directories of `PATH`.
+  /// The directories of `PATH`, which are searched for programs whose names contain no slash.
   ///
-  /// Those that are not absolute are left out: the program that is found must not depend on the working directory.
+  /// Relative ones are omitted, so that the program found does not depend on the working directory.
   package static var programDirectories: [String] {
     (value("PATH") ?? "/usr/local/bin:/usr/bin:/bin").split(separator: ":").filter { $0.hasPrefix("/") }
       .map(String.init)

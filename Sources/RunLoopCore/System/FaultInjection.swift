@@ -3,12 +3,12 @@
 import CRunLoopSystem
 
 #if DEBUG
-  /// The faults that a test plans for the system calls of its thread.
+  /// The faults that a test injects into its thread's system calls.
   package final class FaultPlan {
     package enum Fault: Sendable {
-      /// The call is not made and fails with this error number.
+      /// The call is not made, and fails with this error number.
       case fails(Int32)
-      /// The call is not made and returns this result.
+      /// The call is not made, and returns this result.
       case answers(Int32)
     }
 
@@ -16,20 +16,20 @@ import CRunLoopSystem
 
     package init() {}
 
-    /// How many times each call was made.
+    /// The number of times each call was made.
     package private(set) var counts: [SystemCall: Int] = [:]
 
-    /// The plan of the calling thread.
+    /// The calling thread's plan; the default is `nil`.
     package static var current: FaultPlan? {
       crl_fault_slot_get().map { Unmanaged<FaultPlan>.fromOpaque($0).takeUnretainedValue() }
     }
 
-    /// Makes the next calls of a kind fail in turn; nil lets one call pass.
+    /// Appends faults for the next calls of a kind; `nil` lets a call pass.
     package func plan(_ call: SystemCall, _ faults: Fault?...) {
       self.faults[call, default: []] += faults
     }
 
-    /// Whether every planned fault has arrived.
+    /// Whether every planned fault has been injected.
     package var isUsedUp: Bool { faults.values.allSatisfy(\.isEmpty) }
 
     func next(_ call: SystemCall) -> Fault? {
@@ -47,10 +47,10 @@ import CRunLoopSystem
       return try body()
     }
 
-    /// Applies the plan to the calling thread's system calls until ``endRuling()`` on the same thread; the caller holds
-    /// the plan.
+    /// Applies the plan, which the caller must hold, to the calling thread's system calls until it calls
+    /// ``endRuling()``.
     package func beginRuling() { crl_fault_slot_set(Unmanaged.passUnretained(self).toOpaque()) }
-    /// Ends the use of a plan for the calling thread's system calls.
+    /// Stops applying a plan to the calling thread's system calls.
     package static func endRuling() { crl_fault_slot_set(nil) }
   }
 #endif

@@ -4,42 +4,42 @@ import CRunLoopRecorder
 import CRunLoopSystem
 import RunLoopLibC
 
-/// Keeps a forked child away from the loops of its parent.
+/// Prevents a forked child from using its parent's loops.
 ///
-/// A child has one thread. The other threads may have held any lock of any loop when it was made, and the parent's
-/// epoll sets and counters are open in it too. So its thread gets a loop of its own, and code that uses one of the
-/// parent's loops is stopped with a message, as with any precondition.
+/// A child has only one thread. Other threads of the parent may have held any lock of any loop at the fork, and the
+/// parent's epoll sets and counters are open in the child too. The child's thread therefore gets its own loop, and
+/// using one of the parent's loops is a fatal error with a message.
 package struct ForkGeneration: Sendable {
   private let number = crl_fork_generation_get()
 
-  /// The generation of objects that are made now.
+  /// The generation of objects created now.
   package static var current: ForkGeneration {
     _ = handlers
     return ForkGeneration()
   }
 
-  /// Whether this process is the child of one that has used run loops.
+  /// Whether this process is the forked child of a process that used run loops.
   ///
   /// The main dispatch queue does not survive a fork.
   package static var isForkedChild: Bool { crl_fork_generation_get() != 0 }
 
-  /// Whether this process is a child of the process whose generation this was.
+  /// Whether this process is a descendant of the process to which this generation belongs.
   @inline(__always)
   package var isPast: Bool { number != crl_fork_generation_get() }
 
-  /// Stops a child that uses a loop of its parent.
+  /// Traps in a child that uses a loop of its parent.
   @inline(__always)
   func check() {
     if isPast { ForkGeneration.fail("a run loop of the process that it was forked from; RunLoop.current is its own") }
   }
 
-  /// Stops a child that uses a port, socket or source of its parent in a call that has no error.
+  /// Traps in a child that uses a port, socket or source of its parent in a call that cannot throw.
   @inline(__always)
   package func checkItem() {
     if isPast { ForkGeneration.fail("a port, socket or source of the process that it was forked from") }
   }
 
-  /// Stops a child that waits for a thread of its parent, which does not exist in it.
+  /// Traps in a child that waits for a thread of its parent, which does not exist in the child.
   @inline(__always)
   package func checkThread() {
     if isPast { ForkGeneration.fail("a thread of the process that it was forked from, which this process has not") }
@@ -47,11 +47,11 @@ package struct ForkGeneration: Sendable {
 
   @inline(never)
   private static func fail(_ what: StaticString) -> Never {
-    // In release builds a precondition prints nothing.
+    // A precondition would print nothing in release builds.
     fatalError("process \(getpid()) uses \(what)")
   }
 
-  /// Installed once, before the first loop is made.
+  /// Installed once, before the first loop is created.
   private static let handlers: Void = {
     let answer = pthread_atfork(
       { RunLoopRegistry.shared.prepareForFork() },

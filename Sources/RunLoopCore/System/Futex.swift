@@ -4,9 +4,9 @@ import CRunLoopSystem
 package import Synchronization
 
 extension Atomic where Value == UInt32 {
-  /// Sleeps while this word reads `expected`, until `deadline` on the monotonic clock.
+  /// Sleeps while this word equals `expected`, until `deadline` on the monotonic clock.
   ///
-  /// It may return early, whatever the cause: the caller looks again. The corresponding system call is `futex` with
+  /// It may return early for any reason, so the caller must check again. The corresponding system call is `futex` with
   /// `FUTEX_WAIT_BITSET`.
   package borrowing func futexWait(while expected: UInt32, until deadline: Tick = .never) {
     withUnsafePointer(to: self) { pointer in

@@ -3,14 +3,14 @@
 import CRunLoopSystem
 import RunLoopLibC
 
-/// A directory that is open, and a name in it: what becomes of the path meanwhile does not matter.
+/// An open directory and a name in it, which stays valid even if the directory's path changes.
 package struct FilePlace: Sendable {
   package let directory: OwnedDescriptor
   package let name: String
 
   /// Opens the directory of a path.
   ///
-  /// - Throws: `open`: with `EINVAL` for a path with a zero byte, with `EISDIR` for one that ends with no name.
+  /// - Throws: The error of `open`: `EINVAL` if the path contains a zero byte, `EISDIR` if it does not end with a name.
   package init(_ path: String) throws(SystemError) {
     let end = path.utf8.lastIndex(of: UInt8(ascii: "/"))
     let name = end.map { String(path[path.utf8.index(after: $0)...]) } ?? path
@@ -26,12 +26,12 @@ package struct FilePlace: Sendable {
     self.name = name
   }
 
-  /// The same directory with another name.
+  /// Creates a place with another name in the same directory.
   package init(_ other: FilePlace, name: String) {
     (directory, self.name) = (other.directory, name)
   }
 
-  /// What the name stands for; nil if there is nothing.
+  /// Returns the status of the file with this name, or `nil` if there is none.
   package func status(followsLink: Bool = false) throws(SystemError) -> FileStatus? {
     var status = stat()
     do throws(SystemError) {
@@ -45,7 +45,7 @@ package struct FilePlace: Sendable {
     }
   }
 
-  /// Opens what is there, and not where a link leads; nothing is waited for.
+  /// Opens the file without following a symbolic link and without blocking.
   package func open(_ flags: Int32) throws(SystemError) -> OwnedDescriptor {
     OwnedDescriptor(
       try SystemCall.openFile.makeUninterrupted {
@@ -54,7 +54,7 @@ package struct FilePlace: Sendable {
       })
   }
 
-  /// Makes a file that was not there.
+  /// Creates a file that must not exist yet.
   package func make(mode: UInt32) throws(SystemError) -> OwnedDescriptor {
     OwnedDescriptor(
       try SystemCall.openFile.makeUninterrupted {
@@ -62,14 +62,14 @@ package struct FilePlace: Sendable {
       })
   }
 
-  /// Makes a file under a name that others cannot foresee, which no other file has.
+  /// Creates a file with a unique name that other users cannot predict.
   ///
-  /// - Parameter pattern: The name, in which `%` stands for what cannot be foreseen.
+  /// - Parameter pattern: The name, in which the unpredictable part replaces `%`.
   package func makeRandom(_ pattern: String, mode: UInt32) throws(SystemError) -> (FilePlace, OwnedDescriptor) {
     try atRandom(pattern) { place throws(SystemError) in (place, try place.make(mode: mode)) }
   }
 
-  /// Lets a file without a name have one that others cannot foresee.
+  /// Links an unnamed file to a name that other users cannot predict.
   fileprivate func link(_ file: OwnedDescriptor, _ pattern: String) throws(SystemError) -> FilePlace {
     try atRandom(pattern) { place throws(SystemError) in
       _ = try SystemCall.link.make {
@@ -98,7 +98,7 @@ package struct FilePlace: Sendable {
     _ = try? SystemCall.unlink.make { unlinkat(directory.number, name, 0) < 0 ? -errno : 0 }
   }
 
-  /// Lets a file of this name have another in the same directory, in the place of what has that.
+  /// Renames the file within its directory, replacing any file of the new name.
   package func rename(to other: String) throws(SystemError) {
     _ = try SystemCall.rename.make {
       CText.answer(name) { name in
@@ -109,12 +109,13 @@ package struct FilePlace: Sendable {
 }
 
 extension CText {
-  /// The answer of a call that returns a negative error; `EINVAL` for a text with a zero byte.
+  /// Returns the result of a call that reports errors as negative numbers, or `-EINVAL` if the text contains a zero
+  /// byte.
   package static func answer(_ text: String, _ body: (UnsafePointer<CChar>) -> Int32) -> Int32 {
     answer(bytes: text.utf8, body)
   }
 
-  /// The same for bytes.
+  /// Returns the result of a call that takes bytes, or `-EINVAL` if they contain a zero byte.
   package static func answer(
     bytes: some Collection<UInt8>, _ body: (UnsafePointer<CChar>) -> Int32
   ) -> Int32 {
@@ -123,9 +124,9 @@ extension CText {
   }
 }
 
-/// What is known of a file.
+/// The status of a file.
 package struct FileStatus: Sendable {
-  /// `S_IFREG` and its like.
+  /// The file type, such as `S_IFREG`.
   package let kind: UInt32
   package let permissions: UInt32
   package let owner: UInt32
@@ -146,32 +147,34 @@ package struct FileStatus: Sendable {
 
   package func isSame(as other: FileStatus?) -> Bool { other?.device == device && other?.number == number }
 
-  /// Whether it is a file of this user's that has no second name and that others cannot write.
+  /// Whether this is a regular file of the current user with a single name that other users cannot write to.
   ///
-  /// - Parameter canBeRead: Whether others may be able to read it, and so to lock it.
+  /// - Parameter canBeRead: Whether other users may be able to read the file, and therefore to lock it.
   package func isOwn(canBeRead: Bool) -> Bool {
     kind == S_IFREG && owner == geteuid() && names <= 1 && permissions & (canBeRead ? 0o022 : 0o077) == 0
   }
 }
 
-/// A file that has its name when it is whole, and none that others can foresee before.
+/// A file that appears under its name only when it is complete.
 ///
-/// It is the one way in which the project makes files at paths of its callers. What is at the path meanwhile is neither
-/// opened nor followed: a file that another user has put there and holds open is replaced. Until it is whole the file
-/// has no name at all, where the file system can do that, so that nothing is left of it if the process is killed.
+/// All files at paths given by callers are created with this type. An existing file at the path is neither opened nor
+/// followed, so one that another user has put there and holds open is replaced. Until it is complete, the file is
+/// unnamed if the file system supports that, so that nothing is left behind if the process is killed; otherwise it has
+/// a name that other users cannot predict.
 ///
-/// One thread at a time.
+/// Not thread-safe: an instance must be used by one thread at a time.
 package final class NewFile {
   package let descriptor: OwnedDescriptor
   private let target: FilePlace
-  /// The name that it has meanwhile; nil if it has none.
+  /// The temporary name, or `nil` if the file is unnamed.
   private var place: FilePlace?
 
   private static let pattern = ".runloop-%.part"
 
-  /// Makes the file, of this user alone.
+  /// Creates the file with permissions for the current user only.
   ///
-  /// - Throws: `open` with `EEXIST` if something is at the path that is no file, `ELOOP` if it is a link.
+  /// - Throws: The error of `open`: `EEXIST` if the path refers to something other than a file, `ELOOP` if it is a
+  ///   link.
   package convenience init(path: String) throws(SystemError) {
     try self.init(at: FilePlace(path))
   }
@@ -187,7 +190,7 @@ package final class NewFile {
       descriptor = OwnedDescriptor(
         try SystemCall.openFile.makeUninterrupted { crl_file_make_unnamed(target.directory.number, 0o600) })
     } catch {
-      // What file systems say that cannot do it, and kernels.
+      // Reported by file systems and kernels that do not support unnamed files.
       guard [EOPNOTSUPP, EISDIR, ENOENT, EINVAL].contains(error.number) else { throw error }
       (place, descriptor) = try target.makeRandom(NewFile.pattern, mode: 0o600)
     }
@@ -195,7 +198,7 @@ package final class NewFile {
 
   deinit { discard() }
 
-  /// Lets it have its name, in the place of what is there.
+  /// Gives the file its final name, replacing any existing file.
   package func finish() throws(SystemError) {
     let named: FilePlace
     if let place { named = place } else { named = try target.link(descriptor, NewFile.pattern) }
@@ -204,12 +207,12 @@ package final class NewFile {
     place = nil
   }
 
-  /// Removes it, unless it has its name.
+  /// Removes the file unless it has its final name.
   package func discard() {
     place?.remove()
     place = nil
   }
 }
 
-/// The permissions that a file gets which the process makes for everyone whom its mask does not exclude.
+/// The permissions of a new file that is accessible to everyone except as restricted by the process's umask.
 package func filePermissions() -> UInt32 { crl_file_masked_mode(0o666) }

@@ -3,7 +3,7 @@
 import CRunLoopSystem
 import RunLoopLibC
 
-/// The system calls that the package makes, by name, so that a test can make each of them fail.
+/// The system calls made by this package, by name, so that a test can make each of them fail.
 @usableFromInline
 package enum SystemCall: String, Sendable, CaseIterable {
   case epollCreate = "epoll_create1"
@@ -29,7 +29,7 @@ package enum SystemCall: String, Sendable, CaseIterable {
   case connect
   case accept = "accept4"
   case shutDown = "shutdown"
-  /// A small packet without descriptors is sent by `send`, under the same name.
+  /// Also used for `send` when it sends a small packet without descriptors.
   case sendMessage = "sendmsg"
   case receiveMessage = "recvmsg"
   case streamRead = "recv"
@@ -78,9 +78,9 @@ package enum SystemCall: String, Sendable, CaseIterable {
   case descriptorMode = "fchmod"
   case duplicate = "fcntl (F_DUPFD_CLOEXEC)"
 
-  /// Makes the call, unless a test has planned something else for it, and returns its result or the kernel's error.
+  /// Makes the call and returns its result, or throws the kernel's error or one planned by a test.
   ///
-  /// It is inlinable, because the layers above make it for every message and datagram.
+  /// It is inlinable because higher layers make such calls for every message and datagram.
   @inlinable
   @inline(__always)
   package func make(_ call: () -> Int32) throws(SystemError) -> Int32 {
@@ -99,7 +99,7 @@ package enum SystemCall: String, Sendable, CaseIterable {
   package func error(_ number: Int32) -> SystemError { SystemError(call: rawValue, number: number) }
 
   #if DEBUG
-    /// The outcome that a test has planned instead of the call.
+    /// Returns the planned result, throws the planned error, or returns `nil` to make the real call.
     @usableFromInline
     package func plannedAnswer() throws(SystemError) -> Int32? {
       switch FaultPlan.current?.next(self) {
@@ -110,7 +110,7 @@ package enum SystemCall: String, Sendable, CaseIterable {
     }
   #endif
 
-  /// Makes a call that a signal may interrupt, repeatedly until it was not interrupted.
+  /// Makes a call, and repeats it as long as it is interrupted by a signal.
   @inlinable
   @inline(__always)
   package func makeUninterrupted(_ call: () -> Int32) throws(SystemError) -> Int32 {

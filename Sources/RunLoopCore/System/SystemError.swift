@@ -2,9 +2,9 @@
 
 import RunLoopLibC
 
-/// A system call that failed: its name and the error that the kernel returned.
+/// A failed system call with the error that the kernel returned.
 public struct SystemError: Error, Hashable, Sendable {
-  /// The system call, by the name of its manual page.
+  /// The name of the system call's manual page.
   public let call: String
   /// The kernel's error number, such as `EMFILE`.
   public let number: Int32

@@ -3,21 +3,21 @@
 import CRunLoopSystem
 import Synchronization
 
-/// The loop of a thread that has an object of its own: other threads may use it before the thread has asked for it.
+/// The loop of a thread with a thread object, which other threads may use before the thread accesses it.
 ///
-/// What is posted to the loop waits until the thread runs it, or is dropped if the thread ends without a run.
+/// Posts to the loop wait until the thread runs it, or are dropped if the thread ends without a run.
 package final class LoopPromise: @unchecked Sendable {
-  // Sendable: the variables are guarded by the lock.
+  // Sendable: the lock guards the variables.
   private let lock = Lock()
   private var made: RunLoop?
   private var isOver = false
 
-  /// Promises a loop that is made when somebody asks for it, or a loop that exists.
+  /// Creates a promise of an existing loop or, if `loop` is `nil`, of one that is created on first access.
   package init(_ loop: RunLoop? = nil) {
     made = loop
   }
 
-  /// The thread's loop, which is made now if needed; nil once the thread has ended.
+  /// The thread's loop, created if necessary, or `nil` if the thread has ended.
   package var loop: RunLoop? {
     lock.lock()
     defer { lock.unlock() }
@@ -25,25 +25,25 @@ package final class LoopPromise: @unchecked Sendable {
     return made
   }
 
-  /// Forgets the loop, which has ended while its thread goes on: the next caller that asks gets a new one.
+  /// Forgets a loop that has ended while its thread continues, so that the next access creates a new one.
   func forgetLoop() {
     let former = lock.withLock { made.take() }
     withExtendedLifetime(former) {}
   }
 
-  /// Makes this the promise of the calling thread; the caller holds the promise until the thread has ended.
+  /// Makes this the calling thread's promise, which the caller must hold until the thread has ended.
   package func install() {
     crl_promise_slot_set(Unmanaged.passUnretained(self).toOpaque())
   }
 
-  /// The promise of the calling thread.
+  /// The calling thread's promise.
   static var installed: LoopPromise? {
     crl_promise_slot_get().map { Unmanaged<LoopPromise>.fromOpaque($0).takeUnretainedValue() }
   }
 
-  /// Ends the loop, whether its thread has ever asked for it or not.
+  /// Ends the loop, whether or not its thread has ever accessed it.
   ///
-  /// Called on the loop's own thread, or on any thread if there never was one.
+  /// Must be called on the loop's own thread, or on any thread if there never was one.
   package func end(onThread: Bool) {
     lock.lock()
     isOver = true
@@ -55,7 +55,7 @@ package final class LoopPromise: @unchecked Sendable {
       crl_promise_slot_set(nil)
     }
     if let made, !made.hasEnded { made.endWithThread() }
-    // Held until here, because the loop's end may have run any code.
+    // Held until here because the loop's end may have run arbitrary code.
     lock.lock()
     self.made = nil
     lock.unlock()

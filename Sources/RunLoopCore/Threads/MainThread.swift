@@ -3,43 +3,43 @@
 import CRunLoopSystem
 import Synchronization
 
-// The process's first thread may leave long before the process ends: libdispatch gives it up in a program with an
-// `async` main. Its loop then ends at once, because the thread never reaches the second round of destructors.
+// The process's main thread may exit long before the process does: libdispatch ends it in a program with an `async`
+// main. Its loop then ends immediately, because the thread never reaches the second round of destructors.
 extension RunLoop {
-  /// Whether the process's first thread has left, so that nothing can run on it any more; can be used from any thread.
+  /// Whether the process's main thread has exited, so that nothing can run on it (thread-safe).
   package static var mainThreadHasLeft: Bool { crl_main_thread_has_left() != 0 }
 
-  /// Makes a main loop that has just been made end with its thread, which may have left meanwhile.
+  /// Makes a newly created main loop end with its thread, which may have exited meanwhile.
   static func watchMainThread(_ made: RunLoop) {
     _ = crl_hook_exchange(CRL_HOOK_MAIN_LOOP_ENDS) { _ in RunLoop.endMain() }
     if mainThreadHasLeft { made.endWithThread() }
   }
 
-  /// The main thread's last step before it leaves.
+  /// Ends the main thread's loop, as the thread's last step before it exits.
   private static func endMain() {
     detachCurrent()
     mainIfMade?.endWithThread()
     rejectCurrent()
   }
 
-  /// Ends the loop; the main loop only once, even if its thread is leaving while another thread makes it.
+  /// Ends the loop; the main loop is ended only once, even if its thread exits while another thread creates the loop.
   func endWithThread() {
     guard self === RunLoop.mainIfMade else { return end() }
     if !RunLoop.mainEndBegan.exchange(true, ordering: .acquiringAndReleasing) { end() }
   }
 
-  // Relaxed where it is forgotten: that is in a forked child, which has one thread.
+  // The store below is relaxed because it is made in a forked child, which has only one thread.
   private static let mainEndBegan = Atomic<Bool>(false)
 
   static func forgetEndOfMain() { mainEndBegan.store(false, ordering: .relaxed) }
 
-  /// Whether the loop has ended because the process's first thread has left.
+  /// Whether the loop has ended because the process's main thread has exited.
   var isLeftMain: Bool { self === RunLoop.mainIfMade && RunLoop.mainThreadHasLeft }
 
-  /// The reason why a loop that has ended rejects items and blocks.
+  /// The error that explains why a loop that has ended rejects items and blocks.
   package var endedError: RunLoopError { isLeftMain ? .mainThreadHasLeft : .loopHasEnded }
 
-  /// Reports the same, for spellings that have no error.
+  /// Reports a rejection by a loop that has ended, for APIs that cannot throw.
   func reportEnded(_ what: @autoclosure () -> String) {
     if isLeftMain {
       Diagnostic.mainThreadHasLeft.report("the main run loop rejected \(what()): \(RunLoopError.mainThreadHasLeft)")

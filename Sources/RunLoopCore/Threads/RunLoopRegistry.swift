@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The loops that are alive, for instruments and tests.
+/// The loops that exist, for instruments and tests.
 package final class RunLoopRegistry: @unchecked Sendable {
   package static let shared = RunLoopRegistry()
 
-  // Sendable: guarded by the lock. The loops are held by their threads.
+  // Sendable: guarded by the lock. Each loop is retained by its thread.
   private let lock = Lock()
   private var loops: [ObjectIdentifier: Unmanaged<RunLoop>] = [:]
 
@@ -25,9 +25,9 @@ package final class RunLoopRegistry: @unchecked Sendable {
     lock.unlock()
   }
 
-  /// The loops, by their threads.
+  /// The loops in order of their threads' ids.
   ///
-  /// Can be used from any thread. A loop leaves before its thread releases it.
+  /// Can be used from any thread. A loop is removed before its thread releases it.
   package var all: [RunLoop] {
     lock.withLock { loops.values.map { $0.takeUnretainedValue() } }.sorted { $0.threadID < $1.threadID }
   }

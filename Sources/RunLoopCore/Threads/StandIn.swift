@@ -3,7 +3,7 @@
 import CRunLoopSystem
 import RunLoopLibC
 
-/// The thread-local state of a thread while another loop stands in for its loop.
+/// The thread-local state of a thread whose loop is temporarily replaced by another.
 package struct SetAsideLoop {
   fileprivate let slot: UnsafeMutableRawPointer?
   fileprivate let promise: UnsafeMutableRawPointer?
@@ -11,10 +11,10 @@ package struct SetAsideLoop {
   fileprivate let round: UnsafeMutableRawPointer?
 }
 
-// A loop that stands in for the calling thread's own loop for a while, as a test's loop does. The thread's own loop
-// comes back unchanged: it is not run meanwhile, and what other threads post to it waits.
+// Temporary replacement of the calling thread's loop, such as by a test's loop. The thread's own loop is restored
+// unchanged: it is not run meanwhile, and posts from other threads wait.
 extension RunLoop {
-  /// Makes a loop the calling thread's ``current``, and ``main`` too if asked to, for code that runs on this thread.
+  /// Makes a loop the calling thread's ``current`` and, if `asMain` is true, ``main`` for code on this thread.
   package static func setAsideCurrent(for loop: RunLoop, asMain: Bool) -> SetAsideLoop {
     let own = SetAsideLoop(
       slot: crl_thread_slot_get(), promise: crl_promise_slot_get(), main: crl_main_slot_get(),
@@ -24,7 +24,7 @@ extension RunLoop {
     return own
   }
 
-  /// Ends the loop that stands in for the calling thread's own, which comes back.
+  /// Ends the replacement loop and restores the calling thread's own loop.
   package static func takeBack(_ own: SetAsideLoop) {
     detachCurrent()
     crl_thread_slot_set(own.slot)
@@ -33,9 +33,9 @@ extension RunLoop {
     pthread_setspecific(endKey, own.round)
   }
 
-  /// Makes the loop ``main`` for code that runs on the calling thread, whose loop it is, until it ends.
+  /// Makes the loop, which must be the calling thread's, ``main`` for code on this thread until the loop ends.
   package func standInForMain() { crl_main_slot_set(Unmanaged.passUnretained(self).toOpaque()) }
 
-  /// Whether a loop stands in for the main one on the calling thread.
+  /// Whether the main loop is replaced by another loop for code on the calling thread.
   package static var hasMainStandIn: Bool { crl_main_slot_get() != nil }
 }

@@ -4,17 +4,17 @@ import CRunLoopSystem
 import RunLoopLibC
 import Synchronization
 
-// A thread's loop is kept in a thread-local slot of the thread itself. No table is keyed by a thread's id, which the
-// system reuses as soon as the thread is gone.
+// A thread's loop is stored in a thread-local slot. No table is keyed by thread id, because the system reuses an id as
+// soon as its thread has ended.
 extension RunLoop {
-  /// The loop of the calling thread, which is made when it is first asked for.
+  /// The calling thread's loop, which is created on first access.
   ///
-  /// It is the same loop until the thread ends. A thread that the system made still has it in the first round of the
-  /// destructors of thread-specific data; the loop ends in the second round, and a destructor that asks later gets a
-  /// loop that has ended. A `Thread` of this package ends its loop before any destructor runs. On the main thread it is
-  /// ``main``. The corresponding Core Foundation function is `CFRunLoopGetCurrent`.
+  /// The loop stays the same until the thread ends. On a thread created by the system, the loop still exists in the
+  /// first round of destructors of thread-specific data and ends in the second. A destructor that accesses it later
+  /// gets a loop that has ended. A `Thread` of this package ends its loop before any destructor runs. On the main
+  /// thread, this is ``main``. The corresponding Core Foundation function is `CFRunLoopGetCurrent`.
   ///
-  /// - Complexity: O(1), without a system call after the first request.
+  /// - Complexity: O(1); no system call is made after the first access.
   public static var current: RunLoop {
     if let slot = crl_thread_slot_get() { return loop(in: slot) }
     if isMainThread { return attach(processMain) }
@@ -22,24 +22,21 @@ extension RunLoop {
     return attach(RunLoop(threadID: callingThreadID, waiter: SystemWaiter.shared))
   }
 
-  /// The loop of the main thread, from any thread.
+  /// The main thread's loop, which can be accessed from any thread.
   ///
-  /// In a program with an `async` main the main thread leaves early, at the first suspension. Its loop has then ended:
-  /// it rejects everything, with ``RunLoopError/mainThreadHasLeft`` from calls that can throw.
+  /// In a program with an `async` main, the main thread exits early, at the first suspension. Its loop has then ended:
+  /// it rejects everything, and calls that can throw throw ``RunLoopError/mainThreadHasLeft``.
   ///
-  /// In a test with `VirtualTime.asMain` of RunLoopTesting, it is the test's own loop for code that runs on the test's
-  /// thread.
+  /// In a test with `VirtualTime.asMain` of RunLoopTesting, this is the test's own loop for code on the test's thread.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopGetMain`.
   public static var main: RunLoop {
-    // It costs other programs four instructions: the slot's address, its value, a test and a branch.
+    // The check costs only four instructions: the slot's address, its value, a test and a branch.
     if let standIn = crl_main_slot_get() { return Unmanaged<RunLoop>.fromOpaque(standIn).takeUnretainedValue() }
     return processMain
   }
 
-  /// The loop of the process's first thread, even if another stands in for it on the calling thread.
-  ///
-  /// Can be called from any thread.
+  /// The loop of the process's main thread, even if another loop replaces it on the calling thread (thread-safe).
   package static var processMain: RunLoop {
     if let main = loop(at: mainAddress.load(ordering: .acquiring)) { return main }
     let hasLeft = mainThreadHasLeft
@@ -47,8 +44,8 @@ extension RunLoop {
       threadID: getpid(), waiter: SystemWaiter.shared,
       mainQueueHandle: ForkGeneration.isForkedChild || hasLeft ? nil : MainQueue.madeHandle)
     if !hasLeft { LoadHook.mainLoopIsMade.call(made) }
-    // If several threads ask first, one of them makes the loop that stays. Until then nothing but the loop itself may
-    // refer to it: the others are released.
+    // If several threads access the main loop first, only one thread's loop is kept. Until that is decided, nothing
+    // else may refer to a new loop, because the others are released.
     let address = UInt(bitPattern: Unmanaged.passRetained(made).toOpaque())
     let (exchanged, original) = mainAddress.compareExchange(
       expected: 0, desired: address, ordering: .sequentiallyConsistent)
@@ -61,17 +58,17 @@ extension RunLoop {
     return earlier
   }
 
-  /// The main loop if it has been made.
+  /// The main loop, if it has been created.
   package static var mainIfMade: RunLoop? { loop(at: mainAddress.load(ordering: .sequentiallyConsistent)) }
 
-  /// The address of the main loop, or zero before it was made.
+  /// The address of the main loop, or zero before it was created.
   ///
-  /// The main loop stays for as long as the process.
+  /// The main loop exists as long as the process.
   private static let mainAddress = Atomic<UInt>(0)
 
   private static func loop(at address: UInt) -> RunLoop? { unmanaged(at: address)?.takeUnretainedValue() }
 
-  /// In a forked child: gives up the loops of the parent's threads, with everything that is in them.
+  /// Abandons the loops of the parent's threads and their contents, in a forked child.
   static func forgetParentsLoops() {
     crl_thread_slot_set(nil)
     crl_promise_slot_set(nil)
@@ -80,13 +77,13 @@ extension RunLoop {
     forgetEndOfMain()
   }
 
-  /// The loop of the calling thread if it has been made.
+  /// The calling thread's loop, if it has been created.
   package static var currentIfMade: RunLoop? {
     guard let slot = crl_thread_slot_get() else { return nil }
     return loop(in: slot)
   }
 
-  /// The waiter from which the calling thread reads the time: its loop's, if it has a loop.
+  /// The source of time for the calling thread: its loop's waiter, if it has a loop.
   static var currentWaiter: any Waiter { currentIfMade?.waiter ?? SystemWaiter.shared }
 
   package static var callingThreadID: Int32 { crl_thread_id() }
@@ -94,8 +91,7 @@ extension RunLoop {
   package static var isMainThread: Bool { callingThreadID == getpid() }
 
   private static func loop(in slot: UnsafeMutableRawPointer) -> RunLoop {
-    // After its loop has ended, a thread that asks in a late destructor gets a loop that has ended, and that is kept
-    // nowhere.
+    // A late destructor that accesses the loop after its end gets a loop that has ended, which is not stored anywhere.
     guard slot != endedMark else { return deadLoop() }
     return Unmanaged<RunLoop>.fromOpaque(slot).takeUnretainedValue()
   }
@@ -113,12 +109,12 @@ extension RunLoop {
     crl_thread_slot_set(Unmanaged.passRetained(loop).toOpaque())
     RunLoopRegistry.shared.insert(loop)
     loop.noteThread()
-    // The key's value is the round of destructors, beginning at 1: a null value would call none.
+    // The key's value is the round of destructors, starting at 1 because no destructor is called for a null value.
     pthread_setspecific(endKey, UnsafeRawPointer(bitPattern: 1))
     return loop
   }
 
-  /// Ends the calling thread's loop, as the thread's end does.
+  /// Ends the calling thread's loop, as at the end of the thread.
   package static func detachCurrent() {
     guard let slot = crl_thread_slot_get(), slot != endedMark else { return }
     let loop = Unmanaged<RunLoop>.fromOpaque(slot)
@@ -127,27 +123,27 @@ extension RunLoop {
     RunLoopRegistry.shared.remove(loop.takeUnretainedValue())
     loop._withUnsafeGuaranteedRef { $0.noteEnd() }
     crl_thread_slot_set(endedMark)
-    // Nothing is left to do in a later round.
+    // No later round has anything to do.
     pthread_setspecific(endKey, nil)
     loop.release()
   }
 
-  /// Ends the calling thread's loop before the thread ends; if the thread asks again, it gets a new one.
+  /// Ends the calling thread's loop while the thread continues, so that the next access creates a new loop.
   ///
-  /// For threads that are lent by other code, which expects them back unchanged.
+  /// For threads that are borrowed from other code, which expects them to be returned unchanged.
   package static func giveUpCurrent() {
     detachCurrent()
     crl_thread_slot_set(nil)
-    // Other code may have asked for the thread's object meanwhile, whose promise would return the loop that has ended.
+    // Other code may have accessed the thread's object meanwhile, whose promise would return the loop that has ended.
     LoopPromise.installed?.forgetLoop()
   }
 
-  /// Makes sure that a thread that has no loop gets none any more.
+  /// Ensures that a thread without a loop never gets one.
   static func rejectCurrent() {
     if crl_thread_slot_get() == nil { crl_thread_slot_set(endedMark) }
   }
 
-  /// The value in the slot of a thread whose loop has ended.
+  /// The slot's value for a thread whose loop has ended.
   static var endedMark: UnsafeMutableRawPointer {
     UnsafeMutableRawPointer(bitPattern: 1).unsafelyUnwrapped
   }
@@ -155,14 +151,13 @@ extension RunLoop {
   /// Whether the calling thread's loop has ended, so that the thread gets no other.
   package static var callingThreadHasEnded: Bool { crl_thread_slot_get() == endedMark }
 
-  /// The round of thread-specific destructors in which the loop of a thread that the system made ends.
+  /// The round of thread-specific destructors in which the loop of a system-created thread ends.
   ///
-  /// Destructors of the first round still find the loop; those of the third no longer find Core Foundation's data of
-  /// the thread, which the code that the loop calls or releases at its end may use.
+  /// Destructors of the first round can still access the loop. The third round would be too late, because Core
+  /// Foundation's thread data, which code called or released at the loop's end may use, no longer exists then.
   package static let lastRound = 2
 
-  /// The round of destructors in which the calling thread will be called for its loop: the first, as long as it has
-  /// none.
+  /// The next destructor round that the calling thread runs for its loop; it is the first if the thread has no loop.
   package static var nextRound: Int { max(1, Int(bitPattern: pthread_getspecific(endKey))) }
 
   static let endKey: pthread_key_t = {
@@ -172,7 +167,7 @@ extension RunLoop {
       if round < lastRound {
         pthread_setspecific(endKey, UnsafeRawPointer(bitPattern: round + 1))
       } else if LoopPromise.installed == nil {
-        // A thread that has promised its loop ends the loop itself, in the same round.
+        // A thread with a promise ends its loop itself, in the same round.
         detachCurrent()
       }
     }

@@ -3,21 +3,21 @@
 import CRunLoopRecorder
 import Synchronization
 
-// Where items were added, from the level `watch` on. The places are in a table beside the items, so that no item grows.
-// A place is the return addresses of the callers, the innermost first. The first of them that is not of this package is
-// the user's; the reader of the addresses knows which that is.
+// Where items were added, recorded at the level `watch` and above. The places are in a separate table, so that items
+// do not grow. A place is a list of return addresses, innermost first. The first one outside this package is the
+// user's; the reader of the addresses determines which one that is.
 
 /// The callers of a function that adds an item.
 package struct AddedPlace: Sendable {
   let frames: crl_frames
 
-  /// Whether something watches.
+  /// Whether instruments are watching.
   @inline(__always)
   static var isWatched: Bool { Instruments.areBuilt && crl_level_get() >= CRL_WATCH.rawValue }
 
-  /// Follows the frames of the calling thread; nil unless something watches.
+  /// Records the calling thread's stack frames, or returns `nil` if no instruments are watching.
   ///
-  /// - Complexity: O(1): at most eighteen frames are followed.
+  /// - Complexity: O(1), because at most eighteen frames are followed
   @inline(__always)
   package static func takeIfWatched() -> AddedPlace? { isWatched ? take() : nil }
 
@@ -28,22 +28,22 @@ package struct AddedPlace: Sendable {
     return AddedPlace(frames: frames)
   }
 
-  /// The return addresses, the innermost first.
+  /// The return addresses, innermost first.
   package var addresses: [UInt64] {
     withUnsafeBytes(of: frames) { Array($0.bindMemory(to: UInt64.self).prefix { $0 != 0 }) }
   }
 }
 
 extension RunLoop {
-  /// Notes where an item was added, if it has entered a mode; called under the table's lock.
+  /// Records where an item was added if it has entered a mode; requires the table's lock.
   @inline(__always)
   func note(_ place: AddedPlace?, of item: some ModeItem) {
     if let place, !(item is Observer) { additions[ObjectIdentifier(item)] = place.frames }
   }
 
-  /// Forgets where an item was added that has left a mode, unless it is in another.
+  /// Forgets where an item was added after it has left a mode, unless it is still in another.
   ///
-  /// Called under the table's lock, and under the item's where that guards its modes.
+  /// Requires the table's lock, and also the item's lock if that guards the item's modes.
   @inline(__always)
   func forgetPlace(of item: some ModeItem) {
     if _slowPath(!additions.isEmpty) { forgetKnownPlace(of: item) }
@@ -54,7 +54,8 @@ extension RunLoop {
     if item.modes(of: self).isEmpty { additions[ObjectIdentifier(item)] = nil }
   }
 
-  /// Notes the place that first handed over work, which adds the source for it to modes; can be called from any thread.
+  /// Records the call site of the first hand-off, which adds the hand-off source to modes; can be called from any
+  /// thread.
   @inline(__always)
   func noteHandOffPlace() {
     guard !hasNotedHandOff.load(ordering: .relaxed), let place = AddedPlace.takeIfWatched() else { return }

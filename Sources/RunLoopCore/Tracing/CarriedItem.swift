@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The kinds of things that keep a mode of a loop alive.
+/// The kinds of items that keep a loop's mode alive.
 package enum KeepAliveKind: String, Sendable, CaseIterable {
   case timer
   case source0
@@ -17,20 +17,20 @@ package enum KeepAliveKind: String, Sendable, CaseIterable {
   case resident
 }
 
-/// An item of a layer above that an item of this layer carries: the one that a user knows.
+/// A higher layer's item, known to the user, that is implemented by an item of this layer.
 ///
-/// Every member can be used on any thread, under no locks but those that a call-out never holds.
+/// Every member can be used on any thread. The members take no lock that can be held during a call-out.
 package protocol CarriedItem: AnyObject, Sendable {
   var keepAliveKind: KeepAliveKind { get }
   /// The address of the user's function, or zero.
   var keepAliveCode: UInt64 { get }
-  /// The text that distinguishes the item from others of its kind, for people.
+  /// A human-readable text that distinguishes the item from others of its kind.
   var keepAliveDetail: String { get }
-  /// The object that the user knows, which several items of this layer may represent.
+  /// The object known to the user, which several items of this layer may represent.
   var keepAliveIdentity: AnyObject { get }
-  /// Where the item was made, if that says more than where it was added.
+  /// Where the item was created, if that is more informative than where it was added.
   var keepAlivePlace: AddedPlace? { get }
-  /// Whether what is watched for the item is always ready, as a file is, and is not to be read.
+  /// Whether the item is always ready, as a file is, so that readiness must not be read as an event.
   var isAlwaysReady: Bool { get }
 }
 
@@ -41,7 +41,7 @@ extension CarriedItem {
   package var isAlwaysReady: Bool { false }
 }
 
-/// The function of a closure that is kept in a structure of its own, because generic storage would wrap it in a thunk.
+/// Returns the function of a closure stored in its own structure, because generic storage would wrap it in a thunk.
 ///
 /// - Parameter holder: A structure that contains a closure and nothing else.
 package func codeAddress<Holder>(of holder: Holder) -> UInt64 {

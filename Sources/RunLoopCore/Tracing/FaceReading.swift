@@ -3,34 +3,34 @@
 package import CRunLoopRecorder
 import RunLoopLibC
 
-/// The state in a loop's face at one moment, for any thread.
+/// A snapshot of the state in a loop's face, readable from any thread.
 package struct FaceReading: Sendable {
-  /// The kernel's number of the loop's thread; zero before the thread has asked for the loop.
+  /// The kernel's id of the loop's thread, or zero before the thread has accessed the loop.
   package let thread: Int32
-  /// The level that the loop has taken up.
+  /// The level that the loop has applied.
   package let level: Int32
-  /// How many runs are active, one within the other.
+  /// The number of nested active runs.
   package let depth: Int
   package let isSleeping: Bool
   package let isHosted: Bool
   package let isVirtual: Bool
   package let isMain: Bool
   package let hasEnded: Bool
-  /// In whose loop it is a guest.
+  /// The kind of host whose guest the loop is.
   package let host: crl_host
-  /// The sleeps and looks, as of the last sleep.
+  /// The number of waits and of sleeps, as of the last sleep.
   package let waits: UInt64
   package let sleeps: UInt64
-  /// The blocks, jobs and hand-offs so far, and how many of them have been taken to be run or dropped.
+  /// The number of blocks, jobs and hand-offs posted so far, and the number taken from the queues.
   package let posted: UInt64
   package let served: UInt64
 
-  /// How many blocks, jobs and hand-offs wait.
+  /// The number of queued blocks, jobs and hand-offs.
   package var waitingBlocks: Int { posted > served ? Int(clamping: posted - served) : 0 }
 }
 
 extension RunLoop {
-  /// The current state of the loop; can be used from any thread.
+  /// The loop's current state (thread-safe).
   package var faceReading: FaceReading {
     var copy = crl_face()
     crl_face_copy(face, &copy)
@@ -43,10 +43,10 @@ extension RunLoop {
       served: copy.served)
   }
 
-  /// The name of the loop's thread: its object's name, `main` for the first thread, otherwise the kernel's; nil before
-  /// it has one.
+  /// The name of the loop's thread, or `nil` if it has none yet.
   ///
-  /// Can be used from any thread.
+  /// It is the name of the thread object, `main` for the main thread, or the kernel's name. Can be used from any
+  /// thread.
   package var nameOfThread: String? {
     if faceReading.isMain || threadID == getpid() { return "main" }
     let name = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { bytes in
@@ -58,8 +58,7 @@ extension RunLoop {
 }
 
 extension RunLoop {
-  /// The complete records of the loop's call-outs and sleeps, in no order; there are none unless it records, or has
-  /// recorded.
+  /// The complete records of the loop's call-outs and sleeps, in no particular order; empty if it has never recorded.
   ///
   /// Can be used from any thread.
   package var recordedCallOuts: [crl_record] {
@@ -68,7 +67,7 @@ extension RunLoop {
     }
   }
 
-  /// What the loop has summed up itself, from the level watch on; can be used from any thread.
+  /// The loop's own totals, kept at the level `watch` and above (thread-safe).
   package var sums: crl_sums {
     var sums = crl_sums()
     crl_sums_copy(recorder, &sums)
@@ -76,7 +75,7 @@ extension RunLoop {
   }
 }
 
-/// The address of a function as in Core Foundation's descriptions, with what the dynamic linker knows about it.
+/// Formats a function's address as Core Foundation's descriptions do, with the dynamic linker's information about it.
 func callOutDescription(_ code: UInt64) -> String {
   guard code != 0 else { return "callout = (none)" }
   var found = crl_code()
@@ -88,9 +87,10 @@ func callOutDescription(_ code: UInt64) -> String {
 }
 
 extension ModeItem {
-  /// The address of a function of the item, unless the function has been released.
+  /// Returns the address of one of the item's functions, or 0 if it has been released.
   ///
-  /// Can be called from any thread, under no lock: this call may release what was invalidated meanwhile.
+  /// Can be called from any thread, with no locks held, because the call may release an item that was invalidated
+  /// meanwhile.
   func heldCode(_ code: () -> UInt64) -> UInt64 {
     guard hold() else { return 0 }
     defer { letGo() }

@@ -3,16 +3,16 @@
 import CRunLoopRecorder
 import Synchronization
 
-/// One thing that keeps the mode alive in which a loop runs.
+/// An item that keeps the current mode of a loop alive.
 package struct KeptItem: Sendable {
   package let kind: KeepAliveKind
-  /// The item's address; zero if it is not an object.
+  /// The item's address, or zero if it is not an object.
   package let item: UInt64
-  /// The modes of the loop that the item is in, by name.
+  /// The modes of the loop that contain the item.
   package let modes: [RunLoop.Mode]
   /// The address of the user's function, or zero.
   package let code: UInt64
-  /// The return addresses of the code that added it, the innermost first; empty if nothing watched then.
+  /// The return addresses of the code that added the item, innermost first; empty if no instruments were watching.
   package let added: [UInt64]
   package let detail: String
 }
@@ -20,16 +20,16 @@ package struct KeptItem: Sendable {
 extension RunLoop {
   /// Everything that keeps the mode of the innermost run alive; empty if no run is active.
   ///
-  /// Can be used from any thread. The loop waits for its table while the items of the mode are copied, and for nothing
-  /// else.
+  /// Can be used from any thread. The loop can only be delayed while the mode's items are copied with the table's lock
+  /// held.
   ///
-  /// - Complexity: O(n m) in the items of the mode and the modes of the loop.
+  /// - Complexity: O(n m) for n items in the mode and m modes in the loop
   package var keptItems: [KeptItem] {
     guard let mode = ModeState.at(current.load(ordering: .acquiring)) else { return [] }
     let content = table.withLock { ModeContent(mode, $0, additions, handOffPlace) }
     var found: [KeptItem] = []
     for entry in content.entries {
-      // An item of the layers above may be represented by several items of this one.
+      // Several items of this layer may represent the same item of a higher layer.
       guard let item = entry.described(at: tickNow), !found.contains(where: { $0.item == item.item }) else { continue }
       found.append(item)
     }
@@ -39,22 +39,22 @@ extension RunLoop {
     if mode.servesMainQueue.load(ordering: .relaxed) {
       found.append(.init(kind: .mainQueue, modes: [mode.name], detail: "the main dispatch queue is served"))
     }
-    // The host's items cannot be asked for from another thread, but something keeps a run alive that has nothing of its
-    // own.
+    // The host's items cannot be queried from another thread, but if nothing else keeps the run alive, one of them
+    // does.
     if found.isEmpty, content.hasHost {
       found.append(.init(kind: .host, modes: [mode.name], detail: "the loop of another library in which it waits"))
     }
     return found
   }
 
-  /// Where the items of all modes were added, by their addresses, while something watched; can be used from any thread.
+  /// Where the items of all modes were added while instruments were watching, by address (thread-safe).
   package var addedPlaces: [(item: UInt64, added: [UInt64])] {
     table.withLock { _ in additions }.map { key, frames in
       (UInt64(UInt(bitPattern: key)), AddedPlace(frames: frames).addresses)
     }
   }
 
-  /// The hand-off source, or the work that waits for it.
+  /// The hand-off source, or the work queued for it.
   private func handOffItems(_ mode: ModeState, _ content: ModeContent) -> [KeptItem] {
     let added = content.handOffPlace?.addresses ?? []
     let waiting = waitingWork(mode).filter(\.isHandOff)
@@ -70,7 +70,7 @@ extension RunLoop {
     }
   }
 
-  /// The blocks and jobs that wait for the mode, as far as other threads than the loop's can see them.
+  /// The blocks and jobs queued for the mode, as far as they are visible to other threads.
   private func blockItems(_ mode: ModeState, _ content: ModeContent) -> [KeptItem] {
     let waiting = waitingWork(mode)
     var found: [KeptItem] = waiting.filter { !$0.isHandOff }.map {
@@ -78,8 +78,7 @@ extension RunLoop {
         kind: .block, modes: [mode.name], code: $0.code, added: $0.site == 0 ? [] : [$0.site],
         detail: $0.isJob ? "a task's job, waits to be run" : "waits to be run")
     }
-    // The blocks that the loop has taken from the inbox and has not called yet: if there is only one mode, they are for
-    // that.
+    // Blocks that the loop has taken from the inbox but not called yet. If there is only one mode, they belong to it.
     let taken = faceReading.waitingBlocks - waiting.count
     if content.modeCount == 1, taken > 0, !isWaiting {
       found.append(.init(kind: .block, modes: [mode.name], detail: "\(taken) more that the loop has taken"))
@@ -87,7 +86,7 @@ extension RunLoop {
     return found
   }
 
-  /// The work that waits in the inbox for a mode.
+  /// The work queued in the inbox for a mode.
   private func waitingWork(_ mode: ModeState) -> [WaitingWork] {
     inbox.waiting(for: mode, isDefault: mode === table.defaultMode)
   }
@@ -101,7 +100,7 @@ extension KeptItem {
   }
 }
 
-/// The content of a mode, copied under the table's lock.
+/// A mode's contents, copied with the table's lock held.
 private struct ModeContent {
   struct Entry {
     let item: any ModeItem
@@ -141,9 +140,9 @@ private struct ModeContent {
 }
 
 extension ModeContent.Entry {
-  /// The item, for code that asks what keeps a mode alive; nil if it has been invalidated meanwhile.
+  /// Describes the item, or returns `nil` if it has been invalidated meanwhile.
   func described(at now: Tick) -> KeptItem? {
-    // Keeps the closures from being released while their code is read.
+    // Keeps the closures alive while their code is read.
     guard item.hold() else { return nil }
     defer { item.letGo() }
     switch item {
@@ -178,10 +177,10 @@ extension Timer {
   /// Ten years, in nanoseconds.
   private static let decade: Int64 = 10 * 365 * 86_400 * 1_000_000_000
 
-  /// When the timer fires, for people.
+  /// A human-readable description of when the timer fires.
   fileprivate func keepAliveDetail(at now: Tick) -> String {
     let (deadline, isFiring): (Tick, Bool) = guarded { _ in (setTick, self.isFiring) }
-    // An interval of years only keeps a timer valid whose owner sets each date.
+    // An interval of years only keeps a timer valid whose owner sets each fire date.
     let isMoved = interval >= Timer.decade
     let kind = interval == 0 ? "once" : isMoved ? "at dates that are set" : "every \(Span.text(interval))"
     if isFiring { return "\(kind), fires now" }
@@ -192,14 +191,14 @@ extension Timer {
 }
 
 extension RunLoop.DescriptorSource {
-  /// The events that the source waits for, for people.
+  /// A human-readable description of the events that the source waits for.
   fileprivate var keepAliveDetail: String {
     "descriptor \(descriptor), \(isPaused ? "paused" : "waits to be \(events)")"
   }
 }
 
 extension Port {
-  /// The messages that wait in the port, for people, with the type of a subclass.
+  /// A human-readable description of the port's queued messages and, if it is a subclass, its type.
   fileprivate var keepAliveDetail: String {
     let count = waitingMessageCount
     let messages = count == 1 ? "1 message waiting" : "\(count) messages waiting"
@@ -207,16 +206,16 @@ extension Port {
   }
 }
 
-/// A span of time for people.
+/// Human-readable time spans.
 enum Span {
-  /// The span in the largest unit of which it has two or more.
+  /// Formats the span in the largest unit in which it is at least 2.
   static func text(_ nanoseconds: Int64) -> String {
     let units: [(String, Int64)] = [
       ("h", 3600_000_000_000), ("min", 60_000_000_000), ("s", 1_000_000_000), ("ms", 1_000_000), ("µs", 1000),
     ]
     guard nanoseconds > 0 else { return "0 s" }
     for (unit, size) in units where nanoseconds >= 2 * size || (unit == "s" && nanoseconds >= size) {
-      // Whole seconds are kept as they are: an hour is 3600 s.
+      // Whole seconds are kept: an hour is shown as 3600 s.
       if unit != "s", size > 1_000_000_000, nanoseconds % 1_000_000_000 == 0, nanoseconds < 7200_000_000_000 {
         continue
       }

@@ -3,15 +3,16 @@
 import CRunLoopRecorder
 import Synchronization
 
-// What a loop leaves in its face and, while it records, in its ring, for code that looks at it from outside. The hot
-// code is C, in CRunLoopRecorder.c; the layout is in CRunLoopInstruments.h.
+// What a loop stores in its face and, while it records, in its ring, for code that inspects it from outside. The hot
+// paths are in CRunLoopRecorder.c; the layout is in CRunLoopInstruments.h.
 //
-// `tracing` says what a call-out does besides the call, and any thread may change it. The loop looks at it at the top
-// of a pass, and keeps for its call-outs whether there is anything to do: that check is a comparison and a branch.
+// `tracing` determines what a call-out does in addition to the call, and any thread may change it. The loop reads it
+// at the start of a pass and caches whether there is anything to do, which makes the check in a call-out a comparison
+// and a branch.
 
-/// Whether there are instruments at all, and whether something records now.
+/// Whether the instruments are compiled in, and whether they are recording.
 enum Instruments {
-  /// False with a flag for the gates, which count what the instruments cost.
+  /// `false` if compiled with a flag that measures the cost of the instruments.
   static var areBuilt: Bool {
     @inline(__always) get {
       #if RUNLOOP_WITHOUT_INSTRUMENTS
@@ -22,47 +23,47 @@ enum Instruments {
     }
   }
 
-  /// Whether the process records; can be used from any thread.
+  /// Whether the process records (thread-safe).
   static var record: Bool {
     @inline(__always) get { areBuilt && _slowPath(crl_level_get() >= CRL_RECORD.rawValue) }
   }
 }
 
-/// What a loop's call-outs do besides the call.
+/// Flags for what a loop's call-outs do in addition to the call.
 enum Tracing {
   static let off: UInt8 = 0
-  /// The number and kind of the innermost call-out are in the face.
+  /// The face shows the number and kind of the innermost call-out.
   static let watch: UInt8 = 1
   /// Each call-out has a record.
   static let record: UInt8 = 2
   static let levels: UInt8 = 3
-  /// The closure of a test or of the laboratory is called.
+  /// The trace hook, set by a test or by the laboratory, is called.
   static let hook: UInt8 = 4
   /// A level that does not exist.
   static let unknownLevel = UInt32.max
 }
 
-/// Describes a call-out to the instruments.
+/// A description of a call-out for the instruments.
 struct CallNote {
-  /// The kind that the trace hook is called with; nil if the hook is not called.
+  /// The kind with which the trace hook is called, or `nil` if it is not called.
   let hook: RunLoop.CallOutKind?
   /// The address of the user's function.
   var code: UInt64 = 0
-  /// The item's address, or the sequence number of the post.
+  /// The item's address, or the post's sequence number.
   var item: UInt64 = 0
-  /// The tag under which the cause of an item's call-out is noted, beside the address; zero if none is.
+  /// The tag under which the cause of the call-out is recorded along with the address, or 0 if it is not.
   var tag: UInt64 = 0
 }
 
 extension RunLoop {
-  /// Makes a call-out, and notes it as the level of the instruments demands.
+  /// Makes a call-out, and records it as required by the instruments' level.
   ///
-  /// Called on the loop's thread.
+  /// Must be called on the loop's thread.
   ///
   /// - Parameters:
-  ///   - kind: The kind of call-out, by the numbers of the layout.
-  ///   - mode: The mode that runs.
-  ///   - note: Describes the call; evaluated only if it is recorded.
+  ///   - kind: The kind of call-out, as numbered in the layout.
+  ///   - mode: The current mode.
+  ///   - note: Describes the call. Evaluated only if the call is recorded.
   @inline(__always)
   func calling<Result>(
     _ kind: crl_kind, _ mode: ModeState, _ note: @autoclosure () -> CallNote, _ body: () -> Result
@@ -111,9 +112,9 @@ extension RunLoop {
   }
 }
 
-/// Makes a call-out that any thread may make, and notes it if the thread's loop takes notes.
+/// Makes a call-out that can happen on any thread, and records it if that thread's loop records.
 ///
-/// The schedule and cancel call-outs of a source are made by the thread that adds or removes it.
+/// The thread that adds or removes a source makes its schedule and cancel call-outs.
 @inline(__always)
 func callingOnThisThread(_ kind: crl_kind, code: @autoclosure () -> UInt64, item: UInt64, _ body: () -> Void) {
   guard Instruments.areBuilt, let recorder = crl_thread_recorder_get(), recorder.pointee.level > 0 else {

@@ -3,7 +3,7 @@
 import Synchronization
 
 extension RunLoop {
-  /// One thing that a loop did, as it is reported to a trace hook.
+  /// An event in a loop, as reported to a trace hook.
   package struct TraceEvent: Sendable {
     package enum Kind: Sendable, Hashable {
       case activity(Activity)
@@ -14,13 +14,13 @@ extension RunLoop {
 
     package let kind: Kind
     package let mode: Mode
-    /// How many runs are active.
+    /// The number of active runs.
     package let depth: Int
-    /// When, by the loop's clock.
+    /// The time of the event on the loop's clock.
     package let time: Tick
   }
 
-  /// The kinds of call-out, except the observers', which ``TraceEvent/Kind/activity(_:)`` announces.
+  /// The kinds of call-out, except for observers, which ``TraceEvent/Kind/activity(_:)`` reports.
   package enum CallOutKind: String, Sendable, Hashable {
     case block
     case source0
@@ -29,9 +29,9 @@ extension RunLoop {
     case mainQueue
   }
 
-  /// Sets the closure that is called, on the loop's thread, with everything that the loop does; nil removes it.
+  /// Sets the closure that is called on the loop's thread for every event in the loop, or removes it if `nil`.
   ///
-  /// Can be called from any thread. A loop that runs on another thread calls the closure from its next pass on.
+  /// Can be called from any thread. A loop that runs on another thread starts to call the closure with its next pass.
   package func setTraceHook(_ hook: (@Sendable (TraceEvent) -> Void)?) {
     tracer.set(hook)
     if hook == nil {
@@ -39,14 +39,14 @@ extension RunLoop {
     } else {
       tracing.bitwiseOr(Tracing.hook, ordering: .sequentiallyConsistent)
     }
-    // The loop's thread looks again.
+    // Makes the loop's thread read `tracing` again.
     takenLevel.store(Tracing.unknownLevel, ordering: .sequentiallyConsistent)
     if isOwnThread { noteTracing() }
-    // Every stage has to be noted now, or no longer.
+    // Whether activities without observers are reported depends on the hook.
     table.withLock { for mode in $0.modes.values { mode.noteHook() } }
   }
 
-  /// Whether there is a hook.
+  /// Whether a hook is set.
   var isHooked: Bool {
     @inline(__always) get { tracing.load(ordering: .relaxed) & Tracing.hook != 0 }
   }
@@ -59,16 +59,16 @@ extension RunLoop {
   }
 }
 
-/// The trace hook of a loop.
+/// A loop's trace hook.
 ///
-/// The loop itself knows whether there is one, beside the level of the instruments.
+/// Whether there is a hook is stored in the loop, together with the level of the instruments.
 final class Tracer: @unchecked Sendable {
-  // Sendable: the hook is guarded by the lock.
+  // Sendable: the lock guards the hook.
   private let lock = Lock()
   private var hook: (@Sendable (RunLoop.TraceEvent) -> Void)?
 
   func set(_ hook: (@Sendable (RunLoop.TraceEvent) -> Void)?) {
-    // The previous hook is released outside the lock.
+    // The previous hook is released after the lock.
     _ = lock.withLock { exchange(&self.hook, with: hook) }
   }
 
