@@ -109,7 +109,7 @@ static int open_directory(const char *path) {
 
 int crl_is_on_tmpfs(const char *path) {
   char word[64];
-  // Determines the type without <sys/vfs.h>.
+  // Reads the file system's type from mountinfo instead of including <sys/vfs.h>.
   struct stat status;
   if (stat(path, &status) != 0) return 0;
   FILE *mounts = fopen("/proc/self/mountinfo", "re");

@@ -31,7 +31,7 @@ __attribute__((noinline, no_sanitize("address", "thread"))) void crl_frames_take
   uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
   uint64_t mask = crl_code_address_mask();
   int count = 0;
-  // The first frame is this function's own.
+  // The return address in the first frame is in the function that asked.
   for (int index = 0; index <= CRL_FRAMES; index++) {
     if (frame < stack_begin || frame + 2 * sizeof(uintptr_t) > stack_end || frame % sizeof(uintptr_t) != 0) break;
     const uintptr_t *words = (const uintptr_t *)frame;

@@ -285,7 +285,7 @@ typedef struct crl_recorder {
   crl_ring *ring;  // set before the loop first records
   crl_record *current;  // of the innermost call-out, if recorded
   uint64_t run;  // the run's part of a record's last word: the enclosing call-out, the mode and the depth
-  uint64_t cause;  // the slot in the form used in a cause
+  uint64_t cause;  // this recorder's slot, encoded as in a cause
   uint64_t waker;  // the cause of the last wake-up, written by the waking thread
   crl_details *details;
   crl_sums *sums;  // set before the loop first applies `watch`

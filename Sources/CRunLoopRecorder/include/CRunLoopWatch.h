@@ -20,7 +20,7 @@ long crl_memory_read_file(int file, uint64_t address, void *buffer, size_t size)
 extern uint32_t crl_watcher_parked __attribute__((visibility("hidden")));
 // Wakes the parked watchers.
 void crl_watcher_wake(void);
-// Announces that a watcher is about to park. Returns the word, which is 1 until the watchers are woken.
+// Announces that a watcher is about to park. Returns the word, which keeps its odd value until the watchers are woken.
 const uint32_t *crl_watcher_park(void);
 static inline uint32_t crl_watcher_turn(const uint32_t *word) { return __atomic_load_n(word, __ATOMIC_SEQ_CST); }
 
@@ -63,7 +63,7 @@ int crl_sampler_open(crl_sampler *sampler, int thread, uint64_t period);
 int crl_sampler_next(crl_sampler *sampler, crl_sample *sample, void *stack);
 void crl_sampler_close(crl_sampler *sampler);
 
-// Starts a thread with all signals blocked that calls `body` with `context`.
+// Starts a thread that calls `body` with `context`, with all signals except SIGBUS blocked.
 int crl_thread_start(void *(*body)(void *), void *context);
 // Sets the calling thread's kernel name.
 void crl_thread_set_kernel_name(const char *name);

@@ -18,7 +18,7 @@ typedef struct crl_credentials {
 // Creates a packet socket (AF_UNIX, SOCK_SEQPACKET) that blocks and is closed on exec.
 int crl_message_socket(void);
 
-// The length that a path must be shorter than to name a socket.
+// The limit for socket paths: a path must be shorter than this.
 size_t crl_message_path_limit(void);
 int crl_message_bind(int socket, const char *path);
 int crl_message_connect(int socket, const char *path);

@@ -37,7 +37,7 @@ int crl_file_make_nameless(const char *directory);
 int crl_file_name(int file, int directory, const char *name);
 
 // The mode that a file created with `mode` would get, determined without changing the umask. Without /proc, all
-// permissions of other users are removed.
+// permissions of the group and of others are removed.
 uint32_t crl_file_masked_mode(uint32_t mode);
 
 #endif

@@ -168,7 +168,7 @@ extension RunLoop {
 
 // What the host waits for.
 extension RunLoop.Guest {
-  /// The descriptor that the host watches, readable from when ``service()`` must be called until the call.
+  /// The descriptor that the host watches, which is readable whenever ``service()`` must be called.
   ///
   /// The host can watch it level-triggered or edge-triggered, with `poll`, `select` or epoll, but an epoll set that
   /// contains it must not be one of the loop's own descriptors. The host must not read from it. The value is −1 once

@@ -35,7 +35,7 @@ package protocol MainLoopService: OtherLoopService {
   func guestBegins(of loop: RunLoop, in mode: RunLoop.Mode)
   func guestEnds(of loop: RunLoop, in mode: RunLoop.Mode)
 
-  /// Stops the main thread's innermost run if it is a run of our loop, which a stop of the other loop is meant for.
+  /// Stops the main thread's innermost run, for which a stop of the other loop is meant, if it is a run of our loop.
   ///
   /// - Returns: `false` if `other` is a different loop or its own run is the innermost; the caller must then stop it.
   func stopInnermost(of other: AnyObject) -> Bool
@@ -49,7 +49,7 @@ extension RunLoop {
     mainService?.findHost(for: self, in: mode)
   }
 
-  /// The service for another library's loop of the thread (only on the loop's thread).
+  /// The service for another library's loop of the thread (used only on the loop's thread).
   var otherLoop: (any OtherLoopService)? {
     if let mainService { return mainService }
     guard isOnSystemTime, servesOtherLoop else { return nil }
@@ -114,7 +114,7 @@ extension RunLoop {
     currentMode != nil && !isServedElsewhere.load(ordering: .acquiring)
   }
 
-  /// Whether the loop is an explicit guest at any nesting depth (only on the loop's thread).
+  /// Whether the loop is an explicit guest at any nesting depth (used only on the loop's thread).
   package var hasExplicitGuest: Bool {
     var next = guest
     while let guest = next {

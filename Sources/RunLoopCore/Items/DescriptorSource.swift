@@ -109,7 +109,7 @@ extension RunLoop {
     /// Initially `true`. Can be read from any thread.
     public var isValid: Bool { reference.isOpen }
 
-    /// Removes the source from all modes of all loops permanently and prevents further calls of its handler.
+    /// Removes the source from all modes of all loops permanently and prevents further calls to its handler.
     ///
     /// The handler is released immediately or, if it is running, when it returns. The descriptor stays open. Can be
     /// called from any thread. Calling it again has no effect.
@@ -143,7 +143,7 @@ extension RunLoop.DescriptorSource {
     return true
   }
 
-  /// The address of the user's function (only on the loop's thread, which is about to call it).
+  /// The address of the user's function (used only on the loop's thread, which is about to call it).
   var code: UInt64 {
     switch handler {
     case .some(let handler): ClosureCode.first(of: handler.call)

@@ -24,7 +24,7 @@ struct HandlerReference: ~Copyable {
     static let mark: UInt32 = 2
     /// The source is missing from the list of signalled sources of at least one of its modes.
     static let unlisted: UInt32 = 4
-    /// The places that signal the source are noted because recording was active when the source was last signalled.
+    /// Places that signal the source are noted; set during recording, and cleared by the first signal after it.
     static let noted: UInt32 = 8
     static let callOut: UInt32 = 16
   }

@@ -65,7 +65,7 @@ extension RunLoop {
       self.init(activities: activities, repeats: repeats, order: order, isReentrant: false, handler: handler)
     }
 
-    /// Creates an observer, which runs nested in its call-out also call if `isReentrant` is true.
+    /// Creates an observer that, if `isReentrant` is true, is also called by runs nested in its call-out.
     package init(
       activities: Activity, repeats: Bool, order: Int, isReentrant: Bool,
       handler: @escaping @Sendable (Observer, Activity) -> Void
@@ -84,7 +84,7 @@ extension RunLoop {
     /// The corresponding Core Foundation function is `CFRunLoopObserverIsValid`.
     public var isValid: Bool { reference.isOpen }
 
-    /// Removes the observer from all modes permanently and prevents further calls of its handler.
+    /// Removes the observer from all modes permanently and prevents further calls to its handler.
     ///
     /// The handler is released immediately or, if it is running, when it returns. Can be called from any thread.
     /// Calling it again has no effect. The corresponding Core Foundation function is `CFRunLoopObserverInvalidate`.
@@ -180,7 +180,7 @@ extension RunLoop.Observer: ModeItem {
     rebind(to: loop)
   }
 
-  /// Sets the loop while the observer is in one of its modes or common items, so that it can otherwise join another
+  /// Binds the observer to the loop while it is in a mode or among the common items; otherwise it can join another
   /// loop.
   private func rebind(to loop: RunLoop) {
     self.loop = modes.isEmpty && !isCommon ? nil : loop

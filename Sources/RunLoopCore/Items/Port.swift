@@ -293,7 +293,7 @@ extension Port {
     let body: @Sendable (Port, Message) -> Void
   }
 
-  /// The address of the user's function (only on the loop's thread, which is about to call it).
+  /// The address of the user's function (used only on the loop's thread, which is about to call it).
   ///
   /// Not written with `map`, whose closure would be called through a thunk.
   final var code: UInt64 {

@@ -23,7 +23,8 @@ struct ModeTable {
   private var lastCommonItem: UInt64 = 0
   /// The ports that were added, whether they entered the modes themselves or added sources of their own.
   private(set) var addedPorts: [ObjectIdentifier: AddedPort] = [:]
-  /// Whether work was handed over for the common modes, so that every current and future common mode has the source.
+  /// Whether work was handed over for the common modes, so that every current and future common mode has the hand-off
+  /// source.
   private var hasCommonHandOffSource = false
   /// Whether the loop's thread has ended, so that nothing can be added.
   private(set) var isDead = false

@@ -46,7 +46,7 @@ extension RunLoop {
     }
   }
 
-  /// Whether the mode of the innermost run is a common one (only on the loop's thread).
+  /// Whether the mode of the innermost run is a common one (used only on the loop's thread).
   package var isInCommonMode: Bool { innermost.mode?.isCommon.load(ordering: .relaxed) ?? false }
 
   /// Counts a rejected item or block; can be called from any thread.

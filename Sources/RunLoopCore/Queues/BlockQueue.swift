@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The blocks queued for one mode, or for the common modes, in posting order (only on the loop's thread).
+/// The blocks queued for one mode, or for the common modes, in posting order (used only on the loop's thread).
 struct BlockQueue: ~Copyable {
   enum Work {
     case single(Block)

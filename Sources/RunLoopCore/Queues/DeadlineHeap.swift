@@ -89,7 +89,7 @@ struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
     siftUp(Entry(tick: tick, member: .passRetained(member)), from: count - 1)
   }
 
-  /// Removes a member with a stored position, to which the caller must hold its own reference.
+  /// Removes a member with a stored position; the caller must hold its own reference to the member.
   mutating func remove(_ member: Member, from told: Int32) { take(member, from: told).release() }
 
   /// Removes a member with a stored position, and transfers the heap's reference to the caller.
@@ -127,7 +127,7 @@ struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
     }
   }
 
-  /// Removes every member, to which the caller must hold its own references, and releases the memory.
+  /// Removes every member and releases the memory; the caller must hold its own references to the members.
   mutating func removeAll() {
     for place in 0..<count {
       entries[place].member._withUnsafeGuaranteedRef { $0.setPlace(-1, in: owner, kind: kind) }

@@ -63,10 +63,10 @@ extension RunLoop {
     for attachment in ended.values { attachment.loopDidEnd() }
   }
 
-  /// The number of nested runs of the loop that are active (only on the loop's thread).
+  /// The number of nested runs of the loop that are active (used only on the loop's thread).
   package var runDepth: Int { innermost.depth }
 
-  /// The number of times the loop has waited or polled, in any mode (only on the loop's thread).
+  /// The number of times the loop has waited or polled, in any mode (used only on the loop's thread).
   package var waits: Int { waitCount }
 
   /// Wakes the innermost run if its mode has become empty, so that it finishes instead of sleeping.

@@ -42,7 +42,7 @@ extension RunLoop {
 
   /// Whether the loop's thread has ended.
   ///
-  /// Defaults to `false`. Once it is `true`, the loop rejects all items and blocks. Can be used from any thread.
+  /// Initially `false`. Once it is `true`, the loop rejects all items and blocks. Can be used from any thread.
   public var hasEnded: Bool { takesNoItems && inbox.rejectsAll }
 
   /// Whether the loop's thread has begun to end the loop.

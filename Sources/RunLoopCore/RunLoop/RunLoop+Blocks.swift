@@ -3,7 +3,7 @@
 import CRunLoopRecorder
 import Synchronization
 
-/// The loop's blocks as its own thread sees them (only on the loop's thread).
+/// The loop's blocks as its own thread sees them (used only on the loop's thread).
 struct BlockState: ~Copyable {
   /// The sequence number of the last entry taken from the inbox.
   var lastSequence: UInt64 = 0

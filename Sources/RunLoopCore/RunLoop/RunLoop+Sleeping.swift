@@ -38,7 +38,7 @@ extension RunLoop {
   }
 }
 
-/// The wait of a task for a timer, which resumes the task once, for whatever ends the wait first.
+/// A task's wait for a timer; the task is resumed once, by whatever ends the wait first.
 private final class TaskSleep: @unchecked Sendable {
   // Sendable: the lock guards the variables; the thread that takes the continuation resumes it.
 

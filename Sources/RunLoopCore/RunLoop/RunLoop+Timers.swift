@@ -129,7 +129,7 @@ extension RunLoop {
     return rearms
   }
 
-  /// Returns a timer that was called to the heaps of its modes, and returns whether the loop sleeps too long for it.
+  /// Puts a timer back into the heaps of its modes after its call, and returns whether the loop sleeps too long for it.
   ///
   /// The timer keeps the turn that it received during the call if `keepsTurn` is true; otherwise it receives a new one.
   func takeBack(_ timer: Timer, keepsTurn: Bool) -> Bool {

@@ -11,7 +11,7 @@ import Synchronization
 ///
 /// The corresponding Core Foundation type is `CFRunLoop`, the Foundation class `RunLoop`.
 public final class RunLoop: @unchecked Sendable, IdentityHashable {
-  // Sendable: each part names what guards it.
+  // Sendable: each part's comment states what guards it.
 
   // Used from any thread.
 
@@ -117,7 +117,7 @@ public final class RunLoop: @unchecked Sendable, IdentityHashable {
   @exclusivity(unchecked) var rotation = 0
   /// Work that a higher layer has postponed to a later phase, if any.
   @exclusivity(unchecked) package var deferredWork: (any DeferredWork)?
-  /// The item whose handler is being called and which has received more than the handler has been passed so far.
+  /// The item whose handler is running and which has received data that the handler has not been passed yet.
   @exclusivity(unchecked) package var unreadItem: (any UnreadItem)?
 
   init(threadID: Int32, waiter: any Waiter, mainQueueHandle: MainQueue.Handle? = nil) {

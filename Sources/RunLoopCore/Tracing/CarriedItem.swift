@@ -30,7 +30,7 @@ package protocol CarriedItem: AnyObject, Sendable {
   var keepAliveIdentity: AnyObject { get }
   /// Where the item was created, if that is more informative than where it was added.
   var keepAlivePlace: AddedPlace? { get }
-  /// Whether the item is always ready, as a file is, so that readiness must not be read as an event.
+  /// Whether the watched descriptor is always ready, like a regular file, so that it is not checked for unread data.
   var isAlwaysReady: Bool { get }
 }
 

@@ -117,7 +117,9 @@ extension UnsafeMutablePointer<crl_recorder> {
 }
 
 extension ModeState {
-  /// The index of the mode's name among those of the process, or 255 if the table is full (only on the loop's thread).
+  /// The index of the mode's name among those of the process, or 255 if the table is full.
+  ///
+  /// Must be used on the loop's thread.
   var faceIndex: UInt32 {
     if knownFaceIndex < 0 { knownFaceIndex = Int32(crl_mode_index(name.rawValue)) }
     return UInt32(knownFaceIndex)
