@@ -117,7 +117,6 @@ extension RunLoop {
     }
   }
 
-  /// Makes the loop wait by itself again.
   package func removeHost() {
     requireOwnThread()
     guard let link = hostLink else { return }

@@ -24,13 +24,11 @@ struct ModeCalls: Equatable, Sendable {
   /// Whether no call is due or running.
   var isSettled: Bool { running == nil && !owesCancel && !owesSchedule }
 
-  /// Notes that the source was added to the mode.
   mutating func enter() {
     precondition(!owesSchedule, "the source is in the mode")
     owesSchedule = true
   }
 
-  /// Notes that the source was removed from the mode.
   mutating func leave() {
     if owesSchedule {
       // Neither call was made for this membership.
@@ -54,7 +52,6 @@ struct ModeCalls: Equatable, Sendable {
     return running
   }
 
-  /// Notes that the running call has returned.
   mutating func end() {
     precondition(running != nil, "no call is running")
     running = nil

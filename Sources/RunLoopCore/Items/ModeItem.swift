@@ -15,7 +15,6 @@ protocol ModeItem: AnyObject, Sendable {
   /// Ends a hold.
   func letGo()
 
-  /// Whether the item has not been invalidated yet.
   var isOpen: Bool { get }
   /// Returns whether this item may be added to a mode of `loop`; some kinds of item belong to one loop at a time.
   ///

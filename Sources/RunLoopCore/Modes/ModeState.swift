@@ -15,7 +15,6 @@ final class ModeState: @unchecked Sendable {
   @exclusivity(unchecked) private(set) var descriptors: [ObjectIdentifier: Membership<RunLoop.DescriptorSource>] = [:]
   @exclusivity(unchecked) private var observerTable = ObserverTable<RunLoop.Observer>()
   @exclusivity(unchecked) var timers: TimerQueue
-  /// Whether the mode has the hand-off source.
   @exclusivity(unchecked) private(set) var hasHandOffSource = false
   @exclusivity(unchecked) var signalled = ReadyList<RunLoop.Source>()
   @exclusivity(unchecked) var readyPorts = ReadyList<Port>()

@@ -16,7 +16,6 @@ enum AddressedBlock {
 
 /// A block in the queues of several modes, run by the first one that takes it.
 final class SharedBlock: @unchecked Sendable {
-  /// The concrete modes that may run the block.
   let modes: [ModeState]
   /// Whether every mode that is common when the block could run may run it.
   let isForCommonModes: Bool
@@ -32,7 +31,6 @@ final class SharedBlock: @unchecked Sendable {
     self.isForCommonModes = isForCommonModes
   }
 
-  /// Whether a mode may run the block.
   func isFor(_ mode: ModeState, isCommon: Bool) -> Bool {
     (isForCommonModes && isCommon) || modes.contains { $0 === mode }
   }

@@ -7,7 +7,6 @@ struct BlockQueue: ~Copyable {
     case shared(SharedBlock)
     case job(LoopJob)
 
-    /// Whether another mode has run the work.
     var isTaken: Bool {
       switch self {
       case .single, .job: false

@@ -41,7 +41,6 @@ struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
     let tick: Tick
     /// The member, or `nil` after it was taken.
     private(set) var unmanaged: Unmanaged<Member>?
-    /// Whether the member is being called.
     var isCalled = false
     fileprivate let place: Int32
 

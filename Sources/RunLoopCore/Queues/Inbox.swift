@@ -160,15 +160,12 @@ final class Inbox: @unchecked Sendable {
     return found.sorted { $0.sequence < $1.sequence }
   }
 
-  /// The sequence number of the last entry appended.
   var lastSequence: UInt64 { lock.withLock { arrivals.lastSequence } }
 
-  /// Rejects all further posts.
   func rejectAll() {
     lock.withLock { isClosed = true }
   }
 
-  /// Whether all further posts are rejected.
   var rejectsAll: Bool { lock.withLock { isClosed } }
 
   /// Checks the inbox's invariants, for tests.

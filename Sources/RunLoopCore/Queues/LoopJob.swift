@@ -23,10 +23,9 @@ package final class LoopJobRunner: @unchecked Sendable {
 
   /// Sets the function that runs jobs; must be called once, before the first job.
   package func runs(_ body: @escaping @Sendable (UnownedJob) -> Void) {
-    precondition(self.body == nil, "an executor's way to run jobs is said once")
+    precondition(self.body == nil, "the function that runs an executor's jobs can be set only once")
     self.body = body
   }
 
-  /// Runs a job on the calling thread.
   package func run(_ job: LoopJob) { body?(job.job) }
 }

@@ -9,7 +9,6 @@ struct BlockState: ~Copyable {
   var lastSequence: UInt64 = 0
   /// Blocks with lower numbers belong to a batch that is running, so a nested run does not see them.
   var visibleFrom: UInt64 = 0
-  /// Blocks for the common modes.
   var common = BlockQueue()
   /// Arrivals that were taken from the inbox and have not yet been sorted into the queues.
   var arrived = Arrivals()

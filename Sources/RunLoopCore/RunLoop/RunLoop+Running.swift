@@ -234,7 +234,6 @@ extension RunLoop {
     return mode
   }
 
-  /// Whether the calling thread is the loop's thread.
   var isOwnThread: Bool {
     RunLoop.currentIfMade === self || (self === RunLoop.processMain && RunLoop.isMainThread && RunLoop.current === self)
   }

@@ -155,7 +155,6 @@ extension RunLoop {
     return rearms
   }
 
-  /// Removes a timer from all modes.
   func removeFromModes(_ timer: Timer) {
     while !timer.slots.isEmpty {
       timer.slots.first.withMode { mode in timer.leave(mode, of: self) }

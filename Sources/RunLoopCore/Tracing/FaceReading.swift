@@ -9,7 +9,6 @@ package struct FaceReading: Sendable {
   package let thread: Int32
   /// The level that the loop has applied.
   package let level: Int32
-  /// The number of nested active runs.
   package let depth: Int
   package let isSleeping: Bool
   package let isHosted: Bool

@@ -52,7 +52,6 @@ extension RunLoop {
     isRecording ? crl_run_begin(recorder, kind.rawValue, origin.site) : 0
   }
 
-  /// Notes the end of a run.
   @inline(__always)
   func endRun(_ number: UInt64) { if Instruments.areBuilt, number != 0 { crl_run_end(recorder, number) } }
 

@@ -46,7 +46,6 @@ extension RunLoop {
     table.withLock { for mode in $0.modes.values { mode.noteHook() } }
   }
 
-  /// Whether a hook is set.
   var isHooked: Bool {
     @inline(__always) get { tracing.load(ordering: .relaxed) & Tracing.hook != 0 }
   }
