@@ -11,7 +11,7 @@
   ///
   /// In the module of an `async` main, the compiler finds the factory under that name.
   ///
-  /// Swift 6.3 looks for it only with `-Xfrontend -disable-availability-checking`, and gives no diagnostic without the
+  /// Swift 6.3 looks for it only with `-Xfrontend -disable-availability-checking`, and emits no diagnostic without the
   /// flag. A program whose `main` is not `async` needs no flag and calls ``install()``.
   ///
   /// Nothing polls, and tasks do not run on Dispatch. The main loop also serves the main dispatch queue.
