@@ -7,7 +7,7 @@ import Testing
 @Suite("Characters in cells")
 struct CellTests {
   @Test(
-    "a character takes the cells that terminals give it",
+    "a character takes as many cells as terminals give it",
     arguments: [
       ("a", 1), ("ä", 1), ("a\u{308}", 1), ("世", 2), ("한", 2), ("\u{1112}\u{1161}\u{11AB}", 2), ("…", 1), ("α", 1),
       ("│", 1),
@@ -22,7 +22,7 @@ struct CellTests {
   }
 
   @Test(
-    "what has no width by itself is shown as the replacement character",
+    "a character without width is shown as the replacement character",
     arguments: [
       "\u{0}", "\u{1B}", "\t", "\n", "\r\n", "\u{7F}", "\u{9B}", "\u{308}", "\u{200B}", "\u{202E}", "\u{2028}",
       "\u{93F}",
@@ -33,13 +33,13 @@ struct CellTests {
     #expect(cell.width == 1)
   }
 
-  @Test("a cluster has one number, however often it is seen")
+  @Test("a grapheme cluster keeps one number, however often it appears")
   func clusters() {
     #expect(Cell("e\u{323}\u{301}") == Cell("e\u{323}\u{301}"))
     #expect(Cell("👨‍👩‍👧") != Cell("👨‍👩‍👦"))
   }
 
-  @Test("many clusters, also more than any text has, are shown whole")
+  @Test("many clusters, even more than any text contains, are shown whole")
   func manyClusters() {
     let marks = (0x300...0x36F).compactMap { Unicode.Scalar($0).map(Character.init) }
     var canvas = Canvas(size: Size(width: 4, height: 1))
@@ -52,7 +52,7 @@ struct CellTests {
     #expect(canvas.grid.text(row: 0) == "q\u{301}👩‍👩‍👦")
   }
 
-  @Test("a full table of clusters, and one that is too long, fall back to the first scalar")
+  @Test("a full cluster table and an overlong cluster fall back to the first scalar")
   func tableIsBounded() throws {
     let table = ClusterTable(capacity: 2)
     let cluster = CharacterWidth.Cluster(kind: .letters, width: 1, isSumOfScalars: true, isCertain: true)
@@ -64,7 +64,7 @@ struct CellTests {
     #expect(Cell(long).character == "z")
   }
 
-  @Test("text that is drawn over halves of wide characters leaves blanks for the other halves")
+  @Test("text drawn over half of a wide character leaves a blank for the other half")
   func halves() {
     var canvas = Canvas(size: Size(width: 6, height: 1))
     canvas.draw("世界人", at: .zero)
@@ -77,7 +77,7 @@ struct CellTests {
     #expect(canvas.grid.text(row: 0) == " ab中")
   }
 
-  @Test("a wide character of which the clip shows half is a blank there")
+  @Test("a wide character that is half clipped becomes a blank")
   func clipped() {
     var canvas = Canvas(size: Size(width: 4, height: 1))
     canvas.fill(canvas.visibleRect, ".")
@@ -95,7 +95,7 @@ struct CellTests {
     #expect(canvas.grid.text(row: 0) == "世 .")
   }
 
-  @Test("text far outside, and rectangles without a cell, draw nothing")
+  @Test("text far outside the grid, and rectangles without cells, draw nothing")
   func outside() {
     var canvas = Canvas(size: Size(width: 3, height: 2))
     let blank = canvas.grid
@@ -111,7 +111,7 @@ struct CellTests {
   }
 
   @Test(
-    "text of any kind gives what its characters give one by one",
+    "drawing a text gives the same cells as drawing its characters one by one",
     arguments: ["plain", "é世 ok", "a\r\nb", "x\u{301}", "tab\tend"])
   func textIsCharacters(_ text: String) {
     var canvas = Canvas(size: Size(width: 12, height: 1))

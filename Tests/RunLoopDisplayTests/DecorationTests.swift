@@ -29,7 +29,7 @@ struct DecorationTests {
     return style
   }
 
-  @Test("a cell has sixteen bytes, and its style what was set")
+  @Test("a cell has sixteen bytes and keeps its style")
   func values() {
     #expect(MemoryLayout<Cell>.stride == 16)
     var style = curl
@@ -40,7 +40,7 @@ struct DecorationTests {
     #expect(style == Style(attributes: .underline))
   }
 
-  @Test("no byte of an address can end its sequence, and one that is too long is not set")
+  @Test("no byte of a link's address can end its escape sequence, and an overlong address is not set")
   func addresses() {
     #expect(link.link == "https://example.com/a%20b%07%1B\\%C3%A9")
     var style = Style()
@@ -54,7 +54,7 @@ struct DecorationTests {
     #expect(style.link == nil)
   }
 
-  @Test("a table that is full leaves text without a link, and keeps those it has")
+  @Test("a full link table leaves new text without a link and keeps existing links")
   func table() {
     let table = DecorationTable(capacity: 3, bytes: 10)
     func number(_ link: String) -> UInt32 { table.number(of: Decoration(link: link)) }
@@ -62,7 +62,7 @@ struct DecorationTests {
     #expect(number("a") == 1 && table[2].link == "b" && table[9].link == "")
   }
 
-  @Test("terminals that understand them get links and underlines, by few bytes, and others nothing of them")
+  @Test("links and underlines take few bytes, and go only to terminals that understand them")
   func bytes() {
     let frame = grid([("ab", link), ("cd", curl), ("ef", .plain)])
     var screen = EncodedScreen(Self.size, .all)
@@ -71,7 +71,7 @@ struct DecorationTests {
     #expect(
       shown.contains(";https://example.com/a%20b%07%1B\\%C3%A9^\\ab^]8;;^\\^[4:3;58:2::255:0:10mcd^[mef"), "\(shown)")
     #expect(screen.shows(frame) && screen.emulator.errors == [])
-    // Only the link of a text is another.
+    // Only the link of one text changes.
     #expect(screen.show(grid([("ab", .plain), ("cd", curl), ("ef", .plain)])).hasSuffix("\rab^[?2026l"))
     var plain = EncodedScreen(Self.size, .none)
     let text = plain.show(frame)
@@ -79,7 +79,7 @@ struct DecorationTests {
     #expect(!text.contains("]8") && !text.contains(":") && plain.emulator.errors == [])
   }
 
-  @Test("a terminal is known to understand them by its name and version")
+  @Test("support for links and underlines is known from the terminal's name and version")
   func names() {
     for (name, isKnown) in [
       ("kitty(0.36.2)", true), ("foot(1.16.2)", true), ("VTE(7600)", true), ("WezTerm 20240203", true),
@@ -92,7 +92,7 @@ struct DecorationTests {
     }
   }
 
-  @Test("what was shown before the terminal has said its name is shown anew with links")
+  @Test("content shown before the terminal reported its name is redrawn with links")
   func late() {
     let frame = grid([("ab", link)])
     var screen = EncodedScreen(Self.size, .all)

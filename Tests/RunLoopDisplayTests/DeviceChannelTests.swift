@@ -26,7 +26,7 @@ struct DeviceChannelTests {
     }
   }
 
-  @Test("the cursor follows the text that is typed, invisible, and is left alone without a view that has one")
+  @Test("the cursor follows the typed text invisibly, and is left alone if no view has one")
   func cursor() throws {
     let window = Window()
     let field = TextField(prompt: "> ", frame: Rect(x: 3, y: 2, width: 10, height: 1))
@@ -50,7 +50,7 @@ struct DeviceChannelTests {
     }
   }
 
-  @Test("a view can show the terminal's own cursor, in one of its shapes")
+  @Test("a view can show the terminal's own cursor in any of its shapes")
   func shapes() throws {
     final class Editor: View {
       override var canBecomeFirstResponder: Bool { true }
@@ -83,7 +83,7 @@ struct DeviceChannelTests {
     }
   }
 
-  @Test("a letter with a mark in the last column is written so that no terminal joins the mark to another letter")
+  @Test("a letter with a mark in the last column is written so that no terminal attaches the mark to another letter")
   func lastColumn() throws {
     let window = Window()
     window.addSubview(Label("cafe\u{301}", frame: Rect(x: 16, y: 0, width: 4, height: 1)))
@@ -93,7 +93,7 @@ struct DeviceChannelTests {
     }
   }
 
-  @Test("what terminals give different widths is followed by an absolute column", arguments: ["🛜", "⛹️‍♀️", "🪿"])
+  @Test("a character of uncertain width is followed by an absolute column", arguments: ["🛜", "⛹️‍♀️", "🪿"])
   func widths(_ character: String) {
     var canvas = Canvas(size: Size(width: 10, height: 1))
     canvas.draw("a\(character)|", at: .zero)
@@ -104,7 +104,7 @@ struct DeviceChannelTests {
     #expect(text.hasSuffix("\u{1B}[4G|") || text.hasSuffix("\u{1B}[1;4H|"), "\(text.debugDescription)")
   }
 
-  @Test("only characters of ASCII are repeated by their number: tmux repeats no others", arguments: ["x", "─", "ｶ"])
+  @Test("only ASCII characters are repeated by count, as tmux repeats no others", arguments: ["x", "─", "ｶ"])
   func repeats(_ character: Character) {
     var canvas = Canvas(size: Size(width: 20, height: 1))
     canvas.fill(Rect(x: 0, y: 0, width: 12, height: 1), character)

@@ -19,7 +19,7 @@ struct DeviceStateTests {
     return state
   }
 
-  @Test("a terminal in each of its phases, for each event")
+  @Test("a terminal in each phase handles each event")
   func terminals() {
     let rows = TerminalState.Phase.allCases.flatMap { phase in
       Self.events.map { name, apply in
@@ -45,7 +45,7 @@ struct DeviceStateTests {
     #expect(again.phase == .open)
   }
 
-  @Test("output is written on, waits for room, finishes or hangs up, and an answer follows what was not written")
+  @Test("output continues, waits for room, finishes or hangs up, and an answer follows unwritten output")
   func output() {
     var output = OutputState()
     #expect(output.isIdle && output.next.isEmpty)
@@ -57,7 +57,7 @@ struct DeviceStateTests {
     output.append { $0.append(99) }
     #expect(output.next == 0..<7 && Array(output.bytes) == [4, 5, 6, 7, 8, 9, 99])
     #expect(output.note(7, wouldBlock: -11) == .finish && output.isIdle)
-    // More than was asked for is not written.
+    // No more is written than was asked for.
     output.append { $0.append(1) }
     #expect(output.next == 0..<1 && output.note(9, wouldBlock: -11) == .finish && output.next == 1..<1)
     output.append { $0.append(contentsOf: [1, 2]) }
@@ -65,7 +65,7 @@ struct DeviceStateTests {
     #expect(output.isIdle && output.bytes.isEmpty)
   }
 
-  @Test("output that goes on indefinitely keeps the memory of one frame")
+  @Test("endless output keeps the memory of one frame")
   func outputMemory() {
     var output = OutputState()
     for _ in 0..<1000 {
@@ -75,7 +75,7 @@ struct DeviceStateTests {
     #expect(output.bytes.capacity < 4000)
   }
 
-  @Test("the focus is taken, asked for, left and lost")
+  @Test("the terminal's focus is taken, requested, left and lost")
   func focus() {
     let objects = [Token(), Token()]
     let (first, second) = (ObjectIdentifier(objects[0]), ObjectIdentifier(objects[1]))
@@ -91,7 +91,7 @@ struct DeviceStateTests {
     #expect(focus.remove(second) == .release && focus == FocusState())
   }
 
-  @Test("a terminal that repeatedly takes back what it has granted is sent nothing for it")
+  @Test("a terminal that keeps revoking granted modes is sent nothing for it")
   func answers() {
     var session = TerminalSession(size: Size(width: 9, height: 1), capabilities: TerminalCapabilities())
     var output: ContiguousArray<UInt8> = []
@@ -106,7 +106,7 @@ struct DeviceStateTests {
     #expect(String(decoding: output, as: UTF8.self) == "\u{1B}[?2027h\u{1B}[>5u\u{1B}[?u\u{1B}[c" && events.isEmpty)
   }
 
-  @Test("what was cut off when the terminal was given back does not go on when it is taken again")
+  @Test("output that was cut off when the terminal was restored does not continue when it is taken again")
   func cutOff() {
     for beginning in ["\u{1B}[200~pasted", "\u{1B}]0;title", "\u{1B}["] {
       var session = TerminalSession(size: Size(width: 9, height: 1), capabilities: TerminalCapabilities())

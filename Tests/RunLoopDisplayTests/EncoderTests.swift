@@ -6,7 +6,7 @@ import Testing
 @testable import RunLoopDisplay
 @testable import RunLoopDisplayTesting
 
-/// An encoder with an emulated screen behind it.
+/// An encoder whose output goes to an emulated screen.
 struct EncodedScreen {
   var encoder: FrameEncoder
   var emulator: ScreenEmulator
@@ -23,7 +23,7 @@ struct EncodedScreen {
     emulator = ScreenEmulator(size: size, features: features)
   }
 
-  /// Shows a frame; gives what was written.
+  /// Shows a frame, and returns what was written.
   @discardableResult
   mutating func show(_ grid: Grid, scrolls: [ScrollHint] = []) -> String {
     bytes.removeAll(keepingCapacity: true)
@@ -33,7 +33,7 @@ struct EncodedScreen {
     return String(decoding: bytes, as: UTF8.self).replacing("\u{1B}", with: "^")
   }
 
-  /// Where the screen does not show a frame, but for what cannot be seen; nil if it does.
+  /// Returns where the screen visibly differs from a frame, or nil if it does not.
   func mismatch(_ grid: Grid, columns: Range<Int>? = nil) -> String? {
     for y in 0..<grid.size.height {
       for x in columns ?? 0..<grid.size.width {
@@ -59,14 +59,14 @@ struct EncoderTests {
     synchronizes: false, clusters: false, repeats: false, erasesWithColor: false, keyboard: false,
     environment: ["TERM": "xterm", "COLORTERM": "truecolor"])
 
-  @Test("the first frame clears the screen, the same one again writes nothing")
+  @Test("the first frame clears the screen, and the same frame again writes nothing")
   func first() {
     var screen = EncodedScreen(Size(width: 10, height: 3), Self.plain)
     var canvas = Canvas(size: Size(width: 10, height: 3))
     canvas.draw("hello", at: Point(x: 0, y: 1))
     #expect(screen.show(canvas.grid) == "^[m^[r^[H^[2J\nhello")
     #expect(screen.show(canvas.grid) == "")
-    // Nothing that can be seen.
+    // An invisible change.
     canvas.fill(Rect(x: 7, y: 2, width: 2, height: 1), " ", style: Style(foreground: .red, attributes: .bold))
     #expect(screen.show(canvas.grid) == "")
     screen.encoder.repaint()
@@ -75,7 +75,7 @@ struct EncoderTests {
   }
 
   @Test(
-    "small changes take few bytes",
+    "small changes to a frame take few bytes",
     arguments: [
       ("12:00:00", "12:00:01", "\u{8}1"), ("abcdefgh", "abXdefYh", "\rabXdefY"), ("abcdefgh", "abcdefg", "\u{8} "),
       ("abcdefgh", "", "\r^[K"), ("abcdefgh", "Xbcdefgh", "\rX"),
@@ -92,7 +92,7 @@ struct EncoderTests {
     #expect(screen.emulator.errors == [])
   }
 
-  @Test("a frame is synchronised where that is granted, but not a frame without changes")
+  @Test("frames with changes are synchronised where the terminal granted that")
   func synchronised() {
     var features = Self.plain
     features.synchronizes = true
@@ -105,7 +105,7 @@ struct EncoderTests {
   }
 
   @Test(
-    "colours are those that the terminal has",
+    "colours are reduced to those that the terminal has",
     arguments: [
       (TerminalCapabilities.Colors.rgb, "^[38;2;255;0;0;44mx"), (.palette256, "^[38;5;196;44mx"),
       (.ansi16, "^[91;44mx"),
@@ -122,7 +122,7 @@ struct EncoderTests {
     #expect(String(decoding: output, as: UTF8.self).replacing("\u{1B}", with: "^") == bytes)
   }
 
-  @Test("the environment says which colours there are")
+  @Test("the environment tells which colours a terminal has")
   func environment() {
     func colors(_ values: [String: String]) -> TerminalCapabilities.Colors {
       TerminalCapabilities(environment: { values[$0] }).colors
@@ -137,7 +137,7 @@ struct EncoderTests {
     #expect(colors(["TERM": "xterm-256color", "NO_COLOR": ""]) == .palette256)
   }
 
-  @Test("a terminal that does not know clusters is sent what takes as many cells there")
+  @Test("a terminal without cluster support is sent text that takes as many cells there")
   func legacyClusters() {
     var screen = EncodedScreen(Size(width: 12, height: 1), Self.plain)
     var canvas = Canvas(size: Size(width: 12, height: 1))
@@ -147,7 +147,7 @@ struct EncoderTests {
     #expect(screen.emulator.errors == [])
   }
 
-  @Test("a scroll with a hint is a scroll where that pays, and never changes what is seen")
+  @Test("a scroll hint becomes a scroll where that saves bytes, and never changes the picture")
   func scroll() {
     let size = Size(width: 30, height: 8)
     func lines(_ first: Int) -> Grid {
@@ -169,14 +169,14 @@ struct EncoderTests {
     let up = screen.show(lines(99), scrolls: [ScrollHint(area: area, rows: -2)])
     #expect(up.hasPrefix("^[2;7r^[2T^[r"))
     #expect(screen.shows(lines(99)))
-    // A hint that is wrong costs nothing and does no harm.
+    // A wrong hint costs nothing and does no harm.
     let wrong = screen.show(lines(100), scrolls: [ScrollHint(area: area, rows: -5), ScrollHint(area: area, rows: 99)])
     #expect(!wrong.contains("r"), "\(wrong)")
     #expect(screen.shows(lines(100)))
     #expect(screen.emulator.errors == [])
   }
 
-  @Test("a grid of another size is shown as far as there is room, and the rest stays blank")
+  @Test("a grid of another size is shown as far as it fits, and the rest stays blank")
   func otherSize() {
     var screen = EncodedScreen(Size(width: 4, height: 2), Self.plain)
     var large = Canvas(size: Size(width: 9, height: 5))
@@ -191,7 +191,7 @@ struct EncoderTests {
     #expect(screen.emulator.errors == [])
   }
 
-  @Test("random frames are shown as they are, whatever the terminal can do", arguments: 0..<64)
+  @Test("random frames are shown correctly, whatever the terminal supports", arguments: 0..<64)
   func random(_ seed: Int) {
     var random = SplitMix64(seed: UInt64(seed))
     let features = HeadlessTerminal.Features(
@@ -218,7 +218,7 @@ struct EncoderTests {
   }
 }
 
-/// A screen on which something is drawn for each frame.
+/// A screen on which each frame draws something.
 struct RandomDrawing {
   var canvas: Canvas
   let clusters: Bool

@@ -10,7 +10,7 @@ import Testing
 @Suite("Bad terminals", .timeLimit(.minutes(20)))
 @MainActor
 struct FaultTests {
-  /// A label, a field that has the focus, and a button, on a terminal with faults.
+  /// A label, a focused field and a button on a faulty terminal.
   @MainActor
   private final class Screen {
     let window = Window()
@@ -42,7 +42,7 @@ struct FaultTests {
     }
   }
 
-  @Test("characters that the terminal takes for narrow leave what follows in its place")
+  @Test("text after characters that the terminal believes narrow stays in place")
   func widths() throws {
     try perform({ $0.unicodeVersion = 12 }) { terminal, screen, wait in
       screen.label.text = "🛜|🪆|漢|"
@@ -54,7 +54,7 @@ struct FaultTests {
     }
   }
 
-  @Test("what is typed arrives late, in its order, and late answers are no keys")
+  @Test("typed text arrives late but in order, and late answers are not taken for keys")
   func latency() throws {
     try perform({ $0.latency = .milliseconds(700) }) { terminal, screen, wait in
       terminal.type("ab")
@@ -68,7 +68,7 @@ struct FaultTests {
     }
   }
 
-  @Test("input that arrives byte by byte means the same")
+  @Test("terminal input that arrives byte by byte means the same")
   func split() throws {
     try perform({ $0.readLimit = 1 }) { terminal, screen, wait in
       terminal.type("a漢")
@@ -80,7 +80,7 @@ struct FaultTests {
     }
   }
 
-  @Test("a paste and a press whose ends are lost leave the keyboard and the mouse as they were")
+  @Test("a paste and a press whose ends are lost leave keyboard and mouse usable")
   func ends() throws {
     try perform({ $0.losesEnds = true }) { terminal, screen, wait in
       terminal.paste("abc")
@@ -97,7 +97,7 @@ struct FaultTests {
     }
   }
 
-  @Test("without the modes for the mouse and for pastes there are clicks and keys")
+  @Test("a terminal without mouse and paste modes still gives clicks and keys")
   func modes() throws {
     try perform({ $0.ignoredModes = [1006, 2004, 2026, 2027] }) { terminal, screen, wait in
       terminal.paste("abc")
@@ -107,7 +107,7 @@ struct FaultTests {
     }
   }
 
-  @Test("an accent in the last column is on its letter")
+  @Test("an accent in the last column appears on its letter")
   func lastColumn() throws {
     try perform({ $0.marksMissLastColumn = true }) { terminal, screen, wait in
       screen.label.text = String(repeating: "a", count: 19) + "e\u{301}"

@@ -8,7 +8,7 @@ import XCTest
 
 import class RunLoopCore.RunLoop
 
-/// Logs what a device says, and shows frames.
+/// Logs what a device reports, and shows frames.
 @MainActor
 private final class Client: DisplayDeviceClient {
   let time: VirtualTime
@@ -61,7 +61,7 @@ private func text(_ text: String, _ size: Size) -> Grid {
   return canvas.grid
 }
 
-// XCTest runs its tests on the main thread, where devices live; it finds none that is isolated to the main actor.
+// XCTest runs its tests on the main thread, where devices live, but does not find tests isolated to the main actor.
 final class HeadlessTerminalXCTests: XCTestCase {
   func testAFrameIsOnTheScreenAndTheSameOneAgainTakesNoByte() throws {
     try MainActor.assumeIsolated {

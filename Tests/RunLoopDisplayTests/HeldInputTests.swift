@@ -8,7 +8,7 @@ import Testing
 
 @testable import RunLoopDisplay
 
-/// A window that notes what it is sent.
+/// A window that records the events it receives.
 @MainActor
 private final class RecordingWindow: Window {
   var events: [String] = []
@@ -22,8 +22,9 @@ private final class RecordingWindow: Window {
 @Suite("Input that is held back", .timeLimit(.minutes(20)))
 @MainActor
 struct HeldInputTests {
-  /// Sends texts at times in milliseconds, in which `^` stands for ESC; returns what the window was sent, and the text
-  /// of its field.
+  /// Sends texts, in which `^` stands for ESC, at times in milliseconds.
+  ///
+  /// Returns the events that the window received, and the text of its field.
   private func typed(
     _ steps: [(Int, String)], _ features: HeadlessTerminal.Features = .none
   ) throws -> (events: String, text: String) {
@@ -48,14 +49,14 @@ struct HeldInputTests {
     }
   }
 
-  /// What a terminal sends, whole.
+  /// Complete sequences that a terminal sends.
   private nonisolated static let sequences = [
     "^[200~abc^[201~", "^[<0;3;4M", "^[<35;3;4m", "^[M !!", "^[32;5;6M", "^[1;5A", "^[3;5~", "^[97;5u", "^[1089::99;5u",
     "^[27;5;97~", "^OP", "^O5A", "^[[A", "^[I", "^[?62;22c", "^[?2026;2$y", "^[?1u", "^[12;40R", "^P>|xterm(380)^\\",
     "^]11;rgb:0/0/0\u{7}", "^]52;c;QUJD^\\", "^_Gi=1;OK^\\", "^^[A", "^a", "^]", "^^", "ä世🙂", "^[200~a\u{3}b^[Ac",
   ]
 
-  @Test("whatever part of a sequence was sent before it, Ctrl-C arrives within a second", arguments: sequences)
+  @Test("Ctrl-C arrives within a second after any part of an escape sequence", arguments: sequences)
   func prefixes(_ sequence: String) {
     let bytes = Array(sequence.replacing("^", with: "\u{1B}").utf8)
     for count in 0...bytes.count {
@@ -64,7 +65,7 @@ struct HeldInputTests {
           var line = Line(codes: codes)
           line.send(bytes[..<count])
           line.pass(pause)
-          // Held down: it comes again and again.
+          // The key is held down, so it repeats.
           for _ in 0..<30 {
             line.send(key.utf8)
             line.pass(33)
@@ -75,7 +76,7 @@ struct HeldInputTests {
     }
   }
 
-  /// A session with its time, which a device's timer keeps otherwise.
+  /// A session with its own clock, in place of a device's timer.
   private struct Line {
     private var session = TerminalSession(size: Size(width: 10, height: 1), capabilities: .init())
     private var now = 0
@@ -117,22 +118,22 @@ struct HeldInputTests {
     }
   }
 
-  @Test("a paste whose end was lost is reported, and what follows is keys")
+  @Test("a paste whose end was lost is reported, and later input is keys again")
   func lostEnd() throws {
     let found = try typed([(0, "^[200~abc"), (300, "\u{3}"), (600, "^"), (900, "q")], .all)
     #expect(found.events == "paste(abc)… C-c")
     #expect(try typed([(0, "^[200~abc"), (700, "q")]).events == "paste(abc)… q")
-    // Keys that are typed without a pause are not a paste that goes on.
+    // Keys typed steadily do not continue the paste.
     let keys = (1...20).map { ($0 * 60, "x") }
     #expect(try typed([(0, "^[200~abc")] + keys).events.hasSuffix("x x x"))
   }
 
-  @Test("the mouse does not keep a paste alive whose end was lost, and Ctrl-C among its reports is a key")
+  @Test("mouse events do not keep a paste alive whose end was lost, and Ctrl-C among them is a key")
   func lostEndAmongReports() {
     var line = Line(codes: false)
     line.send("\u{1B}[200~abc".utf8)
     for step in 0..<60 {
-      // More than is kept apart without a report arrives before the time of the paste is over.
+      // Before the paste times out, more bytes arrive than are held without a mouse event.
       if step == 5 { line.send("\u{3}".utf8) }
       line.send("\u{1B}[<35;\(10 + step);20M".utf8)
       line.pass(16)
@@ -143,7 +144,7 @@ struct HeldInputTests {
     #expect(line.found == expected)
   }
 
-  @Test("a paste that arrives slowly is whole, and one that pauses is no keys")
+  @Test("a slow paste arrives whole, and a paste with a pause is not taken for keys")
   func slowPaste() throws {
     let part = String(repeating: "line\r", count: 40)
     let steps = (0..<20).map { ($0 * 300, $0 == 0 ? "^[200~" + part : part) } + [(6000, "^[201~q")]
@@ -154,7 +155,7 @@ struct HeldInputTests {
   }
 
   @Test(
-    "letters with Alt that begin strings swallow nothing",
+    "Alt letters that begin control strings swallow no input",
     arguments: [
       ([(0, "^]abc"), (100, "def"), (200, "\r")], "A-] a b c d e f enter"),
       ([(0, "^P"), (33, "^P"), (66, "^P"), (266, "z")], "A-P A-P A-P z"),
@@ -165,14 +166,14 @@ struct HeldInputTests {
     ] as [([(Int, String)], String)])
   func alt(_ steps: [(Int, String)], _ events: String) throws { #expect(try typed(steps).events == events) }
 
-  @Test("the caret and the other letters with Alt are keys at once")
+  @Test("Alt-caret and other Alt letters are recognised as keys immediately")
   func caret() throws {
     #expect(parsed([Array("\u{1B}\u{5E}abc".utf8)]).joined(separator: " ") == "A-^ a b c")
     #expect(parsed("^Xabc") == "A-X a b c")
   }
 
   @Test(
-    "reports of the mouse, marks of pastes and keys that arrive in two parts are no text",
+    "mouse events, paste marks and keys that arrive in two parts are not taken for text",
     arguments: ["^[<0;3;1M", "^[200~hi^[201~", "^[A", "^[3~", "^[?62;22c", "^[97;5u", "^[I"], [60, 300])
   func split(_ sequence: String, _ pause: Int) throws {
     let bytes = Array(sequence)
@@ -180,7 +181,7 @@ struct HeldInputTests {
     for features in [HeadlessTerminal.Features.none, .all] {
       for count in 1...2 {
         let found = try typed([(0, String(bytes[..<count])), (pause, String(bytes[count...]))], features)
-        // Without the keyboard protocol a letter after Alt with [ is a letter.
+        // Without the keyboard protocol, a letter after Alt-[ is an ordinary letter.
         if !features.keyboard, count == 2, ["^[A", "^[I"].contains(sequence) { continue }
         let keys = features.keyboard ? "" : count == 1 ? "escape " : "A-[ "
         #expect((found.events + " ").hasPrefix(keys + whole), "\(count): \(found)")
@@ -189,14 +190,14 @@ struct HeldInputTests {
     }
   }
 
-  @Test("with the keyboard protocol a lone escape is no key, and the key arrives by its code")
+  @Test("under the keyboard protocol, ESC alone is not a key; the Escape key arrives as its code")
   func loneEscape() throws {
     #expect(try typed([(0, "^"), (900, "x")], .all).events == "x")
     #expect(try typed([(0, "^[27u")], .all).events == "escape")
     #expect(try typed([(0, "^")]).events == "escape")
   }
 
-  @Test("characters with Super, Hyper or Meta are no text")
+  @Test("characters with Super, Hyper or Meta are not taken for text")
   func commands() throws {
     #expect(try typed([(0, "a^[99;9u^[99;17u^[99;33u^[99;3ub")], .all).text == "ab")
   }

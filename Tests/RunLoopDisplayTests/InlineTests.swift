@@ -10,7 +10,7 @@ import Testing
 struct InlineTests {
   private static let screen = Size(width: 20, height: 8)
 
-  /// A terminal with some lines of a shell, and a session that has taken three rows below them.
+  /// A terminal with some shell output, and a session that occupies three rows below it.
   private struct Shell {
     var emulator = ScreenEmulator(size: InlineTests.screen, features: .all)
     var session: TerminalSession
@@ -24,7 +24,7 @@ struct InlineTests {
         capabilities: TerminalCapabilities(environment: { features.environment[$0] }), isInline: true)
       for line in 0..<lines { emulator.write("line \(line)\r\n".utf8) }
       perform { $0.enter(asks: true, into: &$1) }
-      // What the terminal answers.
+      // The terminal answers.
       let answers = emulator.answers
       perform { session, output in
         var events: [InputEvent] = []
@@ -45,7 +45,7 @@ struct InlineTests {
       perform { session, bytes in session.encoder.encode(canvas.grid, into: &bytes) }
     }
 
-    /// The window gets another number of rows, and what it shows moves: lines leave it at its upper edge, or come back.
+    /// Changes the window's height and moves its contents: lines leave or return at its upper edge.
     mutating func resize(rows: Int, movedBy distance: Int) {
       let size = Size(width: InlineTests.screen.width, height: rows)
       var before = emulator
@@ -56,7 +56,7 @@ struct InlineTests {
       }
       let (x, y) = (min(before.x, size.width - 1), before.y + distance)
       before.write("\u{1B}8".utf8)
-      // The place that was saved is one of the window, and stays in it.
+      // The saved position is relative to the window, and stays in it.
       emulator.write("\u{1B}[\(min(before.y, rows - 1) + 1);\(before.x + 1)H\u{1B}7\u{1B}[\(y + 1);\(x + 1)H".utf8)
       for mode in before.modes { emulator.write("\u{1B}[?\(mode)h".utf8) }
       for mode in [7, 25] where !before.modes.contains(mode) { emulator.write("\u{1B}[?\(mode)l".utf8) }
@@ -71,7 +71,7 @@ struct InlineTests {
     }
   }
 
-  @Test("a frame is shown below the lines that are there, stays when the terminal is restored, and lets them be")
+  @Test("an inline frame appears below existing lines, survives the terminal's restoration, and changes no other line")
   func frames() {
     var shell = Shell(lines: 2)
     shell.show(["a", "b", "c"])
@@ -84,7 +84,7 @@ struct InlineTests {
     #expect(shell.emulator.errors == [] && shell.emulator.modes == [7, 25] && shell.emulator.keyboards == [])
   }
 
-  @Test("at the end of the screen its lines scroll up, as far as there is need for room")
+  @Test("at the bottom of the screen, an inline frame scrolls existing lines up only as far as needed")
   func scroll() {
     var shell = Shell(lines: 7)
     shell.show(["a", "b", "c"])
@@ -92,13 +92,13 @@ struct InlineTests {
     shell.show(["a", "b", "d"])
     shell.perform { $0.leave(into: &$1) }
     #expect(shell.text == ["line 3", "line 4", "line 5", "line 6", "a", "b", "d"] && shell.emulator.errors == [])
-    // Taken again, as after a stop.
+    // Taken again, as after Ctrl-Z.
     shell.perform { $0.enter(asks: false, into: &$1) }
     shell.show(["a", "b", "d"])
     #expect(shell.text == ["line 5", "line 6", "a", "b", "d", "a", "b", "d"])
   }
 
-  @Test("a frame of another size begins where the one before did")
+  @Test("an inline frame of another size begins where the previous one did")
   func resize() {
     var shell = Shell(lines: 1)
     shell.show(["a", "b", "c"])
@@ -108,19 +108,19 @@ struct InlineTests {
     #expect(shell.emulator.errors == [])
   }
 
-  @Test("a window that grows and shrinks moves the frame with the lines above it, and leaves these as they are")
+  @Test("resizing the window moves an inline frame with the lines above it, and leaves those unchanged")
   func windowSizes() {
     var shell = Shell(lines: 7)
     shell.show(["a", "b", "c"])
     #expect(shell.text == ["line 2", "line 3", "line 4", "line 5", "line 6", "a", "b", "c"])
-    // The cursor is in the last row of the frame.
+    // The cursor is in the frame's last row.
     shell.resize(rows: 5, movedBy: -3)
     shell.show(["a", "b", "d"])
     #expect(shell.text == ["line 5", "line 6", "a", "b", "d"])
     shell.resize(rows: 9, movedBy: 4)
     shell.show(["a", "b", "e"])
     #expect(shell.text == ["", "", "", "", "line 5", "line 6", "a", "b", "e"])
-    // Without a frame in between.
+    // Two resizes without a frame between them.
     shell.resize(rows: 7, movedBy: -2)
     shell.resize(rows: 8, movedBy: 1)
     shell.show(["a", "b", "f"])
@@ -131,7 +131,7 @@ struct InlineTests {
     shell.resize(rows: 6, movedBy: 4)
     shell.show(["a", "b", "g"])
     #expect(shell.text == ["", "", "", "a", "b", "g"])
-    // The end follows a size without a frame.
+    // The session ends after a resize that no frame followed.
     shell.resize(rows: 5, movedBy: -1)
     shell.perform { $0.leave(into: &$1) }
     shell.emulator.write("$ next".utf8)
@@ -140,7 +140,7 @@ struct InlineTests {
     #expect(shell.emulator.modes == [7, 25] && shell.emulator.keyboards == [])
   }
 
-  @Test("a window that grows has the frame of the program where it was, and what follows its end below it")
+  @Test("a window that grows keeps the program's last frame in place, with later output below it")
   func window() throws {
     let terminal = try PseudoTerminal(columns: 20, rows: 8)
     try terminal.start(["return"], environment: ["INLINE": "3"])
@@ -149,7 +149,7 @@ struct InlineTests {
     for line in 0..<7 { shell.write("line \(line)\r\n".utf8) }
     shell.write(try #require(terminal.expect("frame return")).utf8)
     #expect(shell.grid.text(row: 5) == "frame return" && shell.y == 5)
-    // Four lines come back at the upper edge, and the window is narrower.
+    // Four lines return at the upper edge, and the window becomes narrower.
     terminal.resize(columns: 19, rows: 12)
     var other = ScreenEmulator(size: Size(width: 19, height: 12), features: .all)
     other.scrollsAtEnd = true
@@ -161,12 +161,12 @@ struct InlineTests {
     #expect(terminal.end() == 0)
     other.write(terminal.text.utf8)
     let rows = (4..<12).map { other.grid.text(row: $0) }
-    // The end of the frame's last row, and of the program's last line, have scrolled the screen.
+    // The newlines after the frame's last row and the program's last line scrolled the screen.
     #expect(rows == ["line 4", "line 5", "line 6", "frame return", "", "", "after", ""])
     #expect(other.errors == [])
   }
 
-  @Test("a terminal that restores with the place whether it wraps has that as it is needed", arguments: [false, true])
+  @Test("line wrapping is right even if the terminal restores it with the cursor", arguments: [false, true])
   func wrapping(_ restores: Bool) {
     var shell = Shell(lines: 1, restoresWrapping: restores)
     shell.show(["a", "b", "c"])
@@ -178,7 +178,7 @@ struct InlineTests {
     #expect(shell.emulator.modes == [7, 25] && shell.emulator.errors == [])
   }
 
-  @Test("random frames are shown as they are, and nothing beside them", arguments: 0..<40)
+  @Test("random inline frames are shown correctly, and change nothing else", arguments: 0..<40)
   func random(_ seed: Int) {
     var random = SplitMix64(seed: UInt64(seed))
     let lines = random.below(10)
@@ -227,7 +227,7 @@ struct WidthProbeTests {
     return session.encoder.capabilities
   }
 
-  @Test("what a terminal shows as the table has it is taken for certain, up to the first version that differs")
+  @Test("widths that match the table are trusted up to the first Unicode version that differs")
   func answers() {
     for (version, expected) in [(nil, 15), (14, 14), (13, 13), (12, 12), (9, 12)] as [(Int?, Int)] {
       let found = capabilities(.all, version: version) { _, _ in }
@@ -236,7 +236,7 @@ struct WidthProbeTests {
     #expect(capabilities(.none) { _, _ in }.joinedClusters == [])
   }
 
-  @Test("clusters of each kind are written whole where those of that kind that were measured are one character")
+  @Test("clusters of a kind are written whole if the measured clusters of that kind join into one character")
   func kinds() {
     let kinds: [CharacterWidth.Kinds] = [.emoji, .emoji, .emoji, .letters, .hangul]
     for separated in 0..<5 {
@@ -260,18 +260,18 @@ struct WidthProbeTests {
     }
   }
 
-  @Test("without an answer, or with one that is late, nothing is taken for certain")
+  @Test("without an answer, or with a late one, no character width is trusted")
   func noAnswer() {
     let none = capabilities(.all) { answers, _ in answers = Array("\u{1B}[?62;22c".utf8) }
     #expect(none.unicodeVersion == 12 && none.joinedClusters == [])
     let late = capabilities(.all) { _, session in session.endMeasuring() }
     #expect(late.unicodeVersion == 12 && late.joinedClusters == [])
-    // Some of the answers are there.
+    // Only some answers arrive.
     let some = capabilities(.all) { answers, _ in answers = Array("\u{1B}[2;3R\u{1B}[2;2R\u{1B}[?62;22c".utf8) }
     #expect(some.unicodeVersion == 13 && some.joinedClusters == [])
   }
 
-  @Test("a character that the terminal is known to show in two columns needs no further byte")
+  @Test("a character known to be two columns wide on the terminal needs no extra byte")
   func bytes() {
     var canvas = Canvas(size: Size(width: 20, height: 1))
     canvas.draw("🛜a", at: .zero)

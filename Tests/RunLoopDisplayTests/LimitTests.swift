@@ -25,7 +25,7 @@ struct LimitTests {
     #expect(Layout(size: .zero, frames: [rect]).frames(at: Point(x: origin, y: side)).count == 1)
   }
 
-  @Test("what is drawn at any coordinates is drawn as far as it is visible", arguments: numbers, numbers)
+  @Test("drawing at any coordinates draws the visible part", arguments: numbers, numbers)
   func drawing(x: Int, y: Int) {
     var canvas = Canvas(size: Size(width: 4, height: 2))
     let rect = Rect(x: x, y: y, width: .max, height: .max)
@@ -45,7 +45,7 @@ struct LimitTests {
     #expect(Point(x: x, y: y).distance(to: Point(x: y, y: x)) >= 0)
   }
 
-  @Test("contents of any size, and rows of any number, are scrolled to as far as there are any")
+  @Test("contents of any size, and rows of any number, can be scrolled to as far as they exist")
   func scrolling() {
     let list = ListView { _, row in row ?? ListRow() }
     list.rowCount = 100
@@ -68,7 +68,7 @@ struct LimitTests {
     }
   }
 
-  /// A view that needs a size, whatever room there is.
+  /// A view that always needs the same size.
   private final class Sized: View {
     let size: Size
     init(_ size: Size) {
@@ -115,7 +115,7 @@ struct LimitTests {
     }
   }
 
-  @Test("rows of any numbers and heights, and columns of any width", arguments: numbers, numbers)
+  @Test("lists accept rows of any number and height, and columns of any width", arguments: numbers, numbers)
   func rows(number: Int, other: Int) {
     for hasHeights in [false, true] {
       let list = ListView(frame: Rect(x: 0, y: 0, width: 10, height: 5)) { _, row in row ?? ListRow() }
@@ -139,7 +139,7 @@ struct LimitTests {
     }
   }
 
-  @Test("a scroll by any number of rows, and keys and places of any number, are no traps")
+  @Test("scrolls by any number of rows, and keys and positions of any number, do not trap")
   func devices() throws {
     var encoder = FrameEncoder(size: Size(width: 4, height: 3), capabilities: TerminalCapabilities())
     var bytes: ContiguousArray<UInt8> = []
@@ -160,12 +160,12 @@ struct LimitTests {
     }
   }
 
-  /// What a process writes that ends with an error.
+  /// The message of a process that ended with an error.
   private func message(_ result: ExitTest.Result?) throws -> String {
     String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
   }
 
-  @Test("a cell or a row that a grid does not have is named")
+  @Test("a cell or row outside a grid is named in the message")
   func missing() async throws {
     let cell = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       _ = Grid(size: Size(width: 2, height: 3))[2, 0]
@@ -181,7 +181,7 @@ struct LimitTests {
     #expect(try message(line).contains("the row 10 is not in a grid of 2 by 3 cells"))
   }
 
-  @Test("a grid that is too large is named with its size and the limit", arguments: [1 << 20, Int.max])
+  @Test("an oversized grid is named with its size and the limit", arguments: [1 << 20, Int.max])
   func tooLarge(side: Int) async throws {
     let result =
       switch side {
@@ -197,7 +197,6 @@ struct LimitTests {
     #expect(try message(result).contains("a grid of \(side) by \(side) cells is too large: it can have 67108864"))
   }
 
-  /// Makes a square grid.
   nonisolated private static func makeGrid(side: Int) {
     _ = Grid(size: Size(width: side, height: side))
   }

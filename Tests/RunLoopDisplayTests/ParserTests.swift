@@ -5,7 +5,7 @@ import Testing
 
 @testable import RunLoopDisplay
 
-/// Parses bytes that come in chunks, and says what was found: `^` stands for ESC in what is given.
+/// Parses bytes that arrive in chunks, and describes the results; in a text, `^` stands for ESC.
 func parsed(_ chunks: [[UInt8]], flushes: Bool = false, pasteLimit: Int = 1 << 20) -> [String] {
   var parser = InputParser(pasteLimit: pasteLimit)
   var found: [String] = []
@@ -18,7 +18,7 @@ func parsed(_ text: String, flushes: Bool = false) -> String {
   parsed([Array(text.replacing("^", with: "\u{1B}").utf8)], flushes: flushes).joined(separator: " ")
 }
 
-/// An event or an answer in a word.
+/// Describes an event or answer in a word.
 func describe(_ input: ParsedInput) -> String {
   func held(_ modifiers: KeyModifiers) -> String {
     let names: [(KeyModifiers, String)] = [
@@ -61,7 +61,7 @@ func describe(_ input: ParsedInput) -> String {
 @Suite("Parser of a terminal's input")
 struct ParserTests {
   @Test(
-    "keys are recognised in the encodings of xterm, vt, rxvt, the Linux console and kitty",
+    "keys are recognised as encoded by xterm, vt, rxvt, the Linux console and kitty",
     arguments: [
       ("aZ1 ", "a Z 1 space"), ("ä世🙂", "ä 世 🙂"), ("\r\n\t\u{7F}\u{8}", "enter enter tab backspace backspace"),
       ("\u{1}\u{1A}\u{3}\u{0}\u{1C}\u{1F}", "C-a C-z C-c C-space C-\\ C-_"),
@@ -81,16 +81,16 @@ struct ParserTests {
       ("^[97;1:1u^[97;1:2u^[97;1:3u^[1;1:3A", "a a"),
       ("^[228u^[57376u^[57414u^[57417u^[57400u^[57358u", "ä F13 enter left 1"),
       ("^[99;9u^[99;17u^[99;33u^[1;9D^[127;9u", "super-c hyper-c meta-c super-left super-backspace"),
-      // Cyrillic, Greek, Hebrew and Arabic keyboards, with and without the key on a Latin one.
+      // Cyrillic, Greek, Hebrew and Arabic keyboards, with and without the corresponding Latin key.
       ("^[1089;5u^[1089::99;5u^[1089:1057:99;6u^[1089::99u", "C-c C-c C-S-c с"),
       ("^[968;5u^[1489;5u^[1572;5u^[1089;3u^[1089:1057:99;4u", "C-c C-c C-c A-c A-C"),
-      // A key of a Latin keyboard of another kind is the letter on it.
+      // A key of a non-US Latin keyboard is the letter printed on it.
       ("^[106::99;5u^[228::39;3u", "C-j A-'"),
       ("^[49;4u^[49;3u^[49:33;4u^[233;4u^[49;2u", "A-S-1 A-1 A-! A-É S-1"),
       ("^[27;5;97~^[27;2;13~", "C-a S-enter"), ("^[97;5;97u", "C-a"), ("^[57410u^[57411u", "/ *"),
     ] as [(String, String)])
   func keys(_ bytes: String, _ events: String) {
-    // rxvt ends keys with Control by the sign that stands for ESC here.
+    // rxvt ends keys with Control in the character that stands for ESC here.
     let text = bytes.replacing("3^^[3$", with: "3\u{5E}^[3$")
     if bytes.contains("3^^[3$") {
       let raw = "\u{1B}[3\u{5E}\u{1B}[3$\u{1B}[3@\u{1B}[7\u{5E}"
@@ -114,7 +114,7 @@ struct ParserTests {
   func mouse(_ bytes: String, _ events: String) { #expect(parsed(bytes) == events) }
 
   @Test(
-    "answers of the terminal are answers and never keys",
+    "the terminal's answers are never taken for keys",
     arguments: [
       ("^[?62;22c", "?attributes"), ("^[?2026;2$y", "?mode(2026,2)"), ("^[?2027;0$y", "?mode(2027,0)"),
       ("^[?1u", "?keyboard(1)"),
@@ -127,13 +127,13 @@ struct ParserTests {
     ])
   func answers(_ bytes: String, _ events: String) { #expect(parsed(bytes) == events) }
 
-  @Test("a paste is one event with its line ends, and what looks like keys in it is text")
+  @Test("a paste is one event with its line ends, and key sequences in it are text")
   func paste() {
     #expect(parsed("a^[200~q\u{3}^[Ax\rä\r\nb\n^[201~b") == "a paste(q\u{3}\u{1B}[Ax\nä\nb\n) b")
     #expect(parsed("^[200~^[201~") == "paste()")
     #expect(parsed("^[200~^[20^[201~") == "paste(\u{1B}[20)")
     #expect(parsed("^[200~a\u{18}b^[201~") == "paste(a\u{18}b)")
-    // An end without a beginning.
+    // An end mark without a beginning.
     #expect(parsed("a^[201~b") == "a b")
     #expect(
       parsed([[0x1B] + Array("[200~a".utf8) + [0xFF, 0xC3] + [0x1B] + Array("[201~".utf8)]) == [
@@ -141,7 +141,7 @@ struct ParserTests {
       ])
   }
 
-  @Test("a paste that is too long is cut between two characters, and says so")
+  @Test("an overlong paste is cut between two characters, and reported as cut")
   func longPaste() {
     let begin = Array("\u{1B}[200~".utf8)
     let end = Array("\u{1B}[201~".utf8)
@@ -152,7 +152,7 @@ struct ParserTests {
   }
 
   @Test(
-    "CAN ends any sequence, and other control characters are keys that end it",
+    "CAN ends any escape sequence, and other control characters are keys that end it",
     arguments: [
       ("^[1;2\u{18}x", "x"), ("^\u{18}x", "x"), ("^O\u{18}x", "x"), ("^[[\u{18}x", "x"), ("^]0;title\u{18}x", "x"),
       ("^P>|a\u{18}x", "x"), ("^Pj\u{3}x", "A-P j C-c x"), ("^]0;a\u{D}", "A-] 0 ; a enter"),
@@ -163,7 +163,7 @@ struct ParserTests {
   func cancelled(_ bytes: String, _ events: String) { #expect(parsed(bytes) == events) }
 
   @Test(
-    "what has no meaning is passed over as a whole",
+    "unknown escape sequences are skipped as a whole",
     arguments: [
       ("^[999~x", "x"), ("^[1;2;3;4;5;6;7;8;9;10Ax", "x"), ("^[1?Ax", "x"), ("^[ qx", "?other x"),
       ("^[99999999999999999999~x", "x"),
@@ -174,7 +174,7 @@ struct ParserTests {
   func meaningless(_ bytes: String, _ events: String) { #expect(parsed(bytes) == events) }
 
   @Test(
-    "bytes that are no UTF-8 are replacement characters",
+    "invalid UTF-8 input becomes replacement characters",
     arguments: [
       ([0x80, 0x61], "\u{FFFD} a"), ([0xC3, 0x61], "\u{FFFD} a"), ([0xE4, 0xB8, 0xE4, 0xB8, 0x96], "\u{FFFD} 世"),
       ([0xC0, 0xAF], "\u{FFFD} \u{FFFD}"), ([0xED, 0xA0, 0x80], "\u{FFFD} \u{FFFD} \u{FFFD}"), ([0xF5], "\u{FFFD}"),
@@ -184,7 +184,7 @@ struct ParserTests {
   func malformed(_ bytes: [UInt8], _ events: String) { #expect(parsed([bytes]).joined(separator: " ") == events) }
 
   @Test(
-    "what nothing follows is a key",
+    "a lone beginning of an escape sequence is a key",
     arguments: [
       ("^", "escape"), ("^^", "A-escape"), ("^[", "A-["), ("^O", "A-O"), ("^P", "A-P"), ("^]", "A-]"),
       ("^^[", "escape A-["), ("^[1", ""), ("^^^", "escape A-escape"), ("^[[", "A-[ ["), ("^]11", "A-] 1 1"),
@@ -192,7 +192,7 @@ struct ParserTests {
     ])
   func flushed(_ bytes: String, _ events: String) { #expect(parsed(bytes, flushes: true) == events) }
 
-  @Test("after a flush the next key is by itself")
+  @Test("after a flush the next key stands alone")
   func afterFlush() {
     var parser = InputParser()
     var found: [String] = []
@@ -213,7 +213,7 @@ struct ParserTests {
   }
 
   @Test(
-    "an answer that is cut in two by a flush is no text, if one is awaited",
+    "an answer split by a flush is not taken for text if one is awaited",
     arguments: ["\u{1B}[?62;22c", "\u{1B}P>|xterm\u{1B}\\", "\u{1B}[?2026;2$y"])
   func lateAnswers(_ answer: String) {
     let bytes = Array(answer.utf8)
@@ -224,7 +224,7 @@ struct ParserTests {
         Array(bytes).withUnsafeBytes { parser.parse($0) { found.append(describe($0)) } }
       }
       take(bytes[..<place])
-      // The rest arrives before the time for it is over.
+      // The rest arrives before its time is over.
       if parser.wait == .more { parser.flush(awaitsAnswers: true) { found.append(describe($0)) } }
       take(bytes[place...])
       take("x".utf8)
@@ -234,7 +234,7 @@ struct ParserTests {
     }
   }
 
-  @Test("keys after a flush are keys, even if an answer is awaited")
+  @Test("keys after a flush are keys even if an answer is awaited")
   func keysAfterFlush() {
     var parser = InputParser()
     var found: [String] = []
@@ -248,7 +248,7 @@ struct ParserTests {
     #expect(found.joined(separator: " ") == "escape [ escape x escape up escape up escape P q")
   }
 
-  @Test("the events are the same however the bytes are split", arguments: 0..<200)
+  @Test("parsed events do not depend on how the bytes are split", arguments: 0..<200)
   func splits(_ seed: Int) {
     var random = SplitMix64(seed: UInt64(seed))
     let bytes = RandomInput.bytes(&random)
@@ -267,7 +267,7 @@ struct ParserTests {
   }
 
   @Test(
-    "sequences without an end keep a bounded number of bytes",
+    "escape sequences without an end hold a bounded number of bytes",
     arguments: ["\u{1B}[", "\u{1B}]", "\u{1B}P", "\u{1B}[?", "\u{1B}[1:", "\u{1B}[200~"])
   func endless(_ beginning: String) {
     var parser = InputParser(pasteLimit: 1000)
@@ -279,7 +279,7 @@ struct ParserTests {
   }
 }
 
-/// Bytes as a terminal could send them, and as it never would.
+/// Bytes that a terminal could send, and some that it never would.
 enum RandomInput {
   private static let parts = [
     "a", "Z", "世", "\u{1B}", "\u{1B}[", "\u{1B}O", "\u{1B}[A", "\u{1B}[1;5C", "\u{1B}[<0;3;4M", "\u{1B}[M !!",

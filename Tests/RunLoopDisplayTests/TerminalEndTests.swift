@@ -5,14 +5,14 @@ import Glibc
 import TestSupport
 import Testing
 
-/// What gives the terminal back, whatever was granted.
+/// Everything that restores the terminal, whatever was granted.
 private let leaving =
   "\u{1B}[r\u{1B}[m\u{1B}[?1004l\u{1B}[?2004l\u{1B}[?1006l\u{1B}[?1002l\u{1B}[?7h\u{1B}[?25h\u{1B}[?1049l"
 
 @Suite("A terminal is given back", .serialized)
 struct TerminalEndTests {
   @Test(
-    "however the program ends, which keeps its end",
+    "the terminal is restored however the program ends",
     arguments: [
       ("return", 0), ("exit", 7), ("trap", -SIGILL), ("segv", -SIGSEGV), ("overflow", -SIGSEGV), ("abort", -SIGABRT),
       ("overflow of a worker", -SIGSEGV),
@@ -26,7 +26,7 @@ struct TerminalEndTests {
     #expect(terminal.modes != modes)
     terminal.type("e")
     let ended = terminal.end()
-    // Elsewhere than on Intel's a trap is another signal.
+    // On machines other than Intel's, a trap raises another signal.
     #expect(ended == status || how == "trap" && ended == -SIGTRAP)
     let count = terminal.text.components(separatedBy: leaving).count - 1
     #expect(count == 1, "\(terminal.text.debugDescription)")
@@ -37,12 +37,13 @@ struct TerminalEndTests {
     }
   }
 
-  /// The thread sanitizer lets most signals wait until they interrupt nothing of its own, but not those of faults: one
-  /// that somebody else sends would have the handler wait for what the interrupted function holds.
+  /// The thread sanitizer delays most signals until they interrupt nothing of its own, but not fault signals.
+  ///
+  /// If another process sent one of those, the handler would wait for what the interrupted function holds.
   private static let sentSignals =
     [SIGTERM, SIGHUP, SIGQUIT, SIGINT, SIGUSR1, SIGALRM] + (isSanitizedForThreads ? [] : [SIGABRT, SIGSEGV])
 
-  @Test("by signals that end it", arguments: sentSignals)
+  @Test("the terminal is restored when a signal ends the program", arguments: sentSignals)
   func signals(_ signal: Int32) throws {
     let terminal = try PseudoTerminal()
     let modes = terminal.modes
@@ -53,7 +54,7 @@ struct TerminalEndTests {
     #expect(terminal.modes == modes)
   }
 
-  @Test("where it shows a part of the screen the frame stays, and what follows begins below it")
+  @Test("an inline frame stays when the terminal is restored, and later output begins below it")
   func inline() throws {
     for (how, signal, status, rows) in [
       ("return", nil, 0, 3), ("exit", nil, 7, 3), ("exit", nil, 7, 2), ("return", SIGTERM, -SIGTERM, 3),
@@ -81,8 +82,8 @@ struct TerminalEndTests {
     }
   }
 
-  // The backtracer does not find its way in the sanitizer's memory.
-  @Test("before the toolchain's backtracer prints", .disabled(if: isSanitizedForThreads))
+  // The backtracer cannot cope with the sanitizer's memory.
+  @Test("the terminal is restored before the toolchain's backtracer prints", .disabled(if: isSanitizedForThreads))
   func backtracer() throws {
     let terminal = try PseudoTerminal(columns: 200)
     let modes = terminal.modes
@@ -97,13 +98,13 @@ struct TerminalEndTests {
     #expect(terminal.modes == modes)
   }
 
-  @Test("also when its window reads nothing")
+  @Test("the terminal is restored even if its window reads nothing")
   func stalled() throws {
     let terminal = try PseudoTerminal(columns: 500, rows: 200)
     let modes = terminal.modes
     try terminal.start(["flood"])
     terminal.note("open")
-    // More than the system keeps.
+    // More than the system buffers.
     terminal.resize(columns: 499, rows: 199)
     terminal.note("resize")
     terminal.send(SIGTERM)
@@ -114,7 +115,7 @@ struct TerminalEndTests {
   }
 
   @Test(
-    "before the toolchain's backtracer prints, also for a signal", .disabled(if: isSanitizedForThreads),
+    "the terminal is restored before the backtracer prints, also for a signal", .disabled(if: isSanitizedForThreads),
     arguments: ["abort", "quit"])
   func backtracerOfSignals(_ how: String) throws {
     let terminal = try PseudoTerminal(columns: 200)
@@ -130,7 +131,7 @@ struct TerminalEndTests {
     #expect(terminal.modes == modes)
   }
 
-  @Test("and the last of a long log is shown after it, with the reason of the end")
+  @Test("the last part of a long log is shown after the terminal is restored, with the reason for the end")
   func longLog() throws {
     let terminal = try PseudoTerminal()
     try terminal.start(["log"])
@@ -143,7 +144,7 @@ struct TerminalEndTests {
     #expect((1 << 20)..<(5 << 18) ~= after.utf8.count)
   }
 
-  @Test("and a log of any length takes little memory while no frame is shown")
+  @Test("a log of any length takes little memory while no frame is shown")
   func unshownLog() throws {
     let terminal = try PseudoTerminal()
     try terminal.start(["endless log"])
@@ -151,7 +152,7 @@ struct TerminalEndTests {
     terminal.type("e")
     let held = try #require(terminal.note("held")?.split(separator: " ").compactMap { Int($0) })
     try #require(held.count == 2)
-    // One page, which may be a large one; and the file is emptied after 32 MiB.
+    // One page, which may be a large one; the file is emptied after 32 MiB.
     #expect(held[0] <= 2048 && held[1] <= 33, "\(held[0]) KiB in a file of \(held[1]) MiB")
     terminal.type("q")
     #expect(terminal.end() == 0)
@@ -160,7 +161,7 @@ struct TerminalEndTests {
     #expect((1 << 20)..<(5 << 18) ~= after.utf8.count && !after.contains("\0"))
   }
 
-  @Test("and its children can open /dev/stderr while it is taken, to truncate it and to append to it")
+  @Test("child processes can open /dev/stderr to truncate or append while the terminal is taken")
   func children() throws {
     let terminal = try PseudoTerminal()
     try terminal.start(["children"])
@@ -177,14 +178,14 @@ struct TerminalEndTests {
       terminal.text.hasSuffix(leaving + lines.map { $0 + "\r\n" }.joined()), "\(terminal.text.debugDescription)")
   }
 
-  @Test("and a handler that the program has for faults and other signals handles those others")
+  @Test("a program's own handler for faults and other signals still handles those other signals")
   func ownHandler() throws {
     let terminal = try PseudoTerminal()
     try terminal.start(["own handler"])
     #expect(terminal.expect("frame") != nil)
     for signal in [SIGUSR1, SIGHUP] {
       terminal.send(signal)
-      // The thread sanitizer delivers it when the program calls something.
+      // The thread sanitizer delivers the signal when the program calls a function.
       terminal.type("x")
       #expect(terminal.note("handled") != nil)
     }
@@ -193,7 +194,7 @@ struct TerminalEndTests {
     #expect(terminal.text.components(separatedBy: leaving).count == 2)
   }
 
-  @Test("answers that arrive after it are no input of the next program", arguments: ["return", "signal"])
+  @Test("late answers after the program's end are not input of the next program", arguments: ["return", "signal"])
   func lateAnswers(_ how: String) throws {
     let terminal = try PseudoTerminal()
     let descriptor = open(terminal.path, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
@@ -209,7 +210,7 @@ struct TerminalEndTests {
     #expect(!terminal.text.contains("^["))
   }
 
-  @Test("and what others wrote to the terminal meanwhile is shown after it")
+  @Test("output of other programs during the session is shown after the terminal is restored")
   func errors() throws {
     let terminal = try PseudoTerminal()
     try terminal.start(["errors"])
@@ -221,7 +222,7 @@ struct TerminalEndTests {
       "\(terminal.text.debugDescription)")
   }
 
-  @Test("while the process is stopped by Ctrl-Z, SIGTSTP or SIGSTOP, and is taken again when it continues")
+  @Test("the terminal is restored while Ctrl-Z, SIGTSTP or SIGSTOP stops the process, and taken again afterwards")
   func stops() throws {
     let terminal = try PseudoTerminal()
     let modes = terminal.modes
@@ -253,7 +254,7 @@ struct TerminalEndTests {
     #expect(terminal.modes == modes)
   }
 
-  @Test("and taken again at once where nobody could let it continue")
+  @Test("the terminal is taken again at once if nobody could continue the process")
   func orphan() throws {
     let terminal = try PseudoTerminal()
     try terminal.start(["return"])
@@ -267,7 +268,7 @@ struct TerminalEndTests {
     #expect(terminal.end() == 0)
   }
 
-  @Test("what is no terminal, or a dumb one, is an error in one sentence, without an escape")
+  @Test("something that is no terminal, or a dumb one, is an error of one sentence without escapes")
   func rejections() throws {
     let dumb = try PseudoTerminal()
     try dumb.start(["return"], environment: ["TERM": "dumb"])

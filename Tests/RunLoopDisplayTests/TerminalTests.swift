@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A terminal", .serialized)
 struct TerminalTests {
-  @Test("a frame waits for no answer, and late answers are no keys")
+  @Test("a frame waits for no answer, and late answers are not taken for keys")
   func answers() throws {
     let terminal = try PseudoTerminal()
     try terminal.start(["return"])
@@ -27,7 +27,7 @@ struct TerminalTests {
     #expect(terminal.text.contains("\u{18}\u{1B}[?2026l\u{1B}[<u\u{1B}[r"))
   }
 
-  @Test("a lone escape is a key, after the time in which more could have come")
+  @Test("a lone ESC becomes a key once no more can follow")
   func escape() throws {
     let terminal = try PseudoTerminal()
     try terminal.start(["return"])
@@ -41,7 +41,7 @@ struct TerminalTests {
     #expect(terminal.end() == 0)
   }
 
-  @Test("of one cell shows one cell")
+  @Test("a terminal of one cell shows one cell")
   func tiny() throws {
     let terminal = try PseudoTerminal(columns: 1, rows: 1)
     try terminal.start(["return"])
@@ -51,12 +51,12 @@ struct TerminalTests {
     #expect(terminal.end() == 0)
   }
 
-  @Test("that does not read holds one frame, and gets the next when it reads again")
+  @Test("a terminal that does not read holds one frame, and gets the next when it reads again")
   func stalled() throws {
     let terminal = try PseudoTerminal(columns: 500, rows: 200)
     try terminal.start(["flood"])
     terminal.note("open")
-    // Keys are served while the output stands.
+    // Keys are served while the output is stuck.
     for _ in 0..<3 {
       terminal.type("x")
       #expect(terminal.note("key")?.hasSuffix("ready: false") == true)
@@ -67,15 +67,15 @@ struct TerminalTests {
     #expect(terminal.text.contains("after"))
   }
 
-  @Test("that reads again just when it has answered a question gets the next frame")
+  @Test("a terminal that reads again just after answering a question gets the next frame")
   func answersBehindFrame() throws {
-    // A frame is more than the terminal holds, and the rest of it is less.
+    // A frame is larger than the terminal's buffer, but its remainder is not.
     let terminal = try PseudoTerminal(columns: 200, rows: 100)
     try terminal.start(["flood"])
     terminal.note("open")
     terminal.type("x")
     #expect(terminal.note("key")?.hasSuffix("ready: false") == true)
-    // It sees the answer, which is answered, before the room.
+    // It sees the terminal's answer, which it replies to, before it sees the room.
     terminal.send(SIGSTOP)
     var status: Int32 = 0
     #expect(waitpid(terminal.process, &status, WUNTRACED) == terminal.process)
@@ -87,7 +87,7 @@ struct TerminalTests {
     #expect(terminal.end() == 0)
   }
 
-  @Test("that goes away ends the input with one event")
+  @Test("a terminal that goes away ends the input with one event")
   func hangUp() throws {
     let terminal = try PseudoTerminal()
     // SIGHUP would end it.
@@ -100,7 +100,7 @@ struct TerminalTests {
     #expect(waitpid(terminal.process, &status, 0) == terminal.process)
   }
 
-  @Test("that goes away without anybody who ignores that ends the program by SIGHUP")
+  @Test("SIGHUP ends a program whose terminal goes away, unless it ignores the signal")
   func hangUpSignal() throws {
     let terminal = try PseudoTerminal()
     try terminal.start(["return"])

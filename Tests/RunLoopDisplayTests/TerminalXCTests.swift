@@ -9,7 +9,7 @@ import XCTest
 
 import class RunLoopCore.RunLoop
 
-/// Notes what a terminal says.
+/// Records what a terminal reports.
 @MainActor
 private final class Client: DisplayDeviceClient {
   var events: [InputEvent] = []
@@ -25,7 +25,7 @@ private final class Client: DisplayDeviceClient {
   func deviceWillSuspend(_ device: any DisplayDevice) {}
   func deviceDidResume(_ device: any DisplayDevice) {}
 
-  /// Runs the main loop until something has happened.
+  /// Runs the main loop until a condition holds.
   func run(until condition: () -> Bool) {
     for _ in 0..<60_000 where !condition() {
       _ = RunLoop.main.run(mode: .default, for: .milliseconds(1), returnAfterSourceHandled: true)
@@ -34,7 +34,7 @@ private final class Client: DisplayDeviceClient {
   }
 }
 
-/// Opens a terminal on a pseudo-terminal of the test's own process.
+/// Opens a terminal on a pseudo-terminal of the test process itself.
 @MainActor
 private func onTerminal(columns: Int = 20, _ body: (Terminal, Client, PseudoTerminal) throws -> Void) throws {
   setenv("TERM", "xterm-256color", 1)
@@ -46,7 +46,7 @@ private func onTerminal(columns: Int = 20, _ body: (Terminal, Client, PseudoTerm
   terminal.client = client
   let flags = fcntl(descriptor, F_GETFL)
   try terminal.open()
-  // What others share does not change.
+  // The open file description, which others share, is unchanged.
   XCTAssertEqual(fcntl(descriptor, F_GETFL), flags)
   try body(terminal, client, window)
   terminal.close()
@@ -66,7 +66,7 @@ final class TerminalXCTests: XCTestCase {
         client.run { client.events.count == 2 }
         XCTAssertEqual(client.events[0], .key(KeyEvent(.character("a"))))
         XCTAssertEqual(client.events[1], .mouse(MouseEvent(.press(.left), at: Point(x: 2, y: 1))))
-        // An escape that comes in two halves while the loop is late is one key.
+        // An escape sequence that arrives in two halves while the loop is late is one key.
         client.events = []
         window.type("\u{1B}")
         client.run { client.reads.count == 2 }
@@ -74,7 +74,7 @@ final class TerminalXCTests: XCTestCase {
         window.type("[A")
         client.run { !client.events.isEmpty }
         XCTAssertEqual(client.events, [.key(KeyEvent(.up))])
-        // The terminal is taken once.
+        // Opening it again has no effect.
         try terminal.open()
       }
     }
@@ -145,7 +145,7 @@ final class TerminalXCTests: XCTestCase {
       defer { for descriptor in descriptors { close(descriptor) } }
       let first = Terminal(input: descriptors[0], output: descriptors[0])
       let second = Terminal(input: descriptors[1], output: descriptors[1])
-      // What it writes to is another one.
+      // Its output is a different terminal.
       let third = Terminal(input: descriptors[1], output: descriptors[2])
       try first.open()
       for terminal in [second, third] {
@@ -160,7 +160,7 @@ final class TerminalXCTests: XCTestCase {
       try second.open()
       second.close()
       XCTAssertEqual(window.modes, modes)
-      // What failed in the middle has kept neither.
+      // An attempt that failed midway holds neither of them.
       try third.open()
       third.close()
       XCTAssertEqual(window.modes, modes)

@@ -8,7 +8,7 @@ import Testing
 @testable import RunLoopDisplay
 @testable import RunLoopDisplayTesting
 
-/// Random frames in a real tmux: what it shows is what they are, and what the emulated terminal shows.
+/// Random frames in a real tmux, whose picture must match the frames and the emulated terminal's picture.
 @Suite("Frames in tmux", .timeLimit(.minutes(20)))
 struct TmuxScreenTests {
   private static let timeout = "/usr/bin/timeout"
@@ -18,12 +18,12 @@ struct TmuxScreenTests {
   private static let size = Size(width: 40, height: 12)
   private static let seeds = 200
 
-  /// What tmux can do, as it says when it is asked.
+  /// The features that tmux reports when asked.
   private static let features = HeadlessTerminal.Features(
     synchronizes: false, clusters: false, repeats: true, erasesWithColor: true, keyboard: false,
     environment: ["TERM": "tmux-256color", "COLORTERM": "truecolor"])
 
-  @Test("random frames look in tmux as they do in the emulated terminal", .enabled(if: tmux != nil))
+  @Test("random frames look the same in tmux as in the emulated terminal", .enabled(if: tmux != nil))
   func random() throws {
     let tmux = try #require(Self.tmux)
     let scratch = Scratch()
@@ -51,16 +51,16 @@ struct TmuxScreenTests {
       for y in 0..<Self.size.height {
         #expect(other.emulator.grid.text(row: y) == screen.emulator.grid.text(row: y), "seed \(seed), row \(y)")
       }
-      // The mark has taken the last column, and half of a wide character there.
+      // The marker overwrites the last column, and half of a wide character there.
       other.emulator = try capture(scratch("\(seed).marked"))
       let mismatch = other.mismatch(grids[seed], columns: 0..<Self.size.width - 2)
       #expect(mismatch == nil, "seed \(seed): \(mismatch ?? "")")
     }
   }
 
-  /// Has tmux show the files one after the other, and write down what is on its screen then.
+  /// Makes tmux show the files one after another, and record its screen after each.
   private func show(in tmux: String, _ scratch: Scratch) throws {
-    // It answers when it has shown all that was sent before the question.
+    // tmux answers once it has shown everything sent before the question.
     scratch.make(
       "driver",
       text: """
@@ -79,7 +79,7 @@ struct TmuxScreenTests {
         done
         "\(tmux)" -S "${0%driver}socket" wait-for -S end
         """)
-    // Whatever happens, the server that was started ends.
+    // Whatever happens, the tmux server ends.
     defer {
       let isOver = try? run(tmux, scratch, seconds: 60, ["kill-server"]) != Self.timeIsOver
       let words = (try? String(contentsOfFile: scratch("server"), encoding: .utf8))?.split(separator: ",") ?? []
@@ -94,10 +94,10 @@ struct TmuxScreenTests {
     try #require(status == 0, "tmux ended with status \(status)")
   }
 
-  /// The status of a program that was killed as it took too long.
+  /// The status of a program that was killed because it took too long.
   private static let timeIsOver: Int32 = 128 + SIGKILL
 
-  /// Runs tmux, for at most some seconds; returns its status.
+  /// Runs tmux, for at most the given seconds, and returns its status.
   private func run(_ tmux: String, _ scratch: Scratch, seconds: Int, _ arguments: [String]) throws -> Int32 {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: Self.timeout)
@@ -113,7 +113,7 @@ struct TmuxScreenTests {
     return process.terminationReason == .exit ? process.terminationStatus : 128 + process.terminationStatus
   }
 
-  /// A screen as tmux has written it down.
+  /// A screen as recorded by tmux.
   private func capture(_ path: String) throws -> ScreenEmulator {
     let text = try String(contentsOf: URL(fileURLWithPath: path), encoding: .utf8)
     var screen = ScreenEmulator(size: Self.size, features: .all)

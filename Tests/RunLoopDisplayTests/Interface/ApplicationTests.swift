@@ -10,7 +10,7 @@ import Testing
 @Suite("An application", .timeLimit(.minutes(20)))
 @MainActor
 struct ApplicationTests {
-  @Test("a device that cannot be taken leaves nothing behind, and its error is thrown")
+  @Test("a device that cannot be opened leaves nothing behind, and its error is thrown")
   func failure() throws {
     try Stage.perform { stage in
       stage.device.failure = .notATerminal(descriptor: 0)
@@ -22,7 +22,7 @@ struct ApplicationTests {
     }
   }
 
-  @Test("a hang-up ends the application at once, without another frame, and what was read behind it is dropped")
+  @Test("a hang-up ends the application at once without another frame, and drops unread input")
   func hangUp() throws {
     try Stage.perform { stage in
       let field = TextField(frame: Rect(x: 0, y: 0, width: 9, height: 1))
@@ -35,7 +35,7 @@ struct ApplicationTests {
     }
   }
 
-  @Test("what was changed before the end is shown, and an application can run again")
+  @Test("the last changes are shown before the end, and an application can run again")
   func again() throws {
     try Stage.perform { stage in
       let label = Label("a", frame: Rect(x: 0, y: 0, width: 9, height: 1))
@@ -53,7 +53,7 @@ struct ApplicationTests {
     }
   }
 
-  @Test("a stop by somebody else ends a run, and not the application")
+  @Test("a stop from elsewhere ends a run but not the application")
   func stop() throws {
     try Stage.perform { stage in
       stage.logged = { step in if case .stage(.entry, _) = step { true } else { false } }
@@ -64,7 +64,7 @@ struct ApplicationTests {
   }
 
   @Test(
-    "Ctrl-C ends, Ctrl-L shows everything anew although nothing has changed, Ctrl-Z suspends; a responder can keep them"
+    "Ctrl-C ends, Ctrl-L redraws everything, Ctrl-Z suspends, and a responder can take these keys"
   )
   func keys() throws {
     final class Keeper: View {
@@ -85,7 +85,7 @@ struct ApplicationTests {
     }
   }
 
-  @Test("owners push one mode each, the last counts, and one that ends in the middle leaves the others")
+  @Test("each owner pushes one mode, the last one counts, and an owner that leaves does not disturb the others")
   func modeStack() {
     let (a, b) = (Log(), Log())
     let (first, second) = (ObjectIdentifier(a), ObjectIdentifier(b))
@@ -99,9 +99,9 @@ struct ApplicationTests {
     #expect(stack.current == "other")
   }
 
-  @Test("a mode in which nothing would serve the device is not pushed, and that is reported")
+  @Test("a mode in which nothing would serve the device is rejected and reported")
   func uncommonMode() async {
-    // In a process of its own: the reports of other tests are counted too.
+    // Needs its own process, because the reports of other tests are counted too.
     await #expect(processExitsWith: .success) {
       try await MainActor.run {
         try Stage.perform { stage in
@@ -115,7 +115,7 @@ struct ApplicationTests {
     }
   }
 
-  @Test("the window of a running application cannot be another's, and the message says so")
+  @Test("a running application's window cannot be given to another one, and the message says so")
   func windowOfAnother() async throws {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       try await MainActor.run {
@@ -130,7 +130,7 @@ struct ApplicationTests {
     #expect(message.contains("the window the only one belongs to an application that is running"), "\(message)")
   }
 
-  @Test("of two applications with one window the one that runs shows it")
+  @Test("if two applications share a window, the running one shows it")
   func sharedWindow() throws {
     try Stage.perform { stage in
       let label = Label("a", frame: Rect(x: 0, y: 0, width: 9, height: 1))
@@ -142,7 +142,7 @@ struct ApplicationTests {
     }
   }
 
-  @Test("timers of the default mode wait while the application tracks, and common ones do not")
+  @Test("timers of the default mode wait while the application tracks; common ones do not")
   func timers() throws {
     try Stage.perform { stage in
       stage.logged = { _ in false }
@@ -156,7 +156,7 @@ struct ApplicationTests {
     }
   }
 
-  @Test("a device that has another size than the window is presented nothing until the window has it too")
+  @Test("a device whose size differs from its window is shown nothing until the window has that size")
   func sizeBehind() throws {
     try Stage.perform(width: 8, height: 2) { stage in
       let label = Label("a", frame: Rect(x: 0, y: 0, width: 8, height: 1))

@@ -8,7 +8,7 @@ import Testing
 
 @testable import RunLoopDisplay
 
-/// A view that counts what is done with it.
+/// A view that counts its layouts and drawings.
 @MainActor
 private final class Probe: View {
   var layouts = 0
@@ -40,7 +40,7 @@ struct CommitTests {
     }
   }
 
-  @Test("marked any number of times, a view is laid out once, drawn once and committed once for a turn")
+  @Test("a view marked many times in a turn is laid out, drawn and committed once")
   func once() throws {
     try perform { stage, probe in
       stage.at(100) {
@@ -56,7 +56,7 @@ struct CommitTests {
     }
   }
 
-  @Test("only what was marked is drawn")
+  @Test("only marked views are drawn")
   func onlyMarked() throws {
     try perform { stage, probe in
       let other = Probe(frame: Rect(x: 2, y: 0, width: 8, height: 1))
@@ -70,7 +70,7 @@ struct CommitTests {
     }
   }
 
-  @Test("what a layout marks is laid out and drawn in the same commit")
+  @Test("views marked by a layout are laid out and drawn in the same commit")
   func markedInLayout() throws {
     try perform { stage, probe in
       let inner = Probe(frame: Rect(x: 3, y: 0, width: 2, height: 1))
@@ -88,7 +88,7 @@ struct CommitTests {
     }
   }
 
-  @Test("a layout that marks itself forever is made for so many rounds, reported once a commit, and keeps nobody busy")
+  @Test("a layout that always marks itself ends after fixed rounds, is reported once per commit, and blocks nothing")
   func endlessLayout() throws {
     try perform { stage, probe in
       probe.name = "endless"
@@ -102,7 +102,7 @@ struct CommitTests {
     }
   }
 
-  @Test("two views that mark each other forever are stopped too")
+  @Test("two views that always mark each other are stopped too")
   func mutualLayout() throws {
     try perform { stage, probe in
       let other = Probe(frame: Rect(x: 0, y: 1, width: 8, height: 1))
@@ -116,7 +116,7 @@ struct CommitTests {
     }
   }
 
-  @Test("what is marked while a view draws is drawn in the next commit")
+  @Test("views marked during drawing are drawn in the next commit")
   func markedInDraw() throws {
     try perform { stage, probe in
       probe.whenDrawn = { if $0.draws < 3 { $0.setNeedsDisplay() } }
@@ -143,7 +143,7 @@ struct CommitTests {
   }
 
   @Test(
-    "while the device has a frame under way nothing is drawn, and one frame shows what was changed meanwhile"
+    "nothing is drawn while the device has a frame under way, and one later frame shows all changes"
   )
   func notReady() throws {
     try perform { stage, probe in
@@ -154,7 +154,7 @@ struct CommitTests {
       stage.at(150) { probe.setNeedsDisplay() }
       stage.at(199) { #expect(probe.draws == 1) }
       stage.at(200) { stage.device.becomeReady() }
-      // Ready although nobody waits.
+      // It becomes ready although nobody is waiting.
       stage.at(300) { stage.device.becomeReady() }
       try stage.run(until: 400)
       #expect(probe.draws == 2 && stage.log.text == "commit commit" && stage.device.text == "2")
@@ -162,7 +162,7 @@ struct CommitTests {
   }
 
   @Test(
-    "a completion block is called after the frame that shows its transaction's changes, an outer one after the inner")
+    "a completion block runs after the frame with its transaction's changes, an outer one after the inner")
   func transaction() throws {
     try perform { stage, probe in
       let label = Label("a", frame: Rect(x: 0, y: 1, width: 8, height: 1))
@@ -203,7 +203,7 @@ struct CommitTests {
     }
   }
 
-  @Test("a flush shows at once what was changed")
+  @Test("a flush shows changes at once")
   func flush() throws {
     try perform { stage, probe in
       stage.at(100) {
@@ -216,7 +216,7 @@ struct CommitTests {
     }
   }
 
-  @Test("a mark comes with a view that enters the window, and what is not visible is drawn when it becomes so")
+  @Test("a view that enters the window keeps its mark, and a hidden one is drawn when it becomes visible")
   func entering() throws {
     try perform { stage, probe in
       let inner = Probe(frame: Rect(x: 0, y: 0, width: 3, height: 1))
@@ -239,7 +239,7 @@ struct CommitTests {
   }
 
   @Test(
-    "a source that signals itself, or a block that performs itself, lets 20 to 31 frames be made in 500 ms",
+    "a source that signals itself, or a block that schedules itself, still allows 20 to 31 frames in 500 ms",
     arguments: [true, false])
   func storm(isSource: Bool) throws {
     try perform { stage, probe in
@@ -259,14 +259,14 @@ struct CommitTests {
         if isSource { source.signal() } else { RunLoop.main.perform(block) }
         RunLoop.main.wakeUp()
       }
-      // The first frame was made before, and that of the last change may come after.
+      // The first frame was made before, and the frame of the last change may come later.
       try stage.run(until: 2000)
       let count = stage.device.presentations - 2
       #expect((20...31).contains(count), "\(count)")
     }
   }
 
-  @Test("with nothing to do an open application lets the loop sleep")
+  @Test("an open application without work lets the loop sleep")
   func rest() throws {
     try Stage.perform { stage in
       let list = ListView { _, row in row ?? ListRow() }
@@ -274,7 +274,7 @@ struct CommitTests {
       list.rowCount = 100
       list.addGestureRecognizer(TapGestureRecognizer { _ in })
       stage.window.addSubview(list)
-      // All that has a timer has used it once.
+      // Everything that has a timer has used it once.
       stage.send(.press(0, 0), .release(0, 0), .wheel(.down, 0, 0), at: 10)
       stage.at(1000) { stage.log.clear() }
       stage.at(3_600_000) { stage.log.write("END") }

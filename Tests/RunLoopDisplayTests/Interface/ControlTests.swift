@@ -26,7 +26,7 @@ struct ControlTests {
     [.press(x, y, button), .release(x, y, button)]
   }
 
-  @Test("a triple tap is neither a double tap nor a single one, in whatever order they were added", arguments: 0..<6)
+  @Test("a triple tap is neither a double nor a single tap, whatever the order of the recognisers", arguments: 0..<6)
   func triple(_ order: Int) throws {
     try perform { stage in
       let three = TapGestureRecognizer(tapsRequired: 3, logger(stage, "triple"))
@@ -47,7 +47,7 @@ struct ControlTests {
     }
   }
 
-  @Test("a tap on a button is no tap on the view around it, and a tap beside it is")
+  @Test("a tap on a button does not tap the surrounding view, but a tap beside it does")
   func buttonInTappedView() throws {
     try perform { stage in
       let card = View(frame: Rect(x: 0, y: 0, width: 20, height: 5))
@@ -61,7 +61,7 @@ struct ControlTests {
     }
   }
 
-  @Test("views and recognisers can say that a gesture does not begin, and that a touch is not received")
+  @Test("views and recognisers can refuse to begin a gesture or to receive a touch")
   func vetoes() throws {
     final class Guarded: View {
       override func gestureRecognizerShouldBegin(_ recognizer: GestureRecognizer) -> Bool {
@@ -84,7 +84,7 @@ struct ControlTests {
     }
   }
 
-  @Test("what is hit can be overridden")
+  @Test("hit testing can be overridden")
   func hitTest() throws {
     final class Wide: View {
       override func hitTest(_ point: Point) -> View? {
@@ -121,7 +121,7 @@ struct ControlTests {
     }
   }
 
-  @Test("a view that is hidden or disabled, or in one that is, gets no keys", arguments: 0..<4)
+  @Test("a view that is hidden or disabled, directly or by an ancestor, receives no keys", arguments: 0..<4)
   func unavailable(_ way: Int) throws {
     final class Root: Window {
       var keys: [KeyEvent.Key] = []
@@ -144,7 +144,7 @@ struct ControlTests {
     #expect(field.text == "c")
   }
 
-  @Test("Tab skips what a small screen has no room for")
+  @Test("Tab skips views that do not fit on a small screen")
   func smallScreen() {
     let window = Window(frame: Rect(x: 0, y: 0, width: 10, height: 3))
     let buttons = [0, 2, 3, 1].map { Button("x", frame: Rect(x: 0, y: $0, width: 1, height: 1)) }
@@ -159,7 +159,7 @@ struct ControlTests {
     #expect(window.firstResponder === buttons[2])
   }
 
-  @Test("Tab scrolls to what it focuses, also in a scroll view within another")
+  @Test("Tab scrolls to the view it focuses, even in nested scroll views")
   func tabScrolls() {
     let window = Window(frame: Rect(x: 0, y: 0, width: 20, height: 6))
     let outer = ScrollView(frame: Rect(x: 0, y: 0, width: 20, height: 4))
@@ -176,7 +176,7 @@ struct ControlTests {
     #expect((0..<4).contains(place.y) && inner.contentOffset.y == 7 && outer.contentOffset.y == 9)
   }
 
-  @Test("the wheel above a scroll view at its end scrolls the one around it")
+  @Test("the wheel over a scroll view at its end scrolls the surrounding one")
   func nestedWheel() {
     let window = Window(frame: Rect(x: 0, y: 0, width: 20, height: 6))
     let outer = ScrollView(frame: Rect(x: 0, y: 0, width: 20, height: 5))
@@ -189,7 +189,7 @@ struct ControlTests {
     #expect(inner.contentOffset.y == 1 && outer.contentOffset.y == 3)
   }
 
-  @Test("every view learns that the terminal's window left the front, and what was held down is cancelled")
+  @Test("every view learns that the terminal lost the focus, and held keys and buttons are cancelled")
   func windowFocus() throws {
     final class Seen: View {
       var log: [Bool] = []
@@ -220,7 +220,7 @@ struct ControlTests {
     }
   }
 
-  @Test("a hover begins, changes and ends, where the device follows the mouse")
+  @Test("a hover begins, changes and ends if the device tracks the mouse")
   func hover() throws {
     try VirtualTime.asMain { time in
       let terminal = HeadlessTerminal(size: Size(width: 20, height: 5))
@@ -247,7 +247,7 @@ struct ControlTests {
     }
   }
 
-  @Test("the shared application is the one that runs")
+  @Test("the shared application is the running one")
   func shared() throws {
     try VirtualTime.asMain { _ in
       let first = Application(device: HeadlessTerminal(), window: Window())

@@ -11,7 +11,7 @@ import Testing
 @Suite("The end of an application", .timeLimit(.minutes(20)))
 @MainActor
 struct EndTests {
-  @Test("what serves an application leaves the main loop with it: no stage is performed, and nothing is kept")
+  @Test("an application removes its observers from the main loop at its end, and keeps nothing")
   func leaves() throws {
     try VirtualTime.asMain { time in
       let log = Log()
@@ -39,7 +39,7 @@ struct EndTests {
     }
   }
 
-  @Test("a run within the application's own takes the stop, and the application ends when that run has ended")
+  @Test("a stop inside a nested run ends that run first, and then the application")
   func nestedRun() throws {
     try Stage.perform { stage in
       let loop = stage.application.loop
@@ -60,7 +60,7 @@ struct EndTests {
     }
   }
 
-  @Test("a gesture that is being recognised reports that it was cancelled, and what its action shows is seen")
+  @Test("a gesture in progress reports its cancellation, and changes by its action are shown")
   func gesture() throws {
     try Stage.perform { stage in
       let label = Label(frame: Rect(x: 0, y: 0, width: 20, height: 1))
@@ -75,13 +75,13 @@ struct EndTests {
   }
 
   @Test(
-    "completion blocks that begin a transaction each end with the application, the last in a later turn of the loop")
+    "completion blocks that each begin a transaction end with the application, the last one in a later turn")
   func chain() throws {
     try Stage.perform { stage in
       var count = 0
       @MainActor func next() {
         count += 1
-        // So many are no chain without an end.
+        // This many cannot mean an endless chain.
         guard count < 1000 else { return }
         Transaction.begin()
         Transaction.setCompletionBlock { next() }
@@ -89,7 +89,8 @@ struct EndTests {
       }
       stage.at(95) { next() }
       try stage.run(until: 200)
-      // One for a frame, of which the last is the end's, and the one that waited for the next.
+      // One frame each: for the last change, for the application's end, and for the block that waited for the next
+      // one.
       let shown = count
       #expect((8...11).contains(shown), "\(shown)")
       stage.application.loop.run(mode: .default, for: .zero)
@@ -97,7 +98,7 @@ struct EndTests {
     }
   }
 
-  @Test("that was suspended is no reason for the next run to show nothing")
+  @Test("an application suspended at its end still shows frames in its next run")
   func suspended() throws {
     try Stage.perform { stage in
       let label = Label("once", frame: Rect(x: 0, y: 0, width: 20, height: 1))
@@ -111,7 +112,7 @@ struct EndTests {
     }
   }
 
-  @Test("the mode is the default one again, and its owners are notified")
+  @Test("after an application's end the mode is the default one again, and mode owners are notified")
   func mode() throws {
     try Stage.perform { stage in
       let owner = Log()

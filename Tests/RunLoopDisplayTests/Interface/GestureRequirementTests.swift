@@ -23,7 +23,7 @@ struct GestureRequirementTests {
     { stage.log.write("\(name):\($0.state)") }
   }
 
-  @Test("a double tap rules out the tap that waits for it, whoever else follows the touch", arguments: 0..<3)
+  @Test("a double tap rules out the tap that waits for it, whatever else follows the touch", arguments: 0..<3)
   func third(place: Int) throws {
     try perform { stage, view in
       let double = TapGestureRecognizer(tapsRequired: 2, logger(stage, "double"))
@@ -39,7 +39,7 @@ struct GestureRequirementTests {
     }
   }
 
-  @Test("a gesture that is recognised rules out all that wait for it, even those that are recognised with it otherwise")
+  @Test("a recognised gesture rules out all that wait for it, even those that could otherwise be recognised with it")
   func several() throws {
     try perform { stage, view in
       let double = TapGestureRecognizer(tapsRequired: 2, logger(stage, "double"))
@@ -58,7 +58,7 @@ struct GestureRequirementTests {
     }
   }
 
-  @Test("an action that causes its own call is called so many times in a turn, which is reported, and the loop goes on")
+  @Test("an action that causes its own call gets a fixed number of calls per turn, is reported, and the loop goes on")
   func endlessAction() throws {
     try perform { stage, view in
       let time = stage.time
@@ -66,7 +66,7 @@ struct GestureRequirementTests {
       let pan = PanGestureRecognizer { pan in
         count += 1
         time.spend(.milliseconds(1))
-        // An endless round would be ended by nothing else.
+        // Nothing else would end an endless loop.
         if count < 10_000 { pan.state = .changed }
       }
       view.addGestureRecognizer(pan)
@@ -80,7 +80,7 @@ struct GestureRequirementTests {
     }
   }
 
-  @Test("a press does not wait for an action that always causes its own call, and Ctrl-C behind it ends the program")
+  @Test("an action that always causes its own call does not delay a press, and Ctrl-C still ends the program")
   func pressBehindEndlessAction() throws {
     try perform { stage, view in
       let time = stage.time
@@ -88,7 +88,7 @@ struct GestureRequirementTests {
       let pan = PanGestureRecognizer { pan in
         count += 1
         time.spend(.milliseconds(1))
-        // An endless round would be ended by nothing else.
+        // Nothing else would end an endless loop.
         if count < 10_000 { pan.state = .changed }
       }
       view.addGestureRecognizer(pan)
@@ -105,7 +105,7 @@ struct GestureRequirementTests {
     }
   }
 
-  @Test("a recogniser that would wait for itself ends the process with the names of both", arguments: [1, 2, 3])
+  @Test("a gesture recogniser that would wait for itself ends the process with both names", arguments: [1, 2, 3])
   func cycle(length: Int) async throws {
     let result =
       switch length {
@@ -126,7 +126,7 @@ struct GestureRequirementTests {
     #expect(message.contains("the recogniser recogniser \(length) cannot require recogniser 1 to fail"), "\(message)")
   }
 
-  /// Makes recognisers each of which waits for the next, and the last for the first.
+  /// Makes recognisers that each wait for the next, with the last waiting for the first.
   private static func makeCycle(of length: Int) {
     let recognizers = (1...length).map { number in
       let recognizer = TapGestureRecognizer { _ in }
@@ -138,7 +138,7 @@ struct GestureRequirementTests {
     }
   }
 
-  @Test("recognisers may require one in several ways, as long as none waits for itself")
+  @Test("recognisers may require another one through several paths, as long as none waits for itself")
   func diamond() {
     let (a, b, c, d) = (
       TapGestureRecognizer { _ in }, TapGestureRecognizer { _ in }, TapGestureRecognizer { _ in },

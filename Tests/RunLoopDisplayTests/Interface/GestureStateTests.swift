@@ -8,7 +8,7 @@ import Testing
 struct GestureStateTests {
   typealias State = GestureRecognizer.State
 
-  /// A machine in each of its phases.
+  /// A state machine in each of its phases.
   private static let machines: [(name: String, make: @Sendable () -> GestureState)] = [
     ("possible", { GestureState() }),
     ("began", { request([.began]) }), ("changed", { request([.began, .changed]) }),
@@ -23,7 +23,7 @@ struct GestureStateTests {
     return machine
   }
 
-  @Test("each phase takes the states that may follow it, and ignores the others")
+  @Test("each gesture phase accepts its possible next states and ignores the others")
   func table() {
     let rows = Self.machines.map { name, make in
       let answers = State.allCases.map { state -> String in
@@ -46,7 +46,7 @@ struct GestureStateTests {
       ])
   }
 
-  @Test("a held gesture reports when it is released what it is then, and its end if that has come")
+  @Test("a held-back gesture reports its current state when released, and its end if that has come")
   func release() {
     var machine = GestureState()
     #expect(machine.release() == .nothing)
@@ -60,7 +60,7 @@ struct GestureStateTests {
     #expect(machine.request(.recognized, waits: true) == .hold && machine.release() == .report(.recognized))
   }
 
-  @Test("a tap in each of its phases, for each event")
+  @Test("a tap in each phase handles each event")
   func tap() {
     let idle = TapState(required: 2, slack: 1)
     var down = idle
@@ -83,10 +83,10 @@ struct GestureStateTests {
     #expect(moved.release(at: Point(x: 0, y: 2)) == .fail)
   }
 
-  @Test("a view gets one beginning and one end of a touch, in every order of events")
+  @Test("a view gets one beginning and one end of a touch, whatever the order of events")
   func delivery() {
     enum Event: CaseIterable { case begin, move, end, cancel }
-    // Every sequence of six events.
+    // All sequences of six events.
     for number in 0..<4096 {
       var delivery = TouchDelivery()
       var actions: [TouchDelivery.Action] = []

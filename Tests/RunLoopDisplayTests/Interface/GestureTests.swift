@@ -10,7 +10,7 @@ import Testing
 @Suite("Gestures", .timeLimit(.minutes(20)))
 @MainActor
 struct GestureTests {
-  /// A stage with one view, whose log has touches and gestures, and actions with their milliseconds.
+  /// A stage with one view, whose log contains touches, gestures, and actions with their times in milliseconds.
   private func perform(_ body: (Stage, View) throws -> Void) throws {
     try Stage.perform { stage in
       let view = View(frame: Rect(x: 0, y: 0, width: 40, height: 10))
@@ -53,7 +53,7 @@ struct GestureTests {
   }
 
   @Test(
-    "one read can have a whole gesture: each state is reported in order, with its place, and the next can be recognised"
+    "one read can contain a whole gesture, whose states are reported in order, and the next can be recognised"
   )
   func oneRead() throws {
     try perform { stage, view in
@@ -71,7 +71,7 @@ struct GestureTests {
     }
   }
 
-  @Test("what the action of a tap changes is true for the next click, also of the same read")
+  @Test("changes by a tap's action apply to the next click, even one from the same read")
   func actionBeforeNextPress() throws {
     try perform { stage, view in
       stage.logged = { _ in false }
@@ -86,7 +86,7 @@ struct GestureTests {
     }
   }
 
-  @Test("a tap fails when the mouse moves, and another gesture that is recognised first lets it fail")
+  @Test("a tap fails when the mouse moves or another gesture is recognised first")
   func tapOrPan() throws {
     try perform { stage, view in
       stage.logged = { _ in false }
@@ -100,7 +100,7 @@ struct GestureTests {
     }
   }
 
-  @Test("a tap that waits for a double tap is recognised when the time for the second is over")
+  @Test("a tap that waits for a double tap is recognised once the time for the second tap is over")
   func doubleTapTimeOut() throws {
     try perform { stage, view in
       let double = TapGestureRecognizer(tapsRequired: 2, logger(stage, "double"))
@@ -111,7 +111,7 @@ struct GestureTests {
       stage.send(.press(0, 0), .release(0, 0), at: 10)
       stage.send(.press(0, 0), .release(0, 0), at: 1000)
       stage.send(.press(1, 0), .release(1, 0), at: 1299)
-      // The next is a first one again.
+      // The next tap counts as a first one again.
       stage.send(.press(0, 0), .release(0, 0), at: 2000)
       let log = try stage.record(until: 3000)
       #expect(
@@ -123,12 +123,12 @@ struct GestureTests {
     }
   }
 
-  /// Begins with the touch, and leaves its end to the touch's.
+  /// Begins with the touch, and ends only when the touch does.
   private final class Press: GestureRecognizer {
     override func touchesBegan(_ touch: Touch) { state = .began }
   }
 
-  @Test("what is reported when its touch is over, as it waited for others to fail, ends at once, and can begin again")
+  @Test("a gesture released after its touch has ended, because it waited for others, ends at once and can begin again")
   func heldBeyondTouch() throws {
     try perform { stage, view in
       stage.logged = { _ in false }
@@ -143,7 +143,7 @@ struct GestureTests {
     }
   }
 
-  @Test("without that requirement both a tap and a double tap are recognised")
+  @Test("without a failure requirement, both tap and double tap are recognised")
   func singleAndDouble() throws {
     try perform { stage, view in
       stage.logged = { _ in false }
@@ -156,7 +156,7 @@ struct GestureTests {
     }
   }
 
-  @Test("a pan that requires a long press to fail begins when that has failed, and not when it is recognised")
+  @Test("a pan that requires a long press to fail begins when the long press fails, and not if it is recognised")
   func panAfterLongPress() throws {
     try perform { stage, view in
       stage.logged = { _ in false }
@@ -175,7 +175,7 @@ struct GestureTests {
       stage.send(.drag(2, 0), at: 1010)
       stage.send(.drag(3, 0), at: 1600)
       stage.send(.release(3, 0), at: 1700)
-      // The whole pan comes before the long press has failed.
+      // The whole pan happens before the long press fails.
       stage.send(.press(0, 0), .drag(3, 0), .release(3, 0), at: 2000)
       let log = try stage.record(until: 3000)
       #expect(
@@ -186,7 +186,7 @@ struct GestureTests {
     }
   }
 
-  @Test("two gestures are recognised in one touch if they are a pair, whichever of them named the other")
+  @Test("two gestures that allow each other are recognised in one touch, whichever of them named the other")
   func simultaneous() throws {
     for isPair in [false, true] {
       try perform { stage, view in
@@ -210,7 +210,7 @@ struct GestureTests {
     }
   }
 
-  @Test("a recogniser that is added gets no touch that begins before the turn's gesture observer")
+  @Test("a recogniser added late gets no touch that began before the turn's gesture observer")
   func added() throws {
     try perform { stage, view in
       stage.logged = { _ in false }
@@ -226,7 +226,7 @@ struct GestureTests {
   }
 
   @Test(
-    "a recogniser that is removed or disabled while it recognises reports in that observer that it was cancelled",
+    "a recogniser removed or disabled during its gesture reports the cancellation in that observer",
     arguments: 0..<3)
   func removed(how: Int) throws {
     try perform { stage, view in
@@ -258,7 +258,7 @@ struct GestureTests {
     }
   }
 
-  @Test("an action may remove its recogniser, the view, and add another recogniser")
+  @Test("an action may remove its recogniser or view, and add another recogniser")
   func changesInAction() throws {
     try perform { stage, view in
       stage.logged = { _ in false }
@@ -277,7 +277,7 @@ struct GestureTests {
     }
   }
 
-  @Test("a gesture that takes no touch from its view leaves that its end")
+  @Test("a gesture that does not cancel touches lets its view receive their end")
   func notCancelling() throws {
     try perform { stage, view in
       let tap = TapGestureRecognizer { _ in }

@@ -15,7 +15,7 @@ struct HitTests {
     return view
   }
 
-  @Test("the last subview comes first, what an ancestor clips is not there, hidden and disabled views are passed over")
+  @Test("the last subview is hit first; clipped, hidden and disabled views are skipped")
   func hit() {
     let window = Window(frame: Rect(x: 0, y: 0, width: 20, height: 10))
     window.name = "window"
@@ -42,7 +42,7 @@ struct HitTests {
     #expect(hit(8, 0) == "nothing")
   }
 
-  @Test("a window whose bounds begin elsewhere is hit where its views are seen, and converts to its own coordinates")
+  @Test("a window whose bounds do not begin at zero is hit where its views appear, and converts its coordinates")
   func windowBounds() throws {
     try Stage.perform { stage in
       stage.logged = { step in if case .touches = step { true } else { false } }
@@ -58,7 +58,7 @@ struct HitTests {
       var places: [Point] = []
       let tap = TapGestureRecognizer { places += [$0.location, $0.location(in: inner), $0.location(in: stage.window)] }
       box.addGestureRecognizer(tap)
-      // On the screen, where the inner view is seen, and where it would be otherwise.
+      // A hit where the inner view appears, and one where it would appear without the offset.
       stage.send(.press(2, 2), .release(2, 2), at: 10)
       stage.send(.press(9, 9), at: 20)
       try stage.run(until: 30)
@@ -67,7 +67,7 @@ struct HitTests {
     }
   }
 
-  @Test("frames that no screen could have are brought nearer")
+  @Test("frames too far away for any screen are moved nearer")
   func frames() {
     let window = Window(frame: Rect(x: .max, y: .min, width: .max, height: -5))
     #expect(window.frame == Rect(x: 1 << 30, y: -1 << 30, width: 1 << 30, height: 0))
@@ -76,7 +76,7 @@ struct HitTests {
     #expect(view.hitTest(.zero) == nil && view.visibleRect.isEmpty)
   }
 
-  @Test("Tab goes through the views in their order and around, Shift-Tab back, past what cannot have the focus")
+  @Test("Tab visits the views in order and wraps around, Shift-Tab goes back, and both skip views without focus")
   func tab() {
     let window = Window(frame: Rect(x: 0, y: 0, width: 20, height: 10))
     let buttons = ["a", "b", "c", "d", "e"].map { Button($0) }
@@ -99,7 +99,7 @@ struct HitTests {
     #expect(press(.shift) == "e")
   }
 
-  @Test("a responder that keeps the focus keeps it, unless it leaves the window")
+  @Test("a responder that refuses to give up the focus keeps it, unless it leaves the window")
   func keeping() {
     final class Keeper: Button {
       override var canResignFirstResponder: Bool { false }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import RunLoopDisplay
 
-/// A view that does something once, while it is laid out or drawn.
+/// A view that performs an action once, during its layout or drawing.
 @MainActor
 private final class Interrupter: View {
   var inLayout: (() -> Void)?
@@ -40,7 +40,7 @@ struct InterruptedCommitTests {
     }
   }
 
-  /// Has something done within a layout or a drawing at a time, with a completion block for its frame.
+  /// Performs an action during a layout or drawing at a given time, with a completion block for the frame.
   private func interrupt(_ stage: Stage, _ view: Interrupter, inLayout: Bool, _ body: @escaping @MainActor () -> Void) {
     Transaction.begin()
     Transaction.setCompletionBlock { stage.log.write("shown:\(stage.device.text)") }
@@ -50,7 +50,7 @@ struct InterruptedCommitTests {
     Transaction.commit()
   }
 
-  @Test("a device that is not ready any more gets the frame when it is again", arguments: [true, false])
+  @Test("a device that becomes busy during a commit gets the frame when it is ready again", arguments: [true, false])
   func notReady(inLayout: Bool) throws {
     try perform { stage, view in
       stage.at(10) {
@@ -64,7 +64,7 @@ struct InterruptedCommitTests {
     }
   }
 
-  @Test("a device that is suspended gets the frame when it is resumed", arguments: [true, false])
+  @Test("a device suspended during a commit gets the frame when it is resumed", arguments: [true, false])
   func suspended(inLayout: Bool) throws {
     try perform { stage, view in
       stage.at(10) {
@@ -84,7 +84,7 @@ struct InterruptedCommitTests {
     }
   }
 
-  @Test("a device that is closed gets no frame, and the completion block is called at the end")
+  @Test("a device closed during a commit gets no frame, and the completion block is called at the end")
   func closed() throws {
     try perform { stage, view in
       stage.at(10) {
@@ -100,7 +100,7 @@ struct InterruptedCommitTests {
   }
 
   @Test(
-    "another size that arrives in a run within a layout or a drawing is shown whole",
+    "a resize that arrives in a run nested in a layout or drawing is shown in full",
     arguments: [true, false], [Size(width: 20, height: 6), Size(width: 8, height: 2)])
   func resized(inLayout: Bool, size: Size) throws {
     try perform { stage, view in
@@ -120,7 +120,7 @@ struct InterruptedCommitTests {
     }
   }
 
-  @Test("what a view draws replaces contents that are set meanwhile, and the view draws again when it is marked")
+  @Test("a drawing replaces contents set while it runs, and the view draws again when marked")
   func contentsInDraw() throws {
     try perform { stage, view in
       stage.at(10) {

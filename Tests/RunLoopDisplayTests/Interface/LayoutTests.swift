@@ -6,7 +6,7 @@ import Testing
 
 @testable import RunLoopDisplay
 
-/// A view that does something in its layout, and counts how often.
+/// A view that performs an action in its layout, and counts its layouts.
 @MainActor
 private final class Worker: View {
   var layouts = 0
@@ -27,7 +27,7 @@ private final class Worker: View {
 @Suite("A layout that changes the tree of views", .timeLimit(.minutes(20)))
 @MainActor
 struct LayoutTests {
-  @Test("views that are taken out, or moved, by the layout of another leave none beside them behind")
+  @Test("views removed or moved by another view's layout do not make their neighbours be skipped")
   func removal() throws {
     try Stage.perform { stage in
       let (first, second, third) = (Worker("first"), Worker("second"), Worker("third"))
@@ -40,7 +40,7 @@ struct LayoutTests {
     }
   }
 
-  @Test("a view that is added by a layout is laid out in the same commit, and so is what that one adds")
+  @Test("a view added by a layout is laid out in the same commit, and so are the views it adds")
   func adding() throws {
     try Stage.perform { stage in
       stage.logged = { step in if case .commit = step { true } else { false } }
@@ -54,14 +54,14 @@ struct LayoutTests {
   }
 
   @Test(
-    "layouts that add a view each, beside or within them, come to an end in so many rounds, and are reported",
+    "layouts that each add a view, beside or within them, end after a fixed number of rounds and are reported",
     arguments: [false, true])
   func growth(isNested: Bool) throws {
     try Stage.perform { stage in
       var count = 0
       @MainActor func add(to view: View) {
         count += 1
-        // A layout without an end would be stopped by nothing else.
+        // Nothing else would stop an endless layout.
         guard count < 100_000 else { return }
         view.addSubview(Worker("\(count)") { add(to: isNested ? $0 : stage.window) })
       }
@@ -72,7 +72,7 @@ struct LayoutTests {
     }
   }
 
-  @Test("layouts that ask for a layout at once come to an end too, and the views are laid out the next time")
+  @Test("layouts that request an immediate layout terminate too, and the views are laid out next time")
   func immediately() throws {
     try Stage.perform { stage in
       let view = Worker("endless")

@@ -10,7 +10,7 @@ import Testing
 @Suite("A list that changes while it calls the program", .timeLimit(.minutes(20)))
 @MainActor
 struct ListChangeTests {
-  /// A row that reports when it is selected, or no longer.
+  /// A row that reports when it is selected or deselected.
   private final class ReportingRow: ListRow {
     var report: ((ReportingRow) -> Void)?
 
@@ -20,7 +20,7 @@ struct ListChangeTests {
     }
   }
 
-  /// The rows of a list, whose last digit is the height.
+  /// The rows of a list, where a final digit is the row's height.
   @MainActor
   private final class Model {
     var rows: [String]
@@ -62,7 +62,7 @@ struct ListChangeTests {
     }
   }
 
-  /// Shows a list in a window, and lets a closure make turns.
+  /// Shows a list in a window, and passes a closure that makes turns.
   private func show(_ list: ListView, _ body: (_ text: () throws -> String) throws -> Void) throws {
     try VirtualTime.asMain { time in
       let device = FakeDevice(width: list.frame.size.width, height: list.frame.size.height)
@@ -78,7 +78,7 @@ struct ListChangeTests {
     }
   }
 
-  @Test("a handler of the selection that changes the rows again finds the list as it is after the change")
+  @Test("a selection handler that changes the rows again finds the list as it is after the change")
   func handler() throws {
     let model = Model((0..<100).map { "row \($0)" })
     let list = model.makeList(height: 4)
@@ -89,7 +89,7 @@ struct ListChangeTests {
       var offsets: [Int] = []
       list.selectionDidChange = { [unowned list, unowned model] _ in
         offsets.append(list.contentOffset.y)
-        // Between the visible rows, which now begin with number 40.
+        // Between the visible rows, which now begin at number 40.
         model.insert(["new"], at: 42, list)
       }
       model.delete(40..<50, list)
@@ -97,7 +97,7 @@ struct ListChangeTests {
     }
   }
 
-  @Test("a row that changes the list when it is no longer selected finds the others under their numbers")
+  @Test("a row that changes the list when deselected finds the other rows under their numbers")
   func rowHandler() throws {
     let model = Model(["a", "b", "c", "d"])
     let list = model.makeList(height: 4)
@@ -115,7 +115,7 @@ struct ListChangeTests {
     }
   }
 
-  @Test("rows that move before their heights are known have those of the model as it is, each asked for once")
+  @Test("rows moved before they are measured get the heights of the current model, each asked for once")
   func unknownHeights() throws {
     for steps in 0..<3 {
       let model = Model(["a 1", "b 3", "c 1", "d 1"])
@@ -127,7 +127,7 @@ struct ListChangeTests {
         model.move(0, to: 3, list)
         #expect(try text() == "b 3\n\n\nc 1\nd 1\na 1")
         #expect(model.measured == (steps == 1 ? [] : ["b 3", "c 1", "d 1", "a 1"]))
-        // Some heights are known.
+        // Some heights are known already.
         model.measured = []
         model.rows += ["e 2", "f 1"]
         list.rowCount = 6
@@ -139,7 +139,7 @@ struct ListChangeTests {
     }
   }
 
-  @Test("what lies below a scroll indicator, or below the header, can be scrolled into view")
+  @Test("content under a scroll indicator or list header can be scrolled into view")
   func covered() throws {
     let scroll = ScrollView(frame: Rect(x: 0, y: 0, width: 4, height: 3))
     for row in 0..<6 { scroll.addSubview(Label("1234567\(row)", frame: Rect(x: 0, y: row, width: 8, height: 1))) }
@@ -159,7 +159,7 @@ struct ListChangeTests {
         scroll.becomeFirstResponder()
         stage.window.sendEvent(.type(.pageDown))
         #expect(scroll.contentOffset == Point(x: 1, y: 3))
-        // As many columns as there are without the line, which needs one of them.
+        // As many columns as fit without the indicator, which itself needs one.
         scroll.contentSize = Size(width: 4, height: 3)
         #expect(scroll.contentOffset == Point(x: 1, y: 3))
       }
@@ -193,7 +193,7 @@ struct ListChangeTests {
     }
   }
 
-  @Test("columns keep their places in the contents when the list is scrolled sideways")
+  @Test("list columns stay aligned with the contents when the list scrolls sideways")
   func sideways() throws {
     let list = ListView(frame: Rect(x: 0, y: 0, width: 12, height: 3)) { index, reused in
       let row = reused ?? ListRow()

@@ -10,7 +10,7 @@ import Testing
 @Suite("The rows of a list", .timeLimit(.minutes(20)))
 @MainActor
 struct ListRowsTests {
-  /// A list of a model's rows: a word each, whose last digit may be its height.
+  /// A list of one-word rows, where a final digit is the row's height.
   @MainActor
   private final class Model {
     var rows: [String]
@@ -18,7 +18,7 @@ struct ListRowsTests {
     var measured: [String] = []
     var hasHeights = false
     var selections: [Int?] = []
-    /// How many rows were made.
+    /// The number of rows that were made.
     var made = 100
 
     init(_ rows: [String]) { self.rows = rows }
@@ -56,7 +56,7 @@ struct ListRowsTests {
     }
   }
 
-  @Test("rows that are inserted, deleted and moved are shown in their places, and only new ones are provided")
+  @Test("inserted, deleted and moved rows appear in their places, and only new ones are requested")
   func changes() throws {
     let model = Model(["a", "b", "c"])
     let list = model.makeList()
@@ -118,7 +118,7 @@ struct ListRowsTests {
       ])
   }
 
-  @Test("what is visible stays in its place when rows above it come, go or move")
+  @Test("the visible rows stay in place when rows above them are inserted, deleted or moved")
   func place() throws {
     for hasHeights in [false, true] {
       let model = Model((0..<100).map { "row \($0) 1" })
@@ -162,7 +162,7 @@ struct ListRowsTests {
     }
   }
 
-  @Test("rows have heights of their own, which are asked for once, and keys and clicks find them")
+  @Test("rows have their own heights, which are asked for once and guide keys and clicks")
   func heights() throws {
     let model = Model(["a 1", "b 3", "c 0", "d 9", "e 1"])
     model.hasHeights = true
@@ -174,7 +174,7 @@ struct ListRowsTests {
         ({ list.becomeFirstResponder() }, "a 1\nb 3"),
         ({ list.window?.sendEvent(.type(.down)) }, "a 1\nb 3"),
         ({ list.window?.sendEvent(.type(.down)) }, "b 3\n\n\nc 0"),
-        // A row that is higher than the list shows its beginning.
+        // A row taller than the list shows its beginning.
         ({ list.window?.sendEvent(.type(.down)) }, "d 9"),
         (
           {
@@ -200,7 +200,7 @@ struct ListRowsTests {
       ])
   }
 
-  @Test("a random sequence of changes leaves the list as one that is made anew", arguments: 0..<50)
+  @Test("after random changes a list equals a newly made one", arguments: 0..<50)
   func random(_ seed: Int) throws {
     var random = SplitMix64(seed: UInt64(seed))
     let model = Model((0..<Int.random(in: 0...12, using: &random)).map { "row \($0) \($0 % 4)" })
@@ -249,7 +249,7 @@ struct ListRowsTests {
     }
   }
 
-  @Test("a list with columns has their titles above its rows, aligns the texts, and cuts them off with an ellipsis")
+  @Test("a list with columns shows titles above its rows, aligns texts, and truncates them with an ellipsis")
   func columns() throws {
     let rows = [["one", "1", "a long text"], ["漢字漢字", "22", "b"], ["three"], ["four", "4", "d"]]
     let list = ListView(frame: Rect(x: 0, y: 0, width: 20, height: 3)) { index, reused in
@@ -275,13 +275,13 @@ struct ListRowsTests {
           }, "Name      N Text\nthree\nfour      4 d"
         ),
         ({ list.columns[2].alignment = .center }, "Name      N   Text\nthree\nfour      4    d"),
-        // Where there is room for one row, it is one of the list's.
+        // If only one row fits, it is a row of the list.
         ({ list.frame.size.height = 1 }, "three"),
         ({ list.columns = [] }, ""),
       ])
   }
 
-  @Test("scroll indicators show what part is visible, reach the ends with the contents, and are absent without need")
+  @Test("scroll indicators show the visible part, reach their ends with the contents, and disappear if not needed")
   func indicators() throws {
     let model = Model((0..<40).map { "row \($0)" })
     let list = model.makeList(width: 8)

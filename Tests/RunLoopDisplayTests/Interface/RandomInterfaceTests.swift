@@ -12,7 +12,7 @@ import Testing
 @MainActor
 struct RandomInterfaceTests {
   @Test(
-    "whatever is changed and typed, the terminal shows what the views would draw, and every touch ends once",
+    "after any changes and input, the terminal shows what the views would draw, and every touch ends once",
     arguments: 0..<6)
   func random(seed: Int) throws {
     try VirtualTime.asMain { time in
@@ -21,11 +21,11 @@ struct RandomInterfaceTests {
       for step in 0..<100 {
         for _ in 0..<world.random.below(4) { world.change() }
         for _ in 0..<world.random.below(4) { world.send() }
-        // The frame interval is over, and sometimes a wait for another tap.
+        // The frame interval passes, and sometimes the wait for another tap.
         try time.advance(by: .milliseconds(world.random.oneIn(4) ? 400 : 17), inMode: world.application.mode)
         try time.advance(by: .milliseconds(17), inMode: world.application.mode)
         try #require(world.terminal.errors.isEmpty, "step \(step): \(world.terminal.errors)")
-        // Comparing lets every view draw: what was drawn before is to be seen for some time.
+        // The comparison lets every view draw, so earlier drawings should remain visible for a while.
         guard world.random.oneIn(3) else { continue }
         let shown = world.terminal.cells
         try #require(shown.size == world.window.frame.size)
@@ -48,7 +48,7 @@ struct RandomInterfaceTests {
   }
 }
 
-/// An application whose views, recognisers and input are random.
+/// An application with random views, recognisers and input.
 @MainActor
 private final class World: ApplicationTrace {
   var random: SplitMix64
@@ -62,7 +62,7 @@ private final class World: ApplicationTrace {
   var begun: [String: Int] = [:]
   var ended: [String: Int] = [:]
   var actions = 0
-  /// Whether no view was called with the end of a touch that had not begun there.
+  /// Whether each end of a touch that a view received had begun there.
   var isBalanced = true
 
   init(seed: UInt64) {
@@ -113,7 +113,7 @@ private final class World: ApplicationTrace {
     Rect(x: random.below(26) - 3, y: random.below(10) - 2, width: random.below(14), height: random.below(6))
   }
 
-  /// Changes something, in or out of a call-out.
+  /// Makes a random change, inside or outside of a call-out.
   func change() {
     guard !views.isEmpty else { return addView() }
     let view = views[random.below(views.count)]
@@ -140,7 +140,6 @@ private final class World: ApplicationTrace {
     }
   }
 
-  /// Sends some bytes.
   func send() {
     let point = Point(x: random.below(24), y: random.below(8))
     let button = [MouseEvent.Button.left, .middle, .right][random.oneIn(3) ? random.below(3) : 0]
@@ -156,7 +155,7 @@ private final class World: ApplicationTrace {
     }
   }
 
-  /// What the views show when all of them draw into a new screen.
+  /// The screen that results if all views draw anew.
   func drawAnew() -> Grid {
     let size = window.frame.size
     invalidate(window)
@@ -172,7 +171,7 @@ private final class World: ApplicationTrace {
   }
 }
 
-/// A view that draws its number in every cell, and changes the world when it is called.
+/// A view that draws its number in every cell, and changes the world when called.
 private final class Blob: View {
   private let number: Int
   private unowned let world: World

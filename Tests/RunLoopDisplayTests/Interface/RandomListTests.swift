@@ -17,20 +17,19 @@ struct RandomListTests {
     var text: String { "\(id).\(version)" }
   }
 
-  /// What the list is to show, and a list that is changed with it.
+  /// What the list should show, and a list that is changed along with it.
   @MainActor
   private final class Model {
     var random: SplitMix64
     var rows: [Row] = []
     var hasHeights = false
-    /// The selected row.
     var selected: Int?
     var list: ListView?
-    /// What should not have happened.
+    /// Differences that were found during changes.
     private(set) var faults: [String] = []
     private var made = 0
     private var depth = 0
-    /// Whether the list selects by itself.
+    /// Whether a key press makes the list select.
     private var isKeyPressed = false
     /// Whether the list is changed while it asks for rows.
     var changesWhileAsked = false
@@ -46,7 +45,7 @@ struct RandomListTests {
       return rows.indices.contains(index) ? rows[index] : Row(id: -1, height: 1)
     }
 
-    /// The text of a row, for the list's provider.
+    /// The text of a row for the list's provider.
     func provide(_ index: Int) -> String {
       defer { if changesWhileAsked, depth == 0, random.oneIn(40) { change() } }
       return row(index).text
@@ -70,7 +69,7 @@ struct RandomListTests {
       change()
     }
 
-    /// Changes the model, and the list.
+    /// Changes both the model and the list.
     func change() {
       guard let list else { return }
       depth += 1
@@ -119,7 +118,7 @@ struct RandomListTests {
       }
     }
 
-    /// What the list differs in from the model; nil: nothing.
+    /// Returns how the list differs from the model, or nil if it does not.
     func difference(_ rows: [String]) -> String? {
       guard let list else { return nil }
       let (fixed, height) = (list.fixedRows, list.room.height)
@@ -146,7 +145,7 @@ struct RandomListTests {
     }
   }
 
-  @Test("several in a turn, also by handlers and while nothing is shown, leave it as its model", arguments: 0..<120)
+  @Test("several changes in a turn, by handlers or while hidden, keep the list equal to its model", arguments: 0..<120)
   func changes(_ seed: Int) throws {
     let height = 6
     try NodeStage.perform(width: 12, height: height) { stage in
@@ -189,7 +188,7 @@ struct RandomListTests {
 }
 
 extension String {
-  /// The text without the characters at its end for which a condition holds.
+  /// The text without the trailing characters for which a condition holds.
   fileprivate func trimmingSuffix(while condition: (Character) -> Bool) -> String {
     String(self[..<(lastIndex { !condition($0) }.map(index(after:)) ?? startIndex)])
   }

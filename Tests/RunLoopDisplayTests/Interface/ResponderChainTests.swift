@@ -5,7 +5,7 @@ import Testing
 
 @testable import RunLoopDisplay
 
-/// A responder whose next one can be set.
+/// A responder whose next responder can be set.
 @MainActor
 private final class Link: Responder {
   var following: Responder?
@@ -20,7 +20,7 @@ private final class Link: Responder {
 @Suite("The chain of responders")
 @MainActor
 struct ResponderChainTests {
-  @Test("an event goes through a chain of any length")
+  @Test("an event travels through a responder chain of any length")
   func long() {
     let links = (0..<3500).map { _ in Link() }
     for (link, next) in zip(links, links.dropFirst()) { link.following = next }
@@ -28,7 +28,7 @@ struct ResponderChainTests {
     #expect(links.allSatisfy { $0.keys == 1 })
   }
 
-  @Test("a chain that comes back to a responder ends the process with its name", arguments: [1, 3])
+  @Test("a responder chain with a cycle ends the process with the responder's name", arguments: [1, 3])
   func cycle(length: Int) async throws {
     let result =
       switch length {
@@ -45,7 +45,7 @@ struct ResponderChainTests {
     #expect(message.contains("the chain of responders comes back to Link"), "\(message)")
   }
 
-  /// Sends an event into a chain whose last responder is followed by the first.
+  /// Sends an event into a chain whose last responder leads back to the first.
   private static func makeCycle(of length: Int) {
     let links = (0..<length).map { _ in Link() }
     for (index, link) in links.enumerated() { link.following = links[(index + 1) % length] }

@@ -8,7 +8,7 @@ import Testing
 @Suite("The screen that views are composed to", .timeLimit(.minutes(20)))
 @MainActor
 struct ScreenTests {
-  /// A view that fills itself with a character.
+  /// A view that fills itself with one character.
   private final class Filled: View {
     let character: Character
     var draws = 0
@@ -28,7 +28,7 @@ struct ScreenTests {
   }
 
   @Test(
-    "later views lie above earlier ones, clipped by their superviews, and leave nothing behind when they are changed"
+    "later views cover earlier ones, are clipped by their superviews, and leave nothing behind when changed"
   )
   func order() throws {
     try Stage.perform(width: 8, height: 4) { stage in
@@ -57,7 +57,7 @@ struct ScreenTests {
     }
   }
 
-  @Test("what a view does not draw shows its background, or what lies below; text has the background that is below it")
+  @Test("undrawn parts of a view show its background or the views below, and text takes the background below it")
   func backgrounds() throws {
     try Stage.perform(width: 6, height: 2) { stage in
       let blue = View(frame: Rect(x: 1, y: 0, width: 4, height: 2))
@@ -82,7 +82,7 @@ struct ScreenTests {
   }
 
   @Test(
-    "a view that is far larger than the screen keeps the cells that are seen, and draws others when they are"
+    "a view far larger than the screen keeps the visible cells, and draws others when they become visible"
   )
   func large() throws {
     try Stage.perform(width: 8, height: 2) { stage in
@@ -95,7 +95,7 @@ struct ScreenTests {
     }
   }
 
-  @Test("contents that were set are shown without being drawn, until they are taken away")
+  @Test("contents that were set are shown without drawing, until they are removed")
   func contents() throws {
     try Stage.perform(width: 8, height: 2) { stage in
       let view = Filled("x", Rect(x: 1, y: 0, width: 4, height: 1))
@@ -113,7 +113,7 @@ struct ScreenTests {
     }
   }
 
-  @Test("a screen of one cell, and every size on the way there and back, shows what has room", arguments: [1, 2, 7])
+  @Test("a screen of one cell, and every size on the way there and back, shows what fits", arguments: [1, 2, 7])
   func sizes(height: Int) throws {
     try Stage.perform(width: 9, height: height) { stage in
       let field = TextField(prompt: "field: ", frame: Rect(x: 0, y: 0, width: 24, height: 1))
@@ -133,7 +133,7 @@ struct ScreenTests {
     }
   }
 
-  @Test("bands of marked rows are taken out from the top, and rows that are not there are ignored")
+  @Test("bands of marked rows are taken from the top, and rows outside are ignored")
   func rows() {
     var rows = RowSet(height: 10)
     #expect(rows.isEmpty && rows.takeBand() == nil)

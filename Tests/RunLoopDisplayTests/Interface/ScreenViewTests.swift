@@ -11,7 +11,7 @@ import Testing
 @Suite("Views that make a screen", .timeLimit(.minutes(20)))
 @MainActor
 struct ScreenViewTests {
-  /// What a view shows in a size.
+  /// What a view shows at a given size.
   private func shown(_ view: View, width: Int, height: Int) throws -> String {
     var shown = ""
     try Stage.perform(width: width, height: height) { stage in
@@ -24,7 +24,7 @@ struct ScreenViewTests {
     return shown
   }
 
-  @Test("a stack gives its views what they need, and the rest to those that are flexible")
+  @Test("a stack gives its views what they need, and the rest to flexible ones")
   func stack() throws {
     let stack = StackView(.vertical)
     stack.addArrangedSubview(Label("first"))
@@ -43,7 +43,7 @@ struct ScreenViewTests {
     #expect(stack.sizeThatFits(Size(width: 20, height: 5)) == Size(width: 11, height: 3))
   }
 
-  @Test("a stack that has too little room shows what comes first")
+  @Test("a stack with too little room shows its first views")
   func smallStack() throws {
     let stack = StackView(.vertical, spacing: 1)
     stack.layoutMargins = Insets(left: 1)
@@ -53,7 +53,7 @@ struct ScreenViewTests {
     #expect(try shown(stack, width: 3, height: 3) == " b\n\n c")
   }
 
-  @Test("a box has a border, a title that is cut off, and none of both where there is no room")
+  @Test("a box has a border and a title that is truncated, and neither if there is no room")
   func box() throws {
     #expect(
       try shown(BoxView("Title", content: Label("in")), width: 12, height: 3)
@@ -67,7 +67,7 @@ struct ScreenViewTests {
     #expect(box.sizeThatFits(Size(width: 20, height: 20)) == Size(width: 7, height: 5))
   }
 
-  @Test("a progress view shows eighths of cells, and values beyond its ends as these")
+  @Test("a progress view is drawn in eighths of a cell, and clamps its value")
   func progress() throws {
     for (value, text) in [
       (0.0, "····"), (0.25, "█···"), (0.40625, "█▋··"), (1.0, "████"), (7.0, "████"), (-1.0, "····"), (.nan, "····"),
@@ -77,7 +77,7 @@ struct ScreenViewTests {
   }
 
   @Test(
-    "a label wraps its text, or shows with an ellipsis that there is more",
+    "a label wraps its text, or truncates it with an ellipsis",
     arguments: [
       (Label.LineBreakMode.clipping, 8, 1, "the quic"), (.truncatingTail, 8, 1, "the qui…"),
       (.truncatingTail, 40, 1, "the quick 世界 fox"),
@@ -90,7 +90,7 @@ struct ScreenViewTests {
     #expect(try shown(label, width: width, height: height) == text)
   }
 
-  @Test("a text field has the keys of shells, and passes others on")
+  @Test("a text field understands shell keys, and passes others on")
   func shellKeys() {
     let window = Window(frame: Rect(x: 0, y: 0, width: 40, height: 3))
     let field = TextField(text: "one two  three", frame: Rect(x: 0, y: 0, width: 40, height: 1))
@@ -123,7 +123,7 @@ struct ScreenViewTests {
     #expect(field.text == " two")
   }
 
-  @Test("a click sets the cursor, and a secret text is shown as dots and not kept")
+  @Test("a click sets the text cursor, and secret text is shown as dots and not kept")
   func secure() throws {
     let field = TextField(prompt: "> ", text: "a世b")
     field.isSecureTextEntry = true
@@ -140,7 +140,7 @@ struct ScreenViewTests {
     }
   }
 
-  @Test("a grid has columns and rows as large as their views need, and flexible ones get the rest")
+  @Test("a grid gives columns and rows the size their views need, and the rest to flexible ones")
   func grid() throws {
     let grid = GridView(columnSpacing: 1)
     grid.flexibleColumns = [1]
@@ -152,7 +152,7 @@ struct ScreenViewTests {
     grid.addRow(with: [Label("List"), list], isFlexible: true)
     #expect(try shown(grid, width: 17, height: 4) == " Load   ██·· 1\n Memory ████ 20 %\n List   rest")
     #expect(list.frame == Rect(x: 8, y: 2, width: 4, height: 2))
-    // The first columns and rows have what they need.
+    // The first columns and rows get what they need.
     #expect(try shown(grid, width: 6, height: 1) == " Load")
     grid.removeRow(at: 0)
     grid.removeRow(at: 7)
@@ -160,7 +160,7 @@ struct ScreenViewTests {
     #expect(grid.sizeThatFits(Size(width: 3, height: 9)) == Size(width: 17, height: 2))
   }
 
-  @Test("a grid measures its views once for a layout, and again only those that get less than they need")
+  @Test("a grid measures its views once per layout, and again only those that get less than they need")
   func measurements() throws {
     final class Measured: View {
       var count = 0
@@ -184,7 +184,7 @@ struct ScreenViewTests {
     #expect(views.map(\.count) == [3, 3, 4, 3, 3, 4])
   }
 
-  @Test("a text field selects with Shift and with the mouse, and what is typed replaces the selection")
+  @Test("a text field selects with Shift and the mouse, and typed text replaces the selection")
   func selection() throws {
     let window = Window(frame: Rect(x: 0, y: 0, width: 40, height: 3))
     let field = TextField(prompt: "> ", text: "one two three", frame: Rect(x: 1, y: 0, width: 9, height: 1))
@@ -215,9 +215,9 @@ struct ScreenViewTests {
     field.selectedRange = -5..<2
     window.sendEvent(.paste("12\n", isTruncated: false))
     #expect(field.text == "12 e" && field.cursor == 3 && field.selectedRange == nil)
-    // By the mouse, out of the field on either side too.
+    // Selecting with the mouse, also beyond either side of the field.
     field.text = "abcdefghij"
-    // The end of the text is seen from here on.
+    // From here on, the end of the text is visible.
     #expect(field.textCursor?.position.x == 8)
     window.sendEvent(.press(5, 0))
     window.sendEvent(.drag(7, 0))
@@ -233,7 +233,7 @@ struct ScreenViewTests {
     #expect(field.selectedRange == nil)
   }
 
-  @Test("every key that deletes deletes the selection, and every key that moves leaves it")
+  @Test("every delete key deletes the selection, and every movement key clears it")
   func keysAndSelection() {
     let window = Window(frame: Rect(x: 0, y: 0, width: 40, height: 3))
     let deleting: [(KeyEvent.Key, KeyModifiers)] = [
@@ -246,7 +246,7 @@ struct ScreenViewTests {
       window.addSubview(field)
       field.becomeFirstResponder()
       field.selectedRange = 4..<8
-      // Nothing was deleted yet: nothing is inserted, and nothing replaced.
+      // Nothing was deleted yet, so nothing is inserted or replaced.
       window.sendEvent(.type(.character("y"), .control))
       #expect(field.text == "one two three" && field.selectedRange == 4..<8)
       window.sendEvent(.type(key, modifiers))
@@ -268,7 +268,7 @@ struct ScreenViewTests {
     }
   }
 
-  @Test("a selection is copied to the device's clipboard, but for a secret one")
+  @Test("a selection is copied to the device's clipboard unless it is secret")
   func copying() throws {
     try VirtualTime.asMain { time in
       let terminal = HeadlessTerminal(size: Size(width: 20, height: 2))

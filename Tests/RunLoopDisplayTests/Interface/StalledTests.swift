@@ -7,7 +7,7 @@ import Testing
 
 @testable import RunLoopDisplay
 
-/// A window that is another with each beat.
+/// A window whose contents change with each beat.
 @MainActor
 private final class Page: Window {
   var beats = 0
@@ -28,7 +28,7 @@ private final class Page: Window {
 @Suite("A terminal that does not read", .timeLimit(.minutes(20)))
 @MainActor
 struct StalledTests {
-  @Test("costs no beat of 60 Hz, no key, and no drawing beyond one frame, and shows the newest when it reads again")
+  @Test("a terminal that does not read delays no 60 Hz beat and no key, and shows the newest frame afterwards")
   func beats() throws {
     try VirtualTime.asMain { time in
       let terminal = HeadlessTerminal(size: Size(width: 40, height: 10), outputCapacity: 100)
@@ -62,7 +62,7 @@ struct StalledTests {
     }
   }
 
-  @Test("at the end of the application is restored all the same")
+  @Test("a terminal that does not read is still restored at the application's end")
   func end() throws {
     try VirtualTime.asMain { time in
       let terminal = HeadlessTerminal(size: Size(width: 40, height: 10), outputCapacity: 10)

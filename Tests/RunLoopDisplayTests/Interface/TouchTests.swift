@@ -20,7 +20,7 @@ struct TouchTests {
     }
   }
 
-  @Test("a touch belongs to the view that was hit, wherever it moves, and each button has its own")
+  @Test("a touch belongs to the view that was hit, wherever it moves, and each button has its own touch")
   func buttons() throws {
     try perform { stage, view in
       stage.send(
@@ -33,7 +33,7 @@ struct TouchTests {
     }
   }
 
-  @Test("drags and releases without a press are ignored, and a press whose release was lost is cancelled by the next")
+  @Test("drags and releases without a press are ignored, and a new press cancels one whose release was lost")
   func lost() throws {
     try perform { stage, view in
       stage.send(.drag(3, 3), .release(3, 3), .press(3, 3), .press(4, 4), .release(4, 4), .release(4, 4), at: 10)
@@ -42,7 +42,7 @@ struct TouchTests {
     }
   }
 
-  @Test("a touch is cancelled once when its view leaves the window, alone or with another, and what follows is ignored")
+  @Test("a touch is cancelled once when its view leaves the window, alone or with others, and later events are ignored")
   func leaving() throws {
     for isOuter in [false, true] {
       try perform { stage, view in
@@ -72,7 +72,7 @@ struct TouchTests {
     }
   }
 
-  @Test("a resize in the middle of a drag cancels the touch and the gesture, within source 0")
+  @Test("a resize during a drag cancels the touch and the gesture, within source 0")
   func resize() throws {
     try perform { stage, view in
       stage.logged = { step in
@@ -97,7 +97,7 @@ struct TouchTests {
     }
   }
 
-  @Test("a suspension cancels touches, and the screen is shown in full afterwards")
+  @Test("a suspension cancels touches, and afterwards the screen is redrawn in full")
   func suspension() throws {
     try perform { stage, view in
       stage.send(.press(3, 3), at: 10)
@@ -121,7 +121,7 @@ struct TouchTests {
     }
   }
 
-  @Test("what a view does not handle goes to its superviews, and from there to the window")
+  @Test("touches that a view does not handle go to its superviews, and then to the window")
   func chain() throws {
     final class Catcher: View {
       var log: Log?

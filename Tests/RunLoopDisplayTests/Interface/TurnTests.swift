@@ -24,7 +24,7 @@ struct TurnTests {
   }
 
   @Test(
-    "a click is read by source 1, handled by source 0, and its action and drawing are in the frame of the next wait"
+    "a click is read by source 1 and handled by source 0, and the next wait's frame shows its effects"
   )
   func click() throws {
     try Stage.perform { stage in
@@ -48,7 +48,7 @@ struct TurnTests {
   }
 
   @Test(
-    "the whole turn in its order: action, layout, drawing and commit, then the asynchronous commit, and the pool last")
+    "a turn's order is action, layout, drawing and commit, then the asynchronous commit, and the pool last")
   func wholeTurn() throws {
     final class Box: View {
       var log: Log?
@@ -70,7 +70,7 @@ struct TurnTests {
       stage.window.addSubview(box)
       stage.send(.press(1, 0), .release(1, 0), at: 100)
       let log = try stage.record(until: 200)
-      // The turn's transaction has woken the loop when it was made: hence the pass behind.
+      // The turn's transaction woke the loop when it was made, which causes the second pass.
       #expect(
         log == """
           AW S1 S0:2 began(box) gesture:recognized cancelled(box) BW action:tap:recognized layoutSubviews layout \
@@ -79,7 +79,7 @@ struct TurnTests {
     }
   }
 
-  @Test("no more than two passes from the read to the frame")
+  @Test("from the read to the frame there are at most two passes")
   func twoPasses() throws {
     try Stage.perform { stage in
       let field = TextField(frame: Rect(x: 0, y: 0, width: 8, height: 1))
@@ -88,13 +88,13 @@ struct TurnTests {
       stage.send(.type(.character("x")), at: 100)
       let observer = RunLoop.Observer(activities: .beforeTimers) { _, _ in stage.log.write("pass") }
       stage.at(0) { RunLoop.main.add(observer, forMode: .default) }
-      // A pass in which a source was performed does not wait: the second pass does.
+      // A pass that performed a source does not wait; the second pass does.
       let log = try stage.record(until: 200)
       #expect(log == "AW S1 pass S0:1 pass BW draw commit")
     }
   }
 
-  @Test("events that were read together are handled in one call of source 0, and the drags of a button are merged")
+  @Test("events read together are handled in one call of source 0, and drags of one button are merged")
   func merging() throws {
     try Stage.perform { stage in
       let view = View(frame: Rect(x: 0, y: 0, width: 40, height: 10))
@@ -107,7 +107,7 @@ struct TurnTests {
   }
 
   @Test(
-    "what turns of the wheel and drags of two reads that come before source 0 are merged with is what came just before")
+    "wheel turns and drags of two reads before source 0 are merged with the directly preceding event")
   func queue() {
     var queue = EventQueue()
     let events: [InputEvent] = [
@@ -129,7 +129,7 @@ struct TurnTests {
     #expect(queue.count == 0)
   }
 
-  @Test("a drag does not replace one that was taken out already")
+  @Test("a drag does not replace one that was already taken out")
   func takenOut() {
     var queue = EventQueue()
     queue.append(.input(.drag(1, 0)))
@@ -138,7 +138,7 @@ struct TurnTests {
     #expect(queue.count == 1 && queue.takeFirst() == .input(.drag(2, 0)) && queue.takeFirst() == nil)
   }
 
-  @Test("input is handled in the mode for events too, and no commit is made there")
+  @Test("input is also handled in the mode for events, and no commit happens there")
   func eventMode() throws {
     try Stage.perform { stage in
       let label = Label("a", frame: Rect(x: 0, y: 0, width: 8, height: 1))
@@ -156,7 +156,7 @@ struct TurnTests {
     }
   }
 
-  @Test("the mode of an application's start knows the commit and no input")
+  @Test("the application's start mode has the commit but no input")
   func initializationMode() throws {
     try Stage.perform { stage in
       stage.window.addSubview(Label("a", frame: Rect(x: 0, y: 0, width: 8, height: 1)))

@@ -10,7 +10,7 @@ import Testing
 @Suite("An application on an emulated terminal", .timeLimit(.minutes(20)))
 @MainActor
 struct TypingTests {
-  /// Runs an application that shows a window on a terminal, whose answers have come.
+  /// Runs an application that shows a window on a terminal that has sent its answers.
   private func perform(
     _ window: Window, width: Int = 20, height: Int = 5,
     _ body: (HeadlessTerminal, @MainActor () throws -> Void) throws -> Void
@@ -27,7 +27,7 @@ struct TypingTests {
     }
   }
 
-  @Test("wide characters are typed, cut at the edge of their field, and erased")
+  @Test("wide characters are typed, clipped at the field's edge, and erased")
   func wide() throws {
     let window = Window()
     let field = TextField(prompt: ">", frame: Rect(x: 0, y: 0, width: 8, height: 1))
@@ -47,7 +47,7 @@ struct TypingTests {
     }
   }
 
-  @Test("half of a wide character that another view covers, or an edge cuts off, is a blank")
+  @Test("a wide character half covered by another view or clipped at an edge becomes a blank")
   func halves() throws {
     let window = Window()
     window.addSubview(Label("漢字漢字", frame: Rect(x: 0, y: 0, width: 8, height: 1)))
@@ -69,7 +69,7 @@ struct TypingTests {
     }
   }
 
-  @Test("of a list that the wheel scrolls the rows that come in are sent, and not those that move")
+  @Test("when the wheel scrolls a list, only the rows that come into view are sent")
   func bytes() throws {
     let window = Window()
     let list = ListView { index, reused in
@@ -83,7 +83,7 @@ struct TypingTests {
     list.becomeFirstResponder()
     try perform(window, width: 100, height: 40) { terminal, settle in
       let whole = try #require(terminal.frameBytes.last)
-      // What the terminal has said of itself may let the second frame be written in full too.
+      // What the terminal reported of itself may cause the second frame to be redrawn in full too.
       for _ in 0..<2 {
         terminal.mouse(.wheel(.down), at: Point(x: 5, y: 5))
         try settle()
@@ -94,7 +94,7 @@ struct TypingTests {
     }
   }
 
-  @Test("clusters that were shown before the terminal granted them are shown whole, though nothing has changed")
+  @Test("clusters shown before the terminal granted them are redrawn whole, though nothing changed")
   func lateGrant() throws {
     for features in [HeadlessTerminal.Features.all, .none] {
       try VirtualTime.asMain { time in
@@ -105,14 +105,14 @@ struct TypingTests {
         try application.start()
         try time.advance(by: .seconds(1))
         #expect(terminal.screen == (features.clusters ? "👨‍👩‍👧|" : "👨|"))
-        // In two frames at most, and none without a grant.
+        // At most two frames, and no second one without a grant.
         #expect(terminal.frameBytes.count == (features.clusters ? 2 : 1), "\(terminal.frameBytes)")
         application.finish()
       }
     }
   }
 
-  @Test("a terminal that grants clusters of which none is shown gets no other frame")
+  @Test("a terminal that grants clusters gets no extra frame if none is shown")
   func grantWithoutClusters() throws {
     try VirtualTime.asMain { time in
       let terminal = HeadlessTerminal(size: Size(width: 20, height: 2))
@@ -126,7 +126,7 @@ struct TypingTests {
     }
   }
 
-  @Test("the example of the documentation")
+  @Test("the example of the documentation runs on an emulated terminal")
   func example() throws {
     try VirtualTime.asMain { time in
       let terminal = HeadlessTerminal(size: Size(width: 20, height: 3))
@@ -147,7 +147,7 @@ struct TypingTests {
     }
   }
 
-  @Test("a click and a lone escape reach the views, and a terminal that goes ends the application")
+  @Test("a click and a lone Escape reach the views, and a terminal's hang-up ends the application")
   func clickAndEnd() throws {
     final class Root: Window {
       var keys: [KeyEvent.Key] = []

@@ -10,7 +10,7 @@ import Testing
 @Suite("The five views", .timeLimit(.minutes(20)))
 @MainActor
 struct ViewTests {
-  /// Types keys, each in a turn of its own, and returns the rows that are seen in the end.
+  /// Types keys, each in its own turn, and returns the rows that are visible in the end.
   private func type(_ events: [InputEvent], into view: View, width: Int = 20, height: Int = 3) throws -> String {
     var text = ""
     try Stage.perform(width: width, height: height) { stage in
@@ -24,7 +24,7 @@ struct ViewTests {
     return text
   }
 
-  @Test("a label shows its text at one of three places, and leaves out what does not fit")
+  @Test("a label aligns its text in three ways, and leaves out what does not fit")
   func label() throws {
     try Stage.perform(width: 9, height: 5) { stage in
       for (row, alignment) in [Label.Alignment.left, .center, .right].enumerated() {
@@ -41,7 +41,7 @@ struct ViewTests {
   }
 
   @Test(
-    "a button is pressed with Enter and by a release above it, and not by one elsewhere or a touch that is cancelled")
+    "a button is pressed with Enter or a release above it, not by a release elsewhere or a cancelled touch")
   func button() throws {
     try Stage.perform { stage in
       stage.logged = { _ in false }
@@ -63,7 +63,7 @@ struct ViewTests {
     }
   }
 
-  @Test("a text field takes characters at the cursor, and gives other keys to the next responder")
+  @Test("a text field inserts characters at the cursor, and passes other keys to the next responder")
   func editing() throws {
     final class Root: Window {
       var keys: [KeyEvent.Key] = []
@@ -97,13 +97,13 @@ struct ViewTests {
     #expect(field.text == "e\u{301}f" && field.cursor == 2)
   }
 
-  @Test("characters that become one, with what is before the cursor or behind it, are one for the cursor too")
+  @Test("characters that combine with their neighbours count as one for the cursor too")
   func joining() {
     var line = TextLine("\u{301}")
     line.cursor = 0
     #expect(line.insert("a") && line.text == "a\u{301}" && line.characters.count == 1 && line.cursor == 1)
     #expect(line.insert("b") && line.text == "a\u{301}b" && line.cursor == 2)
-    // Two halves of a flag, when the letter between them goes.
+    // Two halves of a flag, when the letter between them is deleted.
     line = TextLine("x\u{1F1E9}-\u{1F1EA}y")
     line.cursor = 2
     #expect(line.deleteForward() && line.characters == ["x", "🇩🇪", "y"] && line.cursor == 2)
@@ -113,7 +113,7 @@ struct ViewTests {
     #expect(line.deleteBackward() && line.text == "" && line.cursor == 0 && !line.deleteBackward())
   }
 
-  @Test("an edit is what it is in the text as a whole, wherever the cursor is", arguments: 0..<100)
+  @Test("an edit acts on the text as a whole, wherever the cursor is", arguments: 0..<100)
   func edits(_ seed: Int) {
     var random = SplitMix64(seed: UInt64(seed))
     let parts = [
@@ -137,7 +137,7 @@ struct ViewTests {
     }
   }
 
-  @Test("a text that is longer than its field is scrolled so that the cursor is seen")
+  @Test("a text longer than its field scrolls to keep the cursor visible")
   func longText() throws {
     let typed = "abcdefgh".map { InputEvent.type(.character($0)) }
     #expect(try type(typed, into: TextField(prompt: "> "), width: 8, height: 1) == "> defgh")
@@ -149,7 +149,7 @@ struct ViewTests {
     #expect(try type(typed, into: TextField(), width: 1, height: 1) == "")
   }
 
-  @Test("a scroll view moves its contents with keys and the wheel, within what is there")
+  @Test("a scroll view scrolls with keys and the wheel, within its contents")
   func scrolling() throws {
     let view = ScrollView()
     for row in 0..<10 { view.addSubview(Label("row \(row)", frame: Rect(x: row, y: row, width: 6, height: 1))) }
@@ -177,7 +177,7 @@ struct ViewTests {
     return list
   }
 
-  @Test("a list of a million rows makes those that are seen, and shows them again as others")
+  @Test("a list of a million rows makes only the visible ones, and reuses them")
   func reuse() throws {
     let log = Log()
     let list = makeList(1_000_000, log)
@@ -192,7 +192,7 @@ struct ViewTests {
     #expect(list.subviews.count == 3 && list.visibleRows == 0..<3 && list.selectedRow == 0)
   }
 
-  @Test("the selection moves with keys and clicks, scrolls the list as little as needed, and is drawn")
+  @Test("the list selection moves with keys and clicks, scrolls as little as needed, and is drawn")
   func selection() throws {
     let list = makeList(10)
     var selections: [Int?] = []
@@ -211,7 +211,7 @@ struct ViewTests {
     #expect(list.selectedRow == nil && list.rowCount == 0)
   }
 
-  @Test("a page moves what is seen and the selection, as far as there are rows")
+  @Test("Page keys move the visible part and the selection, as far as there are rows")
   func pages() throws {
     let list = makeList(10)
     #expect(try type([.type(.pageDown)], into: list) == "row 3\nrow 4\nrow 5" && list.selectedRow == 3)
@@ -224,7 +224,7 @@ struct ViewTests {
         && list.selectedRow == 0)
   }
 
-  @Test("rows that a list gets, loses or provides anew are shown in the same turn")
+  @Test("rows that a list gains, loses or reloads are shown in the same turn")
   func changes() throws {
     try Stage.perform(width: 20, height: 4) { stage in
       var word = "row"
@@ -253,7 +253,7 @@ struct ViewTests {
     }
   }
 
-  @Test("a provider that has its list laid out has each row once")
+  @Test("a row provider that triggers a layout of its list still provides each row once")
   func providerLaysOut() throws {
     try Stage.perform(width: 20, height: 6) { stage in
       var calls = 0
@@ -285,7 +285,7 @@ struct ViewTests {
   }
 
   @Test(
-    "the wheel lets the loop run in the tracking mode, in runs that are not nested, until 150 ms after the last notch")
+    "the wheel runs the loop in the tracking mode, without nesting, until 150 ms after the last notch")
   func tracking() throws {
     try Stage.perform { stage in
       stage.logged = { step in
@@ -312,7 +312,7 @@ struct ViewTests {
     }
   }
 
-  @Test("what a list scrolls is a hint for the device: the area, and by how many rows since the frame before")
+  @Test("a list's scroll becomes a device hint: the area, and the number of rows since the previous frame")
   func hints() throws {
     try Stage.perform { stage in
       let list = makeList(100)

@@ -12,7 +12,7 @@ import Testing
 struct MainActorCompletionTests {
   private struct Failure: Error {}
 
-  @Test("completions change views, in the order of adding")
+  @Test("completions on the main actor change views, in the order in which they were added")
   func order() throws {
     try NodeStage.perform { stage in
       let label = Label(frame: Rect(x: 0, y: 0, width: 12, height: 1))
@@ -40,7 +40,7 @@ struct MainActorCompletionTests {
     }
   }
 
-  @Test("a completion that is not bound to the main actor runs on its group's loop, whichever that is")
+  @Test("a completion not bound to the main actor runs on its group's loop, whichever that is")
   nonisolated func otherLoop() {
     let log = Log()
     onNewThread {
@@ -62,7 +62,7 @@ struct MainActorCompletionTests {
     #expect(log.text == "1 true 2 true")
   }
 
-  @Test("completions of a transaction that is cancelled say so, on the main actor too")
+  @Test("completions of a cancelled transaction report that, on the main actor too")
   func cancelled() throws {
     try NodeStage.perform { stage in
       let log = stage.log

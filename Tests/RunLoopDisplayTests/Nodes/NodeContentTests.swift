@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Contents of nodes")
 struct NodeContentTests {
-  /// The rows of a content that is drawn in a size; a dot is a cell that was not drawn.
+  /// The rows of content drawn at a size; a dot is an undrawn cell.
   private func rows(_ content: some NodeContent, _ width: Int, _ height: Int) -> [String] {
     let drawing = NodeDrawing.make(
       content, size: Size(width: width, height: height), placesSubnodes: false, Cancellation())
@@ -30,7 +30,7 @@ struct NodeContentTests {
   }
 
   @Test(
-    "a text is broken at line ends, spaces and wide characters, and within words that are too long",
+    "a text breaks at line ends, spaces and wide characters, and inside words that are too long",
     arguments: [
       ("", 5, []),
       ("one two three", 7, ["one two", "three"]),
@@ -52,7 +52,7 @@ struct NodeContentTests {
     #expect(lines.allSatisfy { $0.width <= max(width, 0) })
   }
 
-  @Test("random texts lose nothing but spaces, and no line is too wide")
+  @Test("random texts lose only spaces when broken, and no line is too wide")
   func randomLines() {
     var random = SplitMix64(seed: 7)
     for _ in 0..<500 {
@@ -67,7 +67,7 @@ struct NodeContentTests {
     }
   }
 
-  @Test("a text has the size of its lines, within the range")
+  @Test("a text measures as large as its lines, within the size range")
   func textSize() {
     let text = TextContent("one two three")
     #expect(size(text, SizeRange()) == [13, 1])
@@ -77,7 +77,7 @@ struct NodeContentTests {
     #expect(size(TextContent("one two three", lineLimit: 2), atMost(3)) == [3, 2])
   }
 
-  @Test("a text is drawn at its side, and ends with an ellipsis where there is no room")
+  @Test("a text is drawn on its side, and truncated with an ellipsis if it does not fit")
   func text() {
     #expect(rows(TextContent("ab cd"), 3, 3) == ["ab.", "cd.", "..."])
     #expect(rows(TextContent("ab", alignment: .right), 4, 1) == ["..ab"])
@@ -88,7 +88,7 @@ struct NodeContentTests {
     #expect(rows(TextContent("a", style: Style(background: .blue)), 3, 1) == ["a  "])
   }
 
-  @Test("a stack gives the room along its axis to its children one after the other")
+  @Test("a stack hands out room along its axis to its children in order")
   func stack() {
     let letters: [any NodeContent] = [TextContent("ab"), TextContent("c"), TextContent("def")]
     #expect(size(StackContent(.horizontal, letters), SizeRange()) == [6, 1])
@@ -96,11 +96,11 @@ struct NodeContentTests {
     #expect(rows(StackContent(.horizontal, spacing: 1, letters), 9, 1) == ["ab.c.def."])
     #expect(rows(StackContent(.vertical, alignment: .end, letters), 4, 3) == ["..ab", "...c", ".def"])
     #expect(rows(StackContent(.vertical, alignment: .center, letters), 4, 3) == [".ab.", ".c..", "def."])
-    // What has no room is left out.
+    // Children that do not fit are left out.
     #expect(rows(StackContent(.horizontal, letters), 3, 1) == ["abc"])
   }
 
-  @Test("flexible children of a stack share what is left")
+  @Test("flexible children of a stack share the remaining room")
   func flexible() {
     let stack = StackContent(.horizontal, [TextContent("a"), FlexibleContent(FillContent("-")), TextContent("b")])
     #expect(rows(stack, 6, 1) == ["a----b"])
@@ -113,7 +113,7 @@ struct NodeContentTests {
       rows(StackContent(.vertical, [TextContent("t"), FlexibleContent(FillContent("="))]), 2, 3) == ["t.", "==", "=="])
   }
 
-  @Test("insets are left free, and what has no room within them is left out")
+  @Test("insets stay empty, and content that does not fit inside them is left out")
   func insets() {
     let content = InsetContent(Insets(top: 1, left: 2, bottom: 0, right: 1), TextContent("ab"))
     #expect(size(content, SizeRange()) == [5, 2])
@@ -124,7 +124,7 @@ struct NodeContentTests {
     #expect(size(InsetContent(Insets(-5), TextContent("ab")), SizeRange()) == [2, 1])
   }
 
-  @Test("a part of which only something is visible is drawn as a whole")
+  @Test("partly visible content is drawn as a whole")
   func overflow() {
     let wide = DrawnContent(size: Size(width: 4, height: 1)) { canvas, _ in
       canvas.draw("abcd", at: .zero)
@@ -135,7 +135,7 @@ struct NodeContentTests {
     #expect((0..<3).map { canvas.grid[$0, 0].character } == [nil, "a", "b"])
   }
 
-  @Test("a range has no size below zero, and none that cannot be added to others")
+  @Test("a size range has no negative sizes, and none that overflow when added")
   func ranges() {
     let range = SizeRange(min: Size(width: -1, height: 5), max: Size(width: .max, height: 2))
     #expect(range.min == Size(width: 0, height: 5) && range.max == Size(width: SizeRange.unlimited, height: 5))
@@ -143,14 +143,14 @@ struct NodeContentTests {
     #expect(range.contains(Size(width: 3, height: 5)) && !range.contains(Size(width: 3, height: 6)))
   }
 
-  @Test("a content without a layout takes the room that it may have")
+  @Test("content without a layout takes all the room it is offered")
   func defaultLayout() {
     #expect(size(FillContent(), atMost(7, 3)) == [7, 3])
     #expect(size(FillContent(), SizeRange(min: Size(width: 2, height: 1))) == [2, 1])
     #expect(size(DrawnContent(size: Size(width: 9, height: 9)) { _, _ in }, atMost(7, 3)) == [7, 3])
   }
 
-  @Test("subnodes have the places of the contents that stand for them, also of nested ones")
+  @Test("subnodes are placed where their contents stand, nested ones too")
   func subnodes() {
     let (title, text) = (DisplayNode(TextContent("title")), DisplayNode(TextContent("some text")))
     let content = InsetContent(

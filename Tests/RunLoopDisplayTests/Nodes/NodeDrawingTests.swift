@@ -12,7 +12,7 @@ import Testing
 @Suite("The drawing of nodes", .timeLimit(.minutes(20)))
 @MainActor
 struct NodeDrawingTests {
-  @Test("what is visible is drawn by the main thread in the first frame, for up to 4 ms, and the rest has placeholders")
+  @Test("in the first frame the main thread draws visible nodes for up to 4 ms, and the rest show placeholders")
   func budget() throws {
     try NodeStage.perform { stage in
       let log = stage.log
@@ -39,7 +39,7 @@ struct NodeDrawingTests {
     }
   }
 
-  @Test("contents that take longer than the time after which there is a new budget do not earn one: one is drawn here")
+  @Test("contents slower than the interval between budgets earn no new one, and one is drawn here")
   func slowContents() throws {
     try NodeStage.perform { stage in
       let (log, time) = (stage.log, stage.time)
@@ -60,7 +60,7 @@ struct NodeDrawingTests {
     }
   }
 
-  @Test("the next turn has a budget of its own")
+  @Test("each turn has its own drawing budget")
   func nextBudget() throws {
     try NodeStage.perform { stage in
       let time = stage.time
@@ -73,7 +73,7 @@ struct NodeDrawingTests {
     }
   }
 
-  @Test("what is not visible, and what is out of date, is drawn by workers")
+  @Test("invisible and outdated nodes are drawn by workers")
   func workers() throws {
     try NodeStage.perform { stage in
       let threads = Box<[Int32]>([])
@@ -89,7 +89,7 @@ struct NodeDrawingTests {
     }
   }
 
-  @Test("the steps of a drawing are in the order of the turn")
+  @Test("the steps of a drawing happen in the order of the turn")
   func order() throws {
     try NodeStage.perform { stage in
       let log = stage.log
@@ -122,7 +122,7 @@ struct NodeDrawingTests {
     }
   }
 
-  @Test("a node that is marked again while it is drawn shows each drawing, and then the newest version")
+  @Test("a node marked again during its drawing shows each drawing, and then the newest version")
   func markedFaster() throws {
     try NodeStage.perform { stage in
       let holds = (0..<4).map { _ in Hold() }
@@ -146,7 +146,7 @@ struct NodeDrawingTests {
     }
   }
 
-  @Test("a node whose every drawing marks it anew shows frame after frame")
+  @Test("a node whose every drawing marks it again shows frame after frame")
   func marksItself() throws {
     try NodeStage.perform { stage in
       let count = Counter()
@@ -168,7 +168,7 @@ struct NodeDrawingTests {
     }
   }
 
-  @Test("a drawing of another size is not shown, and is cancelled")
+  @Test("a drawing for another size is cancelled and not shown")
   func resized() throws {
     try NodeStage.perform { stage in
       let wasCancelled = Latch()
@@ -192,7 +192,7 @@ struct NodeDrawingTests {
     }
   }
 
-  @Test("what was shown stays until the new size is drawn")
+  @Test("a node's old contents stay until the new size is drawn")
   func staysUntilDrawn() throws {
     try NodeStage.perform { stage in
       let hold = Hold()
@@ -209,7 +209,7 @@ struct NodeDrawingTests {
     }
   }
 
-  @Test("leaving the window, or being hidden, cancels the drawing", arguments: [false, true])
+  @Test("a node that is hidden or leaves the window cancels its drawing", arguments: [false, true])
   func cancelled(byHiding: Bool) throws {
     try NodeStage.perform { stage in
       let hold = Hold()
@@ -237,7 +237,7 @@ struct NodeDrawingTests {
     }
   }
 
-  @Test("a drawing that never ends keeps its worker, and nothing else")
+  @Test("a drawing that never ends blocks only its worker")
   func neverEnds() throws {
     try NodeStage.perform { stage in
       let hold = Hold()
@@ -248,14 +248,14 @@ struct NodeDrawingTests {
       hold.begun.wait()
       #expect(stage.text == "\nother" && stage.group.countUnderWay == 1)
       endless.view.removeFromSuperview()
-      // The transaction is complete although the worker draws on.
+      // The transaction completes although the worker is still drawing.
       try stage.turns { stage.group.countUnderWay == 0 }
       #expect(!hold.released.isOpen)
       hold.released.open()
     }
   }
 
-  @Test("a drawing that comes after the loop's end is let go")
+  @Test("a drawing that arrives after the loop's end is dropped")
   func afterTheEnd() throws {
     let hold = Hold()
     let released = Latch()
@@ -273,12 +273,12 @@ struct NodeDrawingTests {
     released.wait()
   }
 
-  @Test("a drawing that ends its worker's thread is not drawn again, and those beside it are")
+  @Test("a drawing that ends its worker's thread is not repeated, but its neighbours are drawn")
   func endsItsThread() throws {
     try NodeStage.perform { stage in
       let content = Drawn("fatal") { _ in Thread.exit() }
       let fatal = stage.workersNode(content, y: 0)
-      // So many that workers take them by the block.
+      // Enough nodes for workers to take them in blocks.
       let others = (0..<100).map { stage.workersNode(TextContent("ok"), y: 1 + $0) }
       for node in others.prefix(50) + [fatal] + others.dropFirst(50) { stage.window.addSubview(node.view) }
       try stage.turns { others.allSatisfy(\.isUpToDate) }
@@ -290,7 +290,7 @@ struct NodeDrawingTests {
     }
   }
 
-  @Test("a content that is too large is left empty, once, which is reported, and the next one is drawn")
+  @Test("oversized content is left empty and reported once, and the next content is drawn")
   func tooLarge() throws {
     try NodeStage.perform { stage in
       let content = Drawn("large")
@@ -309,7 +309,7 @@ struct NodeDrawingTests {
     }
   }
 
-  @Test("a node whose group is of another loop gets no view, and the message says why")
+  @Test("a node whose group belongs to another loop gets no view, and the message says why")
   func foreignGroup() async throws {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       let thread = try ResidentThread()
@@ -325,7 +325,7 @@ struct NodeDrawingTests {
     #expect(message.contains("cannot have a view: its group has to be that of the main loop"), "\(message)")
   }
 
-  @Test("an empty content is not handed to anybody")
+  @Test("empty content is not handed to any worker")
   func empty() throws {
     try NodeStage.perform { stage in
       let node = stage.workersNode(EmptyContent())
@@ -336,7 +336,7 @@ struct NodeDrawingTests {
     }
   }
 
-  @Test("in a loop that does not come to its wait nodes are drawn all the same")
+  @Test("nodes are drawn even in a loop that never gets to wait")
   func storm() throws {
     try NodeStage.perform { stage in
       let node = stage.workersNode(TextContent("0"))

@@ -11,7 +11,7 @@ import Testing
 @Suite("A list whose rows are drawn by nodes", .timeLimit(.minutes(20)))
 @MainActor
 struct NodeListTests {
-  /// Notes which rows are drawn by the main thread, and which by workers.
+  /// Records which rows are drawn by the main thread, and which by workers.
   private final class Painter: Sendable {
     let thread = RunLoop.callingThreadID
     let onMain = Box<[Int]>([])
@@ -35,7 +35,7 @@ struct NodeListTests {
     return list
   }
 
-  @Test("rows that are scrolled into sight were drawn before by workers, and the first page by the main thread")
+  @Test("rows scrolled into view were already drawn by workers, and the first page by the main thread")
   func ahead() throws {
     try NodeStage.perform { stage in
       let painter = Painter()
@@ -49,7 +49,7 @@ struct NodeListTests {
         #expect(stage.text == (0..<4).map { "row \(step * 3 + $0)" }.joined(separator: "\n"))
       }
       #expect(painter.onMain.value == [0, 1, 2, 3])
-      // What was visible is not drawn again on the way back.
+      // Rows that were visible are not drawn again on the way back.
       try stage.turns { stage.group.countUnderWay == 0 }
       list.contentOffset.y -= 3
       try stage.turns { stage.group.countUnderWay == 0 }
@@ -58,7 +58,7 @@ struct NodeListTests {
     }
   }
 
-  @Test("after a jump the main thread draws what is visible, and nothing of the rows before is seen")
+  @Test("after a jump the main thread draws the visible rows, and no earlier row is seen")
   func jump() throws {
     try NodeStage.perform { stage in
       let painter = Painter()
@@ -73,7 +73,7 @@ struct NodeListTests {
     }
   }
 
-  @Test("rows that take too long have a placeholder, and show no other row's text")
+  @Test("rows that take too long show a placeholder and no other row's text")
   func placeholders() throws {
     try NodeStage.perform { stage in
       let (time, thread) = (stage.time, stage.thread)
@@ -100,7 +100,7 @@ struct NodeListTests {
     }
   }
 
-  @Test("the selected row is reversed, also when it is drawn later, and another that is made of it is not")
+  @Test("the selected row is reversed even when drawn later, and a row reused from it is not")
   func selection() throws {
     try NodeStage.perform { stage in
       let list = makeList(stage, Painter())
@@ -118,7 +118,7 @@ struct NodeListTests {
     }
   }
 
-  @Test("rows that are reloaded, and a list of another width, are drawn anew")
+  @Test("reloaded rows, and the rows of a list with a new width, are drawn again")
   func reload() throws {
     try NodeStage.perform { stage in
       let word = Box("old")
@@ -129,7 +129,7 @@ struct NodeListTests {
       list.rowCount = 10
       stage.window.addSubview(list)
       try stage.turns { stage.group.countUnderWay == 0 }
-      // So that rows are there that show another line when they are used again.
+      // Scrolling, so that some rows are reused for other lines.
       list.contentOffset.y = 1
       try stage.turn()
       word.value = "new"
@@ -147,7 +147,7 @@ struct NodeListTests {
     }
   }
 
-  @Test("a list that leaves its window cancels what is drawn ahead")
+  @Test("a list that leaves its window cancels the drawing ahead")
   func leaves() throws {
     try NodeStage.perform { stage in
       let hold = Hold()
@@ -167,7 +167,7 @@ struct NodeListTests {
     }
   }
 
-  @Test("the model is asked on the main thread, once for each row, and never for one past its end")
+  @Test("the model is asked on the main thread, once per row, and never past its end")
   func model() throws {
     try NodeStage.perform { stage in
       @MainActor
@@ -202,11 +202,11 @@ struct NodeListTests {
     }
   }
 
-  @Test("a batch that is complete before a shorter list is laid out asks for no row")
+  @Test("a batch that completes before a shorter list is laid out asks for no row")
   func batchOfAShorterList() throws {
     try NodeStage.perform { stage in
       let hold = Hold()
-      // Whatever fails, no worker waits for it.
+      // No worker keeps waiting if the test fails.
       defer { hold.released.open() }
       let thread = stage.thread
       let model = ListModel()
@@ -225,7 +225,7 @@ struct NodeListTests {
       try stage.turn()
       list.contentOffset.y = 12
       try stage.turn()
-      // Nothing is laid out while the device takes no frame.
+      // Nothing is laid out while the device accepts no frame.
       stage.device.isReadyForFrame = false
       model.count = 20
       list.rowCount = model.count
@@ -239,7 +239,7 @@ struct NodeListTests {
     }
   }
 
-  @Test("rows that are inserted and deleted, and rows of several heights, are those of the model, and asked for once")
+  @Test("inserted and deleted rows, and rows of different heights, match the model and are asked for once")
   func changes() throws {
     try NodeStage.perform { stage in
       let model = ListModel()
@@ -285,13 +285,13 @@ struct NodeListTests {
     }
   }
 
-  @Test("rows that were drawn ahead are not asked for again when others come, go or move")
+  @Test("rows drawn ahead are not asked for again when others are inserted, deleted or moved")
   func keepsDrawings() throws {
     try NodeStage.perform { stage in
       let model = ListModel()
       model.rows = (0..<40).map { "row \($0)" }
       let hold = Hold()
-      // Whatever fails, no worker waits for it.
+      // No worker keeps waiting if the test fails.
       defer { hold.released.open() }
       let thread = stage.thread
       let list = NodeListView(
@@ -329,7 +329,7 @@ struct NodeListTests {
       try stage.turn()
       #expect(stage.text == "row 4\nrow 8\nrow 5\nrow 6")
       _ = try asked()
-      // Rows that are being drawn get other numbers.
+      // Rows that are currently being drawn get other numbers.
       model.rows.insert("late", at: 8)
       list.insertRows(at: 8..<9)
       try stage.turn()
@@ -351,7 +351,7 @@ struct NodeListTests {
   }
 }
 
-/// What a list shows, and what it has asked for.
+/// What a list shows, and which rows it has asked for.
 @MainActor
 private final class ListModel {
   var rows: [String] = []

@@ -10,7 +10,7 @@ struct NodeStateTests {
 
   private static let size = Size(width: 10, height: 1)
 
-  /// A state with the drawings that were begun, the last of which may be under way.
+  /// A state with the drawings that were begun, of which the last may be under way.
   private struct Case {
     var state = NodeState()
     var tickets: [Ticket] = []
@@ -20,7 +20,7 @@ struct NodeStateTests {
       for event in events.split(separator: " ") { _ = perform(String(event)) }
     }
 
-    /// Performs an event, and says what is to be done.
+    /// Performs an event, and returns the action to take.
     mutating func perform(_ event: String) -> String {
       switch event {
       case "mark":
@@ -54,7 +54,7 @@ struct NodeStateTests {
       return "cancel \(tickets.firstIndex(of: ticket).map { $0 + 1 } ?? 0)"
     }
 
-    /// What is wanted, what is shown, what is drawn, and what is to be done.
+    /// The wanted and shown versions, the drawing, and the action to take.
     var text: String {
       let drawing = state.underWay.map { " drawing \($0.version)" } ?? ""
       return "\(state.newest) shown \(state.shown)\(drawing): \(state.demand)"
@@ -84,7 +84,7 @@ struct NodeStateTests {
     }
   }
 
-  @Test("a mark makes a new version, which is drawn when no drawing is under way")
+  @Test("a mark makes a new node version, which is drawn when no drawing is under way")
   func mark() {
     #expect(
       Self.record("mark") == [
@@ -103,7 +103,7 @@ struct NodeStateTests {
       ])
   }
 
-  @Test("another size cancels a drawing, and is drawn at once")
+  @Test("a resize cancels a drawing and draws the new size at once")
   func resize() {
     #expect(
       Self.record("resize") == [
@@ -122,7 +122,7 @@ struct NodeStateTests {
       ])
   }
 
-  @Test("leaving the window cancels a drawing", arguments: ["leave", "hide"])
+  @Test("a node that leaves the window cancels its drawing", arguments: ["leave", "hide"])
   func leave(event: String) {
     #expect(
       Self.record(event) == [
@@ -141,7 +141,7 @@ struct NodeStateTests {
       ])
   }
 
-  @Test("coming into the window, or into sight, asks for what is out of date")
+  @Test("a node that enters the window or becomes visible requests a drawing if it is out of date")
   func enter() {
     #expect(
       Self.record("enter").filter { $0.hasPrefix("outside") || $0.hasPrefix("left") || $0.hasPrefix("up") } == [
@@ -151,19 +151,19 @@ struct NodeStateTests {
   }
 
   @Test(
-    "a finished drawing is shown if it is newer than what is shown and of the size; then the newest version is drawn",
+    "a finished drawing is shown if it is newer and has the right size; then the newest version is drawn",
     arguments: [
       ("enter begin finish", "apply", "1 shown 1: nothing"),
       ("enter begin mark finish", "apply", "2 shown 1: draw"),
       ("enter begin finish mark begin mark mark finish", "apply", "4 shown 2: draw"),
-      // It has left the window, is hidden, or has another size.
+      // It left the window, is hidden, or has another size.
       ("enter begin leave finish", "discard", "1 shown 0: nothing"),
       ("enter begin hide finish", "discard", "1 shown 0: nothing"),
       ("enter begin resize finish", "discard", "1 shown 0: drawAtOnce"),
-      // It was finished already, or has failed.
+      // It is already finished, or has failed.
       ("enter begin finish finish", "discard", "1 shown 1: nothing"),
       ("enter begin fail finish", "discard", "1 shown 0: nothing"),
-      // An earlier one that was cancelled comes while a newer one is under way, or after it.
+      // An earlier, cancelled drawing finishes during or after a newer one.
       ("enter begin resize begin finishEarlier", "discard", "1 shown 0 drawing 1: nothing"),
       ("enter begin leave enter mark begin finish finishEarlier", "discard", "2 shown 2: nothing"),
     ])
@@ -174,7 +174,7 @@ struct NodeStateTests {
     #expect(state.text == text)
   }
 
-  @Test("a worker that comes to a drawing draws the version that is wanted by then")
+  @Test("a worker draws the version that is wanted when it starts")
   func start() {
     var state = Case("enter begin mark mark")
     #expect(state.perform("start") == "version 3")
@@ -183,18 +183,18 @@ struct NodeStateTests {
     #expect(state.perform("start") == "not wanted")
   }
 
-  @Test("a version whose drawing has failed is not tried again, and the next one is")
+  @Test("a version whose drawing failed is not retried, but the next one is drawn")
   func failure() {
     var state = Case("enter begin fail")
     #expect(state.text == "1 shown 0: nothing")
     _ = state.perform("mark")
     #expect(state.text == "2 shown 0: drawAtOnce")
     #expect(Case("enter begin retry").text == "1 shown 0: drawAtOnce")
-    // Of a drawing that was cancelled it says nothing.
+    // A failure says nothing about a cancelled drawing.
     #expect(Case("enter begin leave enter fail").text == "1 shown 0: drawAtOnce")
   }
 
-  @Test("a node without a cell is not drawn")
+  @Test("a node without cells is not drawn")
   func empty() {
     var state = NodeState()
     state.enterWindow()

@@ -12,14 +12,14 @@ import Testing
 @Suite("The updates of nodes", .timeLimit(.minutes(20)))
 @MainActor
 struct NodeUpdateTests {
-  @Test("of properties that eight threads set, the view has the last ones, after one update in a turn")
+  @Test("when eight threads set properties, the view gets the last values after one update per turn")
   func eightThreads() throws {
     try NodeStage.perform(width: 40, height: 10) { stage in
       let nodes = (0..<8).map { _ in stage.node() }
       for node in nodes { stage.window.addSubview(node.view) }
       try stage.turn()
       let before = nodes.map(\.view.updateCount)
-      // Each thread has one property of every node for itself, so that it is known which value is the last.
+      // Each thread has one property of every node to itself, so the last value is known.
       let threads = (0..<8).map { thread in
         startThread {
           for value in 1...200 {
@@ -53,10 +53,10 @@ struct NodeUpdateTests {
     }
   }
 
-  @Test("what is changed by an update is part of the same turn, and the updates come before the commit")
+  @Test("changes made by an update belong to the same turn, and updates precede the commit")
   func drained() throws {
     try NodeStage.perform { stage in
-      // Each layout changes the subnode, whose layout changes its own.
+      // Each layout changes its subnode, whose layout then changes the next one.
       var node = stage.node(TextContent("end"))
       let innermost = node
       for _ in 0..<20 {
@@ -71,7 +71,7 @@ struct NodeUpdateTests {
     }
   }
 
-  @Test("an update wakes a loop that sleeps, and a node that nobody sees wakes nobody")
+  @Test("a node update wakes a sleeping loop, and an invisible node wakes nobody")
   func wakes() throws {
     try NodeStage.perform { stage in
       let (time, loop, log) = (stage.time, stage.application.loop, stage.log)
@@ -89,7 +89,7 @@ struct NodeUpdateTests {
     }
   }
 
-  @Test("in random programs on eight threads every node shows its last content when all is done, and nothing is lost")
+  @Test("in random programs on eight threads every node ends up showing its last content, and nothing is lost")
   func programs() throws {
     try NodeStage.perform(width: 40, height: 10) { stage in
       let roots = (0..<4).map { stage.node(y: $0 * 2, width: 40) }
@@ -114,7 +114,7 @@ struct NodeUpdateTests {
             case 3: node.frame = Rect(x: random.below(40), y: random.below(3), width: 1 + random.below(6), height: 1)
             case 4: node.background = random.oneIn(2) ? nil : Style(background: .blue)
             case 5:
-              // One that is dropped where it is, or with the one that it is in.
+              // One node is dropped directly, or along with its supernode.
               made.add()
               let token = Token { released.add() }
               let content = DrawnContent { canvas, _ in

@@ -12,7 +12,7 @@ import Testing
 @Suite("The views of nodes", .timeLimit(.minutes(20)))
 @MainActor
 struct NodeViewTests {
-  @Test("a view is made when it is asked for, and those of subnodes when it is in a window and they are not hidden")
+  @Test("a node's view is made on request, and subnode views when they are visible in a window")
   func late() throws {
     try NodeStage.perform { stage in
       let (node, seen, hidden) = onNewThread {
@@ -40,7 +40,7 @@ struct NodeViewTests {
     }
   }
 
-  @Test("changes of the tree on another thread are those of the views after one turn")
+  @Test("tree changes on another thread reach the views after one turn")
   func tree() throws {
     try NodeStage.perform { stage in
       let nodes = (0..<4).map { stage.node(TextContent("\($0)"), x: $0, width: 2) }
@@ -66,7 +66,7 @@ struct NodeViewTests {
     }
   }
 
-  @Test("views that somebody has added to a node's view stay above those of its subnodes")
+  @Test("views that somebody added to a node's view stay above those of its subnodes")
   func ownSubviews() throws {
     try NodeStage.perform { stage in
       let node = stage.node(width: 12)
@@ -82,7 +82,7 @@ struct NodeViewTests {
     }
   }
 
-  @Test("a layout gives subnodes their frames, and again when one of them needs another size")
+  @Test("a layout sets the frames of subnodes, and again when one of them needs another size")
   func layout() throws {
     try NodeStage.perform { stage in
       let (title, text) = (stage.node(TextContent("title")), stage.node(TextContent("text")))
@@ -101,7 +101,7 @@ struct NodeViewTests {
     }
   }
 
-  @Test("a frame that a view is given by its superview is the node's")
+  @Test("a frame that a superview sets becomes the node's frame")
   func superviewsFrame() throws {
     try NodeStage.perform { stage in
       let holder = Holder(frame: Rect(x: 0, y: 0, width: 7, height: 2))
@@ -113,12 +113,12 @@ struct NodeViewTests {
     }
   }
 
-  /// Lets what is within it fill it.
+  /// Lets its content fill it.
   private final class Holder: View {
     override func layoutSubviews() { for view in subviews { view.frame = bounds } }
   }
 
-  @Test("a window keeps the nodes whose views are in it, and lets them go with itself")
+  @Test("a window keeps the nodes whose views it contains, and releases them with itself")
   func window() throws {
     try NodeStage.perform { stage in
       let released = Log()
@@ -153,7 +153,7 @@ struct NodeViewTests {
     }
   }
 
-  /// Says on which thread it goes.
+  /// Reports the thread on which it is released.
   private final class Guest: View {
     private let body: @Sendable () -> Void
     init(_ body: @escaping @Sendable () -> Void) {
@@ -163,7 +163,7 @@ struct NodeViewTests {
     deinit { body() }
   }
 
-  @Test("views whose nodes are released on a worker are released on the main thread, some in each turn")
+  @Test("views of nodes released on a worker are released on the main thread, a few per turn")
   func released() throws {
     try NodeStage.perform { stage in
       let (thread, time) = (stage.thread, stage.time)
@@ -174,7 +174,7 @@ struct NodeViewTests {
           node.view.addSubview(
             Guest {
               releases.update { $0.append(RunLoop.callingThreadID) }
-              // So that a turn has no time for more than a batch.
+              // So that a turn has time for only one batch.
               time.spend(.milliseconds(1))
             })
           return node
@@ -195,7 +195,7 @@ struct NodeViewTests {
     }
   }
 
-  @Test("what a node has shown is released at the end of the turn")
+  @Test("a node's shown content is released at the end of the turn")
   func drawings() throws {
     try NodeStage.perform { stage in
       let node = stage.node(TextContent("a"))
@@ -217,7 +217,7 @@ struct NodeViewTests {
     }
   }
 
-  @Test("a node that is made and released on a worker has no view")
+  @Test("a node made and released on a worker never gets a view")
   func neverSeen() throws {
     try NodeStage.perform { stage in
       let released = Log()

@@ -5,14 +5,13 @@ import Foundation
 import Glibc
 import TestSupport
 
-/// A pseudo-terminal, seen from the side of the window, and a program that may run in it.
+/// A pseudo-terminal seen from the window's side, and a program that may run in it.
 final class PseudoTerminal {
-  /// The window's end.
   let window: Int32
-  /// The path of the other end.
+  /// The path of the program's end.
   let path: String
   private(set) var process: pid_t = 0
-  /// What the window has read, without what was taken.
+  /// Text that the window read and nothing has consumed yet.
   private(set) var text = ""
   private var notes: Int32 = -1
   private var noted = ""
@@ -51,7 +50,7 @@ final class PseudoTerminal {
     _ = bytes.withUnsafeBytes { write(window, $0.baseAddress, $0.count) }
   }
 
-  /// The terminal's modes, as `tcgetattr` gives them.
+  /// The terminal's modes, as returned by `tcgetattr`.
   var modes: String {
     var modes = termios()
     tcgetattr(window, &modes)
@@ -60,7 +59,7 @@ final class PseudoTerminal {
 
   // MARK: Programs
 
-  /// Starts the program of the tests in a session of its own, whose terminal this is.
+  /// Starts the test program in its own session, with this as its terminal.
   func start(_ arguments: [String], environment: [String: String] = [:]) throws {
     var program = Bundle.main.bundleURL.appendingPathComponent("terminal-ends").path
     if !FileManager.default.isExecutableFile(atPath: program) {
@@ -70,7 +69,7 @@ final class PseudoTerminal {
     }
     var out: [Int32] = [-1, -1]
     var into: [Int32] = [-1, -1]
-    // Closed on exec from the first: programs that other tests start meanwhile have neither.
+    // Closed on exec from the start, so that programs started by other tests do not inherit them.
     let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
     guard socketpair(AF_UNIX, type, 0, &out) == 0, socketpair(AF_UNIX, type, 0, &into) == 0 else {
       throw POSIXError(.EMFILE)
@@ -80,7 +79,7 @@ final class PseudoTerminal {
     posix_spawn_file_actions_addopen(&actions, 0, path, O_RDWR, 0)
     posix_spawn_file_actions_adddup2(&actions, 0, 1)
     posix_spawn_file_actions_adddup2(&actions, 0, 2)
-    // Above what they are to become.
+    // Above the numbers they are to become.
     let high = (fcntl(out[1], F_DUPFD_CLOEXEC, 100), fcntl(into[0], F_DUPFD_CLOEXEC, 100))
     posix_spawn_file_actions_adddup2(&actions, high.0, 3)
     posix_spawn_file_actions_adddup2(&actions, high.1, 4)
@@ -89,7 +88,7 @@ final class PseudoTerminal {
     var none = sigset_t()
     sigemptyset(&none)
     posix_spawnattr_setsigmask(&attributes, &none)
-    // What a shell starts in the background ignores the keys that interrupt, and nohup's programs SIGHUP.
+    // Programs that a shell starts in the background ignore the interrupt keys, and those under nohup ignore SIGHUP.
     var all = sigset_t()
     sigfillset(&all)
     posix_spawnattr_setsigdefault(&attributes, &all)
@@ -98,7 +97,7 @@ final class PseudoTerminal {
     values["TERM"] = "xterm-256color"
     values["SWIFT_BACKTRACE"] = "enable=no"
     values["NO_COLOR"] = nil
-    // Faults are the program's, not the sanitizer's.
+    // Faults go to the program and not to the sanitizer.
     let faults = "handle_segv=0:handle_sigbus=0:handle_abort=0:handle_sigill=0:handle_sigfpe=0:handle_sigtrap=0"
     values["TSAN_OPTIONS"] = (values["TSAN_OPTIONS"].map { $0 + ":" } ?? "") + faults
     values.merge(environment) { $1 }
@@ -120,17 +119,17 @@ final class PseudoTerminal {
     write(commands, &byte, 1)
   }
 
-  /// Waits for the program's end: its status, or the negative number of the signal that ended it.
+  /// Waits for the program's end, and returns its status or the negated number of the signal that ended it.
   ///
-  /// A signal that is given is sent. The thread sanitizer keeps a signal until the program next calls a function that
-  /// it watches, which a thread that sleeps does not; so it is sent again and again there.
+  /// Sends `signal` first. The thread sanitizer holds it until the program next calls a function that it intercepts,
+  /// which a sleeping thread does not; so it is sent repeatedly there.
   func end(by signal: Int32? = nil) -> Int32 {
     var status: Int32 = 0
     let deadline = Date(timeIntervalSinceNow: 600)
     if let signal { send(signal) }
     var reads = 0
     while waitpid(process, &status, WNOHANG) == 0 {
-      // The window reads meanwhile: what is written at the end may need the room.
+      // The window reads meanwhile, since the program's last output may need the room.
       read(from: window, to: &text, milliseconds: 10)
       reads += 1
       if let signal, isSanitizedForThreads, reads.isMultiple(of: 100) { send(signal) }
@@ -143,7 +142,7 @@ final class PseudoTerminal {
 
   // MARK: Reading
 
-  /// Reads what the program writes until something occurs in it, and gives what came up to its end.
+  /// Reads the program's output until it contains a text, and returns everything up to the end of that text.
   @discardableResult
   func expect(_ wanted: String) -> String? {
     wait({ self.text.range(of: wanted) }) { self.read(from: self.window, to: &self.text, milliseconds: 100) }.map {
@@ -153,12 +152,10 @@ final class PseudoTerminal {
     }
   }
 
-  /// Reads what the program has written.
+  /// Reads everything that the program has written.
   func readAll() { while read(from: window, to: &text, milliseconds: 100) {} }
 
-  /// Waits for a line that the program notes, and drops those before it.
-  ///
-  /// `reads`: whether the window reads meanwhile.
+  /// Waits for a line that the program reports, and drops earlier ones; `reads`: whether the window reads too.
   @discardableResult
   func note(_ wanted: String, reads: Bool = false) -> String? {
     wait({ self.noted.range(of: wanted) }) {
@@ -188,7 +185,7 @@ final class PseudoTerminal {
     var buffer = [UInt8](repeating: 0, count: 65536)
     let count = Glibc.read(descriptor, &buffer, buffer.count)
     guard count > 0 else {
-      // The end: nothing more comes.
+      // End of file.
       usleep(UInt32(milliseconds) * 1000)
       return false
     }

@@ -6,13 +6,13 @@ import TestSupport
 
 @testable import RunLoopDisplay
 
-/// A device of a test: its input comes through a pipe and a source 1 of the main loop, and its frames are kept.
+/// A test's device, whose input comes through a pipe and a source 1 of the main loop, and which keeps its frames.
 @MainActor
 final class FakeDevice: DisplayDevice {
   var size: Size
   weak var client: (any DisplayDeviceClient)?
   var isReadyForFrame = true
-  /// What was presented last.
+  /// The frame presented last.
   private(set) var shown = Grid(size: .zero)
   private(set) var presentations = 0
   private(set) var scrolls: [ScrollHint] = []
@@ -71,7 +71,7 @@ final class FakeDevice: DisplayDevice {
     shown = Grid(size: .zero)
   }
 
-  /// Sends events that are read together, by one read.
+  /// Sends events that a single read returns.
   func send(_ events: InputEvent...) { send(events) }
 
   func send(_ events: [InputEvent]) {
@@ -79,7 +79,7 @@ final class FakeDevice: DisplayDevice {
     pipe.write()
   }
 
-  /// A frame that was under way is over.
+  /// Ends a frame that was under way.
   func becomeReady() {
     isReadyForFrame = true
     client?.deviceIsReadyForFrame(self)
@@ -92,7 +92,7 @@ final class FakeDevice: DisplayDevice {
     client?.device(self, didRead: events.count, events: events)
   }
 
-  /// The rows that are seen, one below the other.
+  /// The visible rows, one per line.
   var text: String {
     var rows = (0..<shown.size.height).map { shown.text(row: $0) }
     while rows.last == "" { rows.removeLast() }

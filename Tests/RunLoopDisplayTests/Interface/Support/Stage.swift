@@ -7,7 +7,7 @@ import TestSupport
 
 @testable import RunLoopDisplay
 
-/// An application on a device of the test, whose main loop is on virtual time.
+/// An application on the test's device, whose main loop runs on virtual time.
 @MainActor
 final class Stage: ApplicationTrace {
   let time: VirtualTime
@@ -15,10 +15,10 @@ final class Stage: ApplicationTrace {
   let window: Window
   let application: Application
   let log = Log()
-  /// The steps that the log has.
+  /// The steps that are logged.
   var logged: (ApplicationStep) -> Bool = { _ in true }
 
-  /// Runs a test's body on the thread of the main actor, as if it were the main thread.
+  /// Runs a test's body on the main actor's thread, as if it were the main thread.
   static func perform(
     width: Int = 40, height: Int = 10, window: Window? = nil, frameInterval: Duration = .seconds(1) / 60,
     _ body: (Stage) throws -> Void
@@ -37,24 +37,24 @@ final class Stage: ApplicationTrace {
     application.trace = self
   }
 
-  /// Lets something happen at a time, in milliseconds, while the loop sleeps.
+  /// Performs an action at a time in milliseconds, while the loop sleeps.
   func at(_ milliseconds: Int, _ body: @escaping @MainActor @Sendable () -> Void) {
     time.at(.milliseconds(milliseconds)) { MainActor.assumeIsolated { body() } }
   }
 
-  /// Sends events at a time, which are read together.
+  /// Sends events at a given time, to be read together.
   func send(_ events: InputEvent..., at milliseconds: Int) {
     at(milliseconds) { self.device.send(events) }
   }
 
-  /// Runs the application until a time, in milliseconds.
+  /// Runs the application until a time in milliseconds.
   @discardableResult
   func run(until milliseconds: Int) throws -> Application.End {
     at(milliseconds) { self.application.terminate() }
     return try application.run()
   }
 
-  /// What was logged since the first frame was shown, which takes no time.
+  /// The log since the first frame was shown, which takes no time.
   func record(until milliseconds: Int) throws -> String {
     at(0) { self.log.clear() }
     at(milliseconds) { self.log.write("END") }
@@ -68,7 +68,7 @@ final class Stage: ApplicationTrace {
 }
 
 extension String {
-  /// The text before the first place of another.
+  /// The text before the first occurrence of another.
   fileprivate func components(before other: String) -> String {
     var rest = self[...]
     while !rest.isEmpty, !rest.hasPrefix(other) { rest = rest.dropFirst() }
@@ -77,7 +77,7 @@ extension String {
 }
 
 extension ApplicationStep {
-  /// The step in the logs of tests.
+  /// The name of the step in test logs.
   var word: String {
     switch self {
     case .stage(let activity, let mode):

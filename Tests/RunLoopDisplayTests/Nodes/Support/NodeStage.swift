@@ -7,7 +7,7 @@ import TestSupport
 
 @testable import RunLoopDisplay
 
-/// A window with nodes on a device of the test, whose main loop is on virtual time.
+/// A window with nodes on a test device, whose main loop runs on virtual time.
 @MainActor
 final class NodeStage {
   let time: VirtualTime
@@ -17,10 +17,10 @@ final class NodeStage {
   let log = Log()
   nonisolated let group: AsyncTransactionGroup
   nonisolated let workers = WorkerPool(name: "painter", threads: 2)
-  /// The thread that stands for the main thread.
+  /// The thread that acts as the main thread.
   nonisolated let thread = RunLoop.callingThreadID
 
-  /// Runs a test's body on the thread of the main actor, as if it were the main thread.
+  /// Runs a test's body on the main actor's thread, as if it were the main thread.
   static func perform(
     width: Int = 12, height: Int = 4, _ body: (NodeStage) throws -> Void
   ) throws {
@@ -40,39 +40,38 @@ final class NodeStage {
     group = .main
   }
 
-  /// Makes a node whose workers and loop are those of the test; from any thread.
+  /// Makes a node that uses the test's workers and loop, from any thread.
   nonisolated func node(
     _ content: any NodeContent = EmptyContent(), x: Int = 0, y: Int = 0, width: Int = 5, height: Int = 1
   ) -> DisplayNode {
     DisplayNode(content, frame: Rect(x: x, y: y, width: width, height: height), group: group, workers: workers)
   }
 
-  /// Makes a node that is drawn by workers only.
+  /// Makes a node that only workers draw.
   nonisolated func workersNode(_ content: any NodeContent, x: Int = 0, y: Int = 0, width: Int = 5) -> DisplayNode {
     let node = node(content, x: x, y: y, width: width)
     node.mayDrawOnMainThread = false
     return node
   }
 
-  /// Lets the loop do what is to be done now, and come to its wait.
+  /// Lets the loop do its current work and get to its wait.
   func turn() throws { try time.advance(by: .milliseconds(1)) }
 
-  /// Lets the loop make turns until something is as it should be, which other threads may have to do.
+  /// Runs turns until a condition holds, which may depend on other threads.
   func turns(until condition: () -> Bool) throws {
     while !condition() { try turn() }
   }
 
-  /// What is seen.
   var text: String { device.text }
 }
 
-/// A content that says where and what it draws, and may wait before it does.
+/// Content that reports where and what it draws, and may wait before that.
 struct Drawn: NodeContent {
   var text: String
   var log: Log?
   var hold: Hold?
   var drawings = Counter()
-  /// Called while it is drawn.
+  /// Called during the drawing.
   var work: @Sendable (Cancellation) -> Void = { _ in }
 
   init(_ text: String, log: Log? = nil, hold: Hold? = nil, work: @escaping @Sendable (Cancellation) -> Void = { _ in })
