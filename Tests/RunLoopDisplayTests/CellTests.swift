@@ -111,7 +111,7 @@ struct CellTests {
   }
 
   @Test(
-    "drawing a text gives the same cells as drawing its characters one by one",
+    "drawing a text produces the same cells as drawing its characters one by one",
     arguments: ["plain", "é世 ok", "a\r\nb", "x\u{301}", "tab\tend"])
   func textIsCharacters(_ text: String) {
     var canvas = Canvas(size: Size(width: 12, height: 1))

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Documents of the agent") struct AgentDocumentTests {
   @Test(
-    "what is written is read as the same",
+    "an agent document reads back as it was written",
     arguments: [
       AgentDocument.null, .bool(true), .int(.min), .int(.max), .text("a \"b\" \\ \u{1} é 😀\n"), .list([]),
       .object([:]), .list([.int(1), .object(["a": .list([.null]), "": .bool(false)])]),
@@ -15,7 +15,7 @@ import Testing
   }
 
   @Test(
-    "escapes, pairs and space are read",
+    "escapes, surrogate pairs and whitespace in a document are read",
     arguments: [
       (#" { "a" : [ 1 , -2 ] } "#, AgentDocument.object(["a": .list([.int(1), .int(-2)])])),
       (#""\b\f\n\r\t\/\\\" \u00e9 \ud83d\ude00""#, .text("\u{8}\u{c}\n\r\t/\\\" é 😀")),
@@ -26,7 +26,7 @@ import Testing
   }
 
   @Test(
-    "what is none is nothing",
+    "an invalid agent document is rejected",
     arguments: [
       "", " ", "{", "}", "[", "[1", "[1,", "[1,]", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{a:1}", "nul", "tru", "1.5",
       "1e3",
@@ -37,7 +37,7 @@ import Testing
     #expect(AgentDocument(bytes: text.utf8) == nil)
   }
 
-  @Test("bytes that are no text are nothing, and neither is what stands too deep")
+  @Test("a document is rejected if it is not UTF-8 or nested too deeply")
   func depth() {
     #expect(AgentDocument(bytes: [34, 0xff, 34]) == nil)
     func nested(_ depth: Int) -> AgentDocument? {

@@ -5,11 +5,11 @@ import Foundation
 import Glibc
 import RunLoopInstruments
 
-/// A peer of the agent's that sends what it likes.
+/// A peer of the agent that can send anything.
 final class AgentSocket {
   let number: Int32
 
-  /// Connects to the agent of a victim; throws if nobody listens.
+  /// Connects to a victim's agent; throws if nobody listens.
   init(_ victim: Victim) throws {
     guard let file = victim.file else { throw VictimError(text: "the victim has no directory") }
     let path = file.replacingOccurrences(of: "/rings", with: "/agent")
@@ -22,7 +22,7 @@ final class AgentSocket {
         connect(number, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
       }
     }
-    // Far longer than an answer takes on any machine.
+    // Far longer than any machine takes to answer.
     var limit = timeval(tv_sec: 120, tv_usec: 0)
     setsockopt(number, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     guard answer == 0 else {
@@ -35,21 +35,21 @@ final class AgentSocket {
 
   func send(_ bytes: [UInt8]) { _ = Glibc.send(number, bytes, bytes.count, Int32(MSG_NOSIGNAL)) }
 
-  /// Sends a frame with its length, or with another.
+  /// Sends a frame with its real length, or with another one.
   func sendFrame(_ text: String, length: UInt32? = nil) {
     let bytes = Array(text.utf8)
     let length = length ?? UInt32(bytes.count)
     send((0..<4).map { UInt8(truncatingIfNeeded: length >> (8 * $0)) } + bytes)
   }
 
-  /// The next frame; nil when the agent has closed.
+  /// The next frame, or nil if the agent closed the connection.
   func frame() -> AgentDocument? {
     guard let head = receive(4) else { return nil }
     let length = head.enumerated().reduce(0) { $0 | Int($1.element) << (8 * $1.offset) }
     return receive(length).flatMap { AgentDocument(bytes: $0) }
   }
 
-  /// The frames of an answer up to its end, or the one that says what is wrong.
+  /// All frames of an answer, or only the one that reports an error.
   func answer(_ request: String) -> [AgentDocument] {
     sendFrame(request)
     var frames: [AgentDocument] = []

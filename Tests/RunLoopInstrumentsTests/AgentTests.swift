@@ -18,7 +18,7 @@ import Testing
     try #require(victim.file).replacingOccurrences(of: "/rings", with: "/agent")
   }
 
-  @Test("its socket is the user's own, and so is the directory")
+  @Test("the agent's socket and its directory belong to the user alone")
   func modes() throws {
     let victim = try victim("resident")
     var status = stat()
@@ -31,7 +31,7 @@ import Testing
   }
 
   @Test(
-    "whatever a peer sends is answered with what is wrong or with the end, and the next peer is answered",
+    "whatever a peer sends, it gets an error or the end, and the next peer is answered",
     arguments: [
       "", "x", "{", "{}", "[]", "null", "{\"request\"", "{\"request\": 7}", "{\"request\": \"format\"}",
       "{\"request\": \"hold\", \"level\": 9}", "{\"request\": \"hold\"}", "\u{0}\u{1}", "{\"request\": \"\\ud800\"}",
@@ -50,7 +50,7 @@ import Testing
     #expect(try AgentSocket(victim).answer(Self.reasons).last?["end"] == .bool(true))
   }
 
-  @Test("a length that is too large, and a frame that is cut off, end the conversation and nothing else")
+  @Test("an excessive length or a truncated frame ends only that conversation")
   func badFrames() throws {
     let victim = try victim("resident")
     for length in [UInt32(1 << 20) + 1, .max] {
@@ -63,25 +63,25 @@ import Testing
     half.sendFrame("{\"request\"", length: 100)
     let noise = try AgentSocket(victim)
     noise.send(random)
-    // Both are still there, and neither keeps the agent from answering.
+    // Both are still connected, but do not keep the agent from answering.
     #expect(try AgentSocket(victim).answer(Self.reasons).last?["end"] == .bool(true))
     withExtendedLifetime((half, noise)) {}
   }
 
-  @Test("two tools at once are answered, and one too many is notified")
+  @Test("two tools are answered at once, and one too many is told so")
   func manyPeers() throws {
     let victim = try victim("resident")
     let sockets = try (0..<Int(CRLA_CONNECTIONS)).map { _ in try AgentSocket(victim) }
     for socket in sockets { #expect(socket.answer(Self.reasons).count == 2) }
     #expect(try AgentSocket(victim).frame()?["error"] != nil)
-    // One that is killed makes room for another.
+    // Killing one makes room for another.
     shutdown(sockets[0].number, Int32(SHUT_RDWR))
     var answer: [AgentDocument] = []
     while answer.count != 2 { answer = try AgentSocket(victim).answer(Self.reasons) }
     #expect(answer.last?["end"] == .bool(true))
   }
 
-  @Test("a tool that goes in the middle of everything leaves no descriptor, thread or level behind")
+  @Test("a tool that disconnects at any point leaves no descriptor, thread or level behind")
   func nothingIsLeft() throws {
     let victim = try victim("resident", level: "off")
     func count(_ folder: String) throws -> Int {
@@ -95,12 +95,12 @@ import Testing
       socket.sendFrame(Self.reasons)
       socket.sendFrame("{\"request\"", length: 1000)
     }
-    // Their threads end by themselves.
+    // Their threads end on their own.
     while try count("fd") != before.0 || count("task") != before.1 { usleep(1000) }
     while try runloop("ps", "\(victim.number)", "--json").json()["level"] as? String != "off" { usleep(1000) }
   }
 
-  @Test("a level is held as long as the tool is connected")
+  @Test("an instrument level is held as long as the tool is connected")
   func level() throws {
     let victim = try victim("resident", level: "off")
     func level() throws -> String? { try runloop("ps", "\(victim.number)", "--json").json()["level"] as? String }
@@ -113,7 +113,7 @@ import Testing
     while try level() != "off" { usleep(1000) }
   }
 
-  @Test("a peer of the same user may be permitted to read the memory as long as it holds a level")
+  @Test("a peer of the same user can be allowed to read memory while it holds a level")
   func permission() throws {
     let victim = try victim("resident")
     let permit = "{\"request\": \"permit\"}"
@@ -126,7 +126,7 @@ import Testing
     #expect(socket.answer(permit).last?["error"] != nil)
   }
 
-  @Test("a forked child answers for itself, and its parent as before")
+  @Test("a forked child answers for itself, and its parent still answers")
   func fork() throws {
     let victim = try Victim(["fork"], program: "kept-victim", level: "watch", waits: false)
     let child = try #require(Int32(try victim.line()))
@@ -138,20 +138,20 @@ import Testing
       let loops = try #require(try session.json()["loops"] as? [[String: Any]])
       #expect(loops.contains { ($0["thread"] as? String)?.hasPrefix("resident") == true })
     }
-    // The child goes on without its parent. Nobody waits for that, as the child has what says that it runs.
+    // The child continues without its parent. No wait is needed, since the child exists already.
     kill(victim.number, SIGKILL)
     let session = runloop("why-alive", "\(child)")
     #expect(session.status == 0, "\(session.complaints)")
   }
 
-  @Test("a program that a process becomes answers at the same place")
+  @Test("after exec, the new program answers at the same address")
   func exec() throws {
     let victim = try victim("exec")
     let session = runloop("why-alive", "\(victim.number)", "--json")
     #expect(session.status == 0, "\(session.complaints)")
   }
 
-  @Test("a process that exits takes its socket away, and one that is killed meanwhile is reported in one sentence")
+  @Test("an exiting process removes its socket, and the end of a killed one is reported in one sentence")
   func exit() throws {
     let directory = try Victim.makeDirectory()
     defer { try? FileManager.default.removeItem(atPath: directory) }
@@ -168,7 +168,7 @@ import Testing
     "a call listens in another directory, which the tool finds by its own variable; one that others can write to is none"
   )
   func listens() async {
-    // In a process of its own, as the variable is the whole process's, and its children's.
+    // Needs its own process, as the environment variable affects the whole process and its children.
     await #expect(processExitsWith: .success) {
       let other = try Victim.makeDirectory()
       defer { try? FileManager.default.removeItem(atPath: other) }
@@ -185,7 +185,7 @@ import Testing
     }
   }
 
-  @Test("what cannot be asked is reported in one sentence, with the status 1")
+  @Test("a process that cannot be asked is reported in one sentence, with status 1")
   func refusals() throws {
     func complaint(_ number: Int32) -> String {
       var found = ""
@@ -212,7 +212,7 @@ import Testing
     #expect(runloop("why-alive", "x").status == 2)
   }
 
-  @Test("another layout is reported in one sentence")
+  @Test("an agent with another layout is reported in one sentence")
   func otherLayout() throws {
     let victim = try victim("resident")
     let path = try #require(victim.file)
@@ -228,7 +228,7 @@ import Testing
   @Test("another user's process is reported in one sentence, and its agent is silent", .enabled(if: geteuid() == 0))
   func otherUser() throws {
     let victim = try victim("resident")
-    // A peer that has given up being root: only the connection is its own.
+    // A peer that gave up being root, so that only the connection is its own.
     let program = "/usr/bin/python3"
     try #require(access(program, X_OK) == 0)
     let path = try socketPath(victim)

@@ -43,7 +43,7 @@ struct NearestTests {
     #expect(editDistance(second, first) == distance)
   }
 
-  @Test("the nearest names are those of the least distance, by number, and none that has nothing in common")
+  @Test("the nearest names have the least edit distance, in numeric order, and unrelated names are left out")
   func nearest() {
     #expect(nearestNames(to: "D8", among: ["D1", "D7", "D9", "E1"]) == ["D7", "D9", "D1"])
     #expect(nearestNames(to: "D77", among: ["D7", "D1"]) == ["D7"])

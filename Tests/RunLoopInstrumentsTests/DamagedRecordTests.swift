@@ -6,14 +6,14 @@ import RunLoopToolKit
 import Testing
 
 @Suite("Records that are damaged, or that somebody has made up", .ownThread) struct DamagedRecordTests {
-  /// The record of a process that was killed.
+  /// The record of a killed process.
   private func record() throws -> Data {
     let victim = try Victim(["last"])
     victim.kill()
     return try Data(contentsOf: URL(fileURLWithPath: try #require(victim.file)))
   }
 
-  /// What two commands say of a record.
+  /// The sessions of two commands that read a record.
   private func sessions(_ bytes: Data) throws -> [Session] {
     let path = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).record").path
     defer { for suffix in ["", ".pftrace", ".html"] { unlink(path + suffix) } }
@@ -30,7 +30,7 @@ import Testing
     withUnsafeBytes(of: value) { bytes.replaceSubrange(place..<place + $0.count, with: $0) }
   }
 
-  @Test("a header that contradicts the layout is rejected in one sentence, whichever field does")
+  @Test("a header that contradicts the layout is rejected in one sentence, whichever field is wrong")
   func layout() throws {
     let whole = try record()
     typealias Header = MemoryLayout<crl_header>
@@ -43,7 +43,7 @@ import Testing
       ("ring_size", Header.offset(of: \.ring_size)),
     ]
     for (name, offset) in fields {
-      // What is far away, what is not aligned, and nothing.
+      // Far away, misaligned, and zero.
       for value in [UInt32.max, 0x1000_0000, 4097, 0] {
         var bytes = whole
         try put(value, at: offset, &bytes)
@@ -56,7 +56,7 @@ import Testing
     }
   }
 
-  @Test("a file that is rejected takes no memory away that another thread has got meanwhile")
+  @Test("rejecting a file does not unmap memory that another thread mapped meanwhile")
   func rejected() async {
     await #expect(processExitsWith: .success) {
       let path = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).record").path
@@ -64,7 +64,7 @@ import Testing
       let size = MemoryLayout<crl_board>.size
       try Data().write(to: URL(fileURLWithPath: path))
       try #require(truncate(path, off_t(size)) == 0)
-      // Memory of the same size comes to the place that has just become free.
+      // Another thread keeps mapping memory of the same size, which takes addresses that were just freed.
       let mapper = Foundation.Thread {
         while true {
           let memory = mmap(nil, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
@@ -77,7 +77,7 @@ import Testing
     }
   }
 
-  @Test("what is cut off while it is read is read as nothing, and ends nobody")
+  @Test("parts of a record that are cut off while it is read count as absent, and nothing crashes")
   func cutOff() throws {
     let path = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).record").path
     defer { unlink(path) }
@@ -95,7 +95,7 @@ import Testing
     #expect(file.header.magic == 0)
   }
 
-  @Test("what a terminal would take for a command is not printed, and is a number for programs")
+  @Test("terminal control sequences are not printed, and appear as numeric escapes in JSON")
   func commands() throws {
     var bytes = try record()
     let details = try #require(MemoryLayout<crl_board>.offset(of: \.details))
@@ -111,10 +111,10 @@ import Testing
     #expect(!said[1].output.unicodeScalars.contains("\u{1b}"))
   }
 
-  @Test("numbers and times that nobody can reckon with are read as others")
+  @Test("absurd numbers and times are read as harmless ones")
   func numbers() throws {
     var whole = try record()
-    // Nothing is to be named, which would take long.
+    // No images, because naming addresses would take long.
     try put(UInt32(0), at: MemoryLayout<crl_header>.offset(of: \.used_images), &whole)
     let calibration = try #require(MemoryLayout<crl_header>.offset(of: \.calibration))
     let faces = try #require(MemoryLayout<crl_board>.offset(of: \.faces))
@@ -124,7 +124,7 @@ import Testing
       places.append(("first \(name)", calibration + 8 * index))
       places.append(("second \(name)", calibration + 24 + 8 * index))
     }
-    // Everything of the faces that have had a loop, and of a record.
+    // All fields of the faces that have had a loop, and of a record.
     for offset in stride(from: 0, to: 2 * MemoryLayout<crl_face>.size, by: 8) {
       places.append(("faces + \(offset)", faces + offset))
     }

@@ -7,7 +7,7 @@ import Testing
 @testable import RunLoopToolKit
 
 @Suite("runloop doctor", .ownThread) struct DoctorTests {
-  @Test("threads that wait for each other are circles, each found once")
+  @Test("each circle of threads that wait for each other is found once")
   func cycles() {
     let graph = WaitGraph([1: 2, 2: 3, 3: 1, 4: 1, 5: 6, 7: 7])
     #expect(graph.cycles == [[1, 2, 3], [7]])
@@ -21,7 +21,7 @@ import Testing
     return try #require(processes.first?["findings"] as? [[String: Any]])
   }
 
-  @Test("a hang is found with its stack and the next command")
+  @Test("the doctor finds a hang, with its stack and the next command")
   func hang() throws {
     let victim = try Victim(["hang"], level: "off")
     var found: [[String: Any]] = []
@@ -38,7 +38,7 @@ import Testing
     #expect((found.first?["next"] as? String)?.contains("runloop hangs \(victim.number)") == true)
   }
 
-  /// Looks for longer and longer, until there is a finding of a kind: on a busy machine a look may be too short.
+  /// Looks for longer and longer until there is a finding of a kind, since on a busy machine a look may be too short.
   private func finding(_ kind: String, of victim: Victim) throws -> [String: Any] {
     var seconds = 1.0
     while true {
@@ -49,7 +49,7 @@ import Testing
     }
   }
 
-  @Test("at the level off, a circle of a lock's holder and a wait for work is a deadlock, with both stacks")
+  @Test("at level off, a lock's holder that waits for its waiter's work is a deadlock, with both stacks")
   func deadlock() throws {
     let found = try finding("deadlock", of: Victim(["deadlock"], program: "kept-victim", level: "off"))
     let title = try #require(found["title"] as? String)
@@ -60,7 +60,7 @@ import Testing
 
   #if DEBUG
     @Test(
-      "a debug build says by itself that its main loop has hung for five seconds, where, and who holds what it wants")
+      "a debug build reports by itself where its main loop has hung for five seconds, and who blocks it")
     func notice() throws {
       let victim = Process()
       let (output, complaints) = (Pipe(), Pipe())
@@ -72,7 +72,7 @@ import Testing
       (victim.standardOutput, victim.standardError) = (output, complaints)
       try victim.run()
       let number = victim.processIdentifier
-      // A victim that prints nothing does not hang the test.
+      // Keeps a silent victim from hanging the test.
       let limit = DispatchWorkItem { kill(number, SIGKILL) }
       DispatchQueue.global().asyncAfter(deadline: .now() + 300, execute: limit)
       defer {
@@ -91,7 +91,7 @@ import Testing
     }
   #endif
 
-  @Test("a loop that never sleeps is overloaded, with the timers that are late and what takes the time")
+  @Test("a loop that never sleeps is overloaded, reported with its late timers and what takes the time")
   func overload() throws {
     let found = try finding("overload", of: Victim(["overload"], program: "kept-victim", level: "off"))
     #expect(found["thread"] as? String == "sensors")
@@ -100,14 +100,14 @@ import Testing
     #expect(details.contains("% of it in timer") && details.contains("readTelemetry()"), "\(details)")
   }
 
-  @Test("more posts than a loop takes are a backlog, with how many there are more each second")
+  @Test("posts that arrive faster than a loop serves them are a backlog, with its growth per second")
   func backlog() throws {
     let found = try finding("backlog", of: Victim(["backlog"], program: "kept-victim", level: "off"))
     #expect(found["thread"] as? String == "encoder")
     #expect((found["title"] as? String)?.contains("more each second") == true)
   }
 
-  @Test("timers that are added and never invalidated are a leak, with the function that is called")
+  @Test("timers that are added and never invalidated are a leak, reported with the function they call")
   func growth() throws {
     let found = try finding("growth", of: Victim(["growth"], program: "kept-victim", level: "off"))
     let title = try #require(found["title"] as? String)
@@ -115,13 +115,13 @@ import Testing
     #expect(title.contains("more each second"), "\(title)")
   }
 
-  @Test("a descriptor that nothing is read of is named")
+  @Test("a descriptor that nobody reads is named by the doctor")
   func unread() throws {
     let found = try finding("unread", of: Victim(["unread"], program: "kept-victim", level: "off"))
     #expect((found["title"] as? String)?.contains("Troubles.unread()") == true, "\(found)")
   }
 
-  @Test("of a process in which nothing is wrong it says so, and what it could not see")
+  @Test("the doctor says that a healthy process is healthy, and what it could not see")
   func nothing() throws {
     let victim = try Victim(["idle"], level: "off")
     let session = runloop("doctor", "\(victim.number)", "--for", "0.2")
@@ -133,7 +133,7 @@ import Testing
     #expect(runloop("doctor", "\(victim.number)", "--for", "never").status == 2)
   }
 
-  @Test("a child that is blocked in writing to a pipe of its parent is found")
+  @Test("a child blocked while writing to its parent's pipe is found")
   func pipe() throws {
     let child = Process()
     let output = Pipe()
@@ -154,7 +154,7 @@ import Testing
     #expect(found?.readers.contains(output.fileHandleForReading.fileDescriptor) == true)
   }
 
-  @Test("times and counts that are made up are summed as far as numbers reach")
+  @Test("absurd times and counts are summed up to the limits of numbers")
   func absurdTimes() {
     let clock = RecordClock(crl_header())
     var meter = LoopMeter(since: 0)
@@ -172,7 +172,7 @@ import Testing
     #expect(meter.rate == 1_000_000_000_000_000)
   }
 
-  @Test("a finding has its title, what shows it, and the next command")
+  @Test("a finding has a title, its evidence and the next command")
   func texts() {
     let finding = DoctorFinding(kind: .backlog, thread: "a", title: "t", details: ["d"], next: "n")
     #expect(finding.lines == ["t", "  d", "  next: n"])

@@ -6,10 +6,10 @@ import RunLoopToolKit
 import Testing
 
 @Suite("The symbolizer") struct ExternalSymbolizerTests {
-  @Test("is not waited for longer than it runs, whatever else the process starts meanwhile")
+  @Test("the tool waits for the symbolizer only as long as it runs, whatever else the process starts")
   func otherChildren() async {
     await #expect(processExitsWith: .success) {
-      // What waits for ever is to fail.
+      // An endless wait should fail the test.
       alarm(900)
       let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
       try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
@@ -20,7 +20,7 @@ import Testing
       setenv("PATH", folder.path, 1)
       let symbolizer = ExternalSymbolizer()
       try #require(symbolizer.isThere)
-      // Children that outlive what waits for ever, and have whatever is open when they start.
+      // Children that outlive any endless wait, and inherit whatever is open when they start.
       let starter = Foundation.Thread {
         for _ in 0..<200 {
           var child = pid_t()
@@ -40,6 +40,6 @@ import Testing
   }
 }
 
-// Written by the thread that starts children, read when it has.
+// Written by the thread that starts children, and read once it has finished.
 nonisolated(unsafe) private var children: [pid_t] = []
 private let hasStarted = DispatchSemaphore(value: 0)

@@ -14,7 +14,7 @@ struct ExtremeTimeTests {
     .nanoseconds(Int64.max), .nanoseconds(Int64.min), .seconds(-1), .zero, Duration(attoseconds: 1),
   ]
 
-  @Test("a watch takes each as its threshold and for a backlog, and ends", arguments: durations)
+  @Test("a hang watch accepts each extreme duration as threshold and backlog limit, and ends", arguments: durations)
   func watch(_ duration: Duration) throws {
     let thread = try ResidentThread()
     let watch = HangWatch(.init(threshold: duration, backlog: duration, loops: [thread.runLoop])) { _ in }
@@ -26,7 +26,7 @@ struct ExtremeTimeTests {
     withExtendedLifetime(watch) {}
   }
 
-  @Test("a record of the last of each is written, or there is nothing to write", arguments: durations)
+  @Test("the last moments of each extreme duration are recorded, or there is nothing to record", arguments: durations)
   func record(_ duration: Duration) throws {
     let directory = try Victim.makeDirectory()
     defer { try? FileManager.default.removeItem(atPath: directory) }

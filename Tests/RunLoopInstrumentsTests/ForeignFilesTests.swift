@@ -9,7 +9,7 @@ import RunLoopToolKit
 import Testing
 
 @Suite("What belongs to another user", .ownThread) struct ForeignFilesTests {
-  /// A directory with a program that takes the place of the symbolizer.
+  /// A directory with a program that replaces the symbolizer.
   private static func symbolizer(_ script: String) throws -> URL {
     let folder = URL(fileURLWithPath: "/tmp/runloop-symbolizer-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
@@ -22,7 +22,7 @@ import Testing
   }
 
   @Test(
-    "is read by a symbolizer with that user's rights and groups, without the environment and a terminal",
+    "another user's files are read by a symbolizer with that user's rights, without environment or terminal",
     .enabled(if: geteuid() == 0, "only root can take another user's rights"))
   func rights() async {
     await #expect(processExitsWith: .success) {
@@ -43,7 +43,7 @@ import Testing
   }
 
   @Test(
-    "is opened without root's way with files, which a tool of another user may have been given",
+    "another user's file is opened without root's file capabilities, which the tool may hold",
     .enabled(if: geteuid() == 0, "only root can give it"))
   func capabilities() async {
     await #expect(processExitsWith: .success) {
@@ -56,7 +56,7 @@ import Testing
         if file >= 0 { close(file) }
         return file >= 0
       }
-      // The capabilities of root's stay permitted, and those for files are put in force again.
+      // Root's capabilities stay permitted, and those for files are made effective again.
       #expect(seteuid(65533) == 0)
       #expect(!opens())
       var given = crlt_files()
@@ -68,7 +68,7 @@ import Testing
     }
   }
 
-  @Test("a symbolizer that takes too long is ended with all that it has started, and is not asked again")
+  @Test("a symbolizer that takes too long is killed with all its children, and not asked again")
   func deadline() async {
     await #expect(processExitsWith: .success) {
       alarm(900)
@@ -77,7 +77,7 @@ import Testing
       defer { try? FileManager.default.removeItem(at: folder) }
       let symbolizer = ExternalSymbolizer(seconds: 1)
       #expect(symbolizer.frames(at: [1], in: "/bin/sh").isEmpty)
-      // The second question is none.
+      // The symbolizer is not asked a second time.
       setenv("PATH", "/nowhere", 1)
       #expect(symbolizer.frames(at: [1], in: "/bin/sh").isEmpty)
       func lives() -> Bool {
@@ -87,12 +87,12 @@ import Testing
           return words == "sleep\0\(mark)\0"
         }
       }
-      // What was killed is gone when init has noticed.
+      // Killed processes are gone once init has noticed.
       while lives() { usleep(1000) }
     }
   }
 
-  @Test("an answer without end is cut off")
+  @Test("an endless symbolizer answer is cut off")
   func endless() async {
     await #expect(processExitsWith: .success) {
       alarm(900)
@@ -102,7 +102,7 @@ import Testing
     }
   }
 
-  /// A program of two sections, of which one names a file with debugging information.
+  /// A program with two sections, one of which names a file with debugging information.
   private func program(naming link: String) -> Data {
     var bytes = [UInt8](repeating: 0, count: 64)
     func put(_ value: Int, _ size: Int, at place: Int) {
@@ -126,7 +126,7 @@ import Testing
     return Data(bytes)
   }
 
-  @Test("a program that names a pipe, or a file elsewhere, as its debugging information is not given to a symbolizer")
+  @Test("a program whose debugging information is a pipe or an unexpected file is not given to a symbolizer")
   func debugLink() throws {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
     try FileManager.default.createDirectory(
@@ -146,7 +146,7 @@ import Testing
     #expect(ExternalSymbolizer().isKept("/proc/self/exe", []))
   }
 
-  @Test("a level of a file that was cut off is not held, and says so")
+  @Test("the level of a truncated file is not held, which is reported")
   func cutOff() async {
     await #expect(processExitsWith: .success) {
       let victim = try Victim(["idle"], level: "off")
@@ -165,9 +165,9 @@ import Testing
 }
 
 @Suite("An agent that is hostile", .ownThread) struct HostileAgentTests {
-  /// Takes the place of this process's own agent; `answer` writes to what was connected.
+  /// Takes the place of this process's own agent; `answer` writes to each connection.
   private static func listen(_ answer: @escaping @Sendable (Int32) -> Void) throws {
-    // Where the tool finds it that knows only what the process was started with.
+    // So that a tool finds it that knows only the environment at the process's start.
     unsetenv("RUNLOOP_DIR")
     unsetenv("XDG_RUNTIME_DIR")
     _ = RunLoopCore.RunLoop.current.run(mode: .default, for: .zero)
@@ -200,7 +200,7 @@ import Testing
     Glibc.send(peer, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count
   }
 
-  @Test("is waited for as long as for one that is silent, although it sends a byte now and then")
+  @Test("an agent that trickles bytes is waited for no longer than a silent one")
   func drip() async {
     await #expect(processExitsWith: .success) {
       alarm(600)
@@ -214,7 +214,7 @@ import Testing
     }
   }
 
-  @Test("that answers without end is not listened to until the memory is full")
+  @Test("an agent that answers endlessly is cut off before memory is full")
   func flood() async {
     await #expect(processExitsWith: .success) {
       alarm(600)
@@ -224,7 +224,7 @@ import Testing
       for command in ["dump", "why-alive"] {
         let session = runloop(command, "\(getpid())")
         #expect(session.status == 1)
-        // On a slow machine the time is over before the answer is too long.
+        // On a slow machine the time may run out before the answer is too long.
         let complaint = session.complaints.first ?? ""
         #expect(complaint.contains("answers with more than") || complaint.contains("does not answer"))
       }

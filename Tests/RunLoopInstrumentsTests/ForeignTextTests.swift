@@ -8,9 +8,9 @@ import Testing
 import class RunLoopThreads.ResidentThread
 import enum RunLoopInstruments.Instruments
 
-/// Names that another user has made up, so that a user who looks at the process runs or believes them.
+/// Names that another user chose so that whoever inspects the process runs or believes them.
 @Suite("Foreign texts", .ownThread) struct ForeignTextTests {
-  /// A sequence that a terminal runs (CSI in C1 and in C0), DEL, a mark that reverses what is behind it, and a line.
+  /// Terminal sequences (CSI in C1 and in C0), DEL, a mark that reverses the text after it, and a fake line.
   static let name = "x\u{9b}31mRED\u{9d}0;owned\u{9c}\u{7f}\u{1b}[2J\u{202e}abc\nFAKE LINE 1234 idle\u{2028}\u{e0041}"
 
   private func isHarmless(_ text: String) -> Bool {
@@ -19,7 +19,7 @@ import enum RunLoopInstruments.Instruments
     }
   }
 
-  @Test("are shown without what they would do, and are numbers for programs")
+  @Test("foreign text is shown without its control characters, which JSON has as numeric escapes")
   func values() throws {
     #expect(ForeignText.shown("plain – ☃ 👨‍👩‍👧 \u{200d}") == "plain – ☃ 👨‍👩‍👧 \u{200d}")
     #expect(isHarmless(ForeignText.shown(Self.name)))
@@ -27,7 +27,7 @@ import enum RunLoopInstruments.Instruments
     let quoted = ForeignText.quoted(Self.name)
     #expect(isHarmless(quoted))
     #expect(quoted.contains("\\u009b31mRED\\u009d0;owned\\u009c\\u007f\\u001b[2J\\u202eabc\\u000aFAKE"))
-    // A reader of the document has the same text again.
+    // A reader of the document gets the same text back.
     let read = try JSONSerialization.jsonObject(with: Data("[\(quoted)]".utf8)) as? [String]
     #expect(read == [Self.name])
     #expect(ForeignText.quoted("</script>", isInPage: true) == "\"\\u003c/script\\u003e\"")
@@ -39,7 +39,7 @@ import enum RunLoopInstruments.Instruments
     }
   }
 
-  @Test("every command that prints names prints none of what they would do")
+  @Test("commands that print names strip their control sequences")
   func commands() async {
     await #expect(processExitsWith: .success) {
       let path = "/dev/shm/runloop-tests-\(UUID().uuidString)"
@@ -68,7 +68,7 @@ import enum RunLoopInstruments.Instruments
         let document = runloop(command + ["--json"])
         #expect(document.status == 0, "\(command): \(document.complaints)")
         #expect(ForeignTextTests().isHarmless(document.output), "\(command)")
-        // What scripts read is the name itself.
+        // Scripts read the original name.
         let lists = try document.json().values.compactMap { $0 as? [[String: Any]] }.joined()
         if command[0] != "hangs" { #expect(lists.contains { $0["thread"] as? String == ForeignTextTests.name }) }
       }

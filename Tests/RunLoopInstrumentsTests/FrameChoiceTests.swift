@@ -15,7 +15,7 @@ import Testing
   }
 
   @Test(
-    "what a program adds to a type of another module is the program's, and what that module has itself is not",
+    "a program's extension of a foreign type belongs to the program, and the type's own functions do not",
     arguments: [
       // extension RunLoop { func userPost() { perform { … } } }
       ("$s11RunLoopCore0aB0C6victimE8userPostyyF", "RunLoop.userPost()"),
@@ -48,7 +48,7 @@ import Testing
     }
   }
 
-  @Test("what the optimizer adds behind a symbol makes neither a thunk nor a forwarder of closures a function")
+  @Test("optimizer suffixes on a symbol do not turn a thunk or a closure forwarder into a function")
   func suffixes() {
     let frame = { (symbol: String) in CodeFrame(symbol: symbol, file: "main.swift", line: 3) }
     for thunk in ["$sIeg_IyB_TR", "$sIg_Ieg_TRTA.7"] {
@@ -64,21 +64,21 @@ import Testing
     #expect(FrameChoice.function([frame("\(closure).2")]) == .place(place))
   }
 
-  /// `f(_:)` of module `m`, whose argument is the metatype of a type that has two of the next, as often as given.
+  /// `f(_:)` of module `m`, whose argument is the metatype of a type that contains two of the next, and so on.
   private func symbol(depth: Int) -> String {
     let letters = (0..<depth - 1).map { String(UnicodeScalar(UInt8(ascii: "E") + UInt8($0))) }
     return "$s1m1fyyAA1PVy" + String(repeating: "ADy", count: depth - 1) + "S2iG" + letters.map { "A\($0)G" }.joined()
       + "mF"
   }
 
-  /// The text of a mangled name; nil if it has none, or one that is too long.
+  /// The text of a mangled name, or nil if there is none or it is too long.
   private func text(depth: Int, isQualified: Bool) -> String? {
     let bytes = crlt_demangle(symbol(depth: depth), isQualified ? 1 : 0)
     defer { free(bytes) }
     return bytes.map { String(cString: $0) }
   }
 
-  @Test("a name is read, by a child if its text could be long, and one whose text is too long is not")
+  @Test("potentially long names are demangled by a child process, and overlong texts are rejected")
   func longNames() {
     for depth in [2, 5, 12] {
       let whole = text(depth: depth, isQualified: true)

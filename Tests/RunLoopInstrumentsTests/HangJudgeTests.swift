@@ -3,7 +3,7 @@
 import RunLoopInstruments
 import Testing
 
-/// A judge on virtual time: milliseconds, and what it says as a log.
+/// A judge on virtual time in milliseconds, with its verdicts as a log.
 private struct Court {
   private var judge: HangJudge
   private(set) var log: [String] = []
@@ -14,10 +14,10 @@ private struct Court {
       HangJudge.Settings(threshold: threshold * 1_000_000, backlog: backlog.map { $0 * 1_000_000 }))
   }
 
-  /// When the judge wants to look again, in milliseconds from now; nil: when something happens.
+  /// The milliseconds until the judge wants to look again, or nil if it waits for an event.
   var pause: Int64? { judge.nextLook.map { $0 / 1_000_000 - now } }
 
-  /// Lets the judge look at a time.
+  /// Makes the judge look at a given time.
   mutating func look(at time: Int64, _ looks: HangJudge.Look...) {
     now = time
     for verdict in judge.judge(looks, at: time * 1_000_000) {
@@ -31,7 +31,7 @@ private struct Court {
     }
   }
 
-  /// Lets the judge look when it wants to, until a time.
+  /// Makes the judge look whenever it wants to, until a given time.
   mutating func follow(until end: Int64, _ look: (Int64) -> HangJudge.Look) {
     while let pause, now + pause <= end { self.look(at: now + pause, look(now + pause)) }
   }
@@ -51,7 +51,7 @@ private let asleep = HangJudge.Look(slot: 0, isAsleep: true)
 private let between = HangJudge.Look(slot: 0)
 
 @Suite("The judgement of hangs") struct HangJudgeTests {
-  @Test("the time in which a thread could run and had no processor does not make a hang of its call-out")
+  @Test("the time in which a runnable thread had no processor does not turn its call-out into a hang")
   func starved() {
     var court = Court()
     court.look(at: 0, open(1, began: 0))
@@ -66,7 +66,7 @@ private let between = HangJudge.Look(slot: 0)
   }
 
   @Test(
-    "a thread that could run has had no processor while it has not used one, a blocked one as long as the kernel says")
+    "starvation is the unused time of a runnable thread, and the kernel's figure for a blocked one")
   func starvation() {
     let first = ThreadClock(running: 10, runnable: 5, time: 100)
     let last = ThreadClock(running: 30, runnable: 15, time: 200)
@@ -75,7 +75,7 @@ private let between = HangJudge.Look(slot: 0)
     #expect(ThreadClock(running: 110, runnable: 5, time: 200).starvation(since: first, isRunnable: true) == 0)
   }
 
-  @Test("a call-out that is open and unchanged for the threshold is a hang, sampled from half of it on")
+  @Test("a call-out unchanged for the threshold is a hang, and is sampled from half of that on")
   func hang() {
     var court = Court()
     court.look(at: 0, open(1, began: 0))
@@ -88,7 +88,7 @@ private let between = HangJudge.Look(slot: 0)
       ])
   }
 
-  @Test("the longer a hang lasts, the more rarely it is sampled, at last once a second")
+  @Test("the longer a hang lasts, the less often it is sampled, down to once a second")
   func rarer() {
     var court = Court()
     court.look(at: 0, open(1, began: 0))
@@ -97,7 +97,7 @@ private let between = HangJudge.Look(slot: 0)
     #expect(times.drop { $0 < 450 } == [450, 550, 750, 1150, 1950, 2950, 3950, 4950, 5950, 6950, 7950, 8950, 9950])
   }
 
-  @Test("a call-out that is over before half of the threshold leaves nothing")
+  @Test("a call-out that ends before half of the threshold leaves no trace")
   func short() {
     var court = Court()
     court.look(at: 0, open(1, began: 0))
@@ -107,7 +107,7 @@ private let between = HangJudge.Look(slot: 0)
     #expect(court.log.isEmpty)
   }
 
-  @Test("one that is over between two looks may have lasted the threshold: its record says it")
+  @Test("a call-out that ended between two looks is a hang if its record says that it lasted long enough")
   func doubtful() {
     var court = Court()
     court.look(at: 0, open(7, began: 0))
@@ -117,7 +117,7 @@ private let between = HangJudge.Look(slot: 0)
     #expect(!court.log.contains { $0.contains("hang") })
   }
 
-  @Test("a loop that goes from one short call-out to the next is busy, and does not hang")
+  @Test("a loop that runs one short call-out after another is busy, not hung")
   func busy() {
     var court = Court()
     court.look(at: 0, open(0, began: 0))
@@ -125,7 +125,7 @@ private let between = HangJudge.Look(slot: 0)
     #expect(court.log.isEmpty)
   }
 
-  @Test("a nested run that sleeps clears the call-out around it, which counts anew when it goes on")
+  @Test("a nested run that sleeps resets the call-out around it, whose time starts anew afterwards")
   func nested() {
     var court = Court()
     court.look(at: 0, open(1, began: 0))
@@ -133,7 +133,7 @@ private let between = HangJudge.Look(slot: 0)
     // The nested run sleeps, and its sleep has a number.
     court.look(at: 200, asleep)
     court.look(at: 300, asleep)
-    // The call-out goes on, with the number of what came last.
+    // The call-out continues, with the number of the latest entry.
     court.look(at: 350, open(3, began: 340))
     court.follow(until: 530) { _ in open(3, began: 340) }
     court.look(at: 538, asleep)
@@ -143,7 +143,7 @@ private let between = HangJudge.Look(slot: 0)
     #expect(court.log.last == "1000 hang 0 since 600")
   }
 
-  @Test("without the time of its beginning a call-out began between two looks, and counts from the second on")
+  @Test("a call-out with unknown begin counts from the second look at it")
   func unknownBegin() {
     var court = Court()
     court.look(at: 0, asleep)
@@ -152,18 +152,18 @@ private let between = HangJudge.Look(slot: 0)
     #expect(court.log.filter { $0.contains("hang") } == ["500 hang 0 since 50"])
   }
 
-  @Test("a look that is late by half a period counts as if it had been in time: what was late were the loops too")
+  @Test("a look late by half a period counts as if it were on time, because the loops were late too")
   func late() {
     var court = Court()
     court.look(at: 0, open(1, began: 0))
-    // Wanted at 100, and late by 90.
+    // Wanted at 100 ms, and 90 ms late.
     court.look(at: 190, open(1, began: 0))
     #expect(court.log.isEmpty)
     court.look(at: 290, open(1, began: 0))
     #expect(court.log == ["290 sample 0"])
   }
 
-  @Test("when the whole process was stopped for longer than a hang, the call-out counts anew")
+  @Test("if the whole process was stopped for longer than a hang, the call-out starts anew")
   func stopped() {
     var court = Court()
     court.look(at: 0, open(1, began: 0))
@@ -176,19 +176,19 @@ private let between = HangJudge.Look(slot: 0)
     #expect(court.log.last == "5400 hang 0 since 0")
   }
 
-  @Test("a thread that is stopped or debugged, or expects a long call, does not hang")
+  @Test("a thread that is stopped, debugged or in an expected long call does not hang")
   func excused() {
     var court = Court()
     court.look(at: 0, open(1, began: 0))
     court.follow(until: 350) { _ in open(1, began: 0) }
     court.follow(until: 3000) { _ in open(1, began: 0, excused: true) }
     #expect(!court.log.contains { $0.contains("hang") })
-    // And is not taken for long when it is over.
+    // It is not taken for a long call-out when it ends either.
     court.look(at: 3010, asleep)
     #expect(!court.log.contains { $0.contains("doubt") })
   }
 
-  @Test("a hang that is stopped by a debugger goes on, and is over once")
+  @Test("a hang interrupted by a debugger continues, and ends once")
   func stoppedHang() {
     var court = Court()
     court.look(at: 0, open(1, began: 0))
@@ -198,7 +198,7 @@ private let between = HangJudge.Look(slot: 0)
     #expect(court.log.filter { $0.contains("hang") } == ["400 hang 0 since 0", "1000 hang 0 over"])
   }
 
-  @Test("loops are judged each by itself, and one that is gone is over")
+  @Test("each loop is judged separately, and a loop that is gone has no hang any more")
   func several() {
     var court = Court()
     for time in stride(from: Int64(0), through: 400, by: 50) {
@@ -208,7 +208,7 @@ private let between = HangJudge.Look(slot: 0)
     #expect(court.log.filter { $0.contains("hang") } == ["400 hang 0 since 0", "450 hang 0 over"])
   }
 
-  @Test("while all loops sleep nobody looks: after the second look")
+  @Test("while all loops sleep, the judge stops looking after the second look")
   func parks() {
     var court = Court()
     court.look(at: 0, asleep)
@@ -224,7 +224,7 @@ private let between = HangJudge.Look(slot: 0)
     #expect(court.log.last == "60400 hang 0 since 60000")
   }
 
-  @Test("another loop that takes a slot over begins from nothing")
+  @Test("another loop that takes over a slot starts afresh")
   func generations() {
     var court = Court()
     var other = open(1, began: 0)
@@ -244,11 +244,11 @@ private let between = HangJudge.Look(slot: 0)
     return look
   }
 
-  @Test("the oldest post waits too long though no call-out is long: a backlog, until it waits half as long")
+  @Test("a long-waiting post is a backlog without a long call-out, until posts wait half as long")
   func backlog() {
     var court = Court(backlog: 800)
     court.look(at: 0, asleep)
-    // A hundred posts at once, one served each 20 ms.
+    // A hundred posts at once, of which one is served every 20 ms.
     for time in stride(from: Int64(20), through: 2100, by: 20) {
       let served = UInt64(min(100, time / 20))
       if served < 100 {
@@ -260,7 +260,7 @@ private let between = HangJudge.Look(slot: 0)
     #expect(court.log == ["820 sample 0", "820 backlog 0 since 20", "2000 backlog 0 over"])
   }
 
-  @Test("a queue that moves is none, however long it is")
+  @Test("a queue that moves is no backlog, however long it is")
   func steady() {
     var court = Court(backlog: 800)
     for time in stride(from: Int64(0), through: 10_000, by: 20) {
@@ -269,7 +269,7 @@ private let between = HangJudge.Look(slot: 0)
     #expect(court.log.isEmpty)
   }
 
-  @Test("what waits because of a hang is that hang's")
+  @Test("posts that wait because of a hang belong to that hang")
   func behindHang() {
     var court = Court(backlog: 800)
     court.look(at: 0, working(1, posted: 50, served: 0))
@@ -280,7 +280,7 @@ private let between = HangJudge.Look(slot: 0)
     #expect(!court.log.contains { $0.contains("backlog") })
   }
 
-  @Test("a post for a mode that does not run is none")
+  @Test("a post for a mode that does not run is no backlog")
   func otherMode() {
     var court = Court(backlog: 800)
     var sleeping = asleep

@@ -8,7 +8,7 @@ import Testing
 
 /// Functions at some addresses of files.
 private struct Functions: FrameSource {
-  /// By file, and by the address in it.
+  /// The function names by file and address.
   let names: [String: [UInt64: [String]]]
 
   func frames(at addresses: [UInt64], in path: String) -> [[CodeFrame]] {
@@ -47,7 +47,7 @@ private struct Functions: FrameSource {
     ("/bin/app", 0x40), ("/bin/app", 0x50), ("/bin/app", 0x60),
   ]
 
-  @Test("the stack has all functions that the user's has called, and the call-out is the user's function")
+  @Test("a hang's stack shows all functions below the user's, and the call-out is the user's function")
   func stack() throws {
     let hang = try hang(whole)
     #expect(
@@ -58,7 +58,7 @@ private struct Functions: FrameSource {
     #expect(hang.code?.function == "Ledger.waitForReply()")
   }
 
-  @Test("a call-out is never named by a function of the C library, not even if nothing else is known")
+  @Test("a call-out is never named after a C library function, even if nothing else is known")
   func system() throws {
     let inner = Array(whole.prefix(2))
     #expect(try hang(inner).code == nil)
@@ -67,7 +67,7 @@ private struct Functions: FrameSource {
     #expect(try hang(whole, code: code).code?.function == "Ledger.waitForReply()")
   }
 
-  @Test("what is not proved is marked, and the shares of functions that are not in all samples are there")
+  @Test("unproven frames are marked, and functions missing from some samples show their share")
   func marks() throws {
     let hang = try hang(whole, counts: "\"provedFrames\": 3, \"stackCounts\": [1, 3, 4, 4, 4, 4],")
     #expect(hang.stack.map(\.isProved) == [true, true, true, false])

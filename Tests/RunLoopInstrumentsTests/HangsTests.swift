@@ -7,13 +7,13 @@ import Testing
 @Suite("runloop hangs", .ownThread) struct HangsTests {
   private struct Expected {
     var kind: String
-    /// In the name of the code.
+    /// Contained in the code's name.
     var code: String
     var call: String?
     var on: String?
     var waitsFor: String?
     var isPosted = false
-    /// In the stack.
+    /// Contained in the stack.
     var function: String
   }
 
@@ -55,11 +55,11 @@ import Testing
   }
 
   @Test(
-    "thirteen kinds of hang are found with code, kind and stack, and no blocking call is interrupted while all look on")
+    "thirteen kinds of hang are found with code, kind and stack, without interrupting any blocking call")
   func thirteen() throws {
     let found = try Victim.hanging { victim in
       let number = "\(victim.number)"
-      // Another looks at the same time.
+      // Another tool looks at the same time.
       let looker = Foundation.Thread { for _ in 0..<20 { _ = runloop("ps", number, "--json") } }
       looker.start()
       let session = runloop("hangs", number, "--for", "300", "--threshold", "250", "--json")
@@ -75,7 +75,7 @@ import Testing
       guard let hang = own.first else { continue }
       check(hang, expected, thread)
     }
-    // The thread that does the work for another hangs too.
+    // The helper thread that does the work for another one hangs too.
     let others = Set(found.compactMap { $0["thread"] as? String }).subtracting(HangsTests.expected.keys)
     #expect(others.isSubset(of: ["helper"]), "\(others)")
   }
@@ -109,7 +109,7 @@ import Testing
   }
 
   @Test(
-    "a program that does not run is a usage error of every command",
+    "the name of a program that does not run is a usage error of every command",
     arguments: ["ps", "hangs", "doctor", "why-alive", "dump"])
   func notThere(command: String) {
     let session = runloop(command, "no-such-program")
@@ -117,7 +117,7 @@ import Testing
     #expect(session.complaints.first?.contains("no process with a run loop has that name") == true)
   }
 
-  @Test("a program that is waited for is named by its name, too")
+  @Test("a program that is waited for can be named too")
   func awaitedName() throws {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
@@ -144,7 +144,7 @@ import Testing
     #expect((try found.json()["look"] as? [String: Any])?["loops"] as? Int == 1)
   }
 
-  @Test("idle, busy, nested, below the threshold, other threads and an expected call are none")
+  @Test("idle, busy and nested runs, short or expected calls and other threads are not hangs")
   func innocents() throws {
     // The threshold is far beyond what a busy machine adds to a call-out of a tenth of a second.
     let victim = try Victim(["innocent", "2.5"], program: "hang-victim", level: "off")
@@ -153,7 +153,7 @@ import Testing
     #expect(try hangs(session).isEmpty, "\(session.output)")
   }
 
-  @Test("a process that is stopped for long in a short call-out does not hang")
+  @Test("a process stopped for long during a short call-out does not hang")
   func stopped() throws {
     let victim = try Victim(["short"], program: "hang-victim", level: "off")
     let number = victim.number
@@ -172,10 +172,10 @@ import Testing
     #expect(try hangs(session).isEmpty, "\(session.output)")
   }
 
-  @Test("a hang that began before anybody looked is found, and its stack says what was called")
+  @Test("a hang that began before the tool looked is found, with a stack that tells what was called")
   func late() throws {
     let victim = try Victim(["late", "600"], program: "hang-victim", level: "off")
-    // On a busy machine it may take long to look once.
+    // On a busy machine a single look may take long.
     var (found, seconds) = ([[String: Any]](), 1)
     repeat {
       found = try hangs(runloop("hangs", "\(victim.number)", "--for", "\(seconds)", "--json"))
@@ -187,11 +187,11 @@ import Testing
     #expect((hang["callOut"] as? [String: Any])?["kind"] as? String == "block")
     #expect(place((hang["callOut"] as? [String: Any])?["code"])?.file == "main.swift")
     #expect(functions(hang).contains { $0.contains("hangBeforeAnybodyLooks()") })
-    // The level is what it was.
+    // The level was restored.
     #expect(try runloop("ps", "\(victim.number)", "--json").json()["level"] as? String == "off")
   }
 
-  @Test("posts that wait long though no call-out is long are a backlog")
+  @Test("long-waiting posts without a long call-out are reported as a backlog")
   func backlog() throws {
     let victim = try Victim(["backlog", "3"], program: "hang-victim", level: "off")
     let found = try hangs(runloop("hangs", "\(victim.number)", "--for", "300", "--threshold", "400", "--json"))
@@ -201,9 +201,9 @@ import Testing
     #expect(backlogs.first?["end"] is Int)
   }
 
-  @Test("a target that is killed meanwhile ends the command, which prints what it has seen")
+  @Test("if the target is killed, the command ends and prints what it has seen")
   func killed() throws {
-    // On a busy machine it may take long to look once.
+    // On a busy machine a single look may take long.
     var (found, seconds) = ([[String: Any]](), 1)
     repeat {
       let victim = try Victim(["hang"], level: "off")
@@ -223,13 +223,13 @@ import Testing
     #expect(hang["end"] is NSNull)
   }
 
-  @Test("a target that another program takes the place of ends the command")
+  @Test("the command ends if another program replaces the target")
   func exec() throws {
     let victim = try Victim(["exec"], program: "hang-victim", level: "off")
     let session = runloop("hangs", "\(victim.number)", "--for", "300", "--json")
     #expect(session.status == 0)
     #expect(try hangs(session).isEmpty)
-    // Its file is still there. No command may show those loops, or say of them that all is well.
+    // The old file still exists. No command may show its loops, or report that they are well.
     let commands = [
       ["ps"], ["hangs", "--for", "1"], ["why-alive"], ["dump"],
       ["trace", "--for", "0.1", "--output", "/tmp/never.html"],
@@ -244,9 +244,9 @@ import Testing
     }
   }
 
-  @Test("with --follow a hang is a line when it ends")
+  @Test("--follow prints a hang as a line when it ends")
   func follow() throws {
-    // On a busy machine a hang may be over before it is looked at.
+    // On a busy machine a hang may be over before the first look.
     var (document, seconds) = ([String: Any](), 0.8)
     repeat {
       let victim = try Victim(["hangs", "\(seconds)"], program: "hang-victim", level: "off")
@@ -259,7 +259,7 @@ import Testing
     #expect(document["end"] is Int)
   }
 
-  @Test("what cannot be looked at is reported in one sentence, with the status 1, and arguments without sense with 2")
+  @Test("a target that cannot be inspected is reported in one sentence with status 1, wrong arguments with 2")
   func refusals() throws {
     let none = try Victim(["none"])
     for number in ["\(none.number)", "\(Int32.max)"] {
@@ -275,12 +275,12 @@ import Testing
 }
 
 @Suite("HangWatch", .ownThread) struct HangWatchTests {
-  @Test("a process finds its own hangs, with stacks, and interrupts none of its blocking calls")
+  @Test("a process finds its own hangs with stacks, without interrupting its blocking calls")
   func watched() throws {
     var found: [String: [Substring]] = [:]
     var over: Set<Substring> = []
-    // On a busy machine some may be over before the watch looks at them, and what computes may get no processor on
-    // which to report its stack.
+    // On a busy machine some hangs may end before the watch looks at them, and a computing thread may get no
+    // processor on which to report its stack.
     func depth(_ name: String) -> Int { found[name].flatMap { Int($0[5]) } ?? 0 }
     var seconds = 6
     repeat {
@@ -313,10 +313,10 @@ import Testing
     #expect(depth("compute") >= 2)
   }
 
-  @Test("while a process is idle its watch does not wake")
+  @Test("the hang watch of an idle process does not wake up")
   func idle() throws {
     let victim = try Victim(["idle"], program: "hang-victim", level: "off")
-    // It parks after two looks, which a busy machine may put off; one that does not park wakes in each of the spans.
+    // It parks after two looks, which a busy machine may delay. A watch that does not park wakes in each interval.
     var hasWoken = true
     for _ in 0..<10 where hasWoken {
       let before = try switches(victim.number)
@@ -326,7 +326,7 @@ import Testing
     #expect(!hasWoken)
   }
 
-  /// How often the threads of a process have gone to sleep.
+  /// How often the threads of a process went to sleep.
   private func switches(_ process: Int32) throws -> Int {
     let threads = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/task")
     return try threads.reduce(0) { sum, thread in

@@ -7,10 +7,10 @@ import Testing
 
 @Suite("A process that can start no more threads", .disabled(if: isSanitizedForThreads))
 struct LackingThreadsTests {
-  @Test("has a watch that says that it does not watch, and no watchdog, and neither holds a level")
+  @Test("if no thread can be started, the watch says so, there is no watchdog, and neither holds a level")
   func memory() async {
     await #expect(processExitsWith: .success) {
-      // There is room for what these need, and none for a stack.
+      // There is enough memory for the objects, but not for a thread's stack.
       let stack = 4 << 20
       try limitMemory(toMore: stack)
       let watch = HangWatch(.init(level: .record)) { _ in }
@@ -23,7 +23,7 @@ struct LackingThreadsTests {
   }
 }
 
-/// Limits the process's memory to what it has and so many bytes.
+/// Limits the process's memory to its current size and `bytes` more.
 private func limitMemory(toMore bytes: Int) throws {
   let file = try #require(fopen("/proc/self/statm", "r"))
   defer { fclose(file) }

@@ -5,8 +5,7 @@ import RunLoopInstruments
 import Testing
 
 @Suite("Late timers") struct LatenessTests {
-  /// Looks once each half second; how often a timer has been late by then, and for how long its thread had no
-  /// processor.
+  /// Looks every half second, at how late a timer has been and how long its thread had no processor.
   ///
   /// - Parameter stops: The looks at which the process is stopped.
   private func timers(
@@ -24,7 +23,7 @@ import Testing
     return lateness.timers
   }
 
-  @Test("a timer that is late while its thread had the processor is named, once")
+  @Test("a timer that is late although its thread had the processor is named once")
   func late() {
     let found = timers([(0, 0), (1, 0), (5, 0)])
     #expect(found.map(\.thread) == [42])
@@ -32,22 +31,22 @@ import Testing
     #expect(found.map(\.late) == [150_000_000])
   }
 
-  @Test("one that is less late than is asked for is not named")
+  @Test("a timer less late than the limit is not named")
   func limit() {
     #expect(timers([(0, 0), (1, 0)], limit: 150_000_000).count == 1)
     #expect(timers([(0, 0), (1, 0)], limit: 150_000_001).isEmpty)
   }
 
-  @Test("the time in which the process was stopped does not count, and that before and afterwards does")
+  @Test("time before and after a stop of the process counts towards lateness, but not the stop itself")
   func stopped() {
     #expect(timers([(0, 0), (0, 0), (1, 0), (1, 0)], stops: [1]).isEmpty)
     #expect(timers([(0, 0), (1, 0), (1, 0)], stops: [0]).isEmpty)
-    // A look later it can have been due while the process was stopped still, and two looks later not.
+    // One look later, the timer may have become due during the stop. Two looks later it cannot.
     #expect(timers([(0, 0), (0, 0), (0, 0), (1, 0)], stops: [1]).isEmpty)
     #expect(timers([(0, 0), (0, 0), (1, 0), (1, 0), (2, 0)], stops: [1]).count == 1)
   }
 
-  @Test("one that was late before the first look, or whose thread got no processor, is not")
+  @Test("a timer already late at the first look, or starved of the processor, is not named")
   func innocent() {
     #expect(timers([(4, 0), (4, 0)]).isEmpty)
     #expect(timers([(0, 0), (1, 100_000_000), (2, 200_000_000)]).isEmpty)

@@ -6,11 +6,11 @@ import Foundation
 import RunLoopToolKit
 import Testing
 
-/// The tool, in a process of its own.
+/// The tool in its own process.
 private final class Tool {
   let number: pid_t
   private var hasEnded = false
-  /// It ends when nobody has the other end any more, which the tool and what it starts have.
+  /// Reaches its end once the tool and all its children have closed the other end.
   private let reader: Int32
 
   init(_ arguments: [String]) throws {
@@ -26,14 +26,14 @@ private final class Tool {
       posix_spawn_file_actions_addopen(&actions, descriptor, "/dev/null", O_WRONLY, 0)
     }
     posix_spawn_file_actions_adddup2(&actions, ends[1], 3)
-    // The threads of dispatch block all signals, and a program has those blocked that its starter has.
+    // Dispatch threads block all signals, and a program inherits the blocked signals of the thread that starts it.
     var none = sigset_t()
     sigemptyset(&none)
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)
     defer { posix_spawnattr_destroy(&attributes) }
     posix_spawnattr_setsigmask(&attributes, &none)
-    // What a shell starts in the background ignores the keys that interrupt, and so would the tool.
+    // Programs that a shell starts in the background ignore the interrupt keys, and so would the tool.
     var all = sigset_t()
     sigfillset(&all)
     posix_spawnattr_setsigdefault(&attributes, &all)
@@ -52,7 +52,7 @@ private final class Tool {
     close(reader)
   }
 
-  /// Whether nothing of it is left, after its end.
+  /// Whether the tool and all its children have ended.
   var isGone: Bool {
     var ready = pollfd(fd: reader, events: Int16(POLLIN), revents: 0)
     return poll(&ready, 1, 60_000) == 1 && ready.revents & Int16(POLLHUP) != 0
@@ -64,9 +64,9 @@ private final class Tool {
     return !hasEnded
   }
 
-  /// Ends it by a signal.
+  /// Ends it with a signal.
   ///
-  /// A tool that does not end is described as the kernel sees it, and killed.
+  ///   If the tool does not end, reports what the kernel knows of it, and kills it.
   func end(by signal: Int32) throws {
     kill(number, signal)
     for _ in 0..<Tool.patience where isRunning { usleep(10_000) }
@@ -77,10 +77,10 @@ private final class Tool {
     throw VictimError(text: "signal \(signal) did not end the tool:\n\(evidence)")
   }
 
-  /// Hundredths of a second; to name the code of a hang takes a minute at most.
+  /// In hundredths of a second; naming the code of a hang takes at most a minute.
   private static let patience = 12_000
 
-  /// What the kernel says of its signals, and of where its threads are.
+  /// The kernel's view of its signals, and of where its threads are.
   private var evidence: String {
     let own = "/proc/\(number)"
     let threads = (try? FileManager.default.contentsOfDirectory(atPath: "\(own)/task")) ?? []
@@ -101,7 +101,7 @@ private func level(of victim: Victim) throws -> UInt32 {
   try TargetProcess(victim.number).openRecords().header.level
 }
 
-/// Starts the tool, again if need be, until it holds the level: `ps` does for a quarter of a second only.
+/// Starts the tool until it holds the level, repeatedly because `ps` does so for only a quarter of a second.
 private func holding(_ victim: Victim, _ arguments: [String]) throws -> Tool {
   for _ in 0..<200 {
     let tool = try Tool(arguments)
@@ -115,7 +115,7 @@ private func holding(_ victim: Victim, _ arguments: [String]) throws -> Tool {
 
 @Suite("What a tool holds of a process's level", .ownThread) struct LevelHoldTests {
   @Test(
-    "a signal that ends the tool lets the level be what it was",
+    "a signal that ends the tool restores the process's level",
     arguments: ["ps", "hangs", "trace"], [SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT])
   func signals(command: String, signal: Int32) throws {
     let victim = try Victim(["hang"], level: "off")
@@ -129,7 +129,7 @@ private func holding(_ victim: Victim, _ arguments: [String]) throws -> Tool {
     #expect(tool.isGone)
   }
 
-  @Test("it does so in the memory of a process that has no file")
+  @Test("a signal restores the level also in the memory of a process without a file")
   func memory() throws {
     let victim = try Victim(["hang"], level: "off", directory: "/nonexistent/records")
     let tool = try holding(victim, ["hangs", "\(victim.number)", "--follow"])
@@ -137,7 +137,7 @@ private func holding(_ victim: Victim, _ arguments: [String]) throws -> Tool {
     #expect(try level(of: victim) == 0)
   }
 
-  @Test("of a tool that was killed, the process lets go while its loops go on")
+  @Test("a process drops the level of a killed tool while its loops continue")
   func killed() throws {
     let victim = try Victim(["wakes"], level: "off")
     let tool = try holding(victim, ["hangs", "\(victim.number)", "--follow"])
@@ -145,7 +145,7 @@ private func holding(_ victim: Victim, _ arguments: [String]) throws -> Tool {
     while try level(of: victim) != 0 { usleep(1000) }
   }
 
-  @Test("the places of those who have ended are freed, and those of others kept")
+  @Test("the places of ended holders are freed, and other holders keep theirs")
   func ended() throws {
     let gone = Process()
     gone.executableURL = URL(fileURLWithPath: "/bin/true")
@@ -160,12 +160,12 @@ private func holding(_ victim: Victim, _ arguments: [String]) throws -> Tool {
     }
     set(0, getpid(), own)
     set(1, gone.processIdentifier, 5)
-    // Its number was given to another.
+    // Its number was given to another process.
     set(2, getpid(), own + 1)
     // It is being taken.
     set(3, getpid(), 0)
     set(4, gone.processIdentifier, 0)
-    // Its number is another namespace's.
+    // Its number belongs to another namespace.
     set(5, -gone.processIdentifier, 5)
     func kept() -> [Int] {
       withUnsafeBytes(of: header.holders) { bytes in

@@ -8,7 +8,7 @@ import Testing
 @testable import RunLoopInstruments
 @testable import RunLoopToolKit
 
-/// One loop that does not sleep.
+/// A single loop that does not sleep.
 private final class OneFace: LoopFaces {
   var shown = crl_face()
   let faceCount = 1
@@ -39,7 +39,7 @@ private final class OneFace: LoopFaces {
     return look.lines(4711, found: found, isAll: true)
   }
 
-  @Test("only a look that saw all loops to its end says that none hung")
+  @Test("only a look that saw all loops completely reports that none hung")
   func endings() {
     #expect(lines(.time) == ["No loop of process 4711 hung."])
     #expect(lines(.ended) == ["Process 4711 has ended, 2.0 s after the look began; until then no loop had hung."])
@@ -51,7 +51,7 @@ private final class OneFace: LoopFaces {
     #expect(lines(.time, loops: 0).last == "It had no loop to look at.")
   }
 
-  @Test("a thread that has no loop is an error, and so is one for the screen")
+  @Test("naming a thread without a loop is an error, also for top")
   func unknownThread() throws {
     let victim = try Victim(["idle"], level: "off")
     for command in [["hangs", "--for", "1"], ["ps"], ["top"]] {
@@ -61,7 +61,7 @@ private final class OneFace: LoopFaces {
     }
   }
 
-  @Test("more loops than an earlier layout had room for are all seen")
+  @Test("a tool sees more loops than an earlier layout had room for")
   func many() throws {
     let victim = try Victim(["loops", "300"], level: "off")
     let document = try runloop("hangs", "\(victim.number)", "--for", "0.2", "--json").json()
@@ -73,7 +73,7 @@ private final class OneFace: LoopFaces {
     #expect(loops?.count == 300)
   }
 
-  @Test("a descriptor that nothing is read of is named while its loop does not sleep")
+  @Test("a descriptor that nobody reads is named while its loop does not sleep")
   func unread() {
     let faces = OneFace()
     (faces.shown.thread, faces.shown.loop, faces.shown.depth) = (getpid(), 7, 1)
@@ -83,7 +83,7 @@ private final class OneFace: LoopFaces {
     #expect(scout.unread.isEmpty)
     _ = scout.look(at: 10_000_000)
     #expect(scout.unread == [HangScout.Unread(thread: getpid(), descriptor: 9, code: 0x1234)])
-    // It sleeps: something was read meanwhile.
+    // It sleeps, so something was read meanwhile.
     faces.shown.flags = UInt8(CRL_FACE_SLEEPS)
     _ = scout.look(at: 11_000_000)
     #expect(scout.unread.isEmpty)
@@ -107,14 +107,14 @@ private final class OneFace: LoopFaces {
     #expect(ThreadNumbers(of: getpid()).outer(0) == 0)
   }
 
-  @Test("for numbers that no thread has, the kernel's files are read once for each refresh at most")
+  @Test("looking up dead thread numbers reads the kernel's files at most once per refresh")
   func goneNumbers() {
     let numbers = ThreadNumbers(of: getpid())
     let gone = (Int32.max - 100)..<Int32.max
     for number in gone { #expect(numbers.outer(number) == number) }
     #expect(numbers.outer(getpid()) == getpid())
     #expect(numbers.reads == 1)
-    // Those that were asked for after that read may have begun since.
+    // Threads asked for after that read may have started since.
     numbers.refresh()
     for number in gone { #expect(numbers.outer(number) == number) }
     #expect(numbers.reads == 2)
@@ -125,14 +125,14 @@ private final class OneFace: LoopFaces {
     #expect(numbers.reads == 2)
   }
 
-  @Test("--wait waits for a process that has no loop yet, until that ends")
+  @Test("--wait waits for a process's first loop, until the process ends")
   func wait() throws {
     let victim = try Victim(["none"], level: "off")
     let withoutWait = runloop("hangs", "\(victim.number)", "--for", "1")
     #expect(withoutWait.status == 1)
     let number = victim.number
     let killer = Foundation.Thread {
-      // So that a tool that does not wait has an answer, which is another one.
+      // Long enough for a tool that does not wait to answer something else.
       usleep(300_000)
       kill(number, SIGKILL)
     }
@@ -142,7 +142,7 @@ private final class OneFace: LoopFaces {
     #expect(withWait.complaints != withoutWait.complaints)
   }
 
-  @Test("what had begun before the first look has lasted at least as long as the look, and what begins later has not")
+  @Test("what began before the first look has lasted at least as long as the look, and later work has not")
   func older() {
     func look(_ number: UInt64) -> HangJudge.Look {
       .init(slot: 0, callOut: .init(number: number), isAsleep: false)
@@ -159,7 +159,7 @@ private final class OneFace: LoopFaces {
 }
 
 @Suite("The clock of records", .ownThread) struct RecordClockTests {
-  @Test("a process that begins to record after its file was opened has its clock by its first record")
+  @Test("a process that starts recording after its file was opened gets its clock from its first record")
   func late() throws {
     let victim = try Victim(["wakes"], level: "off")
     let faces = FileFaces(try TargetProcess(victim.number).openRecords())

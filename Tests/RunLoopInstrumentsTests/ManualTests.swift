@@ -6,7 +6,7 @@ import Testing
 @testable import RunLoopToolKit
 
 @Suite("The manual and the completions of the tool", .ownThread) struct ManualTests {
-  @Test("the page has each command with its help, and no line that a formatter takes for an instruction by chance")
+  @Test("the manual has each command with its help, and no line that formatters take for a macro")
   func page() {
     let page = runloop("manual").output
     for command in ObservingCommands.all {
@@ -18,20 +18,20 @@ import Testing
     #expect(!lines.contains { $0.hasPrefix("'") })
   }
 
-  @Test("the completions of each shell have all commands and their options", arguments: ["--bash", "--zsh", "--fish"])
+  @Test("shell completions cover all commands and their options", arguments: ["--bash", "--zsh", "--fish"])
   func completions(_ shell: String) {
     let words = Set(
       runloop("manual", shell).output.split { !($0.isLetter || $0.isNumber || $0 == "-") }.map(String.init))
     for command in ObservingCommands.all {
       #expect(words.contains(command.name))
       for option in command.options.values + command.options.flags {
-        // What fish takes after -l has no dashes.
+        // In fish, options after -l have no dashes.
         #expect(words.contains(shell == "--fish" ? String(option.dropFirst(2)) : option), "\(option)")
       }
     }
   }
 
-  @Test("what bash completes is what bash takes")
+  @Test("bash accepts the completion script, and completes an option with it")
   func bash() throws {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/bin/bash")
@@ -47,7 +47,7 @@ import Testing
     #expect(text == "--threshold --thread\n")
   }
 
-  @Test("help COMMAND is that command's help, and --version says the version")
+  @Test("help COMMAND prints that command's help, and --version the version")
   func help() {
     #expect(runloop("help", "hangs").output == runloop("hangs", "--help").output)
     #expect(runloop("help", "nosuch").status == CommandStatus.usageError.rawValue)
@@ -55,7 +55,7 @@ import Testing
     #expect(runloop("manual", "--bash", "--zsh").status == CommandStatus.usageError.rawValue)
   }
 
-  @Test("with --exit-code the status says whether a loop hung, and whether all was seen")
+  @Test("with --exit-code the status tells whether a loop hung, and whether everything was seen")
   func exitCode() throws {
     let idle = try Victim(["idle"], level: "off")
     #expect(runloop("hangs", "\(idle.number)", "--for", "0.2", "--exit-code").status == 0)

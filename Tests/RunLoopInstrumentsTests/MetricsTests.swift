@@ -14,7 +14,7 @@ import class RunLoopCore.Timer
 import class RunLoopThreads.Thread
 
 @Suite("Numbers of loops") struct MetricsTests {
-  @Test("a histogram counts by steps of two, and its quantiles are ends of steps")
+  @Test("a histogram counts in powers of two, and its quantiles are bucket limits")
   func histogram() {
     var histogram = Histogram()
     #expect(histogram.quantile(0.5) == nil)
@@ -31,12 +31,12 @@ import class RunLoopThreads.Thread
     #expect(histogram.quantile(7) == .max)
   }
 
-  @Test("what a loop has called is counted and measured")
+  @Test("the call-outs of a loop are counted and measured")
   func metrics() async throws {
     await #expect(processExitsWith: .success) {
       try recorded(100) { worker in
         let metrics = try #require(Instruments.metrics(of: worker.runLoop))
-        // With the two that wait, and those by which a thread begins.
+        // Includes the two that wait, and those with which a thread starts.
         #expect((102...110).contains(metrics.posted))
         #expect(metrics.waitingBlocks == 0)
         #expect(metrics.items == 1)
@@ -50,7 +50,7 @@ import class RunLoopThreads.Thread
     }
   }
 
-  @Test("in the text format every family has its type, and labels are escaped")
+  @Test("in the text format each metric family has a type, and labels are escaped")
   func prometheus() async throws {
     await #expect(processExitsWith: .success) {
       try recorded(10) { worker in
@@ -77,7 +77,7 @@ import class RunLoopThreads.Thread
     }
   }
 
-  @Test("a loop sums up its own times from the level watch on, and nothing is lost between two readings")
+  @Test("from level watch on a loop sums its own times, and loses nothing between two readings")
   func sums() async throws {
     await #expect(processExitsWith: .success) {
       let holder = Instruments.hold(.watch)
@@ -98,7 +98,7 @@ import class RunLoopThreads.Thread
       try worker.performAndWait {}
       let last = try metrics()
       #expect((15_001...15_010).contains(last.callOuts.count - first.callOuts.count))
-      // Whatever else takes long on a busy machine counts, too.
+      // Anything else that is slow on a busy machine counts too.
       let slow = last.callOuts.counts.dropFirst(18).reduce(0, +)
       #expect((1...max(1, slow)).contains(last.hangs - first.hangs))
       #expect(last.callOuts.longest >= 260_000_000)
@@ -114,7 +114,7 @@ import class RunLoopThreads.Thread
     }
   }
 
-  @Test("the number of hangs never falls, whatever a call-out does that is one")
+  @Test("the number of hangs never falls, whatever a hanging call-out does")
   func hangsNeverFall() async throws {
     await #expect(processExitsWith: .success) {
       let holder = Instruments.hold(.watch)
@@ -130,21 +130,21 @@ import class RunLoopThreads.Thread
         let loop = RunLoop.current
         while (Instruments.metrics(of: loop)?.openCallOut ?? 0) < 260_000_000 {}
         note()
-        // A nested run is not what hangs, and the call-out around it begins anew.
+        // A nested run is not part of the hang, and the call-out around it starts anew.
         loop.perform(inModes: ["nested"], block: note)
         _ = loop.run(mode: "nested", for: .zero)
         note()
       }
       let hangs = seen.withLock { $0 }
       #expect(hangs.count == 3 && hangs == hangs.sorted(), "\(hangs)")
-      // Other calls that take long on a busy machine count, too.
+      // Other calls that are slow on a busy machine count too.
       #expect(hangs.count == 3 && hangs[1] > hangs[0], "\(hangs)")
       worker.stop()
       _ = try worker.join()
     }
   }
 
-  @Test("a loop is busy while it runs, and not while its thread does something else")
+  @Test("a loop is busy while it runs, but not while its thread does other work")
   func notRun() async throws {
     await #expect(processExitsWith: .success) {
       let holder = Instruments.hold(.watch)
@@ -160,7 +160,7 @@ import class RunLoopThreads.Thread
     }
   }
 
-  @Test("loops of one name are distinguished by their threads, and one of its name by nothing")
+  @Test("in shared metrics loops of the same name are told apart by thread, in a loop's own they are not")
   func twins() async throws {
     await #expect(processExitsWith: .success) {
       let workers = try (0..<2).map { _ in try ResidentThread(name: "twin") }
@@ -195,7 +195,7 @@ import class RunLoopThreads.Thread
     }
   }
 
-  @Test("the clock is chosen once, and a process that was watched only has recorded nothing")
+  @Test("the clock is chosen once, and a process that was only watched has recorded nothing")
   func clock() async throws {
     await #expect(processExitsWith: .success) {
       let path = "/dev/shm/runloop-tests-\(UUID().uuidString)"
@@ -218,7 +218,7 @@ import class RunLoopThreads.Thread
     }
   }
 
-  @Test("a level that is taken up in a run leaves the run's frame where it is")
+  @Test("raising the level during a run leaves the frame of the run in place")
   func frame() async throws {
     await #expect(processExitsWith: .success) {
       let worker = try ResidentThread(name: "frame")
@@ -244,12 +244,12 @@ import class RunLoopThreads.Thread
     }
   }
 
-  @Test("what was measured once stays counted when its records are overwritten, and nothing is counted twice")
+  @Test("measured call-outs stay counted when their records are overwritten, and none is counted twice")
   func cumulative() async throws {
     await #expect(processExitsWith: .success) {
       try recorded(0) { worker in
         func metrics() throws -> LoopMetrics { try #require(Instruments.metrics(of: worker.runLoop)) }
-        // In one go, as a sleep between two blocks would need a record too.
+        // All in one go, as a sleep between two blocks would need a record too.
         func call(_ blocks: Int) throws {
           let isPosted = DispatchSemaphore(value: 0)
           worker.runLoop.perform { isPosted.wait() }
@@ -261,7 +261,7 @@ import class RunLoopThreads.Thread
         try call(1500)
         let first = try metrics()
         #expect(first.callOuts.count >= 1500 && first.callOuts.count < 1600)
-        // The last may have got its end since.
+        // The last call-out may have ended since.
         let again = try metrics()
         #expect(again.callOuts.count - first.callOuts.count <= 1)
         #expect(again.delays.count == first.delays.count)
@@ -274,9 +274,9 @@ import class RunLoopThreads.Thread
     }
   }
 
-  @Test("a loop's label is kept, and its thread's name stands for it otherwise")
+  @Test("a loop keeps its label, and falls back on its thread's name")
   func label() async {
-    // In a process with few loops: of too many at a time some have no numbers.
+    // Needs a process with few loops, because beyond a limit loops have no numbers.
     await #expect(processExitsWith: .success) {
       let worker = try ResidentThread(name: "labelled")
       let loop = worker.runLoop
@@ -296,7 +296,7 @@ import class RunLoopThreads.Thread
     }
   }
 
-  @Test("the reasons of a loop are values, with the callers of those who added the items")
+  @Test("the reasons that keep a loop alive are values, with the callers that added the items")
   func reasons() async {
     // As above.
     await #expect(processExitsWith: .success) {
@@ -323,7 +323,7 @@ import class RunLoopThreads.Thread
       let details = Instruments.reasons(keeping: worker.runLoop).map(\.detail)
       #expect(details.contains("at dates that are set, has no date"))
       moved.invalidate()
-      // What has left is forgotten, and so is where it was added.
+      // Removed items are forgotten, and so is where they were added.
       timer.invalidate()
       #expect(Instruments.reasons(keeping: worker.runLoop).map(\.kind) == [.resident])
       worker.stop()
@@ -332,7 +332,7 @@ import class RunLoopThreads.Thread
     }
   }
 
-  @Test("the flight recorder's file is read by the tool, and holds what began in the time that was asked for")
+  @Test("the tool reads the flight recorder's file, which holds what began in the requested time")
   func flightRecorder() async throws {
     await #expect(processExitsWith: .success) {
       let path = "/dev/shm/runloop-tests-\(UUID().uuidString)"
@@ -360,16 +360,16 @@ import class RunLoopThreads.Thread
   }
 }
 
-/// A resident thread that records and has called some blocks.
+/// Runs `body` with a resident thread that records and has called some blocks.
 ///
-/// In a process of its own: in that of the tests live more loops than leave records.
+///   Needs its own process, because the test process has more loops than leave records.
 private func recorded(_ blocks: Int, _ body: (ResidentThread) throws -> Void) throws {
   let holder = Instruments.hold(.record)
   defer { holder.release() }
   let worker = try ResidentThread(name: "metrics of \(blocks) blocks")
   for _ in 0..<blocks { worker.runLoop.perform {} }
   try worker.performAndWait {}
-  // The last call-out has its end when another has begun.
+  // The end of the last call-out is recorded when another begins.
   try worker.performAndWait {}
   try body(worker)
   worker.stop()

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 @Suite("The names of what the layers above the loop call", .ownThread) struct NameTests {
-  /// The functions of the user's that a victim's records name, by the kind of call-out.
+  /// The user functions named in a victim's records, by the kind of call-out.
   private func names(_ what: String) throws -> [String: Set<String>] {
     let victim = try Victim([what], program: "named-victim")
     victim.kill()
@@ -23,7 +23,7 @@ import Testing
   private func check(_ what: String, _ expected: [(kind: String, function: String)]) throws -> [String: Set<String>] {
     let names = try names(what)
     for (kind, function) in expected {
-      // A function of the victim's, in which a closure stands, or a type of its.
+      // A victim's function that contains a closure, or one of its types.
       let method = "." + (function.hasSuffix(")") ? function : function + "()")
       let isNamed = names[kind]?.contains {
         $0.split(separator: ".").last.map(String.init) == function || $0.contains(method)
@@ -35,7 +35,7 @@ import Testing
     return names
   }
 
-  @Test("commits, queues, pools and asynchronous transactions are named by the closures that they call")
+  @Test("commits, queues, pools and asynchronous transactions are named after the closures they call")
   func transactions() throws {
     let names = try check(
       "transactions",
@@ -43,11 +43,11 @@ import Testing
         ("observer", "stage"), ("observer", "committed"), ("observer", "endOfTurn"), ("observer", "queue"),
         ("source0", "completion"), ("source0", "completionOfMany"), ("block", "flushed"),
       ])
-    // What a block commits itself does not take its name.
+    // Code that the block itself commits does not take its name.
     #expect(names["block"]?.contains { $0.contains("addStage") } == false)
   }
 
-  @Test("lookups, connections and message ports are named by the closures that they call")
+  @Test("lookups, connections and message ports are named after the closures they call")
   func ports() throws {
     try check(
       "ports",
@@ -56,7 +56,7 @@ import Testing
       ])
   }
 
-  @Test("delegates are named by their types, notifications by the place that has queued them")
+  @Test("delegates are named after their types, and notifications after the place that queued them")
   func foundation() throws {
     try check(
       "foundation",
@@ -67,7 +67,7 @@ import Testing
       ])
   }
 
-  @Test("what a request asks and reports is named by its closures, its sink and the connection's delegate")
+  @Test("a request's call-outs are named after its closures, its sink and the connection's delegate")
   func network() throws {
     try check(
       "network",
@@ -78,7 +78,7 @@ import Testing
       ])
   }
 
-  @Test("views and contents are named by their types, actions by their closures")
+  @Test("views and contents are named after their types, and actions after their closures")
   func display() throws {
     try check(
       "display",

@@ -10,11 +10,11 @@ import struct RunLoopToolKit.RecordError
 
 @testable import RunLoopToolKit
 
-/// What the tool and the instruments write, where others can make files.
+/// Files written by the tool and the instruments where others can create files.
 @Suite("Files that are written", .ownThread) struct OutputFileTests {
   private static let stranger: uid_t = 54_322
 
-  /// A directory that is open to everyone, as `/tmp` is.
+  /// Runs `body` with a directory that everyone can write to, like `/tmp`.
   private func inScratch(_ body: (String) throws -> Void) throws {
     let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
     try #require(mkdir(directory, 0o700) == 0)
@@ -38,7 +38,7 @@ import struct RunLoopToolKit.RecordError
     return lstat(path, &status) == 0 ? status.st_mode & 0o777 : 0
   }
 
-  @Test("a link of the user's own is followed, whose target is replaced and keeps its permissions")
+  @Test("the user's own link is followed, and its target is replaced with the same permissions")
   func ownLinks() throws {
     try inScratch { directory in
       try "old".write(toFile: directory + "/target", atomically: false, encoding: .utf8)
@@ -51,14 +51,14 @@ import struct RunLoopToolKit.RecordError
       #expect(try FileManager.default.destinationOfSymbolicLink(atPath: directory + "/link") == "target")
       symlink("loop", directory + "/loop")
       #expect(throws: (any Error).self) { try write("new", to: directory + "/loop") }
-      // What cannot be finished leaves nothing.
+      // An unfinished file leaves nothing behind.
       _ = try OutputFile(directory + "/other")
       #expect(
         try FileManager.default.contentsOfDirectory(atPath: directory).sorted() == ["link", "loop", "second", "target"])
     }
   }
 
-  @Test("a link or pipe of another user is rejected, at once", .enabled(if: geteuid() == 0), arguments: [true, false])
+  @Test("a link or pipe of another user is rejected at once", .enabled(if: geteuid() == 0), arguments: [true, false])
   func foreignLinks(isLink: Bool) throws {
     try inScratch { directory in
       let victim = directory + "/victim"
@@ -67,7 +67,7 @@ import struct RunLoopToolKit.RecordError
       let path = directory + "/out.html"
       if isLink { symlink(victim, path) } else { mkfifo(path, 0o666) }
       try #require(lchown(path, Self.stranger, Self.stranger) == 0)
-      // Also behind a link of the user's own.
+      // The same behind the user's own link.
       symlink(path, directory + "/own")
       for name in [path, directory + "/own"] {
         let error = #expect(throws: RecordError.self) { try write("trace", to: name) }
@@ -77,7 +77,7 @@ import struct RunLoopToolKit.RecordError
     }
   }
 
-  @Test("a file of another user is replaced, and does not pass on its permissions", .enabled(if: geteuid() == 0))
+  @Test("another user's file is replaced, and its permissions are not kept", .enabled(if: geteuid() == 0))
   func foreignFiles() throws {
     try inScratch { directory in
       let path = directory + "/out.html"
@@ -93,7 +93,7 @@ import struct RunLoopToolKit.RecordError
     }
   }
 
-  @Test("a pipe of the user's own is written to, also by its descriptor")
+  @Test("the user's own pipe is written to, also through its descriptor")
   func pipes() throws {
     try inScratch { directory in
       var ends: [Int32] = [-1, -1]
@@ -112,7 +112,7 @@ import struct RunLoopToolKit.RecordError
     }
   }
 
-  @Test("the flight recorder replaces a file, even one that is open elsewhere, and no link")
+  @Test("the flight recorder replaces a file, even one open elsewhere, but not a link")
   func flightRecorder() async {
     await #expect(processExitsWith: .success) {
       let path = "/dev/shm/runloop-tests-\(UUID().uuidString)"
@@ -136,7 +136,7 @@ import struct RunLoopToolKit.RecordError
     }
   }
 
-  @Test("the record of a killed program that has no directory has a name that cannot be foreseen")
+  @Test("without a directory, the record of a killed program gets an unpredictable name")
   func fallback() async {
     await #expect(processExitsWith: .success) {
       let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
@@ -147,7 +147,7 @@ import struct RunLoopToolKit.RecordError
       let paths = (0..<3).map { _ in RecordCommand.fallbackPath(4711) }
       #expect(paths.allSatisfy { $0.hasPrefix(directory + "/runloop-4711.") && $0.hasSuffix(".record") })
       #expect(Set(paths).count == 3 && paths.allSatisfy { $0.count >= directory.count + 25 })
-      // The user's own directory is taken before one for everyone, unless others can write to it.
+      // The user's own directory is preferred to a shared one, unless others can write to it.
       let own = directory + "/own"
       try #require(mkdir(own, 0o700) == 0)
       setenv("XDG_RUNTIME_DIR", own, 1)

@@ -3,10 +3,10 @@
 import Dispatch
 import Testing
 
-/// Lets the tests of a suite run on a thread of their own, one after the other.
+/// Runs the tests of a suite on their own thread, one after another.
 ///
-/// They wait for other processes, for seconds. On the pool of Swift's tasks, which has a thread for each processor, all
-/// other tests would wait with them.
+///   They wait for other processes, for seconds. On the pool of Swift tasks, which has one thread per processor, they
+/// would hold up all other tests.
 struct OwnThread: SuiteTrait, TestTrait, TestScoping {
   let isRecursive = true
   private let executor = Executor()
@@ -30,6 +30,6 @@ struct OwnThread: SuiteTrait, TestTrait, TestScoping {
 }
 
 extension Trait where Self == OwnThread {
-  /// The tests run on a thread of their own, one after the other.
+  /// Runs the tests on their own thread, one after another.
   static var ownThread: OwnThread { OwnThread() }
 }

@@ -6,10 +6,10 @@ import RunLoopToolKit
 import TestSupport
 import Testing
 
-/// A program that takes the pages of the system to be larger than they are, asks for whole ones, and is refused others,
-/// as by a kernel whose pages have that size.
+/// A program that pretends the system has larger pages: it requests whole ones and rejects others, like a kernel with
+/// that page size.
 @Suite("Systems with larger pages", .ownThread) struct PageSizeTests {
-  @Test("a tool changes the level of a process and sees its records", arguments: [4096, 16384, 65536])
+  @Test("a tool changes a process's level and sees its records with larger pages", arguments: [4096, 16384, 65536])
   func level(page: Int) throws {
     let victim = try Victim(["pages", "\(page / 1024)"], program: "hang-victim", level: "off")
     let file = try TargetProcess(victim.number).openRecords()
@@ -17,7 +17,7 @@ import Testing
     #expect(file.header.level == 0)
     let hold = try LevelHold(file, UInt32(CRL_RECORD.rawValue))
     defer { hold.release() }
-    // More loops than there are faces in a page: each takes the level up, with a ring, when it does something next. The
+    // More loops than there are faces in a page. Each raises its level and gets a ring on its next action, while the
     // main thread's loop does nothing.
     let threads = {
       (0..<file.faceCount).map { file.face($0) }.filter { $0.thread != 0 && $0.flags & UInt8(CRL_FACE_MAIN) == 0 }
@@ -29,7 +29,7 @@ import Testing
     #expect(file.lostLoops == 0)
   }
 
-  @Test("where pages are larger than the header can be, a tool says that it cannot change the level")
+  @Test("if pages are larger than the header allows, a tool says that it cannot change the level")
   func tooLarge() throws {
     let victim = try Victim(["pages", "128"], program: "hang-victim", level: "off")
     let file = try TargetProcess(victim.number).openRecords()
@@ -38,7 +38,7 @@ import Testing
     #expect(error?.description.contains("RUNLOOP_INSTRUMENTS=record") == true)
   }
 
-  @Test("what a header says, a process's file begins with, in a page of the largest size")
+  @Test("a process's file begins with its header, in a page of the largest size")
   func layout() {
     #expect(MemoryLayout<crl_header>.size <= Int(CRL_LARGEST_PAGE))
     #expect(MemoryLayout<crl_board>.offset(of: \.faces) == Int(CRL_LARGEST_PAGE))
@@ -46,17 +46,18 @@ import Testing
   }
 
   @Test(
-    "the kernel's samples are read from where it says that they begin, whatever the size of its pages",
+    "the kernel's samples are read from the offset it reports, whatever its page size",
     arguments: [4096, 16384, 65536])
   func samples(page: Int) {
     let size = crl_sampler_size(page, 65536)
-    // The kernel takes a page and a power of two of pages.
+    // The kernel maps one page plus a power of two of pages.
     #expect((size - page) % page == 0)
     #expect((size / page - 1).nonzeroBitCount == 1)
     let ring = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 64)
     defer { ring.deallocate() }
     ring.initializeMemory(as: UInt8.self, repeating: 0, count: size)
-    // A sample with two addresses, no registers and no stack, which begins in the last 16 bytes and ends in the first.
+    // A sample with two addresses and without registers or stack, which wraps from the last 16 bytes to the
+    // beginning.
     let words: [UInt64] = [9 | UInt64(8 * 6) << 48, 2, 0x1000, 0x2000, 0, 0]
     let whole = size - page
     let tail = UInt64(whole - 16)

@@ -6,7 +6,7 @@ import RunLoopToolKit
 import Testing
 
 @Suite("runloop postmortem", .ownThread) struct PostmortemTests {
-  /// The threads of a record by their names.
+  /// The threads of a record by name.
   private func threads(_ session: Session) throws -> [String: [String: Any]] {
     let list = try #require(try session.json()["threads"] as? [[String: Any]])
     return Dictionary(
@@ -17,7 +17,7 @@ import Testing
     try #require(thread?["last"] as? [[String: Any]])
   }
 
-  @Test("the call-out in which a process was killed is the last, with its code, its place and no end")
+  @Test("the last entry is the call-out that was running at the kill, with code, place and no end")
   func lastCallOut() throws {
     let victim = try Victim(["last"])
     victim.kill()
@@ -37,7 +37,7 @@ import Testing
     #expect(thread?["torn"] as? Int == 0)
   }
 
-  @Test("the names of a stripped program are those of its build, where --symbols says, and of no other build")
+  @Test("--symbols supplies the names of a stripped program, but only from the same build")
   func symbols() throws {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
     for part in ["run", "build", "other"] {
@@ -68,7 +68,7 @@ import Testing
     #expect(found?.file == "Work.swift" && found?.function.contains("lastWork()") == true, "\(found as Any)")
   }
 
-  @Test("a process that is killed under load leaves no torn record, whenever it comes", arguments: 0..<5)
+  @Test("a process killed under load leaves no torn record, whenever it happens", arguments: 0..<5)
   func underLoad(turn: Int) throws {
     let victim = try Victim(["load"])
     usleep(UInt32(turn) * 7919)
@@ -83,11 +83,11 @@ import Testing
     #expect(blocks.dropFirst().prefix(400).allSatisfy { place($0["posted"])?.file == "Work.swift" })
     let begins = last.compactMap { $0["begin"] as? Int }
     #expect(begins == begins.sorted(by: >))
-    // All but the last, and whatever it may be in.
+    // All but the last one, and any call-outs that contain it.
     #expect(last.dropFirst().allSatisfy { $0["end"] is Int })
   }
 
-  @Test("every kind of call-out is named by the code or the place of the user")
+  @Test("call-outs of each kind are named by the user's code or place")
   func everyKind() throws {
     let victim = try Victim(["kinds"])
     victim.kill()
@@ -120,7 +120,7 @@ import Testing
     #expect(files.isSubset(of: ["Kinds.swift"]), "\(files)")
   }
 
-  @Test("a program that finds no directory for its file leaves its record in the memory of runloop record")
+  @Test("runloop record keeps the record of a program without a directory in its own memory")
   func memory() throws {
     let path = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).record").path
     defer { try? FileManager.default.removeItem(atPath: path) }
@@ -133,7 +133,7 @@ import Testing
     #expect(try calls(main).contains { $0["kind"] as? String == "block" })
   }
 
-  @Test("a process that runs is rejected in one sentence")
+  @Test("postmortem rejects a running process in one sentence")
   func alive() throws {
     let victim = try Victim(["last"])
     let alive = runloop("postmortem", "--pid", "\(victim.number)")
@@ -141,7 +141,7 @@ import Testing
     #expect(alive.complaints.count == 1)
   }
 
-  @Test("a layout that is newer, a file that is none and one that is cut off are reported in one sentence")
+  @Test("a newer layout, a wrong file and a truncated one are each reported in one sentence")
   func otherLayouts() throws {
     let victim = try Victim(["last"])
     victim.kill()

@@ -3,9 +3,10 @@
 import Foundation
 import Testing
 
-/// Programs that have more rights than the user who starts them, and sets their environment.
+/// Programs with more rights than the user who starts them and sets their environment.
 @Suite("The environment of a program with more rights", .ownThread) struct PrivilegedEnvironmentTests {
-  /// What a program with the environment of an attacker prints, as another user; of a group of its own if asked for.
+  /// The output of a program run as another user with an attacker's environment, optionally with its own group's
+  /// rights.
   private func lines(isPrivileged: Bool) throws -> [String: String] {
     let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
     try #require(mkdir(directory, 0o755) == 0)
@@ -39,7 +40,7 @@ import Testing
 
   private static let canTry = geteuid() == 0 && access("/usr/bin/setpriv", X_OK) == 0
 
-  @Test("it chooses no file, no program, no directory and no address", .enabled(if: canTry))
+  @Test("the environment of a privileged program chooses no file, program, directory or address", .enabled(if: canTry))
   func privileged() throws {
     let lines = try lines(isPrivileged: true)
     #expect(
@@ -50,7 +51,7 @@ import Testing
       ])
   }
 
-  @Test("in any other program it does", .enabled(if: canTry))
+  @Test("the environment of an unprivileged program chooses files and directories", .enabled(if: canTry))
   func plain() throws {
     let lines = try lines(isPrivileged: false)
     #expect(

@@ -6,16 +6,16 @@ import RunLoopCore
 import RunLoopInstruments
 import Testing
 
-/// A program that runs as a user without other processes here, with the rights of a group that the user does not have.
+/// A program run by a user without other processes here, with the rights of a group that the user is not in.
 private final class PrivilegedProgram {
   static let user = 65533
   let folder: URL
   private let process = Process()
   private let output = Pipe()
-  /// Closed by whatever ends this process; the program ends then.
+  /// Closed when this process ends in any way, which ends the program.
   private let input = Pipe()
 
-  /// Starts a copy of a victim, by root; `isPrivileged`: the copy is set-group-ID.
+  /// Starts a copy of a victim as root, set-group-ID if `isPrivileged`.
   init(_ arguments: [String], isPrivileged: Bool, environment: [String: String] = [:]) throws {
     folder = URL(fileURLWithPath: "/tmp/runloop-privileged-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
@@ -51,13 +51,13 @@ private final class PrivilegedProgram {
 
   var number: Int32 { process.processIdentifier }
 
-  /// The directories with its records in another directory.
+  /// The directories with its records inside a given directory.
   func records(in directory: String) -> [String] {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
     return names.filter { $0.hasPrefix("\(number).") }
   }
 
-  /// The lines of its map of memory that others may share.
+  /// The lines of its memory map that others could share.
   var sharedMemory: [Substring] {
     let maps = (try? String(contentsOfFile: "/proc/\(number)/maps", encoding: .utf8)) ?? ""
     return maps.split(separator: "\n").filter { $0.split(separator: " ").dropFirst().first?.hasSuffix("s") ?? false }
@@ -68,7 +68,7 @@ private final class PrivilegedProgram {
   private static let canMakeOne = geteuid() == 0 && access("/usr/bin/setpriv", X_OK) == 0
 
   @Test(
-    "shares no memory with its caller, and takes nothing from the caller's environment",
+    "a privileged program shares no memory with its caller and ignores the caller's environment",
     .enabled(if: canMakeOne, "only root can make a set-group-ID program and run it as another user"))
   func setGroupID() throws {
     let given = "/dev/shm/runloop-tests-\(UUID().uuidString)"
@@ -78,7 +78,7 @@ private final class PrivilegedProgram {
     defer { try? FileManager.default.removeItem(atPath: given) }
     let usual = "/dev/shm/runloop-\(PrivilegedProgram.user)"
     let environment = ["RUNLOOP_DIR": given, "RUNLOOP_INSTRUMENTS": "record"]
-    // The same program without the bit shows itself, so that the look is one that finds something.
+    // The same program without the set-group-ID bit is visible, which proves that the check works.
     let plain = try PrivilegedProgram(["last"], isPrivileged: false, environment: environment)
     #expect(!plain.records(in: given).isEmpty)
     #expect(!plain.sharedMemory.isEmpty)
@@ -108,7 +108,7 @@ private final class PrivilegedProgram {
     }
   }
 
-  @Test("a process that becomes so later takes its memory back when the level changes, and no longer answers")
+  @Test("a process that becomes undumpable withdraws its memory when the level changes, and no longer answers")
   func laterNotDumpable() async {
     await #expect(processExitsWith: .success) {
       let directory = try Victim.makeDirectory()
@@ -119,7 +119,7 @@ private final class PrivilegedProgram {
       try #require(try FileManager.default.contentsOfDirectory(atPath: directory).count == 1)
       becomeNotDumpable()
       let holder = Instruments.hold(.record)
-      // All on this thread.
+      // Used only on this thread.
       nonisolated(unsafe) var count = 0
       for _ in 0..<10 {
         loop.perform { count += 1 }
@@ -127,7 +127,7 @@ private final class PrivilegedProgram {
       }
       #expect(count == 10)
       #expect(try FileManager.default.contentsOfDirectory(atPath: directory).isEmpty)
-      // The loop goes on to record in memory of its own.
+      // The loop continues to record, in private memory.
       #expect(Instruments.metrics(of: loop) != nil)
       holder.release()
     }
@@ -135,14 +135,14 @@ private final class PrivilegedProgram {
 }
 
 @Suite("A process whose records another one damages", .ownThread) struct DamagedBoardTests {
-  @Test("continues when its file is truncated, at each level", arguments: ["off", "watch", "record"])
+  @Test("a process continues when its file is truncated, at each level", arguments: ["off", "watch", "record"])
   func truncated(level: String) throws {
     let victim = try Victim(["wakes"], level: level)
     #expect(truncate(try #require(victim.file), 0) == 0)
     try waitForWakes(of: victim)
   }
 
-  @Test("continues when its file is truncated while its agent reads it")
+  @Test("a process continues when its file is truncated while its agent reads it")
   func truncatedBesideAgent() throws {
     let victim = try Victim(["resident"], program: "kept-victim", level: "record")
     #expect(truncate(try #require(victim.file), 0) == 0)
@@ -152,14 +152,14 @@ private final class PrivilegedProgram {
   }
 
   @Test(
-    "continues whatever is written into its file, repeatedly",
+    "a process continues whatever is written into its file, repeatedly",
     arguments: ["off", "watch", "record"], [UInt8(0), 2, 0x7f, 0xff])
   func overwritten(level: String, byte: UInt8) throws {
     let victim = try Victim(["wakes"], level: level)
     let file = open(try #require(victim.file), O_RDWR | O_CLOEXEC)
     defer { close(file) }
     try #require(file >= 0)
-    // The header from the level on, the faces, the details, the names of modes and the images; and the first rings.
+    // The header from the level on, the faces, details, mode names and images, and then the first rings.
     let front = [UInt8](repeating: byte, count: 208_896 - 20)
     let rings = [UInt8](repeating: byte, count: 4 * 256 * 1024)
     for _ in 0..<50 {
@@ -170,15 +170,15 @@ private final class PrivilegedProgram {
     try waitForWakes(of: victim)
   }
 
-  /// Waits until the threads of a process have slept often; throws if it ends.
+  /// Waits until the threads of a process have slept many times; throws if the process ends.
   private func waitForWakes(of victim: Victim) throws {
     let first = try sleeps(of: victim)
     while try sleeps(of: victim) < first + 50 { usleep(1000) }
   }
 
-  /// How often its threads have given their processors up.
+  /// How often its threads gave up their processors.
   private func sleeps(of victim: Victim) throws -> Int {
-    // A process that has ended is a zombie until it was waited for.
+    // An ended process is a zombie until it is waited for.
     let state = try String(contentsOfFile: "/proc/\(victim.number)/stat", encoding: .utf8)
     try #require(state.split(separator: ")").last?.hasPrefix(" Z") == false)
     let threads = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(victim.number)/task")
@@ -191,11 +191,11 @@ private final class PrivilegedProgram {
   }
 }
 
-/// Keeps this process's memory from others, by `prctl`, which Swift cannot call as its arguments vary.
+/// Hides this process's memory from others with `prctl`, which Swift cannot call directly because it is variadic.
 private func becomeNotDumpable() {
   typealias Call = @convention(c) (Int32, UInt, UInt, UInt, UInt) -> Int32
   let symbol = dlsym(nil, "prctl")
-  // PR_SET_DUMPABLE, which Glibc's module does not show.
+  // PR_SET_DUMPABLE, which the Glibc module does not export.
   let answer = unsafeBitCast(symbol, to: Call?.self)?(4, 0, 0, 0, 0)
   #expect(answer == 0)
 }

@@ -6,7 +6,7 @@ import Testing
 @testable import RunLoopInstruments
 
 @Suite("The memory of a process", .ownThread) struct ProcessMemoryTests {
-  @Test("a mapped file whose header leads past the end of memory is passed over")
+  @Test("a mapped file whose header points past the end of memory is skipped")
   func header() throws {
     var name = Array("/tmp/runloop-header-XXXXXX".utf8CString)
     let file = mkstemp(&name)
@@ -15,7 +15,7 @@ import Testing
       close(file)
       unlink(name)
     }
-    // Where the table of segments is, and where its first, which is of notes, is loaded.
+    // The offset of the segment table, and the load address of its first segment, which holds notes.
     let places: [(UInt64, UInt64)] = [(.max - 7, 0), (64, .max)]
     for (table, address) in places {
       var bytes = [UInt8](repeating: 0, count: 4096)

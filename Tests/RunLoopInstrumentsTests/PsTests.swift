@@ -27,7 +27,7 @@ import Testing
     #expect(!runloop("ps", "\(victim.number)").output.contains("HOST"))
   }
 
-  @Test("a loop that is a guest has a host")
+  @Test("a loop that runs as a guest has a host")
   func guest() throws {
     let victim = try Victim(["guest"], program: "hang-victim", level: "off")
     let loop = try #require(
@@ -51,24 +51,24 @@ import Testing
       let callOut = try #require(loop["callOut"] as? [String: Any])
       #expect(callOut["kind"] as? String == "block")
       if level == "record" { #expect(place(callOut["code"])?.function.contains("hang()") == true) }
-      // Without a clock, since when it was seen.
+      // Without a clock, the time since it was first seen.
       var now = timespec()
       clock_gettime(CLOCK_MONOTONIC, &now)
       let lasted = now.tv_sec * 1_000_000_000 + now.tv_nsec - (try #require(callOut["since"] as? Int))
       #expect(lasted >= 250_000_000, "\(lasted)")
     }
-    // The level is what it was.
+    // The level was restored.
     #expect(try runloop("ps", "\(victim.number)", "--json", "--thread", "importer").json()["level"] as? String == level)
   }
 
-  @Test("a loop under load is busy or idle, not hung, and is let record while it is looked at")
+  @Test("a loop under load is busy or idle, not hung, and records only during the look")
   func busy() throws {
     let victim = try Victim(["load"], level: "off")
     let loop = try #require(try loops(runloop("ps", "\(victim.number)", "--json", "--thread", "importer")).first)
     #expect(["busy", "idle"].contains(loop["state"] as? String))
   }
 
-  @Test("many short call-outs of one pass are no hang at the level off, for ps as for hangs")
+  @Test("at level off, many short call-outs in one pass are no hang, for ps as for hangs")
   func manyShort() throws {
     let victim = try Victim(["many"], program: "kept-victim", level: "off")
     let loop = try #require(try loops(runloop("ps", "\(victim.number)", "--json", "--thread", "many")).first)
@@ -88,7 +88,7 @@ import Testing
     #expect(runloop("ps", "\(victim.number)", "--thread", "importer").output.contains("stopped"))
   }
 
-  @Test("what hung before anybody looked is named by its stack, and has lasted longer than it was seen")
+  @Test("a hang from before the look is named by its stack, and its duration includes the time before")
   func before() throws {
     let victim = try Victim(["hang"], level: "off")
     let output = runloop("ps", "\(victim.number)").output
@@ -97,7 +97,7 @@ import Testing
     #expect(output.contains("hang()") && output.contains("block"), "\(output)")
   }
 
-  @Test("a process is named by its program, and times are of the wall clock too")
+  @Test("ps names a process by its program, and shows wall clock times too")
   func names() throws {
     let victim = try Victim(["idle"], level: "off")
     #expect(runloop("ps", "no-such-program").complaints.first?.contains("has that name") == true)
@@ -107,14 +107,14 @@ import Testing
     #expect(WallTime.formatted(-1, "%H:%M:%S", isLocal: false, digits: 3) == "23:59:59.999")
   }
 
-  @Test("a hundred loops are all seen")
+  @Test("ps sees all of a hundred loops")
   func many() throws {
     let victim = try Victim(["loops", "100"], level: "off")
     let names = Set(try loops(runloop("ps", "\(victim.number)", "--json")).compactMap { $0["thread"] as? String })
     #expect(names.isSuperset(of: (0..<100).map { "idle \($0)" }))
   }
 
-  @Test("what cannot be looked at is reported in one sentence, with the status 1")
+  @Test("an uninspectable process is reported in one sentence, with status 1")
   func refusals() throws {
     let none = try Victim(["none"])
     for number in ["\(none.number)", "\(Int32.max)"] {
@@ -127,7 +127,7 @@ import Testing
     #expect(runloop("ps", "--bad").status == 2)
   }
 
-  @Test("a directory that is a link, or that others may write to, is not trusted, and the process says so once")
+  @Test("a linked or world-writable directory is not trusted, and the process reports that once")
   func unsafeDirectory() throws {
     let directory = try Victim.makeDirectory()
     defer { try? FileManager.default.removeItem(atPath: directory) }
@@ -136,14 +136,14 @@ import Testing
     defer { try? FileManager.default.removeItem(atPath: link) }
     let victim = try Victim(["idle"], directory: link)
     #expect(try FileManager.default.contentsOfDirectory(atPath: directory).isEmpty)
-    // The tool does not follow it either, and reads the memory of the process.
+    // The tool does not follow the link either, and reads the memory of the process.
     let names = try loops(runloop("ps", "\(victim.number)", "--json")).compactMap { $0["thread"] as? String }
     #expect(names.contains("idle 0"))
   }
 
-  @Test("a directory in which nothing can be made is no harm, and the process says so once")
+  @Test("a directory in which nothing can be created does no harm, and the process reports it once")
   func rejectingDirectory() throws {
-    // Nobody makes a directory there; others than root may not in their own either.
+    // Nobody can create files there, and apart from root not even its owner.
     let own = try Victim.makeDirectory()
     defer { try? FileManager.default.removeItem(atPath: own) }
     #expect(chmod(own, 0o500) == 0)
@@ -160,7 +160,7 @@ import Testing
     #expect(text.split(separator: "\n").count == 1 && text.contains("none can be made"), "\(text)")
   }
 
-  @Test("a process that exits takes its file away, and a killed one leaves it; eight of these are kept")
+  @Test("an exiting process removes its file, a killed one leaves it, and eight of these are kept")
   func files() throws {
     let directory = try Victim.makeDirectory()
     defer { try? FileManager.default.removeItem(atPath: directory) }
@@ -178,7 +178,7 @@ import Testing
     #expect(Set(kept) == Set(killed.suffix(8) + [last.number]))
   }
 
-  @Test("a forked child has a file of its own, and its parent's stays as it was")
+  @Test("a forked child has its own file, and its parent's stays unchanged")
   func fork() throws {
     let victim = try Victim(["fork"], waits: false)
     var child: Int32 = 0

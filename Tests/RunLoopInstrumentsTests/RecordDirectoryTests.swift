@@ -5,7 +5,7 @@ import RunLoopToolKit
 import Testing
 
 @Suite("Where records are") struct RecordDirectoryTests {
-  @Test("the directory of the session counts where its files are in memory, as it does for the processes")
+  @Test("the session directory is used if its files are in memory, for the tool as for the processes")
   func runtimeDirectory() async {
     await #expect(processExitsWith: .success) {
       unsetenv("RUNLOOP_DIR")

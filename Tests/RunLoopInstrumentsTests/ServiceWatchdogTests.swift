@@ -6,7 +6,7 @@ import RunLoopInstruments
 import RunLoopThreads
 import Testing
 
-/// A service manager's end of the socket.
+/// The service manager's end of the socket.
 private final class Manager {
   let path: String
   private let descriptor: Int32
@@ -27,7 +27,7 @@ private final class Manager {
 
   deinit { close(descriptor) }
 
-  /// The next message; nil if none comes within a time.
+  /// The next message, or nil if none arrives in time.
   func message(within milliseconds: Int32) -> String? {
     var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
     guard poll(&entry, 1, milliseconds) == 1 else { return nil }
@@ -36,7 +36,7 @@ private final class Manager {
     return String(decoding: bytes[..<max(0, count)], as: UTF8.self)
   }
 
-  /// Leaves the queue without room.
+  /// Fills the socket's queue.
   func fill() {
     let other = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
     defer { close(other) }
@@ -51,12 +51,12 @@ private final class Manager {
     }
   }
 
-  /// Drops what has come so far.
+  /// Drops the messages received so far.
   func drain() { while message(within: 0) != nil {} }
 }
 
 @Suite("The service manager's watchdog") struct ServiceWatchdogTests {
-  @Test("it is notified that the process is alive while its loops go on, and not while one hangs")
+  @Test("the service manager is notified while loops respond, and not while one hangs")
   func hang() async throws {
     await #expect(processExitsWith: .success) {
       let manager = Manager()
@@ -66,7 +66,7 @@ private final class Manager {
       for _ in 0..<3 { #expect(manager.message(within: 60_000) == "WATCHDOG=1") }
       let gate = Gate()
       worker.runLoop.perform { gate.wait() }
-      // Once more it may be said before half of the time is over; then the hang lasts as long as the silence.
+      // One more message may arrive before half the time is over. After that, the silence lasts as long as the hang.
       var silent = false
       for _ in 0..<100 where !silent { silent = manager.message(within: 1000) == nil }
       #expect(silent)
@@ -76,7 +76,7 @@ private final class Manager {
     }
   }
 
-  @Test("what the manager had no room for is said again soon, and not after half of the time")
+  @Test("a notification that the manager's full queue rejected is soon repeated, before half the time is over")
   func fullQueue() async {
     await #expect(processExitsWith: .success) {
       let manager = Manager()
@@ -100,7 +100,7 @@ private final class Manager {
     #expect(ServiceWatchdog(socket: "@name", within: .zero) == nil)
   }
 
-  @Test("nobody who listens is no harm, and the watchdog ends with its object")
+  @Test("a socket without a listener does no harm, and the watchdog ends with its object")
   func nobody() throws {
     let watchdog = ServiceWatchdog(socket: "@runloop-tests-nobody-\(getpid())", within: .milliseconds(50))
     #expect(watchdog != nil)
@@ -109,7 +109,7 @@ private final class Manager {
     #expect(manager.message(within: 60_000) == "WATCHDOG=1")
     withExtendedLifetime(other) {}
     other = nil
-    // What was on its way.
+    // Messages still on their way.
     manager.drain()
     _ = manager.message(within: 300)
     #expect(manager.message(within: 300) == nil)
@@ -117,9 +117,9 @@ private final class Manager {
   }
 }
 
-/// What a call-out waits for.
+/// A gate for which a call-out waits.
 private final class Gate: @unchecked Sendable {
-  // Sendable: a semaphore of the C library, which lives as long as the process.
+  // Sendable: a C library semaphore that lives as long as the process.
   private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
 
   init() { sem_init(semaphore, 0, 0) }

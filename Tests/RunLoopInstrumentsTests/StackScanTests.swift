@@ -5,16 +5,17 @@ import Testing
 
 @testable import RunLoopInstruments
 
-/// Code in which each function of 256 bytes calls the next: what is behind the call at its beginning is a return
-/// address.
+/// Code in which each function has 256 bytes and calls the next one.
+///
+/// The return address follows the call at the function's beginning.
 private struct Code: ReadableMemory, CustomTestStringConvertible {
   static let base: UInt64 = 0x10000
   let instructions: InstructionSet
-  /// What a signature puts into the upper bits of a return address on a stack.
+  /// The signature in the upper bits of a return address on a stack.
   var signature: UInt64 = 0
-  /// Functions that are called through a register.
+  /// Functions that make their call through a register.
   var indirect: Set<UInt64> = []
-  /// Functions that begin with a frame pointer, and keep some registers and words of their own.
+  /// Functions that begin with a frame pointer, and save some registers and locals.
   var framed: Set<UInt64> = []
   private static let beginning: [UInt8] = [0x55, 0x48, 0x89, 0xe5, 0x41, 0x57, 0x53, 0x48, 0x83, 0xec, 8]
   private static let words: [UInt32] = [0xa9bf_7bfd, 0x9100_03fd, 0xd100_83ff]
@@ -35,11 +36,10 @@ private struct Code: ReadableMemory, CustomTestStringConvertible {
     return copy
   }
 
-  /// Where function `number` begins.
   static func start(_ number: UInt64) -> UInt64 { base + number * 256 }
-  /// Where its call of the next returns to.
+  /// The address to which its call of the next function returns.
   static func site(_ number: UInt64) -> UInt64 { start(number) + 16 }
-  /// The same, as it stands on a stack.
+  /// The same address, as stored on a stack.
   func onStack(_ number: UInt64) -> UInt64 { Code.site(number) | signature }
 
   func isCode(_ address: UInt64) -> Bool { (Code.base..<(Code.base + 64 * 256)).contains(address) }
@@ -56,7 +56,7 @@ private struct Code: ReadableMemory, CustomTestStringConvertible {
   private func byteOfX86(_ number: UInt64, _ place: Int) -> UInt8 {
     switch place {
     case 0..<11 where framed.contains(number): return Code.beginning[place]
-    // A call of the next function, relative to what is behind it.
+    // A relative call of the next function.
     case 11 where !indirect.contains(number): return 0xe8
     case 12 where !indirect.contains(number): return 0xf0
     case 14 where indirect.contains(number): return 0xff
@@ -89,7 +89,7 @@ private struct Code: ReadableMemory, CustomTestStringConvertible {
 
   @Test("frame pointers lead from the innermost frame to the run's", arguments: Code.all)
   private func chain(_ code: Code) {
-    // Function 4 is blocked; 3, 2 and 1 have frames.
+    // Function 4 is blocked, and functions 3, 2 and 1 have frames.
     let words = [
       1, 2, place(5), code.onStack(3), 0, place(8), code.onStack(2), 0, place(12), code.onStack(1), 0, 0, 0, 0,
     ]
@@ -98,10 +98,10 @@ private struct Code: ReadableMemory, CustomTestStringConvertible {
   }
 
   @Test(
-    "functions without frame pointers are found by calls that lead further in, and words that lead elsewhere are not",
+    "calls that lead further in identify functions without frame pointers, and unrelated words do not",
     arguments: Code.all)
   private func withoutFrames(_ code: Code) {
-    // 6 was called by 5, and 5 by 4, neither of which keeps a frame; the site of 9 is left from an earlier call.
+    // 5 called 6 and 4 called 5, both without frames. The address of 9 is left over from an earlier call.
     let words = [
       code.onStack(9), code.onStack(5), code.onStack(9), code.onStack(4), 0, place(8), code.onStack(3), 0, place(12),
       code.onStack(2), 0, 0, 0, 0,
@@ -111,7 +111,7 @@ private struct Code: ReadableMemory, CustomTestStringConvertible {
         == [Code.start(6) + 40, Code.site(5), Code.site(4), Code.site(3), Code.site(2)])
   }
 
-  @Test("a frame that an earlier call has left further in is passed over", arguments: Code.all)
+  @Test("a stale frame of an earlier call further in is skipped", arguments: Code.all)
   private func leftFrame(_ code: Code) {
     let words = [
       place(5), code.onStack(9), 0, code.onStack(4), 0, place(8), code.onStack(3), 0, place(12), code.onStack(2), 0, 0,
@@ -129,13 +129,13 @@ private struct Code: ReadableMemory, CustomTestStringConvertible {
   }
 
   @Test(
-    "a function whose callee has jumped elsewhere has its frame, which says where its return address stands",
+    "a function whose callee jumped elsewhere still has its frame, which locates its return address",
     arguments: Code.all)
   private func jumped(_ code: Code) {
-    // 7 has called something through a register, which has jumped to 9; the site of 3 is left from an earlier call.
+    // 7 called a function through a register, which jumped to 9. The address of 3 is left over from an earlier call.
     let code = code.with(indirect: [1, 7], framed: [7])
-    // On x86 7 has three words, and the call has put its address below them; on arm64 it has four, and 9 has put the
-    // address below them, and a word that it does not use.
+    // On x86, 7 has three words, and the call put its address below them. On arm64 it has four, and 9 put the address
+    // below them, followed by a word that it does not use.
     let words =
       code.instructions == .x86
       ? [1, code.onStack(3), 0, code.onStack(7), 0, 0, 0, place(10), code.onStack(1), 0, 0, 0, 0, 0]
@@ -143,9 +143,9 @@ private struct Code: ReadableMemory, CustomTestStringConvertible {
     #expect(scan(words, from: 9, limit: 10, code) == [Code.start(9) + 40, Code.site(7), Code.site(1)])
   }
 
-  @Test("a function is found that frame pointers pass over, as it was called by one without", arguments: Code.all)
+  @Test("a function that frame pointers skip, because its callee has none, is found", arguments: Code.all)
   private func passedOver(_ code: Code) {
-    // 9 has a frame, 5 has none and was called by 6.
+    // 9 has a frame, and 5 has none and was called by 6.
     let code = code.with(indirect: [1, 5, 6], framed: [6, 9])
     let words =
       code.instructions == .x86
@@ -155,14 +155,14 @@ private struct Code: ReadableMemory, CustomTestStringConvertible {
       scan(words, from: 9, limit: 10, code) == [Code.start(9) + 40, Code.site(5), Code.site(6), Code.site(1)])
   }
 
-  @Test("words that are no stack at all give where the thread stands, and no more", arguments: Code.all)
+  @Test("words that are no stack yield only where the thread stands", arguments: Code.all)
   private func nothing(_ code: Code) {
     let words: [UInt64] = [.max, 1, 0, place(1), 7, place(90_000_000), bottom, 5]
     #expect(scan(words, from: 2, limit: 6, code) == [Code.start(2) + 40])
     #expect(scan([], from: 2, limit: 6, code) == [Code.start(2) + 40])
   }
 
-  @Test("this processor's addresses of code are not changed by what takes their signature away")
+  @Test("stripping the signature leaves this processor's code addresses unchanged")
   func addresses() {
     let address = UInt64(UInt(bitPattern: dlsym(UnsafeMutableRawPointer(bitPattern: 0), "malloc")))
     #expect(address != 0)
@@ -192,7 +192,7 @@ private struct Bytes: ReadableMemory {
 @Suite("The code of arm64", .ownThread) struct ArmCodeTests {
   private let stub: UInt64 = 0x40_0000
 
-  /// Whether a call of the stub is one of a function.
+  /// The function called through the stub, if a call of the stub leads to one.
   private func target(_ code: [UInt32], table: UInt64 = 0) -> UInt64? {
     var memory = Bytes(instructions: .arm64)
     memory.put(code, at: stub)
@@ -202,18 +202,18 @@ private struct Bytes: ReadableMemory {
     return CallInstruction(before: stub - 4096 + 4, in: memory)?.target
   }
 
-  @Test("a call of another library's function leads to where the table of addresses says")
+  @Test("a call through another library's stub leads to the function in the address table")
   func stubs() {
     // adrp x16, +0x2000; ldr x17, [x16, #0x7f8]; add x16, x16, #0x7f8; br x17
     let stub: [UInt32] = [0xd000_0010, 0xf943_fe11, 0x911f_e210, 0xd61f_0220]
     #expect(target(stub, table: 0x40_27f8) == 0xffff_1234_5678)
-    // The same behind the mark of a place that is jumped to.
+    // The same after a landing pad for indirect jumps.
     #expect(target([0xd503_245f] + stub, table: 0x40_27f8) == 0xffff_1234_5678)
     // adrp x16, -0x5000
     #expect(target([0xf0ff_ffd0] + stub.dropFirst(), table: 0x3f_b7f8) == 0xffff_1234_5678)
   }
 
-  @Test("a call of a function that is too far away leads there by a stub")
+  @Test("a call of a distant function goes through a stub to it")
   func far() {
     // adrp x16, +0x2000; add x16, x16, #0x7f8; br x16
     #expect(target([0xd000_0010, 0x911f_e210, 0xd61f_0200]) == 0x40_27f8)
@@ -227,7 +227,7 @@ private struct Bytes: ReadableMemory {
   }
 
   @Test(
-    "a call through a register is one, whether or not its address is signed",
+    "a call through a register is recognised whether or not its address is signed",
     arguments: [
       0xd63f_0000, 0xd63f_03c0, 0xd63f_083f, 0xd73f_0822,
     ])
@@ -239,7 +239,7 @@ private struct Bytes: ReadableMemory {
     #expect(call?.target == nil)
   }
 
-  @Test("neither a jump nor what is not aligned is a call")
+  @Test("neither a jump nor a misaligned instruction is a call")
   func noCall() {
     var memory = Bytes(instructions: .arm64)
     memory.put([0x9400_0400, 0x1400_0400, 0xd61f_0200], at: 0x1000)
@@ -248,7 +248,7 @@ private struct Bytes: ReadableMemory {
     #expect(CallInstruction(before: 0x1006, in: memory) == nil)
   }
 
-  /// The words below the frame pointer, and those up to the return address, of a function that begins so.
+  /// The words below the frame pointer, and those up to the return address, of a function with this beginning.
   private func layout(_ code: [UInt32]) -> [Int?] {
     var memory = Bytes(instructions: .arm64)
     memory.put(code, at: 0x1000)
@@ -257,7 +257,7 @@ private struct Bytes: ReadableMemory {
     ]
   }
 
-  @Test("the beginning of a function says how its frame is laid out")
+  @Test("a function's beginning tells how its frame is laid out")
   func frames() {
     // paciasp; stp x29, x30, [sp, #-16]!; mov x29, sp
     #expect(layout([0xd503_233f, 0xa9bf_7bfd, 0x9100_03fd]) == [0, 1])
@@ -277,12 +277,12 @@ private struct Bytes: ReadableMemory {
     #expect(layout([0xd65f_03c0, 0xf81f_0ffe]) == [nil, nil])
   }
 
-  @Test("a jump as a function's last deed leads on, under a condition, and by a stub, too")
+  @Test("a tail jump leads on, even if conditional or through a stub")
   func jumps() {
     var memory = Bytes(instructions: .arm64)
     // b.eq .+4096; cbz x0, .-4096; b .+0x3000
     memory.put([0x5400_8000, 0xb4ff_8000, 0x1400_0c00, 0xd65f_03c0], at: 0x40_0000)
-    // At the last one's target: adrp x16, 0; add x16, x16, #0x7f8; br x16
+    // At the target of the last one: adrp x16, 0; add x16, x16, #0x7f8; br x16
     memory.put([0x9000_0010, 0x911f_e210, 0xd61f_0200], at: 0x40_3008)
     for target: UInt64 in [0x40_1000, 0x3f_f004, 0x40_3008, 0x40_37f8] {
       #expect(TailCall.leads(from: 0x40_0000, to: target, in: memory))
@@ -298,7 +298,7 @@ private struct Bytes: ReadableMemory {
 
   private func path(_ samples: [StackSample]) -> [UInt64]? { HeaviestPath(samples)?.steps.map(\.address) }
 
-  @Test("the way that most samples share leads from the run to where the thread stood most often, with the counts")
+  @Test("the path shared by most samples leads from the run to where the thread usually was, with counts")
   func heaviest() throws {
     let samples = [sample(1, 10, 20), sample(2, 11, 20), sample(2, 11, 20), sample(2, 11, 20), sample(5, 12, 20)]
     let path = try #require(HeaviestPath(samples))
@@ -308,7 +308,7 @@ private struct Bytes: ReadableMemory {
     #expect(HeaviestPath([]) == nil)
   }
 
-  @Test("a function whose callees are all seldom is the last one")
+  @Test("a function whose callees are all rare ends the path")
   func branching() throws {
     let samples = (0..<15).map { sample(100 + UInt64($0), 11, 20) }
     let path = try #require(HeaviestPath(samples))
@@ -316,7 +316,7 @@ private struct Bytes: ReadableMemory {
     #expect(path.endsInCall)
   }
 
-  @Test("a thread that runs is mostly at another address of the same function, and of equals the first wins")
+  @Test("samples of a running thread at different addresses of a function count together, and the first wins ties")
   func function() {
     let samples = [
       sample(1, 10, functions: [100, 10]), sample(7, 10, functions: [7, 10]), sample(2, 10, functions: [100, 10]),
@@ -325,7 +325,7 @@ private struct Bytes: ReadableMemory {
     #expect(path([sample(9, 3), sample(8, 4)]) == [9, 3])
   }
 
-  @Test("a sample that does not lead to the run is left out, unless all are so")
+  @Test("a sample that does not lead to the run is left out, unless none does")
   func incomplete() {
     var lost = sample(5)
     lost.isComplete = false
@@ -333,7 +333,7 @@ private struct Bytes: ReadableMemory {
     #expect(path([lost]) == [5])
   }
 
-  @Test("a function is proved to be on the way if it is in one sample")
+  @Test("a function counts as proved if one sample proves it")
   func proved() {
     let samples = [sample(1, 10, 20, proved: 1), sample(1, 10, 20, proved: 2)]
     #expect(HeaviestPath(samples)?.steps.map(\.isProved) == [true, true, false])

@@ -7,24 +7,24 @@ import Testing
 
 @testable import RunLoopInstruments
 
-/// A process's memory with functions of 64 bytes, each of which has a description as compilers write it.
+/// A process's memory with functions of 64 bytes, each described as compilers do it.
 private struct Described: ReadableMemory {
   static let code: UInt64 = 0x10000
   static let table: UInt64 = 0x80000
 
   let instructions: InstructionSet
-  /// The bytes at some addresses.
+  /// Bytes by address.
   var content: [UInt64: [UInt8]] = [:]
-  /// Where each function's description stands.
+  /// The address of each function's description.
   private(set) var descriptions: [UInt64] = []
   var codeAddressMask: UInt64 { 0x0000_ffff_ffff_ffff }
 
-  /// - Parameter common: The instructions that all functions have in common.
+  /// - Parameter common: The unwind instructions shared by all functions.
   init(_ instructions: InstructionSet, common: [UInt8]) {
     self.instructions = instructions
     let isX86 = instructions == .x86
-    // Version 1, "zR", alignments of code and data, the column of the return address, and that pointers count from
-    // their own place in four bytes.
+    // Version 1, "zR", code and data alignment, the return address column, and pointers encoded as four bytes
+    // relative to their own position.
     var bytes: [UInt8] = [0, 0, 0, 0, 1, 0x7a, 0x52, 0, isX86 ? 1 : 4, 0x78, isX86 ? 16 : 30, 1, 0x1b]
     bytes += common
     content[Described.table] = Described.entry(bytes)
@@ -41,7 +41,7 @@ private struct Described: ReadableMemory {
 
   static func start(_ number: Int) -> UInt64 { code + UInt64(64 * number) }
 
-  /// Adds a function, with its code and the instructions of its description.
+  /// Adds a function with its code and unwind instructions.
   mutating func add(_ code: [UInt8], _ rules: [UInt8]) {
     let number = descriptions.count
     let place = Described.table + UInt64(0x100 * (number + 1))
@@ -70,7 +70,7 @@ private struct Described: ReadableMemory {
   }
 }
 
-/// Counts how often the memory is read.
+/// Counts the reads of the memory.
 private final class Counted: ReadableMemory {
   let memory: Described
   private(set) var reads = 0
@@ -100,12 +100,13 @@ private func stack(_ words: [UInt64]) -> StackCopy {
   private static let framed: [UInt8] =
     [0x55, 0x48, 0x89, 0xe5, 0x53, 0x48, 0x83, 0xec, 24] + [UInt8](repeating: 0x90, count: 5) + [0xff, 0xd0]
   private static let framedRules: [UInt8] = [0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x45, 0x83, 3]
-  // sub rsp, 8, and such a call
+  // sub rsp, 8, and the same call
   private static let frameless: [UInt8] =
     [0x48, 0x83, 0xec, 8] + [UInt8](repeating: 0x90, count: 10) + [0xff, 0xd0]
   private static let framelessRules: [UInt8] = [0x44, 0x0e, 16]
 
-  /// Functions 0 to 3: one that waits in the kernel, one without a frame pointer, one with, and the thread's first.
+  /// Functions 0 to 3: one waiting in the kernel, one without and one with a frame pointer, and the thread's first
+  /// one.
   private static func memory(framed: [UInt8] = StackWalkTests.framed) -> Described {
     var memory = Described(.x86, common: [0x0c, 7, 8, 0x90, 1])
     memory.add([0x0f, 0x05], [])
@@ -118,13 +119,13 @@ private func stack(_ words: [UInt64]) -> StackCopy {
   private func site(_ number: Int) -> UInt64 { Described.start(number) + 16 }
   private var blocked: MachineState { MachineState(programCounter: Described.start(0) + 2, stackPointer: bottom) }
 
-  /// The stack of the four functions, from where the innermost returns to.
+  /// The stack of the four functions, starting with the innermost return address.
   private var words: [UInt64] {
-    // 1's word and where it returns to; 2's three words, rbx, frame pointer and return address; then 3's.
+    // A word and the return address of 1; three words, rbx, frame pointer and return address of 2; then those of 3.
     [site(1), 7, site(2), 1, 2, 3, 4, bottom + 80, site(3), 0, 0, 0, 0, 0, 0, 0, 0]
   }
 
-  @Test("functions with a frame pointer and without one are undone by their tables, and all is proved")
+  @Test("functions with and without frame pointers are unwound by their tables, and all is proved")
   func chain() {
     let walk = StackWalk(from: blocked, stack: stack(words), limit: 0, in: StackWalkTests.memory())
     #expect(walk.addresses == [Described.start(0) + 2, site(1), site(2), site(3)])
@@ -132,7 +133,7 @@ private func stack(_ words: [UInt64]) -> StackCopy {
     #expect(walk.isComplete)
   }
 
-  @Test("the walk ends at the frame of the run")
+  @Test("the stack walk ends at the frame of the run")
   func limit() {
     let walk = StackWalk(from: blocked, stack: stack(words), limit: bottom + 32, in: StackWalkTests.memory())
     #expect(walk.addresses == [Described.start(0) + 2, site(1), site(2), site(3)])
@@ -141,9 +142,9 @@ private func stack(_ words: [UInt64]) -> StackCopy {
     #expect(near.isComplete)
   }
 
-  @Test("a function that makes room as it goes is found further out, and is a guess with all that called it")
+  @Test("behind a function with a dynamic stack frame, it and all its callers are guesses")
   func moving() {
-    // Behind the beginning: sub rsp, rax
+    // After the beginning: sub rsp, rax
     var code = StackWalkTests.framed
     code.replaceSubrange(9..<12, with: [0x48, 0x29, 0xc4])
     var words = words
@@ -154,7 +155,7 @@ private func stack(_ words: [UInt64]) -> StackCopy {
     #expect(walk.proved == 3)
   }
 
-  @Test("a known frame pointer is used, wherever the frame is")
+  @Test("a known frame pointer is used wherever the frame is")
   func known() {
     var words = words
     words.insert(contentsOf: [8, 9, 10, 11], at: 3)
@@ -166,20 +167,20 @@ private func stack(_ words: [UInt64]) -> StackCopy {
     #expect(walk.proved == 4)
   }
 
-  @Test("where the table is damaged, nothing is proved that it says")
+  @Test("nothing from a damaged unwind table counts as proved")
   func damaged() {
     var memory = StackWalkTests.memory()
-    // The return address of the second is where no code is.
+    // The second return address points to no code.
     var words = words
     words[2] = 0x1234
     let walk = StackWalk(from: blocked, stack: stack(words), limit: 0, in: memory)
     #expect(walk.proved == 2)
-    // Its description says that it belongs to none.
+    // Its description claims to belong to no table.
     memory.content[memory.descriptions[1]] = [12, 0, 0, 0, 0xff, 0xff, 0xff, 0x7f, 0, 0, 0, 0, 0, 0, 0, 0]
     #expect(StackWalk(from: blocked, stack: stack(self.words), limit: 0, in: memory).proved == 2)
   }
 
-  @Test("a stack that leads back to itself ends")
+  @Test("the walk of a cyclic stack ends")
   func circle() {
     var words = words
     words[7] = bottom + 56
@@ -187,7 +188,7 @@ private func stack(_ words: [UInt64]) -> StackCopy {
     #expect(walk.addresses.count < 10)
   }
 
-  @Test("a linker's stub is undone by a formula")
+  @Test("a linker's stub is unwound by a formula")
   func stub() {
     // rsp + 8 + (rip & 15 >= 11) * 8, as a linker writes it
     let formula: [UInt8] = [0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22]
@@ -201,7 +202,7 @@ private func stack(_ words: [UInt64]) -> StackCopy {
     }
   }
 
-  @Test("a function that is said to be longer than an Int counts is not looked at")
+  @Test("a function whose length exceeds Int is ignored")
   func absurdLength() {
     var memory = StackWalkTests.memory()
     #expect(!FrameLayout.isFixed(0..<UInt64.max, in: memory))
@@ -220,9 +221,9 @@ private func stack(_ words: [UInt64]) -> StackCopy {
     }
   }
 
-  @Test("a frame is not looked for outside of the copy")
+  @Test("no frame is searched outside the copied stack")
   func outside() {
-    // As in a handler that has a stack of its own: the interrupted function's frame is elsewhere.
+    // As in a handler with its own stack: the interrupted function's frame is elsewhere.
     let state = MachineState(programCounter: site(2), stackPointer: bottom - 1 << 24)
     let memory = Counted(StackWalkTests.memory())
     let walk = StackWalk(from: state, stack: stack(words), limit: 0, in: memory)
@@ -230,17 +231,17 @@ private func stack(_ words: [UInt64]) -> StackCopy {
     #expect(memory.reads < 1000)
   }
 
-  @Test("a rule that leads the stack pointer back further in ends what is proved")
+  @Test("a rule that moves the stack pointer inwards ends the proved part")
   func back() {
     var memory = Described(.x86, common: [0x0c, 7, 8, 0x90, 1])
     memory.add([0x0f, 0x05], [])
-    // The caller's stack pointer is said to be half a mebibyte below the base.
+    // The caller's stack pointer allegedly lies half a mebibyte below the base.
     memory.add(Self.frameless, Self.framelessRules + [0x14, 7, 0x80, 0x80, 4])
     memory.add(Self.framed, Self.framedRules + [0x07, 16])
     #expect(StackWalk(from: blocked, stack: stack(words), limit: 0, in: memory).proved == 2)
   }
 
-  @Test("any bytes as a table, as a formula, and as a stack, end a walk")
+  @Test("a stack walk ends with any bytes as table, formula or stack")
   func anything() {
     var random: UInt64 = 0x9e37_79b9_7f4a_7c15
     func next() -> UInt64 {
@@ -252,7 +253,7 @@ private func stack(_ words: [UInt64]) -> StackCopy {
     for round in 0..<1000 {
       var memory = StackWalkTests.memory()
       var words = words
-      // Some bytes of the descriptions, of the code, and of the stack are others.
+      // Some bytes of the descriptions, the code and the stack are changed.
       for (place, bytes) in memory.content where round % 3 == 0 || place >= Described.table {
         var bytes = bytes
         for _ in 0..<(next() % 6) { bytes[Int(next() % UInt64(bytes.count))] = UInt8(truncatingIfNeeded: next()) }
@@ -268,13 +269,14 @@ private func stack(_ words: [UInt64]) -> StackCopy {
 }
 
 @Suite("The walk of a stack of arm64", .ownThread) struct ArmStackWalkTests {
-  /// Function 0 waits in the kernel and keeps its return address in the register; 1 has a frame pointer, 2 is first.
+  /// Function 0 waits in the kernel with its return address in the register; 1 has a frame pointer, and 2 is the
+  /// first.
   private var memory: Described {
     var memory = Described(.arm64, common: [0x0c, 31, 0])
     memory.add(Described.words([0xd400_0001]), [])
     // stp x29, x30, [sp, #-32]!; mov x29, sp; str x19, [sp, #16]; blr x8
     let code = Described.words([0xa9be_7bfd, 0x9100_03fd, 0xf900_0bf3, 0xd63f_0100])
-    // After one instruction the base is 32 further, with x29 and x30; after the next it counts from x29.
+    // After one instruction the base is 32 bytes up, with x29 and x30 saved. After the next it is relative to x29.
     let rules: [UInt8] = [0x41, 0x0e, 32, 0x9d, 4, 0x9e, 3, 0x41, 0x0d, 29, 0x41, 0x93, 2]
     memory.add(code, rules)
     memory.add(code, rules + [0x07, 30])
@@ -283,10 +285,10 @@ private func stack(_ words: [UInt64]) -> StackCopy {
 
   private func site(_ number: Int) -> UInt64 { Described.start(number) + 16 }
 
-  /// What stands above an address in a register that is signed.
+  /// The signature in the upper bits of an address in a register.
   private let signature: UInt64 = 0x005a_0000_0000_0000
 
-  @Test("a return address is in its register or on the stack, signed or not")
+  @Test("a return address is found in its register or on the stack, signed or not")
   func chain() {
     let words = [bottom + 32, site(2) | signature, 0, 0, 0, 0, 0, 0]
     var state = MachineState(programCounter: Described.start(0) + 4, stackPointer: bottom)
@@ -297,14 +299,14 @@ private func stack(_ words: [UInt64]) -> StackCopy {
     #expect(walk.isComplete)
   }
 
-  @Test("without the register nothing is proved but where the thread stands")
+  @Test("without the return address register only the thread's own position is proved")
   func withoutLink() {
     let state = MachineState(programCounter: Described.start(0) + 4, stackPointer: bottom)
     let walk = StackWalk(from: state, stack: stack([0, 0, 0, 0]), limit: 0, in: memory)
     #expect(walk.addresses == [state.programCounter])
   }
 
-  @Test("in the middle of a function's beginning its frame is as far as that has come", arguments: [0, 1, 2, 3])
+  @Test("inside a function's prologue the frame is unwound as far as it is set up", arguments: [0, 1, 2, 3])
   func beginning(_ instructions: Int) {
     let words = [bottom + 32, site(2), 0, 0, 0, 0, 0, 0]
     var state = MachineState(programCounter: Described.start(1) + UInt64(4 * instructions), stackPointer: bottom)
@@ -316,7 +318,7 @@ private func stack(_ words: [UInt64]) -> StackCopy {
 }
 
 @Suite("The walk of this thread's own stack", .ownThread) struct OwnStackWalkTests {
-  @Test("it finds what the C library's own unwinder finds")
+  @Test("the walk of this thread's stack agrees with the C library's unwinder")
   func own() throws {
     let memory = ProcessMemory(process: getpid())
     let thread = try BlockedThread()
@@ -328,13 +330,13 @@ private func stack(_ words: [UInt64]) -> StackCopy {
       from: state, stack: StackCopy(start: registers.stackPointer, bytes: bytes), limit: 0, in: memory)
     #expect(walk.proved >= thread.addresses.count)
     #expect(walk.isComplete)
-    // Further out than the function that blocks both have the same return addresses.
+    // Beyond the blocking function, both have the same return addresses.
     let common = thread.addresses.suffix(2)
     #expect(Array(walk.addresses.suffix(2)) == Array(common))
   }
 }
 
-/// A thread that waits for a pipe, with the addresses on its stack as the C library's unwinder has them.
+/// A thread that waits for a pipe, with the addresses that the C library's unwinder finds on its stack.
 private final class BlockedThread {
   private let context: Context
   private let thread: pthread_t
@@ -351,13 +353,13 @@ private final class BlockedThread {
         return nil
       }, Unmanaged.passUnretained(context).toOpaque())
     try #require(answer == 0, "\(String(cString: strerror(answer)))")
-    // Sent when the thread has written what is read here.
+    // Signalled when the thread has written the values read here.
     context.isReady.wait()
     (self.context, self.thread) = (context, thread)
     (number, addresses) = (context.number, context.addresses)
   }
 
-  /// Those of the system call that it waits in.
+  /// The registers in the system call in which the thread waits.
   var registers: ThreadRegisters {
     while true {
       if let found = ThreadRegisters(thread: number, of: getpid()), found.call == 0 { return found }
@@ -365,7 +367,7 @@ private final class BlockedThread {
     }
   }
 
-  /// Closes the end that it reads from, and waits for it.
+  /// Closes the pipe's write end, and waits for the thread.
   func end() {
     close(context.ends[1])
     pthread_join(thread, nil)
@@ -379,7 +381,7 @@ private final class BlockedThread {
     private(set) var addresses: [UInt64] = []
 
     init() throws {
-      // Closed in programs that are started meanwhile: they do not keep the thread waiting.
+      // Closed on exec, so that programs started meanwhile do not keep the thread waiting.
       let answer = crl_pipe(&ends)
       try #require(answer == 0, "\(String(cString: strerror(-answer)))")
     }

@@ -3,7 +3,7 @@
 import RunLoopToolKit
 import Testing
 
-/// Says which addresses of which file it was asked for.
+/// Records which addresses of which file were requested.
 private final class Asked: FrameSource {
   private(set) var addresses: [String] = []
 
@@ -15,7 +15,7 @@ private final class Asked: FrameSource {
   func frames(ofSymbol symbol: String, in path: String) -> [CodeFrame] { [] }
 }
 
-/// A program with a forwarder of 32 bytes, into which its closure was inlined behind the first instructions.
+/// A program with a forwarder of 32 bytes, into which its closure was inlined after the first instructions.
 private struct Inlined: FrameSource {
   static let closure = "$s6victim12hangDispatchyys6UInt32VFyyYbcfU_"
 
@@ -35,7 +35,7 @@ private struct Inlined: FrameSource {
 }
 
 @Suite("The names of addresses") struct SymbolizerTests {
-  @Test("a file that stands twice in a record is asked for addresses by the place that they lie in")
+  @Test("addresses of a file recorded twice are requested relative to the mapping that contains them")
   func twice() {
     let source = Asked()
     let images = [0x5000, 0x1000].map { LoadedImage(base: $0, end: $0 + 0x1000, buildID: [], path: "/bin/sh") }
@@ -46,7 +46,7 @@ private struct Inlined: FrameSource {
     #expect(source.addresses.sorted() == ["/bin/sh 16", "/bin/sh 32", "/bin/sh 48"])
   }
 
-  @Test("a place at the beginning of a file, to which nothing returns, ends nobody")
+  @Test("an address at the very beginning of a file, to which nothing returns, is harmless")
   func beginning() {
     let source = Asked()
     let symbolizer = Symbolizer([LoadedImage(base: 0x1000, end: 0x2000, buildID: [], path: "/bin/sh")], source: source)
@@ -55,7 +55,7 @@ private struct Inlined: FrameSource {
     #expect(source.addresses.sorted() == Array(repeating: "/bin/sh \(UInt64.max)", count: 2))
   }
 
-  @Test("what is no file is not asked, as it could be waited for", arguments: ["/dev/null", "/tmp", "/nothing"])
+  @Test("the symbolizer ignores paths that are not regular files", arguments: ["/dev/null", "/tmp", "/nothing"])
   func noFile(path: String) {
     let source = Asked()
     let symbolizer = Symbolizer([LoadedImage(base: 0x1000, end: 0x2000, buildID: [], path: path)], source: source)
@@ -63,7 +63,7 @@ private struct Inlined: FrameSource {
     #expect(source.addresses.isEmpty)
   }
 
-  @Test("a closure that was inlined into its forwarder has the line of its first instruction there")
+  @Test("a closure inlined into its forwarder has the line of its first instruction")
   func inlined() {
     let images = [LoadedImage(base: 0x1000, end: 0x2000, buildID: [], path: "/bin/sh")]
     let symbolizer = Symbolizer(images, source: Inlined())

@@ -5,14 +5,14 @@ import Testing
 @testable import RunLoopToolKit
 
 @Suite("The columns of runloop top") @MainActor struct TopScreenTests {
-  /// What each column needs, in their order.
+  /// The width that each column needs, in order.
   private let needed = [7, 24, 12, 7, 7, 5, 5, 7, 60]
 
   private func columns(_ width: Int) -> [(column: TopScreen.Column, width: Int)] {
     TopScreen.columns(of: width, needed)
   }
 
-  @Test("a screen of 80 columns has the state, the share, the queue and the call-out, whose end survives")
+  @Test("a screen of 80 columns shows state, share, queue and call-out, with the end of the call-out intact")
   func usual() {
     let found = columns(80)
     #expect(found.map(\.column) == [.name, .state, .busy, .queue, .callOut])
@@ -23,7 +23,7 @@ import Testing
     #expect(text.count == width && text.hasSuffix("main.swift:14") && text.hasPrefix("timer"), "\(text)")
   }
 
-  @Test("one of 40 keeps the state and the share, and a wide one everything")
+  @Test("a screen of 40 columns keeps state and share, and a wide one shows everything")
   func others() {
     #expect(columns(40).map(\.column) == [.name, .state, .busy])
     let total = columns(40).reduce(2 * 2) { $0 + $1.width }
@@ -31,7 +31,7 @@ import Testing
     #expect(columns(200).map(\.width) == needed)
   }
 
-  @Test("of a text that is too long the middle goes", arguments: [0, 1, 2, 5, 9, 10, 40])
+  @Test("an overlong text loses its middle", arguments: [0, 1, 2, 5, 9, 10, 40])
   func shortened(width: Int) {
     let text = Text.shortened("0123456789", width)
     #expect(text.count == min(width, 10))

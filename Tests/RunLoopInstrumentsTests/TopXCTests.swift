@@ -9,7 +9,7 @@ import XCTest
 import class RunLoopCore.RunLoop
 import class RunLoopCore.Timer
 
-/// Runs the application until `isDone`, which is asked again and again, says so, and returns how it ended.
+/// Runs the application until `isDone`, which is polled, returns true, and returns how it ended.
 @MainActor
 private func runTop(_ top: Top, _ terminal: HeadlessTerminal, until isDone: @escaping @MainActor () -> Bool) throws
   -> Top.End
@@ -42,7 +42,7 @@ final class TopXCTests: XCTestCase {
         return counts.count == 20
       }
       XCTAssertEqual(end, .quit)
-      // The first may come before the frame of the last look.
+      // The first count may come before the frame of the last look.
       XCTAssertEqual(counts.first?.looks, counts.last?.looks)
       XCTAssertEqual(counts[2].frames, counts.last?.frames)
       XCTAssertTrue(try runloop("ps", "\(victim.number)", "--json").json()["level"] as? String == "off")

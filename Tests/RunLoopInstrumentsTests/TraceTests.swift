@@ -11,7 +11,7 @@ import Testing
   /// Whether Perfetto's schema is installed, which `.ci/setup --install` does.
   private static let hasSchema = FileManager.default.isExecutableFile(atPath: python.path)
 
-  /// What `Tests/Perfetto/read-trace` prints of a trace, which it reads by Perfetto's own schema.
+  /// The output of `Tests/Perfetto/read-trace`, which reads a trace with Perfetto's own schema.
   private func flows(_ path: String) throws -> [String] {
     let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent()
@@ -29,12 +29,12 @@ import Testing
     return text.split(separator: "\n").map(String.init)
   }
 
-  /// A flow with the names of closures shortened to the function that they are in.
+  /// A flow whose closure names are shortened to the enclosing functions.
   private func shortened(_ flow: String) -> String {
     flow.replacing(#/(closure #\d+ in )+/#, with: "")
   }
 
-  @Test("a file that is there stays as it was when the command fails, and is replaced when it does not")
+  @Test("an existing output file stays unchanged when the command fails, and is replaced when it succeeds")
   func outputFile() throws {
     let directory = try Victim.makeDirectory()
     defer { try? FileManager.default.removeItem(atPath: directory) }
@@ -55,7 +55,7 @@ import Testing
   }
 
   @Test(
-    "a flow leads from each cause to what it has caused, and from no other, by Perfetto's own schema",
+    "a flow leads from each cause to its effects and from nothing else, by Perfetto's own schema",
     .enabled(if: hasSchema))
   func causes() throws {
     let victim = try Victim(["causes"])
@@ -88,12 +88,11 @@ import Testing
       }
       #expect(isThere, "\(from) -> \(to) is not in \(causes)")
     }
-    // Whoever wakes a sleeping loop ends its sleep; on a busy machine the loop may be awake when one of the steps
-    // comes.
+    // Waking a sleeping loop ends its sleep, but on a busy machine the loop may be awake when a step comes.
     #expect(found.contains { $0.hasPrefix("first: Causes.") && $0.hasSuffix(" -> second: sleep") })
-    // What no call-out has caused comes from a thread.
+    // Work that no call-out caused comes from a thread.
     #expect(found.contains { $0.hasPrefix("main: posts -> first: Causes.post()") })
-    // None is wrong: no function of one step leads to one of another.
+    // No flow is wrong: no function of one step leads to a function of another.
     for flow in found where flow.hasPrefix("first: Causes.") && flow.contains("-> second: Causes.") {
       let parts = flow.split(separator: " -> ").map { $0.split(separator: ".").last ?? "" }
       #expect(parts[0] == parts[1], "\(flow)")
@@ -101,7 +100,7 @@ import Testing
   }
 
   @Test(
-    "of 100 tasks that come by way of Swift's pool, 99 lead back to the call-outs that made them",
+    "of 100 tasks that pass through Swift's pool, 99 lead back to the call-outs that made them",
     .enabled(if: hasSchema))
   func tasks() throws {
     let victim = try Victim(["tasks"])
@@ -115,22 +114,22 @@ import Testing
     #expect(found.count(where: { $0.contains("Tasks.run()") }) >= 198, "\(found.count)")
   }
 
-  @Test("loops that find no room for records are counted for whoever looks")
+  @Test("loops without room for records are counted and reported")
   func roomless() throws {
     let victim = try Victim(["loops", "80"])
     let session = runloop("trace", "\(victim.number)", "--for", "0.1", "--output", "\(victim.directory)/many.html")
     #expect(session.status == 0, "\(session.complaints)")
     let line = session.output.split(separator: "\n").first { $0.contains("found no room") }
-    // Those of the threads that the program has besides may have room or not.
+    // The program's other threads may or may not have room.
     let count = line?.split(separator: " ").first.flatMap { Int($0) }
     #expect(count ?? 0 >= 80 - 64, "\(session.output)")
   }
 
-  @Test("a process is looked at while it runs, and its level is what it was afterwards", arguments: ["off", "record"])
+  @Test("a running process is traced, and its level is restored afterwards", arguments: ["off", "record"])
   func living(level: String) throws {
     let victim = try Victim(["load"], level: level)
     let path = "\(victim.directory)/load.pftrace"
-    // A process that gets little of a busy machine leaves fewer records.
+    // On a busy machine the process leaves fewer records.
     var (records, seconds) = (0, 0.3)
     repeat {
       let session = runloop("trace", "\(victim.number)", "--for", "\(seconds)", "--output", path, "--json")
@@ -146,7 +145,7 @@ import Testing
   }
 
   @Test(
-    "a call-out that hangs has the stack on which its thread stood, by Perfetto's own schema", .enabled(if: hasSchema))
+    "a hanging call-out has its thread's stack, by Perfetto's own schema", .enabled(if: hasSchema))
   func stacksForPerfetto() throws {
     let hangs = [("read", "hangInRead()"), ("compute", "hangInCompute()"), ("port", "hangInPort()")]
     func stands(_ thread: String, _ lines: [String]) -> [String] {
@@ -167,11 +166,11 @@ import Testing
     }
   }
 
-  @Test("a loop that hung before anybody looked has the stack on its thread's track", .enabled(if: hasSchema))
+  @Test("a loop that hung before the trace began has the stack on its thread's track", .enabled(if: hasSchema))
   func stackWithoutRecord() throws {
     let victim = try Victim(["late", "600"], program: "hang-victim", level: "off")
     let path = "\(victim.directory)/late.pftrace"
-    // On a busy machine it may take long to look once.
+    // On a busy machine a single look may take long.
     var (lines, seconds) = ([String](), 1)
     var isFound: Bool {
       lines.contains { $0.hasPrefix("late: hangs stands in ") && $0.contains("hangBeforeAnybodyLooks()") }
@@ -184,7 +183,7 @@ import Testing
     #expect(isFound, "\(lines)")
   }
 
-  @Test("the page has the stack of a hang, with what its thread did")
+  @Test("the page shows the stack of a hang and what its thread did")
   func stacksOnThePage() throws {
     let document = try Victim.hanging { victim in
       let path = "\(victim.directory)/hangs.html"
@@ -201,7 +200,7 @@ import Testing
     #expect((stacks.first?["state"] as? String)?.hasPrefix("blocked in read(") == true, "\(stacks)")
   }
 
-  /// What a page shows.
+  /// The data that a page shows.
   private func document(of text: String) throws -> [String: Any] {
     let start = try #require(text.range(of: "id=\"trace\">\n"))
     let end = try #require(text.range(of: "\n</script>", range: start.upperBound..<text.endIndex))
@@ -210,14 +209,14 @@ import Testing
     return try #require(try JSONSerialization.jsonObject(with: Data(data.utf8)) as? [String: Any])
   }
 
-  @Test("a process that ends meanwhile ends the command, and what was seen is written")
+  @Test("the command ends when the traced process ends, and writes what it has seen")
   func endsMeanwhile() throws {
     let victim = try Victim(["load"])
     let number = victim.number
     let path = "\(victim.directory)/ended.html"
     let directory = victim.directory
     let killer = Thread {
-      // Until the command has found the process, and reads its file.
+      // Until the command has found the process and reads its file.
       while !isMapped(in: directory) { usleep(1000) }
       usleep(1_000_000)
       Foundation.kill(number, SIGKILL)
@@ -228,7 +227,7 @@ import Testing
     #expect(try String(contentsOfFile: path, encoding: .utf8).contains("endlessWork()"))
   }
 
-  @Test("a page is one file that asks for nothing else, and what is in names is no markup")
+  @Test("a page is one self-contained file, and names in it are never markup")
   func page() throws {
     let victim = try Victim(["causes"])
     victim.kill()
@@ -243,7 +242,7 @@ import Testing
     #expect(Set(lanes.compactMap { $0["name"] as? String }).isSuperset(of: ["first", "second"]))
   }
 
-  @Test("arguments that make no sense, and what cannot be read or written, are reported in one sentence")
+  @Test("invalid arguments, and files that cannot be read or written, are reported in one sentence")
   func refusals() throws {
     let victim = try Victim(["idle"])
     let number = "\(victim.number)"
@@ -263,7 +262,7 @@ import Testing
       #expect(session.status == 1, "\(arguments)")
       #expect(session.complaints.count == 1)
     }
-    // Nothing is left of a file that nothing was written to.
+    // A file to which nothing was written leaves nothing behind.
     #expect(!FileManager.default.fileExists(atPath: "\(victim.directory)/x.html"))
   }
 }
@@ -286,12 +285,12 @@ import Testing
     return timeline
   }
 
-  @Test("a cause counts only if its record's time says so too, as a slot may have had another loop")
+  @Test("a cause counts only if its record's time matches too, as its slot may have held another loop")
   func staleCause() {
     var effect = block(1, 500, 600)
     effect.posted = 450
     effect.cause = 3 << 48 | 7
-    // The slot 3 had two loops, and both a record 7.
+    // Slot 3 held two loops, and both have a record 7.
     let found = timeline([[effect], [block(7, 100, 200)], [block(7, 400, 460)]], slots: [0, 3, 3])
     #expect(found.edges.map(\.from) == [.item(.init(lane: 2, index: 0))])
     #expect(found.lostCauses == 0)
@@ -300,7 +299,7 @@ import Testing
     #expect(stale.lostCauses == 1)
   }
 
-  @Test("causes are counted by the kinds of call-outs and their threads, and what was waited for leads back")
+  @Test("causes are counted by call-out kinds and threads, and awaited results lead back")
   func causes() {
     var (first, second) = (block(1, 500, 600), block(2, 700, 800))
     (first.posted, first.cause) = (450, 3 << 48 | 7)
@@ -315,7 +314,7 @@ import Testing
       ])
   }
 
-  @Test("a cause that is no call-out is its thread")
+  @Test("a cause that is not a call-out is its thread")
   func causeOfThread() {
     var effect = block(1, 500, 600)
     (effect.posted, effect.cause) = (450, 1 << 63 | 77)
@@ -323,7 +322,7 @@ import Testing
     #expect(causes.map(\.from) == [Timeline.Doer(thread: 77, name: "77", kind: nil)])
   }
 
-  @Test("an end that was lost is no later than the begin of what follows outside")
+  @Test("a call-out with a lost end ends no later than the next outer one begins")
   func lostEnd() {
     var lost = block(1, 100, 1_000_000)
     lost.isEndLost = true
@@ -333,7 +332,7 @@ import Testing
     #expect(found.lanes[0].items.map(\.level) == [0, 1, 0])
   }
 
-  @Test("a long call-out is a hang unless runs that are nested in it go on meanwhile")
+  @Test("a long call-out is a hang unless nested runs inside it make progress")
   func hangs() {
     let milliseconds: Int64 = 1_000_000
     func item(_ number: UInt64, _ begin: Int64, _ end: Int64, outer: UInt32 = 0, isRun: Bool = false) -> Timeline.Item {
@@ -345,16 +344,16 @@ import Testing
       [
         [
           item(1, 0, 249), item(2, 300, 550),
-          // A modal session, in which a call-out hangs.
+          // A modal session in which a call-out hangs.
           item(3, 1000, 2000), item(4, 1100, 1900, outer: 3, isRun: true), item(5, 1200, 1500, outer: 4),
-          // One that hangs behind its runs, which are those of a call-out within it.
+          // A call-out that hangs after its runs, which belong to a call-out inside it.
           item(6, 3000, 4000), item(7, 3100, 3600, outer: 6), item(8, 3200, 3300, outer: 7, isRun: true),
         ]
       ], slots: [0])
     #expect(found.lanes[0].hangs.map { found.lanes[0].items[$0].number } == [2, 5, 6, 7])
   }
 
-  @Test("what waits is counted from each post to its call-out")
+  @Test("waiting posts are counted from each post to its call-out")
   func queue() {
     var items = [block(1, 100, 200), block(2, 200, 300), block(3, 300, 400)]
     for index in items.indices { items[index].posted = [50, 60, 250][index] }
@@ -363,7 +362,7 @@ import Testing
     #expect(found.map(\.count) == [1, 2, 1, 0, 1, 0])
   }
 
-  @Test("of too many records neighbours stand for each other, with their time and their causes")
+  @Test("too many records are merged with their neighbours, keeping their time and causes")
   func coarse() {
     var items: [Timeline.Item] = []
     for number in 0..<10_000 as Range<Int64> {
@@ -372,7 +371,7 @@ import Testing
       item.cause = 1 << 48 | 1
       items.append(item)
     }
-    // One that is long stands for itself.
+    // A long one stays separate.
     items.append(block(10_001, 1_000_000, 9_000_000))
     let all = timeline([items, [block(1, 0, 2_000_000)]], slots: [0, 1])
     #expect(all.edges.count == 10_000)
@@ -384,14 +383,14 @@ import Testing
     #expect(found.lanes[0].items.last?.count == 1)
     #expect(!found.edges.isEmpty)
     for edge in found.edges { #expect(edge.to.index < found.lanes[edge.to.lane].items.count) }
-    // Few enough are left as they are.
+    // A small enough number stays unchanged.
     #expect(all.coarsened(to: 20_000, .init()).merged == 0)
   }
 }
 
-/// Whether this process has a file of a directory mapped.
+/// Whether this process has mapped a file of a directory.
 ///
-/// Line by line: Foundation takes the first short read of a file without a size for its end.
+///   Reads line by line, because Foundation takes a short read of a file without a size for its end.
 private func isMapped(in directory: String) -> Bool {
   guard let file = fopen("/proc/self/maps", "r") else { return false }
   var line: UnsafeMutablePointer<CChar>?

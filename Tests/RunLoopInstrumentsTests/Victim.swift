@@ -4,16 +4,16 @@ import Foundation
 import RunLoopToolKit
 import Testing
 
-/// A process that is looked at from outside, with a directory of records of its own.
+/// A process under inspection, with its own directory of records.
 final class Victim {
   let directory: String
   private let ownsDirectory: Bool
   private let process = Process()
   private let output = Pipe()
-  /// Closed by whatever ends this process; the victim ends then.
+  /// Closed when this process ends in any way, which ends the victim.
   private let input = Pipe()
 
-  /// Starts a process and waits until it says that it is ready.
+  /// Starts a process, and waits until it reports that it is ready.
   init(
     _ arguments: [String], program name: String = "recorded-victim", level: String? = "record",
     directory: String? = nil, hasDirectory: Bool = true, waits: Bool = true
@@ -29,16 +29,16 @@ final class Victim {
     environment["TEST_HOLDS_INPUT"] = "1"
     process.environment = environment
     process.standardInput = input
-    // Programs that other threads start meanwhile do not hold it.
+    // Programs started by other threads meanwhile do not inherit it.
     _ = fcntl(input.fileHandleForWriting.fileDescriptor, F_SETFD, FD_CLOEXEC)
     process.standardOutput = output
     try process.run()
     if waits { _ = try line(containing: "ready") }
   }
 
-  /// Where the program is.
+  /// The location of the program.
   ///
-  /// RUNLOOP_VICTIMS in the environment names another directory, with programs that were built in another way.
+  ///   RUNLOOP_VICTIMS in the environment names another directory, for programs that were built differently.
   static func program(named name: String = "recorded-victim") -> URL {
     if name.hasPrefix("/") { return URL(fileURLWithPath: name) }
     if let other = ProcessInfo.processInfo.environment["RUNLOOP_VICTIMS"] {
@@ -52,8 +52,8 @@ final class Victim {
 
   /// Copies a program.
   ///
-  /// By a process of its own: a child that another thread forks meanwhile would hold the copy open for writing, and it
-  /// could not be executed.
+  ///   Uses a separate process, because a child forked by another thread meanwhile would hold the copy open for
+  /// writing, so it could not be executed.
   static func copy(program name: String = "recorded-victim", to path: String) throws {
     let copy = Process()
     copy.executableURL = URL(fileURLWithPath: "/bin/cp")
@@ -75,9 +75,9 @@ final class Victim {
     return directory
   }
 
-  /// Looks at the thirteen loops that hang, for longer and longer, until something was seen.
+  /// Looks at the thirteen hanging loops for longer and longer, until something was seen.
   ///
-  /// On a busy machine a hang may be over before anybody looks.
+  ///   On a busy machine a hang may be over before anybody looks.
   static func hanging<Seen>(_ look: (Victim) throws -> Seen, until isSeen: (Seen) -> Bool) throws -> Seen {
     var seconds = 1.5
     while true {
@@ -89,7 +89,7 @@ final class Victim {
 
   var number: Int32 { process.processIdentifier }
 
-  /// The next line, or the next that has a word in it.
+  /// The next line, or the next that contains a word.
   func line(containing word: String? = nil) throws -> String {
     var text = ""
     while true {
@@ -110,16 +110,16 @@ final class Victim {
 
   func waitForExit() { process.waitUntilExit() }
 
-  /// Does what the end of this process does.
+  /// Has the same effect as the end of this process.
   func letGo() { try? input.fileHandleForWriting.close() }
 
-  /// The signal that has ended it, which is waited for.
+  /// Waits for the end, and returns the signal that caused it.
   func signal() -> Int32? {
     process.waitUntilExit()
     return process.terminationReason == .uncaughtSignal ? process.terminationStatus : nil
   }
 
-  /// Where its file is, if it is there.
+  /// The path of its file, if it exists.
   var file: String? {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
     return names.first { $0.hasPrefix("\(number).") }.map { "\(directory)/\($0)/rings" }
@@ -131,13 +131,13 @@ struct VictimError: Error, CustomStringConvertible {
   var description: String { text }
 }
 
-/// What a command has printed and complained of, and its status.
+/// The output, complaints and status of a command.
 struct Session {
   var status: Int32
   var output: String
   var complaints: [String]
 
-  /// The document that it has printed.
+  /// The JSON object that it printed.
   func json() throws -> [String: Any] {
     let value = try JSONSerialization.jsonObject(with: Data(output.utf8))
     guard let object = value as? [String: Any] else { throw VictimError(text: "no object: \(output)") }
@@ -145,7 +145,7 @@ struct Session {
   }
 }
 
-/// Runs a command of the tool, in this process.
+/// Runs a command of the tool in this process.
 func runloop(_ arguments: String...) -> Session { runloop(arguments) }
 
 func runloop(_ arguments: [String]) -> Session {
@@ -161,7 +161,7 @@ func runloop(_ arguments: [String]) -> Session {
   return Session(status: status, output: lines.printed.joined(separator: "\n"), complaints: lines.complaints)
 }
 
-/// A place of a document: its function, and the last part of its file's path.
+/// The code location in a JSON value: its function, the last part of its file's path, and its line.
 func place(_ value: Any?) -> (function: String, file: String, line: Int)? {
   guard let object = value as? [String: Any], let function = object["function"] as? String else { return nil }
   let file = (object["file"] as? String)?.split(separator: "/").last.map(String.init) ?? ""

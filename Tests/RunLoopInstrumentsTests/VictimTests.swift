@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The programs that tests look at", .ownThread) struct VictimTests {
   @Test(
-    "each ends when the process ends that has started it",
+    "each test program ends when the process that started it ends",
     arguments: [("recorded-victim", "idle"), ("hang-victim", "idle"), ("kept-victim", "idle")])
   func end(program: String, mode: String) throws {
     let victim = try Victim([mode], program: program)

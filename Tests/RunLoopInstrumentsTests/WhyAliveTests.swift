@@ -22,7 +22,7 @@ import Testing
     return try #require(number > 0 && number <= lines.count ? lines[number - 1] : nil)
   }
 
-  @Test("each kind of item is listed with its modes, and named by the user's function and the line that added it")
+  @Test("each kind of item is listed with its modes, the user's function, and the line that added it")
   func items() throws {
     let victim = try Victim(["items"], program: "kept-victim", level: "watch")
     let loop = try loop("importer", of: victim)
@@ -53,7 +53,7 @@ import Testing
     #expect(Set(loop.keys) == ["tid", "thread", "mode", "running", "reasons"])
   }
 
-  @Test("at the level off the items are listed, and nobody knows where they were added")
+  @Test("at level off the items are listed, but not where they were added")
   func off() throws {
     let victim = try Victim(["items"], program: "kept-victim", level: "off")
     let reasons = try reasons(loop("importer", of: victim))
@@ -63,7 +63,7 @@ import Testing
     #expect(place(timer["code"])?.function.contains("Importer.addTimer(_:)") == true)
   }
 
-  @Test("a process that was started without foresight answers, and like reasons are counted, with their growth")
+  @Test("a process started without preparation answers, and equal reasons are counted, with their growth")
   func groups() throws {
     let victim = try Victim(["growth"], program: "kept-victim", level: nil, hasDirectory: false)
     let session = runloop("why-alive", "\(victim.number)", "--for", "0.5", "--json")
@@ -75,7 +75,7 @@ import Testing
     #expect(grown["count"] as? Int ?? 0 > 1)
     #expect(grown["kind"] as? String == "timer")
     #expect(place(grown["code"])?.function.contains("reconnect()") == true, "\(grown)")
-    // Not when the first of them fires.
+    // Not the time when the first of them fires.
     #expect(grown["detail"] as? String == "every 3600 s")
     let text = runloop("why-alive", "\(victim.number)", "--thread", "client").output
     #expect(text.contains(" ×  timer ") && text.contains(" every 3600 s "), "\(text)")
@@ -83,7 +83,7 @@ import Testing
   }
 
   @Test(
-    "one that wants no instruments does not answer, and nor does one whose level is misspelt", arguments: ["off", "of"])
+    "a process that disabled instruments or misspelt its level does not answer", arguments: ["off", "of"])
   func unwilling(level: String) throws {
     let victim = try Victim(["growth"], program: "kept-victim", level: level, hasDirectory: false)
     #expect(runloop("why-alive", "\(victim.number)").complaints.first?.contains("no agent") == true)
@@ -100,7 +100,7 @@ import Testing
     #expect(place(timer["added"])?.function.contains("Residents.addTimer(_:)") == true, "\(timer)")
   }
 
-  @Test("the source of what is handed over keeps a thread, from the first hand-off on")
+  @Test("from the first hand-off on, the source for hand-offs keeps a thread alive")
   func perform() throws {
     let victim = try Victim(["perform"], program: "kept-victim", level: "watch")
     let reasons = try reasons(loop("performs", of: victim))
@@ -109,7 +109,7 @@ import Testing
   }
 
   @Test(
-    "the blocks are listed that wait behind a call-out for the mode that runs, with their places if they were recorded")
+    "blocks that wait behind a call-out for the running mode are listed, with any recorded places")
   func blocks() throws {
     let victim = try Victim(["blocks"], program: "kept-victim", level: "record")
     let reasons = try reasons(loop("blocks", of: victim))
@@ -122,7 +122,7 @@ import Testing
     }
   }
 
-  @Test("the main loop is kept by the main dispatch queue")
+  @Test("the main dispatch queue keeps the main loop alive")
   func mainQueue() throws {
     let victim = try Victim(["main"], program: "kept-victim", level: "watch")
     let reasons = try reasons(loop("main", of: victim))
@@ -139,7 +139,7 @@ import Testing
     #expect(runloop("why-alive", "\(victim.number)").output.contains("runs no mode"))
   }
 
-  @Test("for people, a line for each reason says what, when and where")
+  @Test("the readable output has a line per reason that says what, when and where")
   func screen() throws {
     let victim = try Victim(["items"], program: "kept-victim", level: "watch")
     let session = runloop("why-alive", "\(victim.number)", "--thread", "importer")
@@ -150,7 +150,7 @@ import Testing
     #expect(timer.contains("Importer.addTimer(_:) Keepers.swift:"))
   }
 
-  @Test("a thread of another name is reported in one sentence")
+  @Test("naming an unknown thread is reported in one sentence")
   func otherThread() throws {
     let victim = try Victim(["resident"], program: "kept-victim", level: "watch")
     let session = runloop("why-alive", "\(victim.number)", "--thread", "nobody")
@@ -158,7 +158,7 @@ import Testing
     #expect(session.complaints.count == 1)
   }
 
-  @Test("runloop dump prints the loop with the user's function in the place of each call-out")
+  @Test("runloop dump prints the loop, with each call-out as the user's function")
   func dump() throws {
     let victim = try Victim(["items"], program: "kept-victim", level: "watch")
     let session = runloop("dump", "\(victim.number)", "--thread", "importer")
