@@ -32,9 +32,7 @@ public import RunLoopCore
 public final class GLibHost: @unchecked Sendable {
   // Sendable: the variables belong to the loop's thread.
 
-  /// The priority of the loop's turns in GLib's terms: a smaller value runs earlier.
-  ///
-  /// The default is 0.
+  /// The priority of the loop's turns in GLib's terms: a smaller value runs earlier; the default is 0.
   public let priority: Int32
 
   private let loop: RunLoop

@@ -33,9 +33,7 @@ public enum Instruments {
   /// - Parameter level: The minimum level of the loops. ``Level/off`` has no effect.
   public static func hold(_ level: Level) -> LevelHolder { LevelHolder(level) }
 
-  /// The highest level that is held, which every loop adopts at its next pass.
-  ///
-  /// Can be used from any thread.
+  /// The highest level that is held, which every loop adopts at its next pass; can be used from any thread.
   public static var level: Level { Level(rawValue: Int32(min(crl_level_get(), 2))) ?? .off }
 
   /// The directory with the records file of this process, or nil if it has none.

@@ -21,9 +21,7 @@ public struct Histogram: Sendable, Hashable, Codable {
     count = counts.reduce(0, +)
   }
 
-  /// Adds a duration in nanoseconds.
-  ///
-  /// A negative duration counts as zero.
+  /// Adds a duration in nanoseconds; a negative duration counts as zero.
   public mutating func add(_ nanoseconds: Int64) {
     let value = max(0, nanoseconds)
     let step = Histogram.step(of: value)

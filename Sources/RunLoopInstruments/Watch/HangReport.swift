@@ -81,9 +81,7 @@ public struct HangReport: Sendable, Codable {
   public internal(set) var samples: Int
   /// Whether this is a backlog: posts have waited too long, although no call-out is long.
   public internal(set) var isBacklog: Bool
-  /// For a backlog, the places that posted the waiting work, the most frequent first.
-  ///
-  /// Empty unless the loop records.
+  /// For a backlog, the places that posted the waiting work, the most frequent first; empty unless the loop records.
   public internal(set) var sites: [Site]
   /// The number of hangs before this one that were not reported, because the limit per minute was reached.
   public internal(set) var leftOut: Int

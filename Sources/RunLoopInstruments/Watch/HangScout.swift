@@ -2,9 +2,7 @@
 
 package import CRunLoopRecorder
 
-/// Observes the loops of this or another process and finds their hangs.
-///
-/// Must be used on a single thread.
+/// Observes the loops of this or another process and finds their hangs; must be used on a single thread.
 package final class HangScout {
   /// A hang or backlog that has begun or ended.
   package enum Finding: Sendable {

@@ -19,21 +19,15 @@ public import RunLoopCore
 public final class HangWatch: Sendable {
   /// Options for a watch: what to watch, and what counts as a hang.
   public struct Configuration: Sendable {
-    /// The duration from which a call-out is a hang.
-    ///
-    /// The default is 250 milliseconds.
+    /// The duration from which a call-out is a hang; the default is 250 milliseconds.
     public var threshold: Duration
-    /// Whether to sample the stacks of hanging threads, from half the threshold on.
-    ///
-    /// The default is `true`.
+    /// Whether to sample the stacks of hanging threads, from half the threshold on; the default is `true`.
     public var sampling: Bool
     /// The waiting time of the oldest post that makes a backlog, if no call-out is long.
     ///
     /// The default is one second; with `nil`, backlogs are not reported.
     public var backlog: Duration?
-    /// The loops to watch, which the watch retains.
-    ///
-    /// The default is `nil`, which means all loops of the process.
+    /// The loops to watch, which the watch retains; the default is `nil`, which means all loops of the process.
     public var loops: [RunLoop]?
     /// The maximum number of reports per minute.
     ///

@@ -48,9 +48,7 @@ package struct CodeImage: Sendable, Hashable {
   let functionTable: UInt64
 }
 
-/// The memory of this or another process, read without affecting the process.
-///
-/// Must be used on a single thread.
+/// The memory of this or another process, read without affecting the process; must be used on a single thread.
 package final class ProcessMemory: ReadableMemory {
   package let process: Int32
   private var code: [Range<UInt64>] = []

@@ -31,14 +31,10 @@ final class PerformTask: Awaited, @unchecked Sendable {
   ///
   /// Guarded by the lock. The thread that has claimed the work is the next to write it, and reads it without the lock.
   @exclusivity(unchecked) private var owner: ResidentCore?
-  /// Called when the work is over.
-  ///
-  /// Guarded by the lock.
+  /// Called when the work is over; guarded by the lock.
   @exclusivity(unchecked) private var listener: (@Sendable (State) -> Void)?
 
-  /// The task that the thread was already running when it began this one.
-  ///
-  /// Used only by the thread itself.
+  /// The task that the thread was already running when it began this one; used only by the thread itself.
   @exclusivity(unchecked) var outer: PerformTask?
 
   /// The place that posted the work.
@@ -174,9 +170,7 @@ public struct PerformToken: Sendable {
     case dropped
   }
 
-  /// The current state of the work.
-  ///
-  /// Can be used from any thread.
+  /// The current state of the work; can be used from any thread.
   public var state: State {
     switch task.state {
     case .pending: .pending

@@ -5,9 +5,7 @@ import Synchronization
 
 /// An operation of one thread that other threads wait for.
 protocol Awaited: AnyObject {
-  /// Whether the operation has completed or never will.
-  ///
-  /// Can be called from any thread, with locks held.
+  /// Whether the operation has completed or never will; can be called from any thread, with locks held.
   var isOver: Bool { get }
 
   /// Waits until the operation is over or the deadline has passed; may return early.

@@ -26,9 +26,7 @@ final class ResidentCore: Awaited, @unchecked Sendable {
   var canRunLateJobs = false
   var runsLateJobs = false
   var lateQueue: DispatchQueue?
-  /// Whether the thread finished its work normally.
-  ///
-  /// Used only by the thread itself.
+  /// Whether the thread finished its work normally; used only by the thread itself.
   private var isDone = false
   /// Whether the loop has been closed and whether `onStop` has been called.
   ///

@@ -267,9 +267,7 @@ extension Thread {
   /// Sets the niceness and keeps the other settings.
   package final func setNiceness(_ niceness: Int) { lock.withLock { settings.setNiceness(niceness) } }
 
-  /// A number that represents the quality of service, for a higher layer that knows the names.
-  ///
-  /// The default is `nil`.
+  /// A number that represents the quality of service, for a higher layer that knows the names; the default is `nil`.
   package final var quality: Int? {
     get { lock.withLock { settings.quality } }
     set { lock.withLock { settings.quality = newValue } }

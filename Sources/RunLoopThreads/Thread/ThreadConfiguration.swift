@@ -3,9 +3,7 @@
 extension Thread {
   /// The settings with which a thread runs.
   public struct Configuration: Sendable, Hashable {
-    /// The size of the stack in bytes.
-    ///
-    /// The default is zero, which means the system's default size.
+    /// The size of the stack in bytes; the default is zero, which means the system's default size.
     public var stackSize: Int
     /// The niceness, from −20 (most favored) to 19.
     ///
@@ -13,9 +11,7 @@ extension Thread {
     ///
     /// A niceness below that of the creating thread requires a privilege.
     public var niceness: Int?
-    /// The numbers of the processors that the thread may run on.
-    ///
-    /// The default is `nil`, which leaves them unchanged.
+    /// The numbers of the processors that the thread may run on; the default is `nil`, which leaves them unchanged.
     public var processors: Set<Int>?
     /// How late the system may end a sleep of the thread.
     ///

@@ -37,9 +37,7 @@ extension HangReport {
   }
 }
 
-/// Symbolizes reports with the files that they refer to.
-///
-/// Must be used on a single thread.
+/// Symbolizes reports with the files that they refer to; must be used on a single thread.
 package final class HangNames {
   private let source: any FrameSource
   private var usable: [String: Bool] = [:]

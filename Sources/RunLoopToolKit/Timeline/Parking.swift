@@ -4,9 +4,7 @@ import CRunLoopRecorder
 import CRunLoopTools
 import RunLoopLibC
 
-/// Waits for an idle process to become active.
-///
-/// Can be used from any thread, but only by one at a time.
+/// Waits for an idle process to become active; can be used from any thread, but only by one at a time.
 package final class Parking: @unchecked Sendable {
   // Sendable: the references are immutable. The file keeps the process's memory mapped, and the word in it is written
   // atomically.

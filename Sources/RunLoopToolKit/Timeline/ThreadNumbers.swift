@@ -2,9 +2,7 @@
 
 import RunLoopLibC
 
-/// Maps the thread IDs inside a container to those outside.
-///
-/// Must be used on a single thread.
+/// Maps the thread IDs inside a container to those outside; must be used on a single thread.
 final class ThreadNumbers {
   private let process: Int32
   private var known: [Int32: Int32] = [:]
