@@ -26,7 +26,7 @@ struct PortMessageTests {
     #expect(parts.map { $0.value(as: Port.self) === carried } == [false, false, false, true])
   }
 
-  @Test("a message may have no parts, however it is spelt")
+  @Test("a message may have no parts in any spelling")
   func empty() {
     let bytes: [[UInt8]] = []
     for message in [.init(), .init(components: []), .init(id: 0, components: bytes)] as [Port.Message] {
@@ -34,7 +34,7 @@ struct PortMessageTests {
     }
   }
 
-  @Test("payloads are not copied: the receiver has the sender's memory and the sender's object")
+  @Test("payloads are not copied: the receiver gets the sender's memory and object")
   func noCopies() {
     let bytes = [UInt8](repeating: 7, count: 4096)
     let payload = Payload()
@@ -59,7 +59,7 @@ struct PortMessageTests {
     #expect(seen == [true, true, true, true])
   }
 
-  @Test("a receiver answers through the reply port, on the loop of the one who asked")
+  @Test("a receiver answers through the reply port, on the asking thread's loop")
   func reply() {
     let log = onNewThread {
       let log = Log()
@@ -106,7 +106,7 @@ struct PortMessageTests {
     #expect(log == "the port is invalid")
   }
 
-  @Test("a waiting message keeps what it carries, and a received one does not")
+  @Test("a waiting message retains what it carries, and a received one does not")
   func holds() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -123,7 +123,7 @@ struct PortMessageTests {
     #expect(log == "sent received released")
   }
 
-  /// What a receiver sees of a message that waits for its loop.
+  /// Describes a received message.
   private func received(_ message: Port.Message) -> String {
     onVirtualTime { _, loop in
       let log = Log()

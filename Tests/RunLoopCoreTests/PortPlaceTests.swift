@@ -81,7 +81,7 @@ struct PortPlaceTests {
       other.add(port, forMode: .default)
       time.at(.milliseconds(5)) {
         port.post(1)
-        // What the other loop's thread does in its pass.
+        // The other loop's thread does this in its pass.
         if let taken = port.takeMessage() { port.receive(taken.message) }
       }
       loop.run(mode: .default, for: .milliseconds(10))
@@ -91,7 +91,7 @@ struct PortPlaceTests {
   }
 }
 
-/// Counts messages that several threads receive.
+/// Counts messages received by several threads.
 private final class Received: @unchecked Sendable {
   // Sendable: the counts are guarded by the lock; `onLast` is set before the first message is sent.
   private let lock = Lock()

@@ -31,7 +31,7 @@ struct PortQueueTests {
     #expect(port.trySend(2) == "queueFull(limit:1)")
   }
 
-  @Test("a sender whose deadline is over does not wait for room")
+  @Test("a sender whose deadline has passed does not wait for room")
   func deadlineOver() {
     let port = Port(queueLimit: 1) { _, _ in }
     let past = SystemWaiter.shared.now.instant
@@ -39,7 +39,7 @@ struct PortQueueTests {
     #expect(port.trySend(2, deadline: past) == "timedOut(limit:1)")
   }
 
-  @Test("senders that wait for room go on as the loop receives, each in its order")
+  @Test("senders waiting for room continue as the loop receives, each in order")
   func waitingSenders() {
     let seen = onNewThread {
       let seen = Log()
@@ -59,7 +59,7 @@ struct PortQueueTests {
     #expect(seen == (1...50).map(String.init).joined(separator: " "))
   }
 
-  @Test("errors say what is the matter")
+  @Test("port errors describe what is wrong")
   func errors() {
     #expect(PortError.invalid.description == "the port is invalid")
     #expect(PortError.queueFull(limit: 3).description == "the port's queue is full: 3 messages wait")
@@ -67,7 +67,7 @@ struct PortQueueTests {
       PortError.timedOut(limit: 3).description == "the port's queue stayed full until the deadline: 3 messages wait")
   }
 
-  @Test("a port that rejects gives an error at once, whatever the sender's deadline")
+  @Test("a port that rejects reports an error at once, whatever the sender's deadline")
   func reject() {
     let port = Port(queueLimit: 1, whenFull: .reject) { _, _ in }
     #expect(port.overflowPolicy == .reject)
@@ -76,7 +76,7 @@ struct PortQueueTests {
     #expect(port.waitingMessageCount == 1 && port.droppedMessageCount == 0)
   }
 
-  @Test("a port that drops the oldest takes every message, and counts what nobody gets")
+  @Test("a port that drops the oldest message accepts every message, and counts the dropped ones")
   func dropOldest() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -119,7 +119,7 @@ struct PortQueueTests {
     #expect(dropped == 3)
   }
 
-  @Test("many senders that wait for one place each get theirs, and each one's messages keep their order")
+  @Test("many senders that wait for one place each get it, and each sender's messages stay in order")
   func manyWaitingSenders() {
     let (senders, each) = (4, 100)
     let orders = onNewThread {
@@ -143,7 +143,7 @@ struct PortQueueTests {
     #expect(orders == Array(repeating: (0..<UInt32(each)).map { $0 }, count: senders))
   }
 
-  @Test("a sender whose time is over while it waits is notified, and its message is not sent")
+  @Test("a waiting sender whose deadline passes is notified, and its message is not sent")
   func timesOut() {
     let port = Port(queueLimit: 1) { _, _ in }
     port.post(1)
@@ -165,7 +165,7 @@ struct PortQueueValueTests {
   }
 
   @Test(
-    "each policy does what it says with one message too many",
+    "each port policy handles one message too many as specified",
     arguments: [
       (Port.OverflowPolicy.wait, "taken taken wait wait | 0 taken 1 4"),
       (.reject, "taken taken refused refused | 0 taken 1 4"),
@@ -182,7 +182,7 @@ struct PortQueueValueTests {
     #expect(isEmpty && dropped == (policy == .dropOldest ? 2 : 0))
   }
 
-  @Test("a closed queue takes nothing, and what waited is counted and handed out")
+  @Test("a closed queue accepts nothing, and the waiting messages are counted and returned")
   func closed() {
     var queue = PortQueue(limit: 3, policy: .dropOldest)
     var remains = MoveQueue<Port.Message>()

@@ -54,7 +54,7 @@ struct PortSubclassTests {
     #expect(log == "schedule:A schedule:kCFRunLoopCommonModes remove:A schedule:A")
   }
 
-  @Test("a port that was scheduled or removed by its own method can be removed and added by the loop's")
+  @Test("a port scheduled or removed by its own method can be removed and added by the loop's methods")
   func ownMethods() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -112,7 +112,7 @@ struct PortSubclassTests {
     #expect(log == "false true")
   }
 
-  @Test("a port that becomes invalid in a way of its own can leave its loops")
+  @Test("a port with its own way of becoming invalid can leave its loops")
   func leaveLoops() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -138,7 +138,7 @@ struct PortSubclassTests {
     #expect(box.object == nil && log.text == "")
   }
 
-  @Test("a subclass may limit its queue, send in a way of its own, and give itself the message")
+  @Test("a port subclass may limit its queue, send in its own way, and pass itself the message")
   func sends() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -153,7 +153,7 @@ struct PortSubclassTests {
 }
 
 private final class ReceivingPort: Port, @unchecked Sendable {
-  // Sendable: a constant.
+  // Sendable: immutable.
   private let log: Log
 
   init(_ log: Log) {
@@ -165,7 +165,7 @@ private final class ReceivingPort: Port, @unchecked Sendable {
 }
 
 private final class SourcePort: Port, @unchecked Sendable {
-  // Sendable: constants.
+  // Sendable: immutable.
   let source: RunLoop.Source
   private let log: Log
 
@@ -187,7 +187,7 @@ private final class SourcePort: Port, @unchecked Sendable {
 }
 
 private final class CountingPort: Port, @unchecked Sendable {
-  // Sendable: a constant.
+  // Sendable: immutable.
   private let log: Log
 
   init(_ log: Log) {

@@ -46,7 +46,7 @@ struct PortTurnTests {
       let turns = Box<[String]>([])
       for name in ["A", "B"] {
         let port = Port { _, message in
-          // The first and the last of each turn.
+          // The first and last message of each turn.
           if [1, 64, 100].contains(message.id) { turns.update { $0.append("\(name)\(message.id)") } }
         }
         loop.add(port, forMode: .default)

@@ -11,7 +11,7 @@
 
   @Suite("What a message costs its sender", .timeLimit(.minutes(20)))
   struct PortWakeTests {
-    /// The wake calls that this thread makes meanwhile, to sleepers on a futex and in an epoll set.
+    /// Counts the wake calls that this thread makes during `body`, to sleepers on a futex and in an epoll set.
     private func wakeCalls(_ body: () -> Void) -> [Int] {
       let plan = FaultPlan()
       plan.rule(body)
@@ -26,7 +26,7 @@
         let isDone = Box(false)
         let port = Port { port, _ in
           received.value += 1
-          // The receiver stays awake until all have been sent.
+          // The receiver stays awake until all messages have been sent.
           waitUntil { isDone.value }
         }
         let running = RunningLoop { loop, _ in

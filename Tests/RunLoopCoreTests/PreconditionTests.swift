@@ -155,7 +155,7 @@ struct DiagnosticTests {
   }
 }
 
-/// Lets a thread named "a stranger" do something with the loop of a thread named "the owner".
+/// Runs `body` on a thread named "a stranger", with the loop of a thread named "the owner".
 private func asStranger(_ body: @escaping @Sendable (RunLoop) -> Void) {
   onVirtualTime { _, loop in
     nameThread("the owner")

@@ -125,8 +125,8 @@ struct RefusalTests {
   }
 }
 
-/// A timer that its loop's thread ends, which takes its loop's lock alone, when it was found valid and has not entered
-/// yet.
+/// A timer that its loop's thread ends (holding only the loop's lock) after it was found valid but before it is
+/// added.
 private final class EndedMeanwhile: ModeItem {
   private let timer: Timer
 

@@ -136,7 +136,7 @@ struct ReleaseTests {
     }
   }
 
-  /// The closure with a probe in it, which says when the closure is released.
+  /// Wraps the closure with a probe that logs the closure's release.
   private func holding(_ log: Log, _ body: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
     let probe = Token(log)
     return {

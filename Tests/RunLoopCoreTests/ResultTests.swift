@@ -6,7 +6,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-/// What Foundation's loop has of it.
+/// The methods shared with Foundation's loop.
 private protocol Posting {
   func perform(_ block: @escaping @Sendable () -> Void)
   func perform(inModes modes: [RunLoop.Mode], block: @escaping @Sendable () -> Void)
@@ -19,7 +19,7 @@ private protocol Posting {
 extension RunLoop: Posting {}
 
 #if !compiler(>=6.3)
-  // A compiler of 6.2 with assertions stops at a requirement whose witness is generic in what it throws.
+  // A 6.2 compiler with assertions crashes on a requirement whose witness is generic in its thrown error.
   extension Posting {
     fileprivate func add<Item: RunLoopItem>(_ item: Item, forMode mode: RunLoop.Mode) where Item.Failure == Never {
       (self as? RunLoop)?.add(item, forMode: mode)
@@ -46,7 +46,7 @@ struct ResultTests {
     #expect(loop.statistics.rejectionCount == 8)
   }
 
-  @Test("a loop takes what is given without a result as it does with a result, in order")
+  @Test("a loop accepts calls without a result like those with a result, in order")
   func takes() {
     let log = Log()
     onNewThread {

@@ -8,7 +8,7 @@ import TestSupport
 
 @Suite("The result of a run", .timeLimit(.minutes(20)))
 struct RunResultTests {
-  /// What may end a run that returns after a source, and what may not.
+  /// Events that end a run that returns after a source, and events that do not.
   enum Cause: String, CaseIterable {
     case source, port, timer, block, observer, wakeUp
   }

@@ -8,12 +8,12 @@ import Testing
 
 @testable import RunLoopCore
 
-// What the handlers use, which must be made before the first signal.
+// Used by the handlers, so created before the first signal.
 nonisolated(unsafe) private var interrupted: Unmanaged<RunLoop>?
 private let handled = Atomic<Int>(0)
 private let changedErrors = Atomic<Int>(0)
 
-/// Handles `SIGUSR1` by a stop and `SIGUSR2` by a wake-up of a loop, which is held until the process ends.
+/// Installs handlers that stop a loop on `SIGUSR1` and wake it up on `SIGUSR2`; the loop is retained for good.
 private func handleSignals(by loop: RunLoop) {
   interrupted = .passRetained(loop)
   _ = handled.load(ordering: .relaxed) + changedErrors.load(ordering: .relaxed)
@@ -32,17 +32,17 @@ private func handleSignals(by loop: RunLoop) {
   }
 }
 
-/// Lets the calling thread handle signals, which the threads of Dispatch block.
+/// Unblocks the signals on the calling thread, because Dispatch's threads block them.
 private func takeSignals() {
   var none = sigset_t()
   sigemptyset(&none)
   pthread_sigmask(SIG_SETMASK, &none, nil)
 }
 
-/// In processes of their own, whose signals concern no other test.
+/// Each test needs its own process, because its signals must not reach other tests.
 @Suite("A stop and a wake-up in a signal handler", .timeLimit(.minutes(20)))
 struct SignalHandlerTests {
-  @Test("they return even if the interrupted thread holds a lock of the loop")
+  @Test("a stop and a wake-up in a signal handler return even if the interrupted thread holds a loop's lock")
   func underLocks() async {
     await #expect(processExitsWith: .success) {
       let loop = RunLoop.current
@@ -59,7 +59,7 @@ struct SignalHandlerTests {
     }
   }
 
-  @Test("a loop that sleeps on its word, in an epoll set or in another loop is stopped by a handler on any thread")
+  @Test("a signal handler on any thread stops a loop that sleeps on its word, in an epoll set or in another loop")
   func asleep() async {
     await #expect(processExitsWith: .success) {
       let pipe = try RawPipe()
@@ -78,7 +78,7 @@ struct SignalHandlerTests {
     }
   }
 
-  @Test("a guest's descriptor becomes readable at a stop and at a wake-up in a handler, and quiet when it was served")
+  @Test("a stop or wake-up in a signal handler makes a guest's descriptor readable until it is served")
   func guest() async {
     await #expect(processExitsWith: .success) {
       let pipe = try RawPipe()
@@ -110,7 +110,7 @@ struct SignalHandlerTests {
     }
   }
 
-  @Test("20 000 signals on the loop's thread and on one that uses the loop leave neither hanging")
+  @Test("20 000 signals on the loop's thread and on a thread that uses the loop make neither hang")
   func storm() async {
     await #expect(processExitsWith: .success) {
       let pipe = try RawPipe()
@@ -135,7 +135,7 @@ struct SignalHandlerTests {
         while other == nil { other = ready.value }
         for number in 0..<20_000 {
           pthread_kill(number % 4 < 2 ? here : other ?? here, number % 2 == 0 ? SIGUSR1 : SIGUSR2)
-          // A signal that is still pending would swallow the next.
+          // A signal that is still pending would absorb the next one.
           if number % 8 == 0 { sched_yield() }
         }
         isOver.store(true, ordering: .relaxed)
@@ -144,7 +144,7 @@ struct SignalHandlerTests {
       var watched: RunLoop.DescriptorSource?
       while !isOver.load(ordering: .relaxed) {
         loop.run(mode: .default, for: Duration.seconds(1_000_000))
-        // By turns on the word and in an epoll set.
+        // Alternates between the word and an epoll set.
         if let source = watched {
           source.invalidate()
           watched = nil

@@ -26,7 +26,7 @@ struct SignalInterleavingTests {
   }
 
   @Test(
-    "the checker finds the steps by which a wrong protocol loses a signal",
+    "the checker finds how a wrong protocol loses a source's signal",
     arguments: [SignalChecker.Variant.readBeforeMark, .clearAfterListing, .unlistInTwoSteps, .askBeforeEntering])
   func lost(variant: SignalChecker.Variant) {
     let isLost = Self.scripts.contains { signals in
@@ -37,7 +37,7 @@ struct SignalInterleavingTests {
     #expect(isLost)
   }
 
-  @Test("and by which it performs one twice")
+  @Test("the checker finds how a wrong protocol performs a source's signal twice")
   func twice() {
     #expect(SignalChecker(variant: .claimInTwoSteps, signals: [1], passes: [2, 2]).run().twice != nil)
   }

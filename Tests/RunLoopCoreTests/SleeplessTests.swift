@@ -8,7 +8,7 @@ import TestSupport
 
 @Suite("A loop that never sleeps")
 struct SleeplessTests {
-  /// Runs a loop whose observer posts before so many waits; how many passes it has made.
+  /// Runs a loop whose observer posts before `count` waits, and returns the number of its passes.
   private static func passes(posting count: Int) -> Int {
     onVirtualTime { _, loop in
       let waits = Counter()

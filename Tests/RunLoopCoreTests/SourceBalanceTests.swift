@@ -8,7 +8,7 @@ import TestSupport
 
 @Suite("The schedule and cancel call-outs of a source are balanced", .timeLimit(.minutes(20)))
 struct SourceBalanceTests {
-  /// Logs `+mode` and `-mode`, and does something at the beginning of each `schedule`; its end is a `)`.
+  /// Logs `+mode` and `-mode`; calls a body at the beginning of each `schedule`, whose end is logged as `)`.
   private func source(
     _ log: Log, cancelling: @escaping @Sendable (RunLoop, RunLoop.Mode) -> Void = { _, _ in },
     scheduling: @escaping @Sendable (RunLoop.Source, RunLoop, RunLoop.Mode) -> Void

@@ -67,7 +67,7 @@ struct SourceOrderTests {
   }
 
   @Test(
-    "in runs that return after a source, each other source passes over one that waits at most once", .rule(.r9, .m19))
+    "runs that return after a source pass over a waiting source at most once per other source", .rule(.r9, .m19))
   func passedOverOnce() {
     let log = record(observing: nil) { _, loop, log in
       for (order, name) in [(-2, "a"), (-1, "b")] {

@@ -197,7 +197,7 @@ struct SourceTests {
       loop.add(source, forMode: .default)
       source.signal()
       loop.run(log)
-      // In no mode and valid: nothing but the variable keeps it.
+      // In no mode, yet valid: only the variable retains it.
       let kept = WeakBox({ [token = Token(log)] in RunLoop.Source { (_: RunLoop.Source) in token.touch() } }())
       log.write("\(kept.object == nil)")
     }

@@ -7,8 +7,8 @@ import TestSupport
 
 @testable import RunLoopCore
 
-// Real threads on a real loop: four of them work on it while it runs and sleeps. What the call-outs count is touched by
-// the loop's thread only, without a lock, so that the thread sanitizer sees a call-out on another one.
+// Real threads on a real loop: four of them work on it while it runs and sleeps. Only the loop's thread touches the
+// counts, without a lock, so the thread sanitizer would detect a call-out on another thread.
 
 @Suite("Stress", .timeLimit(.minutes(20)))
 struct StressTests {
@@ -135,7 +135,7 @@ struct StressTests {
         }.reduce(table.commonItems.count, +)
       }
     }
-    // What keeps the loop alive.
+    // The item that keeps the loop alive.
     #expect(leftOver == 1)
     #expect(scheduled.value == cancelled.value)
     #expect(scheduled.value > 0)
@@ -158,7 +158,7 @@ struct StressTests {
             let isFirst = !called.isOpen
             called.open()
             if isFirst && (number + thread) % 4 == 0 {
-              // It sets aside what the run around it calls.
+              // It sets aside the work that the enclosing run would call.
               nested.add()
               loop.run(mode: .default, for: .zero)
             }
@@ -201,7 +201,7 @@ struct StressTests {
     #expect(tally.isInOrder)
   }
 
-  /// What ends the sleep of a loop.
+  /// What ends a loop's sleep.
   enum Cause: CaseIterable {
     case block, signal, message, addedTimer, movedTimer, addedReadyPort
   }
@@ -328,7 +328,7 @@ struct StressTests {
     #expect(tally.counts == [100, 100, 100, 100])
   }
 
-  /// Runs a new loop while four threads work on it, and gives what its call-outs have counted.
+  /// Runs a new loop while four threads work on it, and returns the counts of its call-outs.
   private func hammer(_ work: @escaping @Sendable (RunLoop, Tally, Int) -> Void) -> Tally {
     onNewThread {
       let loop = RunLoop.current
@@ -340,7 +340,7 @@ struct StressTests {
   }
 }
 
-/// Runs the calling thread's loop while four threads work on it; when they are done, a last block stops it.
+/// Runs the calling thread's loop while four threads work on it; when they have finished, a last block stops it.
 private func withFourThreads(on loop: RunLoop, _ work: @escaping @Sendable (Int) -> Void) {
   let threads = (0..<4).map { thread in startThread { work(thread) } }
   let last = startThread {
@@ -351,7 +351,6 @@ private func withFourThreads(on loop: RunLoop, _ work: @escaping @Sendable (Int)
   last.result()
 }
 
-/// Opens a latch when it is released.
 private final class OpensAtItsEnd: Sendable {
   let latch: Latch
 
@@ -360,9 +359,9 @@ private final class OpensAtItsEnd: Sendable {
   deinit { latch.open() }
 }
 
-/// What the call-outs of four threads' work have counted.
+/// Counts of the call-outs of four threads' work.
 private final class Tally: @unchecked Sendable {
-  // Sendable: of the loop's thread while it runs, and read after it.
+  // Sendable: used by the loop's thread while it runs, and read afterwards.
   private(set) var counts = [0, 0, 0, 0]
   private(set) var latest = [-1, -1, -1, -1]
   private(set) var isInOrder = true
@@ -374,7 +373,6 @@ private final class Tally: @unchecked Sendable {
   }
 }
 
-/// A count that a thread can wait for.
 private final class Turn: Sendable {
   private let count = Atomic<UInt32>(0)
 

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("A task that sleeps on a loop", .timeLimit(.minutes(20)))
 struct TaskSleepTests {
-  @Test("the sleep is as long as the loop's clock says, and nobody waits on a clock that a test owns")
+  @Test("a sleep lasts as long as the loop's clock says, and nobody waits on a clock owned by a test")
   func duration() async {
     let log = Log()
     await elsewhere {
@@ -29,7 +29,7 @@ struct TaskSleepTests {
     #expect(log.text == "T30000 T30000 in time")
   }
 
-  @Test("a task that is cancelled is woken at once, before it sleeps or while, and leaves no timer")
+  @Test("a task cancelled before or during its sleep wakes at once and leaves no timer")
   func cancelled() async {
     let running = await elsewhere { RunningLoop { loop, _ in loop.keepAlive() } }
     let loop = running.loop
@@ -51,7 +51,7 @@ struct TaskSleepTests {
       } == "stopped")
   }
 
-  @Test("a loop that ends, or has ended, ends the sleep with an error")
+  @Test("a loop that ends, or has ended, ends a task's sleep with an error")
   func ended() async {
     let tasks = Box<[Task<Void, any Error>]>([])
     let loop = await elsewhere {
@@ -66,14 +66,14 @@ struct TaskSleepTests {
     }
     for task in tasks.value { await #expect(throws: RunLoopError.loopHasEnded) { try await task.value } }
     await #expect(throws: RunLoopError.loopHasEnded) { try await loop.sleep(for: .zero) }
-    // What throws is not reported besides.
+    // A call that throws does not report in addition.
     #expect(loop.statistics.rejectionCount == 0)
   }
 }
 
 @Suite("The dates of a timer as a sequence", .timeLimit(.minutes(20)))
 struct TimerTicksTests {
-  @Test("each date is that of a repeating timer, which keeps its phase")
+  @Test("the sequence yields the dates of a repeating timer, which keeps its phase")
   func dates() async {
     let log = Log()
     await elsewhere {
@@ -90,7 +90,7 @@ struct TimerTicksTests {
     #expect(log.text == "10.0 seconds 20.0 seconds 30.0 seconds")
   }
 
-  @Test("a slow task receives the newest date and not those that it missed")
+  @Test("a slow task receives the newest date and not those it missed")
   func newest() async {
     let date = await elsewhere {
       onVirtualTime { _, loop in
@@ -103,7 +103,7 @@ struct TimerTicksTests {
     #expect(date == .seconds(30))
   }
 
-  @Test("the timer goes with the sequence and its iterators")
+  @Test("the timer of a sequence is released with the sequence and its iterators")
   func released() {
     let results = onVirtualTime { _, loop in
       var results: [RunLoop.RunResult] = []
@@ -118,7 +118,7 @@ struct TimerTicksTests {
     #expect(results == [.timedOut, .finished])
   }
 
-  @Test("the sequence ends with the loop, and at once on one that has ended")
+  @Test("a sequence of dates ends with its loop, and at once on an ended loop")
   func ended() async {
     let (loop, waiting) = await elsewhere(loopWithTicks)
     #expect(await waiting.value == 0)
@@ -126,7 +126,7 @@ struct TimerTicksTests {
     #expect(loop.statistics.rejectionCount == 0)
   }
 
-  /// A loop that has ended while a task waited for its ticks, or before.
+  /// A loop that has ended, either before or while a task waited for its ticks.
   @Sendable private func loopWithTicks() -> (RunLoop, Task<Int, Never>) {
     onNewThread {
       let loop = RunLoop.current
@@ -140,7 +140,7 @@ struct TimerTicksTests {
     }
   }
 
-  @Test("an interval that is not positive is a microsecond")
+  @Test("an interval that is not positive becomes a microsecond")
   func noInterval() async {
     let date = await elsewhere {
       onVirtualTime { _, loop in
@@ -153,7 +153,7 @@ struct TimerTicksTests {
     #expect(date == .microseconds(5))
   }
 
-  /// The next date, which must be there already.
+  /// The next date, which must be available already.
   @Sendable private func next(_ ticks: EventSequence<SuspendingClock.Instant>) -> SuspendingClock.Instant? {
     let result = Box<SuspendingClock.Instant?>(nil)
     let done = Latch()

@@ -172,7 +172,7 @@ struct ThreadEndTests {
       log.write("end")
       return loop
     }
-    // The last was for the tracking mode too, which has run.
+    // The last block was also for the tracking mode, which has run.
     #expect(log.text == "ran released end released released released released")
     #expect(loop.statistics.droppedBlockCount == 4)
   }
@@ -225,7 +225,7 @@ struct ThreadEndTests {
     #expect(loop.modes == [.default, "A"])
     #expect(loop.currentMode == nil && !loop.isWaiting)
     #expect(!loop.debugDescription.isEmpty)
-    // What was refused is free.
+    // The rejected item is free for another loop.
     let isTaken: Bool = onNewThread { RunLoop.current.add(timer, forMode: .default) }
     #expect(isTaken)
   }

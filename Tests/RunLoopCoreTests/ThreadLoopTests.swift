@@ -7,7 +7,8 @@ import TestSupport
 
 @testable import RunLoopCore
 
-/// Under the thread sanitizer nothing may run in a thread's last round of destructors, in which the sanitizer ends it.
+/// Under the thread sanitizer, nothing may run in a thread's last round of destructors, which ends the sanitizer's
+/// state.
 private let canRunInLastRound = dlsym(nil, "__tsan_init") == nil
 
 @Suite("Threads and their loops", .timeLimit(.minutes(20)))
@@ -64,7 +65,7 @@ struct ThreadLoopTests {
       #expect(current !== main)
     }
     #expect(RunLoop.main.threadID == getpid())
-    // The program that runs the tests has an async main, and gives its first thread up sooner or later.
+    // The test program has an async main, which sooner or later gives up its first thread.
     #expect(!RunLoop.main.hasEnded || RunLoop.mainThreadHasLeft)
   }
 
@@ -110,7 +111,7 @@ struct ThreadLoopTests {
     "a destructor still finds the loop in the first round, and it takes work; in the second the loop has ended",
     .rule(.r115, .m36))
   func destructor() throws {
-    // The key of the loops is older, so that the loop ends before this is called in the second round.
+    // The loops' key is older, so the loop ends before this is called in the second round.
     let log = try withDestructor(rounds: 2) { witness in
       let loop = RunLoop.current
       witness.look = { _ in
@@ -171,7 +172,7 @@ struct ThreadLoopTests {
     #expect(cancels.value == 2)
   }
 
-  /// Runs `body` on a thread that has thread-specific data, whose destructor looks about in the first rounds of four.
+  /// Runs `body` on a thread with thread-specific data, whose destructor calls `look` in the first `rounds` of four rounds.
   private func withDestructor(rounds: Int, _ body: @escaping @Sendable (Witness) -> Void) throws -> String {
     var key = pthread_key_t()
     let answer = pthread_key_create(&key) { value in
@@ -190,7 +191,7 @@ struct ThreadLoopTests {
   }
 
   private final class Witness: @unchecked Sendable {
-    // Sendable: one thread after the other has it.
+    // Sendable: used by one thread after another.
     let log = Log()
     var look: (Int) -> Void = { _ in }
     private let key: pthread_key_t

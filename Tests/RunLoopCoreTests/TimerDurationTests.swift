@@ -60,7 +60,7 @@ struct TimerDurationTests {
   func after() {
     let log = record(observing: nil) { time, loop, log in
       time.advance(by: .milliseconds(7))
-      // Made by another thread, whose clock is another.
+      // Created by another thread, whose clock is a different one.
       onNewThread {
         let timer = loop.schedule(in: .milliseconds(5)) { _ in time.stamp(log, "T") }
         log.write("\(loop.contains(timer, forMode: .default))")
@@ -85,7 +85,7 @@ struct TimerDurationTests {
     #expect(log.text == "released")
   }
 
-  /// Durations that no clock can count.
+  /// Durations beyond the range of any clock.
   static let extremes: [Duration] = [
     .seconds(Int64.max), .seconds(Int64.min), .nanoseconds(Int64.max), .nanoseconds(Int64.min),
     Duration(attoseconds: .max), Duration(attoseconds: .min),

@@ -158,7 +158,7 @@ struct TimerMoveTests {
         let loop = RunLoop.current
         for turn in 0..<3000 {
           guard loop.add(timer, forMode: .default) else { continue }
-          // A third thread moves it too, while it stands in this loop's heap.
+          // A third thread moves it too, while it is in this loop's heap.
           timer.deadline = SuspendingClock.now.advanced(by: .seconds(3600 + turn % 7))
           precondition(loop.contains(timer, forMode: .default), "the timer was taken away")
           loop.remove(timer, forMode: .default)

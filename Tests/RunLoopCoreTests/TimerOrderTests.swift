@@ -87,7 +87,7 @@ struct TimerOrderTests {
       loop.run(mode: .default, for: .zero)
       return log.text
     }
-    // The innermost call is the last timer's.
+    // The innermost call belongs to the last timer.
     #expect(log == "3 3 3")
   }
 
@@ -289,7 +289,7 @@ struct TimerOrderTests {
   }
 }
 
-/// What a loop with only timers does, said as plainly as can be: a list that is searched again for every step.
+/// A deliberately simple model of a loop with only timers: a list that is searched for every step.
 private struct TimerModel {
   private struct Entry {
     var tick: Int
@@ -312,7 +312,7 @@ private struct TimerModel {
     var log: [String] = []
     var now = 0
     while now <= end {
-      // What another thread does while the loop sleeps towards this moment comes before the timers of the moment.
+      // Changes by another thread while the loop sleeps until this moment come before the timers of the moment.
       while let change = changes.first, change.moment <= now {
         changes.removeFirst()
         guard var entry = entries[change.name] else { continue }

@@ -179,7 +179,7 @@ struct TimerQueueTests {
     let (timer, loop) = onVirtualTime { _, loop in
       let timer = {
         let timer = Timer(at: 5) { timer in
-          // The other thread stands between closing the timer and taking it out until the call is over.
+          // The other thread stays between closing the timer and removing it until the call is over.
           timer.lockItem()
           ending.value = startThread { timer.invalidate() }
           waitUntil { !timer.isValid }

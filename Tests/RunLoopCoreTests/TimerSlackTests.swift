@@ -8,11 +8,13 @@ import TestSupport
 
 @Suite("Timers: the slack of their thread", .timeLimit(.minutes(20)))
 struct TimerSlackTests {
-  @Test("a loop that sleeps until a date leaves its thread's slack as it is, unless it is asked for another")
+  @Test("a loop that sleeps until a date keeps its thread's slack unless asked for another")
   func slack() throws {
     let slacks = onNewThread {
       let loop = RunLoop.current
-      /// The thread's slack after sleeps until a date; on a busy machine the date may be over before the sleep.
+      /// The thread's slack after a sleep until a date.
+      ///
+      /// On a busy machine the date may pass before the sleep, hence the retries.
       func slackAfterSleep(expecting expected: Int?) -> Int? {
         for _ in 0..<1000 {
           loop.add(Timer(deadline: loop.now.advanced(by: .milliseconds(1))) { _ in }, forMode: .default)
@@ -35,7 +37,7 @@ struct TimerSlackTests {
     #expect(slacks == [system, system, 1, 200_000, 1, system])
   }
 
-  @Test("a slack reads back as it is used")
+  @Test("the slack reads back as applied")
   func readBack() {
     let loop = RunLoop.current
     #expect(loop.timerSlack == nil)
@@ -43,7 +45,7 @@ struct TimerSlackTests {
     #expect(loop.timerSlack == .microseconds(7))
     loop.timerSlack = .zero
     #expect(loop.timerSlack == .nanoseconds(1))
-    // With a longer one a sleep might not end.
+    // With a longer slack, a sleep might not end.
     loop.timerSlack = .nanoseconds(Int64.max)
     #expect(loop.timerSlack == .seconds(60))
     loop.timerSlack = nil
@@ -51,7 +53,7 @@ struct TimerSlackTests {
   }
 }
 
-/// What the system says of the calling thread, in nanoseconds; nil if it says nothing.
+/// The calling thread's slack in nanoseconds according to the system, or nil if unknown.
 private func timerSlack() -> Int? {
   guard let file = fopen("/proc/\(RunLoop.callingThreadID)/timerslack_ns", "r") else { return nil }
   defer { fclose(file) }

@@ -11,7 +11,7 @@ struct TimerSlotsTests {
   @Test("against a dictionary: random modes come and go, and have their places", .rule(.r99b), arguments: 1...6)
   func model(seed: UInt64) {
     var random = SplitMix64(seed: seed)
-    // A slot does not hold its mode: that lives as long as its loop, which the timer holds.
+    // A slot does not retain its mode, which lives as long as its loop, which the timer retains.
     let modes = (0..<8).map { ModeState(RunLoop.Mode("\($0)")) }
     var slots = TimerSlots()
     var model: [Int: (insertion: UInt64, due: Int32, latest: Int32)] = [:]
@@ -66,7 +66,7 @@ struct TimerSlotsTests {
     withExtendedLifetime(modes) {}
   }
 
-  @Test("the first mode needs no memory of its own, also after several")
+  @Test("the first mode of a timer needs no separate memory, even after several modes")
   func inline() {
     let modes = (0..<3).map { ModeState(RunLoop.Mode("\($0)")) }
     var slots = TimerSlots()

@@ -62,7 +62,7 @@ struct TraceTests {
     #expect(log == "E1:outer:0 E2:inner:5 X2:inner:8 X1:outer:8")
   }
 
-  @Test("without a hook nothing is called, and a hook that was taken away hears nothing more and is released")
+  @Test("without a trace hook nothing is called, and a removed hook hears nothing more and is released")
   func off() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -85,7 +85,7 @@ struct TraceTests {
     #expect(log == "heard heard heard released off")
   }
 
-  @Test("set in a call-out, it begins there; set again, the new one takes over")
+  @Test("a trace hook set in a call-out starts there, and a second one replaces it")
   func replaced() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -96,7 +96,7 @@ struct TraceTests {
       loop.run(mode: .default, for: .milliseconds(1))
       return "\(log.text) | \(other.text)"
     }
-    // The call-out that had begun without the hook ends without it.
+    // The call-out that began without the hook also ends without it.
     #expect(log == "BW sleep1 AW | X")
   }
 
@@ -119,7 +119,7 @@ struct TraceTests {
     #expect(log == "sleep0 B0 sleep0")
   }
 
-  @Test("a hook that another thread sets hears of call-outs from the next pass on, and of none when it is taken away")
+  @Test("a trace hook set by another thread sees call-outs from the next pass on, and none after its removal")
   func otherThreadsCallOuts() {
     let heard = onNewThread {
       let loop = RunLoop.current
@@ -131,7 +131,7 @@ struct TraceTests {
         first.begun.wait()
         loop.setTraceHook { event in if event.kind == .callOut(.block) { log.write("block") } }
         first.released.open()
-        // The pass that was being made ends with this, and the wait after it belongs to a later one.
+        // This ends the current pass, and the following wait belongs to a later one.
         let passed = Latch()
         loop.perform { passed.open() }
         passed.wait()
@@ -151,7 +151,7 @@ struct TraceTests {
     #expect(heard == "block")
   }
 
-  @Test("a hook may be set and taken away by another thread while the loop runs", .timeLimit(.minutes(20)))
+  @Test("another thread may set and remove a trace hook while the loop runs", .timeLimit(.minutes(20)))
   func otherThread() {
     let heard = onNewThread {
       let loop = RunLoop.current

@@ -6,7 +6,6 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Adds a source to the calling thread's loop, or ends the process.
 private func add(_ source: RunLoop.DescriptorSource) {
   do { try RunLoop.current.add(source, forMode: .default) } catch { exit(9) }
 }
@@ -14,7 +13,7 @@ private func add(_ source: RunLoop.DescriptorSource) {
 /// Descriptors whose sources are called again and again.
 @Suite("Descriptors that nobody reads", .timeLimit(.minutes(20)))
 struct UnreadDescriptorTests {
-  @Test("one that is ready in a thousand waits and is not read is reported, once; one that is read is not")
+  @Test("a descriptor ready in a thousand waits but not read is reported once, and one that is read is not")
   func reported() async {
     await #expect(processExitsWith: .success) {
       onNewThread {
@@ -52,7 +51,7 @@ struct UnreadDescriptorTests {
     }
   }
 
-  @Test("an end that is not responded to is reported, and so is a counter; a source that is paused in time is not")
+  @Test("an ignored end of stream is reported, and so is a counter; a source paused in time is not")
   func ends() async {
     await #expect(processExitsWith: .success) {
       onNewThread {
@@ -82,7 +81,7 @@ struct UnreadDescriptorTests {
     }
   }
 
-  @Test("one whose handler reads, and that is filled again by then, is not reported")
+  @Test("a descriptor whose handler reads, and which is full again by then, is not reported")
   func refilled() async {
     await #expect(processExitsWith: .success) {
       onNewThread {
@@ -93,7 +92,7 @@ struct UnreadDescriptorTests {
         let (input, output) = (ends[0], ends[1])
         guard write(output, "x", 1) == 1, crl_event_write(counter) >= 0 else { exit(3) }
         let calls = Box(0)
-        // A byte is read and written, a counter is read and set, a semaphore is taken one by one.
+        // A byte is read and written again, a counter is read and set, and a semaphore is decremented by one.
         let sources = [
           RunLoop.DescriptorSource(descriptor: input, events: .readable) { _, _ in
             var byte: UInt8 = 0

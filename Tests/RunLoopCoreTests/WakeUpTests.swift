@@ -169,7 +169,7 @@ struct WakeUpTests {
       loop.run(log)
       log.write("\(time.sleepCount)")
     }
-    // The nested run slept twice, before and after the wake-up, the outer one once, to its end.
+    // The nested run slept twice, before and after the wake-up, and the outer run once, until its end.
     #expect(log == "E BT BS BW [ timedOut ] AW BT BS S0 BT BS BW AW X timedOut 3")
   }
 
@@ -366,7 +366,7 @@ struct WakeUpTests {
     #expect(log == "stopped 100")
   }
 
-  @Test("a run whose last item another thread takes out ends when that thread wakes the loop, whenever that is")
+  @Test("a run whose last item another thread removes ends when that thread wakes the loop, at any time")
   func emptiedFromOutside() {
     let results: Set<RunLoop.RunResult> = onNewThread {
       let loop = RunLoop.current
@@ -376,7 +376,7 @@ struct WakeUpTests {
       let remover = startThread {
         for number in 1...rounds {
           while round.load(ordering: .acquiring) < number { crl_yield() }
-          // Somewhere in the beginning of the run, or in one of its passes.
+          // Somewhere in the beginning of the run or in one of its passes.
           for _ in 0..<number % 64 { crl_spin_hint() }
           loop.remove(source, forMode: .default)
           loop.wakeUp()
@@ -389,7 +389,7 @@ struct WakeUpTests {
         for _ in 0..<number % 3 { loop.wakeUp() }
         results.insert(loop.run(mode: .default, for: .seconds(60)))
       }
-      // After a failure the other thread has rounds left.
+      // After a failure, the other thread still has rounds left.
       round.store(rounds, ordering: .releasing)
       remover.result()
       return results

@@ -43,7 +43,7 @@ struct WakeWordModelTests {
   }
 
   @Test(
-    "two producers and a sleeper on the futex: nothing that was posted lies while it sleeps",
+    "with two producers and a sleeper on the futex, no posted work is left unseen during a sleep",
     .rule(.r44, .r45, .m2, .m3), arguments: [1, 3, 100])
   func twoProducers(burst: Int) {
     let count = 2000
@@ -53,7 +53,7 @@ struct WakeWordModelTests {
         for number in 0..<count {
           precondition(
             shared.inbox.append(inDefaultMode: Block { shared.note(producer, number) }), "the inbox is open")
-          // A wake-up now and then, as many posts as fit between.
+          // An occasional wake-up, with as many posts as fit in between.
           if number % burst == burst - 1 {
             shared.wake(number % 3 == 0 ? shared.word.apply(.wakeUp(.unknown)).woken : shared.word.post())
           }
@@ -73,7 +73,7 @@ struct WakeWordModelTests {
   }
 }
 
-/// What the word says, in plain values.
+/// The word's contents as plain values.
 private struct PlainWord {
   struct Run {
     var listens = true
@@ -82,13 +82,13 @@ private struct PlainWord {
   }
 
   var sleeper = WakeState.Sleeper.nobody
-  /// The active runs, the innermost last.
+  /// The active runs, innermost last.
   var runs: [Run] = []
 
   var isAwake: Bool { sleeper == .nobody }
   var listens: Bool { runs.last?.listens ?? false }
 
-  /// Whom the event wakes.
+  /// Applies the event, and returns whom it wakes.
   mutating func apply(_ event: WakeState.Event) -> WakeState.Sleeper {
     switch event {
     case .beginRun: runs.append(Run())
@@ -123,9 +123,9 @@ private struct PlainWord {
   }
 }
 
-/// A word, and an inbox behind whose lock the work lies.
+/// A word, and an inbox whose lock guards the work.
 private final class Shared: @unchecked Sendable {
-  // Sendable: the counts are of the sleeping thread only.
+  // Sendable: only the sleeping thread uses the counts.
   let word = WakeWord()
   let inbox = Inbox()
   private(set) var next = [0, 0]
@@ -141,7 +141,7 @@ private final class Shared: @unchecked Sendable {
     if sleeper == .futex { word.wakeSleeper() }
   }
 
-  /// Runs what has been posted; false if there was nothing.
+  /// Runs all posted work; false if there was none.
   @discardableResult
   func takeAll() -> Bool {
     inbox.drain(into: &taken)
@@ -152,7 +152,7 @@ private final class Shared: @unchecked Sendable {
     return true
   }
 
-  /// Sleeps as a loop does: it announces, looks once more, and sleeps while nobody has changed the word.
+  /// Sleeps as a loop does: announces it, checks once more, and sleeps while the word is unchanged.
   func sleep() {
     while true {
       let asleep = word.apply(.announceSleep(.futex)).after

@@ -16,7 +16,7 @@ struct WakeWordTests {
     }
   }
 
-  @Test("the table has a row for every pair that can be met, and the states are those of the table")
+  @Test("the transition table has one row per possible pair, and its states are the reachable ones")
   func complete() {
     let states = Set(transitions.map(\.before))
     for state in states {
@@ -33,7 +33,7 @@ struct WakeWordTests {
         if state.isRunning { expected.formUnion([.endRun(before: listening), .endRun(before: answered)]) }
       }
       if state == looking { expected.insert(.fallAsleep(.futex)) }
-      // Outside every run no pass, wait or sleep comes, and no run ends.
+      // Outside every run there is no pass, wait or sleep, and no run ends.
       if !state.isRunning { expected.subtract([.beginPass, .endWait, .endRun(before: idle)]) }
       #expect(events == expected, "\(state)")
       #expect(transitions.count { $0.before == state } == expected.count, "twice in \(state)")
@@ -41,7 +41,7 @@ struct WakeWordTests {
     #expect(states == reachable())
   }
 
-  /// All states to which the events of a loop lead, in the order in which a loop has them.
+  /// All states reachable by a loop's events in their possible orders.
   private func reachable() -> Set<WakeState> {
     var found: Set<WakeState> = [idle]
     var fresh = [idle]
@@ -108,13 +108,13 @@ struct WakeWordTests {
     }
   }
 
-  @Test("every state has a description of its own")
+  @Test("every wake state has its own description")
   func descriptions() {
     let states = Set(transitions.map(\.before))
     #expect(Set(states.map(\.description)).count == states.count)
   }
 
-  @Test("the word applies events to itself")
+  @Test("the wake word applies events to itself")
   func word() {
     let word = WakeWord()
     #expect(word.state == idle)
@@ -128,7 +128,7 @@ struct WakeWordTests {
     #expect(word.state == listening)
     word.apply(.wakeUp(.unknown))
     #expect(word.state == woken)
-    // The word is not what was announced: the sleep returns at once.
+    // The word differs from the announced one, so the sleep returns at once.
     word.sleep(while: listening, until: .never)
   }
 }
@@ -229,17 +229,17 @@ struct WakeInterleavingTests {
   }
 
   @Test(
-    "the checker finds what is lost by a protocol that is wrong",
+    "the checker finds what a wrong wake protocol loses",
     arguments: InterleavingChecker.Variant.ofWord)
   func broken(variant: InterleavingChecker.Variant) throws {
     let verdict = InterleavingChecker(variant: variant, posters: [[.post], [.post]]).run()
     let steps = try #require(verdict.lost)
     #expect(steps.last?.isEmpty == false)
-    // One poster is enough.
+    // One poster suffices.
     #expect(InterleavingChecker(variant: variant, posters: [[.post]]).run().lost != nil)
   }
 
-  @Test("the checker shows how: the work comes between the last look and the announcement")
+  @Test("the checker shows the lost wake-up: work that arrives between the last check and the announcement")
   func story() {
     let verdict = InterleavingChecker(variant: .recheckBeforeAnnounce, posters: [[.post]]).run()
     #expect(
@@ -251,7 +251,7 @@ struct WakeInterleavingTests {
   }
 }
 
-// The thirteen states that a word can have while nothing says what ended a sleep.
+// The thirteen possible states of a word that records no cause for the end of a sleep.
 private let idle = WakeState.idle
 private let listening = WakeState(bits: 0b001_1000)
 private let answered = WakeState(bits: 0b000_1000)
@@ -280,7 +280,7 @@ private struct Transition {
   }
 }
 
-/// Every event in every state in which it can come.
+/// Every event in every state in which it can occur.
 private let transitions: [Transition] = [
   // Outside every run. A wake-up is dropped.
   .init(idle, .beginRun, listening),
@@ -304,7 +304,7 @@ private let transitions: [Transition] = [
   .init(listening, .post(.unknown), listening),
   .init(listening, .wakeUp(.unknown), woken),
 
-  // The wait is over. A wake-up is for the next pass.
+  // The wait is over. A wake-up counts for the next pass.
   .init(answered, .beginRun, listening),
   .init(answered, .endRun(before: idle), idle),
   .init(answered, .endRun(before: listening), listening),
@@ -315,7 +315,7 @@ private let transitions: [Transition] = [
   .init(answered, .post(.unknown), answered),
   .init(answered, .wakeUp(.unknown), late),
 
-  // A wake-up has come for the wait ahead.
+  // A wake-up has arrived for the wait ahead.
   .init(woken, .beginRun, listening),
   .init(woken, .endRun(before: idle), idle),
   .init(woken, .endRun(before: listening), woken),
@@ -331,7 +331,7 @@ private let transitions: [Transition] = [
   .init(woken, .post(.unknown), woken),
   .init(woken, .wakeUp(.unknown), woken),
 
-  // A wake-up has come after the wait.
+  // A wake-up has arrived after the wait.
   .init(late, .beginRun, listening),
   .init(late, .endRun(before: idle), idle),
   .init(late, .endRun(before: listening), woken),
@@ -342,7 +342,7 @@ private let transitions: [Transition] = [
   .init(late, .post(.unknown), late),
   .init(late, .wakeUp(.unknown), late),
 
-  // The loop sleeps, or is about to: who takes it out of the word wakes it.
+  // The loop sleeps or is about to. Whoever removes it from the word wakes it.
   .init(futex, .awaken, listening),
   .init(futex, .post(.unknown), listening, .futex),
   .init(futex, .wakeUp(.unknown), woken, .futex),
@@ -353,7 +353,7 @@ private let transitions: [Transition] = [
   .init(hosted, .post(.unknown), listening, .hosted),
   .init(hosted, .wakeUp(.unknown), woken, .hosted),
 
-  // It has announced its sleep and finds that it was woken before.
+  // It has announced its sleep, and finds that it was woken already.
   .init(futexWoken, .awaken, woken),
   .init(futexWoken, .post(.unknown), woken, .futex),
   .init(futexWoken, .wakeUp(.unknown), woken, .futex),
@@ -364,7 +364,7 @@ private let transitions: [Transition] = [
   .init(hostedWoken, .post(.unknown), woken, .hosted),
   .init(hostedWoken, .wakeUp(.unknown), woken, .hosted),
 
-  // It looks: who takes it out of the word has woken it by that. Nobody did: it sleeps.
+  // It spins. Removing it from the word is enough to wake it; if nobody does, it goes to sleep.
   .init(looking, .awaken, listening),
   .init(looking, .fallAsleep(.futex), futex),
   .init(looking, .post(.unknown), listening, .looking),

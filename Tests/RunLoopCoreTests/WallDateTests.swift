@@ -10,7 +10,7 @@ import TestSupport
 @Suite("Dates of the wall clock and ticks", .timeLimit(.minutes(20)))
 struct WallDateTests {
   private static let billion: Int64 = 1_000_000_000
-  /// The wall clock of 2026 and a system that has run for a month.
+  /// The wall clock of 2026, and a system that has run for a month.
   private static let offset: Int64 = 800_000_000 * billion + 123_456_789 - 2_592_000 * billion
 
   @Test("a date is a tick, to the nanosecond that the date can tell", .rule(.r92))
@@ -40,7 +40,7 @@ struct WallDateTests {
     for _ in 0..<10_000 {
       let tick = Tick(nanoseconds: Int64.random(in: 0..<(10_000_000 * Self.billion), using: &random))
       let back = Tick(wallDate: tick.wallDate(offset: Self.offset), offset: Self.offset)
-      // A date of our time counts in steps of 119 nanoseconds.
+      // Today's dates have a resolution of 119 nanoseconds.
       #expect(abs(back.nanoseconds - tick.nanoseconds) <= 60)
     }
   }
@@ -72,7 +72,7 @@ struct WallDateTests {
       let begin = waiter.now.nanoseconds
       let offset = waiter.wallOffset
       let end = waiter.now
-      // An offset is too small by the time that it took to look at the clocks, at most; a date is rounded.
+      // The offset is too small by at most the time it took to read the clocks, and the date is rounded.
       let error = Double(end.nanoseconds - begin) / 1e9 + 0.000_001
       #expect(before <= wall + 0.000_001)
       #expect(wall <= end.wallDate(offset: offset) + error)

@@ -2,18 +2,18 @@
 
 @testable import RunLoopCore
 
-/// An item of any kind that can be in many modes, for tests that treat them alike.
+/// An item of any kind that can be in several modes, for tests that treat all kinds alike.
 enum AnyItem: Sendable {
   case source(RunLoop.Source)
   case timer(Timer)
   case observer(RunLoop.Observer)
   case port(Port)
 
-  /// Makes an item that does nothing; its kind goes by the number.
+  /// Creates an item without effect, whose kind depends on the number.
   init(_ number: Int) {
     switch number % 4 {
     case 0: self = .source(RunLoop.Source {})
-    // Far away, so that none fires.
+    // Too late to fire.
     case 1: self = .timer(Timer(timeInterval: 1e6, repeats: true) { _ in })
     case 2: self = .observer(RunLoop.Observer(activities: .all, order: number % 3) { _, _ in })
     default: self = .port(Port { _, _ in })

@@ -2,37 +2,36 @@
 
 @testable import RunLoopCore
 
-/// Walks through every interleaving of one loop and its posters, and looks for a wake-up that is lost.
+/// Explores every interleaving of one loop and its posters, in search of a lost wake-up.
 ///
-/// The loop and the posters are small programs; a step of one is what the real code does in one atomic access, or under
-/// one lock. Every change of the word is the real ``WakeState/applying(_:)``. From each state the checker tries each
-/// program's next step, once for each distinct state. Where no program can go on, the loop sleeps and the posters are
-/// done: then no work may lie unseen, and no wake-up unanswered.
+/// The loop and the posters are small programs. A step is what the real code does in one atomic access or under one
+/// lock. All changes of the word use the real ``WakeState/applying(_:)``. From each distinct state, the checker tries
+/// each program's next step. If no program can continue, the loop sleeps and the posters are done. Then no work may
+/// be unseen, and no wake-up unanswered.
 struct InterleavingChecker {
-  /// How the loop and the posters go about it: the right way, and ways that lose wake-ups.
+  /// The correct protocol, and protocols that lose wake-ups.
   enum Variant: CaseIterable {
     case correct
-    /// The loop looks for work for the last time before it announces its sleep.
+    /// The loop checks for work one last time before, rather than after, it announces its sleep.
     case recheckBeforeAnnounce
-    /// A poster looks whether the loop sleeps before it pushes its work.
+    /// A poster checks whether the loop sleeps before it pushes its work.
     case readBeforePush
     /// The loop goes to sleep whatever the word says.
     case sleepWithoutComparison
-    /// A poster takes the sleeper out of the word and wakes nobody.
+    /// A poster removes the sleeper from the word but wakes nobody.
     case noWake
-    /// The loop names the epoll set or gate that it waits at without looking whether somebody has taken it out of the
-    /// word.
+    /// The loop names the epoll set or gate at which it waits without checking whether it was removed from the word.
     case waitWithoutComparison
-    /// A hosted loop closes its gate when it has looked for work for the last time, and has said where it waits.
+    /// A hosted loop closes its gate after its last check for work and after naming its gate.
     case closeAfterLook
-    /// A loop that has looked goes to sleep whoever has taken it out of the word meanwhile.
+    /// After its spin, a loop goes to sleep even if it was removed from the word meanwhile.
     case sleepAfterLookUnasked
-    /// An opened gate is only seen if the host waits at that moment, as `CFRunLoopWakeUp` is.
+    /// An opened gate is seen only if the host is waiting at that moment, as with `CFRunLoopWakeUp`.
     case openUnlatched
 
-    /// The ways of a loop that sleeps by itself on the word.
+    /// The protocols of a loop that sleeps on the word by itself.
     static let ofWord: [Variant] = [.recheckBeforeAnnounce, .readBeforePush, .sleepWithoutComparison, .noWake]
-    /// The ways of a loop that a host waits for.
+    /// The protocols of a loop for which a host waits.
     static let ofHosted: [Variant] = [
       .readBeforePush, .noWake, .waitWithoutComparison, .closeAfterLook, .openUnlatched,
     ]
@@ -41,27 +40,26 @@ struct InterleavingChecker {
   enum Operation {
     /// Pushes work and wakes the loop if it sleeps.
     case post
-    /// Asks for one more pass.
+    /// Requests one more pass.
     case wakeUp
   }
 
-  /// What a walk through all interleavings has found.
+  /// The result of exploring all interleavings.
   struct Verdict {
     var states = 0
-    /// The states in which no program can go on.
+    /// The number of states in which no program can continue.
     var ends = 0
-    /// The most passes that one interleaving has needed.
+    /// The largest number of passes in any interleaving.
     var mostPasses = 0
-    /// The steps that lead to a sleep with work unseen or a wake-up unanswered.
+    /// The steps that lead to a sleep with unseen work or an unanswered wake-up.
     var lost: [String]?
-    /// The steps that lead to a pass without a reason.
+    /// The steps that lead to an unnecessary pass.
     var needless: [String]?
   }
 
   let variant: Variant
-  /// How the loop sleeps.
   var sleeper = WakeState.Sleeper.futex
-  /// Whether the loop looks at the word before it sleeps.
+  /// Whether the loop spins on the word before it sleeps.
   var looks = false
   let posters: [[Operation]]
 
@@ -79,7 +77,7 @@ struct InterleavingChecker {
   private func walk(_ here: Situation, _ seen: inout Set<Situation>, _ path: inout [String], _ verdict: inout Verdict) {
     guard seen.insert(here).inserted else { return }
     verdict.mostPasses = max(verdict.mostPasses, here.passes)
-    // Each post, each wake-up is a reason for one pass, and so is the run itself.
+    // Each post and each wake-up is a reason for one pass, and so is the run itself.
     if here.passes > 1 + here.reasons, verdict.needless == nil { verdict.needless = path }
     var isEnd = true
     if let (next, step) = loopStep(here) {
@@ -101,11 +99,11 @@ struct InterleavingChecker {
   }
 }
 
-/// Where all programs are, and all that they share.
+/// The positions of all programs, and their shared state.
 private struct Situation: Hashable {
   enum LoopStep: Hashable {
     case beginPass, takeWork, announce, lookAgain, name, look, sleep, blocked, forget, awaken, endAnnouncement, endWait
-    /// Those of a hosted loop.
+    /// Steps of a hosted loop.
     case settle, open, close, closeLate, discard
   }
 
@@ -116,24 +114,24 @@ private struct Situation: Hashable {
   struct Poster: Hashable {
     var step = PosterStep.push
     var operation = 0
-    /// What the poster that reads too early has read.
+    /// The word as read by a poster that reads too early.
     var early: WakeState?
   }
 
   var word = WakeState.idle
   var loop = LoopStep.beginPass
-  /// What the loop has announced and compares when it goes to sleep.
+  /// The word that the loop announced and compares when it goes to sleep.
   var announced = WakeState.idle
   var posters: [Poster]
-  /// Whether the table names the epoll set or gate that the loop waits at.
+  /// Whether the table names the epoll set or gate at which the loop waits.
   var isNamed = false
-  /// The counter in the epoll set has been written to, and no wait has returned for it; or the gate is open.
+  /// The epoll set's counter was written and no wait has returned for it yet, or the gate is open.
   var isCounted = false
   /// The gate was opened for a pass.
   var isReady = false
-  /// Work that was pushed and that the loop has not taken.
+  /// Pushed work that the loop has not taken yet.
   var work = 0
-  /// Somebody has asked for one more pass, and none has begun since, nor has a wait ended.
+  /// A pass was requested, and since then no pass has begun and no wait has ended.
   var isUnanswered = false
   var passes = 0
   var reasons = 0
@@ -143,7 +141,7 @@ private struct Situation: Hashable {
   }
 }
 
-// The loop: `makePasses` and `wait`, or those of a guest.
+// The loop: `makePasses` and `wait`, or a guest's methods.
 extension InterleavingChecker {
   private func loopStep(_ here: Situation) -> (Situation, String)? {
     var next = here
@@ -176,7 +174,7 @@ extension InterleavingChecker {
       next.loop = !waits ? .awaken : variant == .closeAfterLook ? .closeLate : looks ? .look : .sleep
       return (next, waits ? "names what it waits at" : "finds the word changed")
     case .look:
-      // At any time: what comes while it looks comes before this step.
+      // Possible at any time: whatever arrives during the spin comes before this step.
       next.word = here.word.applying(.fallAsleep(sleeper)).state
       if variant == .sleepAfterLookUnasked { next.word = here.announced.applying(.fallAsleep(sleeper)).state }
       next.announced = next.word
@@ -273,7 +271,7 @@ extension InterleavingChecker {
       step = "reads the word: \(word)"
     case .change(let expected):
       guard here.word == expected else {
-        // The exchange has failed and brings the word as it is.
+        // The exchange failed and returned the current word.
         poster.step = .change(expected: here.word)
         step = "finds the word changed"
         break
@@ -284,7 +282,7 @@ extension InterleavingChecker {
       poster.step = woken == .nobody || woken == .looking || variant == .noWake ? .done : .wake
       step = "changes the word to: \(after)"
     case .wake where sleeper == .epoll:
-      // The loop's thread returns for the write, or will when it waits.
+      // The write makes the loop's wait return, now or when it waits next.
       if here.isNamed {
         next.isCounted = here.loop != .blocked
         if here.loop == .blocked { next.loop = .forget }

@@ -2,7 +2,6 @@
 
 @testable import RunLoopCore
 
-/// Queues tasks' jobs for a loop.
 final class LoopExecutor: TaskExecutor {
   private let loop: RunLoop
   private let runner = LoopJobRunner()

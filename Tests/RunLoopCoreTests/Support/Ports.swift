@@ -3,13 +3,13 @@
 @testable import RunLoopCore
 
 extension Port {
-  /// Sends a message that must find room.
+  /// Sends a message that must be accepted.
   func post(_ id: Int) {
     let outcome = trySend(id)
     precondition(outcome == "sent", outcome)
   }
 
-  /// Sends a message and says in one word what came of it.
+  /// Sends a message and returns the outcome in one word.
   func trySend(_ id: Int, deadline: SuspendingClock.Instant? = nil) -> String {
     do {
       try send(.init(id: UInt32(id)), deadline: deadline)
@@ -25,7 +25,7 @@ extension Port {
 }
 
 extension RunLoop {
-  /// Adds a port that sends itself the next message whenever it receives one, so that it has one in each turn.
+  /// Adds a port that sends itself the next message whenever it receives one, so it has one in every turn.
   func endlessPort(_ body: @escaping @Sendable () -> Void) {
     let port = Port { port, _ in
       port.post(1)
@@ -37,6 +37,6 @@ extension RunLoop {
 }
 
 extension SuspendingClock.Instant {
-  /// A deadline that is not meant to come.
+  /// A deadline that should never be reached.
   static var farFuture: Self { SystemWaiter.shared.now.instant.advanced(by: .seconds(3600)) }
 }

@@ -5,28 +5,27 @@ import TestSupport
 
 @testable import RunLoopCore
 
-/// The kinds of work that can be ready in every pass.
+/// Kinds of work that can be ready in every pass.
 enum ReadyKind: Int, CaseIterable, Sendable {
   case timers, ports, descriptors, mainQueue, sources, blocks, handOffs, jobs
 }
 
-/// Items that are ready in every pass, two of each kind, and the passes in which each was served.
-///
-/// Used on the loop's thread.
+/// Items that are ready in every pass, two of each kind, and the passes in which each was served; for use on the
+/// loop's thread.
 final class ReadyMix: @unchecked Sendable {
-  // Sendable: used on the loop's thread only.
+  // Sendable: used only on the loop's thread.
 
   let loop: RunLoop
   let kinds: [ReadyKind]
-  /// How many passes are counted.
+  /// The number of passes to count.
   private let passes: Int
   private var pass = 0
-  /// The passes in which each item was served, by the name of its kind and its number.
+  /// The passes in which each item was served, indexed by kind and number.
   private var served: [[Int]]
   private(set) var isOver = false
   private var clean: [() -> Void] = []
 
-  /// The longest time without service that is allowed for a kind, in passes.
+  /// The largest allowed number of passes without service of a kind.
   var bound: Int { 4 * kinds.count }
 
   init(_ kinds: [ReadyKind], on loop: RunLoop, passes: Int? = nil) {
@@ -36,7 +35,7 @@ final class ReadyMix: @unchecked Sendable {
     served = Array(repeating: [], count: 2 * ReadyKind.allCases.count)
   }
 
-  /// Adds the items and begins to count.
+  /// Adds the items and starts counting.
   func begin() {
     let observer = RunLoop.Observer(activities: .beforeTimers) { [unowned self] _, _ in
       pass += 1
@@ -49,7 +48,7 @@ final class ReadyMix: @unchecked Sendable {
     for kind in kinds { for number in 0...1 { add(kind, number) } }
   }
 
-  /// Removes the items; what they have posted already runs and posts nothing.
+  /// Removes the items; work that they already posted still runs, but posts nothing.
   func end() {
     isOver = true
     for item in clean { item() }
@@ -57,7 +56,7 @@ final class ReadyMix: @unchecked Sendable {
     for _ in 0..<8 { loop.run(mode: .default, for: .zero) }
   }
 
-  /// What was served too seldom.
+  /// The items that were served too rarely.
   var complaints: [String] {
     var found: [String] = []
     for kind in kinds {
@@ -71,7 +70,7 @@ final class ReadyMix: @unchecked Sendable {
     return found
   }
 
-  /// The mix, and for each of its kinds the number of passes that have served it.
+  /// A line with the mix, and the number of passes that served each of its kinds.
   var row: String {
     let shares = kinds.map { kind in
       "\(kind) \(Set(served[2 * kind.rawValue] + served[2 * kind.rawValue + 1]).count)"
@@ -80,7 +79,7 @@ final class ReadyMix: @unchecked Sendable {
     return shares.joined(separator: ", ") + "; \(timer)"
   }
 
-  /// The most passes from one service to the next, the begin and the end of the count included.
+  /// The most passes between two services, where the beginning and end of the count also count as services.
   private func gaps(_ passes: [Int]) -> Int {
     var longest = 0
     var last = 0
@@ -123,7 +122,7 @@ final class ReadyMix: @unchecked Sendable {
       }
     case .mainQueue: number == 0 ? queueAgain() : beginMainActorTask()
     case .sources:
-      // Of different orders, so that a run that returns after a source has to see to the later one.
+      // The orders differ, so that a run that returns after a source must also care for the later one.
       let source = RunLoop.Source(order: number - 1) { [unowned self] source in
         note(kind, number)
         source.signal()
@@ -151,7 +150,8 @@ final class ReadyMix: @unchecked Sendable {
     }
   }
 
-  /// A new task each time: one that yields leaves the main actor for the pool, and is not always ready.
+  /// Starts a new task each time, because a task that yields leaves the main actor for the pool and is not always
+  /// ready.
   private func beginMainActorTask() {
     Task { @MainActor [self] in
       guard !isOver else { return }

@@ -4,7 +4,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-/// Runs `body` on virtual time, with an observer of all stages of a mode, and gives what was logged.
+/// Runs `body` on virtual time with an observer of all stages of a mode, and returns the log.
 func record(
   observing mode: RunLoop.Mode? = .default, _ body: @escaping @Sendable (SteppedTime, RunLoop, Log) -> Void
 ) -> String {
@@ -17,21 +17,21 @@ func record(
 }
 
 extension RunLoop {
-  /// Runs one mode, one second long if not told otherwise, and logs the result.
+  /// Runs one mode, by default for one second, and logs the result.
   func run(
     _ log: Log, mode: Mode = .default, for timeout: Duration = .seconds(1), returnAfterSourceHandled: Bool = false
   ) {
     log.write("\(run(mode: mode, for: timeout, returnAfterSourceHandled: returnAfterSourceHandled))")
   }
 
-  /// Runs one mode within a call-out, and logs the result in brackets.
+  /// Runs one mode inside a call-out, and logs the result in brackets.
   func nest(_ log: Log, mode: Mode = .default, for timeout: Duration = .zero) {
     log.write("[")
     run(log, mode: mode, for: timeout)
     log.write("]")
   }
 
-  /// Adds a port in which messages wait.
+  /// Adds a port with waiting messages.
   @discardableResult
   func port(messages: Int, mode: Mode = .default, _ body: @escaping @Sendable () -> Void) -> Port {
     let port = Port { _, _ in body() }

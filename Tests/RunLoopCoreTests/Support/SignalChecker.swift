@@ -2,30 +2,30 @@
 
 @testable import RunLoopCore
 
-/// Walks through every interleaving of threads that signal a source and of the loops that perform it, and looks for a
-/// signal that is lost or performed twice.
+/// Explores every interleaving of threads that signal a source and loops that perform it, in search of a signal that
+/// is lost or performed twice.
 ///
-/// The source is in a mode of each loop, or enters it meanwhile. A step is what the real code does in one atomic access
-/// of the item's word, or under one lock; the bits are the real ones. Each signaller calls `signal()` some times; each
-/// loop makes some passes, whenever it likes. Where no program can go on, either the source is not signalled, or each
-/// loop's next pass would find it.
+/// The source is in a mode of each loop, or enters it meanwhile. A step is what the real code does in one atomic
+/// access of the item's word or under one lock, with the real bits. Each signaller calls `signal()` several times,
+/// and each loop makes several passes, at any time. If no program can continue, the source is either not signalled,
+/// or found by each loop's next pass.
 struct SignalChecker {
-  /// The right way, and ways that lose signals or perform them twice.
+  /// The correct protocol, and protocols that lose signals or perform them twice.
   enum Variant: CaseIterable {
     case correct
-    /// A signaller looks whether the source stands in all lists before it sets the mark.
+    /// A signaller checks whether the source is in all lists before it sets the mark.
     case readBeforeMark
-    /// A signaller says that the source stands in all lists after it has put it there.
+    /// A signaller records that the source is in all lists after putting it there.
     case clearAfterListing
-    /// A loop that takes the source out of its list says so after it has looked at the mark, in another access.
+    /// A loop that removes the source from its list records that after checking the mark, in another access.
     case unlistInTwoSteps
-    /// A source that enters a mode is asked whether it is signalled before signallers are told to come and list it.
+    /// A source that enters a mode is checked for a signal before signallers are told to list it there.
     case askBeforeEntering
-    /// A loop looks at the mark and takes it away in another access.
+    /// A loop checks the mark and clears it in two separate accesses.
     case claimInTwoSteps
   }
 
-  /// What a walk through all interleavings has found.
+  /// The result of exploring all interleavings.
   struct Verdict {
     var states = 0
     var ends = 0
@@ -33,16 +33,16 @@ struct SignalChecker {
     var lost: [String]?
     /// The steps after which the source was performed more often than it was signalled.
     var twice: [String]?
-    /// How often the source can have been performed in all.
+    /// All possible totals of performances.
     var performed: Set<Int> = []
   }
 
   let variant: Variant
-  /// How often each signaller signals.
+  /// The number of signals of each signaller.
   let signals: [Int]
-  /// How many passes each loop makes.
+  /// The number of passes of each loop.
   let passes: [Int]
-  /// The loop whose mode the source enters meanwhile; it is in the others' from the beginning.
+  /// The loop whose mode the source enters meanwhile; it is in the other loops' modes from the beginning.
   var entered: Int?
 
   func run() -> Verdict {
@@ -77,7 +77,7 @@ struct SignalChecker {
   }
 }
 
-/// Where all programs are, and all that they share.
+/// The positions of all programs, and their shared state.
 private struct Signalling: Hashable {
   enum SignallerStep: Hashable {
     case look, mark(UInt32?), lock, clear, list(loop: Int), unlock
@@ -97,10 +97,10 @@ private struct Signalling: Hashable {
     var step = LoopStep.look
     /// The source is in the loop's mode.
     var isMember: Bool
-    /// The source stands in the mode's list of signalled ones.
+    /// The source is in the mode's list of signalled sources.
     var isListed = false
     var mayHaveSignalled = false
-    /// Somebody has the lock of the loop's table for more than one step.
+    /// The lock of the loop's table is held for more than one step.
     var isLocked = false
   }
 
@@ -112,9 +112,9 @@ private struct Signalling: Hashable {
   var signallers: [Signaller]
   var loops: [Loop]
   var entering: EnteringStep
-  /// Somebody has the source's lock.
+  /// The source's lock is held.
   var isLocked = false
-  /// How often the mark was set, and how often a loop has taken it.
+  /// The number of times that the mark was set, and that a loop took it.
   var marked = 0
   var performed = 0
 

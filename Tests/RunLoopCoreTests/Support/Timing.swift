@@ -5,10 +5,10 @@ import TestSupport
 @testable import RunLoopCore
 
 extension SteppedTime {
-  /// The instant so many virtual milliseconds after the clock began.
+  /// The instant that is a number of virtual milliseconds after the clock's start.
   func instant(_ milliseconds: Int) -> SuspendingClock.Instant { Tick(milliseconds: milliseconds).instant }
 
-  /// Logs an entry with the milliseconds at which it is written: `T20`.
+  /// Logs an entry followed by the current milliseconds, as in `T20`.
   func stamp(_ log: Log, _ entry: String) { log.write("\(entry)\(milliseconds)") }
 }
 
@@ -19,12 +19,12 @@ extension Tick {
 }
 
 extension SuspendingClock.Instant {
-  /// The milliseconds since the clock of its loop began.
+  /// The milliseconds since the start of its loop's clock.
   var milliseconds: Int { Tick(self).milliseconds }
 }
 
 extension Timer {
-  /// Makes a timer that is in no mode, with its date in virtual milliseconds.
+  /// Creates a timer in no mode, with its date in virtual milliseconds.
   convenience init(
     at milliseconds: Int, every interval: Duration? = nil, tolerance: Duration = .zero,
     _ block: @escaping @Sendable (Timer) -> Void

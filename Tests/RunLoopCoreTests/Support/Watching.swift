@@ -7,7 +7,7 @@ import TestSupport
 @testable import RunLoopCore
 
 extension RunLoop {
-  /// Adds a source that waits for a descriptor.
+  /// Adds a source for a descriptor.
   @discardableResult
   func watch(
     _ descriptor: Int32, _ events: DescriptorSource.Events = .readable, mode: Mode = .default,
@@ -21,21 +21,21 @@ extension RunLoop {
   /// The epoll set of a mode.
   func pollSet(_ mode: Mode = .default) -> PollSet? { table.withLock { $0.modes[mode]?.pollSet } }
 
-  /// Waits until this loop, which another thread runs, has announced to sleep in this way.
+  /// Waits until this loop, on another thread, has announced this kind of sleep.
   ///
-  /// Before its first sleep it has then also looked for the last time, under the table's lock, and wants no other.
+  /// Before its first sleep, it has then also made its last check, under the table's lock, and wants no other sleep.
   func awaitSleep(_ sleeper: WakeState.Sleeper) {
     waitUntil { word.state.sleeper == sleeper && table.withLock { $0.sleepingMode } != nil }
   }
 }
 
-/// A loop on the system's clock that a thread of its own runs until it is stopped or finished.
+/// A loop on the system's clock, which its own thread runs until it is stopped or finished.
 final class RunningLoop: Sendable {
   let loop: RunLoop
   let log = Log()
   private let thread: StartedThread<Void>
 
-  /// Starts the thread, which sets its loop up and runs it.
+  /// Starts the thread, which sets up and runs its loop.
   init(_ setUp: @escaping @Sendable (RunLoop, Log) -> Void) {
     let made = Box<RunLoop?>(nil)
     let isMade = Latch()
@@ -52,7 +52,7 @@ final class RunningLoop: Sendable {
     self.loop = loop
   }
 
-  /// What was logged until the run has ended.
+  /// Waits for the end of the run, and returns the log.
   func result() -> String {
     thread.result()
     return log.text
