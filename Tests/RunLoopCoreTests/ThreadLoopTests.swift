@@ -172,7 +172,8 @@ struct ThreadLoopTests {
     #expect(cancels.value == 2)
   }
 
-  /// Runs `body` on a thread with thread-specific data, whose destructor calls `look` in the first `rounds` of four rounds.
+  /// Runs `body` on a thread whose thread-specific data has a destructor that calls `look` in the first `rounds` of
+  /// four rounds.
   private func withDestructor(rounds: Int, _ body: @escaping @Sendable (Witness) -> Void) throws -> String {
     var key = pthread_key_t()
     let answer = pthread_key_create(&key) { value in
