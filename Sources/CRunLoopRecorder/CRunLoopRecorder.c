@@ -184,11 +184,12 @@ void crl_lateness_add(crl_recorder *recorder, int64_t late) {
   if (recorder->level >= CRL_WATCH) add_time(&recorder->sums->lateness, late > 0 ? (uint64_t)late : 0);
 }
 
-void crl_late_note(crl_recorder *recorder, int64_t late, uint64_t code) {
+void crl_late_note(crl_recorder *recorder, int64_t late, uint64_t code, int is_descriptor) {
   crl_details *details = recorder->details;
   if (recorder->level < CRL_WATCH) return;
   store(&details->late, (uint64_t)late);
   store(&details->late_code, code);
+  store(&details->late_descriptor, is_descriptor != 0);
   publish(&details->late_count, load(&details->late_count) + 1);
 }
 

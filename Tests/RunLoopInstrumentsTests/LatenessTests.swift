@@ -10,17 +10,17 @@ import Testing
   /// - Parameter stops: The looks at which the process is stopped.
   private func timers(
     _ looks: [(late: UInt64, starved: Int64)], limit: Int64 = CRL_LATE, stops: Set<Int> = []
-  ) -> [Lateness.Timer] {
+  ) -> [Lateness.Item] {
     var lateness = Lateness(limit: limit)
     for (index, look) in looks.enumerated() {
       let now = Int64(index) * 500_000_000
       lateness.noteProcess(isStopped: stops.contains(index), at: now)
-      let timer = look.late == 0 ? nil : LateTimer(count: look.late, late: 150_000_000, code: 7)
+      let timer = look.late == 0 ? nil : LateService(count: look.late, late: 150_000_000, code: 7)
       lateness.note(timer, 3, 1, 42, isBusy: true, at: now) {
         (ThreadClock(running: 0, runnable: look.starved, time: now), false)
       }
     }
-    return lateness.timers
+    return lateness.items
   }
 
   @Test("a timer that is late although its thread had the processor is named once")

@@ -17,7 +17,7 @@ private final class OneFace: LoopFaces {
   func post(_ sequence: UInt64, of slot: Int) -> crl_post? { nil }
   func name(_ slot: Int) -> String { "reader" }
   func mode(_ index: UInt8) -> String? { nil }
-  func lateTimer(_ slot: Int) -> LateTimer? { nil }
+  func lateService(_ slot: Int) -> LateService? { nil }
   func nanoseconds(_ ticks: UInt64) -> Int64 { 0 }
 }
 

@@ -143,11 +143,13 @@ typedef struct crl_face {
 // Data that changes rarely, one entry for each face.
 typedef struct crl_details {
   char name[256];  // the name of the thread object, or empty
-  // The last timer that fired late, by CRL_LATE or more, at `watch` and above. The count is written last.
+  // The last timer that fired late, by CRL_LATE or more, or the last descriptor that may have been ready for CRL_HANG
+  // before the loop looked, at `watch` and above. The count is written last.
   uint64_t late;  // nanoseconds
-  uint64_t late_code;  // the function called for the timer
-  uint64_t late_count;  // number of such late timers
-  uint8_t reserved[232];
+  uint64_t late_code;  // the function called for it
+  uint64_t late_count;  // number of such timers and descriptors
+  uint64_t late_descriptor;  // 1 for a descriptor, 0 for a timer
+  uint8_t reserved[224];
 } crl_details;
 
 // A program or library that was loaded in the process while it recorded.
@@ -457,9 +459,9 @@ static inline __attribute__((always_inline)) void crl_call_out_begin(crl_recorde
   __atomic_store_n(&sums->began, now, __ATOMIC_RELEASE);
 }
 void crl_call_out_end(crl_recorder *recorder, uint64_t now);
-// Adds a timer's lateness in nanoseconds to the totals, and notes the function of one that is late by CRL_LATE or more.
+// Adds a timer's lateness in nanoseconds to the totals, and notes the function of a timer or descriptor that is late.
 void crl_lateness_add(crl_recorder *recorder, int64_t late);
-void crl_late_note(crl_recorder *recorder, int64_t late, uint64_t code);
+void crl_late_note(crl_recorder *recorder, int64_t late, uint64_t code, int is_descriptor);
 // Notes whether the loop is busy from a tick on, at `watch` and above. Called on the loop's thread.
 void crl_busy_note(crl_recorder *recorder, int is_busy, uint64_t now);
 // Copies a loop's totals, with the busy time up to now. Can be called from any thread.

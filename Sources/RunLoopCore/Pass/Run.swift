@@ -28,6 +28,10 @@ struct Run {
   var isServedByHost = false
   /// Whether the run has waited in a host.
   var hasWaitedInHost = false
+  /// When the loop last looked at the run's descriptors, while it was watched; never if unknown.
+  var lastLook = Tick.never
+  /// How long the descriptors that were just found may have been ready, in nanoseconds, or zero if that is short.
+  var starvation: Int64 = 0
   /// The number of active runs.
   var depth = 0
 

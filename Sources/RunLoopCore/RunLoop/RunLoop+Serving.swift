@@ -141,6 +141,7 @@ extension RunLoop {
       } ?? nil
     }
     guard let (source, events) = next else { return .nothing }
+    if _slowPath(innermost.starvation != 0) { noteStarvation(of: source) }
     let isCalled =
       isSuspect
       ? serveSuspect(source, events, mode) { call(source, events, mode) } : call(source, events, mode)

@@ -15,6 +15,7 @@ extension RunLoop {
     waitCount &+= 1
     // A busy loop prepares only in every sixteenth poll, which is enough for the other loop to get its turn.
     if !polls || waitCount & 15 == 0 { prepareForOtherLoop(mode) }
+    let began = _slowPath(isTraced) && mode.isWatching.load(ordering: .relaxed) ? tickNow : .never
     if hostLink != nil, !innermost.isServedByHost {
       waitInHost(mode, polls: polls)
     } else if polls {
@@ -22,6 +23,7 @@ extension RunLoop {
     } else {
       sleep(mode)
     }
+    if _slowPath(began != .never) { noteLook(begun: began) }
     word.apply(.endWait)
     waiting.store(false, ordering: .relaxed)
   }

@@ -50,7 +50,7 @@ extension RunLoop {
     let tolerance = table.withLock { _ in timer.usableTolerance }
     let late = tickNow - (due + tolerance)
     crl_lateness_add(recorder, late)
-    if late >= CRL_LATE { crl_late_note(recorder, late, timer.heldCode { timer.code }) }
+    if late >= CRL_LATE { crl_late_note(recorder, late, timer.heldCode { timer.code }, 0) }
   }
 
   /// Empties the list of collected timers from an index on.

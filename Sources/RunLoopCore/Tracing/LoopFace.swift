@@ -26,6 +26,7 @@ extension RunLoop {
     }
     // The mode of the current run has no index yet. This may be called deep inside the run.
     noteRun(isSame: true)
+    innermost.lastLook = .never
     tracing.bitwiseAnd(Tracing.hook, ordering: .sequentiallyConsistent)
     tracing.bitwiseOr(UInt8(level), ordering: .sequentiallyConsistent)
     noteTracing()
@@ -74,6 +75,24 @@ extension RunLoop {
     crl_sleep_end(recorder, descriptor)
     // The code that ended the sleep is called in this pass.
     takeUpLevel()
+  }
+
+  /// Notes that a wait is over that began at a tick and in which the loop looked at its descriptors.
+  ///
+  /// What a wait finds at once may have been ready since the last look.
+  @inline(never)
+  func noteLook(begun: Tick) {
+    let now = tickNow
+    let gap = innermost.lastLook == .never ? 0 : begun - innermost.lastLook
+    innermost.starvation = hasFoundDescriptors && gap >= CRL_HANG && now - begun < 1_000_000 ? gap : 0
+    innermost.lastLook = now
+  }
+
+  /// Notes a descriptor that may have been ready for long before the loop looked.
+  @inline(never)
+  func noteStarvation(of source: DescriptorSource) {
+    crl_late_note(recorder, innermost.starvation, source.heldCode { source.code }, 1)
+    innermost.starvation = 0
   }
 
   /// Notes which thread wakes the loop, before waking it; can be called from any thread.

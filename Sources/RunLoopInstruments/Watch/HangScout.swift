@@ -71,7 +71,7 @@ package final class HangScout {
 
   private var lateness: Lateness?
   /// The timers that fired late during the observation, the most recent first.
-  package var late: [Lateness.Timer] { lateness?.timers ?? [] }
+  package var late: [Lateness.Item] { lateness?.items ?? [] }
 
   /// Whether the unread descriptor ended each of a loop's last sleeps, so that it does not really sleep.
   private func isWoken(_ slot: Int, _ face: crl_face) -> Bool {
@@ -88,7 +88,7 @@ package final class HangScout {
     let isStopped = seen.values.allSatisfy { ThreadState(thread: $0.thread, of: memory.process) == .stopped }
     lateness?.noteProcess(isStopped: isStopped, at: now)
     for (slot, face) in seen {
-      lateness?.note(faces.lateTimer(slot), slot, face.generation, face.thread, isBusy: HangScout.isBusy(face), at: now)
+      lateness?.note(faces.lateService(slot), slot, face.generation, face.thread, isBusy: HangScout.isBusy(face), at: now)
       {
         guard let clock = ThreadClock(thread: face.thread, of: memory.process, at: now) else { return nil }
         return (clock, ThreadState(thread: face.thread, of: memory.process) == .runs)

@@ -2,16 +2,17 @@
 
 import CRunLoopRecorder
 
-/// The timers that fired late because their loops were too busy.
+/// The timers that fired late, and the descriptors that were served late, because their loops were too busy.
 ///
-/// Timers also fire late if their thread gets no processor, which is not the loop's fault. Time in which the thread
+/// Both are also late if their thread gets no processor, which is not the loop's fault. Time in which the thread
 /// was runnable without a processor, or in which the process was stopped, is not counted.
 package struct Lateness: Sendable {
-  /// A timer's function and its maximum lateness.
-  package struct Timer: Sendable, Hashable {
+  /// The function of a timer or descriptor, and its maximum lateness.
+  package struct Item: Sendable, Hashable {
     package let thread: Int32
     package let code: UInt64
     package let late: Int64
+    package let isDescriptor: Bool
   }
 
   private struct Loop {
@@ -27,7 +28,7 @@ package struct Lateness: Sendable {
   private static let period: Int64 = 1_000_000_000
 
   private var loops: [Int: Loop] = [:]
-  private var found: [Timer] = []
+  private var found: [Item] = []
 
   /// The observed periods in which the process was stopped.
   private var stops: [Range<Int64>] = []
@@ -57,16 +58,16 @@ package struct Lateness: Sendable {
     stops.map { max(0, min($0.upperBound, end) - max($0.lowerBound, begin)) }.reduce(0, +)
   }
 
-  package var timers: [Timer] { found.sorted { ($0.late, $1.code) > ($1.late, $0.code) } }
+  package var items: [Item] { found.sorted { ($0.late, $1.code) > ($1.late, $0.code) } }
 
   /// Notes an observation of a loop.
   ///
   /// - Parameter read: Reads the clock of its thread, and whether the thread is runnable.
   package mutating func note(
-    _ timer: LateTimer?, _ slot: Int, _ generation: UInt32, _ thread: Int32, isBusy: Bool, at now: Int64,
+    _ service: LateService?, _ slot: Int, _ generation: UInt32, _ thread: Int32, isBusy: Bool, at now: Int64,
     read: () -> (clock: ThreadClock, isRunnable: Bool)?
   ) {
-    let count = timer?.count ?? 0
+    let count = service?.count ?? 0
     guard var loop = loops[slot], loop.generation == generation else {
       // Lateness from before the first observation is ignored.
       loops[slot] = Loop(generation: generation, count: count, look: now, clock: read()?.clock)
@@ -80,20 +81,21 @@ package struct Lateness: Sendable {
     guard count > loop.count || isOld else { return }
     let reading = read()
     defer { loop.clock = reading?.clock ?? loop.clock }
-    guard let timer, count > loop.count else { return }
+    guard let service, count > loop.count else { return }
     loop.count = count
     guard let reading, let before = loop.clock else { return }
-    // The timer fired after the previous observation.
-    let stopped = stopped(from: loop.look - timer.late, to: now)
-    add(timer, thread, starved: reading.clock.starvation(since: before, isRunnable: reading.isRunnable) + stopped)
+    // It was served after the previous observation.
+    let stopped = stopped(from: loop.look - service.late, to: now)
+    add(service, thread, starved: reading.clock.starvation(since: before, isRunnable: reading.isRunnable) + stopped)
   }
 
-  private mutating func add(_ timer: LateTimer, _ thread: Int32, starved: Int64) {
-    guard timer.late - starved >= limit else { return }
-    let known = found.firstIndex { $0.thread == thread && $0.code == timer.code }
-    let late = max(timer.late, known.map { found[$0].late } ?? 0)
+  private mutating func add(_ service: LateService, _ thread: Int32, starved: Int64) {
+    guard service.late - starved >= limit else { return }
+    let known = found.firstIndex { $0.thread == thread && $0.code == service.code }
+    let late = max(service.late, known.map { found[$0].late } ?? 0)
     if let known { found.remove(at: known) }
     // Limited, because the functions are untrusted data.
-    if found.count < 32 { found.append(Timer(thread: thread, code: timer.code, late: late)) }
+    guard found.count < 32 else { return }
+    found.append(Item(thread: thread, code: service.code, late: late, isDescriptor: service.isDescriptor))
   }
 }

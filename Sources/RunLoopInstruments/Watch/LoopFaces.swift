@@ -16,27 +16,29 @@ package protocol LoopFaces: AnyObject {
   func mode(_ index: UInt8) -> String?
   /// Converts ticks of records to nanoseconds.
   func nanoseconds(_ ticks: UInt64) -> Int64
-  /// The timer that last fired late, or nil; recorded at the level watch and above.
-  func lateTimer(_ slot: Int) -> LateTimer?
+  /// The timer or descriptor that was last served late, or nil; recorded at the level watch and above.
+  func lateService(_ slot: Int) -> LateService?
 }
 
-/// A timer that fired well after its date and tolerance.
-package struct LateTimer: Sendable, Hashable {
-  /// The number of such timers in the loop so far.
+/// A timer that fired well after its date and tolerance, or a descriptor that was ready for long before it was served.
+package struct LateService: Sendable, Hashable {
+  /// The number of such timers and descriptors in the loop so far.
   package var count: UInt64
-  /// The lateness in nanoseconds.
+  /// The lateness in nanoseconds; of a descriptor, its upper bound.
   package var late: Int64
-  /// The function that the timer calls.
+  /// The function that is called.
   package var code: UInt64
+  package var isDescriptor: Bool
 
-  package init(count: UInt64, late: Int64, code: UInt64) {
-    (self.count, self.late, self.code) = (count, late, code)
+  package init(count: UInt64, late: Int64, code: UInt64, isDescriptor: Bool = false) {
+    (self.count, self.late, self.code, self.isDescriptor) = (count, late, code, isDescriptor)
   }
 
-  /// Reads the late timer from a face's details; fails if there is none.
+  /// Reads it from a face's details; fails if there is none.
   package init?(_ details: crl_details) {
     guard details.late_count != 0 else { return nil }
     (count, late, code) = (details.late_count, Int64(clamping: details.late), details.late_code)
+    isDescriptor = details.late_descriptor != 0
   }
 }
 
@@ -98,8 +100,8 @@ final class OwnFaces: LoopFaces {
     return isWhole && post.sequence == sequence ? post : nil
   }
 
-  func lateTimer(_ slot: Int) -> LateTimer? {
-    LateTimer(place(\.details, slot, MemoryLayout<crl_details>.size).load(as: crl_details.self))
+  func lateService(_ slot: Int) -> LateService? {
+    LateService(place(\.details, slot, MemoryLayout<crl_details>.size).load(as: crl_details.self))
   }
 
   func name(_ slot: Int) -> String { text(place(\.details, slot, MemoryLayout<crl_details>.size), 256) }

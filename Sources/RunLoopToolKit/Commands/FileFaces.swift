@@ -33,7 +33,7 @@ final class FileFaces: LoopFaces {
   func record(_ number: UInt64, of slot: Int) -> crl_record? { file.record(number, of: slot) }
   func post(_ sequence: UInt64, of slot: Int) -> crl_post? { file.post(sequence, of: slot) }
   func name(_ slot: Int) -> String { file.name(slot) }
-  func lateTimer(_ slot: Int) -> LateTimer? { file.lateTimer(slot) }
+  func lateService(_ slot: Int) -> LateService? { file.lateService(slot) }
   func mode(_ index: UInt8) -> String? { file.mode(index) }
 
   func nanoseconds(_ ticks: UInt64) -> Int64 {

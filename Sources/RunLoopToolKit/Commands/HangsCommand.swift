@@ -32,7 +32,7 @@ struct HangsCommand: ObservingCommand {
       --json          prints {"hangs": [{"tid", "thread", "begin", "end", "class", "callOut", "cpu",
                       "blockedIn", "waitsFor", "stack", "stackProblem"}], "look": {"begin", "end",
                       "ending", "loops", "unseen", "unread": [{"tid", "thread", "descriptor", "code"}], "late":
-                      [{"tid", "thread", "code", "late"}]}};
+                      [{"tid", "thread", "code", "late", "kind"}]}};
                       with --follow a line for each hang; times are nanoseconds of CLOCK_MONOTONIC; "end" is
                       null if the hang was not over, "beginTime" and "endTime" are of the wall clock, "callOut" of a backlog and where the kind of the
                       call-out is not known; with "atLeast" it had begun before the look, and "begin" is that
@@ -40,7 +40,8 @@ struct HangsCommand: ObservingCommand {
                       loops that found no room to be seen, and "unread" are descriptors that were ready in
                       more than a thousand waits in a row while nothing was read, and "late" are timers that
                       fired later than 100 ms or the threshold after their dates and tolerances, by so many
-                      nanoseconds, on loops that did not hang
+                      nanoseconds, on loops that did not hang; with the kind "descriptor" they are descriptors that
+                      may have been ready for so long, 250 ms or more, before their loop looked
 
     Hangs of one thread in one function are shown once, with their number.
 
@@ -129,7 +130,7 @@ struct HangsCommand: ObservingCommand {
     var look = LookSummary(at: crl_monotonic_nanoseconds())
     let found = try watch(target, faces, scout, interruption, &look, output)
     look.unread = UnreadDescriptors.named(look.unread, scout, target)
-    look.late = LateTimerReport.named(scout, besides: found.map(\.thread), target)
+    look.late = LateReport.named(scout, besides: found.map(\.thread), target)
     if follows {
       for line in look.lines(process, found: found.count, isAll: thread == nil) { output.complain(line) }
     } else {

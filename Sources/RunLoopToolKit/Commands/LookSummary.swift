@@ -26,7 +26,7 @@ struct LookSummary {
   private(set) var unseen = 0
   var unread: [UnreadDescriptor] = []
   /// The timers that fired late on loops that did not hang.
-  var late: [LateTimerReport] = []
+  var late: [LateReport] = []
 
   init(at time: Int64) { (begin, end) = (time, time) }
 
@@ -98,33 +98,38 @@ struct UnreadDescriptor {
   }
 }
 
-/// A timer that fired well after its date because its loop was too busy.
-struct LateTimerReport {
-  let found: Lateness.Timer
+/// A timer or descriptor that was served late because its loop was too busy.
+struct LateReport {
+  let found: Lateness.Item
   let thread: String
   let code: CodePlace?
 
-  var text: String {
-    "\(thread) (\(found.thread)): timer \(code?.text ?? "?") fired late by \(Text.duration(found.late))"
+  var text: String { "\(thread) (\(found.thread)): \(words(fired: " fired"))" }
+
+  /// What was late and by how much.
+  func words(fired: String = "") -> String {
+    let (name, time) = (code?.text ?? "?", Text.duration(found.late))
+    return found.isDescriptor
+      ? "descriptor of \(name) ready for up to \(time) before it was served" : "timer \(name)\(fired) late by \(time)"
   }
 
   var json: JSON {
     .object([
       ("tid", .int(Int(found.thread))), ("thread", .text(thread)), ("code", CodePlace.json(code)),
-      ("late", .int(Int(found.late))),
+      ("late", .int(Int(found.late))), ("kind", .text(found.isDescriptor ? "descriptor" : "timer")),
     ])
   }
 
-  /// The late timers of loops that did not hang, because lateness during a hang is not a separate problem.
+  /// The late timers and descriptors of loops that did not hang, because lateness during a hang is not a separate problem.
   static func named(
     _ scout: HangScout, besides hung: some Sequence<Int32>, _ target: TargetProcess
-  ) -> [LateTimerReport] {
+  ) -> [LateReport] {
     let hung = Set(hung)
     let late = scout.late.filter { !hung.contains($0.thread) }
     guard !late.isEmpty else { return [] }
     let symbolizer = Symbolizer(target.loadedImages, source: ExternalSymbolizer(of: target.user))
     return late.map {
-      LateTimerReport(found: $0, thread: scout.name(ofThread: $0.thread), code: symbolizer.place(.function, $0.code))
+      LateReport(found: $0, thread: scout.name(ofThread: $0.thread), code: symbolizer.place(.function, $0.code))
     }
   }
 }

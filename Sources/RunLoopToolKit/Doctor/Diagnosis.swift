@@ -100,10 +100,10 @@ struct Diagnosis {
     }
   }
 
-  /// Loops that are overloaded or whose timers fire late.
+  /// Loops that are overloaded or whose timers or descriptors are served late.
   private var overloads: [DoctorFinding] {
     let hung = Set((look.lasting + look.ended).filter { !$0.isBacklog }.map(\.thread))
-    let late = LateTimerReport.named(look.scout, besides: hung, look.target)
+    let late = LateReport.named(look.scout, besides: hung, look.target)
     return look.loops.values.sorted { $0.last.thread < $1.last.thread }.compactMap { loop in
       let timers = late.filter { $0.found.thread == loop.last.thread }
       // A few observations could be awake by chance.
@@ -112,7 +112,7 @@ struct Diagnosis {
       let thread = look.scout.name(ofThread: loop.last.thread)
       let sums = loop.meter.sums()
       let total = sums.reduce(0.0) { $0 + Double($1.sum.total) }
-      let lateness = timers.prefix(3).map { "timer \($0.code?.text ?? "?") late by \(Text.duration($0.found.late))" }
+      let lateness = timers.prefix(3).map { $0.words() }
       let details = sums.prefix(3).filter { Double($0.sum.total) * 100 >= total }.map { site, sum in
         let place = symbolizer.place(.function, site.code) ?? symbolizer.place(.site, loop.meter.site(of: site))
         let share = total > 0 ? Int(Double(sum.total) * 100 / total) : 0
@@ -124,7 +124,7 @@ struct Diagnosis {
         kind: .overload, thread: thread,
         title: isAwake
           ? "OVERLOAD  \(thread) did not sleep in \(loop.awake * 100 / loop.looks) % of the time\(delay)"
-          : "LATE  timers of \(thread) fire late\(delay)",
+          : "LATE  \(timers.allSatisfy(\.found.isDescriptor) ? "descriptors" : "timers") of \(thread) are served late\(delay)",
         details: lateness + details, next: "runloop top \(process) --thread \(Diagnosis.quoted(thread))")
     }
   }

@@ -190,10 +190,10 @@ extension RecordFile {
     text(address(RecordLayout.details + slot * MemoryLayout<crl_details>.size), 256)
   }
 
-  /// Returns the timer of a slot's loop that last fired late, or nil.
-  package func lateTimer(_ slot: Int) -> LateTimer? {
+  /// Returns the timer or descriptor of a slot's loop that was last served late, or nil.
+  package func lateService(_ slot: Int) -> LateService? {
     let place = address(RecordLayout.details + slot * MemoryLayout<crl_details>.size)
-    return LateTimer(RecordFile.load(place, as: crl_details.self))
+    return LateService(RecordFile.load(place, as: crl_details.self))
   }
 
   /// Returns the name of a mode, or nil if it did not fit.
