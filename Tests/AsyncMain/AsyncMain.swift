@@ -4,13 +4,13 @@ import Glibc
 import RunLoopCore
 import RunLoopThreads
 
-// A program with an async main, whose first thread libdispatch gives up. It prints what the main thread's loop and
-// object do then, and ends with status 0.
+// A program with an async main, whose first thread libdispatch parks. It prints the state of the main thread's loop
+// and object at that point, and exits with status 0.
 //
 //   async-main early | late | waiting
 //
-// early: loop and object are used before the thread has left. late: only after. waiting: somebody waits for the main
-// thread when it leaves.
+// early: loop and object are used before the thread has been parked. late: only afterwards. waiting: another thread
+// waits for the main thread when it is parked.
 @main
 struct AsyncMain {
   static func main() async {
@@ -57,20 +57,20 @@ struct AsyncMain {
     say("joined")
   }
 
-  /// Lets the program come to a thread of the pool, and waits until the first thread has been parked.
+  /// Moves the program to a thread of the pool, and waits until the first thread has been parked.
   static func mainThreadLeaves() async {
     await Task.yield()
     while !isParked { await Task.yield() }
   }
 
-  /// Whether the first thread sleeps in a destructor of libdispatch's, which it does not leave.
+  /// Whether the first thread sleeps in a destructor of libdispatch, from which it does not return.
   private static var isParked: Bool {
     guard let file = fopen("/proc/self/task/\(getpid())/syscall", "r") else { return false }
     defer { _ = fclose(file) }
     var line: [CChar] = Array(repeating: 0, count: 64)
     guard fgets(&line, 64, file) != nil else { return false }
     let text = String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    // `rt_sigsuspend`, which has a number of its own on each architecture.
+    // `rt_sigsuspend`, whose number depends on the architecture.
     #if arch(x86_64)
       return text.hasPrefix("130 ")
     #else
@@ -79,7 +79,7 @@ struct AsyncMain {
   }
 }
 
-/// Whether the calling thread is the process's first.
+/// Whether the calling thread is the process's first thread.
 var isFirstThread: Bool {
   guard let link = realpath("/proc/thread-self", nil) else { return false }
   defer { free(link) }

@@ -28,7 +28,7 @@
 #error "the architecture's number is not known"
 #endif
 
-// Calls whose names the C library's header may be too old for have the numbers that all architectures share.
+// Calls that the C library's header may be too old to name. Their numbers are the same on all architectures.
 static const struct { const char *name; int number; } calls[] = {
   {"accept4", SYS_accept4},
   {"clone3", 435},
@@ -86,7 +86,7 @@ int call_filter_refuse(int number, int argument, uint32_t value, int error) {
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 0, 5),
     BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 3),
-    // The lower half of the argument; for all calls the number once more.
+    // The lower half of the argument, or the call's number again if all calls match.
     BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
              argument < 0 ? offsetof(struct seccomp_data, nr)
                           : offsetof(struct seccomp_data, args) + sizeof(uint64_t) * (uint32_t)argument),
@@ -96,7 +96,7 @@ int call_filter_refuse(int number, int argument, uint32_t value, int error) {
   };
   struct sock_fprog filter = {sizeof program / sizeof *program, program};
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) return -errno;
-  // All threads that there are.
+  // Applies to all existing threads.
   long answer = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter);
   return answer < 0 ? -errno : answer > 0 ? -EBUSY : 0;
 }
@@ -108,7 +108,8 @@ int call_filter_hide_proc(void) {
   return mount("none", "/proc", "tmpfs", MS_RDONLY, NULL) < 0 ? -errno : 0;
 }
 
-// What a program says that a test has started: `is-open=NUMBER`. Swift's arguments need /proc.
+// Prints whether a descriptor is open, for a test that starts a program with `is-open=NUMBER`. Swift's arguments need
+// /proc.
 __attribute__((constructor)) static void say_what_is_open(int count, char **arguments) {
   static const char question[] = "is-open=";
   if (count < 2 || strncmp(arguments[1], question, sizeof question - 1) != 0) return;
@@ -118,7 +119,7 @@ __attribute__((constructor)) static void say_what_is_open(int count, char **argu
 
 int call_filter_become(unsigned user) {
   if (setgroups(0, NULL) < 0 || setgid(user) < 0 || setuid(user) < 0) return -errno;
-  // As for a program that this user has started.
+  // Restores the default, as if this user had started the program.
   return prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0 ? -errno : 0;
 }
 

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Compiles the sections of some files with Foundation alone and with RunLoopKit beside it, in the language modes of
-// Swift 5 and Swift 6, and compares what the compiler says with a list, both ways.
+// Compiles the sections of some files with Foundation alone and together with RunLoopKit, in the Swift 5 and Swift 6
+// language modes, and compares the diagnostics with a list in both directions.
 //
 //   check <folder of the files> <list of diagnostics> <folders of our modules, with colons> <list of names> <work>
 //   <guide> [--update]
 //
-// A section begins at a line "// MARK: title". What stands before the first is compiled with each. What is listed for a
-// section is compiled by itself, since one error hides others; the rest of all files is compiled at once. A section
-// that compiles in silence alone, and not beside RunLoopKit, has a line "// Porting: text", and the guide contains that
-// text. Then the list of names: alone, the files must mention every name of Foundation; beside RunLoopKit, what is ours
-// must mean ours.
+// A section begins at a line "// MARK: title". The text before the first section is compiled with each of them. A
+// section with expected diagnostics is compiled by itself, because one error hides others; the rest of all files is
+// compiled at once. A section that compiles without diagnostics alone, but not with RunLoopKit, has a line "//
+// Porting: text", and the guide must contain that text. Finally the list of names is checked: alone, the files must
+// mention every name of Foundation; with RunLoopKit, names that it declares must refer to its declarations.
 //
-// `--update` writes the list as it was observed.
+// `--update` writes the observed list.
 
 import Foundation
 
-/// What the check found wrong.
+/// The problems that the check found.
 struct Failure: Error {
   var lines: [String]
 }
 
-// MARK: What is compiled
+// MARK: Sections
 
-/// Who is imported.
+/// The modules that are imported: Foundation alone, or RunLoopKit beside it.
 enum Company: String, CaseIterable {
   case alone, beside
 }
@@ -40,11 +40,11 @@ struct Section: Hashable {
   var title: String
 }
 
-/// A file of sections.
+/// A file that consists of sections.
 struct Source {
   var path: String
   var lines: [Substring]
-  /// The section of each line; none in the preamble.
+  /// The section of each line, or nil in the preamble.
   var owners: [Section?] = []
 
   init(_ path: String) throws {
@@ -60,7 +60,7 @@ struct Source {
 
   var sections: Set<Section> { Set(owners.compactMap { $0 }) }
 
-  /// What the guide says of each section that needs a change beside RunLoopKit.
+  /// The guide's text for each section that needs a change with RunLoopKit.
   var guidance: [String: String] {
     let texts = zip(lines, owners).compactMap { line, owner in
       owner.flatMap { line.hasPrefix("// Porting: ") ? ($0.title, String(line.dropFirst(12))) : nil }
@@ -68,14 +68,14 @@ struct Source {
     return Dictionary(texts) { first, _ in first }
   }
 
-  /// The file with some of its sections only: the lines of the others are blank, so that each keeps its number.
+  /// Returns the text of some sections. Lines of other sections are blank, so that line numbers stay the same.
   func text(of sections: Set<Section>) -> String {
     let kept = zip(lines, owners).map { line, owner in owner.map(sections.contains) ?? true ? line : "" }
     return "#sourceLocation(file: \"\(path)\", line: 1)\n" + kept.joined(separator: "\n")
   }
 }
 
-// MARK: What the compiler says
+// MARK: Diagnostics
 
 struct Diagnostic: Hashable, Comparable {
   var line: Int
@@ -84,7 +84,7 @@ struct Diagnostic: Hashable, Comparable {
 }
 
 struct Compiler {
-  /// Where our modules are, and their headers.
+  /// The directories of our modules and their headers.
   var imports: [String]
   var work: String
 
@@ -93,7 +93,7 @@ struct Compiler {
     return ["-swift-version", setting.mode, "-parse-as-library", "-module-name", "Names"] + imports
   }
 
-  /// Runs the compiler; gives back what it wrote to its output and to its errors.
+  /// Runs the compiler, and returns its standard output and standard error.
   private func run(_ arguments: [String]) throws -> (output: String, errors: String, status: Int32) {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
@@ -110,7 +110,7 @@ struct Compiler {
     )
   }
 
-  /// Writes the sections where the compiler finds them.
+  /// Writes the sections to files for the compiler.
   private func write(_ sources: [Source], _ sections: Set<Section>) throws -> [String] {
     try sources.filter { !$0.sections.isDisjoint(with: sections) }.enumerated().map { number, source in
       let path = "\(work)/Section\(number).swift"
@@ -119,12 +119,12 @@ struct Compiler {
     }
   }
 
-  /// The errors and warnings of some sections that are compiled together.
+  /// Returns the errors and warnings of sections that are compiled together.
   func diagnostics(
     _ sources: [Source], _ sections: Set<Section>, _ setting: Setting
   ) throws -> [Section: [Diagnostic]] {
     let files = try write(sources, sections)
-    // The checks of isolation come after those of types: only a later stage makes both.
+    // Isolation is checked after types. Only a later stage performs both.
     let (_, errors, status) = try run(["-wmo", "-emit-sil", "-o", "/dev/null"] + arguments(setting) + files)
     let owners = Dictionary(uniqueKeysWithValues: sources.map { ($0.path, $0.owners) })
     var found: [Section: Set<Diagnostic>] = [:]
@@ -147,7 +147,7 @@ struct Compiler {
     return found.mapValues { $0.sorted() }
   }
 
-  /// What sections without errors mention, as the compiler names it, with the paths of the files by which they do.
+  /// Returns the symbols that sections without errors mention, each with the paths of the files that mention it.
   func mentions(_ sources: [Source], _ sections: Set<Section>, _ setting: Setting) throws -> [String: Set<String>] {
     var found: [String: Set<String>] = [:]
     for source in sources where !source.sections.isDisjoint(with: sections) {
@@ -158,7 +158,7 @@ struct Compiler {
       for match in output.matches(of: /"(?:decl_usr|usr)":"([^"]+)"/) {
         found[String(match.output.1), default: []].insert(source.path)
       }
-      // A type that is mentioned as such is only part of some other type's name.
+      // A type that is mentioned by itself appears only as part of another type's name.
       for match in output.matches(of: /"(?:type|interface_type)":"\$s([^"]+)"/) {
         found["type " + match.output.1, default: []].insert(source.path)
       }
@@ -170,7 +170,7 @@ struct Compiler {
 
 // MARK: The list of diagnostics
 
-/// What is listed for a section in a setting.
+/// A section in one setting, with its expected diagnostics.
 struct Listing: Hashable {
   var setting: Setting
   var title: String
@@ -197,7 +197,7 @@ struct DiagnosticList {
     }
   }
 
-  /// The list, with one line for both modes where they say the same.
+  /// The text of the list. Diagnostics that both language modes share have one line.
   var text: String {
     var text = preamble.joined(separator: "\n") + "\n"
     for company in Company.allCases {
@@ -227,7 +227,7 @@ struct Name {
   var identifier: String
   var path: String
   var declaration: String
-  /// What the compiler calls our declarations of the same path.
+  /// The compiler's names for our declarations of the same path.
   var ours: [String]
 
   init?(_ line: Substring) {
@@ -236,7 +236,7 @@ struct Name {
     (fate, kind, identifier) = (columns[0], columns[2], columns[3])
     (path, declaration) = (columns[4], columns[5])
     ours = columns[6].split(separator: " ").map(String.init)
-    // Most of C's functions have nothing to do with our types; kinships have no name.
+    // Most C functions are unrelated to our types, and kinships have no name.
     guard columns[1] != "CoreFoundation" || fate == "overload", kind != "kinship" else { return nil }
   }
 
@@ -244,13 +244,13 @@ struct Name {
 
   func isIn(_ mentions: [String: Set<String>]) -> Bool {
     guard isType else { return mentions[identifier] != nil }
-    // A protocol has another letter behind its name when it is the type of a value.
+    // A protocol's mangled name ends in another letter when it is the type of a value.
     let name = identifier.dropFirst(2).dropLast(kind == "swift.protocol" ? 1 : 0)
     return mentions.keys.contains { $0.hasPrefix("type ") && $0.contains(name) }
   }
 }
 
-/// What the files lack of the names, or have of the wrong ones.
+/// Returns the names that the files fail to mention, or that refer to the wrong declaration.
 func objections(
   names: [Name], alone: [String: Set<String>], beside: [String: Set<String>], explicit: String
 ) -> [String] {
@@ -273,7 +273,7 @@ func objections(
 
 // MARK: The guide
 
-/// What the guide lacks of the sections that compile in silence alone, and not beside RunLoopKit.
+/// Returns the sections that need a change with RunLoopKit and are missing from the guide.
 func objections(to observed: [Listing: [String]], titles: some Sequence<String>, sources: [Source], guide: String)
   -> [String]
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Compares what CLibCurl declares by itself with the headers of libcurl, zlib and, where they are, Brotli and zstd. It
-// is compiled, and never linked or run:
+// Compares CLibCurl's own declarations with the headers of libcurl, zlib and, if installed, Brotli and zstd. This
+// file is compiled, but never linked or run:
 //
 //     clang -fsyntax-only -I Sources/CLibCurl/include -I Sources/CLibCurl Tests/CurlHeader/check.c
 
@@ -182,13 +182,13 @@ SAME(clc_too_large, CURLE_TOO_LARGE);
 SAME(clc_hello_encryption_required, CURLE_ECH_REQUIRED);
 #endif
 
-// Versions are numbered alike.
+// Version numbers have the same encoding.
 SAME(clc_oldest, CURL_VERSION_BITS(7, 76, 0));
 SAME(clc_asks_before_request, CURL_VERSION_BITS(7, 80, 0));
 SAME(clc_begins_http2_anew, CURL_VERSION_BITS(7, 88, 0));
 SAME(clc_keeps_http2, CURL_VERSION_BITS(8, 0, 0));
 
-// What is read of libcurl's structures.
+// The members of libcurl's structures that are read.
 SAME(sizeof(curl_off_t), sizeof(int64_t));
 SAME(sizeof(curl_socket_t), sizeof(int));
 SAME(offsetof(clc_wanted_socket, family), offsetof(struct curl_sockaddr, family));

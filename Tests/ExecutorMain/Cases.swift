@@ -9,13 +9,13 @@
   import Synchronization
   @_spi(ExperimentalCustomExecutors) @_spi(ExperimentalScheduling) import _Concurrency
 
-  /// What several threads write.
+  /// A count that several threads increment.
   final class Noted: Sendable {
     let count = Atomic(0)
   }
 
   extension ExecutorMain {
-    /// Sleeps by each clock, on the main actor and elsewhere: each ends, and none is short.
+    /// Sleeps by each clock, on the main actor and elsewhere. Each must end, and none early.
     @MainActor static func sleeps() async throws {
       let start = ContinuousClock.now
       try await Task.sleep(for: .milliseconds(5))
@@ -31,7 +31,7 @@
       }
     }
 
-    /// Sleeps that are cancelled before they begin, while they last, and as a group's.
+    /// Sleeps cancelled before they begin, while they last, and as part of a group.
     @MainActor static func cancelled() async {
       let early = Task { try await Task.sleep(for: .seconds(3600)) }
       early.cancel()
@@ -44,7 +44,7 @@
         for _ in 0..<100 { group.addTask { try? await Task.sleep(for: .seconds(3600)) } }
         group.cancelAll()
       }
-      // The main thread did not wait for anything of that.
+      // The main thread did not wait for any of these sleeps.
       await use("queue")
     }
 
@@ -68,7 +68,7 @@
       require(!RunLoop.isMainThread, "a concurrent function on the main thread")
     }
 
-    /// Many tasks, an actor of theirs, and the main actor.
+    /// Many tasks that share an actor and the main actor.
     @MainActor static func tasks() async {
       actor Counter {
         var value = 0
@@ -89,7 +89,7 @@
       require(value == 2000, "\(value) calls in place of 2000")
     }
 
-    /// A task that blocks its thread holds up neither the main thread nor, where there are two threads, the others.
+    /// A task that blocks its thread delays neither the main thread nor, with two or more threads, other tasks.
     @MainActor static func blocked() async {
       guard sysconf(Int32(_SC_NPROCESSORS_ONLN)) > 1 else { return }
       let gate = DispatchSemaphore(value: 0)
@@ -104,7 +104,7 @@
     nonisolated static func block(_ gate: DispatchSemaphore) async { wait(gate) }
     nonisolated static func wait(_ gate: DispatchSemaphore) { gate.wait() }
 
-    /// Tasks that prefer the default executor, or a resident thread, and actors that live on one.
+    /// Tasks that prefer the default executor or a resident thread, and actors isolated to one.
     @MainActor static func preference() async {
       await Task(executorPreference: Task.defaultExecutor) {
         await offMain()
@@ -122,7 +122,7 @@
       }.value
     }
 
-    /// A nested run of the executor, which serves the main queue and blocks, and ends by its condition.
+    /// A nested run of the executor serves the main queue and blocks, and ends by its condition.
     @MainActor static func until() {
       let noted = Noted()
       DispatchQueue.global().async {
@@ -135,7 +135,7 @@
       require(noted.count.load(ordering: .relaxed) == 4, "the run ended too early")
     }
 
-    /// Jobs that are scheduled with the executors themselves run on them.
+    /// Jobs scheduled directly with the executors run on them.
     @MainActor static func scheduled() async {
       guard let main = MainActor.executor as? any SchedulingExecutor,
         let pool = Task.defaultExecutor as? any SchedulingExecutor
@@ -144,7 +144,7 @@
       await resume(by: pool, after: .milliseconds(1))
     }
 
-    /// Leaves the job of an actor to a scheduler, and looks at where it runs.
+    /// Resumes an actor's job through a scheduler, and checks where it runs.
     @MainActor static func resume(by scheduler: any SchedulingExecutor, after delay: Duration) async {
       final class Postponer: SerialExecutor {
         let scheduler: any SchedulingExecutor
@@ -168,11 +168,11 @@
         "a job of \(type(of: scheduler)) ran on \(place)")
     }
 
-    /// Dispatch parks the main thread, and runs what is the main actor's from then on.
+    /// Dispatch parks the main thread, and runs the main actor's jobs from then on.
     @MainActor static func leaves() async {
       RunLoop.main.perform { leave() }
       await offMain()
-      // In its last moments, too, the thread runs what waits for its loop.
+      // Until it is parked, the thread runs the work that waits for its loop.
       while RunLoop.isMainThread { await offMain() }
       MainActor.assertIsolated()
       dispatchPrecondition(condition: .onQueue(.main))
@@ -182,9 +182,9 @@
 
     nonisolated static func leave() { dispatchMain() }
 
-    /// A run that is nested in a job of the main actor serves the loop, and no other job of the main actor.
+    /// A run nested in a job of the main actor serves the loop, but no other job of the main actor.
     @MainActor static func nested() async {
-      // What an async main does before its first suspension is no job of the loop's.
+      // The part of an async main before its first suspension is not a job of the loop.
       await Task.yield()
       let noted = Noted()
       let task = Task { @MainActor in noted.count.store(1, ordering: .relaxed) }

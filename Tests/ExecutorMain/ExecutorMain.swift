@@ -11,10 +11,10 @@
 
   typealias DefaultExecutorFactory = RunLoopExecutorFactory
 
-  // A program with an async main on our executors. It does one thing, and says what was wrong, or "ok".
+  // A program with an async main on our executors. It runs one case, and prints the failure or "ok".
   //
   //   executor-main first A B    two uses of the main thread, in this order, before anything else
-  //   executor-main NAME         another of the cases below
+  //   executor-main NAME         one of the cases below
   @main
   struct ExecutorMain {
     static func main() async throws {
@@ -35,7 +35,7 @@
       case "nested": await nested()
       case "throws": throw CancellationError()
       case "stopped":
-        // A stop ends the runtime's run of the executor.
+        // A stop ends the run in which the runtime runs the executor.
         await Task.yield()
         RunLoop.main.stop()
         try await Task.sleep(for: .seconds(3600))
@@ -79,7 +79,7 @@
       requireMain()
     }
 
-    /// Resumes a main that waits, in a call on the main thread.
+    /// Resumes the suspended main function, in a call on the main thread.
     static func check(_ done: CheckedContinuation<Void, Never>) {
       MainActor.assumeIsolated { requireMain() }
       done.resume()

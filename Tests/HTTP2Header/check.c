@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Compares our declarations of libnghttp2 with its headers, where they are installed (libnghttp2-dev):
+// Compares our declarations of libnghttp2 with its headers, if they are installed (libnghttp2-dev):
 //
-//   clang -fsyntax-only -I Sources/CRunLoopHTTP2/include Tests/HTTP2Header/check.c
+//     clang -fsyntax-only -I Sources/CRunLoopHTTP2/include Tests/HTTP2Header/check.c
 
 #include <nghttp2/nghttp2.h>
 
@@ -40,6 +40,6 @@ SAME(no_memory, NGHTTP2_ERR_NOMEM)
 SAME(max_concurrent_streams, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)
 SAME(refused_stream, NGHTTP2_REFUSED_STREAM)
 
-// The functions, less the types of pointers, which ours do not tell apart.
+// Functions are compared without their pointer types, which our declarations do not distinguish.
 #define EXISTS(result, name, parameters) _Static_assert(sizeof(&name) == sizeof(void *), #name);
 FUNCTIONS(EXISTS)

@@ -3,7 +3,7 @@
 import Glibc
 import Synchronization
 
-/// How many blocking calls did not do what they were to.
+/// The number of blocking calls that were interrupted.
 enum Interruptions {
   private static let counter = Atomic<Int>(0)
 
@@ -15,9 +15,9 @@ enum Interruptions {
   }
 }
 
-/// Blocking calls, each of which is made once and counted if it is interrupted.
+/// Blocking calls. Each is made once, and counted if it is interrupted.
 enum Blocking {
-  /// A pair of ends into which a byte is written after a time.
+  /// Two connected descriptors, into which a byte is written after a delay.
   static func pair(isSocket: Bool, _ microseconds: UInt32) -> [Int32] {
     var ends: [Int32] = [0, 0]
     if isSocket { socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) } else { pipe(&ends) }
@@ -43,7 +43,7 @@ enum Blocking {
 
   static func sleep(_ microseconds: UInt32) { Interruptions.note(unless: usleep(microseconds) == 0) }
 
-  /// Calls a function on another thread after a time.
+  /// Calls a function on another thread after a delay.
   static func later(_ microseconds: UInt32, _ body: @escaping @Sendable () -> Void) {
     start {
       usleep(microseconds)
@@ -51,7 +51,7 @@ enum Blocking {
     }
   }
 
-  /// Starts a thread without a loop.
+  /// Starts a thread without a run loop.
   @discardableResult
   static func start(_ body: @escaping @Sendable () -> Void) -> pthread_t {
     final class Box: Sendable {
@@ -70,9 +70,9 @@ enum Blocking {
   }
 }
 
-/// What one thread waits for and another sets.
+/// A flag that one thread sets and another waits for.
 final class Flag: @unchecked Sendable {
-  // Sendable: a semaphore of the C library, which lives as long as the process.
+  // Sendable: a C semaphore that is never destroyed.
   private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
 
   init() { sem_init(semaphore, 0, 0) }
@@ -83,9 +83,9 @@ final class Flag: @unchecked Sendable {
   func waitOnce() { Interruptions.note(unless: sem_wait(semaphore) == 0) }
 }
 
-/// A lock of the C library.
+/// A pthread mutex.
 final class Mutex: @unchecked Sendable {
-  // Sendable: made to be used by several threads.
+  // Sendable: a mutex may be used by any thread.
   private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
 
   init() { pthread_mutex_init(mutex, nil) }

@@ -7,7 +7,7 @@ import RunLoopThreads
 import Synchronization
 import TestSupport
 
-/// Thirteen loops, each of which hangs in another way, in a function that bears its name.
+/// Thirteen loops. Each hangs in a different way, in a function named after it.
 final class Hangs: Sendable {
   private let time: UInt32
   private let workers: [String: ResidentThread]
@@ -30,7 +30,7 @@ final class Hangs: Sendable {
     return worker
   }
 
-  /// Lets all of them hang at once, and waits until it is over.
+  /// Makes all loops hang at once, and waits until the hangs are over.
   func run() {
     postRead()
     startSleep()
@@ -111,7 +111,7 @@ final class Hangs: Sendable {
 
   private func postNested() {
     worker("nested").runLoop.perform {
-      // The run that is nested here sleeps first, and what hangs is a call-out of it.
+      // The nested run sleeps first. The hang is in one of its call-outs.
       RunLoop.current.schedule(in: .milliseconds(50)) { _ in self.hangInNested() }
       RunLoop.current.run(mode: .default, for: .milliseconds(60))
     }

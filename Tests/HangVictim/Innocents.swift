@@ -7,7 +7,7 @@ import RunLoopInstruments
 import RunLoopThreads
 import TestSupport
 
-/// Six loops that do what is no hang.
+/// Six loops whose behavior must not be reported as a hang.
 final class Innocents: Sendable {
   private let time: UInt32
   private let workers: [String: ResidentThread]
@@ -26,18 +26,18 @@ final class Innocents: Sendable {
 
   func run() {
     let time = time
-    // Never asleep, and never long in one call-out.
+    // Never asleep, and never in one call-out for long.
     callAgain(loop("busy"), until: date(after: time))
-    // One call-out, in which a run sleeps and goes on.
+    // One call-out, in which a nested run repeatedly sleeps and continues.
     loop("nested").perform {
       let timer = Timer(timeInterval: 0.02, repeats: true) { _ in _ = getpid() }
       RunLoop.current.add(timer, forMode: .default)
       RunLoop.current.run(mode: .default, for: .microseconds(Int(time)))
       timer.invalidate()
     }
-    // Half as long as a hang, with pauses.
+    // Half as long as the threshold, with pauses.
     loop("below").schedule(in: .milliseconds(200), repeating: .milliseconds(200)) { _ in usleep(100_000) }
-    // Its thread's loop sleeps while others are blocked.
+    // The loop's thread sleeps while other threads are blocked.
     for _ in 0..<3 { Blocking.start { usleep(time) } }
     loop("expected").perform {
       HangWatch.expectLongCall("the victim says so") { _ = usleep(time) }
@@ -56,7 +56,7 @@ private func callAgain(_ loop: RunLoop, until end: SuspendingClock.Instant) {
   }
 }
 
-/// Short call-outs with a pause after each.
+/// Makes short call-outs, with a pause after each.
 func shortCalls() {
   let worker = makeWorker("short")
   worker.runLoop.schedule(in: .milliseconds(20), repeating: .milliseconds(20)) { _ in usleep(10_000) }
@@ -66,13 +66,13 @@ func shortCalls() {
 
 @inline(never) func hangBeforeAnybodyLooks() { usleep(microseconds) }
 
-/// Posts in one call-out what takes the whole time, five milliseconds each.
+/// Posts blocks of five milliseconds each that fill the whole time, from one call-out.
 @inline(never) func postMuch(_ loop: RunLoop, _ isOver: Flag) {
   for _ in 0..<(microseconds / 5000) { loop.perform { usleep(5000) } }
   loop.perform { isOver.set() }
 }
 
-/// The thirteen hangs, watched by the process itself.
+/// The thirteen hangs, in a process that watches itself.
 final class Watched: Sendable {
   private let time: UInt32
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Hangs in every way there is, and does what is no hang, as soon as somebody looks, and exits when all of it is over.
+// Hangs in every known way, or behaves in ways that are no hang, once another process watches. Exits when done.
 //
-//   hang-victim hangs SECONDS     thirteen loops, each of which hangs in another way for so long
-//   hang-victim innocent SECONDS  six loops that do for so long what is no hang
+//   hang-victim hangs SECONDS     thirteen loops that each hang in a different way for that time
+//   hang-victim innocent SECONDS  six loops that are busy for that time without a hang
 //   hang-victim short SECONDS     a loop in short call-outs, until it is killed
-//   hang-victim late SECONDS      a loop that hangs before anybody looks
-//   hang-victim watched SECONDS   the thirteen, watched by the process itself, which prints what it finds
+//   hang-victim late SECONDS      a loop that hangs before it is watched
+//   hang-victim watched SECONDS   the thirteen, in a process that watches itself and prints what it finds
 //   hang-victim backlog SECONDS   a loop with many posts, each of which takes five milliseconds
-//   hang-victim exec              a loop, until somebody looks and another program takes its place
+//   hang-victim exec              a loop, until it is watched and the process executes another program
 //   hang-victim idle              loops that sleep and a watch, until it is killed
-//   hang-victim pages KIB         forty loops that do something now and then, on a system whose pages have a size
+//   hang-victim pages KIB         forty loops that work now and then, on a system with pages of a given size
 import CRunLoopRecorder
 import Glibc
 import RunLoopCore
@@ -20,7 +20,7 @@ import TestSupport
 
 func makeWorker(_ name: String) -> ResidentThread { sure(try ResidentThread(name: name)) }
 
-/// Waits until somebody looks at the process.
+/// Waits until another process watches this one.
 func waitForWatcher() { while Instruments.level < .record { usleep(5000) } }
 
 endWithTest()
@@ -34,7 +34,7 @@ case "hangs":
   waitForWatcher()
   hangs.run()
   say("interrupted \(Interruptions.count)")
-  // So that whoever looks sees that it is over.
+  // Allows the watcher to see that the hangs are over.
   usleep(300_000)
 case "innocent":
   let innocents = Innocents(lasting: microseconds)
@@ -58,7 +58,7 @@ case "backlog":
   let isOver = Flag()
   worker.runLoop.perform { postMuch(worker.runLoop, isOver) }
   isOver.wait()
-  // So that whoever looks sees that it is over.
+  // Allows the watcher to see that the hang is over.
   usleep(300_000)
 case "exec":
   let worker = makeWorker("before exec")

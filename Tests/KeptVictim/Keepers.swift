@@ -7,9 +7,9 @@ import RunLoopSystemEvents
 import RunLoopThreads
 import TestSupport
 
-/// A thread whose loop holds one of each kind of item, each added by a function that bears its name.
+/// A thread whose loop holds one item of each kind. Each is added by a function named after it.
 final class Importer: @unchecked Sendable {
-  // Sendable: what is added belongs to the one thread.
+  // Sendable: only the one thread uses what is added.
   private var kept: [AnyObject] = []
 
   func start() {
@@ -55,7 +55,7 @@ final class Importer: @unchecked Sendable {
   }
 
   private func addChild(_ loop: RunLoop) {
-    // It ends with this process, which holds the other end of its input, and has none of this process's descriptors.
+    // The child ends with this process, which holds the other end of its input, and inherits no descriptor from it.
     var ends: [Int32] = [0, 0]
     pipe(&ends)
     var child = pid_t()
@@ -84,13 +84,13 @@ final class Importer: @unchecked Sendable {
 
 /// Resident threads, which are never stopped.
 final class Residents: @unchecked Sendable {
-  // Sendable: the first thread alone makes them.
+  // Sendable: only the first thread creates them.
   private static nonisolated(unsafe) var all: [ResidentThread] = []
 
   func start(says: Bool = true) {
     let worker = sure(try ResidentThread(name: "resident, with a name that is longer than the kernel's"))
     addTimer(worker.runLoop)
-    // The source that performs what is handed over is there in every such thread.
+    // Every such thread has the source that performs handed-off work.
     sure(try worker.performAndWait {})
     while !worker.runLoop.isWaiting { usleep(100) }
     Residents.all.append(worker)
@@ -102,7 +102,7 @@ final class Residents: @unchecked Sendable {
   }
 }
 
-/// A thread that work was handed to, and that nothing else keeps.
+/// A thread that is kept only by work that was handed to it.
 final class Performs: Sendable {
   func start() {
     let isHanded = Flag()
@@ -123,14 +123,14 @@ final class Performs: Sendable {
   private func handOver(to thread: Thread, _ isDone: Flag) { sure(try thread.perform { isDone.set() }) }
 }
 
-/// A thread in a call-out that does not end, with blocks and a hand-off behind it.
+/// A thread in a call-out that never returns, with blocks and a hand-off queued behind it.
 final class Blocks: Sendable {
   func start() {
     let thread = Thread { [self] in
       let loop = RunLoop.current
       loop.add(Port(), forMode: .default)
       loop.perform { [self] in
-        // The loop has taken what was posted before by now.
+        // By now the loop has taken the blocks that were posted before.
         post(loop)
         ready()
         waitForEnd()
@@ -148,7 +148,7 @@ final class Blocks: Sendable {
   }
 }
 
-/// The main loop with nothing but the main dispatch queue.
+/// The main loop, serving only the main dispatch queue.
 final class Mains: Sendable {
   func start() {
     let loop = RunLoop.main
@@ -161,7 +161,7 @@ final class Mains: Sendable {
   }
 }
 
-/// A thread whose items come and go without end.
+/// A thread that adds and removes items indefinitely.
 final class Churn: Sendable {
   func start() {
     let thread = Thread {
@@ -187,9 +187,9 @@ private func waitUntilAsleep(_ thread: Thread) {
   while !(thread.runLoop?.isWaiting ?? false) { usleep(100) }
 }
 
-/// What one thread waits for and another sets.
+/// A flag that one thread sets and another waits for.
 final class Flag: @unchecked Sendable {
-  // Sendable: a semaphore of the C library, which lives as long as the process.
+  // Sendable: a C semaphore that is never destroyed.
   private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
 
   init() { sem_init(semaphore, 0, 0) }

@@ -5,9 +5,9 @@ import RunLoopCore
 import RunLoopThreads
 import TestSupport
 
-/// Programs with one trouble each, as a person on call meets them.
+/// Programs with one typical production problem each.
 enum Troubles {
-  /// The main loop waits for a lock that a thread has which waits for the main loop.
+  /// The main loop waits for a lock whose owner waits for the main loop.
   static func deadlock() -> Never {
     let importer = sure(try ResidentThread(name: "importer"))
     let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
@@ -23,7 +23,7 @@ enum Troubles {
     while true { RunLoop.main.run(mode: .default, for: .seconds(60)) }
   }
 
-  /// A timer that works so long that another is always late.
+  /// A timer takes so long that another is always late.
   static func overload() {
     let worker = sure(try ResidentThread(name: "sensors"))
     worker.runLoop.add(heartbeat(), forMode: .default)
@@ -36,7 +36,7 @@ enum Troubles {
 
   private static func readTelemetry() -> Timer { Timer(timeInterval: 0.001, repeats: true) { _ in usleep(130_000) } }
 
-  /// A loop that gets more than it does.
+  /// A loop receives work faster than it performs it.
   static func backlog() {
     let encoder = sure(try ResidentThread(name: "encoder"))
     ready()
@@ -46,7 +46,7 @@ enum Troubles {
     }
   }
 
-  /// Timers that are added and never invalidated.
+  /// Timers are added and never invalidated.
   static func growth() {
     let client = sure(try ResidentThread(name: "client"))
     let often = Timer(timeInterval: 0.005, repeats: true) { _ in reconnect() }
@@ -59,7 +59,7 @@ enum Troubles {
     RunLoop.current.add(Timer(timeInterval: 3600, repeats: true) { _ in _ = getppid() }, forMode: .default)
   }
 
-  /// A handler that reads nothing of what is there.
+  /// A handler does not read the data that is available.
   static func unread() {
     let reader = sure(try ResidentThread(name: "reader"))
     var ends: [Int32] = [0, 0]
@@ -71,7 +71,7 @@ enum Troubles {
     withExtendedLifetime((reader, source)) { waitForEnd() }
   }
 
-  /// Call-outs of 30 ms each, of many timers that are due at once: no single one hangs.
+  /// Many timers are due at once and take 30 ms each; no single call-out hangs.
   static func manyShort() {
     let worker = sure(try ResidentThread(name: "many"))
     for _ in 0..<2000 {
@@ -82,9 +82,9 @@ enum Troubles {
   }
 }
 
-/// What both threads want.
+/// The cache that both threads lock.
 private final class Cache: @unchecked Sendable {
-  // Sendable: the lock is the C library's, which lives as long as the process.
+  // Sendable: a pthread mutex that is never destroyed.
   private let lock: UnsafeMutablePointer<pthread_mutex_t>
 
   init(_ lock: UnsafeMutablePointer<pthread_mutex_t>) { self.lock = lock }

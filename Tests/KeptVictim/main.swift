@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Has loops that something keeps, says "ready" when they can be asked, and waits for its end.
+// Has loops that something keeps alive, prints "ready" when they can be inspected, and waits to be killed.
 //
 //   kept-victim items       a thread whose loop holds one of each kind of item
 //   kept-victim resident    a resident thread with a timer
 //   kept-victim perform     a thread that work was handed to
-//   kept-victim blocks      a thread in a call-out, with blocks behind it
+//   kept-victim blocks      a thread in a call-out, with blocks queued behind it
 //   kept-victim main        the main loop, which serves the main dispatch queue
 //   kept-victim idle        a loop that is not run
-//   kept-victim listens DIR a loop, and it listens in a directory
+//   kept-victim listens DIR a loop that also listens in a directory
 //   kept-victim fork        a loop, and a forked child that has one too
-//   kept-victim exec        a loop, and becomes "kept-victim resident"
-//   kept-victim churn       a thread whose items come and go without end
+//   kept-victim exec        a loop, then executes "kept-victim resident"
+//   kept-victim churn       a thread that adds and removes items indefinitely
 //   kept-victim exit        a loop, and exits
 //   kept-victim deadlock    the main loop and a thread that wait for each other
 //   kept-victim overload    a thread whose timers are always late
-//   kept-victim backlog     a thread that gets more than it does
-//   kept-victim growth      a thread whose timers become more
+//   kept-victim backlog     a thread that receives work faster than it performs it
+//   kept-victim growth      a thread whose timers increase in number
 //   kept-victim unread      a thread whose handler reads nothing
 //   kept-victim many        a thread with many timers that are due at once, each of which takes 30 ms
 //   kept-victim none        no loop

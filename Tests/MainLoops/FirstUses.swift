@@ -11,9 +11,9 @@ import RunLoopThreads
 import TestSupport
 import XCTest
 
-/// What may be the first thing in a process that has to do with a main loop.
+/// The possible first uses of a main loop in a process.
 ///
-/// Each does something that ends with a call on the main thread, except for those that only touch a loop.
+/// Each ends with a call on the main thread, except for those that only access a loop.
 enum FirstUse: String, CaseIterable {
   case timer, source, descriptor, port, block, modeBlock, observer, handOff
   case mainQueue, mainActor
@@ -21,7 +21,7 @@ enum FirstUse: String, CaseIterable {
   case getMain, getCurrent, cfTimer, cfBlock
   case process
 
-  /// Whether nothing is called for it: it only makes a loop, or has ended when ``begin(_:)`` returns.
+  /// Whether the use makes no call: it only creates a loop, or is complete when ``begin(_:)`` returns.
   var isOnlyTouch: Bool {
     switch self {
     case .foundationLoop, .getMain, .getCurrent, .process: true
@@ -29,7 +29,7 @@ enum FirstUse: String, CaseIterable {
     }
   }
 
-  /// Uses a main loop on the calling thread; `done` is called later, on the main thread.
+  /// Uses a main loop on the calling thread. `done` is called later, on the main thread.
   func begin(_ done: @escaping @Sendable () -> Void) {
     switch self {
     case .timer:
@@ -55,7 +55,7 @@ enum FirstUse: String, CaseIterable {
     case .block: RunLoop.main.perform(done)
     case .modeBlock: RunLoop.main.perform(inModes: [.common], block: done)
     case .observer:
-      // An observer keeps no mode alive, and makes no pass.
+      // An observer does not keep a mode alive or cause a pass.
       let observer = RunLoop.Observer(activities: .beforeSources) { observer, _ in
         observer.invalidate()
         done()
@@ -84,20 +84,20 @@ enum FirstUse: String, CaseIterable {
   }
 }
 
-/// How the main thread runs one of its loops.
+/// The ways in which the main thread runs one of its loops.
 enum WayOfRunning: String, CaseIterable {
   case cfRun, cfRunInMode, cfLooks, foundationUntil, foundationMode, process, xctest
   case run, runMode, looks, runUntilStopped, mainLoop, guest, glib, dialogue
 
-  /// Those for which the system has what they need.
+  /// The ways whose requirements this system meets.
   static var possible: [Self] {
     dlopen("libglib-2.0.so.0", RTLD_NOW) == nil ? allCases.filter { $0 != .glib && $0 != .dialogue } : allCases
   }
 
-  /// What a wait of XCTest's waits for.
+  /// The expectation that XCTest waits for.
   private static let done = XCTestExpectation(description: "each use was answered")
 
-  /// Runs until `isDone`; the last call ends the runs that have no end of their own, by ``end()``.
+  /// Runs until `isDone` returns true. The last call must call ``end()``, as some runs do not end by themselves.
   func run(until isDone: @escaping @Sendable () -> Bool) {
     switch self {
     case .cfRun: while !isDone() { CFRunLoopRun() }
@@ -134,7 +134,7 @@ enum WayOfRunning: String, CaseIterable {
     case .dialogue:
       attachToGLib()
       let isOver = Box(false)
-      // Not in a block: those that are posted meanwhile may be of its batch, which nested runs do not see.
+      // Not in a block: blocks posted in the meantime may be in its batch, which nested runs do not see.
       let click = RunLoop.Source {
         while !isDone() { iterateGLib() }
         isOver.value = true
@@ -145,12 +145,12 @@ enum WayOfRunning: String, CaseIterable {
     }
   }
 
-  /// Ends the run; called on the main thread in the last call.
+  /// Ends the run. Called on the main thread by the last call.
   func end() {
     switch self {
     case .cfRun, .cfRunInMode: CoreFoundation.CFRunLoopStop(CFRunLoopGetMain())
     case .runMode, .runUntilStopped: RunLoop.main.stop()
-    // A timer, a block and a wake-up end no run of Foundation's; a run without an end is ended by a stop.
+    // Timers, blocks and wake-ups do not end Foundation's run; only a stop ends a run without a limit.
     case .foundationMode: CoreFoundation.CFRunLoopStop(CFRunLoopGetMain())
     case .xctest: Self.done.fulfill()
     case .run: succeed()
@@ -159,10 +159,10 @@ enum WayOfRunning: String, CaseIterable {
   }
 }
 
-/// Uses the main loops in two ways, and runs one of them until each use was answered.
+/// Uses the main loops in two ways, and runs one of them until both uses have made their calls.
 ///
-/// - Parameter delay: Nil if both uses are made by the main thread before the run; otherwise how many microseconds
-///   after the main thread's use another thread makes the second one.
+/// - Parameter delay: Nil if the main thread makes both uses before the run. Otherwise another thread makes the
+///   second use this many microseconds after the first.
 func useFirst(_ first: FirstUse, _ second: FirstUse, _ way: WayOfRunning, delay: Int?) {
   let counts = Box([0, 0])
   let wanted = [first.isOnlyTouch ? 0 : 1, second.isOnlyTouch ? 0 : 1]
@@ -175,8 +175,8 @@ func useFirst(_ first: FirstUse, _ second: FirstUse, _ way: WayOfRunning, delay:
       if isDone() { way.end() }
     }
   }
-  // It ends the process if a call is lost: a test's last resort, not what it waits for. A process that a thread of
-  // dispatch has started has all signals blocked.
+  // As a last resort, the alarm ends the process if a call is lost. A process started by one of Dispatch's threads
+  // has all signals blocked.
   var none = sigset_t()
   sigemptyset(&none)
   pthread_sigmask(SIG_SETMASK, &none, nil)
@@ -208,7 +208,7 @@ private func attachToGLib() {
   do { try GLibHost.attach() } catch { fail("\(error)") }
 }
 
-/// Waits in GLib's default context, and serves what is ready.
+/// Waits in GLib's default context, and dispatches what is ready.
 private func iterateGLib() {
   typealias Iteration = @convention(c) (UnsafeMutableRawPointer?, Int32) -> Int32
   guard let library = dlopen("libglib-2.0.so.0", RTLD_NOW), let found = dlsym(library, "g_main_context_iteration")
@@ -218,7 +218,7 @@ private func iterateGLib() {
 
 func succeed() -> Never {
   say("ok")
-  // Without the destructors of the process, while other threads may still run.
+  // Skips the process's destructors, as other threads may still run.
   _exit(0)
 }
 
@@ -227,7 +227,7 @@ func fail(_ text: String) -> Never {
   _exit(9)
 }
 
-/// Starts a program; one that reads ends when `isDone`.
+/// Starts a program. If it reads its input, it ends when `isDone` returns true.
 private func startedProcess(_ path: String, until isDone: (@Sendable () -> Bool)? = nil) -> Process {
   let process = Process()
   process.executableURL = URL(fileURLWithPath: path)

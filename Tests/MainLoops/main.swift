@@ -7,17 +7,17 @@ import RunLoopCore
 import RunLoopKit
 import TestSupport
 
-// How the main loop and Core Foundation's behave to each other in a process that has made neither before. It prints
-// what was seen, and ends with status 0.
+// Tests how our main loop and Core Foundation's interact in a process that has not created either before. Prints the
+// observations, and exits with status 0.
 //
 //   main-loops virtual | forked | alone | late | elsewhere | lacking | stopped | empty
 //   main-loops first USE USE WAY [DELAY] | names
 //
-// virtual: the main thread's loop is on virtual time. forked: a child of a process in which the loops serve each other.
-// alone: no other code uses Core Foundation's main loop. late: it is used after many passes. elsewhere: another thread
-// adds a timer to it by Core Foundation's calls while ours sleeps. lacking: the process has no descriptor for it at
-// first. stopped: it is made by the argument of the call that stops it. empty: it is woken, where ours is a guest,
-// while it has nothing in the mode. first: see `FirstUses.swift`.
+// virtual: the main thread's loop uses virtual time. forked: a child of a process in which the loops serve each
+// other. alone: no other code uses Core Foundation's main loop. late: it is used after many passes. elsewhere:
+// another thread adds a timer to it through Core Foundation while ours sleeps. lacking: the process has no descriptor
+// for it at first. stopped: it is created by the argument of the call that stops it. empty: it is woken, with ours as
+// its guest, while it has nothing in the mode. first: see `FirstUses.swift`.
 
 typealias RunLoop = RunLoopCore.RunLoop
 typealias Timer = RunLoopCore.Timer
@@ -53,13 +53,13 @@ func say(_ text: String) {
 func onVirtualMainLoop() {
   let time = SteppedTime()
   let loop = time.makeLoop()
-  // The loop of the process, which the main thread does not run, and Core Foundation's.
+  // The process's main loop, which the main thread does not run, and Core Foundation's.
   RunLoop.main.add(RunLoop.Source {}, forMode: .default)
   let cf: CFRunLoop = CFRunLoopGetMain()
   let fired = Box<[String]>([])
   let theirs = Foundation.Timer(timeInterval: 0.001, repeats: false) { _ in fired.value.append("theirs") }
   Foundation.RunLoop.main.add(theirs, forMode: .default)
-  // Ours, past the date of theirs.
+  // Our loop, beyond the date of Core Foundation's timer.
   loop.after(.seconds(3600)) { _ in
     usleep(20_000)
     fired.value.append("ours")
@@ -84,7 +84,7 @@ func inForkedProcess() {
   while theirs.value == 0 { loop.run(mode: .default, for: .milliseconds(1)) }
   timer.invalidate()
   say("served \(loop.isServingCoreFoundation)")
-  // From here on only the child does anything, and the parent's loop is not to notice it.
+  // From here on only the child works, and the parent's loop must not notice.
   let log = Log()
   loop.observe(log)
   let child = forkProcess()
@@ -112,7 +112,7 @@ func inChild(of parents: RunLoop) -> Never {
   let source = RunLoop.DescriptorSource(descriptor: pipe.reading, events: .readable) { _, _ in
     pipe.read()
     log.write("D")
-    // Any number of wake-ups, which are the child's own.
+    // The child's own wake-ups, in any number.
     for _ in 0..<100 { loop.wakeUp() }
     loop.after(.milliseconds(1)) { _ in
       log.write("T")
@@ -145,13 +145,13 @@ func withoutCoreFoundation() {
   }
   say("\(loop.runUntilStopped())")
   say("serves \(loop.isServingCoreFoundation)")
-  // Any loop of the main thread waits for the main dispatch queue's counter, and its own, in an epoll set. Core
-  // Foundation's has a counter, an epoll set and a timer; its runs, which there are none of, would open more.
+  // Every main thread's loop waits for the main dispatch queue's event descriptor and its own, in an epoll set. Core
+  // Foundation's loop has an event descriptor, an epoll set and a timer. Running it would open more.
   let alone = DescriptorCensus()
   let own = ["anon_inode:[eventfd]": 3, "anon_inode:[eventpoll]": 2, "anon_inode:[timerfd]": 1]
   say("descriptors \(before.isFollowed(by: alone, with: own) ? "its own" : "\(before), then \(alone)")")
   say("threads \(System.threadCount - threads)")
-  // A use of Core Foundation's loop makes ours wait there.
+  // A use of Core Foundation's loop makes our loop wait in it.
   _ = Foundation.RunLoop.main
   loop.after(.milliseconds(1)) { _ in loop.stop() }
   say("\(loop.runUntilStopped())")
@@ -165,7 +165,7 @@ func withLateCoreFoundation() {
   let keeper = loop.keepAlive()
   for _ in 0..<1000 { loop.run(mode: .default, for: .zero) }
   say("serves \(loop.isServingCoreFoundation)")
-  // By Core Foundation's own calls, of which Foundation learns nothing.
+  // Through Core Foundation's own calls, of which Foundation is unaware.
   let timer = CFRunLoopTimerCreateWithHandler(nil, CFAbsoluteTimeGetCurrent(), 0, 0, 0) { _ in loop.stop() }
   CFRunLoopAddTimer(CFRunLoopGetMain(), timer, kCFRunLoopDefaultMode)
   say("\(loop.run(mode: .default, for: .seconds(10)))")
@@ -203,7 +203,7 @@ func withoutDescriptors() {
   var unlimited = before
   setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &unlimited)
   say("reported \(RunLoop.diagnosticCount)")
-  // The next item finds descriptors.
+  // Descriptors are available again for the next item.
   loop.add(
     Timer(timeInterval: 0.002, repeats: false) { _ in
       fired.write("2")
@@ -225,7 +225,7 @@ func stoppedByCoreFoundation() {
   say("lost \(isLost.value)")
 }
 
-/// In work of the main dispatch queue, which keeps its modes from being empty otherwise.
+/// Runs from work of the main dispatch queue, which would otherwise keep its modes from being empty.
 func emptyBesideGuest() {
   guard let guest = try? RunLoop.Guest() else { fail("no guest") }
   let isOver = Box(false)

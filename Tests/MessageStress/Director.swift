@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// Starts both processes, kills either at random and starts it again, and counts up at the end.
+/// Starts both processes, kills either at random and restarts it, and counts the messages at the end.
 func direct(count: Int, interval: Int, seed: UInt64, mostKills: Int) {
   var template = Array("/tmp/message-stress-XXXXXX".utf8CString)
   guard mkdtemp(&template) != nil else { fatalError("no directory") }
@@ -18,14 +18,14 @@ func direct(count: Int, interval: Int, seed: UInt64, mostKills: Int) {
   var reached = 0
   while true {
     usleep(useconds_t(1000 * (1 + random(2 * interval))))
-    // The sender alone ends by itself, when all is sent.
+    // Only the sender exits by itself, after it has sent everything.
     var status: Int32 = 0
     if waitpid(processes[1], &status, WNOHANG) == processes[1] {
       guard status == 0 else { fatalError("the sender ended with \(status)") }
       break
     }
     guard waitpid(processes[0], &status, WNOHANG) == 0 else { fatalError("the receiver ended with \(status)") }
-    // However busy the machine is, something has happened between two kills.
+    // At least one message is handled between two kills, however busy the machine is.
     let before = reached
     while reached < count, ledger.fate(reached) != .none { reached += 1 }
     guard reached > before, kills[0] + kills[1] < mostKills else { continue }
@@ -50,14 +50,14 @@ private func start(_ role: String, _ directory: String, _ count: Int) -> pid_t {
   let words = ["/proc/self/exe", role, directory, "\(count)"].map { (word: String) in strdup(word) }
   defer { for word in words { free(word) } }
   var environment: [UnsafeMutablePointer<CChar>?] = [nil]
-  // The program itself, whatever it is called.
+  // Runs this program itself, whatever its name.
   guard posix_spawn(&process, "/proc/self/exe", nil, nil, words + [nil], &environment) == 0 else {
     fatalError("no process")
   }
   return process
 }
 
-/// Whether every message was delivered once or reported; says what has become of them.
+/// Whether every message was either delivered once or reported. Prints the counts.
 private func countUp(_ ledger: Ledger, _ kills: [Int]) -> Bool {
   var fates = [0, 0, 0, 0]
   var twice = 0
@@ -80,8 +80,7 @@ private func countUp(_ ledger: Ledger, _ kills: [Int]) -> Bool {
   print(
     "descriptors of the receiver, first and most: \(ledger.note(.receiverFirst)) \(ledger.note(.receiverMost)); "
       + "of the sender: \(ledger.note(.senderFirst)) \(ledger.note(.senderMost))")
-  // One connection that has ended may not have been noticed yet, and a message in the handler has one or two
-  // descriptors.
+  // A connection that has just ended may still be counted, and a message in the handler has one or two descriptors.
   let isFlat =
     ledger.note(.receiverMost) <= ledger.note(.receiverFirst) + 5
     && ledger.note(.senderMost) <= ledger.note(.senderFirst) + 3

@@ -2,25 +2,25 @@
 
 import Glibc
 
-/// What has become of each message, in memory that the processes share.
+/// The fate of each message, in memory that the processes share.
 struct Ledger: @unchecked Sendable {
-  // Sendable: each byte has one writer at a time: the process that has the message, or counts its descriptors.
+  // Sendable: each byte has one writer at a time, the process that has the message or counts its descriptors.
 
-  /// What the sender knows of a message; its values only grow.
+  /// The sender's knowledge of a message. Values only increase.
   enum Fate: UInt8 {
-    /// It was never tried.
+    /// The message was never sent.
     case none
-    /// It was tried; a sender that is killed leaves it so.
+    /// The sender tried to send the message, and may have been killed then.
     case tried
-    /// The sender was told that it may not have been delivered.
+    /// The sender received a report that the message may not have been delivered.
     case reported
-    /// The sender was told that it was delivered.
+    /// The sender received a confirmation of delivery.
     case confirmed
   }
 
-  /// Numbers beside the messages' bytes.
+  /// Numbers that the file stores besides the messages' bytes.
   enum Note: Int {
-    /// The descriptors of a process when it had one connection for the first time, the most ever, and the kills it saw.
+    /// A process's descriptor count at its first connection and at its peak, and the number of kills it observed.
     case receiverFirst, receiverMost, senderFirst, senderMost, connections, done
   }
 
@@ -59,9 +59,10 @@ struct Ledger: @unchecked Sendable {
 
   func write(_ note: Note, _ value: Int) { start.storeBytes(of: value, toByteOffset: offset(note), as: Int.self) }
 
-  /// Notes how many descriptors the process has, not counting those that are about to be closed.
+  /// Records the number of the process's descriptors, without those that are about to be closed.
   ///
-  /// Another thread closes the descriptors that arrived in messages. One that leaks stays open however long one looks.
+  /// Another thread closes the descriptors that arrive in messages, so the count is repeated. A leaked descriptor
+  /// stays open.
   func noteDescriptors(first: Note, most: Note) {
     var now = openDescriptors()
     for _ in 0..<2000 where note(first) > 0 && now > note(first) + 3 {
@@ -74,11 +75,11 @@ struct Ledger: @unchecked Sendable {
 }
 
 func openDescriptors() -> Int {
-  // Without a number for the directory all are taken.
+  // If there is no descriptor left to open the directory, all are in use.
   guard let directory = opendir("/proc/self/fd") else { return .max }
   defer { closedir(directory) }
   var count = 0
   while readdir(directory) != nil { count += 1 }
-  // Without `.`, `..`, and the directory itself.
+  // Excludes `.`, `..`, and the descriptor of the directory itself.
   return count - 3
 }

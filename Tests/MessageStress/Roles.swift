@@ -7,10 +7,10 @@ import Synchronization
 
 let portName = "stress"
 
-/// Ends a process whose director is gone.
+/// Exits if the director has exited.
 func endWithDirector(_ director: pid_t) { if getppid() != director { exit(2) } }
 
-/// Receives until it is killed.
+/// Receives messages until the process is killed.
 func receive(in directory: String, count: Int) {
   let director = getppid()
   Timer.scheduledTimer(withTimeInterval: 1, repeats: true) { _ in endWithDirector(director) }
@@ -23,14 +23,14 @@ func receive(in directory: String, count: Int) {
         guard message < ledger.count else { fatalError("message \(message) was never sent") }
         ledger.deliver(message)
         for descriptor in request.descriptors { _ = descriptor.number }
-        // A descriptor now and then, which the sender closes.
+        // Passes a descriptor now and then, which the sender closes.
         let passes = message % 1000 == 0
         let passed = passes ? (try? MessagePort.Descriptor(duplicating: 0)).map { [$0] } ?? [] : []
         if message % 256 == 0 { ledger.noteDescriptors(first: .receiverFirst, most: .receiverMost) }
         return request.expectsReply ? MessagePort.Reply(request.bytes, descriptors: passed) : nil
       }
     } catch {
-      // The one that was killed is still dying.
+      // The killed receiver has not released the name yet.
       guard case .nameInUse = error else { fatalError("\(error)") }
       endWithDirector(director)
       usleep(200)
@@ -41,7 +41,7 @@ func receive(in directory: String, count: Int) {
   RunLoop.current.run()
 }
 
-/// Sends all messages that were never tried, and ends.
+/// Sends every message that has not been tried yet, and returns.
 func send(in directory: String, count: Int) {
   let ledger = Ledger(at: directory + "/ledger", count: count)
   let director = getppid()
@@ -75,19 +75,19 @@ func send(in directory: String, count: Int) {
         attempt(next, to: remote, ledger)
         next += 1
       }
-      // Those that nobody has reported are confirmed then.
+      // Messages without a report are confirmed then.
       guard (try? remote.awaitConfirmations()) != nil else { break }
       for message in start..<next where ledger.fate(message) == .tried { ledger.set(.confirmed, of: message) }
     }
     remote.invalidate()
-    // The package's thread may be about to report.
+    // The package's own thread may be about to deliver a report.
     while reports.count.load(ordering: .acquiring) < remote.statistics.undeliveredCount { usleep(100) }
     ledger.noteDescriptors(first: .senderFirst, most: .senderMost)
   }
   ledger.write(.done, 1)
 }
 
-/// Sends one message, some with a reply, some long, some with a descriptor.
+/// Sends one message. Some expect a reply, some are long, and some carry a descriptor.
 private func attempt(_ message: Int, to remote: MessagePort.Remote, _ ledger: Ledger) {
   let length = message % 977 == 0 ? 100_000 : 8
   let bytes = payload(message, length)
@@ -123,7 +123,7 @@ func number(_ bytes: [UInt8]) -> Int {
   return number
 }
 
-/// How many reports were made.
+/// A count of reports.
 final class Reports: Sendable {
   let count = Atomic<Int>(0)
 }

@@ -4,7 +4,7 @@ import Glibc
 import RunLoopCore
 import RunLoopMessages
 
-/// A process that has no room for the descriptors of a message says so, keeps none of them, and goes on.
+/// A process without room for a message's descriptors reports that, keeps none of them, and continues.
 func starve() {
   var template = Array("/tmp/message-starve-XXXXXX".utf8CString)
   guard mkdtemp(&template) != nil else { fatalError("no directory") }

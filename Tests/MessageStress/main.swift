@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Two processes exchange messages while either is killed at random; every message must be delivered once or reported.
+// Two processes exchange messages while either is killed at random. Every message must be delivered once or reported.
 //
 //     swift run -c release message-stress [messages] [milliseconds between kills] [seed] [most kills]
 //
-// What happens to each message stands in two bytes of a file that all processes have mapped, so that it survives a
-// kill: one is written by the sender, one by the receiver.
+// Each message has two bytes in a file that all processes map, so that its state survives a kill: the sender writes
+// one and the receiver the other.
 
 import Glibc
 import RunLoopCore

@@ -6,7 +6,7 @@ import RunLoopDisplayTesting
 import RunLoopTransactions
 import TestSupport
 
-/// An application that does one thing in each turn.
+/// An application that performs one action in each turn.
 @MainActor
 final class Displays {
   private let terminal = HeadlessTerminal()

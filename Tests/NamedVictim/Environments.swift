@@ -7,9 +7,9 @@ import RunLoopHTTP
 import RunLoopMessages
 import RunLoopSockets
 
-/// Prints what the layers believe of the environment, and what is left for libcurl, which asks for itself.
+/// Prints the layers' view of the environment, and the variables left for libcurl, which reads them itself.
 func printEnvironment() {
-  // It takes away what libcurl would believe, and is not linked otherwise.
+  // The client removes variables that libcurl would trust. Without it libcurl would not be linked.
   let client = HTTP.Client()
   print("privileged", getgid() != getegid())
   print("directories", Environment.programDirectories.joined(separator: ":"))

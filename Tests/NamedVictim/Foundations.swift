@@ -27,7 +27,7 @@ final class Foundations: Sendable {
     fileHandle()
   }
 
-  /// Calls a function on the loop's thread, and waits until what came of it has set a flag.
+  /// Calls a function on the loop's thread, and waits until its effect has set a flag.
   private func onThread(_ body: @escaping @Sendable (Flag) -> Void) {
     let done = Flag()
     try? worker.performAndWait { body(done) }
@@ -112,7 +112,7 @@ final class Foundations: Sendable {
 }
 
 final class StreamListener: NSObject, StreamDelegate {
-  // The worker's thread alone.
+  // Used by the worker's thread only.
   nonisolated(unsafe) static let shared = StreamListener()
   var done: Flag?
 
@@ -124,7 +124,7 @@ final class StreamListener: NSObject, StreamDelegate {
 }
 
 final class PortListener: PortDelegate {
-  // The worker's thread alone.
+  // Used by the worker's thread only.
   nonisolated(unsafe) static let shared = PortListener()
   var done: Flag?
 

@@ -147,7 +147,7 @@ final class ConnectionListener: NSURLConnectionDataDelegate, Sendable {
   func connectionDidFinishLoading(_ connection: NSURLConnection) { done.set() }
 }
 
-/// Answers each request on loopback, and closes the connection.
+/// Responds to each request on loopback, and closes the connection.
 enum Server {
   static func start() -> UInt16 {
     let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)

@@ -20,7 +20,7 @@ final class Transactions: Sendable {
     completionOfMany()
   }
 
-  /// Marks a pipeline of its own, so that its observer calls nothing else.
+  /// Marks a pipeline of its own, whose observer therefore calls nothing else.
   private func commit(_ pipeline: CommitPipeline, _ done: Flag) {
     pipeline.setNeedsCommit()
     done.wait()
@@ -41,7 +41,7 @@ final class Transactions: Sendable {
     commit(pipeline, done)
   }
 
-  /// What a function of the user's commits leaves the user's call-out its name.
+  /// Commits from a user's function must not rename the user's call-out.
   private func flushed() {
     let pipeline = CommitPipeline(loop: loop)
     addStage(to: pipeline)
@@ -58,7 +58,7 @@ final class Transactions: Sendable {
   private func addStage(to pipeline: CommitPipeline) { pipeline.add(.init(name: "flushed") { _ = pipeline }) }
 
   private func endOfTurn() {
-    // On the loop's thread, so that the pool is open at once.
+    // On the loop's thread, so that the pool is opened immediately.
     try? worker.performAndWait { TurnPool.install(in: RunLoop.current) }
     let done = Flag()
     loop.perform { TurnPool.current?.onEndOfTurn { done.set() } }

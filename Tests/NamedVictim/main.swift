@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Lets each layer above the loop call the user's code, each thing in a function or type that bears its name; says
-// "ready", and waits for its end.
+// Makes each layer above the loop call user code. Each use has a function or type named after it. Prints "ready" and
+// waits to be killed.
 //
 //   named-victim transactions   commits, queues, pools, asynchronous transactions
 //   named-victim ports          lookups, connections, message ports
 //   named-victim foundation     streams, notifications, delegates, observers in Foundation's spelling
-//   named-victim network        what an operation asks and reports, and connections in Foundation's spelling
+//   named-victim network        an operation's questions and reports, and connections in Foundation's spelling
 //   named-victim display        views, actions, gestures and nodes, on the main thread
-//   named-victim environment    prints what each layer believes of its environment, and ends
+//   named-victim environment    prints each layer's view of its environment, and exits
 import Glibc
 import RunLoopCore
 import RunLoopThreads
 import TestSupport
 
-/// What one thread waits for and another sets.
+/// A flag that one thread sets and another waits for.
 final class Flag: @unchecked Sendable {
-  // Sendable: a semaphore of the C library, which lives as long as the process.
+  // Sendable: a C semaphore that is never destroyed.
   private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
 
   init() { sem_init(semaphore, 0, 0) }
@@ -25,7 +25,7 @@ final class Flag: @unchecked Sendable {
   func wait() { while sem_wait(semaphore) != 0 {} }
 }
 
-/// A thread whose loop calls, and that has recorded what it has called when this returns.
+/// Creates a thread with a loop, and returns after its call-outs have been recorded.
 func call(_ body: (ResidentThread) -> Void) {
   let worker = sure(try ResidentThread(name: "named"))
   body(worker)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Compares our declarations of OpenSSL with its headers, where they are installed (libssl-dev):
+// Compares our declarations of OpenSSL with its headers, if they are installed (libssl-dev):
 //
 //   clang -fsyntax-only -I Sources/CRunLoopOpenSSL -I Sources/CRunLoopOpenSSL/include Tests/OpenSSLHeader/check.c
 

@@ -5,19 +5,19 @@ import Foundation
 import RunLoopKit
 import XCTest
 
-// What Foundation's own tests assert of the types that work with run loops, with ours in the place of Foundation's.
+// Assertions from Foundation's own tests about types that work with run loops, run with our run loop.
 
-/// As long as nobody waits who has not hung.
+/// Long enough that only a hung test reaches it.
 private let limit: TimeInterval = 600
 
-/// Runs the main loop until a condition holds; false if that takes too long.
+/// Runs the main loop until a condition holds. Returns false if the limit passes first.
 private func runs(until condition: () -> Bool) -> Bool {
   let end = Date(timeIntervalSinceNow: limit)
   while !condition(), Date() < end { RunLoop.current.run(mode: .default, before: Date(timeIntervalSinceNow: 0.01)) }
   return condition()
 }
 
-/// What closures of several threads write.
+/// Entries that closures append from several threads.
 private final class Entries: @unchecked Sendable {
   // Sendable: the lock guards them.
   private let lock = NSLock()
@@ -83,7 +83,7 @@ final class PeerOperationTests: XCTestCase {
   }
 }
 
-/// Processes while our loop runs.
+/// Child processes while our loop runs.
 final class PeerProcessTests: XCTestCase {
   private func shell(_ command: String) -> Process {
     let process = Process()
@@ -168,7 +168,7 @@ final class PeerProcessTests: XCTestCase {
 
 /// File handles, streams and threads while our loop runs.
 final class PeerHandleTests: XCTestCase {
-  /// Foundation calls a readability handler once more after it was taken away, and then its handle must be there.
+  /// Kept alive: Foundation calls a readability handler once more after its removal, and reads the handle then.
   private static let pipe = Pipe()
 
   // M32

@@ -5,13 +5,13 @@ import Foundation
 import RunLoopKit
 import XCTest
 
-// As anybody writes them: nothing but the import says that the timers and loops are ours. XCTest waits by runs of
+// Written like any program's tests: only the import says that the timers and loops are ours. XCTest waits by running
 // Foundation's loop.
 
-/// As long as nobody waits who has not hung.
+/// Long enough that only a hung test reaches it.
 private let limit: TimeInterval = 600
 
-/// Waits of XCTest for what our loop does.
+/// XCTest waits for events of our loop.
 final class PlainWaitTests: XCTestCase {
   // M32
   func testATimerFulfills() {
@@ -88,7 +88,7 @@ final class PlainWaitTests: XCTestCase {
   }
 }
 
-/// Expectations that look by themselves.
+/// Expectations that observe something by themselves.
 final class PlainObservingTests: XCTestCase {
   // M32
   func testAPredicateSeesWhatATimerDoes() {
@@ -117,9 +117,9 @@ final class PlainObservingTests: XCTestCase {
   }
 }
 
-/// Waits that are no runs in the test's own text.
+/// Waits other than XCTest's synchronous ones.
 ///
-/// Sendable: it has no state. With Swift 6.2 XCTest's `fulfillment` leaves the main actor with the test.
+/// Sendable: it has no state. With Swift 6.2, XCTest's `fulfillment` leaves the main actor with the test.
 final class PlainAsyncTests: XCTestCase, @unchecked Sendable {
   // M32
   @MainActor

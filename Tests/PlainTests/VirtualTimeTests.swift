@@ -7,9 +7,9 @@ import RunLoopTesting
 import Testing
 import XCTest
 
-// The example of the article "Testing code that waits", as a program's own tests have it.
+// The example of the article "Testing code that waits", written as a program's own tests would be.
 
-/// Calls an action when nothing was reported for a while.
+/// Calls an action once nothing has been reported for a while.
 private final class Debouncer: Sendable {
   private let timer: Timer
   private let delay: Duration
@@ -69,7 +69,7 @@ final class PlainVirtualTimeXCTests: XCTestCase {
     }
   }
 
-  /// Foundation's main loop and ours serve each other at other times.
+  /// Foundation's main loop and ours serve each other in real time only.
   func testNeitherServesFoundationsMainLoopNorIsServedByIt() throws {
     let fired = expectation(description: "fired")
     let timer = Foundation.Timer(timeInterval: 0.001, repeats: false) { _ in fired.fulfill() }

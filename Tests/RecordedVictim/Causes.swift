@@ -5,7 +5,7 @@ import RunLoopCore
 import RunLoopThreads
 import TestSupport
 
-/// Causes one thing of each kind on a second loop, each from a call-out of the first.
+/// Causes one call-out of each kind on a second loop, each from a call-out of the first.
 final class Causes: Sendable {
   private let first = sure(try ResidentThread(name: "first"))
   private let second = sure(try ResidentThread(name: "second"))
@@ -21,19 +21,19 @@ final class Causes: Sendable {
     movesTimer()
     makesTask()
     makesTaskInPool()
-    // What is resumed before its task waits goes on by itself, and nobody can tell that a task waits: of several, each
-    // of which has more time for it, one at least does.
+    // A continuation resumed before its task waits never involves the loop, and it cannot be observed that a task
+    // waits. So several are resumed after increasing delays, of which at least one is late enough.
     for milliseconds in [0, 1, 4, 16, 64, 256] as [UInt32] { resumesTask(after: 1000 * milliseconds) }
     fromPlainThread()
-    // Everything is recorded when both have done this.
+    // Once both have performed this, everything has been recorded.
     for thread in [first, second] { try? thread.performAndWait {} }
     ready()
     waitForEnd()
   }
 
-  /// Lets the first loop call a function, and waits until the second has done what came of it.
+  /// Makes the first loop call a function, and waits until the second has run its consequence.
   private func step(_ done: Flag, _ body: @escaping @Sendable () -> Void) {
-    // The second sleeps, so that it has to be woken.
+    // The second loop must be asleep, so that the call has to wake it.
     while !loop.isWaiting { usleep(100) }
     first.runLoop.perform(body)
     done.wait()
@@ -151,7 +151,7 @@ final class Causes: Sendable {
   }
 }
 
-/// Makes tasks in call-outs of a first loop, which come to a second by way of Swift's pool.
+/// Creates tasks in call-outs of a first loop that reach a second loop through Swift's thread pool.
 final class Tasks: Sendable {
   private let first = sure(try ResidentThread(name: "first"))
   private let second = sure(try ResidentThread(name: "second"))
@@ -182,18 +182,18 @@ extension Pinned {
   func isResumed(_ done: Relay) { done.set() }
 }
 
-/// A flag that is set for another, once it is known for which.
+/// Sets another flag, which is chosen later.
 final class Relay: @unchecked Sendable {
-  // Sendable: the target is written before the task goes on that reads it.
+  // Sendable: the target is written before the task that reads it continues.
   private var target: Flag?
 
   func forward(to target: Flag) { self.target = target }
   func set() { target?.set() }
 }
 
-/// What a task waits with.
+/// Holds a task's continuation.
 final class Box: @unchecked Sendable {
-  // Sendable: written before the flag is set for which the reader waits.
+  // Sendable: written before the flag that the reader waits for is set.
   private var continuation: CheckedContinuation<Void, Never>?
   let done = Relay()
 

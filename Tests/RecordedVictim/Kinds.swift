@@ -5,7 +5,7 @@ import RunLoopCore
 import RunLoopThreads
 import TestSupport
 
-/// Makes each kind of call-out, in a function that bears its name.
+/// Makes each kind of call-out, in a function named after it.
 final class Kinds: Sendable {
   private let worker = sure(try ResidentThread(name: "kinds"))
   private var loop: RunLoop { worker.runLoop }
@@ -22,7 +22,7 @@ final class Kinds: Sendable {
     observer()
     schedule()
     job()
-    // What all of them have left is done.
+    // Performs the work that the call-outs have left.
     try? worker.performAndWait {}
     try? worker.performAndWait {}
     ready()
@@ -116,9 +116,9 @@ actor Pinned {
   }
 }
 
-/// What one thread waits for and another sets.
+/// A flag that one thread sets and another waits for.
 final class Flag: @unchecked Sendable {
-  // Sendable: a semaphore of the C library, which lives as long as the process.
+  // Sendable: a C semaphore that is never destroyed.
   private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
 
   init() { sem_init(semaphore, 0, 0) }

@@ -19,7 +19,7 @@ func endlessWork() {
   let worker = sure(try ResidentThread(name: "importer"))
   @Sendable func again(_ number: Int) {
     worker.runLoop.perform {
-      // One of the chains says when there is much to be seen.
+      // One of the chains reports once there is enough to record.
       if number == 1000 { ready() }
       again(number + 1)
     }
@@ -63,7 +63,7 @@ func forkWithin() {
     let child = forkProcess()
     if child == 0 {
       endWithTest()
-      // The child's loop has a file of its own.
+      // The child's loop records to its own file.
       let loop = RunLoop.current
       loop.perform {
         ready()

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Does what is to be seen from outside, says "ready" when it can be, and waits for its end.
+// Performs work for other processes to observe, prints "ready" when it can be observed, and waits to be killed.
 //
 //   recorded-victim last      calls 1000 blocks, and is in one more when it is ready
-//   recorded-victim load      calls blocks without end
+//   recorded-victim load      calls blocks indefinitely
 //   recorded-victim kinds     makes each kind of call-out once
-//   recorded-victim causes    lets one loop cause what another calls, in each way once
-//   recorded-victim tasks     lets call-outs of one loop make 200 tasks that come to another by way of Swift's pool
+//   recorded-victim causes    makes one loop cause call-outs of another, once in each way
+//   recorded-victim tasks     call-outs of one loop create 200 tasks that reach another through Swift's pool
 //   recorded-victim idle      has a loop that sleeps
-//   recorded-victim wakes     has a loop that wakes again and again
-//   recorded-victim hang      has a loop in a call-out that does not end, and five blocks behind it
-//   recorded-victim loops N   has so many loops that sleep
-//   recorded-victim fork      is in a call-out of a loop whose forked child is, too
+//   recorded-victim wakes     has a loop that wakes repeatedly
+//   recorded-victim hang      has a loop in a call-out that never returns, and five blocks behind it
+//   recorded-victim loops N   has N loops that sleep
+//   recorded-victim fork      is in a call-out of a loop, as is its forked child
 //   recorded-victim exit      exits
 //   recorded-victim none      has no loop
 import Glibc

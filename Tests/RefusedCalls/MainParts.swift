@@ -9,9 +9,9 @@ import TestSupport
 import class RunLoopCore.RunLoop
 import class RunLoopCore.Timer
 
-// The main loops.
+// The main loops, ours and Core Foundation's.
 extension Parts {
-  /// Ours serves the main queue and the main actor.
+  /// Our loop serves the main queue and the main actor.
   @Sendable static func mainLoop() throws {
     let log = Box<[String]>([])
     let note: @Sendable (String) -> Void = { [loop] word in
@@ -24,9 +24,9 @@ extension Parts {
     try check(result == .stopped, "queue and actor, but has \(log.value)")
   }
 
-  /// Ours serves Core Foundation's main loop, and that serves ours.
+  /// Our main loop and Core Foundation's serve each other.
   @Sendable static func foundation() throws {
-    // Where it cannot be made, Foundation ends the process that asks for it.
+    // If the loop cannot be created, Foundation terminates the process on first use.
     try check(loop.foundationRunLoop != nil, "Core Foundation's main loop")
     let log = Box<[String]>([])
     let timer = Foundation.Timer(timeInterval: 0.002, repeats: false) { [loop] _ in

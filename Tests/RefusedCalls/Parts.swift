@@ -10,12 +10,12 @@ import RunLoopThreads
 import RunLoopTransactions
 import TestSupport
 
-/// Something that a part should have done.
+/// A result that a part did not produce.
 struct Missing: Error {
   let what: String
 }
 
-/// An error by its type and the system call in it, without numbers that differ from run to run.
+/// Describes an error by its type and its system call, without numbers that differ between runs.
 func describe(_ error: any Error) -> String {
   switch error {
   case let error as Missing: "lacks \(error.what)"
@@ -57,7 +57,7 @@ enum Parts {
     Part(name: "http", body: http),
   ]
 
-  /// A loop of its own for a part: the main one, as this is the program's only thread.
+  /// The loop for a part: the main loop, as this is the program's only thread.
   static var loop: RunLoop { RunLoop.current }
 
   /// Runs the loop until a condition holds.
@@ -76,7 +76,7 @@ enum Parts {
   }
 }
 
-/// A directory in memory or in /tmp that is removed with its object.
+/// A directory in memory or in /tmp, removed on deinitialization.
 final class ScratchDirectory {
   let path: String
 
@@ -108,7 +108,7 @@ extension Parts {
   @Sendable static func timers() throws {
     let fired = Box(0)
     let timer = loop.schedule(in: .milliseconds(1), repeating: .milliseconds(1)) { _ in fired.value += 1 }
-    // The slack of a thread's sleeps is the kernel's to refuse.
+    // The kernel may reject the slack of a thread's sleeps.
     loop.timerSlack = .microseconds(20)
     let thread = Thread { [loop] in loop.perform { fired.value += 100 } }
     try thread.tryStart()
@@ -127,7 +127,7 @@ extension Parts {
       count.value += 1
     }
     try loop.add(source, forMode: .default)
-    // It wakes for its timers while it waits for descriptors, by whatever unit it waits.
+    // The loop wakes for its timers while it waits for descriptors, whatever the resolution of its wait.
     let timer = loop.schedule(in: .microseconds(300), repeating: .microseconds(300)) { _ in pipe.write() }
     try run { count.value >= 3 }
     timer.invalidate()

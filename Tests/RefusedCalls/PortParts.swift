@@ -31,7 +31,7 @@ extension Parts {
     let remote = try MessagePort.Remote(name: "echo", directory: directory)
     let reply = try remote.send(id: 1, bytes: bytes, receiveTimeout: .seconds(300))
     try check(reply?.bytes == Array(bytes.reversed()), "the reply")
-    // While the loop runs, which waits for the reply by its own means.
+    // The loop runs meanwhile, and waits for the reply by its own means.
     let second = try remote.send(id: 1, bytes: bytes, receiveTimeout: .seconds(300), replyMode: .default)
     try check(second?.bytes == Array(bytes.reversed()), "the second reply")
     remote.invalidate()
@@ -93,7 +93,7 @@ extension Parts {
     receiver.invalidate()
   }
 
-  /// A pipe that other processes have too, which is opened once more.
+  /// A pipe that other processes hold too, and that is opened once more.
   @Sendable static func streams() throws {
     let pipe = try RawPipe()
     let said = Box("")

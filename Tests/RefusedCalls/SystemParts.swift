@@ -17,7 +17,7 @@ extension Parts {
     source.invalidate()
   }
 
-  /// How a child has ended, as a source reports it.
+  /// Returns the end of a child as a source reports it.
   private static func end(_ make: (Box<String>) throws -> ChildProcessSource) throws -> String {
     let end = Box("")
     let source = try make(end)
@@ -34,9 +34,9 @@ extension Parts {
     }
   }
 
-  /// A program with pipes, which inherits no descriptor that is not passed to it.
+  /// A program with pipes, which inherits only the descriptors that are passed to it.
   @Sendable static func spawned() throws {
-    // Not closed on exec by itself, and of a number that the program takes for nothing else before it looks.
+    // Not close-on-exec, and with a number that the program does not use for anything else before it checks.
     let inherited = fcntl(STDERR_FILENO, F_DUPFD, 100)
     defer { close(inherited) }
     var options = SpawnedProcess.Options()
@@ -94,7 +94,7 @@ extension Parts {
     }
   }
 
-  /// The kinds of the changes of a path that are seen when something is done.
+  /// Returns the kinds of changes that are observed at a path when an action is performed.
   private static func changes(
     of path: String, recursive: Bool, until name: String, _ act: () throws -> Void
   ) throws -> [FileChange] {
@@ -122,7 +122,7 @@ extension Parts {
   @Sendable static func tree() throws {
     let scratch = try ScratchDirectory()
     mkdir(scratch.path + "/old", 0o700)
-    // What is new is watched too, wherever it is moved.
+    // New directories are watched too, wherever they are moved.
     let seen = try changes(of: scratch.path, recursive: true, until: "new/deep/last") {
       mkdir(scratch.path + "/made", 0o700)
       mkdir(scratch.path + "/made/deep", 0o700)

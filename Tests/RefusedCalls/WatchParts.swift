@@ -6,9 +6,9 @@ import RunLoopInstruments
 import RunLoopThreads
 import TestSupport
 
-// What looks at loops.
+// The parts that watch loops.
 extension Parts {
-  /// A call-out that hangs is reported with its stack, or with the reason why the stack is missing.
+  /// A call-out that hangs is reported with its stack, or with the reason why the stack is unavailable.
   @Sendable static func hangs() throws {
     let worker = try ResidentThread(name: "hanging")
     defer { worker.stop() }
@@ -57,7 +57,7 @@ extension Parts {
 
 /// A flag that another thread sets.
 final class Flag: @unchecked Sendable {
-  // Sendable: a semaphore of the C library, which lives as long as the process.
+  // Sendable: a C semaphore that is never destroyed.
   private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
 
   init() { sem_init(semaphore, 0, 0) }

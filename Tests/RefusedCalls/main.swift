@@ -4,15 +4,15 @@ import CallFilter
 import Glibc
 import TestSupport
 
-// Uses each part of the package as its clients do, on a system that refuses something. It prints a line for each part,
-// `PART: works` or `PART: ` with the error that the client has got, and ends with status 0.
+// Uses each part of the package as a client does, on a system where some calls fail. Prints a line for each part,
+// `PART: works` or `PART: ` with the error that the client received, and exits with status 0.
 //
 //   refused-calls PART… [CALL=ERRNO]… [CALL/ARGUMENT/VALUE=ERRNO]… [no-proc] [user=NUMBER]
 //   refused-calls all …
 //
-// The status is 77 if the system lets nothing be refused; then the line says why.
+// The status is 77 if calls cannot be made to fail on this system; the output then contains the reason.
 
-/// Ends the program, because what it was to meet cannot be set up here.
+/// Exits with status 77, because the requested environment cannot be set up here.
 func skip(_ what: String, _ error: Int32) -> Never {
   say("skipped: \(what): \(String(cString: strerror(-error)))")
   exit(77)
@@ -29,7 +29,7 @@ func refuse(_ call: Substring, _ error: Substring) {
 }
 
 var names: [String] = []
-// In this order: a filter may refuse what the others need.
+// In this order, as a filter may block calls that the other steps need.
 var filters: [(Substring, Substring)] = []
 for argument in CommandLine.arguments.dropFirst() {
   let words = argument.split(separator: "=", maxSplits: 1)
@@ -40,7 +40,7 @@ for argument in CommandLine.arguments.dropFirst() {
   case _ where argument.hasPrefix("user="):
     let answer = call_filter_become(UInt32(words[1]) ?? 0)
     if answer < 0 { skip("another user", answer) }
-    // A checkout in a home directory is its owner's.
+    // Another user may not be able to read a checkout in a home directory.
     if access(CommandLine.arguments[0], X_OK) != 0 { skip("its own program as another user", -errno) }
   case _ where words.count == 2: filters.append((words[0], words[1]))
   case "all": names += Parts.all.map(\.name)
@@ -48,11 +48,11 @@ for argument in CommandLine.arguments.dropFirst() {
   }
 }
 for (call, error) in filters { refuse(call, error) }
-// The threads of dispatch, on which tests run, block most signals, and a program inherits that.
+// Dispatch's threads, on which tests run, block most signals, and a program inherits that.
 var none = sigset_t()
 sigemptyset(&none)
 sigprocmask(SIG_SETMASK, &none, nil)
-// What waits forever is ended, and that is seen.
+// A part that waits forever is killed, and its test sees that.
 alarm(900)
 for name in names {
   guard let part = Parts.all.first(where: { $0.name == name }) else { fatalError("no part \(name)") }

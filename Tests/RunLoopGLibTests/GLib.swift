@@ -5,7 +5,7 @@ import RunLoopCore
 import RunLoopThreads
 import TestSupport
 
-/// The functions of GLib's that the tests call.
+/// The GLib functions that the tests call.
 enum GLib {
   typealias Pointer = UnsafeMutableRawPointer
   typealias Callback = @convention(c) (Pointer?) -> Int32
@@ -27,10 +27,10 @@ enum GLib {
   }
 }
 
-/// A context of GLib's, and what a program does with it; used by one thread but for `add` and `quit()`.
+/// A GLib context and the operations that the tests need. Only `add` and `quit()` may be called from other threads.
 final class Context: @unchecked Sendable {
   let pointer: GLib.Pointer
-  /// The addresses of the loops that run, the innermost last.
+  /// The addresses of the running loops, the innermost last.
   private let loops = Box<[UInt]>([])
 
   init() {
@@ -40,7 +40,7 @@ final class Context: @unchecked Sendable {
     push(pointer)
   }
 
-  /// Runs the context until `quit()`, within a run of it if there is one.
+  /// Runs the context until `quit()` is called. Calls may nest.
   func run() {
     let new: @convention(c) (GLib.Pointer, Int32) -> GLib.Pointer = GLib.function("g_main_loop_new")
     let run: @convention(c) (GLib.Pointer) -> Void = GLib.function("g_main_loop_run")
@@ -50,10 +50,10 @@ final class Context: @unchecked Sendable {
     loops.update { _ = $0.removeLast() }
   }
 
-  /// Ends the innermost run; any thread may.
+  /// Ends the innermost run. Can be called from any thread.
   func quit() { quit(depth: loops.value.count) }
 
-  /// Ends the run that is so deep, if there is one that deep and it has begun; any thread may.
+  /// Ends the run at a nesting depth if it has begun. Can be called from any thread.
   func quit(depth: Int) {
     let quit: @convention(c) (GLib.Pointer) -> Void = GLib.function("g_main_loop_quit")
     let running = loops.value
@@ -61,7 +61,7 @@ final class Context: @unchecked Sendable {
     quit(loop)
   }
 
-  /// Calls a body until it returns false: by an idle source, or after some milliseconds.
+  /// Calls a body until it returns false, from an idle source or after a delay in milliseconds.
   func add(after milliseconds: UInt32? = nil, priority: Int32 = 0, _ body: @escaping () -> Bool) {
     let idle: @convention(c) () -> GLib.Pointer = GLib.function("g_idle_source_new")
     let timeout: @convention(c) (UInt32) -> GLib.Pointer = GLib.function("g_timeout_source_new")
@@ -93,7 +93,7 @@ final class Context: @unchecked Sendable {
   }
 }
 
-/// Runs a body on a thread of its own, with a context of its own, and waits for its end.
+/// Runs a body on a new thread with its own context, and waits for the thread to end.
 func onThread(_ body: @escaping @Sendable (Context) throws -> Void) throws {
   let failure = Failure()
   let thread = Thread {
@@ -105,6 +105,6 @@ func onThread(_ body: @escaping @Sendable (Context) throws -> Void) throws {
 }
 
 private final class Failure: @unchecked Sendable {
-  // Sendable: it is read after the thread has ended.
+  // Sendable: it is read only after the thread has ended.
   var error: (any Error)?
 }

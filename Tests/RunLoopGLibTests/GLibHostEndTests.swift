@@ -7,9 +7,9 @@ import RunLoopThreads
 import TestSupport
 import Testing
 
-@Suite("How a run loop enters and leaves a context of GLib's", .timeLimit(.minutes(5)), .enabled(if: GLib.isInstalled))
+@Suite("Attaching to and detaching from a GLib context", .timeLimit(.minutes(5)), .enabled(if: GLib.isInstalled))
 struct GLibHostEndTests {
-  @Test("a thread without a context of its own, or with a host already, gets an error")
+  @Test("attaching fails on a thread without a context of its own, or with a host already")
   func errors() throws {
     let errors = Box<[GLibHostError]>([])
     @Sendable func attempt(_ context: UInt = 0) {
@@ -36,7 +36,7 @@ struct GLibHostEndTests {
     #expect(errors.value == [.noContext, .isAttached, .contextIsBusy])
   }
 
-  @Test("a host that is detached serves no more, and the loop can be run or attached again")
+  @Test("a detached host serves nothing, and the loop can be run or attached again")
   func detach() throws {
     try onThread { context in
       let log = Log()
@@ -58,7 +58,7 @@ struct GLibHostEndTests {
     }
   }
 
-  @Test("a call-out may detach the host, in a dialogue too", arguments: [false, true])
+  @Test("a call-out may detach the host, even in a nested loop", arguments: [false, true])
   func detachInside(isInDialogue: Bool) throws {
     try onThread { context in
       let log = Log()
@@ -85,7 +85,7 @@ struct GLibHostEndTests {
     }
   }
 
-  @Test("the thread may end with a host, and another thread runs the context after it")
+  @Test("a thread may end while its host is attached, and another thread then runs the context")
   func threadEnds() throws {
     let left = Box<UInt>(0)
     let host = Box(WeakBox<GLibHost>(nil))
@@ -104,7 +104,7 @@ struct GLibHostEndTests {
     waitUntil { host.value.object == nil && loop.value.object == nil }
   }
 
-  @Test("somebody else's way of waiting is kept, before and after")
+  @Test("a poll function that another library has set is kept, before and after")
   func pollFunctions() throws {
     try onThread { context in
       let set: @convention(c) (GLib.Pointer, GLib.Poll?) -> Void = GLib.function("g_main_context_set_poll_func")
@@ -129,7 +129,7 @@ struct GLibHostEndTests {
         context.run()
       }
       dialogue("first")
-      // It replaces ours, and is called by it from the next dialogue on.
+      // It replaces our poll function, which calls it from the next nested loop on.
       set(context.pointer, counting)
       let own = get(context.pointer)
       dialogue("second")
@@ -140,7 +140,7 @@ struct GLibHostEndTests {
     }
   }
 
-  @Test("somebody else's way of waiting may end in ours")
+  @Test("a poll function that another library has set may still be called by ours")
   func chainedPollFunctions() throws {
     try onThread { context in
       let set: @convention(c) (GLib.Pointer, GLib.Poll?) -> Void = GLib.function("g_main_context_set_poll_func")
@@ -167,7 +167,7 @@ struct GLibHostEndTests {
     }
   }
 
-  @Test("a dialogue that another thread ends at any moment leaves the loop as it was")
+  @Test("a nested loop that another thread quits at any moment leaves the run loop as it was")
   func endedFromOutside() throws {
     try onThread { context in
       let loop = RunLoop.current
@@ -176,8 +176,8 @@ struct GLibHostEndTests {
       for _ in 0..<300 {
         let isOver = Box(false)
         let ender = Thread {
-          // A new source changes what is waited for, and the loop is ended at once. One that has yet to begin is not
-          // ended.
+          // A new source changes the descriptors that GLib polls, and the loop is quit at once. A run that has not
+          // begun yet is not ended.
           while !isOver.value {
             context.add { false }
             context.quit(depth: 2)
@@ -200,8 +200,8 @@ struct GLibHostEndTests {
 
 }
 
-/// What a function of the test's calls; one thread's.
+/// The poll function that the test's own function calls. Used by one thread.
 private nonisolated(unsafe) var chained: GLib.Poll?
 
-/// How often a context has waited by a function of the test's; one thread's.
+/// The number of times that a context has polled with the test's own function. Used by one thread.
 private nonisolated(unsafe) var waitCount = 0

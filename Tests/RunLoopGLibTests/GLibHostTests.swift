@@ -8,10 +8,10 @@ import RunLoopThreads
 import TestSupport
 import Testing
 
-/// Each test has a thread with a context of its own, which runs as GLib runs it.
-@Suite("A run loop in a context of GLib's", .timeLimit(.minutes(5)), .enabled(if: GLib.isInstalled))
+/// Each test has a thread with its own context, and GLib runs it.
+@Suite("A run loop in a GLib context", .timeLimit(.minutes(5)), .enabled(if: GLib.isInstalled))
 struct GLibHostTests {
-  @Test("whatever a loop serves is served while GLib waits")
+  @Test("everything that a loop serves is served while GLib waits")
   func everything() throws {
     try onThread { context in
       let log = Log()
@@ -46,7 +46,7 @@ struct GLibHostTests {
     }
   }
 
-  @Test("the instruments know the host, also in a dialogue, until it is detached")
+  @Test("the instruments report the host, also in a nested loop, until it is detached")
   func hostName() throws {
     try onThread { context in
       let loop = RunLoop.current
@@ -65,14 +65,14 @@ struct GLibHostTests {
     }
   }
 
-  @Test("a deadline that is sooner than GLib's is met, and a wait has no end without a reason")
+  @Test("a deadline sooner than GLib's is met, and a wait without a deadline does not end early")
   func waits() throws {
     try onThread { context in
       let loop = RunLoop.current
       try GLibHost.attach()
       loop.perform {}
       for _ in 0..<4 { GLib.iterate(context.pointer, waits: false) }
-      // Nothing is to be done from here on but one timer: each turn of the context is counted.
+      // From here on one timer is the only work. Each turn of the context is counted.
       var turns = 0
       let hasFired = Box(false)
       let now = loop.now
@@ -86,7 +86,7 @@ struct GLibHostTests {
     }
   }
 
-  @Test("a call-out of the loop that runs the context is served in there", arguments: ["timer", "block", "source"])
+  @Test("a call-out that runs the context again serves the loop there", arguments: ["timer", "block", "source"])
   func nested(kind: String) throws {
     try onThread { context in
       let log = Log()
@@ -98,7 +98,7 @@ struct GLibHostTests {
           waitUntil { loop.isWaiting }
           loop.perform {
             log.write("posted")
-            // From another source of GLib's, in the nested loop.
+            // From another GLib source, in the nested loop.
             context.add {
               loop.perform {
                 log.write("again")
@@ -133,7 +133,7 @@ struct GLibHostTests {
     }
   }
 
-  @Test("dialogues within dialogues are served, and the outer ones go on")
+  @Test("nested loops within nested loops are served, and the outer ones continue")
   func deep() throws {
     try onThread { context in
       let log = Log()
@@ -156,7 +156,7 @@ struct GLibHostTests {
     }
   }
 
-  @Test("a run of the loop within a source of GLib's may run the context again")
+  @Test("a run of the loop within a GLib source may run the context again")
   func runInCallback() throws {
     try onThread { context in
       let log = Log()
@@ -181,7 +181,7 @@ struct GLibHostTests {
     }
   }
 
-  @Test("in the mode of a dialogue, what is in other modes waits")
+  @Test("in the mode of a nested loop, items of other modes wait")
   func modes() throws {
     try onThread { context in
       let log = Log()
@@ -206,7 +206,7 @@ struct GLibHostTests {
     }
   }
 
-  @Test("a stop is told to the program, wherever it comes")
+  @Test("a stop is reported to the program wherever it is called")
   func stop() throws {
     try onThread { context in
       let log = Log()
@@ -235,7 +235,7 @@ struct GLibHostTests {
     }
   }
 
-  @Test("a resident thread that is stopped in a dialogue tells the program, and does not spin")
+  @Test("a resident thread stopped in a nested loop reports the stop and does not spin")
   func stoppedThread() throws {
     let log = Log()
     let isOpen = Latch()
@@ -281,7 +281,7 @@ struct GLibHostTests {
     }
   }
 
-  @Test("a loop that always has something to do lets windows be drawn and idle sources be called")
+  @Test("a loop that is always busy leaves time to draw windows and call idle sources")
   func fairness() throws {
     try onThread { context in
       let loop = RunLoop.current

@@ -7,7 +7,7 @@ import Testing
 
 @testable import RunLoopHTTP
 
-/// What is reported of each time a request was sent.
+/// The reports about each attempt to send a request.
 @Suite struct AttemptReportTests {
   private static func make(_ configuration: inout HTTP.Configuration) { configuration.reportsAttempts = true }
 
@@ -51,7 +51,7 @@ import Testing
     }
   }
 
-  @Test("an error has them too, of a request that never had a connection as well")
+  @Test("an error lists its attempts too, even for a request that never had a connection")
   func errors() async throws {
     let server = try LyingServer { $0.close() }
     func attempts(_ url: String, _ change: (inout HTTP.Configuration) -> Void) async throws -> [HTTP.AttemptReport] {
@@ -81,11 +81,11 @@ import Testing
     let silent = try LyingServer { $0.send("HTTP/1.1 200 OK\r\n") }
     let late = try await attempts(silent.url()) { $0.idleTimeout = .milliseconds(50) }
     #expect(late.count == 1 && late[0].remoteAddress != nil)
-    // What is wrong before anything is sent.
+    // The request is invalid before anything is sent.
     #expect(try await attempts("http://127.0.0.1:x/") { _ in }.isEmpty)
   }
 
-  @Test("without being asked for there are none, and a name's look-up has its time")
+  @Test("attempts are reported only on request, and include the time of a name's look-up")
   func lookups() async throws {
     let server = try LyingServer { $0.answer("hello") }
     try await withClient { client in
@@ -103,7 +103,7 @@ import Testing
     }
   }
 
-  @Test("what the library sends again by itself is an attempt, too")
+  @Test("a request that the library resends by itself is reported as another attempt")
   func repetitions() async throws {
     let seen = Counter()
     let server = try FrameServer("") { stream in

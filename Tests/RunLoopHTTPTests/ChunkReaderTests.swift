@@ -4,9 +4,9 @@ import Testing
 
 @testable import RunLoopHTTP
 
-/// What is known of a body in chunks, wherever its bytes are divided.
+/// The reader's state for a chunked body, however its bytes are divided.
 @Suite struct ChunkReaderTests {
-  /// What becomes of a text that is taken in parts of a size.
+  /// Returns the state after a text was read in parts of a size.
   private func state(_ text: String, by size: Int) -> ChunkReader.State {
     var reader = ChunkReader()
     let bytes = Array(text.utf8)

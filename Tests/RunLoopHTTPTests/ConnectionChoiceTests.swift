@@ -7,7 +7,7 @@ import Testing
 
 @testable import RunLoopHTTP
 
-/// Where connections lead instead, and how long they are waited for.
+/// Redirected connections, and limits on the wait for a connection.
 @Suite struct ConnectionChoiceTests {
   @Test(
     "a host is connected to elsewhere, and remains itself to the server",
@@ -30,7 +30,7 @@ import Testing
     #expect(server.accepted.value == 1)
   }
 
-  @Test("a port that is named comes first, one that is not remains, and another host is not concerned")
+  @Test("a rule with a port is preferred, one without it keeps the port, and other hosts are unaffected")
   func ports() async throws {
     let servers = try (0..<2).map { number in try LyingServer { $0.answer("\(number)") } }
     let ports = servers.map { String($0.url().split(separator: ":")[2].dropLast()) }
@@ -84,7 +84,7 @@ import Testing
     }
   }
 
-  @Test("a request that waits too long for a connection has an error of its own, and the others go on")
+  @Test("a request that waits too long for a connection fails with its own error, and the others continue")
   func waiting() async throws {
     let held = Box<[LyingServer.Exchange]>([])
     let server = try LyingServer { exchange in held.update { $0.append(exchange) } }
@@ -98,7 +98,7 @@ import Testing
       #expect(await end(client, HTTP.Request(server.url("/second"))) == "connectionWaitTimedOut")
       held.value[0].answer("whole")
       #expect(await first == "200 whole")
-      // A free connection is not waited for.
+      // A free connection needs no wait.
       async let third = end(client, HTTP.Request(server.url("/third")))
       await eventually { held.value.count == 2 }
       held.value[1].answer("third")
@@ -107,7 +107,7 @@ import Testing
     #expect(server.requests.value == ["GET /first", "GET /third"])
   }
 
-  @Test("a wait of zero takes a connection that is free or can be made, and no other")
+  @Test("with a wait of zero, a request takes only a connection that is free or can be made")
   func noWait() async throws {
     let held = Box<[LyingServer.Exchange]>([])
     let server = try LyingServer { exchange in

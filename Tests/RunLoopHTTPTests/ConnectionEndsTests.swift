@@ -9,7 +9,7 @@ import Testing
 
 @testable import RunLoopHTTP
 
-/// How a loader tells its connections apart.
+/// How a loader distinguishes its connections.
 @Suite struct ConnectionEndsTests {
   private static func name(_ last: UInt8, _ port: UInt16) -> sockaddr_in {
     var name = sockaddr_in()
@@ -19,7 +19,7 @@ import Testing
     return name
   }
 
-  /// A socket of an own name, bound to it; listening, or connected to a peer.
+  /// Returns a socket bound to an address, either listening or connected to a peer.
   private static func socket(_ own: sockaddr_in, _ peer: sockaddr_in?) -> Int32? {
     func with(
       _ name: sockaddr_in, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32
@@ -63,7 +63,7 @@ import Testing
       let found = [ends, otherEnds].map { loader.connection($0, opened: [one, other])?.source.descriptor }
       let said = SocketWatch.Ends(
         own: "127.0.0.1", Int32(Self.port(one)), peer: "127.0.0.2", Int32(port))
-      // As the library says it, repeatedly and in turn; and when one of them has gone.
+      // In the order in which the library reports them, repeatedly and alternately, and after one of them was closed.
       let ownPort = Int32(Self.port(one))
       func ask(_ peer: String) -> Int32? {
         "127.0.0.1".withCString { own in
@@ -85,7 +85,7 @@ import Testing
     #expect(answer == "true true true true")
   }
 
-  @Test("a socket that rests waits for bytes, until some come that nobody wants")
+  @Test("an idle socket is watched until unexpected bytes arrive")
   func resting() async throws {
     let answer = await elsewhere {
       var ends: [Int32] = [0, 0]
@@ -104,7 +104,7 @@ import Testing
       loop.run(mode: .default, for: .zero)
       said.append(isPaused)
       said += [wants(Int(clc_poll_in)), wants(Int(clc_poll_both)), wants(Int(clc_poll_remove))]
-      // One that the library has made itself, which it closes without a word.
+      // A socket that the library has created itself, and closes without notice.
       loader.close(ends[0])
       said.append(loader.watch(ends[1], Int32(clc_poll_in)) == nil ? "added" : "an error")
       _ = loader.watch(ends[1], Int32(clc_poll_remove))
@@ -116,7 +116,7 @@ import Testing
     #expect(answer == "paused waits waits waits waits paused waits waits paused added paused")
   }
 
-  @Test("what the library and the system say of an address of IPv6 is the same")
+  @Test("libcurl and the system report the same IPv6 address")
   func sixth() {
     let read = SocketWatch.Ends(own: "::1", 1, peer: "fe80::1:2", 65535)
     #expect(read == SocketWatch.Ends(own: "0:0:0:0:0:0:0:1", 1, peer: "fe80:0:0::1:2", 65535))

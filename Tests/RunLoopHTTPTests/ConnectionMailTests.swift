@@ -4,7 +4,7 @@ import Testing
 
 @testable import RunLoopHTTP
 
-/// What a connection has to report, as a value.
+/// The queue of a connection's pending reports, as a value.
 @Suite struct ConnectionMailTests {
   private func text(_ mail: inout ConnectionMail) -> String {
     var words: [String] = []
@@ -21,7 +21,7 @@ import Testing
     return words.joined(separator: " ")
   }
 
-  @Test("data and progress that follow their like are one event; everything else keeps its place")
+  @Test("consecutive data and progress events are merged; all other events keep their position")
   func order() {
     var mail = ConnectionMail()
     mail.append(.sent(1, of: 3))
@@ -38,7 +38,7 @@ import Testing
     #expect(mail.isEmpty && mail.byteCount == 0 && !mail.hasEnd)
   }
 
-  @Test("what is put before all others comes first, whether something was taken or not")
+  @Test("an event put in front is delivered first, whether or not others were taken")
   func prepending() {
     var mail = ConnectionMail()
     mail.prepend(.response(HTTP.Response(status: 201)))
@@ -49,7 +49,7 @@ import Testing
     #expect(text(&mail) == "202 data:1 end")
   }
 
-  @Test("it is full from the high mark on, and has room again at the low one, once")
+  @Test("the mail is full at the high mark, and has room again once at the low mark")
   func marks() {
     var mail = ConnectionMail()
     let half = [UInt8](repeating: 0, count: ConnectionMail.highWater / 2)

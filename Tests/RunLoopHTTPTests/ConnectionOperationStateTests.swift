@@ -4,11 +4,11 @@ import Testing
 
 @testable import RunLoopHTTP
 
-/// The life of an operation on the network thread, as a value.
+/// The life cycle of an operation on the network thread, as a value.
 @Suite struct ConnectionOperationStateTests {
   private typealias Event = ConnectionOperationState.Event
 
-  /// The events that lead to each state, and what each event then does: the phase after it, and what hops.
+  /// The events that lead to each state, and each event's effect there: the next phase, and what is sent to the loop.
   private static let table: [(path: [Event], row: [Event: String])] = [
     ([], [.start: "executing start", .pause: "paused", .resume: "ready", .cancel: "ready", .end: "finished"]),
     (
@@ -22,9 +22,9 @@ import Testing
       [.start, .pause],
       [.start: "paused", .pause: "paused", .resume: "executing resume", .cancel: "paused cancel", .end: "finished"]
     ),
-    // Paused before its start, it is started by what resumes it.
+    // An operation paused before its start is started by the resumption.
     ([.pause], [.start: "paused", .pause: "paused", .resume: "executing start", .cancel: "paused", .end: "finished"]),
-    // Cancelled before its start, it ends when it is started, once.
+    // An operation cancelled before its start ends when it is started, and only once.
     ([.cancel], [.start: "ready cancel", .pause: "ready", .resume: "ready", .cancel: "ready", .end: "finished"]),
     ([.cancel, .start], [.start: "ready", .pause: "ready", .resume: "ready", .cancel: "ready", .end: "finished"]),
     (
@@ -41,7 +41,7 @@ import Testing
     ),
   ]
 
-  @Test("every pair of state and event is as the table says", arguments: table.indices)
+  @Test("every pair of state and event has the effect in the table", arguments: table.indices)
   func pairs(_ index: Int) {
     let (path, row) = Self.table[index]
     #expect(row.count == Event.allCases.count)
@@ -54,7 +54,7 @@ import Testing
     }
   }
 
-  @Test("whatever happens, the connection is started at most once, and its end hops at most once")
+  @Test("whatever happens, the connection is started at most once, and its end is delivered at most once")
   func random() {
     var generator = SystemRandomNumberGenerator()
     for _ in 0..<2000 {
@@ -67,7 +67,7 @@ import Testing
       }
       #expect(hops.count { $0 == .start } <= 1, "\(events)")
       #expect(hops.count { $0 == .cancel } <= 1, "\(events)")
-      // After a cancellation nothing else hops.
+      // Nothing else is sent after a cancellation.
       if let cancelled = hops.firstIndex(of: .cancel) { #expect(cancelled == hops.count - 1, "\(events)") }
       #expect(state.phase != .finished)
     }

@@ -7,10 +7,10 @@ import Testing
 
 @testable import RunLoopHTTP
 
-/// Where a connection calls out, while that changes.
-@Suite("Connections that are scheduled by several threads", .serialized, .timeLimit(.minutes(20)))
+/// The loop on which a connection calls its delegate, while it changes.
+@Suite("Connections that several threads schedule", .serialized, .timeLimit(.minutes(20)))
 struct ConnectionScheduleTests {
-  /// Notes which threads call.
+  /// Records the threads that call it.
   private final class Listener: ConnectionDelegate {
     let threads = Box<Set<Int32>>([])
     let ended = Latch()
@@ -24,7 +24,7 @@ struct ConnectionScheduleTests {
     }
   }
 
-  /// A client whose requests are answered without a network.
+  /// Creates a client whose requests are answered without a network.
   private static func makeClient() -> HTTP.Client {
     var configuration = HTTP.Configuration()
     configuration.interceptors = [.init { _ in .respond(HTTP.Response(status: 200), HTTP.Body([1, 2, 3])) }]
@@ -33,7 +33,7 @@ struct ConnectionScheduleTests {
 
   enum Change: CaseIterable { case places, executors }
 
-  @Test("whoever comes and goes on a loop, delegates are called there and nowhere else", arguments: Change.allCases)
+  @Test("delegates are called on their loop only, whatever is added to it or removed from it", arguments: Change.allCases)
   func races(_ change: Change) async throws {
     let client = Self.makeClient()
     let thread = try ResidentThread(name: "delegate")
@@ -42,12 +42,12 @@ struct ConnectionScheduleTests {
     let request = HTTP.Request("http://127.0.0.1/")
     let silent = Listener()
     let restless = HTTP.Connection(client, request, delegate: silent)
-    // It runs, and nothing comes of it.
+    // It runs, and never receives anything.
     restless.pause()
     restless.schedule(in: loop, forMode: mode)
     restless.start()
     let isOver = Latch()
-    // Threads of their own: the pool's are for others.
+    // These have their own threads, as other tests need the pool's.
     let disturbers = try (0..<2).map { try ResidentThread(name: "disturber \($0)") }
     for disturber in disturbers {
       try disturber.perform { Self.disturb(restless, change, loop, mode, until: isOver) }
@@ -92,7 +92,7 @@ struct ConnectionScheduleTests {
     }
   }
 
-  @Test("an executor that was replaced delivers nothing that it was asked to deliver")
+  @Test("an executor that was replaced delivers none of its pending calls")
   func replacedExecutor() async throws {
     let client = Self.makeClient()
     let listener = Listener()

@@ -5,9 +5,9 @@ import Testing
 
 @testable import RunLoopHTTP
 
-/// Cookies that the program makes, sets, saves and loads.
+/// Cookies that the program creates, sets, saves and loads.
 @Suite struct CookieTests {
-  @Test("a cookie that the program sets is sent, and one whose time is over removes it")
+  @Test("a cookie that the program sets is sent, and an expired one removes it")
   func setting() async throws {
     let server = try LyingServer { $0.answer($0.field("Cookie") ?? "none") }
     try await withClient {
@@ -22,7 +22,7 @@ import Testing
     }
   }
 
-  @Test("cookies that were saved are loaded as they were")
+  @Test("saved cookies are loaded unchanged")
   func saving() throws {
     let scratch = Scratch()
     let cookies = [
@@ -38,12 +38,12 @@ import Testing
     try other.loadCookies(from: scratch("jar"))
     #expect(other.cookies == cookies)
     #expect(cookies[0].domain == "example.org")
-    // What curl reads: not the one for another port.
+    // The lines that curl reads, without the one for another port.
     let text = String(decoding: RunLoopTestPath.read(scratch("jar")) ?? [], as: UTF8.self)
     #expect(text.contains("\nexample.org\tFALSE\t/\tFALSE\t0\ta\tb=c d\n#Port_8080_.example.org\tTRUE\t/x\t"))
   }
 
-  @Test("a file that curl has written is read")
+  @Test("a cookie file written by curl is read")
   func foreign() throws {
     let text =
       "# Netscape HTTP Cookie File\r\n# a comment\r\n\r\n#HttpOnly_.example.org\tTRUE\t/\tTRUE\t4000000000\ta\tb\r\n"
@@ -73,7 +73,7 @@ import Testing
     #expect(client.cookies.isEmpty)
   }
 
-  @Test("a file that is not there or cannot be written is an error")
+  @Test("a cookie file that is missing or cannot be written is an error")
   func missingFiles() {
     let scratch = Scratch()
     scratch.makeDirectory("folder")
@@ -85,7 +85,7 @@ import Testing
     }
   }
 
-  @Test("what no server could set is none")
+  @Test("a cookie that no server could set is rejected")
   func faults() {
     func isCookie(
       _ name: String, _ value: String = "", domain: String = "a.example", isHostOnly: Bool = true, port: Int? = nil,
@@ -107,7 +107,7 @@ import Testing
     #expect(!isCookie("a", String(repeating: "x", count: 4096)))
   }
 
-  @Test("a public suffix gets no cookie for all its hosts, where libpsl is")
+  @Test("a public suffix cannot set a cookie for all its hosts if libpsl is installed")
   func publicSuffixes() throws {
     let jar = CookieJar()
     jar.take(["Set-Cookie": "a=1; Domain=co.uk"], from: try WebAddress("http://shop.co.uk/"))
@@ -116,12 +116,12 @@ import Testing
     jar.take(["Set-Cookie": "a=1; Domain=shop.co.uk"], from: try WebAddress("http://www.shop.co.uk/"))
     #expect(jar.all.map(\.isHostOnly) == [false])
     jar.removeAll()
-    // Its own host may set one for itself.
+    // The host of that name may set one for itself.
     jar.take(["Set-Cookie": "a=1; Domain=github.io"], from: try WebAddress("http://github.io/"))
     #expect(jar.all.map(\.isHostOnly) == [HostName.isPublicSuffix("github.io") == true])
   }
 
-  @Test("a dot at the end of a domain hides no public suffix", arguments: ["co.uk.", ".co.uk.", "evil.co.uk."])
+  @Test("a trailing dot in a domain does not hide a public suffix", arguments: ["co.uk.", ".co.uk.", "evil.co.uk."])
   func trailingDots(_ domain: String) throws {
     let jar = CookieJar()
     jar.take(["Set-Cookie": "a=1; Domain=\(domain)"], from: try WebAddress("http://evil.co.uk./"))
@@ -132,14 +132,14 @@ import Testing
     }
   }
 
-  @Test("a host whose name cannot be shared sets its cookie for itself alone", arguments: ["127.0.0.1", "localhost"])
+  @Test("a host whose name cannot be shared sets cookies for itself only", arguments: ["127.0.0.1", "localhost"])
   func unsharedHosts(_ host: String) throws {
     let jar = CookieJar()
     jar.take(["Set-Cookie": "a=1; Domain=\(host)"], from: try WebAddress("http://\(host)/"))
     #expect(jar.all.map(\.isHostOnly) == [true])
   }
 
-  @Test("a tab separates attributes, and is in no name, value or path")
+  @Test("a tab separates attributes, and cannot occur in a name, value or path")
   func tabs() throws {
     let address = try WebAddress("http://example.org/")
     for text in ["a\tb=c", "a=b\tc", "a=b; Path=/x\ty"] {
@@ -148,7 +148,7 @@ import Testing
     #expect(HTTP.Cookie("\ta=b\t;\tPath=/x\t", from: address, now: 0)?.path == "/x")
   }
 
-  @Test("every cookie that a server may set is loaded as it was saved")
+  @Test("every cookie that a server may set survives saving and loading")
   func acceptedIsLoadable() throws {
     let long = String(repeating: "x", count: 2000)
     let addresses = [

@@ -4,7 +4,7 @@ import Testing
 
 @testable import RunLoopHTTP
 
-/// Which error each of libcurl's numbers is.
+/// The mapping of libcurl's error codes to errors.
 @Suite struct CurlFailureTests {
   private func name(_ code: Int32, connected: Bool, proxy: Bool = false) -> String {
     CurlFailure(
@@ -13,7 +13,7 @@ import Testing
     ).errorCode.name
   }
 
-  /// All numbers with an error of its own: after the request was about to be sent, and before.
+  /// All codes with an error of their own: after the request was about to be sent, and before.
   private static let table: [(Int32, String, String)] = [
     (1, "badServerResponse", "noLibrary"), (2, "cannotConnect", "cannotConnect"),
     (3, "unsupportedURL", "unsupportedURL"), (4, "invalidRequest", "invalidRequest"),
@@ -32,7 +32,7 @@ import Testing
     (101, "tlsFailed", "tlsFailed"),
   ]
 
-  @Test("every number of libcurl is an error of ours, in every state, and those without one are a lost connection")
+  @Test("every libcurl code maps to an error in every state, and unknown ones to a lost connection")
   func everyNumber() {
     for code in Int32(1)...200 {
       let expected = Self.table.first { $0.0 == code }
@@ -41,7 +41,7 @@ import Testing
     }
   }
 
-  @Test("what fails before a connection through a proxy is the proxy's")
+  @Test("a failure before the connection through a proxy exists is the proxy's error")
   func proxies() {
     let proxys = (Int32(1)...200).filter {
       name($0, connected: false, proxy: true) != name($0, connected: false)
@@ -50,7 +50,7 @@ import Testing
     #expect(proxys.allSatisfy { name($0, connected: false, proxy: true) == "proxyFailed" })
   }
 
-  /// A failure of an encrypted connection without a proxy, after the request was sent.
+  /// The mapped error of an encrypted connection without a proxy, after the request was sent.
   private func code(
     _ code: Int32, system: Int32 = 0, wanted: Bool = false, alert: CurlFailure.Alert? = nil,
     _ progress: CurlFailure.Progress
@@ -61,7 +61,7 @@ import Testing
     ).errorCode
   }
 
-  @Test("a head that libcurl finds too large is distinguished from a lost connection by what of it was received")
+  @Test("headers that libcurl finds too large are distinguished from a lost connection by the bytes received")
   func largeHead() {
     #expect(code(56, .head(byteCount: 300_000)) == .tooLarge)
     #expect(code(56, .head(byteCount: 204_801)) == .tooLarge)
@@ -71,7 +71,7 @@ import Testing
     #expect(code(100, .head(byteCount: 10)) == .tooLarge)
   }
 
-  @Test("chunks that are garbage are no answer, whichever number libcurl has for them, and those that are cut are lost")
+  @Test("malformed chunks are a bad response whatever libcurl's code, and truncated ones are a lost connection")
   func chunks() {
     for number: Int32 in [8, 18, 23, 27, 43, 56, 61, 100] {
       #expect(code(number, .chunks(.broken)) == .badServerResponse, "\(number)")
@@ -83,7 +83,7 @@ import Testing
     #expect(code(56, .body) == .connectionLost)
   }
 
-  @Test("within a head a coding is that of the transfer, and a stream that is reset has a head that is garbage")
+  @Test("a coding error within headers concerns the transfer, and a reset stream means malformed headers")
   func withinHead() {
     #expect(code(61, .head(byteCount: 17)) == .badServerResponse)
     #expect(code(61, .body) == .cannotDecode)
@@ -92,13 +92,13 @@ import Testing
     #expect(code(92, .body) == .connectionLost)
   }
 
-  @Test("an alert of the server is a failure of the encryption, also if the request is on its way when it comes")
+  @Test("a TLS alert from the server is a TLS failure, even while the request is being sent")
   func alerts() {
     let unknownCA = CurlFailure.Alert(number: 48, isOwn: false)
     for number: Int32 in [55, 56] {
       #expect(code(number, alert: unknownCA, .nothing) == .tlsFailed)
       #expect(code(number, alert: unknownCA, .body) == .connectionLost)
-      // One of ours says that the connection was cut.
+      // An alert that we have sent means that the connection was cut.
       #expect(code(number, alert: .init(number: 50, isOwn: true), .nothing) == .connectionLost)
     }
     for number: Int32 in [35, 55, 56] {
@@ -109,7 +109,7 @@ import Testing
     }
   }
 
-  @Test("an argument that libcurl rejects while it encrypts a connection is the certificate")
+  @Test("an argument that libcurl rejects during the TLS handshake is the certificate")
   func certificates() {
     func code(isSecuring: Bool, proxy: Bool = false, connect: Int = 0) -> HTTP.Error.Code {
       CurlFailure(
@@ -123,7 +123,7 @@ import Testing
     #expect(code(isSecuring: true, proxy: true, connect: 200) == .tlsFailed)
   }
 
-  @Test("no text decides, whatever the library writes")
+  @Test("the text of libcurl's error never affects the mapping")
   func texts() {
     let texts = [
       "Illegal or missing hexadecimal sequence in chunked-encoding", "Out of memory in chunked-encoding",
@@ -153,7 +153,7 @@ import Testing
     }
   }
 
-  @Test("a kept connection of HTTP/2 that takes no more requests is lost", arguments: [true, false])
+  @Test("a kept HTTP/2 connection that accepts no more requests is lost", arguments: [true, false])
   func endOfKept(_ wasKept: Bool) {
     let failure = CurlFailure(
       code: 16, text: "", systemError: 0, connectStatus: 0, usesProxy: false, wasConnected: true, isBeforeAnswer: true,

@@ -6,16 +6,16 @@ import Testing
 
 @testable import RunLoopHTTP
 
-/// When bodies are decoded, and by what.
+/// Content decoding: when bodies are decoded, and by which decoder.
 @Suite struct DecodingTests {
-  /// "hello" by each coding.
+  /// "hello" in each content encoding.
   private static let gzip: [UInt8] = [
     31, 139, 8, 0, 0, 0, 0, 0, 2, 3, 203, 72, 205, 201, 201, 7, 0, 134, 166, 16, 54, 5, 0, 0, 0,
   ]
   private static let brotli: [UInt8] = [0x40, 0x00, 0x10] + Array("hello".utf8) + [0x03]
   private static let zstd: [UInt8] = [0x28, 0xb5, 0x2f, 0xfd, 0x20, 5, 0x29, 0, 0] + Array("hello".utf8)
 
-  /// The status, the body and what it was decoded from.
+  /// Returns the status, the body and the encoding that it was decoded from.
   private func end(_ client: HTTP.Client, _ request: HTTP.Request) async -> String {
     do {
       let (body, response) = try await client.data(for: request)
@@ -93,7 +93,7 @@ import Testing
     }
   }
 
-  @Test("a member that has brought something and is cut or broken is an error")
+  @Test("a gzip member that has produced output and is cut or broken is an error")
   func brokenMembers() async throws {
     for rest in [Array(Self.gzip.dropLast()), Self.gzip.dropLast(8) + [1, 2, 3, 4, 5, 0, 0, 0]] {
       let server = try LyingServer { $0.answer(Self.gzip + rest, ["Content-Encoding: gzip"]) }
@@ -143,7 +143,7 @@ import Testing
     }
   }
 
-  @Test("lines that are no fields are passed over on a connection too, in heads and trailers")
+  @Test("lines that are not header fields are skipped, in headers and trailers")
   func oddLines() async throws {
     let server = try LyingServer { exchange in
       exchange.send(
@@ -169,7 +169,7 @@ import Testing
   @Test(
     "each way of decoding",
     arguments: [
-      // Asked for by the client; by the program; with a range; and by the program for something else.
+      // Requested by the client; by the program; with a range; and by the program with another encoding.
       (HTTP.Decoding.negotiated, [:], 200, "200 hello gzip"),
       (.negotiated, ["Accept-Encoding": "gzip"], 200, "200 25 bytes "),
       (.negotiated, ["Accept-Encoding": "identity"], 200, "200 25 bytes "),
@@ -195,7 +195,7 @@ import Testing
     #expect(asked.value == headers["Accept-Encoding"] ?? (isAsked ? ContentCoding.field?.value : nil) ?? "nothing")
   }
 
-  @Test("a file gets the bytes that were sent, and is continued", arguments: [true, false])
+  @Test("a file receives the bytes as sent, and the download can be resumed", arguments: [true, false])
   func files(namesCoding: Bool) async throws {
     let bytes = Self.gzip
     let server = try LyingServer { exchange in
@@ -221,7 +221,7 @@ import Testing
     }
   }
 
-  @Test("a file is decoded if that is asked for, and by an operation as well")
+  @Test("a file is decoded on request, and so is an operation's file")
   func decodedFiles() async throws {
     let server = try LyingServer { $0.answer(Self.gzip, ["Content-Encoding: gzip"]) }
     let scratch = Scratch()
@@ -239,7 +239,7 @@ import Testing
     }
   }
 
-  @Test("which codings a field names")
+  @Test("the encodings named by a Content-Encoding header")
   func names() {
     func isNamed(_ coding: String, _ value: String) -> Bool {
       ContentCoding.isNamed(coding, in: ["Accept-Encoding": value])

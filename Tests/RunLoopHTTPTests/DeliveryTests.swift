@@ -7,7 +7,7 @@ import Testing
 
 @testable import RunLoopHTTP
 
-/// Bodies as sequences and files, decoding, and the end of clients.
+/// Bodies as sequences and files, decoding, and the shutdown of clients.
 @Suite struct DeliveryTests {
   @Test("a sequence has the whole body, in chunks of any size")
   func streaming() async throws {
@@ -24,7 +24,7 @@ import Testing
     }
   }
 
-  @Test("a buffer asks for no more from its high mark on, and for more at its low mark")
+  @Test("a buffer stops reading at its high mark and continues at its low mark")
   func marks() async throws {
     let buffer = BodyBuffer { _ in }
     let chunk = [UInt8](repeating: 7, count: 64 * 1024)
@@ -42,7 +42,7 @@ import Testing
     #expect(try await buffer.next {} == nil)
   }
 
-  @Test("what waits in a buffer takes little more memory than its bytes, however small and however many the chunks are")
+  @Test("a buffer uses little more memory than its bytes, however small and numerous the chunks are")
   func smallChunks() async throws {
     let bytewise = BodyBuffer { _ in }
     for number in 0..<100_000 {
@@ -63,7 +63,7 @@ import Testing
     #expect(behind.slotCount < 100)
   }
 
-  @Test("a sequence that nobody holds any more cancels its request")
+  @Test("releasing a sequence cancels its request")
   func droppedSequence() async throws {
     let server = try LyingServer { exchange in
       exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n")
@@ -81,7 +81,7 @@ import Testing
     }
   }
 
-  @Test("a body that is cut ends a sequence with an error, after what has arrived")
+  @Test("a truncated body ends a sequence with an error after the bytes that arrived")
   func cutSequence() async throws {
     let server = try LyingServer { exchange in
       exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhello")
@@ -101,7 +101,7 @@ import Testing
     }
   }
 
-  @Test("a sequence whose head was taken gets no body of another answer")
+  @Test("a sequence whose response was taken does not receive the body of another response")
   func secondAnswer() async throws {
     let (asked, isTaken) = (Counter(), Latch())
     let server = try LyingServer { exchange in
@@ -127,7 +127,7 @@ import Testing
     #expect(asked.value == 1)
   }
 
-  @Test("a task that is cancelled cancels its request at once")
+  @Test("cancelling a task cancels its request immediately")
   func cancelledTask() async throws {
     let server = try LyingServer { _ in }
     try await withClient { client in
@@ -145,7 +145,7 @@ import Testing
     }
   }
 
-  @Test("a download is complete or not there, and goes on where it was cut")
+  @Test("a download is complete or absent, and resumes where it was cut")
   func downloads() async throws {
     let path = "/tmp/RunLoopHTTPTests.\(RunLoopTestPath.next())"
     defer { RunLoopTestPath.remove(path) }
@@ -180,7 +180,7 @@ import Testing
     }
   }
 
-  @Test("a part of another address or longer than the whole is not gone on with")
+  @Test("a partial file of another URL, or longer than the whole, is not resumed")
   func foreignParts() async throws {
     let path = "/tmp/RunLoopHTTPTests.\(RunLoopTestPath.next())"
     defer { RunLoopTestPath.remove(path) }
@@ -199,12 +199,12 @@ import Testing
     }
   }
 
-  // "hello" by gzip, and twice.
+  // "hello" in gzip, and two members of it.
   private static let gzip: [UInt8] = [
     31, 139, 8, 0, 0, 0, 0, 0, 2, 3, 203, 72, 205, 201, 201, 7, 0, 134, 166, 16, 54, 5, 0, 0, 0,
   ]
 
-  @Test("coded bodies are decoded, and those without their end or with another are errors")
+  @Test("encoded bodies are decoded, and truncated or mislabelled ones are errors")
   func decoding() async throws {
     let gzip = Self.gzip
     let cases: [(String, [UInt8], String)] = [
@@ -225,7 +225,7 @@ import Testing
     }
   }
 
-  @Test("bytes that come one by one are decoded as those that come at once")
+  @Test("bytes that arrive one by one are decoded like bytes that arrive together")
   func slowDecoding() throws {
     for count in 1...Self.gzip.count {
       let decoder = Decoder([.gzip])
@@ -239,7 +239,7 @@ import Testing
     }
   }
 
-  @Test("a client that was stopped at once ends what runs, and takes nothing more")
+  @Test("a client that was stopped immediately ends running requests and accepts no more")
   func stopping() async throws {
     let server = try LyingServer { _ in }
     let client = patientClient()
@@ -255,7 +255,7 @@ import Testing
     await eventually { server.ended.value == 5 }
   }
 
-  @Test("a client that is stopped after its work brings it to its end, but for what waits for the program")
+  @Test("a client that is stopped after its work completes it, except for requests that wait for the program")
   func draining() async throws {
     let release = Latch()
     let server = try LyingServer { exchange in
@@ -284,7 +284,7 @@ import Testing
     #expect(report.stoppedCount == 1)
   }
 
-  @Test("a request that is paused and resumed in the same breath comes to its end, also while its client drains")
+  @Test("a request that is paused and resumed at once completes, even while its client drains")
   func pausingWhileDraining() async throws {
     let server = try LyingServer { exchange in
       if exchange.field("Range") == nil {
@@ -307,7 +307,7 @@ import Testing
     #expect(operation.progress.received == 10)
   }
 
-  /// Puts a body away when the test says so.
+  /// A receiver that stores a body only when the test allows it.
   private final class PatientReceiver: Receiver, Sendable {
     let putAway = Box<(@Sendable (HTTP.Error?) -> Void)?>(nil)
     let end = Box("")
@@ -328,7 +328,7 @@ import Testing
     }
   }
 
-  @Test("a body that is being put away when a client is stopped after its work is put away", arguments: [true, false])
+  @Test("a body that is being stored when a client is stopped after its work is stored", arguments: [true, false])
   func puttingAway(_ isGraceful: Bool) async throws {
     let server = try LyingServer { $0.answer("hello") }
     let client = patientClient()
@@ -357,16 +357,16 @@ import Testing
     await eventually { server.ended.value == server.accepted.value }
   }
 
-  @Test("a client that never made a request is stopped at once")
+  @Test("a client that never made a request is stopped immediately")
   func unused() async throws {
     let client = patientClient()
     #expect(client.stop() == .finished)
     #expect(await client.finished() == HTTP.StopReport())
   }
 
-  @Test("a child of a fork gets a typed error from its parent's client", .disabled(if: isSanitizedForThreads))
+  @Test("a forked child gets a typed error from its parent's client", .disabled(if: isSanitizedForThreads))
   func forked() async {
-    // In a process of its own: a fork amid the threads of other tests could leave their locks to the child.
+    // In its own process: a fork amid other tests' threads could leave their locks held in the child.
     await #expect(processExitsWith: .success) {
       let server = try LyingServer { $0.answer("ok") }
       try await withClient { client in
@@ -394,7 +394,7 @@ import Testing
   func shared() { #expect(HTTP.Client.shared.stop(.immediately) == .running) }
 }
 
-/// A client that waits however long the other tests keep the threads of the tasks.
+/// Creates a client that tolerates other tests occupying the threads of the task pool.
 private func patientClient() -> HTTP.Client {
   var configuration = HTTP.Configuration()
   configuration.idleTimeout = nil

@@ -6,9 +6,9 @@ import Testing
 
 @testable import RunLoopHTTP
 
-/// Bodies as lines and as events of a server.
+/// Bodies read as lines and as server-sent events.
 @Suite struct EventTests {
-  /// The lines of a text that comes in chunks of a size.
+  /// The lines of a text that arrives in chunks of a size.
   private func lines(_ text: String, _ size: Int, limit: Int = 100) -> [String] {
     var reader = LineReader(limit: limit)
     var (lines, rest): ([String], [UInt8]) = ([], Array(text.utf8))
@@ -36,7 +36,7 @@ import Testing
     for size in 1...8 { #expect(lines(text, size) == expected, "chunks of \(size)") }
   }
 
-  @Test("a line may have as many bytes as the limit says, and no more", arguments: [1, 3, 100])
+  @Test("a line may have up to as many bytes as the limit", arguments: [1, 3, 100])
   func longLines(_ size: Int) {
     #expect(lines("12345\n", size, limit: 5) == ["12345"])
     #expect(lines("1\n123456\n", size, limit: 5) == ["1", "too long"])
@@ -82,9 +82,9 @@ import Testing
     #expect(events("data: 123\ndata: 45\n\n", limit: 5).first == "too large")
   }
 
-  @Test("the lines of an event cost what they are long, however many came before")
+  @Test("the cost of an event's lines depends on their length only, however many precede them")
   func manyLines() {
-    /// The least processor time of several events of so many lines, in nanoseconds: what others do adds to some.
+    /// The minimum processor time, in nanoseconds, of several events with `count` lines. Other load only adds to it.
     func time(_ count: Int) -> Double {
       var least = Double.infinity
       for _ in 0..<5 {
@@ -95,7 +95,7 @@ import Testing
       }
       return least
     }
-    // Sixteen times as many lines: what is quadratic takes some two hundred times as long.
+    // Sixteen times as many lines: a quadratic algorithm would take about 250 times as long.
     #expect(time(64_000) < 40 * time(4000))
   }
 
@@ -106,7 +106,7 @@ import Testing
     return Double(time.tv_sec) * 1e9 + Double(time.tv_nsec)
   }
 
-  @Test("a task takes lines and events as they come, and one that is too long ends the request")
+  @Test("a task receives lines and events as they arrive, and one that is too long ends the request")
   func sequences() async throws {
     let rest = Latch()
     let server = try LyingServer { exchange in
@@ -131,7 +131,7 @@ import Testing
       var data: [String] = []
       for try await event in try await client.stream(for: HTTP.Request(server.url("/events"))).0.serverSentEvents {
         data.append(event.data)
-        // The first has come before the second was sent.
+        // The first event has arrived before the second is sent.
         rest.open()
       }
       #expect(data == ["1", "2"])

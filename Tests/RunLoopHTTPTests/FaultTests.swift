@@ -9,10 +9,11 @@ import Testing
 
 @testable import RunLoopHTTP
 
-/// What a client makes of a system that has nothing left.
+/// The client's behavior when the system runs out of resources.
 @Suite struct FaultTests {
   #if DEBUG
-    /// Asks a server while a plan rules the client's loop; the end, and the one of a second request without a plan.
+    /// Makes a request while a fault plan applies to the client's loop. Returns its outcome, and that of a second
+    /// request without the plan.
     private func ends(
       _ plan: FaultPlan, output: HTTP.Output = .memory, respond: @escaping @Sendable (LyingServer.Exchange) -> Void
     ) async throws -> [String] {
@@ -49,7 +50,7 @@ import Testing
       }
     }
 
-    @Test("without a descriptor a request cannot connect, and the next one can")
+    @Test("without a free descriptor a request cannot connect, and the next one can")
     func noDescriptor() async throws {
       let plan = FaultPlan()
       plan.plan(.socket, .fails(EMFILE))
@@ -60,7 +61,7 @@ import Testing
       #expect(plan.isUsedUp)
     }
 
-    @Test("without a thread that looks for floods plain HTTP/2 cannot connect, and the next request can")
+    @Test("without the thread that detects floods, plain HTTP/2 cannot connect, and the next request can")
     func noGuard() async throws {
       let server = try FrameServer("hello")
       let plan = FaultPlan()
@@ -73,7 +74,7 @@ import Testing
       #expect(plan.isUsedUp)
     }
 
-    @Test("a socket that cannot be watched ends its request, and the next one is answered")
+    @Test("a socket that cannot be watched fails its request, and the next one succeeds")
     func noWatch() async throws {
       let plan = FaultPlan()
       plan.plan(.epollControl, nil, .fails(ENOSPC), .fails(ENOSPC))
@@ -82,7 +83,7 @@ import Testing
       #expect(ends[1] == "200 ok")
     }
 
-    @Test("a library without memory is a typed error: for all requests, or for one")
+    @Test("libcurl running out of memory is a typed error, for all requests or for one")
     func noMemory() async throws {
       let none = FaultPlan()
       none.plan(.memoryAllocate, .fails(ENOMEM))
@@ -96,7 +97,7 @@ import Testing
       #expect(second[1] == "200 ok")
     }
 
-    @Test("a disk that is full ends a download with what is there, and the next one goes on")
+    @Test("a full disk ends a download and keeps the bytes written, and the next request resumes it")
     func fullDisk() async throws {
       let path = "/tmp/run-loop-http-\(RunLoopTestPath.next())"
       defer { RunLoopTestPath.remove(path) }
@@ -119,7 +120,7 @@ import Testing
     }
   #endif
 
-  @Test("a file in a folder that is not there ends the request before anything is asked")
+  @Test("a file in a missing directory ends the request before anything is sent")
   func missingFolder() async throws {
     let asked = Counter()
     let server = try LyingServer { exchange in
@@ -137,7 +138,7 @@ import Testing
     #expect(asked.value == 0)
   }
 
-  @Test("a client whose loop's thread has ended says so")
+  @Test("a client whose loop's thread has ended reports that")
   func endedLoop() async throws {
     let thread = try ResidentThread(name: "short")
     let loop = thread.runLoop
@@ -149,7 +150,7 @@ import Testing
     _ = await client.finished()
   }
 
-  @Test("a server at the path of a Unix socket is asked for every host", arguments: [false, true])
+  @Test("with a Unix socket as the server, requests for every host are sent to it", arguments: [false, true])
   func unixSockets(_ isAbstract: Bool) async throws {
     let name = "/tmp/run-loop-http-\(RunLoopTestPath.next()).socket"
     defer { unlink(name) }
@@ -172,9 +173,9 @@ import Testing
 }
 
 #if DEBUG
-  /// A plan on its way to the one thread that uses it.
+  /// Transfers a plan to the one thread that uses it.
   private struct BorrowedPlan: @unchecked Sendable {
-    // Sendable: whoever made it waits until the thread has used it.
+    // Sendable: the creating thread waits until the other has used it.
     let plan: FaultPlan
 
     init(_ plan: FaultPlan) { self.plan = plan }

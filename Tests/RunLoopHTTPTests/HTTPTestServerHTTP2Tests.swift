@@ -8,7 +8,7 @@ import RunLoopThreads
 import TestSupport
 import Testing
 
-/// The test server's HTTP/2, and input that is none.
+/// The test server's HTTP/2, and its handling of malformed input.
 @Suite(.timeLimit(.minutes(20))) struct HTTPTestServerHTTP2Tests {
   typealias Response = HTTPTestServer.Response
 
@@ -36,7 +36,7 @@ import Testing
     return found
   }
 
-  @Test("a response ends early, and then the connection does")
+  @Test("an HTTP/2 response may end early, and then its connection ends")
   func parts() async throws {
     let server = try Self.server([
       "/head": [Response("hello", part: .head, ending: .close)],
@@ -50,7 +50,7 @@ import Testing
     #expect(server.requests.count == 4)
   }
 
-  @Test("a body arrives a byte at a time, behind headers that HTTP/2 does not have")
+  @Test("an HTTP/2 body arrives one byte at a time, after headers that HTTP/2 does not allow")
   func slow() async throws {
     var slow = Response("abc", status: 201, headers: ["Connection": "close", "X": "y"])
     slow.interval = .milliseconds(1)
@@ -59,13 +59,13 @@ import Testing
     #expect(try await ends(server, .head, "/") == ["201 "])
   }
 
-  @Test("a body that is too long ends the connection")
+  @Test("an HTTP/2 body that is too long ends the connection")
   func tooLarge() async throws {
     let server = try Self.server(["/": [Response("hello")]]) { $0.maximumBodySize = 99 }
     #expect(try await ends(server, .post, "/") == ["connectionLost"])
   }
 
-  /// The bytes of a connection with a request, of which each number of a seed changes some.
+  /// Returns the bytes of a connection with one request, some of which are changed at random.
   private static func input(_ seed: UInt64, isHTTP2: Bool) -> [UInt8] {
     let headers: [UInt8] = [0x83, 0x86, 0x84, 0x41, 1, 97]
     var bytes = Array("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n".utf8)
@@ -87,14 +87,14 @@ import Testing
     return bytes
   }
 
-  @Test("whatever a client sends, it is answered or left, and the next one is served", arguments: [false, true])
+  @Test("the server responds to any input or closes the connection, and serves the next one", arguments: [false, true])
   func anything(_ isHTTP2: Bool) async throws {
     let server = try Self.server(["/": [Response("hello")]])
     let thread = try ResidentThread()
     for seed: UInt64 in 0..<500 {
       let client = try Socket(connectingTo: server.address)
       try thread.runLoop.add(client, forMode: .default)
-      // The server may end the connection before everything has been sent.
+      // The server may close the connection before everything has been sent.
       do {
         try await client.send(Self.input(seed, isHTTP2: isHTTP2))
         client.shutDown(.write)

@@ -6,7 +6,7 @@ import RunLoopSockets
 import TestSupport
 import Testing
 
-/// The test server, as the clients of others see it.
+/// The test server with other programs as its clients.
 @Suite(.timeLimit(.minutes(20))) struct HTTPTestServerProgramTests {
   typealias Response = HTTPTestServer.Response
 

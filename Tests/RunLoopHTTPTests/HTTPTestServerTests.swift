@@ -11,7 +11,7 @@ import Testing
 
 @testable import RunLoopHTTPTesting
 
-/// The server for tests of clients.
+/// The server for tests of HTTP clients.
 @Suite(.timeLimit(.minutes(20))) struct HTTPTestServerTests {
   typealias Response = HTTPTestServer.Response
 
@@ -21,7 +21,7 @@ import Testing
     return options
   }
 
-  /// Sends bytes, and returns everything that the server sends until it ends the connection.
+  /// Sends bytes, and returns everything that the server sends until it closes the connection.
   private func answer(of server: HTTPTestServer, to text: String) async throws -> String {
     let thread = try ResidentThread()
     let client = try Socket(connectingTo: server.address)
@@ -37,7 +37,7 @@ import Testing
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  @Test("a script's responses are sent in their order, and the last one repeatedly", arguments: [false, true])
+  @Test("the responses of a script are sent in order, and the last one repeatedly", arguments: [false, true])
   func script(_ isHTTP2: Bool) async throws {
     let server = try HTTPTestServer(
       options: Self.options { $0.http2 = isHTTP2 },
@@ -148,7 +148,7 @@ import Testing
     #expect(try await answer(of: server, to: text).hasPrefix("HTTP/1.1 413 Error\r\n"))
   }
 
-  @Test("requests arrive byte by byte and together, and are answered in their order")
+  @Test("requests that arrive byte by byte or together are served in order")
   func pipelining() throws {
     let text =
       "\r\nGET /a HTTP/1.1\r\nHost: a\r\nA:  b \r\n\r\nPOST /b HTTP/1.0\r\nContent-Length: 2\r\n\r\nhi"
@@ -169,7 +169,7 @@ import Testing
     }
   }
 
-  @Test("responses are as long as they are meant to be, and then the connection ends so")
+  @Test("responses have exactly the length they should, and then the connection ends as scripted")
   func parts() async throws {
     let server = try HTTPTestServer(script: [
       "/close": [Response("hello", ending: .close)], "/away": [Response("hello", ending: .goAway)],
@@ -187,12 +187,12 @@ import Testing
     }
   }
 
-  @Test("a client that waits for 100 is asked to go on, and one that keeps no connection is left")
+  @Test("a client that expects 100 is told to continue, and a connection that is not kept is closed")
   func continuation() async throws {
     let server = try HTTPTestServer { Response("\($0.body.count)") }
     let head = "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nConnection: close\r\nContent-Length: 2\r\n\r\n"
     let answer = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close\r\n\r\n2"
-    // With the body at once, nobody waits.
+    // With the body sent immediately, no wait occurs.
     #expect(try await self.answer(of: server, to: head + "hi") == answer)
     let thread = try ResidentThread()
     let client = try Socket(connectingTo: server.address)
@@ -206,7 +206,7 @@ import Testing
     client.invalidate()
   }
 
-  @Test("a connection takes as many requests as it may, and a reload ends kept ones")
+  @Test("a connection takes up to its limit of requests, and a reload ends kept connections")
   func limits() async throws {
     let server = try HTTPTestServer(options: Self.options { $0.requestsPerConnection = 3 }) {
       Response("\($0.connection) \($0.number)")
@@ -220,7 +220,7 @@ import Testing
     }
   }
 
-  @Test("a stop ends connections that wait for a response, and is no trap afterwards")
+  @Test("a stop ends connections that wait for a response, and a second stop is safe")
   func stop() async throws {
     let server = try HTTPTestServer { $0.path == "/slow" ? Response(delay: .seconds(3600)) : nil }
     try await withClient { client in

@@ -7,11 +7,11 @@ import RunLoopTesting
 import TestSupport
 import Testing
 
-/// The test server on a time that the test moves.
+/// The test server on virtual time.
 @Suite struct HTTPTestServerTimeTests {
   typealias Response = HTTPTestServer.Response
 
-  /// Asks a server on the test's own loop, and returns what has arrived after some times, with its seconds.
+  /// Sends a request on the test's own loop. Returns what has arrived after some times, with the seconds.
   private func received(
     after seconds: [Int], from options: HTTPTestServer.Options = .init(), _ response: Response,
     to request: String = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -43,7 +43,7 @@ import Testing
     }
   }
 
-  @Test("a response that is late is late by the time of the loop")
+  @Test("a delayed response is delayed by the loop's time")
   func delay() throws {
     let found = try received(after: [29, 1], Response(status: 204, delay: .seconds(30)))
     #expect(found == ["", "30:HTTP/1.1 204 OK// "])
@@ -57,7 +57,7 @@ import Testing
     #expect(found == ["0:HTTP/1.1 200 OK/Content-Length: 3// 10:a ", "20:b 30:c 30:end "])
   }
 
-  @Test("an idle connection is sent its 408, and ends")
+  @Test("an idle connection receives a 408 response and ends")
   func idle() throws {
     var options = HTTPTestServer.Options()
     options.idleTimeout = .seconds(5)
@@ -69,19 +69,19 @@ import Testing
       ])
   }
 
-  @Test("an idle connection of HTTP/2 goes away")
+  @Test("an idle HTTP/2 connection receives GOAWAY")
   func idleHTTP2() throws {
     var options = HTTPTestServer.Options()
     options.http2 = true
     options.idleTimeout = .seconds(5)
-    // The preface, and settings without any.
+    // The preface, and an empty SETTINGS frame.
     let opening = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\u{4}\0\0\0\0\0"
     let found = try received(after: [4, 60], from: options, Response(), to: opening)
     #expect(found[0].hasPrefix("0:") && !found[0].contains("end"))
     #expect(found[1].hasPrefix("5:") && found[1].hasSuffix("5:end "))
   }
 
-  @Test("a server that keeps silent says nothing, however long that takes")
+  @Test("a silent server never sends anything, however long the client waits")
   func silence() throws {
     #expect(try received(after: [3600], Response(part: .nothing)) == [""])
   }

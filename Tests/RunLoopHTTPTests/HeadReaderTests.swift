@@ -4,7 +4,7 @@ import Testing
 
 @testable import RunLoopHTTP
 
-/// Heads, line by line, without a connection.
+/// Headers read line by line, without a connection.
 @Suite struct HeadReaderTests {
   private func read(
     _ text: String, limit: Int = 10_000, isStrict: Bool = false
@@ -21,7 +21,7 @@ import Testing
 
   private func head(_ text: String) -> Head? { if case .head(let head) = read(text).1 { head } else { nil } }
 
-  @Test("a head has its status, its fields and its length")
+  @Test("the reader reports the status, the headers and the length")
   func plain() {
     let head = head("HTTP/1.1 404 Not here\nContent-Length: 12\nA: b\nA:c  \nE:\n\n")
     #expect(head?.status == 404)
@@ -31,10 +31,10 @@ import Testing
     #expect(head?.headers["E"] == "")
   }
 
-  @Test("a field may go on in further lines")
+  @Test("a header field may be continued on further lines")
   func folded() { #expect(head("HTTP/1.1 200 OK\nA: b\n  c\n\td\n\n")?.headers["A"] == "b c d") }
 
-  @Test("a field may go on in very many lines, which costs no more than they are long, and the next is another field")
+  @Test("a field may continue on many lines at linear cost, and the next line starts another field")
   func foldedOften() {
     let lines = String(repeating: " c\n", count: 100_000)
     let (_, step) = read("HTTP/1.1 200 OK\nA: b\n\(lines)B: d\n e\n\n", limit: .max)
@@ -44,14 +44,14 @@ import Testing
     #expect(head.headers.fields.count == 2)
   }
 
-  @Test("a value has nothing of the spaces around it, and one of spaces alone is empty")
+  @Test("spaces around a value are removed, and a value of only spaces is empty")
   func spaces() {
     let headers = head("HTTP/1.1 200 OK\nA:\t b c \t\nB:  \nC:d\n\n")?.headers
     #expect(headers?.fields.map { "\($0.name)=\($0.value)" } == ["A=b c", "B=", "C=d"])
     #expect(headers?["b"] == "")
   }
 
-  @Test("the headers of an answer are compared, hashed and changed as those that a program makes")
+  @Test("response headers are compared, hashed and changed like those that a program creates")
   func sameHeaders() {
     let made: HTTP.Headers = ["A": "b", "Set-Cookie": "x", "set-cookie": "y"]
     guard var read = head("HTTP/1.1 200 OK\nA: b\nSet-Cookie: x\nset-cookie: y\n\n")?.headers else {
@@ -68,7 +68,7 @@ import Testing
     #expect(read["Set-Cookie"] == nil)
   }
 
-  @Test("a value that is not UTF-8 is Latin-1, each line of it by itself")
+  @Test("a value that is not UTF-8 is read as Latin-1, each line by itself")
   func latin() {
     var reader = HeadReader(limit: 1000)
     var last = HeadReader.Step.more
@@ -106,7 +106,7 @@ import Testing
     }
   }
 
-  @Test("a field whose name is followed by a space is one, unless the reader is strict")
+  @Test("a field name followed by a space is accepted, unless the reader is strict")
   func spaceBeforeColon() {
     let (reader, step) = read("HTTP/1.1 200 OK\nA : b\nSet-Cookie\t:c\n\n")
     guard case .head(let head) = step else { return #expect(step == .more) }
@@ -115,13 +115,13 @@ import Testing
     #expect(read("HTTP/1.1 200 OK\nA : b\n\n", isStrict: true).1 != .more)
   }
 
-  @Test("no more oddities are noted than one may want to know of")
+  @Test("the number of recorded irregularities is limited")
   func manyOddities() {
     let lines = String(repeating: "no field\n", count: 1000)
     #expect(read("HTTP/1.1 200 OK\n\(lines)\n").0.oddities.count == HTTP.Oddity.limit)
   }
 
-  @Test("codings are listed in the order in which they were applied")
+  @Test("content encodings are listed in the order in which they were applied")
   func codings() {
     #expect(
       head("HTTP/1.1 200 OK\nContent-Encoding: gzip, identity\nContent-Encoding: Deflate\n\n")?.codings == [
@@ -129,7 +129,7 @@ import Testing
       ])
   }
 
-  @Test("the limit counts all heads and trailers of an answer")
+  @Test("the size limit counts all headers and trailers of a response")
   func limit() {
     let text = "HTTP/1.1 100 Continue\n\nHTTP/1.1 200 OK\n\n"
     #expect(read(text, limit: text.utf8.count).1 != .more)
@@ -140,7 +140,7 @@ import Testing
     }
   }
 
-  @Test("an answer of HTTP/2 is one only where that was offered, and as the library writes it")
+  @Test("an HTTP/2 status line is accepted only if HTTP/2 was offered, and in libcurl's spelling")
   func versions() {
     func head(_ line: String, offered: Bool) -> Bool {
       var reader = HeadReader(limit: 1000, speaksHTTP2: offered)
@@ -151,7 +151,7 @@ import Testing
     for line in ["HTTP/2 200 OK", "HTTP/2.0 200 ", "HTTP/3 200 "] { #expect(!head(line, offered: true)) }
   }
 
-  @Test("a reader knows whether the head was complete")
+  @Test("the reader knows whether the headers are complete")
   func completeness() {
     #expect(!read("HTTP/1.1 200 OK\nA: b\n").0.isComplete)
     #expect(read("HTTP/1.1 200 OK\nA: b\n\n").0.isComplete)
@@ -171,7 +171,7 @@ import Testing
     #expect((range.map { "\(bounds)/\($0.total.map(String.init) ?? "")" } ?? "") == expected)
   }
 
-  @Test("only a strong tag or a date names a version")
+  @Test("only a strong tag or a date identifies a version")
   func validators() {
     #expect(Validator(["ETag": "\"a\""])?.text == "\"a\"")
     #expect(Validator(["ETag": "W/\"a\"", "Last-Modified": "Sun, 06 Nov 1994 08:49:37 GMT"]) == nil)

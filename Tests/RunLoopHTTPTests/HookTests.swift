@@ -6,7 +6,7 @@ import Testing
 
 @testable import RunLoopHTTP
 
-/// What a program is asked and told while a request is on its way.
+/// The questions and reports that a program receives while a request is in progress.
 @Suite struct HookTests {
   private static func guarded(_ password: String) throws -> LyingServer {
     let expected = "Basic " + base64(Array("user:\(password)".utf8))
@@ -19,7 +19,7 @@ import Testing
     }
   }
 
-  /// The end of an operation, as a literal can have it.
+  /// The outcome of an operation, as text for comparison with a literal.
   private func outcome(_ operation: HTTP.Operation) async -> String {
     do {
       let (body, response) = try await operation.value()
@@ -31,7 +31,7 @@ import Testing
     }
   }
 
-  @Test("a program is asked for the credential until the server accepts one, and sees what was rejected")
+  @Test("the program is asked for credentials until the server accepts them, and sees which were rejected")
   func challenges() async throws {
     let server = try Self.guarded("third")
     try await withClient {
@@ -53,7 +53,7 @@ import Testing
     }
   }
 
-  @Test("a challenge that a program does not answer is the answer, and one that it answers wrongly forever is an error")
+  @Test("an unanswered challenge is the response, and one that is answered wrongly forever is an error")
   func unanswered() async throws {
     let server = try Self.guarded("none")
     try await withClient { client in
@@ -75,7 +75,7 @@ import Testing
     }
   }
 
-  @Test("a credential with a control character is rejected, from the address as from the program")
+  @Test("credentials with a control character are rejected, from the URL and from the program")
   func injection() async throws {
     let server = try Self.guarded("none")
     try await withClient { client in
@@ -88,7 +88,7 @@ import Testing
     #expect(server.requests.value.count == 1)
   }
 
-  @Test("a redirect that a program changes so that it cannot be sent is an error, and nothing is sent")
+  @Test("a redirect that the program changes to an invalid request is an error, and nothing is sent")
   func redirectInjection() async throws {
     let server = try LyingServer { exchange in
       exchange.answer("there", status: exchange.path == "/here" ? "302 Found" : "200 OK", "Location: /there")
@@ -110,7 +110,7 @@ import Testing
     #expect(server.requests.value == ["GET /here", "GET /here", "GET /here"])
   }
 
-  @Test("a user agent with a control character is sent by nobody")
+  @Test("a user agent with a control character is never sent")
   func agentInjection() async throws {
     let server = try LyingServer { $0.answer($0.field("X") ?? "none") }
     try await withClient {
@@ -121,7 +121,7 @@ import Testing
     #expect(server.requests.value == [])
   }
 
-  @Test("a redirect that a program sends elsewhere takes no secret with it that the program has not set")
+  @Test("a redirect that the program sends elsewhere carries only secrets that the program has set")
   func redirectedSecrets() async throws {
     let other = try LyingServer { $0.answer($0.field("Authorization") ?? "none") }
     let server = try LyingServer { $0.answer("", status: "302 Found", "Location: /there") }
@@ -146,7 +146,7 @@ import Testing
     }
   }
 
-  @Test("cookies are reported on the operation's loop, those of redirects included, and stay with their port")
+  @Test("cookies are reported on the operation's loop, including those of redirects, and stay with their port")
   func cookies() async throws {
     let other = try LyingServer { $0.answer($0.field("Cookie") ?? "none") }
     let server = try LyingServer { exchange in
@@ -177,7 +177,7 @@ import Testing
     }
   }
 
-  @Test("the progress of an operation is a sequence that begins with what is there and ends with the operation")
+  @Test("an operation's progress is a sequence that begins with the current state and ends with the operation")
   func progress() async throws {
     let rest = Latch()
     let server = try LyingServer { exchange in
@@ -190,7 +190,7 @@ import Testing
       let operation = client.operation(HTTP.Request(server.url()), output: .discard, on: .main)
       var counts: [Int64] = []
       var values = operation.progressValues().makeAsyncIterator()
-      // Only the newest is kept: the first is taken before there is another.
+      // Only the newest value is kept, so the first is taken before there is another.
       if let progress = await values.next() { counts.append(progress.received) }
       operation.start()
       while let progress = await values.next() {
@@ -200,7 +200,7 @@ import Testing
       #expect(counts.first == 0)
       #expect(counts.contains(500_000))
       #expect(counts == counts.sorted())
-      // After the end, there is what has come last.
+      // After the end, the sequence contains the last value.
       var last: [Int64] = []
       for await progress in operation.progressValues() { last.append(progress.received) }
       #expect(last == [1_000_000])

@@ -7,9 +7,9 @@ import Testing
 
 @testable import RunLoopHTTP
 
-/// What a client makes of answers that no honest server sends.
+/// The client's handling of responses that no well-behaved server sends.
 @Suite struct HostileAnswerTests {
-  /// Sends some bytes and ends the connection.
+  /// Sends some bytes, ends the connection, and returns the outcome.
   private func end(after bytes: [UInt8]) async throws -> String {
     let server = try LyingServer { exchange in
       exchange.send(bytes)
@@ -69,7 +69,7 @@ import Testing
     #expect(try await end(after: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + text) == "badServerResponse")
   }
 
-  @Test("chunks that are garbage are not asked for again, and chunks that are cut are", arguments: [true, false])
+  @Test("malformed chunks are not retried, and truncated ones are", arguments: [true, false])
   func retriedChunks(_ isGarbage: Bool) async throws {
     let server = try LyingServer { exchange in
       exchange.send(
@@ -87,7 +87,7 @@ import Testing
     #expect(server.requests.value.count == (isGarbage ? 1 : 3))
   }
 
-  @Test("garbage is found behind a body of many chunks, whose bytes are delivered before")
+  @Test("malformed data after many chunks is detected, and the bytes before it are delivered")
   func lateGarbage() async throws {
     let chunk = "4000\r\n" + String(repeating: "a", count: 0x4000) + "\r\n"
     let whole = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + String(repeating: chunk, count: 40)
@@ -97,7 +97,7 @@ import Testing
     #expect(try await end(after: whole + "0\r\n\r\n").count == 4 + 40 * 0x4000)
   }
 
-  @Test("a reason may be missing, lengths may be repeated, and trailers are passed over")
+  @Test("a reason may be missing, lengths may be repeated, and trailers are skipped")
   func oddities() async throws {
     #expect(try await end(after: "HTTP/1.1 200\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\nhello") == "200 hello")
     let chunked = "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\nX: y\r\n\r\n"
@@ -107,7 +107,7 @@ import Testing
     #expect(try await end(after: early) == "200 hi")
   }
 
-  @Test("a field in Latin-1 is read")
+  @Test("a header field in Latin-1 is read")
   func latin() async throws {
     let server = try LyingServer { exchange in
       exchange.send(Array("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX: caf".utf8) + [0xe9] + Array("\r\n\r\n".utf8))
@@ -118,7 +118,7 @@ import Testing
     }
   }
 
-  @Test("heads, interim answers and trailers that never end are too large")
+  @Test("headers, interim responses and trailers that never end are too large")
   func endless() async throws {
     let field = "X: " + String(repeating: "a", count: 1000) + "\r\n"
     let many = String(repeating: field, count: 300)
@@ -131,7 +131,7 @@ import Testing
     #expect(try await end(after: "HTTP/1.1 200 OK\r\nX: " + String(repeating: "a", count: 300_000)) == "tooLarge")
   }
 
-  @Test("what stands behind the length of a chunk and never ends is no answer")
+  @Test("a chunk extension that never ends is a bad response")
   func endlessChunkLine() async throws {
     let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;"
     let server = try FloodServer(Array("extension".utf8), after: Array(head.utf8))
@@ -141,7 +141,7 @@ import Testing
     await eventually { server.ended.value == 1 }
   }
 
-  @Test("a body that is larger than allowed ends the request, announced or not")
+  @Test("a body larger than allowed ends the request, whether or not its length was announced")
   func largeBodies() async throws {
     for framing in ["Content-Length: 100", "Connection: close"] {
       let server = try LyingServer { exchange in
@@ -156,10 +156,11 @@ import Testing
     }
   }
 
-  @Test("bytes after the end of an answer are not the next answer")
+  @Test("bytes after the end of a response are not taken for the next response")
   func strayBytes() async throws {
     let server = try LyingServer { exchange in
-      // They come together: bytes that come when the next request is sent cannot be told from its answer.
+      // They arrive together: bytes that arrive when the next request is sent cannot be distinguished from its
+      // response.
       let stray = exchange.path == "/stray" ? "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil" : ""
       exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello" + stray)
     }
@@ -169,7 +170,7 @@ import Testing
     }
   }
 
-  @Test("a kept connection is spoiled by its end, and one of HTTP/1 by bytes too", arguments: [true, false])
+  @Test("a kept connection is discarded when it is closed, and an HTTP/1 connection also when bytes arrive", arguments: [true, false])
   func spoiledConnections(_ speaksHTTP2: Bool) throws {
     var ends: [Int32] = [-1, -1]
     try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
@@ -188,7 +189,7 @@ import Testing
     #expect(watch.isSpoiled)
   }
 
-  @Test("a kept connection that was reset takes no request, so that one that is not sent twice needs no luck")
+  @Test("a kept connection that was reset is not used, so a request that must not be resent does not fail")
   func resetConnections() async throws {
     let first = Box<LyingServer.Exchange?>(nil)
     let server = try LyingServer { exchange in
@@ -209,7 +210,7 @@ import Testing
     }
   }
 
-  @Test("an answer on the way to another is not waited for, however slowly it comes")
+  @Test("a redirect's response body is not awaited, however slowly it arrives")
   func slowRedirects() async throws {
     let server = try LyingServer { exchange in
       if exchange.path == "/from" {
@@ -224,7 +225,7 @@ import Testing
     }
   }
 
-  @Test("a server that does not do what is expected is asked again without it", arguments: [HTTP.Method.post, .put])
+  @Test("a request whose Expect header the server rejects is resent without it", arguments: [HTTP.Method.post, .put])
   func expectation(_ method: HTTP.Method) async throws {
     let server = try LyingServer { exchange in
       if exchange.field("Expect") == nil {
@@ -241,7 +242,7 @@ import Testing
     #expect(server.requests.value.count == 2)
   }
 
-  @Test("a part whose end cannot be counted is none, and no trap")
+  @Test("a partial response whose end overflows is rejected without a trap")
   func endlessPart() async throws {
     let server = try LyingServer { exchange in
       if exchange.field("Range") == nil {
@@ -261,7 +262,7 @@ import Testing
     #expect(server.requests.value.count == 2)
   }
 
-  @Test("a coded body without a byte is whole only if something else than the end of the connection says so")
+  @Test("an empty encoded body is complete only if its length says so, not at the end of the connection")
   func emptyCoded() async throws {
     let head = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n"
     #expect(try await end(after: head + "\r\n") == "cannotDecode")
@@ -269,7 +270,7 @@ import Testing
     #expect(try await end(after: head + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n") == "200 ")
   }
 
-  @Test("a part that nobody has asked for is no answer")
+  @Test("a partial response that was not requested is a bad response")
   func unaskedPart() async throws {
     let part = "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-4/10\r\nContent-Length: 5\r\n\r\nhello"
     #expect(try await end(after: part) == "badServerResponse")

@@ -7,7 +7,7 @@ import Testing
 
 @testable import RunLoopHTTP
 
-/// Interceptors that wait, see responses and errors, and want something else.
+/// Interceptors that wait, see responses and errors, and request retries.
 @Suite struct InterceptorTests {
   private static func end(
     _ server: LyingServer, path: String = "/", body: HTTP.Content? = nil, _ interceptors: HTTP.Interceptor...
@@ -19,10 +19,10 @@ import Testing
     }
   }
 
-  /// What an interceptor waits for, as it would for another task.
+  /// Suspends an interceptor, as waiting for another task would.
   private static func wait() async { await Task.detached {}.value }
 
-  @Test("a request is changed after a wait, once, and its response by the interceptors in reverse")
+  @Test("a request is changed once, after a wait, and its response by the interceptors in reverse order")
   func order() async throws {
     let server = try LyingServer { $0.answer($0.field("X") ?? "-") }
     let log = Log()
@@ -45,7 +45,7 @@ import Testing
     #expect(log.text == "ask a ask b see b 200 - ab see a 203 b ab")
   }
 
-  @Test("a response without a body, one that is compressed, and one that is large wait for the interceptor")
+  @Test("responses without a body, compressed, or large wait for the interceptor")
   func bodies() async throws {
     let gzip: [UInt8] = [
       31, 139, 8, 0, 0, 0, 0, 0, 2, 3, 203, 72, 205, 201, 201, 7, 0, 134, 166, 16, 54, 5, 0, 0, 0,
@@ -73,7 +73,7 @@ import Testing
     }
   }
 
-  @Test("an interceptor lets a response or an error be made again, as often as it wants up to a limit")
+  @Test("an interceptor may retry a response or an error, up to a limit")
   func retries() async throws {
     let server = try LyingServer { exchange in
       if exchange.path == "/lost" { return exchange.close() }
@@ -87,7 +87,7 @@ import Testing
       return .retry(request)
     })
     #expect(try await Self.end(server, refresh) == "200 0")
-    // A body that is made anew each time.
+    // A body that is created again for each attempt.
     let body = HTTP.Content.stream {
       AsyncStream<[UInt8]> { continuation in
         for _ in 0..<3 { continuation.yield([1, 2]) }
@@ -109,7 +109,7 @@ import Testing
     #expect(count.value == Transfer.mostResends + 1)
   }
 
-  @Test("an interceptor answers in place of a server, of an error too, and ends a request with an error")
+  @Test("an interceptor may respond instead of a server, or fail the request")
   func answers() async throws {
     let server = try LyingServer { $0.answer(pattern(300_000)) }
     let own = HTTP.Interceptor(response: { _, _ in .respond(HTTP.Response(status: 200), HTTP.Body("own")) })
@@ -121,12 +121,12 @@ import Testing
     } _: { client in
       let (body, response) = try await client.data(for: HTTP.Request("http://127.0.0.1:1/"))
       #expect(body.text == "own" && response.isIntercepted && response.resends == [.interceptor])
-      // What is wrong with the request itself is not passed on.
+      // Errors in the request itself are not passed to interceptors.
       #expect(await RunLoopHTTPTests.end(client, HTTP.Request("ftp://127.0.0.1/")) == "unsupportedURL")
     }
   }
 
-  @Test("bytes that cannot be taken back keep their error, whatever an interceptor wants")
+  @Test("after bytes were delivered the error is final, whatever an interceptor decides")
   func deliveredBytes() async throws {
     let count = Counter()
     let server = try LyingServer { exchange in
@@ -149,7 +149,7 @@ import Testing
 
   enum Place: CaseIterable, Sendable { case request, response, failure }
 
-  @Test("a request that is cancelled waits for no interceptor, and cancels its task", arguments: Place.allCases)
+  @Test("a cancelled request waits for no interceptor, and cancels its task", arguments: Place.allCases)
   func cancelling(_ place: Place) async throws {
     let server = try LyingServer { exchange in
       if place == .failure { exchange.close() } else { exchange.answer("hello") }
@@ -181,7 +181,7 @@ import Testing
     #expect(server.requests.value.count == (place == .request ? 0 : 1))
   }
 
-  @Test("a client that is stopped at once waits for no interceptor, and one that drains does")
+  @Test("a client that is stopped immediately waits for no interceptor, and one that drains does")
   func stopping() async throws {
     let reached = Latch()
     var configuration = HTTP.Configuration()
@@ -213,7 +213,7 @@ import Testing
     _ = await draining.finished()
   }
 
-  @Test("a limit of time counts while interceptors work if it is for the whole, and afterwards if it is not")
+  @Test("the total timeout includes the time of interceptors, and the idle timeout does not")
   func timeouts() async throws {
     let server = try LyingServer { $0.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello") }
     try await withClient {
@@ -258,7 +258,7 @@ import Testing
         HTTP.Interceptor(response: { outcome, _ in
           guard case .failure(let error) = outcome else { return .proceed }
           seen.write(error.code.name)
-          // The client looks at its limits of time meanwhile.
+          // The client checks its timeouts in the meantime.
           _ = try? await withClient {
             $0.idleTimeout = .milliseconds(50)
           } _: { other in
@@ -278,7 +278,7 @@ import Testing
     #expect(seen.text == "connectionWaitTimedOut")
   }
 
-  @Test("a paused request asks its interceptors again, and ignores what they said before")
+  @Test("a resumed request asks its interceptors again, and ignores their earlier decision")
   func pausing() async throws {
     let server = try LyingServer { $0.answer("hello") }
     let (reached, count) = (Latch(), Counter())

@@ -6,9 +6,9 @@ import Testing
 
 @testable import RunLoopHTTP
 
-/// What a server sends before and after a response.
+/// Interim responses and trailers.
 @Suite struct InterimTests {
-  /// The end of a request, the interim responses, and the fields of the trailer.
+  /// The outcome of a request, its interim responses, and the fields of its trailers.
   private static func end(
     _ change: (inout HTTP.Configuration) -> Void = { _ in }, path: String = "/",
     _ respond: @escaping @Sendable (LyingServer.Exchange) -> Void
@@ -33,11 +33,11 @@ import Testing
   private static let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
   private static let hint = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
 
-  @Test("interim responses are reported in their order, and are not the response")
+  @Test("interim responses are reported in order, and are not the response")
   func interim() async throws {
     let both = "HTTP/1.1 100 Continue\r\n\r\n" + Self.hint
     #expect(try await Self.end { $0.send(both + Self.answer) } == "100 - 103 </a> 200 ok")
-    // A redirect has its own.
+    // A redirect has its own interim response.
     let end = try await Self.end(path: "/first") { exchange in
       exchange.send(Self.hint)
       if exchange.path == "/first" {
@@ -49,7 +49,7 @@ import Testing
     #expect(end == "103 </a> 103 </a> 200 ok")
   }
 
-  @Test("an interim response that never ends, one that is cut, and one that changes the protocol are errors")
+  @Test("an interim response that never ends, is truncated or changes the protocol is an error")
   func hostile() async throws {
     let many = String(repeating: Self.hint, count: 10_000)
     let flood = try await Self.end({ $0.maximumHeaderSize = 4000 }) { $0.send(many) }
@@ -67,12 +67,12 @@ import Testing
     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX: head\r\n\r\n2\r\nok\r\n0\r\n\(trailer)\r\n"
   }
 
-  @Test("the fields after a body are the trailers, and change nothing of the headers")
+  @Test("the fields after a body are the trailers, and do not change the headers")
   func trailers() async throws {
     #expect(try await Self.end { $0.send(Self.chunked("Digest: a\r\nx:  tail \r\n")) } == "200 ok Digest=a x=tail")
     #expect(try await Self.end { $0.send(Self.chunked("")) } == "200 ok")
     #expect(try await Self.end { $0.send(Self.answer) } == "200 ok")
-    // What would be about a length, a cookie or another place is nothing here.
+    // Length, cookie and location fields have no effect in a trailer.
     let server = try LyingServer {
       $0.send(Self.chunked("Content-Length: 9\r\nSet-Cookie: a=b\r\nLocation: /\r\nContent-Encoding: gzip\r\n"))
     }
@@ -86,7 +86,7 @@ import Testing
     }
   }
 
-  @Test("lines of a trailer that are no fields are passed over, and too many of them are an error")
+  @Test("lines of a trailer that are not fields are skipped, and too many of them are an error")
   func brokenTrailers() async throws {
     let line = Self.chunked("no field: x\r\nA: b\r\n")
     let end = try await Self.end { $0.send(line) }
@@ -96,10 +96,10 @@ import Testing
     #expect(try await Self.end({ $0.maximumHeaderSize = 4000 }) { $0.send(many) } == "tooLarge")
   }
 
-  @Test("a stream has the trailers when its body has ended, and those of HTTP/2 are the same")
+  @Test("a stream's trailers are available after its body, and HTTP/2 behaves the same")
   func streams() async throws {
     let server = try LyingServer { $0.send(Self.chunked("A: b\r\n")) }
-    // The field a: b, as it stands, behind the body.
+    // The field "a: b" as a literal, after the body.
     let frames = try FrameServer("") { stream in
       FrameServer.frame(1, flags: 4, of: stream, [0x88]) + FrameServer.frame(0, of: stream, [111, 107])
         + FrameServer.frame(1, flags: 5, of: stream, [0, 1, 97, 1, 98])

@@ -8,7 +8,7 @@ import Testing
 
 @testable import RunLoopHTTP
 
-/// Requests beside connections that end: none is lost that may be sent again.
+/// Requests on connections that end: none is lost that may be resent.
 @Suite(.enabled(if: TLSFiles.canBeMade), .timeLimit(.minutes(20))) struct LostRequestTests {
   typealias Response = HTTPTestServer.Response
 
@@ -17,9 +17,9 @@ import Testing
 
     var isHTTP2: Bool { [.goAwayAtThree, .goAwayBeforeRequest, .reloadOfHTTP2].contains(self) }
 
-    /// Whether the server's word or the method says that a request may be sent again.
+    /// Whether the server's message or the method permits resending a request.
     func allowsResending(_ method: HTTP.Method) -> Bool {
-      // Before 8.0 the library does not say that the only stream was rejected.
+      // libcurl before 8.0 does not report that the only stream was rejected.
       if self == .goAwayBeforeRequest, clc_version() < 0x080000 { return method != .post }
       return method != .post || isHTTP2 || self == .closeAtThree
     }
@@ -42,7 +42,7 @@ import Testing
       case .goAwayBeforeRequest where isTurn: return Response(part: .nothing, ending: .goAway)
       case .reloadOfHTTP1, .reloadOfHTTP2: if seen.add() % 7 == 0 { own.value.object?.reload() }
       case .timeout where isTurn:
-        // The connection was idle for too long, by the server's clock.
+        // The server considered the connection idle for too long.
         request.respond(Response(request.path))
         request.send(Array("HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".utf8))
         request.end()
@@ -57,7 +57,7 @@ import Testing
     return server
   }
 
-  /// The end of a request, with the whole text of an error.
+  /// The outcome of a request, with the whole text of an error.
   private static func end(_ client: HTTP.Client, _ request: HTTP.Request) async -> String {
     do {
       let (body, response) = try await client.data(for: request)
@@ -67,7 +67,7 @@ import Testing
     }
   }
 
-  /// Makes requests, so many at once, and returns the ends of those that are lost.
+  /// Makes requests, `atOnce` at a time, and returns the outcomes of those that are lost.
   private func lost(_ ending: Ending, _ method: HTTP.Method, atOnce: Int) async throws -> [String] {
     let server = try Self.server(ending)
     let started = Counter()
@@ -94,7 +94,7 @@ import Testing
     }
   }
 
-  @Test("no request is lost that may be sent again, however connections end", arguments: Ending.allCases, [1, 8, 50])
+  @Test("no request is lost that may be resent, however connections end", arguments: Ending.allCases, [1, 8, 50])
   func matrix(_ ending: Ending, _ atOnce: Int) async throws {
     for method: HTTP.Method in [.get, .head, .post, .put] where ending.allowsResending(method) {
       let lost = try await lost(ending, method, atOnce: atOnce)
@@ -125,7 +125,7 @@ import Testing
     }
   }
 
-  @Test("a request that a server leaves behind another's response is lost or sent again, and is no bad response")
+  @Test("a request left behind another's response is lost or resent, and is never a bad response")
   func goingAwayBehindResponse() async throws {
     var options = HTTPTestServer.Options()
     options.http2 = true
@@ -151,13 +151,13 @@ import Testing
       async let one = Self.end(client, HTTP.Request(server.url("/first")))
       await eventually { first.value != nil }
       let second = await Self.end(client, HTTP.Request(.post, server.url("/second"), body: .text("x")))
-      // Before 8.0 the library does not say that the stream was rejected.
+      // libcurl before 8.0 does not report that the stream was rejected.
       #expect(second == "200 second" || clc_version() < 0x080000 && second.hasPrefix("connectionLost"))
       #expect(await one == "200 first")
     }
   }
 
-  @Test("a response without a body is whole with its head, whatever becomes of the connection")
+  @Test("a response without a body is complete with its headers, whatever happens to the connection")
   func headAlone() async throws {
     var options = HTTPTestServer.Options()
     options.http2 = true

@@ -5,7 +5,7 @@ import Testing
 
 @testable import RunLoopHTTP
 
-/// Forms of several parts.
+/// Multipart forms.
 @Suite struct MultipartTests {
   private func request(_ form: HTTP.Multipart, to url: String) -> HTTP.Request {
     HTTP.Request(.post, url, headers: ["Content-Type": form.contentType], body: form.content)
@@ -47,7 +47,7 @@ import Testing
     #expect(seen.value.head.contains("Content-Type: multipart/form-data; boundary=\(form.boundary)\r\n"))
   }
 
-  @Test("a form without sequences is sent again, and one with a sequence is made anew")
+  @Test("a form without sequences can be resent, and one with a sequence is created again")
   func again() async throws {
     let bodies = Box<[[UInt8]]>([])
     let server = try LyingServer { exchange in
@@ -66,7 +66,7 @@ import Testing
     #expect(!HTTP.Multipart([.init("a", stream)]).content.isRepeatable)
   }
 
-  @Test("a file that is missing or grows is an error, and a form of nothing is one")
+  @Test("a file that is missing or grows is an error, and so is an empty form")
   func faults() throws {
     let scratch = Scratch()
     #expect(throws: HTTP.Error.self) {

@@ -7,9 +7,9 @@ import Testing
 
 @testable import RunLoopHTTP
 
-/// What brings call-outs to a loop for all who report there.
+/// The source that delivers the call-outs of several users to a loop.
 @Suite struct MultiplexerSourceTests {
-  @Test("blocks wait for the loop; those of who has not entered, or has left, are called nowhere and kept by nobody")
+  @Test("blocks wait for the loop, and those of absent users are neither called nor kept")
   func blocks() async {
     let text = await elsewhere {
       let (loop, log, mode) = (RunLoop.current, Log(), RunLoop.Mode("blocks"))
@@ -28,7 +28,7 @@ import Testing
       }
       source.leave()
       log.write("\(held == nil) \(loop.run(mode: mode, for: .zero))")
-      // The next who enters finds nothing that would keep it from signalling.
+      // After this, nothing prevents the next user from signalling the source.
       source.enter()
       source.post { log.write("again") }
       loop.run(mode: mode, for: .zero)
@@ -38,7 +38,7 @@ import Testing
     #expect(text == "posted first second true finished again")
   }
 
-  @Test("users who are noted before the source is in the loop, and dropped by others, leave it to those who stay")
+  @Test("users registered before the source is in the loop and dropped by others do not affect the rest")
   func halves() async {
     let text = await elsewhere {
       let (loop, log, mode) = (RunLoop.current, Log(), RunLoop.Mode("halves"))
@@ -60,7 +60,7 @@ import Testing
     #expect(text == "finished waits")
   }
 
-  @Test("when the loop's thread has ended, blocks are called where they are posted")
+  @Test("after the loop's thread has ended, blocks are called where they are posted")
   func endedLoop() async throws {
     let log = Log()
     let thread = try ResidentThread(name: "short")

@@ -6,9 +6,9 @@ import Testing
 
 @testable import RunLoopHTTP
 
-/// The source that brings a client's call-outs to a loop.
+/// The source that delivers a client's call-outs to a loop.
 @Suite struct MultiplexerTests {
-  @Test("what waits when the last user leaves is let go, and the next user's first call-out comes")
+  @Test("pending blocks are released when the last user leaves, and the next user's first call-out arrives")
   func leaving() async {
     let log = await elsewhere {
       let log = Log()
@@ -31,7 +31,7 @@ import Testing
     #expect(log == "released left next")
   }
 
-  @Test("what waits while another user is there comes")
+  @Test("pending blocks are delivered if another user remains")
   func staying() async {
     let log = await elsewhere {
       let log = Log()

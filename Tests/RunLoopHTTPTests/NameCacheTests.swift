@@ -7,9 +7,9 @@ import Testing
 
 @testable import RunLoopHTTP
 
-/// The addresses that a client remembers.
+/// The addresses that a client caches.
 @Suite struct NameCacheTests {
-  @Test("addresses at which nobody can be reached are looked up again by the next request")
+  @Test("unreachable addresses are looked up again by the next request")
   func forgetting() async throws {
     let server = try LyingServer { $0.answer("ok") }
     let request = HTTP.Request(server.url(host: "localhost"))

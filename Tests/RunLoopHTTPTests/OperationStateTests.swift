@@ -4,13 +4,13 @@ import Testing
 
 @testable import RunLoopHTTP
 
-/// Every pair of a phase and an event.
+/// Tests every pair of a phase and an event.
 @Suite struct OperationStateTests {
   private static let failure = HTTP.Error(.connectionLost, "a failure")
   private static let late = HTTP.Error(.timedOut, "the time is over")
   private static let part = OperationState.Part(base: 0, received: 7, validator: Validator(text: "\"a\""), total: 10)
 
-  /// The events, by the names that the table has.
+  /// The events, by their names in the table.
   private static let events: [(String, OperationState.Event)] = [
     ("start", .start), ("resolved", .resolved), ("connected", .connected), ("head", .head(part)), ("bytes", .bytes(3)),
     ("end", .end), ("closed", .closed), ("fail", .fail(failure)), ("expired", .expired(late)),
@@ -19,7 +19,7 @@ import Testing
     ("stopped", .clientStopped),
   ]
 
-  /// The shortest way to each phase.
+  /// The shortest sequence of events that leads to each phase.
   private static let ways: [(String, [OperationState.Event])] = [
     ("ready", []), ("resolving", [.start]), ("connecting", [.start, .resolved]),
     ("sending", [.start, .resolved, .connected]), ("receiving", [.start, .resolved, .connected, .head(part)]),
@@ -29,9 +29,9 @@ import Testing
     ("finished", [.start, .resolved, .connected, .head(part), .end, .closed]),
   ]
 
-  /// What each event makes of each phase: the next phase and the actions; "-" for no effect.
+  /// The effect of each event in each phase: the next phase and the actions, or "-" for none.
   ///
-  /// The order of the columns is that of `events`.
+  /// The columns have the order of `events`.
   private static let table = """
     ready start=resolving:begin resolved=- connected=- head=- bytes=- end=- closed=- \
     fail=finished(connectionLost):drop,finish expired=finished(timedOut):drop,finish \
@@ -117,7 +117,7 @@ import Testing
       + (words.isEmpty ? "" : ":" + words.joined(separator: ","))
   }
 
-  @Test("a request that was held before its body comes holds it at the head")
+  @Test("a request that was held before its body arrives holds it after the headers")
   func heldEarly() {
     var state = OperationState()
     _ = state.apply(.hold)
@@ -128,7 +128,7 @@ import Testing
     #expect(state.phase == .held(Self.part))
   }
 
-  @Test("what was received is kept through a pause, a resumption and a retry")
+  @Test("received bytes are kept through a pause, a resumption and a retry")
   func keeping() {
     var state = OperationState()
     for event in [OperationState.Event.start, .resolved, .connected, .head(Self.part), .bytes(2), .pause] {
@@ -143,7 +143,7 @@ import Testing
     #expect(state.kept.canGoOn)
   }
 
-  @Test("a body goes on only if its version and its length are known and it is not coded")
+  @Test("a body is resumed only if its version and length are known and it is not encoded")
   func goingOn() {
     var part = Self.part
     #expect(part.canGoOn)

@@ -7,9 +7,9 @@ import Testing
 
 @testable import RunLoopHTTP
 
-/// Operations: their life, what they report, and where.
+/// Operations: their life cycle, their reports, and where these arrive.
 @Suite struct OperationTests {
-  /// A server with a body of a million bytes, of which it sends the first half and, when a latch opens, the rest.
+  /// Starts a server that sends half of a million bytes, and the other half when a latch opens.
   private static func halfServer(_ rest: Latch, tag: String = "\"v1\"", ranges: Bool = true) throws -> LyingServer {
     try LyingServer { exchange in
       let body = pattern(1_000_000)
@@ -34,7 +34,7 @@ import Testing
     }
   }
 
-  @Test("a pause ends the connection, and a resumption asks for the rest of the same version")
+  @Test("a pause closes the connection, and a resumption requests the rest of the same version")
   func pausing() async throws {
     let rest = Latch()
     let server = try Self.halfServer(rest)
@@ -174,7 +174,7 @@ import Testing
     }
   }
 
-  @Test("a part that ends too early is gone on with, if the request may be made again")
+  @Test("a partial response that ends early is resumed if the request may be repeated")
   func cutParts() async throws {
     let server = try LyingServer { exchange in
       let first = exchange.field("Range").flatMap { Int($0.dropFirst(6).dropLast()) }
@@ -195,7 +195,7 @@ import Testing
     }
   }
 
-  @Test("while an operation is held no bytes are taken, and the connection stays")
+  @Test("while an operation is held no bytes are read, and the connection stays open")
   func holding() async throws {
     let server = try LyingServer { $0.answer(pattern(20_000_000)) }
     try await withClient { client in
@@ -250,7 +250,7 @@ import Testing
     }
   }
 
-  @Test("an operation reports on its loop in its modes, and progress once a pass at most")
+  @Test("an operation reports on its loop in its modes, with progress at most once a pass")
   func reporting() async throws {
     let server = try LyingServer { $0.answer(pattern(3_000_000)) }
     try await withClient { client in
@@ -283,7 +283,7 @@ import Testing
     }
   }
 
-  @Test("the end comes on the loader's thread if the operation's loop has ended")
+  @Test("the end is reported on the loader's thread if the operation's loop has ended")
   func endedLoop() async throws {
     let server = try LyingServer { $0.answer("ok") }
     let thread = try ResidentThread(name: "short")
@@ -300,7 +300,7 @@ import Testing
     }
   }
 
-  @Test("a batch ends once, when all of its operations have, however they do")
+  @Test("a batch ends once, after all of its operations have ended")
   func batches() async throws {
     let server = try LyingServer { exchange in
       if exchange.path == "/bad" { exchange.close() } else { exchange.answer("ok") }
@@ -326,7 +326,7 @@ import Testing
     }
   }
 
-  @Test("a redirect can be changed and rejected by the program")
+  @Test("the program may change or reject a redirect")
   func redirectHook() async throws {
     let server = try LyingServer { exchange in
       if exchange.path.hasPrefix("/from") {

@@ -8,9 +8,9 @@ import Testing
 
 @testable import RunLoopHTTP
 
-/// The files of downloads.
+/// The partial files of downloads.
 @Suite struct PartFileTests {
-  @Test("a part that another download renames meanwhile is not taken for the next one")
+  @Test("a partial file that another download renames at that moment is not taken for the next one")
   func renaming() async throws {
     let path = "/tmp/RunLoopHTTPTests.\(RunLoopTestPath.next())"
     defer { RunLoopTestPath.remove(path) }
@@ -27,7 +27,7 @@ import Testing
           renames.add()
         }
         close(file)
-        // So that there is no other of the name for a moment.
+        // Leaves a moment in which no file of the name exists.
         usleep(20)
       }
       hasEnded.open()
@@ -35,7 +35,7 @@ import Testing
     let missing = await elsewhere {
       var missing = 0
       while renames.value < 500 {
-        // Nobody but who has locked it renames it.
+        // Only the owner of the file lock renames it.
         if let file = try? PartFile(path, url: "http://a/", resumes: false) {
           if access(path + ".part", F_OK) != 0 { missing += 1 }
           file.letGo()
@@ -50,7 +50,7 @@ import Testing
     other.stop()
   }
 
-  @Test("what is no regular file is not replaced", arguments: ["device", "directory", "link", "dangling"])
+  @Test("a target that is not a regular file is not replaced", arguments: ["device", "directory", "link", "dangling"])
   func specialFiles(_ kind: String) throws {
     let path = "/tmp/RunLoopHTTPTests.\(RunLoopTestPath.next())"
     defer { _ = remove(path) }
@@ -72,7 +72,7 @@ import Testing
     #expect(RunLoopTestPath.read(path + ".target") == (kind == "link" ? Array("old".utf8) : nil))
   }
 
-  @Test("a note whose validator has a control character is none")
+  @Test("a note whose validator has a control character is ignored")
   func badNotes() throws {
     let path = "/tmp/RunLoopHTTPTests.\(RunLoopTestPath.next())"
     defer { RunLoopTestPath.remove(path) }

@@ -11,7 +11,7 @@ import Testing
 
 /// HTTP/2 without encryption.
 @Suite struct PlainHTTP2Tests {
-  @Test("requests that follow each other, or are made at once, are all answered by plain HTTP/2")
+  @Test("consecutive and concurrent requests all succeed over plain HTTP/2")
   func requests() async throws {
     let server = try FrameServer("hello")
     try await withClient {
@@ -29,11 +29,11 @@ import Testing
     }
     #expect(server.answered.value == 23)
     #expect(server.broken.value == 0)
-    // A library that would begin the protocol anew has a connection for each request.
+    // A library that would restart the protocol uses a connection for each request.
     if !CurlLibrary.keepsPlainHTTP2 { #expect(server.accepted.value == 23) }
   }
 
-  @Test("a stream that is reset is a lost connection wherever that happens, and a head that is garbage is no answer")
+  @Test("a reset stream is a lost connection at any time, and malformed headers are a bad response")
   func resets() async throws {
     @Sendable func frame(_ type: UInt8, _ flags: UInt8, _ stream: UInt32, _ bytes: [UInt8]) -> [UInt8] {
       FrameServer.frame(type, flags: flags, of: stream, bytes)
@@ -48,7 +48,7 @@ import Testing
         "\(await RunLoopHTTPTests.end(client, HTTP.Request(server.url))) \(server.answered.value)"
       }
     }
-    // PROTOCOL_ERROR, INTERNAL_ERROR, CANCEL, and a number that there is not.
+    // PROTOCOL_ERROR, INTERNAL_ERROR, CANCEL, and an undefined code.
     for reason: UInt8 in [1, 2, 8, 200] {
       let reset: [UInt8] = [0, 0, 0, reason]
       #expect(try await end { frame(3, 0, $0, reset) } == "connectionLost 1", "\(reason)")
@@ -58,31 +58,31 @@ import Testing
         try await end { frame(1, 4, $0, [0x88]) + frame(0, 0, $0, [104, 105]) + frame(3, 0, $0, reset) }
           == "connectionLost 1", "\(reason)")
     }
-    // A field in upper case, an unknown pseudo field, no status, and what is no block of fields at all. Versions before
-    // 8.0 report nothing of a head that they cannot read whole: to them the stream was reset, or the connection ended.
+    // A field in upper case, an unknown pseudo-header, no status, and an invalid header block. libcurl before 8.0
+    // reports nothing of headers that it cannot read completely: it sees a stream reset, or the end of the
+    // connection.
     let garbage = clc_version() >= 0x080000 ? "badServerResponse 1" : "connectionLost 3"
     for block: [UInt8] in [
       [0x88, 0, 1, 88, 1, 121], [0x88, 0, 2, 58, 120, 1, 121], [0, 1, 120, 1, 121], [0xff, 0xff, 0xff],
     ] {
       #expect(try await end(2) { frame(1, 4, $0, block) } == garbage, "\(block)")
     }
-    // A body that is longer or shorter than its head says.
+    // A body that is longer or shorter than its Content-Length.
     let length: [UInt8] = [0x88, 0x0f, 0x0d, 1, 51]
     #expect(try await end { frame(1, 4, $0, length) + frame(0, 1, $0, [104, 105, 33, 33]) } == "connectionLost 1")
     #expect(try await end { frame(1, 4, $0, length) + frame(0, 1, $0, [104, 105]) } == "connectionLost 1")
   }
 
-  // Versions from 8.1 to 8.12 do not notice it, by their source, and only an idle timeout ends the request.
+  // According to their source, libcurl 8.1 to 8.12 do not notice it, and only an idle timeout ends the request.
   @Test(
     "what is no HTTP/2 ends the request, also where it is read by itself and nothing follows",
     .enabled(if: !(0x080100..<0x080d00).contains(clc_version())),
     arguments: [
-      // A block of fields that cannot be read, alone and after the head of an answer; data of a stream that does not
-      // exist.
+      // An unreadable header block, alone and after the headers of a response; data for a stream that does not exist.
       [[0, 0, 3, 1, 4, 0, 0, 0, 1, 0xff, 0xff, 0xff]],
       [[0, 0, 1, 1, 4, 0, 0, 0, 1, 0x88], [0, 0, 3, 1, 4, 0, 0, 0, 1, 0xff, 0xff, 0xff]],
       [[0, 0, 1, 0, 0, 0, 0, 0, 3, 106]],
-      // Settings and a ping of the wrong length.
+      // SETTINGS and PING of the wrong length.
       [[0, 0, 3, 4, 0, 0, 0, 0, 0, 1, 1, 1]], [[0, 0, 1, 6, 0, 0, 0, 0, 0, 1]],
     ] as [[[UInt8]]])
   func stands(_ frames: [[UInt8]]) async throws {
@@ -98,7 +98,7 @@ import Testing
   @Test(
     "a server that sends frame after frame of which nothing comes loses the connection",
     arguments: [
-      // PRIORITY; PING without and with the mark of an answer; WINDOW_UPDATE.
+      // PRIORITY; PING without and with the ACK flag; WINDOW_UPDATE.
       [0, 0, 5, 2, 0, 0, 0, 0, 1, 0, 0, 0, 0, 15], [0, 0, 8, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
       [0, 0, 8, 6, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
     ] as [[UInt8]])
@@ -109,12 +109,12 @@ import Testing
     } _: { client in
       await end(client, HTTP.Request(server.url))
     }
-    // An answer that is asked for too often is a matter of the library's.
+    // libcurl itself limits the number of replies that a peer may request.
     #expect(["badServerResponse", "connectionLost"].contains(outcome))
     await eventually { server.ended.value > 0 }
   }
 
-  /// A guard that looks when it is asked, and a connection that does not say how many bytes it has received.
+  /// Creates a guard that checks only when called, and a connection that does not report its received bytes.
   private func guarded(_ body: (FloodGuard, FloodGuard.Connection, _ peer: Int32) -> Void) throws {
     var ends: [Int32] = [-1, -1]
     try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
@@ -124,13 +124,13 @@ import Testing
     for end in ends { close(end) }
   }
 
-  @Test("a connection that counts no bytes is ended when there were some at sixty looks, and nothing came of them")
+  @Test("a connection without byte counts is ended if bytes arrived at sixty checks without progress")
   func uncounted() throws {
     try guarded { looking, connection, peer in
       #expect(write(peer, "flood", 5) == 5)
       for _ in 1..<FloodGuard.mostLooks { looking.look() }
       #expect(!connection.wasFlooded)
-      // Something has come of them, or nobody takes any for now: they are counted anew.
+      // After progress, or while reading is suspended, the count starts again.
       connection.noteProgress()
       for _ in 0..<FloodGuard.mostLooks { looking.look() }
       #expect(!connection.wasFlooded)
@@ -145,7 +145,7 @@ import Testing
     }
   }
 
-  @Test("a connection on which nothing waits is not ended, however often it is looked at")
+  @Test("a connection without waiting requests is not ended, however often it is checked")
   func silent() throws {
     try guarded { looking, connection, _ in
       for _ in 0..<3 * FloodGuard.mostLooks { looking.look() }

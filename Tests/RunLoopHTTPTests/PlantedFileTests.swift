@@ -7,11 +7,11 @@ import Testing
 
 @testable import RunLoopHTTP
 
-/// Downloads into a directory in which others can make files, who know the names.
+/// Downloads into a directory where an attacker knows the names and can create files.
 @Suite struct PlantedFileTests {
   private static let genuine = Array("GENUINE GENUINE ".utf8)
 
-  /// A directory that this test alone uses.
+  /// Creates a directory that only this test uses.
   private func scratch() throws -> String {
     let path = "/tmp/RunLoopHTTPTests.\(RunLoopTestPath.next())"
     try #require(mkdir(path, 0o700) == 0)
@@ -85,11 +85,11 @@ import Testing
     try #require(lstat(path, &status) == 0)
     #expect(status.st_mode & S_IFMT == S_IFREG && status.st_nlink == 1 && status.st_mode & 0o022 == 0)
     if kind == "directory" { rmdir(path + ".part") }
-    // Nothing of the download's own is left.
+    // No file of the download itself is left.
     #expect(!names(in: directory).contains { $0.hasPrefix(".") })
   }
 
-  @Test("the part of another user is not continued", .enabled(if: geteuid() == 0))
+  @Test("another user's partial file is not resumed", .enabled(if: geteuid() == 0))
   func foreign() async throws {
     let directory = try scratch()
     let path = directory + "/file"
@@ -104,7 +104,7 @@ import Testing
     #expect(RunLoopTestPath.read(path + ".part") == Array("ATTACK".utf8))
   }
 
-  @Test("a note that is a link, has a second name or can be written by others is not believed", arguments: [0, 1, 2])
+  @Test("a note that is a link, has a second name or is writable by others is not trusted", arguments: [0, 1, 2])
   func notes(_ kind: Int) throws {
     let directory = try scratch()
     let path = directory + "/file"
@@ -121,14 +121,14 @@ import Testing
     let file = try PartFile(path, url: "http://a/", resumes: true)
     #expect(file.kept.received == 0)
     file.letGo()
-    // The same one of the user's own is.
+    // The same note owned by the user alone is trusted.
     unlink(path + ".part.json")
     RunLoopTestPath.write(
       Array(PartNote(url: "http://a/", validator: "\"v1\"", total: 16).text.utf8), to: path + ".part.json")
     #expect(try PartFile(path, url: "http://a/", resumes: true).kept.received == 6)
   }
 
-  @Test("the part is its user's alone, and the file what the mask allows")
+  @Test("a partial file is accessible to its user only, and the final file as the umask allows")
   func permissions() async throws {
     let directory = try scratch()
     let path = directory + "/file"
@@ -145,7 +145,7 @@ import Testing
     #expect(stat(path, &status) == 0 && status.st_mode == expected.st_mode)
   }
 
-  @Test("a path with a zero byte is an error, and the file of the name before it stays")
+  @Test("a path with a zero byte is an error, and the file of the truncated name is kept")
   func zeroBytes() async throws {
     let directory = try scratch()
     let path = directory + "/evil.sh"

@@ -4,7 +4,7 @@ import RunLoopHTTP
 import TestSupport
 import Testing
 
-/// Requests through proxies that want something, and through those that lie.
+/// Requests through proxies that require authentication or misbehave.
 @Suite(.timeLimit(.minutes(20))) struct ProxyTests {
   private func end(
     through proxy: LyingServer, _ request: HTTP.Request, user: String = "",
@@ -42,7 +42,7 @@ import Testing
     #expect(try await end(through: proxy, request, user: "u:p@") == "200 1000")
   }
 
-  @Test("a proxy that accepts no credential is asked three times at most for a body that cannot be read twice")
+  @Test("a proxy that accepts no credentials is asked at most three times for a body that cannot be read twice")
   func stubborn() async throws {
     let proxy = try LyingServer { exchange in
       exchange.answer("", status: "407 Who", "Proxy-Authenticate: Basic realm=\"r\"")
@@ -67,7 +67,7 @@ import Testing
     #expect(try await end(through: proxy, request, user: "u:p@") == "proxyFailed")
   }
 
-  @Test("a credential that is meant for a proxy goes to it with CONNECT")
+  @Test("credentials for a proxy are sent to it with CONNECT")
   func ownCredential() async throws {
     let seen = Box("")
     let proxy = try LyingServer { exchange in

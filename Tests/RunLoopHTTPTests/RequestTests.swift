@@ -7,9 +7,9 @@ import Testing
 
 @testable import RunLoopHTTP
 
-/// Requests of honest programs to honest servers.
+/// Ordinary requests to well-behaved servers.
 @Suite struct RequestTests {
-  @Test("bodies of all kinds and lengths arrive as they are", arguments: [0, 1, 1000, 300_000])
+  @Test("bodies of all kinds and lengths arrive unchanged", arguments: [0, 1, 1000, 300_000])
   func uploads(_ count: Int) async throws {
     let bytes = pattern(count)
     let server = try LyingServer { $0.answer($0.body) }
@@ -36,7 +36,7 @@ import Testing
     }
   }
 
-  @Test("a sequence with fewer or more bytes than announced, or that throws, ends the request")
+  @Test("a sequence that throws, or has fewer or more bytes than announced, ends the request")
   func wrongStreams() async throws {
     struct Failure: Error {}
     let server = try LyingServer { $0.answer("unexpected") }
@@ -66,7 +66,7 @@ import Testing
     #expect(server.requests.value == [])
   }
 
-  @Test("what cannot be sent is rejected before anything is opened")
+  @Test("an invalid request is rejected before anything is opened")
   func invalidRequests() async throws {
     try await withClient { client in
       #expect(await end(client, HTTP.Request("ftp://example.org/")) == "unsupportedURL")
@@ -81,7 +81,7 @@ import Testing
     }
   }
 
-  @Test("one connection serves request after request, and a limit holds for those at once")
+  @Test("one connection serves consecutive requests, and a limit applies to concurrent ones")
   func connections() async throws {
     let server = try LyingServer { $0.answer("ok") }
     try await withClient {
@@ -106,7 +106,7 @@ import Testing
     await eventually { server.ended.value == server.accepted.value }
   }
 
-  @Test("redirects are followed up to a limit, and secrets do not follow them elsewhere")
+  @Test("redirects are followed up to a limit, and secrets are not sent to another host")
   func redirects() async throws {
     let other = try LyingServer { $0.answer("\($0.field("Authorization") ?? "none")") }
     let elsewhere = other.url("/", host: "localhost")
@@ -142,7 +142,7 @@ import Testing
     }
   }
 
-  @Test("a request is made again after some statuses and lost connections, if it is idempotent and that was asked for")
+  @Test("a request is retried after some statuses and lost connections, if enabled and the request is idempotent")
   func retries() async throws {
     let count = Counter()
     let server = try LyingServer { exchange in
@@ -189,7 +189,7 @@ import Testing
     }
   }
 
-  @Test("credentials are shown when asked for, once")
+  @Test("credentials are sent once, when the server asks for them")
   func credentials() async throws {
     let basic = "Basic " + base64(Array("user:pass".utf8))
     let server = try LyingServer { exchange in
@@ -218,7 +218,7 @@ import Testing
     #expect(server.requests.value.count == before + 2)
   }
 
-  @Test("cookies are kept and sent only if the configuration says so")
+  @Test("cookies are kept and sent only if the configuration enables them")
   func cookies() async throws {
     let server = try LyingServer { $0.answer($0.field("Cookie") ?? "none", "Set-Cookie: a=b") }
     try await withClient { client in
@@ -235,7 +235,7 @@ import Testing
     }
   }
 
-  @Test("a proxy is asked in the place of every host, with its credential and without a look-up")
+  @Test("a proxy serves every host, with its credentials and without a look-up of the host")
   func proxies() async throws {
     let secret = "Basic " + base64(Array("u:p".utf8))
     let proxy = try LyingServer { exchange in
@@ -260,7 +260,7 @@ import Testing
     }
   }
 
-  @Test("an interceptor changes, answers or ends a request, and needs no library for it")
+  @Test("an interceptor may change, answer or end a request, without libcurl")
   func interceptors() async throws {
     let seen = Box<[String]>([])
     try await withClient {
@@ -283,7 +283,7 @@ import Testing
     }
   }
 
-  @Test("a retry loop of a program compiles and ends")
+  @Test("an example of a retry loop compiles and ends")
   func retryLoop() async throws {
     let count = Counter()
     let server = try LyingServer { exchange in if count.add() < 3 { exchange.close() } else { exchange.answer("ok") } }
@@ -301,7 +301,7 @@ import Testing
     #expect(count.value == 3)
   }
 
-  @Test("the texts of errors have no secrets")
+  @Test("the texts of errors contain no secrets")
   func errorTexts() async throws {
     let server = try LyingServer { $0.close() }
     try await withClient { client in
@@ -316,7 +316,7 @@ import Testing
     }
   }
 
-  @Test("a missing library, one without a function and one that is too old are typed errors that say so")
+  @Test("a library that is missing, too old or without a function is a typed error")
   func libraries() {
     func detail(_ body: () throws(HTTP.Error) -> Void) -> String {
       do {

@@ -9,18 +9,18 @@ import Testing
 
 @testable import RunLoopHTTP
 
-/// Requests that are sent again, and those that are not.
+/// Requests that are resent, and those that are not.
 @Suite(.timeLimit(.minutes(20))) struct ResendTests {
   typealias Response = HTTPTestServer.Response
 
-  /// A server of HTTP/2 that sends responses in their order, the last one repeatedly.
+  /// Starts an HTTP/2 server that sends responses in order, the last one repeatedly.
   private static func server(_ responses: [Response]) throws -> HTTPTestServer {
     var options = HTTPTestServer.Options()
     options.http2 = true
     return try HTTPTestServer(options: options, script: ["/": responses])
   }
 
-  /// The end of a request, and why it was sent again.
+  /// The outcome of a request, and why it was resent.
   private static func end(_ client: HTTP.Client, _ request: HTTP.Request) async -> String {
     do {
       let (body, response) = try await client.data(for: request)
@@ -32,7 +32,8 @@ import Testing
     }
   }
 
-  /// Sends a request to a server of HTTP/2 that rejects the first ones, and returns its end and how many were seen.
+  /// Sends a request to an HTTP/2 server that rejects the first ones. Returns the outcome, and the number of requests
+  /// that the server has seen.
   private static func end(
     rejecting count: Int, by rejection: Response = Response(ending: .reject), _ method: HTTP.Method,
     mayResend: Bool = true
@@ -52,7 +53,7 @@ import Testing
     "a request that the server has rejected unprocessed is sent again, whatever its method",
     arguments: [HTTP.Method.get, .post, .patch])
   func unprocessed(_ method: HTTP.Method) async throws {
-    // The last number is more than the library sends a request by itself.
+    // The last count is more than the number of times that libcurl resends a request itself.
     for count in [0, 1, 12] {
       let (end, seen) = try await Self.end(rejecting: count, method)
       #expect(end == "200 hello" + String(repeating: " unprocessed", count: count))
@@ -60,29 +61,29 @@ import Testing
     }
   }
 
-  @Test("a server that goes away before a request loses no request that may be sent twice")
+  @Test("a server that sends GOAWAY before a request loses no request that may be resent")
   func goingAway() async throws {
     let (end, seen) = try await Self.end(rejecting: 1, by: Response(part: .nothing, ending: .goAway), .get)
-    // Before 8.0 the library does not say that it was the only stream that was rejected.
+    // libcurl before 8.0 does not report that the only stream was rejected.
     #expect(["200 hello connectionEnded", "200 hello unprocessed"].contains(end))
     #expect(seen == 2)
   }
 
-  @Test("a request that may not be sent again is not", arguments: [HTTP.Method.get, .post])
+  @Test("a request that must not be resent is not", arguments: [HTTP.Method.get, .post])
   func forbidden(_ method: HTTP.Method) async throws {
     let (end, seen) = try await Self.end(rejecting: 1, method, mayResend: false)
     #expect(end == "connectionLost")
     #expect(seen == 1)
   }
 
-  @Test("a server that rejects a request each time is left in the end")
+  @Test("a request that the server rejects every time fails eventually")
   func limit() async throws {
     let (end, seen) = try await Self.end(rejecting: 100, .post)
     #expect(end == "connectionLost")
     #expect(seen > Transfer.mostResends)
   }
 
-  @Test("a connection of HTTP/2 that ends without a word is no promise", arguments: [HTTP.Method.post, .patch])
+  @Test("an HTTP/2 connection that ends without GOAWAY does not permit resending", arguments: [HTTP.Method.post, .patch])
   func cut(_ method: HTTP.Method) async throws {
     let server = try Self.server([Response(part: .nothing, ending: .close)])
     try await withClient {
@@ -94,7 +95,7 @@ import Testing
     #expect(server.requests.count == 1)
   }
 
-  @Test("a misdirected request is sent once more, whatever its method, and on a new connection")
+  @Test("a misdirected request is resent once on a new connection, whatever its method")
   func misdirected() async throws {
     let seen = Counter()
     let server = try HTTPTestServer { request in
@@ -114,7 +115,7 @@ import Testing
     #expect(server.requests.filter { $0.line == "GET /never" }.count == 1)
   }
 
-  @Test("a 408 on a kept connection may have been meant for the time before, and falls under retry")
+  @Test("a 408 on a kept connection may be about its idle time, and is subject to the retry policy")
   func timeout() async throws {
     let server = try HTTPTestServer { request in
       let isLate = request.number > 0 || request.path == "/always"
@@ -132,7 +133,7 @@ import Testing
     }
   }
 
-  /// Does something on the loader's thread when the second request is about to be sent, on a connection that was kept.
+  /// Runs an action on the loader's thread when the second request is about to be sent on a kept connection.
   private final class SendingReceiver: Receiver, Sendable {
     let outcome = TaskOutcome<HTTP.Response>()
     private let act: @Sendable () -> Void
@@ -165,7 +166,7 @@ import Testing
     case end, reset, endAfterReading
   }
 
-  @Test("a POST is sent again if the server ended a kept connection before it had received it", arguments: End.allCases)
+  @Test("a POST is resent if the server closed a kept connection before it received the request", arguments: End.allCases)
   func endBeforeRequest(_ end: End) async throws {
     let first = Box<LyingServer.Exchange?>(nil)
     let server = try LyingServer { exchange in
@@ -183,7 +184,7 @@ import Testing
         case .reset: exchange.reset()
         case .endAfterReading: return
         }
-        // POLLRDHUP: its end has arrived.
+        // POLLRDHUP: the end of the stream has arrived.
         var question = pollfd(fd: descriptor, events: 0x2000, revents: 0)
         _ = poll(&question, 1, -1)
       }
@@ -193,7 +194,7 @@ import Testing
     #expect(server.requests.value == ["GET /", "POST /"])
   }
 
-  @Test("a POST is not sent again if a kept connection is reset under it, though nothing of it was read")
+  @Test("a POST is not resent if a kept connection is reset under it, although nothing of it was read")
   func resetUnderRequest() async throws {
     let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     defer { close(listener) }
@@ -213,7 +214,7 @@ import Testing
       _ = read(connection, &bytes, bytes.count)
       let answer = Array("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi".utf8)
       _ = write(connection, answer, answer.count)
-      // It has received the next request, and closes without reading it.
+      // The server has received the next request, and closes without reading it.
       var question = pollfd(fd: connection, events: Int16(POLLIN), revents: 0)
       _ = poll(&question, 1, -1)
       close(connection)
@@ -245,7 +246,7 @@ import Testing
     #expect(server.requests.value.count { $0 == "POST /" } == 20)
   }
 
-  @Test("a response says why its request was sent again")
+  @Test("a response reports why its request was resent")
   func reasons() async throws {
     let server = try HTTPTestServer { request in
       switch request.path {

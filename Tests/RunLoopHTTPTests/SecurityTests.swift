@@ -8,7 +8,7 @@ import Testing
 
 @testable import RunLoopHTTP
 
-/// Encrypted connections to servers of every kind.
+/// TLS connections to servers of every kind.
 @Suite(.enabled(if: TLSFiles.canBeMade), .timeLimit(.minutes(20))) struct SecurityTests {
   private static func identity(_ name: String) -> TLSIdentity {
     TLSIdentity(certificateFile: TLSFiles.path("\(name).pem"), keyFile: TLSFiles.path("\(name).key"))
@@ -35,7 +35,7 @@ import Testing
     }
   }
 
-  @Test("a certificate that is in order is trusted, whatever its kind", arguments: ["server", "chain", "rsa"])
+  @Test("a valid certificate is trusted, whatever its kind", arguments: ["server", "chain", "rsa"])
   func good(_ name: String) async throws { #expect(try await outcome(Self.server(name)) == "200 hello") }
 
   @Test(
@@ -47,19 +47,19 @@ import Testing
     #expect(try await outcome(server) { $0.allowsInvalidCertificates = true } == "200 hello")
   }
 
-  @Test("a server that sends frame after frame of which nothing comes loses the connection")
+  @Test("a server that floods the client with frames without effect loses the connection")
   func flood() async throws {
     let server = try Self.server {
       $0.applicationProtocols = ["h2"]
     } _: { exchange in
-      // PRIORITY, as much as there is room for in a record.
+      // As many PRIORITY frames as fit into a record.
       let frames = Array(repeatElement([0, 0, 5, 2, 0, 0, 0, 0, 1, 0, 0, 0, 0, 15] as [UInt8], count: 1000).joined())
       for _ in 0..<2500 { exchange.send(frames) }
     }
     #expect(try await outcome(server) == "badServerResponse")
   }
 
-  @Test("without roots of its own a client does not trust ours, and with a file that is none it trusts nobody")
+  @Test("without custom roots a client does not trust the test's, and with an invalid file it trusts no server")
   func roots() async throws {
     let server = try Self.server()
     #expect(try await outcome(server) { $0.roots = nil } == "untrusted")
@@ -67,12 +67,12 @@ import Testing
     #expect(try await outcome(server) { $0.roots = TLSFiles.path("server.key") } == "untrusted")
   }
 
-  @Test("roots of its own take the place of the system's, those of a directory too")
+  @Test("custom roots replace the system's, including those in a directory")
   func systemRoots() async throws {
     let server = try Self.server()
     let thread = try ResidentThread(name: "roots")
     let (directory, loop) = (TLSFiles.path("system"), thread.runLoop)
-    // Another user may not do this, and some containers forbid it.
+    // An unprivileged user may not do this, and some containers forbid it.
     guard try await thread.run({ replaceSystemRoots(by: directory) }) else {
       thread.stop()
       return
@@ -86,13 +86,13 @@ import Testing
       _ = await client.finished()
       return outcome
     }
-    // Where the library knows the directory.
+    // Only if libcurl knows the directory.
     if await outcome(nil) == "200 hello" { #expect(await outcome(TLSFiles.path("other.pem")) == "untrusted") }
     #expect(await outcome(TLSFiles.path("ca.pem")) == "200 hello")
     thread.stop()
   }
 
-  @Test("one of the pins has to be the server's, even where any certificate will do")
+  @Test("one of the pins must match the server's key, even if any certificate is accepted")
   func pins() async throws {
     let server = try Self.server()
     let (own, other) = (TLSFiles.pin("server"), TLSFiles.pin("self"))
@@ -107,7 +107,7 @@ import Testing
     #expect(try await outcome(Self.server("unknown")) { $0.pins = [own] } == "untrusted")
   }
 
-  @Test("a server that wants a certificate says so, and gets it", arguments: [TLSVersion.tls12, .tls13])
+  @Test("a server that requires a certificate reports that, and receives it", arguments: [TLSVersion.tls12, .tls13])
   func clientCertificates(_ version: TLSVersion) async throws {
     let server = try Self.server("server") {
       $0.maximumVersion = version
@@ -122,7 +122,7 @@ import Testing
     #expect(try await outcome(server) { $0.certificate = mixed } == "tlsFailed")
   }
 
-  @Test("a key with a password is opened by it, and the password is in no text")
+  @Test("a key with a password is decrypted with it, and the password appears in no text")
   func lockedKey() async throws {
     let server = try Self.server("server") {
       $0.clientVerification = .required
@@ -149,7 +149,7 @@ import Testing
     #expect(try await outcome(server, "/end") == expected)
   }
 
-  @Test("a body whose only end is that of the connection has to end with the server's farewell")
+  @Test("a body that ends with the connection must end with the server's close_notify alert")
   func cutBodies() async throws {
     let server = try Self.server("server", { _ in }) { exchange in
       exchange.send("HTTP/1.1 200 OK\r\n\(exchange.path == "/length" ? "Content-Length: 5\r\n" : "")\r\nhello")
@@ -170,10 +170,11 @@ import Testing
     }
   }
 
-  @Test("bytes after the end of an answer are not the next answer, though nobody can read them")
+  @Test("encrypted bytes after the end of a response are not taken for the next response")
   func strayBytes() async throws {
     let server = try Self.server("server", { _ in }) { exchange in
-      // They come together: bytes that come when the next request is sent cannot be told from its answer.
+      // They arrive together: bytes that arrive when the next request is sent cannot be distinguished from its
+      // response.
       let stray = exchange.path == "/stray" ? "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil" : ""
       exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello" + stray)
     }
@@ -187,7 +188,7 @@ import Testing
     }
   }
 
-  @Test("one encrypted connection serves request after request")
+  @Test("one encrypted connection serves consecutive requests")
   func keeping() async throws {
     let server = try Self.server()
     try await withClient {
@@ -199,7 +200,7 @@ import Testing
     #expect(server.accepted.value == 1)
   }
 
-  @Test("secrets do not follow a redirect out of the encryption")
+  @Test("secrets do not follow a redirect to an unencrypted connection")
   func downgrade() async throws {
     let plain = try LyingServer { exchange in
       exchange.answer("\(exchange.field("Authorization") ?? "-") \(exchange.field("Cookie") ?? "-")")
@@ -214,7 +215,7 @@ import Testing
     }
   }
 
-  @Test("a request without encryption to a server with it is a typed error")
+  @Test("a plain request to a TLS server is a typed error")
   func missingEncryption() async throws {
     let server = try Self.server()
     try await withClient { client in
@@ -224,7 +225,7 @@ import Testing
   }
 }
 
-/// Lets the calling thread, and those that it makes, see another directory in the place of the system's roots.
+/// Replaces the directory of the system's roots for the calling thread and the threads that it creates.
 private func replaceSystemRoots(by directory: String) -> Bool {
   typealias Unshare = @convention(c) (Int32) -> Int32
   typealias Mount =

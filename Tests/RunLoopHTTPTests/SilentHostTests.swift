@@ -9,11 +9,11 @@ import Testing
 
 @testable import RunLoopHTTP
 
-/// Requests to encrypted servers, of which the first one's connection could take all, and that do not answer.
+/// Requests to silent TLS servers, where all wait for the first one's connection because it could carry them.
 @Suite(.timeLimit(.minutes(20))) struct SilentHostTests {
-  @Test("requests that wait for the connection of a silent host time out with it")
+  @Test("requests that wait for the connection to a silent host time out with it")
   func idle() throws {
-    // The system accepts, and nobody answers.
+    // The system accepts connections, and the test never responds.
     let listener = try ListeningSocket(at: .loopback(port: 0))
     defer { listener.invalidate() }
     let url = "https://127.0.0.1:\(listener.address.port ?? 0)/"
@@ -42,9 +42,9 @@ import Testing
     #expect(ends == Array(repeating: "timedOut", count: 8) + ["60"])
   }
 
-  @Test("a connection that is not made in time ends its request, and those that wait for it make their own")
+  @Test("a connection that is not made in time ends its request, and waiting requests make their own")
   func connecting() throws {
-    // The system accepts, and nobody answers.
+    // The system accepts connections, and the test never responds.
     let listener = try ListeningSocket(at: .loopback(port: 0))
     defer { listener.invalidate() }
     let url = "https://127.0.0.1:\(listener.address.port ?? 0)/"

@@ -7,7 +7,7 @@ import Testing
 
 @testable import RunLoopHTTP
 
-/// Proxies of SOCKS, and which proxy is used for a request.
+/// SOCKS proxies, and the choice of a request's proxy.
 @Suite(.timeLimit(.minutes(20))) struct SocksTests {
   @Test(
     "each kind of SOCKS looks the names of hosts up where it says",
@@ -25,7 +25,7 @@ import Testing
     try await withClient {
       $0.proxy = .url("\(scheme)://127.0.0.1:\(proxy.port)")
     } _: { client in
-      // A name may have an address of either family.
+      // The name may resolve to an address of either family.
       let found = await end(client, HTTP.Request(url))
       #expect(found == expected || found.hasPrefix("200 5 number 0.0.0.0.0") && url.contains("localhost"))
       // The connection is kept.
@@ -35,7 +35,7 @@ import Testing
     }
   }
 
-  @Test("a credential for SOCKS 5 is sent, and one that is wrong is the proxy's error", arguments: ["right", "wrong"])
+  @Test("credentials for SOCKS 5 are sent, and wrong ones are the proxy's error", arguments: ["right", "wrong"])
   func credentials(_ password: String) async throws {
     let proxy = try SocksServer(password: "right")
     try await withClient {
@@ -46,7 +46,7 @@ import Testing
     }
   }
 
-  @Test("a proxy that rejects a connection, or is not there, is the proxy's error", arguments: ["socks5h", "socks4a"])
+  @Test("a SOCKS proxy that rejects a connection or is unreachable is the proxy's error", arguments: ["socks5h", "socks4a"])
   func rejections(_ scheme: String) async throws {
     let proxy = try SocksServer(rejects: true)
     let gone = try SocksServer()
@@ -61,7 +61,7 @@ import Testing
     }
   }
 
-  @Test("a credential for a proxy is not sent to the host behind SOCKS")
+  @Test("credentials for a SOCKS proxy are not sent to the host behind it")
   func proxyCredential() async throws {
     let proxy = try SocksServer()
     try await withClient {
@@ -75,7 +75,7 @@ import Testing
     #expect(!head.contains("proxy-authorization"))
   }
 
-  @Test("what fails after the connection to a proxy of SOCKS is the host's error, unless libcurl says otherwise")
+  @Test("a failure after the connection to a SOCKS proxy is the host's, unless libcurl reports otherwise")
   func blame() throws {
     let socks = try ProxyAddress("socks5://proxy.example")
     #expect(socks.hasFailed(.proxyFailed, requests: 0, hasConnected: true))
@@ -104,11 +104,11 @@ import Testing
     }
     let asked = proxy.asked.value
     #expect(asked.first?.hasSuffix("number 127.0.0.2:84") == true)
-    // One that is not the cached address, of either family.
+    // An address other than the cached one, of either family.
     #expect(asked.last != asked.first)
   }
 
-  @Test("a host's 407 behind SOCKS is its response")
+  @Test("a 407 from a host behind SOCKS is its response")
   func responses() async throws {
     let server = try LyingServer { $0.answer("who", status: "407 Who", "Proxy-Authenticate: Basic realm=\"r\"") }
     let proxy = try SocksServer()
@@ -116,12 +116,12 @@ import Testing
       var request = HTTP.Request("http://a.invalid/")
       request.proxy = .url("socks5h://127.0.0.1:\(proxy.port)")
       #expect(await end(client, request) == "200 5 name a.invalid:80")
-      // The next has none.
+      // The next request has no proxy.
       #expect(await end(client, HTTP.Request(server.url())) == "407 who")
     }
   }
 
-  @Test("a request's own proxy takes the place of the client's, and none is one, too")
+  @Test("a request's own proxy replaces the client's, and so does having none")
   func ownProxies() async throws {
     let server = try LyingServer { $0.answer("direct") }
     let (first, second) = (try SocksServer(), try SocksServer())

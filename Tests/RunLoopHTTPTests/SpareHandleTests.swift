@@ -8,7 +8,7 @@ import Testing
 
 @testable import RunLoopHTTP
 
-/// The handles that wait for the next requests.
+/// The handles kept for the next requests.
 @Suite struct SpareHandleTests {
   private static let settings = OwnConfiguration(HTTP.Configuration())
 
@@ -20,7 +20,7 @@ import Testing
     Handle.Shape(settings: settings, isTLS: isTLS, isFresh: false, addresses: [])
   }
 
-  @Test("as many are kept as were in use at once, until a period has gone in which they were not")
+  @Test("as many handles are kept as were in use at once, until a period passes without that use")
   func bound() throws {
     try CurlLibrary.open()
     var spare = SpareHandles()
@@ -36,7 +36,7 @@ import Testing
     #expect(spare.due == Self.begin + SpareHandles.period)
     spare.trim(inUse: 0, now: spare.due)
     #expect(spare.count == 40)
-    // One is needed now and then.
+    // One handle is needed occasionally.
     let found = spare.take(nil, inUse: 0)
     let handle = try #require(found)
     spare.put(handle, now: spare.due)
@@ -47,7 +47,7 @@ import Testing
     #expect(spare.due == .never)
   }
 
-  @Test("there are never more than the limit")
+  @Test("there are never more spare handles than the limit")
   func limit() throws {
     try CurlLibrary.open()
     var spare = SpareHandles()
@@ -58,7 +58,7 @@ import Testing
     #expect(spare.due == .never)
   }
 
-  @Test("one stays set up for a request of its shape, and for no other")
+  @Test("a spare handle stays configured for requests of its kind only")
   func shapes() throws {
     try CurlLibrary.open()
     var spare = SpareHandles()
@@ -81,7 +81,7 @@ import Testing
     handle.free()
   }
 
-  @Test("one that rests keeps neither fields of the program's nor an address with a query")
+  @Test("a spare handle keeps neither the program's headers nor a URL with a query")
   func secrets() throws {
     try CurlLibrary.open()
     var spare = SpareHandles()
@@ -104,7 +104,7 @@ import Testing
     spare.freeAll()
   }
 
-  @Test("any number of requests may follow each other that each meet a kept connection that ends")
+  @Test("any number of consecutive requests may each find a kept connection that has ended")
   func retries() async throws {
     let server = try LyingServer { exchange in
       if exchange.number == 0 { exchange.answer("hello") } else { exchange.close() }
@@ -114,7 +114,7 @@ import Testing
     }
   }
 
-  @Test("an error names no error number of an earlier request")
+  @Test("an error does not name the error number of an earlier request")
   func systemErrors() async throws {
     let server = try LyingServer { exchange in
       if exchange.path == "/cut" { exchange.close() } else { exchange.answer("hello") }
@@ -122,7 +122,7 @@ import Testing
     let port = try #require(UInt16(server.url().split(separator: ":").last?.dropLast() ?? ""))
     try await withClient { client in
       let core = client.core
-      // The first request begins the client; nobody listens at the first address of the second.
+      // The first request starts the client. Nothing listens on the first address of the second.
       #expect(await end(client, HTTP.Request(server.url())) == "200 hello")
       let addresses = try ["127.0.0.2", "127.0.0.1"].map { try SocketAddress(host: $0, port: port) }
       core.post { core.names.note("two.test", port, addresses, now: core.now) }
@@ -136,7 +136,7 @@ import Testing
     }
   }
 
-  @Test("a client that rests gives them back")
+  @Test("an idle client releases its spare handles")
   func resting() async throws {
     let server = try LyingServer { $0.answer("hello") }
     let thread = try ResidentThread(name: "resting")
@@ -158,7 +158,7 @@ import Testing
     thread.stop()
   }
 
-  @Test("a request has nothing of the one that was made before it")
+  @Test("a request has no settings of the previous one")
   func leftovers() async throws {
     let server = try LyingServer { exchange in
       let fields = ["A", "B", "Content-Length", "Expect", "Transfer-Encoding"].map { exchange.field($0) ?? "-" }

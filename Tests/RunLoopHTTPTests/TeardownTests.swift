@@ -7,20 +7,20 @@ import Testing
 
 @testable import RunLoopHTTP
 
-/// Clients that are stopped, dropped and cancelled at any moment.
+/// Clients that are stopped, released and cancelled at any moment.
 @Suite(.timeLimit(.minutes(60))) struct TeardownTests {
-  /// How many clients there are, of twenty transfers each: as many as `TEARDOWN_CLIENTS` says, 400 otherwise.
+  /// The number of clients, with twenty transfers each: `TEARDOWN_CLIENTS` from the environment, by default 400.
   static var count: Int {
     getenv("TEARDOWN_CLIENTS").flatMap { Int(String(cString: $0)) } ?? (isSanitizedForThreads ? 200 : 400)
   }
 
-  @Test("transfers that are dropped, stopped and cancelled at random all end once, and leave nothing behind")
+  @Test("transfers that are released, stopped and cancelled at random all end once, and leave nothing behind")
   func random() async {
     await #expect(processExitsWith: .success) {
-      // What never ends is to fail.
+      // Fails the test if a transfer never ends.
       alarm(900)
       let server = try makeServer()
-      // What everything opens that stays open.
+      // Opens everything that stays open.
       _ = await turn(server, SplitMix64(seed: 0), { _ in })
       await eventually { server.isSettled }
       let census = DescriptorCensus()
@@ -39,7 +39,7 @@ import Testing
   }
 }
 
-/// The threads of this process; those of the tasks' pool and of Dispatch come and go.
+/// The number of this process's threads, without those of the task pool and of Dispatch, whose number varies.
 private func threadCount() -> Int {
   guard let directory = opendir("/proc/self/task") else { return -1 }
   defer { closedir(directory) }
@@ -65,7 +65,7 @@ private func makeServer() throws -> LyingServer {
 
 private let paths = ["/silent", "/half", "/close", "/redirect", "/busy", "/who", "/garbage", "/ok", "/ok", "/ok"]
 
-/// One client with twenty transfers; what is wrong, if anything.
+/// Runs one client with twenty transfers, and returns a failure, if any.
 private func turn(
   _ server: LyingServer, _ seeded: SplitMix64, _ note: (ClientCore) -> Void
 ) async -> String? {
@@ -126,14 +126,14 @@ private func turn(
     default: usleep(UInt32.random(in: 0...200, using: &random))
     }
   }
-  // What is paused or waits for a silent server would keep a client that is dropped.
+  // Paused transfers, and those that wait for a silent server, would keep a released client alive.
   if Int.random(in: 0..<3, using: &random) == 0 {
     client?.stop(.afterPendingWork)
     usleep(UInt32.random(in: 0...2000, using: &random))
   }
   client?.stop(.immediately)
   if Bool.random(using: &random) { client = nil }
-  // A task may ask a client that has finished; its refusal is in the report, too.
+  // A task may use a client that has finished; its error is in the report, too.
   for task in tasks { await task.value }
   guard let report = await core?.finished() else { return "there is no client" }
   guard ends.value == 20 else { return "\(ends.value) ends, \(report)" }

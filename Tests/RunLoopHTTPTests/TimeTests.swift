@@ -6,9 +6,9 @@ import RunLoopTesting
 import TestSupport
 import Testing
 
-/// Timeouts, on a time that passes when nothing happens.
+/// Timeouts on virtual time, which passes when nothing happens.
 @Suite struct TimeTests {
-  /// Asks a silent server on virtual time, and returns the end and the seconds that have passed.
+  /// Makes a request to a silent server on virtual time. Returns the outcome, and the seconds that passed.
   private func wait(
     _ begin: (HTTP.Operation) -> Void = { $0.start() }, _ change: (inout HTTP.Configuration) -> Void
   ) throws -> String {
@@ -38,10 +38,10 @@ import Testing
   @Test("a server that is silent for the idle timeout has timed out")
   func idle() throws { #expect(try wait { $0.idleTimeout = .seconds(60) } == "timedOut 60") }
 
-  @Test("a request that takes longer than it may in all has timed out")
+  @Test("a request that exceeds its total timeout has timed out")
   func total() throws { #expect(try wait { $0.totalTimeout = .seconds(3600) } == "timedOut 3600") }
 
-  @Test("the time for the whole request goes on while it is paused, even before its start")
+  @Test("the total timeout continues while a request is paused, even before its start")
   func totalOfPaused() throws {
     #expect(
       try wait({
@@ -63,7 +63,7 @@ import Testing
       } == "timedOut 3600")
   }
 
-  @Test("the shorter of both counts")
+  @Test("the shorter of the idle and total timeouts applies")
   func both() throws {
     #expect(
       try wait {
@@ -72,7 +72,7 @@ import Testing
       } == "timedOut 7")
   }
 
-  @Test("a time that no clock can count to never comes; one that has passed ends the request at once")
+  @Test("a timeout beyond the clock's range never ends, and a past one ends the request immediately")
   func extremes() throws {
     let long = [Duration(attoseconds: .max), .seconds(Int64.max), .nanoseconds(Int64.max)]
     let past = [Duration(attoseconds: .min), .seconds(Int64.min), .nanoseconds(Int64.min), .seconds(-1)]
@@ -98,14 +98,14 @@ import Testing
     }
   }
 
-  /// Two requests to a silent server that may have one connection: how each has ended, and after how many seconds.
+  /// Makes two requests to a silent server with a limit of one connection. Returns each outcome and its seconds.
   private func takeTurns(_ afterASecond: @escaping @Sendable (HTTP.Operation) -> Void = { _ in }) throws -> [String] {
     let server = try LyingServer { _ in }
     defer { server.stop() }
     var configuration = HTTP.Configuration()
     configuration.connectionsPerHost = 1
     configuration.idleTimeout = .seconds(60)
-    // While a request waits for its turn no other time passes for it.
+    // Only the total timeout runs while a request waits for its turn.
     configuration.totalTimeout = .seconds(3600)
     return try VirtualTime.onThisThread { time in
       let loop = RunLoop.current
@@ -130,9 +130,8 @@ import Testing
     }
   }
 
-  // libcurl 8.10 to 8.18 asks for no time for those that may begin when a transfer without a time of its own is taken
-  // away.
-  @Test("a request that waits for a connection begins when the one that has it times out, is cancelled or paused")
+  // When a transfer without a timeout is removed, libcurl 8.10 to 8.18 sets no timer for those that may now begin.
+  @Test("a request that waits for a connection begins when the current one times out, is cancelled or paused")
   func turns() throws {
     #expect(try takeTurns() == ["timedOut 60", "timedOut 120"])
     #expect(try takeTurns { $0.cancel() } == ["cancelled 1", "timedOut 61"])

@@ -7,7 +7,7 @@ import Testing
 
 @testable import RunLoopHTTP
 
-/// Pins of a chain, decisions of the program, and the versions of TLS.
+/// Pins within a chain, decisions by the program, and TLS versions.
 @Suite(.enabled(if: TLSFiles.canBeMade), .timeLimit(.minutes(20))) struct TrustTests {
   private static func server(
     _ name: String = "server", _ change: (inout TLSServerConfiguration) -> Void = { _ in }
@@ -30,7 +30,7 @@ import Testing
     }
   }
 
-  @Test("a pin may be that of an authority above the server, where the chain is trusted")
+  @Test("a pin may match an authority above the server if the chain is trusted")
   func authorities() async throws {
     let (server, below) = (try Self.server(), try Self.server("chain"))
     let root = TLSFiles.pin("ca")
@@ -38,7 +38,7 @@ import Testing
     #expect(try await outcome(below) { $0.pins = [root] } == "200 hello")
     #expect(try await outcome(below) { $0.pins = [TLSFiles.pin("server")] } == "pinMismatch")
     #expect(try await outcome(server) { $0.pins = ["", "sha256//", "none", String(root.dropLast())] } == "pinMismatch")
-    // Shown above a chain that does not lead to it, it says nothing.
+    // An authority that is sent with a chain that does not lead to it has no effect.
     #expect(
       try await outcome(Self.server("unknown")) {
         $0.pins = [root]
@@ -48,7 +48,7 @@ import Testing
     #expect(try await outcome(Self.server("expired")) { $0.pins = [root] } == "untrusted")
   }
 
-  @Test("a program sees what the usual check says, and decides by itself, in both directions")
+  @Test("the program sees the result of the usual check, and may override it in both directions")
   func decisions() async throws {
     let seen = Box<[HTTP.ServerTrust]>([])
     @Sendable func take(_ answer: Bool) -> @Sendable (HTTP.ServerTrust) -> Bool {
@@ -71,7 +71,7 @@ import Testing
     #expect(trusts.map { $0.chainError == nil } == [true, true, true, false, true, false, false, true])
     #expect(trusts.map(\.certificates.count) == [2, 2, 3, 1, 2, 2, 1, 2])
     #expect(trusts[0].pins == [TLSFiles.pin("server"), TLSFiles.pin("ca")])
-    // Pins are checked beside the program's decision.
+    // Pins are checked in addition to the program's decision.
     #expect(
       try await outcome(server) {
         $0.evaluate = take(true)
@@ -79,7 +79,7 @@ import Testing
       } == "pinMismatch")
   }
 
-  @Test("a chain is verified by anchors of the program, which need be no roots")
+  @Test("a chain is verified with the program's anchors, which need not be roots")
   func anchors() async throws {
     let found = Box<HTTP.ServerTrust?>(nil)
     func shown(_ name: String, roots: String = "ca") async throws -> HTTP.ServerTrust {
@@ -107,7 +107,7 @@ import Testing
     #expect(HTTP.ServerTrust.pin(of: root) == TLSFiles.pin("ca") && HTTP.ServerTrust.pin(of: [1]) == nil)
   }
 
-  @Test("each connection is decided on once, and none that others have made is shared")
+  @Test("trust is decided once for each connection, and connections of other configurations are not shared")
   func sharing() async throws {
     let server = try Self.server()
     let count = Counter()
@@ -142,7 +142,7 @@ import Testing
     _ = await client.finished()
   }
 
-  @Test("an older version of TLS than the client wants is an error", arguments: [TLSVersion.tls12, .tls13])
+  @Test("an older TLS version than the client requires is an error", arguments: [TLSVersion.tls12, .tls13])
   func versions(_ version: TLSVersion) async throws {
     let server = try Self.server { $0.maximumVersion = version }
     #expect(try await outcome(server) { $0.minimumVersion = .tls12 } == "200 hello")
@@ -150,14 +150,14 @@ import Testing
     #expect(try await outcome(server) { $0.minimumVersion = .tls13 } == expected)
   }
 
-  @Test("a program's decision is not passed over where it cannot be asked")
+  @Test("the program's decision is not skipped if it cannot be requested")
   func proxies() async throws {
     try await withClient {
       $0.trust.evaluate = { _ in true }
       $0.proxy = .url("https://127.0.0.1:1")
     } _: { client in
       #expect(await end(client, HTTP.Request("https://127.0.0.1:1/")) == "tlsFailed")
-      // Without encryption there is nothing to be decided.
+      // Without TLS there is nothing to decide.
       #expect(await end(client, HTTP.Request("http://127.0.0.1:1/")) == "proxyFailed")
     }
   }

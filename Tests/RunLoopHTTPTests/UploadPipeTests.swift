@@ -6,9 +6,9 @@ import Testing
 
 @testable import RunLoopHTTP
 
-/// What a task produces for a request's body.
+/// The pipe for a request body that a task produces.
 @Suite struct UploadPipeTests {
-  @Test("what was taken is dropped, though the producer is always ahead")
+  @Test("consumed bytes are released, although the producer is always ahead")
   func dropping() async throws {
     let pipe = UploadPipe(length: nil) {}
     var target = [UInt8](repeating: 0, count: 32_768)
@@ -29,9 +29,9 @@ import Testing
     pipe.close()
   }
 
-  @Test("what a server does not read waits in the program, and not in the system")
+  @Test("bytes that a server does not read stay in the program, not in the kernel")
   func queues() async throws {
-    // Nobody accepts what it is asked for.
+    // No connection is accepted.
     let listener = try ListeningSocket(at: .loopback(port: 0))
     let made = Box(0)
     let body = HTTP.Content.stream {
@@ -44,7 +44,7 @@ import Testing
     try await withClient {
       $0.idleTimeout = .seconds(1)
     } _: { client in
-      // Again, if the producer had no thread of the pool until the time was over.
+      // Repeated if the producer had no thread of the pool until the time was over.
       repeat {
         made.value = 0
         #expect(await end(client, request) == "timedOut")

@@ -7,7 +7,7 @@ import Testing
 
 /// Rules and digests that need no connection.
 @Suite struct ValueTests {
-  @Test("digests and base 64 are those of their standards")
+  @Test("digests and Base64 have the values of their standards")
   func digests() {
     #expect(hexadecimal(MD5.digest([])) == "d41d8cd98f00b204e9800998ecf8427e")
     #expect(
@@ -27,7 +27,7 @@ import Testing
     #expect(["", "f", "fo", "foo", "foob"].map { base64(Array($0.utf8)) } == ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg=="])
   }
 
-  @Test("several challenges in one field are distinguished, and the safest is answered")
+  @Test("several challenges in one header are distinguished, and the safest is chosen")
   func challenges() {
     let text = "Basic realm=\"a, b\", Digest realm=\"r\", nonce=\"n\\\"x\", qop=\"auth, auth-int\", Negotiate"
     let read = Challenge.read(text)
@@ -42,7 +42,7 @@ import Testing
     )
   }
 
-  @Test("whether a body has a digest is found out once for all challenges, and only where one wants it")
+  @Test("whether a body can be digested is determined once for all challenges, and only if needed")
   func digestibility() {
     func outcome(_ challenges: [String], canBeDigested: Bool = true) -> String {
       let headers = HTTP.Headers(challenges.map { HTTP.Headers.Field("WWW-Authenticate", $0) })
@@ -60,7 +60,7 @@ import Testing
     #expect(outcome([]) == "0 none")
   }
 
-  @Test("Digest is answered as RFC 7616 shows")
+  @Test("the Digest response is that of RFC 7616's examples")
   func digestAnswers() {
     let credential = HTTP.Credential(user: "Mufasa", password: "Circle of Life")
     let nonce = "7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v"
@@ -109,13 +109,13 @@ import Testing
       #expect(answer.contains("response=\"\(response)\""))
       #expect(answer.contains(qop.contains("auth,") || qop.hasSuffix(",auth") ? "qop=auth," : "qop=auth-int,"))
     }
-    // A sequence may be another the next time.
+    // A sequence may produce other bytes the next time.
     let stream = HTTP.Content.stream { AsyncStream<[UInt8]> { $0.finish() } }
     #expect((Challenge.best(of: headers, body: stream) == nil) == (qop == "auth-int"))
     #expect((Challenge.best(of: headers, body: .file(scratch("none"))) == nil) == (qop == "auth-int"))
   }
 
-  @Test("a proxy's credential is in no text of a configuration")
+  @Test("a proxy's credentials appear in no text of a configuration")
   func proxyTexts() {
     var configuration = HTTP.Configuration()
     configuration.proxy = .url("http://user:hidden@proxy.example:3128")
@@ -127,7 +127,7 @@ import Testing
     #expect(configuration.proxy.description == "proxy http://proxy.example:3128/")
   }
 
-  @Test("a credential's password is in no text")
+  @Test("a password appears in no text of its credentials")
   func secretTexts() {
     let credential = HTTP.Credential(user: "u", password: "secret")
     #expect(!"\(credential) \(String(reflecting: credential))".contains("secret"))
@@ -136,7 +136,7 @@ import Testing
     #expect(!text.contains("secret"))
   }
 
-  @Test("redirects change method and body as RFC 9110 says")
+  @Test("redirects change method and body as RFC 9110 specifies")
   func redirects() throws {
     let hop = HTTP.Hop(
       address: try WebAddress("http://a/x"), method: .post, headers: ["Content-Type": "t", "A": "b"], body: .text("x"))
@@ -171,7 +171,7 @@ import Testing
     #expect(next.headers["A"] == "b")
   }
 
-  @Test("the time before a retry doubles up to a limit, and is at least half of that")
+  @Test("the delay before a retry doubles up to a limit, and is at least half of that")
   func delays() {
     let retry = HTTP.Retry(maximumCount: 9)
     #expect(
@@ -185,7 +185,7 @@ import Testing
     #expect(HTTP.Retry.retryAfter(["Retry-After": "999999999999999999999"], now: 0) == .seconds(1 << 30))
   }
 
-  @Test("cookies go to the hosts and paths that they are for")
+  @Test("cookies are sent to their hosts and paths only")
   func cookies() throws {
     let jar = CookieJar()
     let (secure, plain) = (try WebAddress("https://www.example.org/a/b"), try WebAddress("http://www.example.org/a/b"))
@@ -213,7 +213,7 @@ import Testing
     #expect(try header("http://example.org/") == nil)
   }
 
-  @Test("a jar is bounded, whatever a server sets")
+  @Test("a cookie jar is bounded, whatever a server sets")
   func boundedJar() throws {
     let jar = CookieJar()
     let address = try WebAddress("http://a/")
@@ -237,7 +237,7 @@ import Testing
     #expect(throws: HTTP.Error.self) { try ProxyChoice(.url("ftp://x")).proxy(for: WebAddress("http://a/")) }
   }
 
-  @Test("hosts without a proxy are named as for curl, or with a port")
+  @Test("hosts without a proxy are named in curl's syntax, or with a port")
   func proxyExceptions() throws {
     func covers(_ text: String, _ urls: String...) throws -> [Bool] {
       try urls.map { ProxyException(text).covers(try WebAddress($0)) }
@@ -260,7 +260,7 @@ import Testing
     for text in ["", ".", "/", ":", "/8", "a/8", "[", "]:1"] { #expect(try covers(text, "http://a/") == [false]) }
   }
 
-  @Test("a cookie whose name promises something keeps it, and one with a control character is none")
+  @Test("a cookie prefix is enforced, and a cookie with a control character is rejected")
   func promisedCookies() throws {
     let jar = CookieJar()
     let (plain, safe) = (try WebAddress("http://example.org/a/"), try WebAddress("https://example.org/a/"))
@@ -273,7 +273,7 @@ import Testing
     #expect(jar.all.map(\.name) == ["__Secure-i", "__Host-j", "k"])
   }
 
-  @Test("a cookie that is sent over encrypted connections only is not replaced by a connection without")
+  @Test("a secure cookie is not replaced over an unencrypted connection")
   func secureCookies() throws {
     let jar = CookieJar()
     let (secure, plain) = (try WebAddress("https://www.example.org/a/"), try WebAddress("http://www.example.org/a/b"))
@@ -282,14 +282,14 @@ import Testing
       #expect(jar.take(["Set-Cookie": text], from: plain, now: 0).isEmpty)
       #expect(jar.header(for: secure, now: 0) == "s=1")
     }
-    // Another name, and a path that the other does not cover.
+    // Another name, and a path that the secure one does not cover.
     #expect(jar.take(["Set-Cookie": "t=2; Path=/a"], from: plain, now: 0).count == 1)
     #expect(jar.take(["Set-Cookie": "s=3; Path=/"], from: plain, now: 0).count == 1)
     #expect(jar.take(["Set-Cookie": "s=4; Path=/a; Domain=example.org"], from: secure, now: 0).count == 1)
     #expect(jar.header(for: secure, now: 0) == "t=2; s=4; s=3")
   }
 
-  @Test("the end of a part is a number after which another can be counted")
+  @Test("the end of a partial response is a number that can be incremented")
   func contentRanges() {
     #expect(ContentRange("bytes 5-9223372036854775807/*") == nil)
     #expect(ContentRange("bytes 5-9223372036854775806/*")?.bounds?.upperBound == Int64.max - 1)
@@ -297,7 +297,7 @@ import Testing
     #expect(ContentRange("bytes 5-9223372036854775808/*") == nil)
   }
 
-  @Test("a time to connect is at least a millisecond: zero would be the library's own")
+  @Test("a connect timeout is at least a millisecond, as zero would mean libcurl's default")
   func connectTimes() {
     let times: [Duration] = [
       .zero, .microseconds(999), .seconds(-1), .milliseconds(1), .seconds(30), .seconds(1 << 40),
@@ -305,14 +305,14 @@ import Testing
     #expect(times.map(Attempt.milliseconds(ofConnectTimeout:)) == [1, 1, 1, 1, 30_000, Int(Int32.max)])
   }
 
-  @Test("a validator that cannot be sent is none")
+  @Test("a validator that cannot be sent is ignored")
   func validators() {
     #expect(Validator(text: "\"1\"")?.text == "\"1\"")
     #expect(Validator(text: "\"1\r\nX: y\"") == nil)
     #expect(Validator(["ETag": "\"1\u{1}\""]) == nil)
   }
 
-  @Test("the note beside a part is read as it was written, and nothing else is")
+  @Test("the note beside a partial file is read as written, and no other text is accepted")
   func notes() {
     let note = PartNote(url: "http://a/\"b\\c\u{1}", validator: "\"tag\"", total: 77)
     #expect(PartNote(text: note.text) == note)
@@ -326,7 +326,7 @@ import Testing
     #expect(!PartNote.name(of: "http://u:p@a/b?q").contains("u:p"))
   }
 
-  @Test("a client's life ends when it was stopped and nothing is left")
+  @Test("a client's life ends when it was stopped and no work is left")
   func life() {
     var life = ClientLife()
     #expect(life.begin() == true)
@@ -345,7 +345,7 @@ import Testing
     #expect(life.report.rejectedCount == 1)
   }
 
-  @Test("what libcurl reports is distinguished by more than its number")
+  @Test("errors of libcurl are distinguished by more than their code")
   func failures() {
     func code(
       _ code: Int32, system: Int32 = 0, connect: Int = 0, proxy: Bool = false, connected: Bool = true,

@@ -4,7 +4,7 @@ import Testing
 
 @testable import RunLoopHTTP
 
-/// Addresses of requests and redirects.
+/// URLs of requests and redirects.
 @Suite struct WebAddressTests {
   @Test(
     "an address is read into the form in which it is sent",
@@ -43,7 +43,7 @@ import Testing
     #expect(try WebAddress("http://a/b/c/d;p?q").following(reference).requestText == expected)
   }
 
-  @Test("a redirect to another scheme or to nowhere is rejected")
+  @Test("a redirect to another scheme or without a target is rejected")
   func badReferences() throws {
     let base = try WebAddress("http://a/")
     #expect(throws: WebAddress.Failure.scheme("file")) { try base.following("file:///etc/passwd") }
@@ -51,12 +51,12 @@ import Testing
     #expect(throws: WebAddress.Failure.self) { try base.following("http://a:b/") }
   }
 
-  @Test("the text for errors has no user, password, query or fragment, of whatever text")
+  @Test("the text for errors has no user, password, query or fragment, whatever the input")
   func safeText() throws {
     #expect(try WebAddress("http://u:p@a/b?secret#f").safeText == "http://a/b")
     #expect(WebAddress.safeText(of: "ftp://u:p@a/b?secret#f") == "ftp://a/b")
     #expect(WebAddress.safeText(of: "u:p@a?q") == "a")
-    // A password that nobody has written with percent signs: where it ends cannot be told.
+    // A password without percent-encoding: its end is ambiguous.
     #expect(WebAddress.safeText(of: "http://user:pa#ss@host/path") == "http://…")
     #expect(WebAddress.safeText(of: "http://user:pa?ss@host/path") == "http://…")
     #expect(WebAddress.safeText(of: "http://host:99999/path?mail=a@b") == "http://…")

@@ -7,11 +7,11 @@ import TestSupport
 
 @testable import RunLoopHTTP
 
-@Suite("A client for the time of a body")
+@Suite("A client for the duration of a closure")
 struct WithHTTPClientTests {
   struct Failure: Error {}
 
-  /// A server that responds to /wait when a test says so, and to anything else at once.
+  /// A server that responds to /wait when the test allows it, and to anything else immediately.
   final class SlowServer: Sendable {
     let waiting: Box<[LyingServer.Exchange]>
     let server: LyingServer
@@ -27,7 +27,7 @@ struct WithHTTPClientTests {
     func respond() { for exchange in waiting.value { exchange.answer("late") } }
   }
 
-  @Test("what the body has asked for is answered when the body returns, and then the client has ended")
+  @Test("requests are complete when the closure returns, and the client has ended")
   func returns() async throws {
     let server = try SlowServer()
     let (report, kept) = (Box<HTTP.StopReport?>(nil), Box<HTTP.Client?>(nil))
@@ -75,7 +75,7 @@ struct WithHTTPClientTests {
     #expect(throws: HTTP.Error.self) { try outcome.get() }
   }
 
-  @Test("on a loop of the program's the client has no thread, and the loop goes on")
+  @Test("on the program's own loop the client has no thread, and the loop continues")
   func onLoop() async throws {
     let server = try SlowServer()
     let thread = try ResidentThread(name: "client")

@@ -8,9 +8,9 @@ import RunLoopThreads
 import TestSupport
 import Testing
 
-/// A loop of libuv's on the thread of a test.
+/// A libuv loop on a test's thread.
 private struct UVLoop: @unchecked Sendable {
-  // Sendable: one thread's.
+  // Sendable: used by one thread.
   typealias Pointer = UnsafeMutableRawPointer
 
   let pointer: Pointer
@@ -22,7 +22,7 @@ private struct UVLoop: @unchecked Sendable {
     precondition(make(pointer) == 0)
   }
 
-  /// Runs until nothing is left, or once; returns whether something is left.
+  /// Runs until no handle is active, or once. Returns whether handles are still active.
   @discardableResult
   func run(once: Bool = false, waits: Bool = true) -> Bool {
     let run: @convention(c) (Pointer, Int32) -> Int32 = UVLoop.function("uv_run")
@@ -34,7 +34,7 @@ private struct UVLoop: @unchecked Sendable {
     stop(pointer)
   }
 
-  /// Ends the loop, in which nothing may be left.
+  /// Closes the loop, which must have no handles left.
   func close() -> Bool {
     let close: @convention(c) (Pointer) -> Int32 = UVLoop.function("uv_loop_close")
     defer { pointer.deallocate() }
@@ -49,9 +49,9 @@ private struct UVLoop: @unchecked Sendable {
   }
 }
 
-@Suite("A run loop in a loop of libuv's", .timeLimit(.minutes(5)), .enabled(if: dlopen("libuv.so.1", RTLD_NOW) != nil))
+@Suite("A run loop in a libuv loop", .timeLimit(.minutes(5)), .enabled(if: dlopen("libuv.so.1", RTLD_NOW) != nil))
 struct LibuvHostTests {
-  @Test("whatever a loop serves is served while libuv waits, until the host is detached")
+  @Test("everything that a loop serves is served while libuv waits, until the host is detached")
   func everything() {
     let log = Log()
     let hasEnded = Box(false)
@@ -88,7 +88,7 @@ struct LibuvHostTests {
     #expect(hasEnded.value)
   }
 
-  @Test("a host that does not keep libuv's loop alive lets it end, and a stop is told")
+  @Test("a host that does not keep libuv's loop alive lets it end, and a stop is reported")
   func ends() {
     let log = Log()
     SourceRig.onThread { loop in
@@ -116,7 +116,7 @@ struct LibuvHostTests {
     #expect(log.text == "ends the run loop is served in a loop of libuv's already stop goes on true")
   }
 
-  @Test("a wait lasts until something is to be done")
+  @Test("libuv waits until the run loop has something to do")
   func waits() {
     let turns = Box(0)
     SourceRig.onThread { loop in

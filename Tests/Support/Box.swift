@@ -2,10 +2,9 @@
 
 import RunLoopCore
 
-/// A variable that threads and call-outs share, or that a call-out needs and that is known only after it.
+/// A variable shared by threads and call-outs, or set only after the call-out that uses it was created.
 ///
-/// Its lock is our own: `Synchronization.Mutex` gives false reports under the thread sanitizer when two threads
-/// contend.
+/// Uses our own lock because the thread sanitizer reports false races for `Synchronization.Mutex` under contention.
 package final class Box<Value: Sendable>: @unchecked Sendable {
   // Sendable: guarded by the lock.
   private let lock = Lock()
@@ -16,13 +15,13 @@ package final class Box<Value: Sendable>: @unchecked Sendable {
   package var value: Value {
     get { lock.withLock { stored } }
     set {
-      // What was there is released after the lock: it may use the box.
+      // The old value is released after the lock, as its deinitializer may use the box.
       var value = newValue
       lock.withLock { swap(&stored, &value) }
     }
   }
 
-  /// Changes the value while nobody else sees it.
+  /// Changes the value with the lock held, and returns the body's result.
   @discardableResult
   package func update<Result>(_ change: (inout Value) -> Result) -> Result {
     lock.lock()

@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// A number that several threads count up.
+/// A number that several threads increment.
 package final class Counter: Sendable {
   private let number = Atomic<Int>(0)
 
@@ -10,7 +10,7 @@ package final class Counter: Sendable {
 
   package var value: Int { number.load(ordering: .acquiring) }
 
-  /// Counts on, and gives the new number.
+  /// Adds to the number and returns the new value.
   @discardableResult
   package func add(_ more: Int = 1) -> Int { number.wrappingAdd(more, ordering: .acquiringAndReleasing).newValue }
 }

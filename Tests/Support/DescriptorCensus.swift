@@ -3,16 +3,16 @@
 import Dispatch
 import Glibc
 
-/// How many descriptors of each kind this process has open.
+/// The number of open descriptors of each kind in this process.
 ///
-/// For a process in which a test is alone. Dispatch, which the testing library uses, has an epoll set, a counter and a
-/// timer for each of three clocks, makes a timer when it is first needed, and closes a counter at some time after the
-/// start. So of these kinds, one less or up to three timers more is as before, and a test that looks for leaks makes
-/// more than three.
+/// Only meaningful in a process that runs a single test. Dispatch, which the testing library uses, has an epoll set,
+/// an event descriptor and a timer for each of three clocks. It creates a timer on first use, and closes an event
+/// descriptor some time after the start. The comparisons therefore tolerate one descriptor fewer of these kinds and
+/// up to three more timers, and a test that looks for leaks must create more than three.
 package struct DescriptorCensus: Equatable, CustomStringConvertible {
   private var counts: [String: Int] = [:]
 
-  /// Counts; for the first time after Dispatch has opened what it will have open.
+  /// Counts the open descriptors. The first call makes Dispatch open its descriptors first.
   package init() {
     Self.warmUp
     guard let directory = opendir("/proc/self/fd") else { return }
@@ -22,21 +22,21 @@ package struct DescriptorCensus: Equatable, CustomStringConvertible {
       guard let number = Int32(name), number != dirfd(directory) else { continue }
       var target = [CChar](repeating: 0, count: 256)
       let length = readlink("/proc/self/fd/\(name)", &target, 255)
-      // It may have been closed meanwhile.
+      // The descriptor may have been closed in the meantime.
       guard length > 0 else { continue }
       var text = String(decoding: target.prefix(length).map(UInt8.init(bitPattern:)), as: UTF8.self)
-      // A file that another process removes meanwhile, of which this one has inherited a descriptor, is no other file.
+      // A deleted file has the same kind: another process may delete one whose descriptor this process has inherited.
       if text.hasSuffix(Self.removed) { text.removeLast(Self.removed.count) }
-      // "socket:[123]" and "anon_inode:[eventfd]": the kind is before a number, and the whole of what has none.
+      // In "socket:[123]" the kind precedes the number; in "anon_inode:[eventfd]" it is the whole text.
       let kind = text.prefix { $0 != "[" || text.hasPrefix("anon_inode") }
       counts[String(kind), default: 0] += 1
     }
   }
 
-  /// How many there are of a kind: "socket:", "inotify", "pidfd".
+  /// Returns the number of descriptors whose kind contains a text such as "socket:", "inotify" or "pidfd".
   package func count(_ kind: String) -> Int { counts.reduce(0) { $1.key.contains(kind) ? $0 + $1.value : $0 } }
 
-  /// Whether nothing was left open since, but for so many of some kinds.
+  /// Whether a later census shows no leak, apart from the expected additional descriptors of some kinds.
   package func isFollowed(by now: DescriptorCensus, with more: [String: Int] = [:]) -> Bool {
     Set(counts.keys).union(now.counts.keys).allSatisfy { kind in
       let (before, after) = (counts[kind, default: 0] + more[kind, default: 0], now.counts[kind, default: 0])
@@ -44,7 +44,7 @@ package struct DescriptorCensus: Equatable, CustomStringConvertible {
     }
   }
 
-  /// Whether no more of any kind is open than before, but for so many of some; what was about to be closed may be gone.
+  /// Whether no kind has more descriptors than before, apart from `more`. Descriptors may have been closed since.
   package func isWithin(_ before: DescriptorCensus, with more: [String: Int] = [:]) -> Bool {
     counts.allSatisfy { kind, count in
       count <= before.counts[kind, default: 0] + more[kind, default: 0] + (Self.more[kind] ?? 0)
@@ -55,7 +55,7 @@ package struct DescriptorCensus: Equatable, CustomStringConvertible {
 
   private static let removed = " (deleted)"
 
-  /// How many Dispatch may close and open at any time.
+  /// The descriptors that Dispatch may close and open at any time.
   private static let fewer = ["anon_inode:[eventpoll]": 1, "anon_inode:[eventfd]": 1, "anon_inode:[timerfd]": 1]
   private static let more = ["anon_inode:[timerfd]": 3]
 

@@ -3,7 +3,7 @@
 import RunLoopCore
 import Synchronization
 
-/// An event that has happened or not, for threads that wait for it.
+/// A one-time event that threads can wait for.
 package final class Latch: Sendable {
   private let word = Atomic<UInt32>(0)
 
@@ -16,7 +16,7 @@ package final class Latch: Sendable {
     word.futexWake(.max)
   }
 
-  /// Waits for the event, as long as it takes.
+  /// Waits for the event without a time limit.
   package func wait(file: String = #fileID, line: Int = #line) {
     var patience = Patience(file, line)
     while !isOpen {
@@ -26,14 +26,14 @@ package final class Latch: Sendable {
   }
 }
 
-/// Keeps a thread in one piece of work until it is let go.
+/// Keeps a thread busy in one block until the test releases it.
 package final class Hold: Sendable {
   package let begun = Latch()
   package let released = Latch()
 
   package init() {}
 
-  /// The work.
+  /// The block to run on the thread.
   package func occupy(file: String = #fileID, line: Int = #line) {
     begun.open()
     released.wait(file: file, line: line)

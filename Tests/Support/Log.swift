@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the call-outs of a test write down, in order: a log that is compared with a literal.
+/// The entries that a test's call-outs write, in order, for comparison with a literal.
 package final class Log: Sendable {
   private let entries = Box<[String]>([])
 
@@ -10,7 +10,7 @@ package final class Log: Sendable {
 
   package func clear() { entries.value = [] }
 
-  /// All entries, one space between.
+  /// All entries, separated by spaces.
   package var text: String { entries.value.joined(separator: " ") }
 
   package func count(of entry: String) -> Int { entries.value.count { $0 == entry } }

@@ -3,22 +3,21 @@
 import Glibc
 import RunLoopCore
 
-/// Says for what a test waits, when it has waited long.
+/// Reports the location of a test's wait when it takes long.
 ///
-/// A wait for an event has no limit that would be right on every machine, so it ends with the event. A wait that never
-/// ends would say nothing, however: after half a minute, and every half a minute again, it tells the standard error
-/// where it is.
+/// No limit for an event would be right on every machine, so the wait ends only with the event. To make a hang
+/// visible, the wait prints its location on standard error every half minute.
 struct Patience {
   private static let span: Duration = .seconds(30)
 
   private let place: String
   private let begun = Tick.monotonicNow
-  /// When there is something to tell.
+  /// When the next report is due.
   private(set) var end = Tick.after(span)
 
   init(_ file: String, _ line: Int) { place = "\(file):\(line)" }
 
-  /// Tells, if it is time to.
+  /// Prints a report if one is due.
   mutating func check() {
     let now = Tick.monotonicNow
     guard now >= end else { return }
@@ -29,7 +28,7 @@ struct Patience {
   }
 }
 
-/// Looks again and again until something is as it should be.
+/// Polls until a condition holds.
 package func waitUntil(
   file: String = #fileID, line: Int = #line, _ condition: () throws -> Bool
 ) rethrows {
@@ -37,7 +36,7 @@ package func waitUntil(
   var looks = 0
   while try !condition() {
     looks += 1
-    // Soon, as a rule. Later, whoever is waited for needs the processor more.
+    // Usually the condition holds soon. If not, the other thread needs the processor more.
     if looks < 1000 { sched_yield() } else { usleep(1000) }
     patience.check()
   }

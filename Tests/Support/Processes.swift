@@ -2,20 +2,20 @@
 
 package import Glibc
 
-/// Whether the thread sanitizer watches, which keeps signals back until a thread makes a call, at most one of each
-/// number.
+/// Whether the thread sanitizer is active. It delays signals until the thread makes a call, and keeps at most one of
+/// each number.
 package let isSanitizedForThreads = dlsym(nil, "__tsan_init") != nil
 
-/// `fork`, which Glibc's module does not let Swift see.
+/// `fork`, which Swift's Glibc module does not expose.
 @_silgen_name("fork")
 package func forkProcess() -> pid_t
 
-/// How a child has ended.
+/// How a child process ended.
 package enum ForkedEnd: Equatable, Sendable {
   case exited(Int32)
   case killed(Int32)
 
-  /// Waits for a child's end.
+  /// Waits for a child to end.
   package init(waitingFor child: pid_t) {
     var status: Int32 = 0
     while waitpid(child, &status, 0) < 0, errno == EINTR {}
@@ -23,15 +23,15 @@ package enum ForkedEnd: Equatable, Sendable {
     self = signal == 0 ? .exited(status >> 8 & 0xff) : .killed(signal)
   }
 
-  /// Whether a precondition has failed.
+  /// Whether the child ended by a failed precondition.
   package var isTrap: Bool { self == .killed(SIGILL) || self == .killed(SIGTRAP) || self == .killed(SIGABRT) }
 }
 
-/// Forks; the child does something, and exits with its result, or with 99 if it throws.
+/// Forks. The child runs the body and exits with its result, or with 99 if it throws.
 package func inForkedChild(_ body: () throws -> Int32) -> ForkedEnd {
   let child = forkProcess()
   guard child == 0 else { return ForkedEnd(waitingFor: child) }
-  // A child that hangs is killed, and its parent can tell. The threads of dispatch block all signals.
+  // The test may kill a child that hangs. Dispatch's threads block all signals.
   var none = sigset_t()
   sigemptyset(&none)
   sigprocmask(SIG_SETMASK, &none, nil)
@@ -39,7 +39,7 @@ package func inForkedChild(_ body: () throws -> Int32) -> ForkedEnd {
   do { _exit(try body()) } catch { _exit(99) }
 }
 
-/// The lines that the loops of a process have written on its standard error.
+/// The lines that a process's run loops wrote to its standard error.
 package func diagnostics(_ standardError: [UInt8]) -> [String] {
   String(decoding: standardError, as: UTF8.self).split(separator: "\n").map(String.init)
     .filter { $0.hasPrefix("RunLoopKit: ") }

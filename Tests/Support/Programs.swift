@@ -2,9 +2,9 @@
 
 import Foundation
 
-/// Runs a program that was built beside the tests.
+/// Runs a program that was built with the tests.
 ///
-/// - Returns: Its status, the signal that has ended it as a negative number, and what it has written on its output.
+/// - Returns: Its exit status, or the signal that ended it as a negative number, and its standard output.
 package func runProgram(_ name: String, _ arguments: [String] = []) throws -> (status: Int32, output: String) {
   let process = Process()
   process.executableURL = Bundle.main.bundleURL.appendingPathComponent(name)
@@ -13,8 +13,8 @@ package func runProgram(_ name: String, _ arguments: [String] = []) throws -> (s
       .appendingPathComponent(name)
   }
   process.arguments = arguments
-  // A crash that is expected or found is not to be told at length. Some count their descriptors and threads: the agent
-  // of the instruments, which sleeps in other programs, has some of both.
+  // An expected crash needs no backtrace. Some programs count their descriptors and threads, so the instruments'
+  // agent, which sleeps in other programs and has some of both, is off.
   let settings = ["SWIFT_BACKTRACE": "enable=no", "RUNLOOP_INSTRUMENTS": "off"]
   process.environment = ProcessInfo.processInfo.environment.merging(settings) { $1 }
   let output = Pipe()

@@ -4,14 +4,14 @@ import Glibc
 package import RunLoopCore
 import Synchronization
 
-/// Two connected descriptors, closed when they go.
+/// Two connected descriptors, closed on deinitialization.
 ///
-/// Neither blocks, so that a handler that is called for nothing does not hang its test.
+/// Both are nonblocking, so that a spurious call of a handler does not hang its test.
 package final class RawPipe: Sendable {
   package enum Kind: Sendable {
-    /// What is written to one end is read from the other.
+    /// Bytes written to one end are read from the other.
     case oneWay
-    /// Both ends are read and written.
+    /// Both ends can be read and written.
     case socket
   }
 
@@ -44,22 +44,22 @@ package final class RawPipe: Sendable {
 
   package func closeWriting() { if isWritingOpen.exchange(false, ordering: .relaxed) { close(writing) } }
 
-  /// Gives the writing end to whoever closes it instead.
+  /// Transfers the writing end to the caller, which closes it.
   package func takeWriting() -> Int32 {
     isWritingOpen.store(false, ordering: .relaxed)
     return writing
   }
 
-  /// Waits until the kernel knows that every copy of one end is closed.
+  /// Waits until the kernel reports that every copy of one end is closed.
   ///
-  /// A process that another test is starting at this moment has a copy of it, until it runs its own program.
+  /// A process that another test is just starting holds a copy until it executes its own program.
   package func awaitEnd() {
     let open = isReadingOpen.load(ordering: .relaxed) ? reading : writing
     var entry = pollfd(fd: open, events: 0, revents: 0)
     while poll(&entry, 1, -1) <= 0 {}
   }
 
-  /// Makes a second descriptor of what is read, with a number that nothing else has had or will have.
+  /// Duplicates the reading end to a number that no other descriptor has had or will have.
   package func duplicateReading() -> Int32 {
     let lowest = RawPipe.lastDuplicate.wrappingAdd(1, ordering: .relaxed).newValue
     let number = fcntl(reading, F_DUPFD_CLOEXEC, lowest)
@@ -67,7 +67,7 @@ package final class RawPipe: Sendable {
     return number
   }
 
-  /// Descriptors get the lowest numbers that are free: nothing else comes to the highest.
+  /// New descriptors get the lowest free numbers, so nothing else reaches the highest ones.
   private static let lastDuplicate = Atomic<Int32>(highestDescriptor - 300)
 
   private static var highestDescriptor: Int32 {
@@ -81,12 +81,12 @@ package final class RawPipe: Sendable {
     precondition(count == bytes.count, "nothing was written")
   }
 
-  /// Reads at most so many bytes that are there.
+  /// Reads up to `count` bytes that are available.
   @discardableResult
   package func read(_ count: Int = 1) -> [UInt8] { readBytes(reading, count) }
 }
 
-/// Reads at most so many bytes that are there.
+/// Reads up to `count` bytes that are available.
 @discardableResult
 package func readBytes(_ descriptor: Int32, _ count: Int = 1) -> [UInt8] {
   var bytes = [UInt8](repeating: 0, count: count)
@@ -94,7 +94,7 @@ package func readBytes(_ descriptor: Int32, _ count: Int = 1) -> [UInt8] {
   return Array(bytes.prefix(max(0, answer)))
 }
 
-/// Whether `poll` says that a descriptor is readable, and nothing else.
+/// Whether `poll` reports exactly that a descriptor is readable.
 package func isReadableNow(_ descriptor: Int32) -> Bool {
   var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
   return poll(&entry, 1, 0) == 1 && entry.revents == Int16(POLLIN)

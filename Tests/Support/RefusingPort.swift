@@ -2,9 +2,9 @@
 
 import Glibc
 
-/// A port of 127.0.0.1 at which nobody listens, nor can as long as this is there.
+/// A port of 127.0.0.1 on which nothing listens, or can listen, during the lifetime of this object.
 ///
-/// A port that was given back would be anybody's again, also another test's.
+/// Without the reservation another test could be assigned the port.
 package final class RefusingPort: Sendable {
   package let number: UInt16
   private let descriptor: Int32

@@ -3,7 +3,7 @@
 package import RunLoopCore
 
 extension RunLoop.Activity {
-  /// The short names of the specification.
+  /// The activity's abbreviation in the specification.
   package var letter: String {
     switch self {
     case .entry: "E"
@@ -18,7 +18,7 @@ extension RunLoop.Activity {
 }
 
 extension RunLoop {
-  /// Adds an observer of all stages that logs them.
+  /// Adds an observer of all activities that logs them.
   @discardableResult
   package func observe(_ log: Log, mode: Mode = .default, _ activities: Activity = .all) -> Observer {
     let observer = Observer(activities: activities) { _, activity in log.write(activity.letter) }
@@ -26,12 +26,12 @@ extension RunLoop {
     return observer
   }
 
-  /// Adds an observer that does something at one stage, once.
+  /// Adds an observer that runs a body once, at one activity.
   package func once(_ activity: Activity, mode: Mode = .default, _ body: @escaping @Sendable () -> Void) {
     add(Observer(activities: activity, repeats: false) { _, _ in body() }, forMode: mode)
   }
 
-  /// Adds a source that is never signalled: it keeps the mode alive.
+  /// Adds a source that is never signalled, to keep the mode alive.
   @discardableResult
   package func keepAlive(_ mode: Mode = .default) -> Source {
     let source = Source {}
@@ -39,7 +39,7 @@ extension RunLoop {
     return source
   }
 
-  /// Adds a timer that fires once after a time.
+  /// Adds a timer that fires once after a delay.
   @discardableResult
   package func after(_ delay: Duration, mode: Mode = .default, _ body: @escaping @Sendable (Timer) -> Void) -> Timer {
     let timer = Timer(deadline: now.advanced(by: delay), block: body)
@@ -47,7 +47,7 @@ extension RunLoop {
     return timer
   }
 
-  /// Adds a timer that fires again and again.
+  /// Adds a repeating timer.
   @discardableResult
   package func every(
     _ interval: Duration, tolerance: Duration = .zero, mode: Mode = .default,
@@ -58,7 +58,7 @@ extension RunLoop {
     return timer
   }
 
-  /// Adds a source that is signalled already, and wakes the loop if asked to.
+  /// Adds a source that is already signalled, and optionally wakes the loop.
   @discardableResult
   package func signalled(
     order: Int = 0, mode: Mode = .default, wakes: Bool = false, _ body: @escaping @Sendable () -> Void
@@ -71,7 +71,7 @@ extension RunLoop {
   }
 }
 
-/// What a loop's method that can fail says is the matter; nil: nothing.
+/// Returns the error that a run loop method throws, or nil.
 package func failure(of body: () throws(RunLoopError) -> Void) -> RunLoopError? {
   do throws(RunLoopError) {
     try body()

@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// A fresh directory, which goes with all that is in it.
+/// A new temporary directory, removed with its contents on deinitialization.
 package final class Scratch: Sendable {
   package let path: String
 
@@ -28,7 +28,7 @@ package final class Scratch: Sendable {
   package func move(_ old: String, _ new: String) { precondition(rename(self(old), self(new)) == 0) }
 }
 
-/// What is in a directory, in the order of the names.
+/// The entries of a directory, sorted by name.
 package func entries(of path: String) -> [(name: String, isDirectory: Bool)] {
   guard let directory = opendir(path) else { return [] }
   defer { closedir(directory) }

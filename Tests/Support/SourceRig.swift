@@ -3,7 +3,7 @@
 package import Glibc
 package import RunLoopCore
 
-/// Threads with a loop, for tests of items that the kernel wakes.
+/// Threads with a run loop, for tests of items that the kernel wakes.
 package enum SourceRig {
   private final class Body: Sendable {
     let run: @Sendable () -> Void
@@ -13,7 +13,7 @@ package enum SourceRig {
     }
   }
 
-  /// A thread that is joined: when that returns, its loop has ended.
+  /// A thread that can be joined, after which its loop has ended.
   package struct Running: Sendable {
     package let thread: pthread_t
 
@@ -27,7 +27,7 @@ package enum SourceRig {
       &thread, nil,
       { context in
         guard let context else { return nil }
-        // The threads of dispatch, on which tests run, block most signals.
+        // Dispatch's threads, on which tests run, block most signals.
         var none = sigset_t()
         sigemptyset(&none)
         pthread_sigmask(SIG_SETMASK, &none, nil)
@@ -38,14 +38,14 @@ package enum SourceRig {
     return Running(thread: thread)
   }
 
-  /// Runs `body` on a thread of its own, with its loop, and waits for it.
+  /// Runs `body` with the loop of a new thread, and waits for the thread to end.
   package static func onThread(_ body: @escaping @Sendable (RunLoop) -> Void) {
     start { body(RunLoop.current) }.join()
   }
 
-  /// A thread whose loop runs until it is stopped.
+  /// Starts a thread whose loop runs until it is stopped.
   ///
-  /// It is returned when the loop runs: that a loop is to stop is forgotten when a run of it begins.
+  /// Returns once the loop runs, because a stop before the run would be forgotten.
   package static func startLoop() -> (thread: Running, loop: RunLoop) {
     let made = Notes<RunLoop>()
     let thread = start {
@@ -60,10 +60,10 @@ package enum SourceRig {
 }
 
 extension RunLoop {
-  /// Runs until something is so.
+  /// Runs until a condition holds.
   ///
-  /// If nothing comes any more, the process ends: this target does not link the testing library, and a test that
-  /// continued would wait forever.
+  /// If the loop has nothing left to run, the process ends: this target does not link the testing library, and a test
+  /// that continued would wait forever.
   package func run(
     _ mode: Mode = .default, until isDone: () -> Bool, file: StaticString = #fileID, line: UInt = #line
   ) {
@@ -73,13 +73,13 @@ extension RunLoop {
     }
   }
 
-  /// Runs what is ready now.
+  /// Runs what is ready.
   package func drain(_ mode: Mode = .default) {
     while run(mode: mode, for: .zero, returnAfterSourceHandled: true) == .handledSource {}
   }
 }
 
-/// What call-outs leave for their test.
+/// Values that call-outs record for their test.
 package final class Notes<Element: Sendable>: @unchecked Sendable {
   // Sendable: guarded by the lock.
   private let lock = Lock()

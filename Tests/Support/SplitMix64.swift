@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A small random generator with a seed that a test prints or fixes, so that every run is the same.
+/// A small random generator whose seed a test fixes or prints, so that every run can be repeated.
 package struct SplitMix64: RandomNumberGenerator {
   private var state: UInt64
 
@@ -17,6 +17,6 @@ package struct SplitMix64: RandomNumberGenerator {
   /// A number from 0 to `bound` − 1.
   package mutating func below(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &self) }
 
-  /// True once in `count` times.
+  /// Returns true with a probability of one in `count`.
   package mutating func oneIn(_ count: Int) -> Bool { below(count) == 0 }
 }

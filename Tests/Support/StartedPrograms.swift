@@ -7,8 +7,8 @@ package func spawn(_ arguments: String...) -> pid_t {
   var process: pid_t = -1
   var texts: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) }
   texts.append(nil)
-  // The threads of dispatch, on which tests run, block most signals, and what is started in the background ignores
-  // some; a program begins with none blocked and none ignored.
+  // Dispatch's threads, on which tests run, block most signals, and background processes ignore some. The program
+  // starts with none blocked and none ignored.
   var none = sigset_t()
   sigemptyset(&none)
   var attributes = posix_spawnattr_t()
@@ -25,13 +25,13 @@ package func spawn(_ arguments: String...) -> pid_t {
   return process
 }
 
-/// Waits until a child has ended, and leaves it to be reaped.
+/// Waits until a child has ended, without reaping it.
 package func awaitEnd(of process: pid_t) {
   var info = siginfo_t()
   while waitid(P_PID, id_t(process), &info, WEXITED | WNOWAIT) != 0, errno == EINTR {}
 }
 
-/// Waits for a child as a program does that knows nothing of sources.
+/// Reaps a child as a program without process sources would.
 package func reap(_ process: pid_t) -> Int32? {
   var status: Int32 = 0
   while true {

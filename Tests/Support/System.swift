@@ -2,9 +2,9 @@
 
 import Glibc
 
-/// What the system says of this process and its threads.
+/// The system's information about this process and its threads.
 package enum System {
-  /// The name that the kernel keeps for a thread of this process.
+  /// Returns the kernel's name of a thread of this process.
   package static func name(ofThread id: Int32) -> String? {
     var text = contents(of: "/proc/self/task/\(id)/comm")
     if text?.last == "\n" { text?.removeLast() }
@@ -27,26 +27,26 @@ package enum System {
     guard let directory = opendir("/proc/self/task") else { return -1 }
     defer { closedir(directory) }
     var count = 0
-    // Without the entries of the directory and of the one above.
+    // Excludes the entries "." and "..".
     while readdir(directory) != nil { count += 1 }
     return count - 2
   }
 
-  /// Whether a thread of this process sleeps: it has given the processor away until something wakes it.
+  /// Whether a thread of this process is blocked in the kernel.
   package static func isAsleep(thread id: Int32) -> Bool {
-    // "12 (a name) S 1 …": the name may have brackets of its own.
+    // "12 (a name) S 1 …": the name may contain parentheses.
     guard let text = contents(of: "/proc/self/task/\(id)/stat"), let bracket = text.lastIndex(of: ")") else {
       return false
     }
     return text[bracket...].hasPrefix(") S")
   }
 
-  /// Whether a timer descriptor of an epoll set is armed; nil if the set has none.
+  /// Whether a timer descriptor of an epoll set is armed, or nil if the set has none.
   package static func isTimerArmed(inSet epoll: Int32) -> Bool? {
     let watched = contents(of: "/proc/self/fdinfo/\(epoll)")?.split(separator: "\n").compactMap { line in
       line.hasPrefix("tfd:") ? line.split(separator: " ").dropFirst().first : nil
     }
-    // "it_value: (0, 0)": the seconds and nanoseconds that are left.
+    // "it_value: (0, 0)": the remaining seconds and nanoseconds.
     let timers = watched?.compactMap { number in
       contents(of: "/proc/self/fdinfo/\(number)")?.split(separator: "\n").first { $0.hasPrefix("it_value:") }
     }

@@ -3,14 +3,14 @@
 import Foundation
 import Glibc
 
-/// Certificates and keys of every kind, made by `openssl` when the first test asks for one.
+/// Certificates and keys of every kind, created by `openssl` on first use.
 package enum TLSFiles {
-  /// Whether there is the program that makes them.
+  /// Whether `openssl` is installed.
   package static let canBeMade = FileManager.default.isExecutableFile(atPath: openssl)
 
   package static let openssl = "/usr/bin/openssl"
 
-  /// The directory; it goes with the process.
+  /// The directory of the files, removed when the process ends.
   package static let directory: String = {
     var template = Array("/tmp/run-loop-tls-XXXXXX".utf8CString)
     guard mkdtemp(&template) != nil else { fatalError("no directory for certificates: \(errno)") }
@@ -37,7 +37,7 @@ package enum TLSFiles {
     return Array(data)
   }
 
-  /// The pin of a certificate's key.
+  /// Returns the pin of a certificate's key.
   package static func pin(_ name: String) -> String {
     String(decoding: text("\(name).pin"), as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
   }

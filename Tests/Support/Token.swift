@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Does something, or says so, when nothing holds it any more.
+/// Runs a block when it is deallocated.
 package final class Token: Sendable {
   private let body: @Sendable () -> Void
 
@@ -10,7 +10,7 @@ package final class Token: Sendable {
     self.init { log.write(entry) }
   }
 
-  /// Is there to be called from the closure that is to hold the token.
+  /// Does nothing. A closure calls it to capture the token.
   package func touch() {}
 
   deinit { body() }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Does not keep what it names alive.
+/// A weak reference that can be shared by threads.
 package final class WeakBox<Object: AnyObject & Sendable>: @unchecked Sendable {
   // Sendable: a weak reference is read and cleared atomically, and written once.
   package private(set) weak var object: Object?

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Takes the terminal that it runs in, shows a frame, and ends in one of many ways: `terminal-ends HOW`. What it notes
-// for a test goes to descriptor 3. `terminal-ends shell HOW` does that in a process group of its own, as a shell does.
-// With INLINE=3 in the environment it uses three rows below what is on the screen.
+// Takes the terminal that it runs in, shows a frame, and ends in one of many ways: `terminal-ends HOW`. Notes for a
+// test are written to descriptor 3. `terminal-ends shell HOW` runs the same in its own process group, as a shell
+// does. With INLINE=3 in the environment the program uses three rows below the screen's content.
 
 import Glibc
 import RunLoopCore
@@ -31,7 +31,7 @@ final class Client: DisplayDeviceClient {
       frames += 1
       present(to: device)
       if frames <= 3 { note("shown \(frames)") }
-      // Nobody says so of one that has always been ready, as the window reads fast.
+      // A device that has always been ready sends no notification, as the window reads fast.
     } while how == "flood" && frames < 3 && device.isReadyForFrame
   }
 
@@ -61,8 +61,8 @@ final class Client: DisplayDeviceClient {
     }
   }
 
-  /// Writes 80 MiB to the standard error from a timer, without a frame, and notes how many KiB of memory the file that
-  /// receives it takes then, and its size in MiB.
+  /// Writes 80 MiB to standard error from a timer, without a frame. Notes the memory (KiB) that the file receiving it
+  /// uses, and its size (MiB).
   func logWithoutFrames() {
     _ = RunLoop.main.schedule(
       in: .milliseconds(1), repeating: .milliseconds(1), mode: .common,
@@ -80,7 +80,7 @@ final class Client: DisplayDeviceClient {
     chunks += 1
   }
 
-  /// Writes a line, and has a child write in each of the next passes.
+  /// Writes a line, and makes a child write in each of the next passes.
   func runChildren() {
     write("written before", to: STDERR_FILENO)
     commands = [
@@ -143,7 +143,7 @@ func end(_ how: String) {
   }
 }
 
-/// Handles faults and two other signals with one handler, after which the program continues.
+/// Handles faults and two other signals with one handler, and then continues.
 func installOwnHandler() {
   var action = sigaction()
   action.sa_flags = SA_SIGINFO
@@ -151,8 +151,8 @@ func installOwnHandler() {
   for signal in [SIGSEGV, SIGUSR1, SIGHUP] { sigaction(signal, &action, nil) }
 }
 
-/// As a shell: runs the program in a group of its own in the foreground, and lets it continue whenever it has stopped
-/// and something can be read from descriptor 4.
+/// Acts as a shell: runs the program in its own process group in the foreground, and continues it whenever it has
+/// stopped and descriptor 4 is readable.
 @MainActor
 func runShell(_ how: String) -> Int32 {
   signal(SIGTTOU, SIG_IGN)

@@ -3,7 +3,7 @@
 import CoreFoundation
 import Foundation
 
-/// The places where Core Foundation's own loop calls a user's code at the end of a thread: the measure of ours.
+/// The places where Core Foundation's own loop calls user code when a thread ends, for comparison with ours.
 struct Measure: Sendable {
   let name: String
   let prepare: @Sendable (_ use: @escaping @Sendable () -> Void) -> Void

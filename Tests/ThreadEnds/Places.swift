@@ -9,10 +9,10 @@ import class RunLoopCore.RunLoop
 import class RunLoopCore.Timer
 import class RunLoopThreads.Thread
 
-/// Where our code calls a user's at the end of a thread.
+/// A place where our code calls user code when a thread ends.
 struct Place: Sendable {
   let name: String
-  /// Has the use made there; on the thread, before its end.
+  /// Arranges for the use at that place. Called on the thread before it ends.
   let prepare: @Sendable (_ use: @escaping @Sendable () -> Void) -> Void
 
   private init(_ name: String, _ prepare: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void) {
@@ -66,7 +66,7 @@ struct Place: Sendable {
       let thread = Thread.current
       let center = NotificationCenter.default
       let observer = Kept<(any NSObjectProtocol)?>(nil)
-      // The Foundation of Swift 6.2 finds no observer of one object that is not an NSObject.
+      // Swift 6.2's Foundation does not find an observer for an object that is not an NSObject.
       observer.value = center.addObserver(forName: .NSThreadWillExit, object: nil, queue: nil) { notification in
         guard notification.object as? Thread === thread else { return }
         use()
@@ -81,9 +81,9 @@ struct Place: Sendable {
   ]
 }
 
-/// A variable of one thread's.
+/// A variable that one thread uses at a time.
 final class Kept<Value>: @unchecked Sendable {
-  // Sendable: one thread uses it after the other.
+  // Sendable: the threads use it one after the other.
   var value: Value
 
   init(_ value: Value) { self.value = value }

@@ -9,10 +9,10 @@ import class RunLoopCore.RunLoop
 import class RunLoopThreads.ResidentThread
 import class RunLoopThreads.Thread
 
-/// A way in which a thread comes to be and ends.
+/// A way in which a thread is created and ends.
 struct Kind: Sendable {
   let name: String
-  /// Runs a body on such a thread and waits for its end.
+  /// Runs a body on such a thread, and waits for the thread to end.
   let live: @Sendable (_ body: @escaping @Sendable () -> Void) -> Void
 
   private init(_ name: String, _ live: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void) {
@@ -72,7 +72,7 @@ struct Kind: Sendable {
     do { try thread.join() } catch { fail("\(error)") }
   }
 
-  /// Runs a body on a thread of the system's, and waits for its end.
+  /// Runs a body on a thread created with `pthread_create`, and waits for the thread to end.
   static func live(_ body: @escaping @Sendable () -> Void) {
     var thread = pthread_t()
     let answer = pthread_create(&thread, nil, pthreadMain, Unmanaged.passRetained(Body(body)).toOpaque())
@@ -89,7 +89,7 @@ private final class Body: Sendable {
 
 private nonisolated func pthreadMain(_ pointer: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
   guard let pointer else { return nil }
-  // Held by this thread until then: a body that leaves the thread leaves it too.
+  // The creating thread keeps the body until then: a body that exits the thread never returns here.
   Unmanaged<Body>.fromOpaque(pointer).takeUnretainedValue().body()
   Unmanaged<Body>.fromOpaque(pointer).release()
   return nil
@@ -100,7 +100,7 @@ func fail(_ message: String) -> Never {
   _exit(3)
 }
 
-/// Writes a line at once: the process may end with the next step.
+/// Writes a line without buffering, as the next step may end the process.
 func say(_ line: String) {
   var line = line + "\n"
   line.withUTF8 { _ = write(STDOUT_FILENO, $0.baseAddress, $0.count) }

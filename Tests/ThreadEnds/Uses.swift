@@ -3,7 +3,7 @@
 import CoreFoundation
 import Foundation
 
-/// A use of Foundation that makes an object of Core Foundation's, and so needs what that keeps for each thread.
+/// A use of Foundation that creates a Core Foundation object, and so needs its thread-specific data.
 struct Use: Sendable {
   let name: String
   let body: @Sendable () -> Void
@@ -51,11 +51,11 @@ struct Use: Sendable {
   ]
 }
 
-/// Lets a value be made though nobody needs it.
+/// Keeps the compiler from removing an unused value.
 @inline(never)
 func keep<Value>(_ value: Value) {}
 
-/// Makes a use when it is released.
+/// Runs a use when it is released.
 final class Witness: Sendable {
   private let use: @Sendable () -> Void
 

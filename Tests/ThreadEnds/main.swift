@@ -8,8 +8,8 @@ import Synchronization
 import class RunLoopThreads.ResidentThread
 import class RunLoopThreads.Thread
 
-// Makes each use of Foundation at one place at the end of a thread of one kind, each on a thread of its own, and says
-// before each what it is about to do: the last line names the case in which the process died.
+// Runs each use of Foundation at one place at the end of one kind of thread, each on its own thread, and prints each
+// case before it begins: the last line names the case that crashed the process.
 //
 //   thread-ends list
 //   thread-ends KIND PLACE
@@ -31,14 +31,14 @@ func run(_ name: String, _ live: (@escaping @Sendable () -> Void) -> Void) {
   say("done")
 }
 
-/// Calls of a use.
+/// Counts the calls of a use.
 final class Counted: Sendable {
   private let count = Atomic<Int>(0)
   func add() { count.wrappingAdd(1, ordering: .relaxed) }
   var value: Int { count.load(ordering: .acquiring) }
 }
 
-/// The thread has used Core Foundation before, in every way.
+/// Uses Core Foundation in every way before the thread ends.
 @Sendable func useCoreFoundation() { for use in Use.all { use.body() } }
 
 final class EndingThread: RunLoopThreads.Thread, @unchecked Sendable {
@@ -55,7 +55,7 @@ final class EndingThread: RunLoopThreads.Thread, @unchecked Sendable {
   deinit { use() }
 }
 
-/// Waits for a thread without holding it.
+/// Joins a thread without keeping a reference to it.
 func join(_ thread: RunLoopThreads.Thread) {
   do { try thread.join() } catch { fail("\(error)") }
 }

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Lets a process meet the kernel of a sandbox: calls that are refused, no /proc, another user. What is set up holds for
-// the process and its children, permanently. A failure is a negative errno.
+// Reproduces the kernel interface of a sandbox: blocked calls, no /proc, another user. The changes are permanent, and
+// apply to the process and its children. A failure is a negative errno.
 #pragma once
 
 #include <stdint.h>
 
-// The number of a call by its name; negative: the table does not have it.
+// Returns the number of a call by its name, or a negative number if the table does not contain it.
 int call_filter_number(const char *name);
 
-// Refuses a call with an error. `argument` is the place of an argument, which must be `value`; negative: all such calls
-// are refused.
+// Makes a call fail with an error. `argument` is the index of an argument that must equal `value`; if it is negative,
+// every such call fails.
 int call_filter_refuse(int number, int argument, uint32_t value, int error);
 
-// Hides /proc behind an empty directory, in a namespace of the process's own.
+// Hides /proc behind an empty directory, in the process's own namespace.
 int call_filter_hide_proc(void);
 
-// Becomes another user, without privileges.
+// Changes to another user, without privileges.
 int call_filter_become(unsigned user);
 
-// Makes a timer of the kernel's that has a descriptor, sets it and closes it; 0 if all of that can be done.
+// Creates, sets and closes a timer descriptor. Returns 0 if all three calls succeed.
 int call_filter_try_timer(void);

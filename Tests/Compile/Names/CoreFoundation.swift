@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What Core Foundation has on Linux that another function takes the place of. The sections are compiled with Foundation
-// alone and with RunLoopKit beside it.
+// Core Foundation's functions on Linux that RunLoopKit replaces with another function. The sections are compiled with
+// Foundation alone and together with RunLoopKit.
 import CoreFoundation
 import Foundation
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Foundation's own types by their full names, which mean the same with RunLoopKit beside Foundation; the sections are
-// compiled with Foundation alone and with RunLoopKit beside it.
+// Foundation's own types by their full names, which keep their meaning when RunLoopKit is imported too. The sections
+// are compiled with Foundation alone and together with RunLoopKit.
 import Foundation
 
 #if canImport(RunLoopKit)

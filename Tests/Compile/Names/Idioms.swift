@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Idioms of programs that use run loops and timers. The sections are compiled with Foundation alone and with RunLoopKit
-// beside it.
+// Idioms of programs that use run loops and timers. The sections are compiled with Foundation alone and together with
+// RunLoopKit.
 import Foundation
 
 #if canImport(RunLoopKit)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Idioms of programs that use threads, notifications and Core Foundation, which has to be imported for a thread's
-// subclass. The sections are compiled with Foundation alone and with RunLoopKit beside it.
+// Idioms of programs that use threads, notifications and Core Foundation, which a subclass of threads must import.
+// The sections are compiled with Foundation alone and together with RunLoopKit.
 import CoreFoundation
 import Foundation
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What Foundation's types have on Linux and those of RunLoopKit have not. The sections are compiled with Foundation
-// alone and with RunLoopKit beside it.
+// Features of Foundation's types on Linux that RunLoopKit's types lack. The sections are compiled with Foundation
+// alone and together with RunLoopKit.
 import Foundation
 
 #if canImport(RunLoopKit)

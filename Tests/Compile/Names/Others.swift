@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What else Foundation has on Linux that takes a run loop, a mode, a timer or a port. The sections are compiled with
-// Foundation alone and with RunLoopKit beside it.
+// Foundation's other API on Linux that takes a run loop, a mode, a timer or a port. The sections are compiled with
+// Foundation alone and together with RunLoopKit.
 import Foundation
 
 #if canImport(RunLoopKit)

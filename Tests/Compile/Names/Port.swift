@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What Foundation has on Linux of ports. The sections are compiled with Foundation alone and with RunLoopKit beside it.
+// Foundation's port API on Linux. The sections are compiled with Foundation alone and together with RunLoopKit.
 import Foundation
 
 #if canImport(RunLoopKit)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Calls that return nothing in Foundation, wherever a call is more than a statement. The sections are compiled with
-// Foundation alone and with RunLoopKit beside it.
+// Calls without a result in Foundation, in every context other than a statement. The sections are compiled with
+// Foundation alone and together with RunLoopKit.
 import Foundation
 
 #if canImport(RunLoopKit)

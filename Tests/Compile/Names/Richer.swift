@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What RunLoopKit returns where Foundation returns nothing, for code that asks for it. With Foundation alone there is
-// none of it.
+// Code that uses results that RunLoopKit returns and Foundation does not. With Foundation alone, none of it is
+// compiled.
 import Foundation
 
 #if canImport(RunLoopKit)

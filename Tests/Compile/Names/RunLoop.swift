@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What Foundation has on Linux of run loops. The sections are compiled with Foundation alone and with RunLoopKit beside
-// it.
+// Foundation's run loop API on Linux. The sections are compiled with Foundation alone and together with RunLoopKit.
 import Foundation
 
 #if canImport(RunLoopKit)

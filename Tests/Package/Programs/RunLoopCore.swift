@@ -4,14 +4,14 @@ import Dispatch
 import Glibc
 import RunLoopCore
 
-/// A block of another thread, and a timer that ends the run.
+/// A block from another thread, and a timer that ends the run.
 @main enum Program {
   static func main() {
     let loop = RunLoop.current
     DispatchQueue.global().async {
       loop.perform { RunLoop.current.schedule(in: .milliseconds(1)) { _ in loop.stop() } }
     }
-    // Keeps the mode from being empty until the block has come.
+    // Keeps the mode from being empty until the block is posted.
     let anchor = Port()
     loop.add(anchor, forMode: .default)
     let result = loop.run(mode: .default, for: .seconds(60))

@@ -2,7 +2,7 @@
 
 import RunLoopDisplay
 
-/// Text on a grid of cells; without a terminal, the reason in a sentence.
+/// Text on a grid of cells, or the reason why there is no terminal.
 @main @MainActor enum Program {
   static func main() {
     var canvas = Canvas(size: Size(width: 20, height: 1))

@@ -9,7 +9,7 @@ import RunLoopThreads
   import RunLoopExecutors
 #endif
 
-/// Tasks on threads of ours, with a main that is not async.
+/// Tasks on our threads, with a synchronous main.
 @main enum Program {
   static func main() {
     #if compiler(>=6.3) && compiler(<6.4)

@@ -2,7 +2,7 @@
 
 import RunLoopHTTPTesting
 
-/// A server, and where it listens.
+/// A test server and its URL.
 @main enum Program {
   static func main() throws {
     let server = try HTTPTestServer(script: ["/": [.init("hello")]])

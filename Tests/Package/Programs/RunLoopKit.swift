@@ -3,7 +3,7 @@
 import Foundation
 import RunLoopKit
 
-/// Foundation's names for our types; and our main loop, which is served while Foundation's runs, without a call.
+/// Foundation's names for our types, and our main loop, which is served without a call while Foundation's runs.
 @main enum Program {
   static func main() throws {
     let timer = Timer(fire: Date(timeIntervalSinceNow: 0.001), interval: 0, repeats: false) { _ in
@@ -13,7 +13,7 @@ import RunLoopKit
     let result = RunLoop.main.run(mode: .default, for: .seconds(60))
     guard result == .stopped else { exit(1) }
 
-    // The child ends when our loop has told it to, which happens only while Foundation waits for its end.
+    // The child ends when our loop closes its input, which happens only while Foundation waits for the child.
     let child = Process()
     let input = Pipe()
     child.executableURL = URL(fileURLWithPath: "/bin/cat")

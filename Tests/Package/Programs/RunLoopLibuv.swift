@@ -4,7 +4,7 @@ import Glibc
 import RunLoopCore
 import RunLoopLibuv
 
-/// A timer of ours in libuv's default loop.
+/// A timer of our loop in libuv's default loop.
 @main enum Program {
   typealias Pointer = UnsafeMutableRawPointer
 

@@ -4,7 +4,7 @@ import Glibc
 import RunLoopCore
 import RunLoopSockets
 
-/// A socket that gets back what it has sent, from a listening one in the same loop.
+/// A socket that sends bytes to an echoing peer in the same loop.
 @main enum Program {
   static func main() throws {
     let loop = RunLoop.current

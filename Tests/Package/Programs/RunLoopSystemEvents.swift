@@ -4,7 +4,7 @@ import Glibc
 import RunLoopCore
 import RunLoopSystemEvents
 
-/// A signal that the process sends itself.
+/// A signal that the process sends to itself.
 @main enum Program {
   static func main() throws {
     let loop = RunLoop.current

@@ -3,7 +3,7 @@
 import Glibc
 import RunLoopThreads
 
-/// An actor that lives on a resident thread.
+/// An actor isolated to a resident thread.
 actor Sums {
   private nonisolated let thread: ResidentThread
   private var sum = 0

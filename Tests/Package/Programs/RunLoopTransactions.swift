@@ -4,7 +4,7 @@ import Glibc
 import RunLoopCore
 import RunLoopTransactions
 
-/// Two results of workers, which are one commit.
+/// Two results from workers, applied in one commit.
 @main enum Program {
   static func main() {
     let loop = RunLoop.current

@@ -3,7 +3,7 @@
 import Foundation
 import RunLoopURLConnection
 
-/// Says how its connection has ended: at port 1 nobody answers.
+/// Prints how the connection ended: nothing listens on port 1.
 final class Delegate: NSURLConnectionDataDelegate {
   func connection(_ connection: NSURLConnection, didFailWithError error: any Error) {
     print("RunLoopURLConnection: \((error as? URLError)?.code == .cannotConnectToHost)")
@@ -11,7 +11,7 @@ final class Delegate: NSURLConnectionDataDelegate {
   }
 }
 
-/// A connection on the current loop, with Foundation's request and our loop by one import.
+/// A connection on the current loop. One import provides both Foundation's request and our loop.
 @main enum Program {
   static func main() {
     guard let url = URL(string: "http://127.0.0.1:1/") else { exit(1) }

@@ -7,20 +7,19 @@ import TestSupport
 
 @testable import RunLoopHTTP
 
-/// A server that answers nothing, and sends the same bytes for as long as somebody is connected: as fast as they are
-/// taken.
+/// A server that never responds, and sends the same bytes to every client as fast as they are read.
 ///
-/// It sends on a thread that blocks, so that there is always more.
+/// It writes on a thread that blocks, so that more bytes are always available.
 final class FloodServer: Sendable {
   private let thread: ResidentThread
   private let listener: Int32
   let url: String
-  /// How many connections have ended.
+  /// The number of connections that have ended.
   let ended = Counter()
 
   /// - Parameters:
-  ///   - frame: What is sent again and again.
-  ///   - opening: What is sent first; the settings of HTTP/2 unless said otherwise.
+  ///   - frame: The bytes to send repeatedly.
+  ///   - opening: The bytes to send first. Defaults to HTTP/2 settings.
   init(_ frame: [UInt8], after opening: [UInt8] = [0, 0, 0, 4, 0, 0, 0, 0, 0]) throws {
     listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     var name = sockaddr_in()

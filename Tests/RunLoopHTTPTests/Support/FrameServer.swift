@@ -7,25 +7,25 @@ import TestSupport
 
 @testable import RunLoopHTTP
 
-/// A server of HTTP/2 without encryption, for those who know that it is one: it answers every request with a text, and
-/// ends a connection on which something else than frames comes.
+/// A server of unencrypted HTTP/2 without negotiation. It responds to every request with a text, and closes a
+/// connection that sends anything but frames.
 final class FrameServer: Sendable {
   private let thread: ResidentThread
   private let listener: ListeningSocket
   private let connections = Box<[Socket]>([])
   let accepted = Counter()
-  /// How many requests it has answered.
+  /// The number of requests that the server has responded to.
   let answered = Counter()
-  /// How many connections were no HTTP/2 any more.
+  /// The number of connections that sent invalid HTTP/2.
   let broken = Counter()
 
-  /// A server that answers with a text, or with other frames than those of an answer.
+  /// Starts a server that responds with a text, or with the given frames.
   ///
   /// - Parameters:
-  ///   - frames: The frames that answer a request of a stream; nil: those of an answer. If it returns nil, the
-  ///     connection is cut.
-  ///   - isLate: Whether a request is answered when the client has acknowledged the settings: it has read them in an
-  ///     earlier call then, and reads the answer by itself.
+  ///   - frames: Returns the frames to send for a stream's request, or nil to cut the connection. If it is nil, the
+  ///     server sends a regular response.
+  ///   - isLate: Whether the server responds only after the client has acknowledged the settings, so that the client
+  ///     reads the response in a separate call.
   init(_ text: String, isLate: Bool = false, frames: (@Sendable (UInt32) -> [UInt8]?)? = nil) throws {
     thread = try ResidentThread(name: "FrameServer")
     listener = try ListeningSocket(at: .loopback(port: 0))
@@ -72,7 +72,7 @@ final class FrameServer: Sendable {
     thread.stop()
   }
 
-  /// The status 200 of the static table, and the body with the end of the stream.
+  /// The status 200 of the static table, and the body with END_STREAM.
   static func response(_ text: String, of stream: UInt32) -> [UInt8] {
     frame(1, flags: 4, of: stream, [0x88]) + frame(0, flags: 1, of: stream, Array(text.utf8))
   }
@@ -88,12 +88,12 @@ final class FrameServer: Sendable {
     case broken
   }
 
-  /// The frames of a connection, as their bytes arrive.
+  /// Parses the frames of a connection.
   private struct Input {
     private var bytes: [UInt8] = []
     private var hasBegun = false
     private var isBroken = false
-    /// The requests that wait for the acknowledgement of the settings; nil once it is there.
+    /// The requests that wait for the settings to be acknowledged, or nil afterwards.
     private var early: [Frame]?
 
     init(isLate: Bool) { early = isLate ? [] : nil }
@@ -111,7 +111,7 @@ final class FrameServer: Sendable {
       }
       while !isBroken, bytes.count >= 9 {
         let length = bytes[..<3].reduce(0) { $0 << 8 | Int($1) }
-        // A type that there is not, as in a second preface.
+        // An unknown frame type, as in a second preface.
         guard bytes[3] <= 9, length <= 16384 else {
           isBroken = true
           frames.append(.broken)

@@ -9,25 +9,25 @@ import TestSupport
 @testable import RunLoopHTTP
 @testable import RunLoopHTTPTesting
 
-/// A server that answers whatever a test wants, byte by byte.
+/// A server that sends any bytes a test wants.
 final class LyingServer: Sendable {
-  /// A request, and the connection that it came on.
+  /// A request and its connection.
   struct Exchange: Sendable {
     let request: HTTPTestServer.Request
 
-    /// "GET /path".
+    /// The request line without the version: "GET /path".
     var line: String { request.line }
     var path: String { request.path }
     var body: [UInt8] { request.body }
-    /// The headers, as they were sent.
+    /// The headers as they were sent.
     var head: String { request.headers.map { "\($0.name): \($0.value)\r\n" }.joined() }
-    /// How many requests came on this connection before.
+    /// The number of earlier requests on this connection.
     var number: Int { request.number }
 
     func field(_ name: String) -> String? { request.header(name) }
     func send(_ bytes: [UInt8]) { request.send(bytes) }
     func send(_ text: String) { send(Array(text.utf8)) }
-    /// An answer with a length.
+    /// Sends a response with a Content-Length.
     func answer(_ body: String, status: String = "200 OK", _ fields: String...) {
       answer(Array(body.utf8), status: status, fields)
     }
@@ -38,15 +38,15 @@ final class LyingServer: Sendable {
     func end() { request.end(.halfClose) }
     func close() { request.end(.close) }
     func reset() { request.end(.reset) }
-    /// Ends the connection as somebody between would, who knows nothing of its encryption.
+    /// Cuts the connection below TLS, as a middlebox could.
     func cut() { request.wire.perform { $0.socket.withDescriptor { _ = shutdown($0, Int32(SHUT_WR)) } } }
   }
 
   private let server: HTTPTestServer
 
   /// - Parameters:
-  ///   - address: Where it listens.
-  ///   - tls: What secures its connections; nil: they are plain.
+  ///   - address: The address to listen on.
+  ///   - tls: The configuration for TLS, or nil for plain connections.
   init(
     at address: SocketAddress = .loopback(port: 0), tls: TLSServerConfiguration? = nil,
     _ respond: @escaping @Sendable (Exchange) -> Void
@@ -63,13 +63,13 @@ final class LyingServer: Sendable {
   func url(_ path: String = "/", host: String? = nil) -> String { server.url(path, host: host) }
   func stop() { server.stop() }
 
-  /// The lines of all requests, such as "GET /path", in their order.
+  /// The request lines of all requests in order, such as "GET /path".
   var requests: Box<[String]> { Box(server.requests.map(\.line)) }
-  /// How many connections were made, and how many of them have ended.
+  /// The number of connections that were accepted, and of those that have ended.
   var accepted: Box<Int> { Box(server.connectionCount) }
   var ended: Box<Int> { Box(server.endedConnectionCount) }
 
-  /// The descriptors of this process that are connected to the server, in their order.
+  /// The descriptors of this process that are connected to the server, in ascending order.
   var clientDescriptors: [Int32] {
     (0..<Int32(4096)).filter { descriptor in
       var name = sockaddr_in()
@@ -81,10 +81,10 @@ final class LyingServer: Sendable {
     }
   }
 
-  /// Whether every connection that was made was accepted and has ended.
+  /// Whether every connection was accepted and has ended.
   ///
-  /// It is asked on the server's thread, where no connection is between its end and its count. What waits to be
-  /// accepted has no descriptor yet and is not counted: without looking for it, all of none would have ended.
+  /// Evaluated on the server's thread, so that no connection is between its end and its count. A connection that
+  /// waits to be accepted has no descriptor yet and is not counted, so the listening socket is checked as well.
   var isSettled: Bool {
     let answer = try? server.thread?.performAndWait { [server] in
       guard server.connectionCount == server.endedConnectionCount else { return false }
@@ -97,7 +97,7 @@ final class LyingServer: Sendable {
   }
 }
 
-/// The end of a request, as a literal can have it: "200 body" or the code's name.
+/// The outcome of a request, as text for comparison with a literal: "200 body" or the code's name.
 func end(_ client: HTTP.Client, _ request: HTTP.Request) async -> String {
   do {
     let (body, response) = try await client.data(for: request)
@@ -109,14 +109,14 @@ func end(_ client: HTTP.Client, _ request: HTTP.Request) async -> String {
   }
 }
 
-/// Makes a request again and again, as below.
+/// Makes a request repeatedly; see below.
 func ends(_ client: HTTP.Client, _ request: HTTP.Request, times: Int) async -> [String] {
   await ends(client, [HTTP.Request](repeating: request, count: times))
 }
 
-/// Makes requests, each by the loader's thread when the one before has ended, and gives the ends.
+/// Makes requests, each on the loader's thread once the previous one has ended, and returns the outcomes.
 ///
-/// A task that waits for one of few threads may do so for minutes, while a kept connection becomes too old to be used.
+/// A task may wait minutes for one of few threads, and by then a kept connection is too old to be reused.
 func ends(_ client: HTTP.Client, _ requests: [HTTP.Request]) async -> [String] {
   let found = Box<[String]>([])
   return await withCheckedContinuation { continuation in
@@ -140,13 +140,13 @@ func ends(_ client: HTTP.Client, _ requests: [HTTP.Request]) async -> [String] {
   }
 }
 
-/// Makes a client, and sees it end.
+/// Creates a client, runs a body with it, and waits for its end.
 func withClient<Value>(
   _ change: (inout HTTP.Configuration) -> Void = { _ in }, _ body: (HTTP.Client) async throws -> Value
 ) async throws -> Value {
   var configuration = HTTP.Configuration()
   configuration.idleTimeout = nil
-  // On a machine that is busy, minutes may pass between two steps.
+  // On a busy machine, minutes may pass between two steps.
   configuration.connectionAge = 86_400
   change(&configuration)
   let client = HTTP.Client(configuration)
@@ -162,7 +162,7 @@ func withClient<Value>(
   }
 }
 
-/// Bytes of which each is its index, modulo 251.
+/// Returns bytes that each equal their index modulo 251.
 func pattern(_ count: Int, from start: Int = 0) -> [UInt8] {
   let block = (0..<251).map { UInt8(($0 + start) % 251) }
   var bytes: [UInt8] = []
@@ -172,7 +172,7 @@ func pattern(_ count: Int, from start: Int = 0) -> [UInt8] {
   return bytes
 }
 
-/// Waits until something is so, and leaves the pool's few threads to the tasks that make it so.
+/// Waits until a condition holds, without occupying the pool's few threads.
 func eventually(_ condition: @escaping @Sendable () -> Bool) async {
   await elsewhere { waitUntil { condition() } }
 }

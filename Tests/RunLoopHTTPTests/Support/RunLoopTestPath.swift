@@ -3,11 +3,11 @@
 import Glibc
 import TestSupport
 
-/// Files of tests.
+/// Paths and contents of the tests' files.
 enum RunLoopTestPath {
   private static let counter = Counter()
 
-  /// A name that no other test has.
+  /// Returns a name that no other test uses.
   static func next() -> String { "\(getpid()).\(counter.add())" }
 
   static func write(_ bytes: [UInt8], to path: String) {
@@ -16,7 +16,7 @@ enum RunLoopTestPath {
     _ = Glibc.write(file, bytes, bytes.count)
   }
 
-  /// What a file has; nil if there is none.
+  /// Returns a file's contents, or nil if there is no such file.
   static func read(_ path: String) -> [UInt8]? {
     let file = open(path, O_RDONLY)
     guard file >= 0 else { return nil }

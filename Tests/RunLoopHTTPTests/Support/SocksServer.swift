@@ -6,18 +6,18 @@ import TestSupport
 
 @testable import RunLoopSockets
 
-/// A proxy of SOCKS 4, 4a and 5 that answers each request itself, with what it was asked to connect to.
+/// A SOCKS 4, 4a and 5 proxy that responds to each request itself, with the requested destination.
 final class SocksServer: Sendable {
   private let thread: ResidentThread
   private let listener: ListeningSocket
   private let connections = Box<[Socket]>([])
-  /// What was asked for, such as "5 name example.org:80".
+  /// The requested destinations, such as "5 name example.org:80".
   let asked = Box<[String]>([])
-  /// The heads of the requests that were sent through it.
+  /// The headers of the requests sent through the proxy.
   let heads = Box<[String]>([])
 
   /// - Parameters:
-  ///   - password: What SOCKS 5 has to be told after the user's name; nil: no credential is wanted.
+  ///   - password: The password that SOCKS 5 clients must send, or nil to require none.
   ///   - rejects: Whether every connection is rejected.
   init(password: String? = nil, rejects: Bool = false) throws {
     thread = try ResidentThread(name: "SocksServer")
@@ -49,7 +49,7 @@ final class SocksServer: Sendable {
 
   deinit { stop() }
 
-  /// What is said on a connection.
+  /// The state of a connection.
   private struct Talk {
     private enum Phase { case greeting, credential, request, web }
 
@@ -77,7 +77,7 @@ final class SocksServer: Sendable {
       return answer
     }
 
-    /// The answer to what has arrived; nil if more has to.
+    /// Returns the reply to the bytes received so far, or nil if more are needed.
     private mutating func step() -> [UInt8]? {
       switch phase {
       case .greeting:

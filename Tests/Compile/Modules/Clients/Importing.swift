@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A client of the library that imports RunLoopKit too.
+// A client of the library that also imports RunLoopKit.
 import Foundation
 import Pulse
 import RunLoopKit

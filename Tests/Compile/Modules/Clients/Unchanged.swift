@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A client of the library that does not know RunLoopKit.
+// A client of the library that does not import RunLoopKit.
 import Foundation
 import Pulse
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A file whose only imports are of the parts of Foundation.
+// A file that imports only the submodules of Foundation.
 import Dispatch
 import FoundationEssentials
 

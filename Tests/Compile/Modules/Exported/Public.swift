@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What the module shows to others.
+// The module's public interface.
 import Foundation
 
-/// What beats.
+/// A repeating timer.
 public struct Beat {
-  /// Its mode.
+  /// The mode of the timer.
   public var mode: RunLoop.Mode
-  /// Starts it.
+  /// Starts the timer on a loop.
   public func start(on loop: RunLoop, _ body: @escaping @Sendable (Timer) -> Void) {
     loop.add(Timer(timeInterval: 1, repeats: true, block: body), forMode: mode)
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The other files of the module import what they imported before, and mean RunLoopKit's types.
+// The module's other files keep their imports, and their names now refer to RunLoopKit's types.
 import Foundation
 
 let tickingLoop: RunLoopCore.RunLoop = RunLoop.main

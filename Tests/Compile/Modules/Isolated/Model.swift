@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A program whose code is the main actor's unless it says otherwise.
+// A program whose code is isolated to the main actor by default.
 import CoreFoundation
 import Foundation
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A file of a library, another file of which exports RunLoopKit.
+// A file of a library that exports RunLoopKit from another file.
 import Foundation
 
-/// A timer that a client starts.
+/// A timer for clients to start.
 public final class Pulse: @unchecked Sendable {
-  // Sendable: only the thread that starts it touches the timer.
+  // Sendable: only the thread that starts the timer uses it.
 
-  /// The timer, once it was started.
+  /// The timer, or `nil` before the start.
   public private(set) var timer: Timer?
   /// Makes a pulse without a timer.
   public init() {}

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A library that keeps Foundation's types in its interface, and uses RunLoopKit's inside.
+// A library with Foundation's types in its interface and RunLoopKit's in its implementation.
 public import Foundation
 import RunLoopKit
 
-/// A timer that a client starts.
+/// A timer for clients to start.
 public final class Pulse: @unchecked Sendable {
-  // Sendable: only the thread that starts it touches the timer.
+  // Sendable: only the thread that starts the timer uses it.
 
-  /// The timer, once it was started.
+  /// The timer, or `nil` before the start.
   public private(set) var timer: Foundation.Timer?
   private let port = Port()
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A library that shows RunLoopKit's types.
+// A library with RunLoopKit's types in its interface.
 import Foundation
 import RunLoopKit
 
-/// A timer that a client starts.
+/// A timer for clients to start.
 public final class Pulse: @unchecked Sendable {
-  // Sendable: only the thread that starts it touches the timer.
+  // Sendable: only the thread that starts the timer uses it.
 
-  /// The timer, once it was started.
+  /// The timer, or `nil` before the start.
   public private(set) var timer: Timer?
   /// Makes a pulse without a timer.
   public init() {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Types of a program's own, with names that Foundation or RunLoopKit has too.
+// A program's own types, whose names Foundation or RunLoopKit uses too.
 import Foundation
 
 #if canImport(RunLoopKit)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Scoped imports of other names of Foundation.
+// Scoped imports of other names from Foundation.
 import struct Foundation.Date
 
 #if canImport(RunLoopKit)

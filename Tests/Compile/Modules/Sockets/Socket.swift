@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A package's module with a type whose name RunLoopKit exports too, and one whose name another product of ours has.
+// A module with a type whose name RunLoopKit exports too, and one whose name another product of this package uses.
 /// A socket.
 public final class Socket {
   /// Makes one.
