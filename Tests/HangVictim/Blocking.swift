@@ -15,7 +15,9 @@ enum Interruptions {
   }
 }
 
-/// Blocking calls. Each is made once, and counted if it is interrupted.
+/// Blocking calls.
+///
+/// Each is made once, and counted if it is interrupted.
 enum Blocking {
   /// Two connected descriptors, into which a byte is written after a delay.
   static func pair(isSocket: Bool, _ microseconds: UInt32) -> [Int32] {

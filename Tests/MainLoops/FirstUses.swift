@@ -29,7 +29,9 @@ enum FirstUse: String, CaseIterable {
     }
   }
 
-  /// Uses a main loop on the calling thread. `done` is called later, on the main thread.
+  /// Uses a main loop on the calling thread.
+  ///
+  /// `done` is called later, on the main thread.
   func begin(_ done: @escaping @Sendable () -> Void) {
     switch self {
     case .timer:
@@ -97,7 +99,9 @@ enum WayOfRunning: String, CaseIterable {
   /// The expectation that XCTest waits for.
   private static let done = XCTestExpectation(description: "each use was answered")
 
-  /// Runs until `isDone` returns true. The last call must call ``end()``, as some runs do not end by themselves.
+  /// Runs until `isDone` returns true.
+  ///
+  /// The last call must call ``end()``, as some runs do not end by themselves.
   func run(until isDone: @escaping @Sendable () -> Bool) {
     switch self {
     case .cfRun: while !isDone() { CFRunLoopRun() }
@@ -145,7 +149,9 @@ enum WayOfRunning: String, CaseIterable {
     }
   }
 
-  /// Ends the run. Called on the main thread by the last call.
+  /// Ends the run.
+  ///
+  /// Called on the main thread by the last call.
   func end() {
     switch self {
     case .cfRun, .cfRunInMode: CoreFoundation.CFRunLoopStop(CFRunLoopGetMain())
@@ -227,7 +233,9 @@ func fail(_ text: String) -> Never {
   _exit(9)
 }
 
-/// Starts a program. If it reads its input, it ends when `isDone` returns true.
+/// Starts a program.
+///
+/// If it reads its input, it ends when `isDone` returns true.
 private func startedProcess(_ path: String, until isDone: (@Sendable () -> Bool)? = nil) -> Process {
   let process = Process()
   process.executableURL = URL(fileURLWithPath: path)

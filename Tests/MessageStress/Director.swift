@@ -57,7 +57,9 @@ private func start(_ role: String, _ directory: String, _ count: Int) -> pid_t {
   return process
 }
 
-/// Whether every message was either delivered once or reported. Prints the counts.
+/// Whether every message was either delivered once or reported.
+///
+/// Prints the counts.
 private func countUp(_ ledger: Ledger, _ kills: [Int]) -> Bool {
   var fates = [0, 0, 0, 0]
   var twice = 0

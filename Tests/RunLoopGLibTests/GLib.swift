@@ -27,7 +27,9 @@ enum GLib {
   }
 }
 
-/// A GLib context and the operations that the tests need. Only `add` and `quit()` may be called from other threads.
+/// A GLib context and the operations that the tests need.
+///
+/// Only `add` and `quit()` may be called from other threads.
 final class Context: @unchecked Sendable {
   let pointer: GLib.Pointer
   /// The addresses of the running loops, the innermost last.
@@ -40,7 +42,9 @@ final class Context: @unchecked Sendable {
     push(pointer)
   }
 
-  /// Runs the context until `quit()` is called. Calls may nest.
+  /// Runs the context until `quit()` is called.
+  ///
+  /// Calls may nest.
   func run() {
     let new: @convention(c) (GLib.Pointer, Int32) -> GLib.Pointer = GLib.function("g_main_loop_new")
     let run: @convention(c) (GLib.Pointer) -> Void = GLib.function("g_main_loop_run")
@@ -50,10 +54,14 @@ final class Context: @unchecked Sendable {
     loops.update { _ = $0.removeLast() }
   }
 
-  /// Ends the innermost run. Can be called from any thread.
+  /// Ends the innermost run.
+  ///
+  /// Can be called from any thread.
   func quit() { quit(depth: loops.value.count) }
 
-  /// Ends the run at a nesting depth if it has begun. Can be called from any thread.
+  /// Ends the run at a nesting depth if it has begun.
+  ///
+  /// Can be called from any thread.
   func quit(depth: Int) {
     let quit: @convention(c) (GLib.Pointer) -> Void = GLib.function("g_main_loop_quit")
     let running = loops.value

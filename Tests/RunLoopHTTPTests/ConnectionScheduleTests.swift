@@ -24,7 +24,7 @@ struct ConnectionScheduleTests {
     }
   }
 
-  /// Creates a client whose requests are answered without a network.
+  /// Creates a client whose requests complete without a network.
   private static func makeClient() -> HTTP.Client {
     var configuration = HTTP.Configuration()
     configuration.interceptors = [.init { _ in .respond(HTTP.Response(status: 200), HTTP.Body([1, 2, 3])) }]
@@ -33,7 +33,7 @@ struct ConnectionScheduleTests {
 
   enum Change: CaseIterable { case places, executors }
 
-  @Test("delegates are called on their loop only, whatever is added to it or removed from it", arguments: Change.allCases)
+  @Test("delegates are called on their loop only, whatever is added or removed", arguments: Change.allCases)
   func races(_ change: Change) async throws {
     let client = Self.makeClient()
     let thread = try ResidentThread(name: "delegate")

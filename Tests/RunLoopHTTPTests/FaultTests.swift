@@ -12,8 +12,9 @@ import Testing
 /// The client's behavior when the system runs out of resources.
 @Suite struct FaultTests {
   #if DEBUG
-    /// Makes a request while a fault plan applies to the client's loop. Returns its outcome, and that of a second
-    /// request without the plan.
+    /// Makes a request while a fault plan applies to the client's loop.
+    ///
+    /// Returns its outcome, and that of a second request without the plan.
     private func ends(
       _ plan: FaultPlan, output: HTTP.Output = .memory, respond: @escaping @Sendable (LyingServer.Exchange) -> Void
     ) async throws -> [String] {

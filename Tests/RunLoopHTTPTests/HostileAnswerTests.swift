@@ -170,7 +170,7 @@ import Testing
     }
   }
 
-  @Test("a kept connection is discarded when it is closed, and an HTTP/1 connection also when bytes arrive", arguments: [true, false])
+  @Test("a kept connection is discarded when closed, and for HTTP/1 also if bytes arrive", arguments: [true, false])
   func spoiledConnections(_ speaksHTTP2: Bool) throws {
     var ends: [Int32] = [-1, -1]
     try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)

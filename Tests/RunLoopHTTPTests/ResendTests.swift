@@ -32,8 +32,9 @@ import Testing
     }
   }
 
-  /// Sends a request to an HTTP/2 server that rejects the first ones. Returns the outcome, and the number of requests
-  /// that the server has seen.
+  /// Sends a request to an HTTP/2 server that rejects the first ones.
+  ///
+  /// Returns the outcome, and the number of requests that the server has seen.
   private static func end(
     rejecting count: Int, by rejection: Response = Response(ending: .reject), _ method: HTTP.Method,
     mayResend: Bool = true
@@ -83,7 +84,7 @@ import Testing
     #expect(seen > Transfer.mostResends)
   }
 
-  @Test("an HTTP/2 connection that ends without GOAWAY does not permit resending", arguments: [HTTP.Method.post, .patch])
+  @Test("an HTTP/2 connection that ends without GOAWAY permits no resending", arguments: [HTTP.Method.post, .patch])
   func cut(_ method: HTTP.Method) async throws {
     let server = try Self.server([Response(part: .nothing, ending: .close)])
     try await withClient {
@@ -166,7 +167,7 @@ import Testing
     case end, reset, endAfterReading
   }
 
-  @Test("a POST is resent if the server closed a kept connection before it received the request", arguments: End.allCases)
+  @Test("a POST is resent if the server closed a kept connection before receiving it", arguments: End.allCases)
   func endBeforeRequest(_ end: End) async throws {
     let first = Box<LyingServer.Exchange?>(nil)
     let server = try LyingServer { exchange in

@@ -46,7 +46,7 @@ import Testing
     }
   }
 
-  @Test("a SOCKS proxy that rejects a connection or is unreachable is the proxy's error", arguments: ["socks5h", "socks4a"])
+  @Test("a SOCKS proxy that is unreachable or rejects is the proxy's error", arguments: ["socks5h", "socks4a"])
   func rejections(_ scheme: String) async throws {
     let proxy = try SocksServer(rejects: true)
     let gone = try SocksServer()

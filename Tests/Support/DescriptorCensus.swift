@@ -12,7 +12,9 @@ import Glibc
 package struct DescriptorCensus: Equatable, CustomStringConvertible {
   private var counts: [String: Int] = [:]
 
-  /// Counts the open descriptors. The first call makes Dispatch open its descriptors first.
+  /// Counts the open descriptors.
+  ///
+  /// The first call makes Dispatch open its descriptors first.
   package init() {
     Self.warmUp
     guard let directory = opendir("/proc/self/fd") else { return }
@@ -44,7 +46,9 @@ package struct DescriptorCensus: Equatable, CustomStringConvertible {
     }
   }
 
-  /// Whether no kind has more descriptors than before, apart from `more`. Descriptors may have been closed since.
+  /// Whether no kind has more descriptors than before, apart from `more`.
+  ///
+  /// Descriptors may have been closed since.
   package func isWithin(_ before: DescriptorCensus, with more: [String: Int] = [:]) -> Bool {
     counts.allSatisfy { kind, count in
       count <= before.counts[kind, default: 0] + more[kind, default: 0] + (Self.more[kind] ?? 0)

@@ -2,8 +2,9 @@
 
 package import Glibc
 
-/// Whether the thread sanitizer is active. It delays signals until the thread makes a call, and keeps at most one of
-/// each number.
+/// Whether the thread sanitizer is active.
+///
+/// It delays signals until the thread makes a call, and keeps at most one of each number.
 package let isSanitizedForThreads = dlsym(nil, "__tsan_init") != nil
 
 /// `fork`, which Swift's Glibc module does not expose.
@@ -27,7 +28,9 @@ package enum ForkedEnd: Equatable, Sendable {
   package var isTrap: Bool { self == .killed(SIGILL) || self == .killed(SIGTRAP) || self == .killed(SIGABRT) }
 }
 
-/// Forks. The child runs the body and exits with its result, or with 99 if it throws.
+/// Forks.
+///
+/// The child runs the body and exits with its result, or with 99 if it throws.
 package func inForkedChild(_ body: () throws -> Int32) -> ForkedEnd {
   let child = forkProcess()
   guard child == 0 else { return ForkedEnd(waitingFor: child) }

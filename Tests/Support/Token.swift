@@ -10,7 +10,9 @@ package final class Token: Sendable {
     self.init { log.write(entry) }
   }
 
-  /// Does nothing. A closure calls it to capture the token.
+  /// Does nothing.
+  ///
+  /// A closure calls it to capture the token.
   package func touch() {}
 
   deinit { body() }

@@ -61,8 +61,9 @@ final class Client: DisplayDeviceClient {
     }
   }
 
-  /// Writes 80 MiB to standard error from a timer, without a frame. Notes the memory (KiB) that the file receiving it
-  /// uses, and its size (MiB).
+  /// Writes 80 MiB to standard error from a timer, without a frame.
+  ///
+  /// Notes the memory (KiB) that the file receiving it uses, and its size (MiB).
   func logWithoutFrames() {
     _ = RunLoop.main.schedule(
       in: .milliseconds(1), repeating: .milliseconds(1), mode: .common,

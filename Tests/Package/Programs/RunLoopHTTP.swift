@@ -4,7 +4,7 @@ import Glibc
 import RunLoopCore
 import RunLoopHTTP
 
-/// A request that the program answers itself, so that it needs neither a server nor libcurl.
+/// A request that the program handles itself, so that it needs neither a server nor libcurl.
 @main enum Program {
   static func main() {
     var configuration = HTTP.Configuration()

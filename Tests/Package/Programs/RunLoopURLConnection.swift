@@ -11,7 +11,9 @@ final class Delegate: NSURLConnectionDataDelegate {
   }
 }
 
-/// A connection on the current loop. One import provides both Foundation's request and our loop.
+/// A connection on the current loop.
+///
+/// One import provides both Foundation's request and our loop.
 @main enum Program {
   static func main() {
     guard let url = URL(string: "http://127.0.0.1:1/") else { exit(1) }

@@ -7,8 +7,9 @@ import TestSupport
 
 @testable import RunLoopHTTP
 
-/// A server of unencrypted HTTP/2 without negotiation. It responds to every request with a text, and closes a
-/// connection that sends anything but frames.
+/// A server of unencrypted HTTP/2 without negotiation.
+///
+/// It responds to every request with a text, and closes a connection that sends anything but frames.
 final class FrameServer: Sendable {
   private let thread: ResidentThread
   private let listener: ListeningSocket
