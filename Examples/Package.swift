@@ -9,11 +9,11 @@ let swiftSettings: [SwiftSetting] = [
   .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-// pinned-database uses SQLite where its header is, and a table of integers elsewhere; turn-commit needs it.
+// pinned-database uses SQLite if its header is installed, and otherwise a table of integers. turn-commit requires it.
 let hasSQLite = FileManager.default.fileExists(atPath: "/usr/include/sqlite3.h")
-// glib-host is a guest of GLib's main loop where that is.
+// glib-host is a guest of GLib's main loop, if GLib is installed.
 let hasGLib = FileManager.default.fileExists(atPath: "/usr/include/glib-2.0/glib.h")
-// gtk-app is a program of GTK's.
+// gtk-app is a GTK program.
 let hasGtk = FileManager.default.fileExists(atPath: "/usr/include/gtk-4.0/gtk/gtk.h")
 let glib: [Target] =
   hasGLib ? [.systemLibrary(name: "CGLib", pkgConfig: "glib-2.0", providers: [.apt(["libglib2.0-dev"])])] : []
@@ -42,7 +42,7 @@ let urlConnection = Target.Dependency.product(name: "RunLoopURLConnection", pack
 let package = Package(
   name: "swift-run-loop-examples",
   products: [.library(name: "GuestLibrary", type: .dynamic, targets: ["GuestLibrary"])],
-  // The name holds whatever the folder of the clone is called.
+  // The explicit name makes the clone's directory name irrelevant.
   dependencies: [.package(name: "swift-run-loop", path: "..")],
   targets: glib + gtk + [
     // For programs in other languages: Qt/main.cpp and Python/guest.py, which check-hosts runs.
@@ -77,13 +77,13 @@ let package = Package(
     .executableTarget(
       name: "log-viewer", dependencies: [core, display, systemEvents, transactions], swiftSettings: swiftSettings),
     .executableTarget(name: "http-get", dependencies: [core, http], swiftSettings: swiftSettings),
-    // Quick in a debug build, too: bodies of gigabytes are digested.
+    // Optimized even in a debug build, as it digests bodies of gigabytes.
     .target(name: "CDigest", cSettings: [.unsafeFlags(["-O2"])]),
     .executableTarget(
       name: "http-scenario", dependencies: ["CDigest", core, http, threads], swiftSettings: swiftSettings),
-    // With the compiler's usual settings, as code that is ported has them.
+    // With the compiler's default settings, like ported code.
     .executableTarget(name: "ported-networking", dependencies: [sockets, urlConnection]),
-    // One text, compiled with Foundation alone and with RunLoopKit beside it.
+    // One source file, compiled with Foundation alone and together with RunLoopKit.
     .target(name: "DefectsAlone", swiftSettings: swiftSettings),
     .target(
       name: "DefectsBeside", dependencies: [.product(name: "RunLoopKit", package: "swift-run-loop")],

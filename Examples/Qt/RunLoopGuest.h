@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The main loop of Swift's as a guest of Qt's: make one in main, after the QApplication.
+// Swift's main loop as a guest of Qt's. Create one in main, after the QApplication.
 
 #pragma once
 
 #include <QSocketNotifier>
 
 extern "C" {
-// Of Sources/GuestLibrary.
+// Implemented in Sources/GuestLibrary.
 int guest_begin(void);
 void guest_service(void);
 void guest_end(void);
@@ -16,7 +16,7 @@ void guest_load(void (*answer)(const char *text, void *context), void *context);
 
 class RunLoopGuest {
  public:
-  // The descriptor becomes readable at the loop's deadlines too, so that no QTimer is needed.
+  // The descriptor also becomes readable at the loop's deadlines, so no QTimer is needed.
   RunLoopGuest() : notifier(guest_begin(), QSocketNotifier::Read) {
     QObject::connect(&notifier, &QSocketNotifier::activated, [] { guest_service(); });
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A window of Qt's whose button starts a task of Swift's main actor. Examples/check-hosts builds it, and it presses the
-// button itself.
+// A Qt window whose button starts a task of Swift's main actor. Examples/check-hosts builds this program, which
+// presses its own button.
 
 #include <cstdio>
 
@@ -34,7 +34,7 @@ int main(int argc, char **argv) {
   });
   window.show();
 
-  // In place of a person: a press, another one within a dialogue, and then nothing for two seconds.
+  // Simulates a user: a press, another one within a dialog, and then nothing for two seconds.
   QTimer::singleShot(0, [&] { button.click(); });
   QTimer::singleShot(300, [&] {
     QDialog dialogue(&window);

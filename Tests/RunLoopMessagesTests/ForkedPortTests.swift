@@ -9,7 +9,7 @@ import Testing
 @testable import RunLoopMessages
 @testable import RunLoopSystemEvents
 
-/// Each test forks in a process of its own, which has few threads.
+/// Each test forks in its own process, which has few threads.
 @Suite("Message ports in forked children", .timeLimit(.minutes(20)), .disabled(if: isSanitizedForThreads))
 struct ForkedPortTests {
   @Test("a child neither ends nor uses the ports of its parent, and removes no names", .rule(.m17))
@@ -50,16 +50,16 @@ struct ForkedPortTests {
     }
   }
 
-  @Test("a child sends with ports of its own, to its parent too, and is noticed by it when it dies", .rule(.m17))
+  @Test("a child may send with its own ports, even to its parent, which notices when it dies", .rule(.m17))
   func own() async {
     await #expect(processExitsWith: .success) {
       let directory = try PortDirectory()
       let server = try PortServer(directory)
-      // The package's own thread runs in the parent, and is not there in the child.
+      // The package's own thread runs in the parent, and does not exist in the child.
       _ = ServiceThread.loop
       let code = inForkedChild {
         let undelivered = Notes<UInt64>()
-        // Somebody wants to know of what is not delivered: the child's own service is asked.
+        // A report about undelivered messages needs the child's own service thread.
         let remote = try MessagePort.Remote(
           name: "a", directory: directory.place, undelivered: { undelivered.add($0.serial) })
         guard try remote.send(id: 1, bytes: [7], receiveTimeout: .seconds(200))?.bytes == [7] else { return 1 }
@@ -81,7 +81,7 @@ struct ForkedPortTests {
     }
   }
 
-  @Test("a child that is forked in a call-out does not answer for its parent", .rule(.m17))
+  @Test("a child that is forked in a call-out does not reply for its parent", .rule(.m17))
   func callOut() async {
     await #expect(processExitsWith: .success) {
       let directory = try PortDirectory()
@@ -104,6 +104,6 @@ struct ForkedPortTests {
 }
 
 extension MessagePort.Remote {
-  /// Waits for confirmations of whatever there is.
+  /// Waits for all outstanding confirmations.
   fileprivate func awaitNothing() throws(MessagePortError) { try awaitConfirmations(timeout: .seconds(1)) }
 }

@@ -7,7 +7,7 @@ import TestSupport
 
 /// A socket whose last close takes an hour, unless its other end is reset.
 ///
-/// Its peer reads nothing and it has more to send than there is room for, and `SO_LINGER` makes `close` wait for that.
+/// Its peer reads nothing, it has more to send than fits in the buffers, and `SO_LINGER` makes `close` wait for that.
 final class LingeringSocket {
   private var peer: Int32
   private var mine: Int32
@@ -40,7 +40,7 @@ final class LingeringSocket {
     if mine >= 0 { close(mine) }
   }
 
-  /// The socket, to be passed on.
+  /// The descriptor to pass in a message.
   var number: Int32 { mine }
 
   /// Closes this copy of the socket, which must not be the last.
@@ -49,10 +49,10 @@ final class LingeringSocket {
     mine = -1
   }
 
-  /// Resets the connection, so that a close that lingers ends.
+  /// Resets the connection, so that a lingering close returns.
   ///
-  /// Dissolving the peer's association sends it, also while a child that another test has just forked holds copies of
-  /// both ends, and is closing one of them.
+  /// Dissolving the peer's association sends the reset, even while a child that another test has just forked holds
+  /// copies of both ends and is closing one of them.
   func release() {
     guard peer >= 0 else { return }
     var nowhere = sockaddr_in()

@@ -4,20 +4,20 @@ import Testing
 
 @testable import RunLoopMessages
 
-@Suite("What a connection has to send")
+@Suite("The queue of a connection's outgoing packets")
 struct LocalClientStateTests {
   private func reply(_ token: UInt64, _ bytes: [UInt8]) -> MessageContent {
     MessageContent(.reply, id: 0, token: token, bytes: bytes, descriptors: [])
   }
 
-  /// Whether somebody else has the same bytes: writing to them copies them then.
+  /// Whether the bytes are shared, so that a write copies them.
   private func isShared(_ bytes: inout [UInt8]) -> Bool {
     let before = bytes.withUnsafeBufferPointer { UInt(bitPattern: $0.baseAddress) }
     bytes[0] ^= 1
     return bytes.withUnsafeBufferPointer { UInt(bitPattern: $0.baseAddress) } != before
   }
 
-  @Test("replies that were sent are released while there is always one that waits")
+  @Test("sent replies are released although another always waits")
   func backlogOfOne() {
     var state = LocalClientState()
     var payloads = (0..<10_000).map { [UInt8](repeating: UInt8(truncatingIfNeeded: $0), count: 32) }

@@ -7,12 +7,12 @@ import Testing
 @testable import RunLoopCore
 @testable import RunLoopMessages
 
-/// Each in a process of its own: a sum of a date and a duration that does not fit ends it.
-@Suite("Durations that the clock cannot count to", .timeLimit(.minutes(20)))
+/// Each test has its own process, because an overflow of a date plus a duration would trap.
+@Suite("Message ports with durations beyond the range of the clock", .timeLimit(.minutes(20)))
 struct LongDurationTests {
   private static let long = Duration(attoseconds: .max)
 
-  @Test("a message is replied to within such time limits, to a thread, a loop and a task")
+  @Test("a message with such a timeout is replied to, on a thread, a loop and in a task")
   func message() async {
     await #expect(processExitsWith: .success) {
       let directory = try PortDirectory()
@@ -29,7 +29,7 @@ struct LongDurationTests {
     }
   }
 
-  @Test("a name is not waited for, if the time ended before the clock began to count")
+  @Test("a wait for a name with a deadline before the clock's start returns immediately")
   func longPast() async {
     await #expect(processExitsWith: .success) {
       let directory = try PortDirectory()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import RunLoopMessages
 
-@Suite("Frames of messages")
+@Suite("Message frames")
 struct MessageFrameTests {
   private func decode(_ bytes: [UInt8]) -> Result<MessageFrame, MessageFrame.Malformation> {
     bytes.withUnsafeBytes { bytes in
@@ -24,13 +24,13 @@ struct MessageFrameTests {
     MessageFrame(.confirmation, token: 9),
   ]
 
-  @Test("what was encoded is decoded the same", arguments: frames)
+  @Test("an encoded frame decodes to the same frame", arguments: frames)
   func roundTrip(frame: MessageFrame) {
     let payload = [UInt8](repeating: 1, count: frame.isOutOfLine ? 0 : frame.length)
     #expect(decode(packet(frame, payload)) == .success(frame))
   }
 
-  @Test("the layout is the documented one")
+  @Test("the layout of a frame is the documented one")
   func layout() {
     let frame = MessageFrame(.request, id: 0x0403_0201, token: 0x0807, length: 1, descriptorCount: 2)
     #expect(
@@ -39,7 +39,7 @@ struct MessageFrameTests {
       ])
   }
 
-  @Test("every single byte that is wrong is rejected, or means something else")
+  @Test("a frame with any one byte changed is rejected or means something else")
   func mutations() {
     let good = packet(MessageFrame(.confirmation, token: 9))
     for index in good.indices {
@@ -54,8 +54,10 @@ struct MessageFrameTests {
     for count in 0..<good.count { #expect(decode(Array(good.prefix(count))) == .failure(.tooShort)) }
   }
 
-  /// The fuzzer's inputs, and whether they are packets: those that begin with `bad` are none.
-  @Test("the fuzzer's corpus is decoded or refused as its names say")
+  /// Decodes the fuzzer's inputs.
+  ///
+  /// Those whose names begin with `bad` are invalid packets.
+  @Test("the fuzzer's corpus is decoded or rejected as its names indicate")
   func corpus() throws {
     let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("MessagePortCorpus")
     let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)

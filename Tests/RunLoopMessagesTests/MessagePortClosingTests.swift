@@ -9,11 +9,11 @@ import Testing
 @testable import RunLoopMessages
 @testable import RunLoopSystemEvents
 
-/// A loop that closed such a descriptor itself would serve nothing until the sender likes: the requests below would
-/// have no reply in ten seconds, and then the test lets the close end.
+/// Descriptors whose close blocks must not block a loop: if the loop closed one itself, the requests below would have
+/// no reply in ten seconds, and the test would then let the close return.
 @Suite("Closing descriptors whose sender makes that take long", .timeLimit(.minutes(20)))
 struct MessagePortClosingTests {
-  /// How a descriptor comes to a local port that does not keep it.
+  /// The ways in which a local port receives a descriptor that it does not keep.
   enum Way: String, CaseIterable, Sendable, CustomTestStringConvertible {
     case ignored, closed, malformed, noise, unread, emptyPacket, connectionRefused, untrusted
 
@@ -22,7 +22,7 @@ struct MessagePortClosingTests {
 
   private static let patience: Duration = .seconds(300)
 
-  @Test("a loop goes on while a descriptor that nobody took is closed", arguments: Way.allCases)
+  @Test("a loop continues while an unclaimed descriptor is closed", arguments: Way.allCases)
   func local(way: Way) throws {
     let directory = try PortDirectory()
     let lingering = try LingeringSocket()
@@ -36,7 +36,7 @@ struct MessagePortClosingTests {
       accepts: { _ in way != .untrusted || isFirst.take(setting: false) })
     let remote = try MessagePort.Remote(name: "a", directory: directory.place)
     #expect(try remote.send(id: 1, bytes: [1], receiveTimeout: .unlimited)?.bytes == [1])
-    // The loop sees what comes when all of it is there: it is occupied before any of it is.
+    // The loop must see everything at once, so it is kept busy until all of it has arrived.
     let isOccupied = Box(false)
     let isThere = Box(false)
     server.loop.perform {
@@ -67,7 +67,7 @@ struct MessagePortClosingTests {
     withExtendedLifetime(server) {}
   }
 
-  @Test("a port with connections that nobody has taken is invalidated at once")
+  @Test("a port with pending connections is invalidated immediately")
   func backlog() throws {
     let directory = try PortDirectory()
     let lingering = try LingeringSocket()
@@ -91,13 +91,13 @@ struct MessagePortClosingTests {
     #expect(thread.result())
   }
 
-  @Test("a connection ends at once when closing the descriptor of a reply that waits takes long")
+  @Test("a connection ends immediately although closing the descriptor of a waiting reply takes long")
   func replyThatWaits() throws {
     let directory = try PortDirectory()
     let lingering = try LingeringSocket()
     let held = Box<MessagePort.Descriptor?>(try MessagePort.Descriptor(duplicating: lingering.number))
     lingering.letGo()
-    // The client reads nothing, and the socket has no room for so much.
+    // The client reads nothing, and the socket has no room for all replies.
     let requests = 32
     let handled = Box(0)
     let server = try PortServer(directory) { request in
@@ -116,7 +116,7 @@ struct MessagePortClosingTests {
       try #require(client.send(packet(MessageFrame(.request, token: UInt64(token)))) > 0)
     }
     waitUntil { handled.value == requests }
-    // The loop has done with the last reply.
+    // The loop has handled the last reply.
     let isDone = Box(false)
     server.loop.perform { isDone.value = true }
     waitUntil { isDone.value }
@@ -124,14 +124,14 @@ struct MessagePortClosingTests {
       server.port.invalidate()
       return true
     }
-    // A hang-up is always reported.
+    // POLLHUP is always reported.
     var end = pollfd(fd: client.socket.number, events: 0, revents: 0)
     #expect(poll(&end, 1, 300_000) == 1)
     lingering.release()
     #expect(thread.result())
   }
 
-  @Test("a sender goes on when a reply that it no longer awaits brings a descriptor", arguments: [true, false])
+  @Test("a sender continues when a reply that it no longer awaits carries a descriptor", arguments: [true, false])
   func remote(isAwaited: Bool) throws {
     let directory = try PortDirectory()
     let lingering = try LingeringSocket()
@@ -164,7 +164,7 @@ struct MessagePortClosingTests {
     #expect(thread.result())
   }
 
-  @Test("a descriptor that was taken is its taker's, and is closed where he closes it")
+  @Test("a descriptor that was taken belongs to the handler, and is closed where the handler closes it")
   func taken() throws {
     let directory = try PortDirectory()
     let pipe = try RawPipe()
@@ -183,7 +183,7 @@ struct MessagePortClosingTests {
     withExtendedLifetime(server) {}
   }
 
-  @Test("nothing is left open and no thread after a storm of descriptors that nobody took")
+  @Test("a storm of unclaimed descriptors leaves neither descriptors nor threads behind")
   func storm() async {
     await #expect(processExitsWith: .success) {
       let directory = try PortDirectory()
@@ -202,9 +202,9 @@ struct MessagePortClosingTests {
       let census = DescriptorCensus()
       try send(300)
       waitUntil { server.port.connectionCount == 1 }
-      // Its thread goes when there is nothing left.
+      // Its thread ends when there is nothing left to close.
       waitUntil { DescriptorCloser.isIdle }
-      // There may have been one more to close when they were counted.
+      // One more may have waited to be closed when they were counted.
       waitUntil {
         let now = DescriptorCensus()
         return ["socket:", "pipe:"].allSatisfy { now.count($0) <= census.count($0) }
@@ -215,13 +215,13 @@ struct MessagePortClosingTests {
 
 #if DEBUG
   extension MessagePortClosingTests {
-    @Test("without a thread that could close it, a descriptor is closed all the same")
+    @Test("if the closing thread cannot be created, a descriptor is still closed")
     func noThread() throws {
       let pipe = try RawPipe()
       let plan = FaultPlan()
       plan.plan(.threadCreate, .fails(EAGAIN))
       plan.rule {
-        // While another test's descriptors are closed there is a thread.
+        // While another test's descriptors are being closed, the thread already exists.
         while !plan.isUsedUp {
           MessagePort.Descriptor(owning: dup(pipe.writing), .apart).close()
         }
@@ -233,7 +233,7 @@ struct MessagePortClosingTests {
 #endif
 
 extension Box where Value == Bool {
-  /// The value, which is another then.
+  /// Returns the value, and replaces it.
   fileprivate func take(setting next: Bool) -> Bool {
     var before = false
     update {

@@ -9,7 +9,7 @@ import TestSupport
 
 @Suite("Descriptors in messages", .timeLimit(.minutes(20)))
 struct MessagePortDescriptorTests {
-  @Test("descriptors go both ways, and every copy is closed once")
+  @Test("descriptors are passed in both directions, and every copy is closed once")
   func both() throws {
     let directory = try PortDirectory()
     let there = try RawPipe()
@@ -59,7 +59,7 @@ struct MessagePortDescriptorTests {
     #expect(server.port.isValid && remote.isValid)
   }
 
-  @Test("what nobody receives is closed: with the port, with a dead sender, with a reply that comes too late")
+  @Test("descriptors that are not received are closed: with the port, a dead sender, or a late reply")
   func dropped() async throws {
     let directory = try PortDirectory()
     let pipe = try RawPipe()
@@ -67,7 +67,7 @@ struct MessagePortDescriptorTests {
     let port = try MessagePort.Local(name: "a", directory: directory.place)
     do {
       let remote = try MessagePort.Remote(name: "a", directory: directory.place)
-      // Received and never taken; then a reply whose sender has gone.
+      // Received and never taken; then a reply whose sender has ended.
       try remote.send(id: 1, descriptors: [pipe.writing])
       let requests = port.requests.makeAsyncIterator()
       #expect(await requests.next()?.descriptors.count == 1)

@@ -8,7 +8,7 @@ import Testing
 @testable import RunLoopCore
 @testable import RunLoopMessages
 
-/// A user whom nothing on this machine belongs to.
+/// The id of a user that owns nothing on this machine.
 private let stranger = UInt32.random(in: 40_000..<50_000)
 
 @Suite("Directories of message ports that others could change", .timeLimit(.minutes(20)))
@@ -34,7 +34,7 @@ struct MessagePortDirectoryTests {
     #expect(outcome(place) == nil)
   }
 
-  @Test("a symbolic link above the directory is followed, and what it leads to is checked")
+  @Test("a symbolic link above the directory is followed, and its target is checked")
   func links() throws {
     let directory = try PortDirectory()
     let other = try PortDirectory()
@@ -59,7 +59,7 @@ struct MessagePortDirectoryTests {
     #expect(outcome(plain) == (end.contains(".") ? .unsafeDirectory(plain.path, .notADirectory) : nil))
   }
 
-  @Test("the socket has its permissions whatever the process's mask is", arguments: [0, 0o022, 0o077] as [UInt32])
+  @Test("the socket has its permissions whatever the process's umask", arguments: [0, 0o022, 0o077] as [UInt32])
   func mask(mask: UInt32) async {
     switch mask {
     case 0:
@@ -71,7 +71,7 @@ struct MessagePortDirectoryTests {
     }
   }
 
-  /// Makes ports in directories of both kinds.
+  /// Creates ports in both kinds of directories.
   private static func makePorts(mask: UInt32) throws {
     let directory = try PortDirectory()
     try #require(mkdir(directory.place.path, 0o711) == 0)
@@ -88,7 +88,7 @@ struct MessagePortDirectoryTests {
     }
   }
 
-  @Test("a service's own directory is used where there is no user's")
+  @Test("a service's own directory is used if there is no user directory")
   func service() async {
     await #expect(processExitsWith: .success) {
       unsetenv("XDG_RUNTIME_DIR")
@@ -106,7 +106,7 @@ struct MessagePortDirectoryTests {
   "Directories of message ports that belong to others", .timeLimit(.minutes(20)),
   .enabled(if: geteuid() == 0, "only root can give files to another user"))
 struct ForeignDirectoryTests {
-  @Test("a directory of another user's is not taken for a local port, though it be shared", arguments: [true, false])
+  @Test("another user's directory is not used for a local port, even if it is shared", arguments: [true, false])
   func foreign(isShared: Bool) throws {
     let directory = try PortDirectory()
     let place = MessagePort.Directory(path: directory.path + "/ports", isShared: isShared)
@@ -140,7 +140,7 @@ struct ForeignDirectoryTests {
           let port = try MessagePort.Local(name: "a") { _ in nil }
           let path = MessagePort.Directory.user.path
           guard path.hasPrefix(squat + ".") else { return 2 }
-          // Again, as another process would.
+          // Repeated as another process would do it.
           guard MessagePort.Directory.user.path == path else { return 3 }
           _ = try MessagePort.Remote(name: "a")
           port.invalidate()
@@ -150,7 +150,7 @@ struct ForeignDirectoryTests {
     }
   }
 
-  @Test("a path or a name with a zero byte is an error, and not the one before it")
+  @Test("a path or a name with a zero byte is an error, and is not truncated")
   func zeroBytes() throws {
     let cut = "/tmp/ports\0.d"
     let directory = MessagePort.Directory(path: cut)

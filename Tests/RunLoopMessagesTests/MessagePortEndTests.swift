@@ -11,7 +11,7 @@ import TestSupport
 
 @Suite("The ends of message ports", .timeLimit(.minutes(20)))
 struct MessagePortEndTests {
-  @Test("a request that is pending when the port goes ends with the reason, in every way of waiting")
+  @Test("a request pending when the port ends fails with the reason, in every way of waiting")
   func pending() async throws {
     let directory = try PortDirectory()
     let port = try MessagePort.Local(name: "a", directory: directory.place)
@@ -71,11 +71,11 @@ struct MessagePortEndTests {
     #expect(server.port.statistics.receivedCount == 1)
   }
 
-  @Test("messages that were not confirmed are reported, each once, in order")
+  @Test("unconfirmed messages are reported once each, in order")
   func undelivered() throws {
     let directory = try PortDirectory()
     let lost = Box<[Int32]>([])
-    // Nobody serves it.
+    // No loop serves the port.
     let port = try MessagePort.Local(name: "a", directory: directory.place) { _ in nil }
     let remote = try MessagePort.Remote(
       name: "a", directory: directory.place, undelivered: { one in lost.update { $0.append(one.id) } })
@@ -87,7 +87,7 @@ struct MessagePortEndTests {
     #expect(remote.statistics.undeliveredCount == 5)
   }
 
-  @Test("a reply whose sender is gone is counted as dropped, once, however it ends", arguments: [0, 100, 5 << 20])
+  @Test("a reply whose sender has ended is counted as dropped, once, however it ends", arguments: [0, 100, 5 << 20])
   func dropped(size: Int) throws {
     let directory = try PortDirectory()
     let mayReply = Latch()
@@ -105,7 +105,7 @@ struct MessagePortEndTests {
       #expect(error == .receiveTimedOut)
       remote.invalidate()
     }
-    // The loop is in the handler: it cannot have noticed the end of the sender.
+    // The loop is in the handler, so it cannot have noticed the end of the sender.
     mayReply.open()
     waitUntil { server.port.statistics.droppedReplyCount == 1 }
     waitUntil { server.port.connectionCount == 0 }
@@ -113,7 +113,7 @@ struct MessagePortEndTests {
     #expect(counted.receivedCount == counted.replyCount + counted.droppedReplyCount && counted.replyCount == 0)
   }
 
-  @Test("a port that is let go reports what was not confirmed")
+  @Test("a port that is released reports its unconfirmed messages")
   func letGo() throws {
     let directory = try PortDirectory()
     let lost = Box<[MessagePort.Undelivered]>([])
@@ -127,7 +127,7 @@ struct MessagePortEndTests {
     #expect(port.isValid)
   }
 
-  @Test("a loop that a remote port was added to notices the end of its peer")
+  @Test("a loop that a remote port was added to notices the end of the peer")
   func loop() throws {
     let directory = try PortDirectory()
     let log = onNewThread { () -> String in
@@ -144,21 +144,21 @@ struct MessagePortEndTests {
     #expect(log == "true finished false false")
   }
 
-  @Test("two processes of which either is killed at random: every message is delivered once or reported")
+  @Test("with either process killed at random, every message is delivered once or reported")
   func kills() throws {
     let (status, text) = try run(["20000", "20", "7", "30"])
     #expect(status == 0, "\(text)")
     #expect(text.hasSuffix("right\n"), "\(text)")
   }
 
-  @Test("descriptors that the receiver has no room for are rejected with their message, and none is kept")
+  @Test("descriptors for which the receiver has no room are rejected with their message")
   func starved() throws {
     let (status, text) = try run(["starve"])
     #expect(text == "refused\n0 [2] 1\n")
     #expect(status == 0)
   }
 
-  /// Runs the program beside the tests, and gives its status and what it has said.
+  /// Runs the program built with the tests, and returns its status and its output.
   private func run(_ arguments: [String]) throws -> (Int32, String) {
     let process = Process()
     process.executableURL = Bundle.main.bundleURL.appendingPathComponent("message-stress")

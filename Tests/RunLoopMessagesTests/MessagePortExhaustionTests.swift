@@ -8,9 +8,9 @@
   @testable import RunLoopCore
   @testable import RunLoopMessages
 
-  @Suite("Message ports when descriptors stay exhausted", .timeLimit(.minutes(20)))
+  @Suite("Message ports while no descriptors are available", .timeLimit(.minutes(20)))
   struct MessagePortExhaustionTests {
-    @Test("a port that has no descriptor, not even to refuse with, waits before it tries again")
+    @Test("a port without a descriptor, even to reject with, waits before it retries")
     func exhausted() throws {
       let directory = try PortDirectory()
       let outcome = onNewThread { () -> String in
@@ -20,7 +20,7 @@
           (try? RunLoop.current.add(port, forMode: .default)) != nil
         else { return "not made" }
         let plan = FaultPlan()
-        // Each look needs one to accept with, one to refuse with; and the reserve cannot be had again.
+        // Each attempt needs one descriptor to accept and one to reject with, and the reserve cannot be reopened.
         plan.plan(.accept, .fails(EMFILE), .fails(EMFILE), .fails(EMFILE), .fails(ENFILE), .fails(ENOMEM))
         plan.plan(.duplicate, .fails(EMFILE), .fails(EMFILE), .fails(EMFILE), .fails(EMFILE))
         let passes = Box(0)
@@ -34,13 +34,13 @@
         }
         _ = plan.rule { loop.runUntilStopped() }
         let reply = asking.result() ?? []
-        // Four looks that found nothing to accept with, each with a timer of its own, and a few passes for the rest.
+        // Four attempts without a descriptor, each followed by a timer, and a few passes for the rest.
         return "\(reply) \(plan.isUsedUp) \(passes.value < 40) \(port.statistics.rejectedConnectionCount)"
       }
       #expect(outcome == "[5] true true 4")
     }
 
-    @Test("a port that waits to try again does so in another loop when the thread of the first ends")
+    @Test("a port that waits to retry does so in another loop when the thread of the first ends")
     func otherLoop() throws {
       let directory = try PortDirectory()
       let port = try MessagePort.Local(name: "a", directory: directory.place) { MessagePort.Reply($0.bytes) }
@@ -50,7 +50,7 @@
       }
       let other = SourceRig.startLoop()
       let rejected = onNewThread { () -> Int in
-        // The other loop comes in when this one has found that there is no descriptor.
+        // The other loop joins after this one has found no descriptor.
         guard (try? RunLoop.current.add(port, forMode: .default)) != nil else { return -1 }
         let plan = FaultPlan()
         plan.plan(.accept, .fails(EMFILE), .fails(EMFILE))

@@ -11,7 +11,7 @@
 
   @Suite("Message ports when system calls fail", .timeLimit(.minutes(20)))
   struct MessagePortFaultTests {
-    /// A system call that fails, after so many of its kind that succeed.
+    /// A system call that fails after a number of successful calls.
     struct Failure: Sendable, CustomTestStringConvertible {
       let call: SystemCall
       let number: Int32
@@ -20,7 +20,7 @@
       var error: MessagePortError { .system(SystemError(call: call.rawValue, number: number)) }
       var testDescription: String { "\(SystemError(call: call.rawValue, number: number)) after \(after)" }
 
-      /// What `body` throws while the call fails, and whether it was made.
+      /// Returns the error that `body` throws while the call fails.
       func during<Result>(_ body: () throws(MessagePortError) -> Result) -> MessagePortError? {
         let plan = FaultPlan()
         for _ in 0..<after { plan.plan(call, nil) }
@@ -43,7 +43,7 @@
       .init(call: .epollControl, number: ENOSPC),
     ]
 
-    @Test("a port that cannot be made says why, and leaves its name to the next", arguments: making)
+    @Test("a port that cannot be created reports the reason, and leaves its name free", arguments: making)
     func local(failure: Failure) throws {
       let directory = try PortDirectory()
       func make() throws(MessagePortError) -> MessagePort.Local {
@@ -57,7 +57,7 @@
       port.invalidate()
     }
 
-    @Test("an interrupted open or lock is made again")
+    @Test("an interrupted open or lock is repeated")
     func interrupted() throws {
       let directory = try PortDirectory()
       for call in [SystemCall.openFile, .lockFile] {
@@ -77,7 +77,7 @@
       (.init(call: .socketOptionRead, number: ENOMEM), nil),
     ]
 
-    @Test("a port that cannot be reached says why", arguments: connecting)
+    @Test("a port that cannot be reached reports the reason", arguments: connecting)
     func remote(failure: Failure, error: MessagePortError?) throws {
       let directory = try PortDirectory()
       let port = try MessagePort.Local(name: "a", directory: directory.place) { _ in nil }
@@ -97,7 +97,7 @@
       (.init(call: .sendMessage, number: EPIPE), 1, .peerClosed),
     ]
 
-    @Test("a message that cannot be sent was not sent, and the next can be", arguments: sending)
+    @Test("a message that cannot be sent was not sent, and the next one can be", arguments: sending)
     func send(failure: Failure, size: Int, error: MessagePortError?) throws {
       let directory = try PortDirectory()
       let server = try PortServer(directory)
@@ -120,7 +120,7 @@
       (.receiveMessage, ECONNRESET), (.socketOption, ENOMEM),
     ]
 
-    @Test("what only has to be made again is made again", arguments: waiting)
+    @Test("interrupted calls are repeated", arguments: waiting)
     func again(call: SystemCall, number: Int32) throws {
       let directory = try PortDirectory()
       let server = try PortServer(directory)
@@ -162,7 +162,7 @@
       (.init(call: .sendMessage, number: ENOBUFS), .rejected(.noResources)),
     ]
 
-    @Test("a receiver that cannot go on with a sender tells it, or ends the connection", arguments: serving)
+    @Test("a receiver that cannot continue with a sender notifies it or ends the connection", arguments: serving)
     func serve(failure: Failure, error: MessagePortError) throws {
       let directory = try PortDirectory()
       let outcome = serveHere(directory, failure, bytes: 1)
@@ -170,7 +170,7 @@
       #expect(outcome.isServing)
     }
 
-    @Test("a call that fails for a moment delays a message only", arguments: [SystemCall.accept, .epollWait])
+    @Test("a call that fails temporarily only delays a message", arguments: [SystemCall.accept, .epollWait])
     func delayed(call: SystemCall) throws {
       let directory = try PortDirectory()
       let outcome = serveHere(directory, Failure(call: call, number: EINTR), bytes: 1)
@@ -178,7 +178,7 @@
       #expect(outcome.isServing)
     }
 
-    @Test("a receiver that could not keep a descriptor in reserve has one again when there are some")
+    @Test("a receiver without a reserve descriptor opens one when descriptors are available")
     func reserve() throws {
       let directory = try PortDirectory()
       let port = try MessagePort.Local(name: "a", directory: directory.place) { MessagePort.Reply($0.bytes) }
@@ -203,7 +203,8 @@
       port.invalidate()
     }
 
-    /// What a sender gets from a receiver one of whose calls fails, and whether the receiver serves the next.
+    /// Returns the sender's result when a call of the receiver fails, and whether the receiver serves the next
+    /// request.
     private func serveHere(
       _ directory: PortDirectory, _ failure: Failure, bytes: Int
     ) -> (error: MessagePortError?, isServing: Bool, statistics: MessagePort.Local.Statistics) {

@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Limits of message ports", .timeLimit(.minutes(20)))
 struct MessagePortLimitTests {
-  @Test("limits that are set later are at least one too")
+  @Test("limits that are changed later are at least one, too")
   func clamped() {
     var limits = MessagePort.Limits()
     #expect(limits.otherUsers.connections == 64 && limits.otherUsers.descriptors == 64)
@@ -32,7 +32,7 @@ struct MessagePortLimitTests {
     #expect(limits.otherUsers.silence == .milliseconds(1))
   }
 
-  @Test("a client that does not read its replies pins 32 MiB, and then gets all of them, in order")
+  @Test("a client that does not read its replies pins 32 MiB, and then receives all of them in order")
   func unread() throws {
     let directory = try PortDirectory()
     let server = try PortServer(directory) { request in
@@ -40,10 +40,10 @@ struct MessagePortLimitTests {
     }
     let client = try RawClient(directory)
     for number in 1...64 { client.send(packet(MessageFrame(.request, id: Int32(number), token: UInt64(number)))) }
-    // Another sender's request is answered after all that this one's are going to be.
+    // Another sender's request gets its reply after all replies that this sender can get for now.
     let remote = try MessagePort.Remote(name: "a", directory: directory.place)
     for _ in 0..<70 { _ = try remote.send(id: 1, receiveTimeout: .unlimited) }
-    // On their way, or waiting as bytes; the other sender's have been taken.
+    // Either in transit or queued as bytes; those for the other sender have been read.
     server.port.account.noteReading()
     #expect(server.port.account.now.outgoing <= 40 << 20)
     #expect(server.port.statistics.receivedCount < 70 + 16)
@@ -58,7 +58,7 @@ struct MessagePortLimitTests {
     }
   }
 
-  @Test("memory with holes is rejected: it costs its sender nothing", arguments: [1 << 20, 64 << 20])
+  @Test("sparse memory is rejected, because it costs its sender nothing", arguments: [1 << 20, 64 << 20])
   func sparse(size: Int) throws {
     let directory = try PortDirectory()
     let server = try PortServer(directory)
@@ -101,7 +101,7 @@ struct MessagePortLimitTests {
     }
   }
 
-  @Test("what all senders together may use is not exceeded, and is free again")
+  @Test("the limit for all senders together is not exceeded, and the memory is available again later")
   func total() throws {
     let directory = try PortDirectory()
     var limits = MessagePort.Limits(maximumMessageSize: 10_000)
@@ -144,7 +144,7 @@ struct MessagePortLimitTests {
     pipe.awaitEnd()
   }
 
-  /// The pages of this process's address space.
+  /// The number of pages in this process's address space.
   private static func pages() -> Int? {
     guard let file = fopen("/proc/self/statm", "r") else { return nil }
     defer { fclose(file) }

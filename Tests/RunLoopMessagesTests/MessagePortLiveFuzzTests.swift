@@ -10,9 +10,9 @@ import Testing
 @testable import RunLoopMessages
 @testable import RunLoopSystemEvents
 
-/// A process that sends whatever comes to its mind.
+/// A process that sends random data.
 ///
-/// What it does follows from its seed; what comes of it, also from the time at which the port serves it.
+/// Its actions follow from its seed; their results also depend on when the port serves it.
 private struct Attacker {
   private let directory: PortDirectory
   private var random: SplitMix64
@@ -44,13 +44,13 @@ private struct Attacker {
     switch random.below(200) {
     case 0: clients.remove(at: index)
     case 1: shutdown(clients[index].socket.number, Int32(SHUT_WR))
-    // Who reads seldom has much to read.
+    // A client that reads seldom has much to read.
     case 2..<30 where crl_message_poll(clients[index].socket.number, Int16(POLLIN), 0) > 0:
       if clients[index].receive().isEmpty { clients.remove(at: index) }
     default:
       let answer = send(on: clients[index])
       if answer == -EAGAIN {
-        // Let the port read some.
+        // Wait for the port to read some.
         _ = crl_message_poll(clients[index].socket.number, Int16(POLLOUT), 1_000_000)
       } else if answer < 0 {
         // The port has ended the connection.
@@ -59,7 +59,7 @@ private struct Attacker {
     }
   }
 
-  /// Sends a message, in which something may be wrong.
+  /// Sends a message, some parts of which may be invalid.
   private mutating func send(on client: RawClient) -> Int32 {
     let isOutOfLine = random.oneIn(4)
     let count = random.oneIn(4) ? random.below(5) : 0
@@ -84,11 +84,11 @@ private struct Attacker {
   }
 }
 
-/// What a process has and uses.
+/// The resources that a process uses.
 private struct Use {
   let sockets = DescriptorCensus()
   let threads: Int
-  /// Resident memory, in bytes.
+  /// Resident memory in bytes.
   let memory: Int
 
   init() throws {
@@ -98,12 +98,12 @@ private struct Use {
   }
 }
 
-/// A longer run: `LIVE_FUZZ="SEED OPERATIONS"` in the environment.
+/// Set `LIVE_FUZZ="SEED OPERATIONS"` in the environment for a longer run.
 @Suite(
   "Message ports beside senders that send anything", .timeLimit(.minutes(20)), .disabled(if: isSanitizedForThreads),
   .enabled(if: geteuid() == 0, "only root can become other users"))
 struct MessagePortLiveFuzzTests {
-  @Test("while several users send noise, read seldom and go, another's requests are answered, and nothing is left")
+  @Test("while several users send noise, another's requests get replies, and nothing leaks")
   func noise() async {
     await #expect(processExitsWith: .success) {
       let words = (ProcessInfo.processInfo.environment["LIVE_FUZZ"] ?? "1 20000").split(separator: " ")
@@ -133,12 +133,13 @@ struct MessagePortLiveFuzzTests {
         try #require(reply?.bytes == bytes)
         answered += 1
       }
-      // The first storm, a quarter of the second, has everything made that is made once.
+      // The first storm, a quarter of the second, creates everything that is created once.
       var uses: [Use] = []
       for (turn, count) in [operations / 4, operations].enumerated() {
-        // They begin when all are there: a fork while the port serves would copy locks that its thread holds.
+        // They begin only after all have been forked: a fork while the port serves would copy locks that its thread
+        // holds.
         let go = try RawPipe()
-        // Of the port's own user, of three others, and of one whom it does not accept.
+        // Processes of the port's own user, of three others, and of one that the port does not accept.
         let attackers = try [0, 54_322, 54_323, 54_324, 54_325].enumerated().map { index, user in
           try asUser(user, beside: serving.loop) {
             alarm(600)
@@ -153,13 +154,13 @@ struct MessagePortLiveFuzzTests {
           while crl_message_poll(attacker.done.reading, Int16(POLLIN), 0) == 0 { try ask() }
           #expect(attacker.done.read() == [7])
         }
-        // Each of them has copies of the ends of those before.
+        // Each process holds copies of the pipe ends of those before it.
         for attacker in attackers.reversed() {
           attacker.end.closeWriting()
           waitpid(attacker.child, nil, 0)
         }
-        // Who connects last is taken last: of those before none is left in the listener's queue, where nothing counts
-        // them.
+        // Connections are accepted in order. Once this one is accepted, none of the earlier ones is left in the
+        // listener's queue, where they are not counted.
         let last = try MessagePort.Remote(name: "a", directory: place, connectTimeout: .seconds(300))
           .send(id: 1, bytes: [1], receiveTimeout: .seconds(300))
         try #require(last?.bytes == [1])
@@ -175,13 +176,13 @@ struct MessagePortLiveFuzzTests {
         uses.append(try Use())
       }
       let statistics = port.statistics
-      // How much of it comes beside the other user's requests, and whether a quota is reached, is the scheduler's.
+      // The scheduler decides how many arrive beside the other user's requests, and whether a quota is reached.
       #expect(answered >= uses.count && statistics.receivedCount > operations / 10, "\(statistics)")
       #expect(statistics.malformedCount > 0 && statistics.untrustedCount > 0, "\(statistics)")
       for kind in ["socket:", "pipe:", "memfd"] {
         #expect(uses[1].sockets.count(kind) <= uses[0].sockets.count(kind), "\(uses[1].sockets)")
       }
-      // The closers' threads have ended, as `isIdle` says. Dispatch keeps workers as it likes, and no more than a few.
+      // The closing threads have ended, as `isIdle` shows. Dispatch keeps a few workers.
       #expect(uses[1].threads <= uses[0].threads + 8, "\(uses)")
       #expect(uses[1].memory <= uses[0].memory + (16 << 20), "\(uses)")
       port.invalidate()

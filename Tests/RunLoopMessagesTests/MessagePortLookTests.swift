@@ -7,22 +7,22 @@ import TestSupport
 @testable import RunLoopCore
 @testable import RunLoopMessages
 
-@Suite("Requests that look before they sleep", .timeLimit(.minutes(20)))
+@Suite("Requests that spin before they sleep", .timeLimit(.minutes(20)))
 struct MessagePortLookTests {
-  /// One that looks for 50 microseconds in its next wait, wherever it runs.
+  /// A policy that spins for 50 microseconds in its next wait on any thread.
   private static let eager: Looker = {
     var policy = LookPolicy()
     for _ in 0..<8 { policy.noteSleep(idle: 0, latency: 100_000, limit: 50_000) }
     return Looker(policy, .free)
   }()
 
-  /// Makes the looker of the calling thread's requests.
+  /// Makes the calling thread's requests spin.
   private func lookEagerly(_ remote: MessagePort.Remote) {
     remote.lookingThread = pthread_self()
     remote.looker = Self.eager
   }
 
-  @Test("a request that has looked in vain sleeps, and gets its reply")
+  @Test("a request that has spun without a reply sleeps, and gets its reply")
   func inVain() throws {
     let directory = try PortDirectory()
     let hold = Latch()
@@ -44,7 +44,7 @@ struct MessagePortLookTests {
     #expect(server.port.isValid)
   }
 
-  @Test("requests that look are all answered, in time or behind the look")
+  @Test("requests that spin all get a reply, either while spinning or later")
   func answered() throws {
     let directory = try PortDirectory()
     let server = try PortServer(directory) { request in MessagePort.Reply(request.bytes) }
@@ -57,7 +57,7 @@ struct MessagePortLookTests {
     #expect(server.port.statistics.replyCount == 500)
   }
 
-  @Test("a look ends with the port, and with the time to wait")
+  @Test("spinning ends with the port, and with the timeout")
   func ends() throws {
     let directory = try PortDirectory()
     let hold = Latch()
@@ -79,17 +79,17 @@ struct MessagePortLookTests {
     #expect(server.port.isValid)
   }
 
-  @Test("an answer says when it was sent, from which a requester learns what a sleep and a wake cost")
+  @Test("a reply contains its time of sending, from which the requester learns the cost of a sleep")
   func cost() throws {
     let directory = try PortDirectory()
     let server = try PortServer(directory) { _ in nil }
     let remote = try MessagePort.Remote(name: "a", directory: directory.place)
-    // One answer that came before anybody slept teaches nothing.
+    // A reply that arrived before any thread slept does not update the cost.
     while remote.looker.policy.cost == 0 { _ = try remote.send(id: 1, receiveTimeout: nil) }
     #expect(server.port.isValid)
   }
 
-  @Test("the time of an answer is exact for four seconds", arguments: [0, 1, 4_000_000_000])
+  @Test("the time of a reply is exact for four seconds", arguments: [0, 1, 4_000_000_000])
   func time(age: Int64) {
     for now: Int64 in [5_000_000_000, 1 << 32, (1 << 33) + 17, .max / 2] {
       let time = MessageFrame.time(of: now - age)

@@ -26,7 +26,7 @@ struct MessagePortNameTests {
     #expect(directory.entries.isEmpty)
   }
 
-  @Test("a path that the kernel has no room for is rejected")
+  @Test("a path that is too long for the kernel is rejected")
   func path() {
     let place = MessagePort.Directory(path: "/tmp/" + String(repeating: "d", count: 110))
     #expect(
@@ -34,7 +34,7 @@ struct MessagePortNameTests {
         == .pathTooLong(place.path + "/a"))
   }
 
-  @Test("a living port has its name alone, and gives it up when it is invalidated")
+  @Test("a living port owns its name exclusively, and releases it when it is invalidated")
   func inUse() throws {
     let directory = try PortDirectory()
     let first = try port(directory)
@@ -49,12 +49,12 @@ struct MessagePortNameTests {
       portError { () throws(MessagePortError) in try RunLoop.current.add(first, forMode: .default) } == .invalid)
   }
 
-  @Test("what a dead process has left does not stop a new port")
+  @Test("the files of a dead process do not prevent a new port")
   func stale() throws {
     let directory = try PortDirectory()
     _ = try directory.place.open(making: true)
     let path = directory.place.path
-    // A socket that nobody listens to, and a lock that nobody holds.
+    // A socket without a listener, and a lock without an owner.
     let socket = socket(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0)
     var address = sockaddr_un()
     address.sun_family = sa_family_t(AF_UNIX)
@@ -76,7 +76,7 @@ struct MessagePortNameTests {
     #expect(server.port.isValid)
   }
 
-  @Test("of many that want a name at once, one has it at a time")
+  @Test("of several ports that want a name at the same time, one has it at a time")
   func race() throws {
     let directory = try PortDirectory()
     let holders = Box((now: 0, most: 0, times: 0))
@@ -106,7 +106,7 @@ struct MessagePortNameTests {
     #expect(directory.entries.isEmpty)
   }
 
-  @Test("nobody has a name: its port is not found")
+  @Test("a port with an unused name is not found")
   func missing() throws {
     let directory = try PortDirectory()
     func remote() throws(MessagePortError) { _ = try MessagePort.Remote(name: "a", directory: directory.place) }
@@ -115,7 +115,7 @@ struct MessagePortNameTests {
     #expect(portError(remote) == .noSuchPort("a"))
   }
 
-  @Test("the directory and the socket are this user's alone")
+  @Test("the directory and the socket are accessible to this user only")
   func permissions() throws {
     let directory = try PortDirectory()
     let port = try port(directory)
@@ -149,7 +149,7 @@ struct MessagePortNameTests {
         == .unsafeDirectory("ports", .notAbsolute))
   }
 
-  @Test("who is at the other end decides, at both ends")
+  @Test("both ends may reject the user at the other end")
   func credentials() throws {
     let directory = try PortDirectory()
     let asked = Box<[Int32]>([])

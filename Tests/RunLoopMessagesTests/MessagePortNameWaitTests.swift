@@ -10,7 +10,7 @@ import TestSupport
 
 @Suite("Waiting for the name of a message port", .timeLimit(.minutes(20)))
 struct MessagePortNameWaitTests {
-  @Test("a thread that waits connects when the port is there, whose directory was not")
+  @Test("a waiting thread connects when the port appears, even if its directory did not exist")
   func thread() async throws {
     let directory = try PortDirectory()
     let place = directory.place
@@ -29,7 +29,7 @@ struct MessagePortNameWaitTests {
     withExtendedLifetime(port) {}
   }
 
-  @Test("a task that waits connects when the port is there")
+  @Test("a waiting task connects when the port appears")
   func task() async throws {
     let directory = try PortDirectory()
     let place = directory.place
@@ -40,7 +40,7 @@ struct MessagePortNameWaitTests {
     withExtendedLifetime(port) {}
   }
 
-  @Test("without a port the error comes when the time is over, and not before")
+  @Test("without a port the error is thrown at the timeout, and not before")
   func timeIsOver() async throws {
     let directory = try PortDirectory()
     let begin = Tick.monotonicNow
@@ -55,7 +55,7 @@ struct MessagePortNameWaitTests {
     #expect(Tick.monotonicNow >= begin + 40_000_000)
   }
 
-  @Test("a task that is cancelled waits no longer, and a name that cannot be is not waited for")
+  @Test("a cancelled task stops waiting, and an impossible name is not waited for")
   func cancelled() async throws {
     let directory = try PortDirectory()
     let place = directory.place
@@ -67,7 +67,7 @@ struct MessagePortNameWaitTests {
     }
   }
 
-  /// A receiver with room for one connection more than it has accepted, and that one.
+  /// Creates a receiver that has room for one more connection than it has accepted, and connects that one.
   private func fullListener(_ directory: PortDirectory) throws -> (MessagePort.Descriptor, RawClient) {
     _ = try directory.place.open(making: true)
     let listener = MessagePort.Descriptor(owning: crl_message_socket())
@@ -76,7 +76,7 @@ struct MessagePortNameWaitTests {
     return (listener, try RawClient(directory))
   }
 
-  @Test("a task waits for room for its connection, whose socket then blocks again")
+  @Test("a task waits for room for its connection, whose socket blocks again afterwards")
   func room() async throws {
     let directory = try PortDirectory()
     let place = directory.place
@@ -102,7 +102,7 @@ struct MessagePortNameWaitTests {
     withExtendedLifetime((listener, first, accepted)) {}
   }
 
-  @Test("a task that is cancelled waits no longer for room")
+  @Test("a cancelled task stops waiting for room")
   func cancelledWithoutRoom() async throws {
     let directory = try PortDirectory()
     let place = directory.place

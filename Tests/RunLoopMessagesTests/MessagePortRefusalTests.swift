@@ -8,9 +8,9 @@ import TestSupport
 @testable import RunLoopCore
 @testable import RunLoopMessages
 
-@Suite("What a message port rejects", .timeLimit(.minutes(20)))
+@Suite("Messages that a port rejects", .timeLimit(.minutes(20)))
 struct MessagePortRefusalTests {
-  /// What a raw client sends, and with how many descriptors.
+  /// Bytes that a raw client sends, and the number of descriptors with them.
   struct Malformed: Sendable, CustomTestStringConvertible {
     let testDescription: String
     var bytes: [UInt8]
@@ -38,7 +38,7 @@ struct MessagePortRefusalTests {
     Malformed(testDescription: "noise with descriptors", bytes: [1, 2, 3], descriptors: 200),
   ]
 
-  @Test("what is no message ends its connection, is counted, and touches nobody else", arguments: malformed)
+  @Test("an invalid message ends its connection, is counted, and affects no other", arguments: malformed)
   func breaksTheProtocol(input: Malformed) throws {
     let directory = try PortDirectory()
     let server = try PortServer(directory)
@@ -49,13 +49,13 @@ struct MessagePortRefusalTests {
     #expect(client.send(input.bytes, descriptors: Array(repeating: pipe.writing, count: input.descriptors)) > 0)
     pipe.closeWriting()
     #expect(client.awaitEnd())
-    // All copies of what came with it are closed.
+    // All copies of the descriptors sent with it are closed.
     pipe.awaitEnd()
     #expect(server.port.statistics.malformedCount == 1)
     #expect(try remote.send(id: 1, bytes: [2], receiveTimeout: .unlimited)?.bytes == [2])
   }
 
-  @Test("memory that can be changed or is shorter than said is rejected", arguments: [true, false])
+  @Test("memory that can be changed or is shorter than announced is rejected", arguments: [true, false])
   func memory(isSealed: Bool) throws {
     let directory = try PortDirectory()
     let server = try PortServer(directory)
@@ -70,7 +70,7 @@ struct MessagePortRefusalTests {
     #expect(server.port.statistics.malformedCount == 1)
   }
 
-  @Test("a file is read if it is in memory and has no name, whole and not shorter than said", arguments: [true, false])
+  @Test("an unnamed file in memory is read if it is complete and not shorter than announced", arguments: [true, false])
   func namelessFile(isWhole: Bool) throws {
     let number = crl_message_memory_file()
     try #require(number >= 0)
@@ -102,7 +102,7 @@ struct MessagePortRefusalTests {
     #expect(crl_message_memory_is_nameless(named.number) == 0)
   }
 
-  @Test("an empty packet and a client that goes leave nothing")
+  @Test("an empty packet and a client that disconnects leave nothing behind")
   func gone() throws {
     let directory = try PortDirectory()
     let server = try PortServer(directory)
@@ -117,7 +117,7 @@ struct MessagePortRefusalTests {
     #expect(server.port.statistics.malformedCount == 0)
   }
 
-  @Test("a message longer than the limit is rejected at either end, and the next goes through")
+  @Test("a message longer than the limit is rejected at either end, and the next one passes")
   func oversized() throws {
     let directory = try PortDirectory()
     let server = try PortServer(directory, limits: .init(maximumMessageSize: 100_000)) { request in
@@ -148,7 +148,7 @@ struct MessagePortRefusalTests {
     #expect(server.port.statistics.oversizedCount == 2)
   }
 
-  @Test("whoever is notified of a rejected message may send another and wait for its reply")
+  @Test("a sender notified of a rejected message may send another and wait for its reply")
   func askedWhileTold() throws {
     let directory = try PortDirectory()
     let server = try PortServer(directory, limits: .init(maximumMessageSize: 100))
@@ -172,7 +172,7 @@ struct MessagePortRefusalTests {
     withExtendedLifetime(server) {}
   }
 
-  @Test("no more are connected than may be")
+  @Test("the number of connections is limited")
   func connections() throws {
     let directory = try PortDirectory()
     let server = try PortServer(directory, limits: .init(maximumConnectionCount: 1))
@@ -189,7 +189,7 @@ struct MessagePortRefusalTests {
     #expect(try third.send(id: 1, bytes: [1], receiveTimeout: .unlimited)?.bytes == [1])
   }
 
-  @Test("a peer that breaks the protocol ends a remote port", arguments: [MessageFrame.Kind.request, .oneWay])
+  @Test("a peer that violates the protocol ends a remote port", arguments: [MessageFrame.Kind.request, .oneWay])
   func badServer(kind: MessageFrame.Kind) throws {
     let directory = try PortDirectory()
     _ = try directory.place.open(making: true)

@@ -8,7 +8,7 @@ import TestSupport
 @testable import RunLoopCore
 @testable import RunLoopMessages
 
-/// A directory of a test's own, which goes with it.
+/// A directory for one test, removed on deinitialization.
 final class PortDirectory: Sendable {
   let path: String
   var place: MessagePort.Directory { MessagePort.Directory(path: path + "/ports") }
@@ -43,7 +43,7 @@ final class PortDirectory: Sendable {
   }
 }
 
-/// A local port, served by a loop on a thread of its own until this object goes.
+/// A local port, served by a loop on its own thread during the lifetime of this object.
 final class PortServer: Sendable {
   let port: MessagePort.Local
   let loop: RunLoop
@@ -74,7 +74,9 @@ final class PortServer: Sendable {
 
   deinit { stop() }
 
-  /// Invalidates the port and ends the thread; once.
+  /// Invalidates the port and ends the thread.
+  ///
+  /// Later calls have no effect.
   func stop() {
     guard !isOver.value else { return }
     isOver.value = true
@@ -84,7 +86,7 @@ final class PortServer: Sendable {
   }
 }
 
-/// What a port's method throws; nil: nothing.
+/// Returns the error that a port's method throws, or nil.
 func portError<Result>(_ body: () throws(MessagePortError) -> Result) -> MessagePortError? {
   do throws(MessagePortError) {
     _ = try body()
@@ -94,7 +96,7 @@ func portError<Result>(_ body: () throws(MessagePortError) -> Result) -> Message
   }
 }
 
-/// A connection to a port that keeps to no protocol.
+/// A connection to a port that may violate the protocol.
 final class RawClient {
   let socket: MessagePort.Descriptor
 
@@ -108,7 +110,9 @@ final class RawClient {
     crl_message_send(socket.number, bytes, bytes.count, nil, 0, descriptors, Int32(descriptors.count))
   }
 
-  /// Reads one packet, without the time that an answer has; empty: the end.
+  /// Reads one packet without a reply's time stamp.
+  ///
+  /// Returns no bytes at the end of the connection.
   func receive() -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: 40_000)
     var descriptors = [Int32](repeating: -1, count: 253)
@@ -129,7 +133,7 @@ final class RawClient {
   }
 }
 
-/// The bytes of a packet.
+/// Returns the bytes of a packet.
 func packet(_ frame: MessageFrame, _ payload: [UInt8] = []) -> [UInt8] {
   var header = [UInt8](repeating: 0, count: MessageFrame.size)
   header.withUnsafeMutableBytes { frame.encode(into: $0) }

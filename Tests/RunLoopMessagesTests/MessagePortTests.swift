@@ -9,7 +9,7 @@ import TestSupport
 
 @Suite("Message ports", .timeLimit(.minutes(20)))
 struct MessagePortTests {
-  @Test("a request is received on the loop's thread and its reply comes back to a thread that blocks")
+  @Test("a request is received on the loop's thread, and its reply is returned to a blocked thread")
   func request() throws {
     let directory = try PortDirectory()
     let thread = Box<Int32>(0)
@@ -25,7 +25,7 @@ struct MessagePortTests {
     #expect(remote.peer.isSameUser)
   }
 
-  @Test("a request that gets no reply says so at once", arguments: [true, false])
+  @Test("a request that gets no reply reports that immediately", arguments: [true, false])
   func noReply(keeps: Bool) throws {
     let directory = try PortDirectory()
     let server = try PortServer(directory) { _ in nil }
@@ -34,7 +34,7 @@ struct MessagePortTests {
     #expect(server.port.statistics.receivedCount == 1)
   }
 
-  @Test("the caller's loop runs in the reply mode only while it waits")
+  @Test("while it waits, the caller's loop runs in the reply mode only")
   func replyMode() throws {
     let directory = try PortDirectory()
     let server = try PortServer(directory)
@@ -70,7 +70,7 @@ struct MessagePortTests {
     #expect(server.port.statistics.receivedCount == 6)
   }
 
-  // 992 bytes and the header are the longest packet that is copied to be sent.
+  // 992 bytes plus the header is the longest packet that is copied when it is sent.
   @Test(
     "payloads of any size arrive as they were sent, both ways",
     arguments: [0, 1, 991, 992, 993, 32 * 1024, 32 * 1024 + 1, 5 << 20])
@@ -85,7 +85,7 @@ struct MessagePortTests {
     #expect(server.port.isValid)
   }
 
-  @Test("a port serves the modes that it is in, and the common ones")
+  @Test("a port serves the modes that it was added to, and the common ones")
   func modes() throws {
     let directory = try PortDirectory()
     let log = onNewThread { () -> [String] in
@@ -109,7 +109,7 @@ struct MessagePortTests {
       places()
       _ = try? remote.send(id: 1)
       log.update { $0.append("\(loop.run(mode: .default, for: .zero))") }
-      // The connection, and then the message.
+      // First the connection, then the message.
       for _ in 0..<2 { loop.run(mode: "m", for: .unlimited, returnAfterSourceHandled: true) }
       loop.remove(port, forMode: "m")
       places()
@@ -130,7 +130,7 @@ struct MessagePortTests {
       ])
   }
 
-  @Test("a port that nobody holds goes with the loop that kept it")
+  @Test("an unreferenced port is released with the loop that kept it")
   func release() throws {
     let directory = try PortDirectory()
     let name = onNewThread { () -> [String] in
@@ -144,7 +144,7 @@ struct MessagePortTests {
     #expect(directory.entries.isEmpty)
   }
 
-  @Test("a handler may send to a port while it is called, and its own loop goes on in the reply mode")
+  @Test("a handler may send through a port, while its own loop runs in the reply mode")
   func nested() throws {
     let directory = try PortDirectory()
     let inner = try PortServer(directory, name: "b") { MessagePort.Reply($0.bytes + [2]) }
@@ -157,7 +157,7 @@ struct MessagePortTests {
     #expect(inner.port != outer.port)
   }
 
-  @Test("many threads may ask through one port at once, each gets its own reply")
+  @Test("many threads may send through one port at once, and each gets its own reply")
   func threads() throws {
     let directory = try PortDirectory()
     let server = try PortServer(directory)
@@ -178,7 +178,7 @@ struct MessagePortTests {
     #expect(server.port.statistics.replyCount == 1600)
   }
 
-  @Test("ports describe themselves and are equal to themselves only")
+  @Test("ports have descriptions, and are equal to themselves only")
   func description() throws {
     let directory = try PortDirectory()
     let server = try PortServer(directory)

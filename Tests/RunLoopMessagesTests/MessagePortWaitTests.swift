@@ -10,7 +10,7 @@ import TestSupport
 
 @Suite("Waiting for message ports", .timeLimit(.minutes(20)))
 struct MessagePortWaitTests {
-  @Test("a receiver that does not read makes the sender wait, and no more is kept than may be")
+  @Test("a receiver that does not read makes the sender wait, and the queue is limited")
   func slowReader() throws {
     let directory = try PortDirectory()
     let port = try MessagePort.Local(name: "a", directory: directory.place) { _ in nil }
@@ -23,7 +23,7 @@ struct MessagePortWaitTests {
       }
     }
     #expect(error == .sendTimedOut)
-    // The kernel's room, or the messages that may be unconfirmed.
+    // Limited by the kernel's buffer or by the number of unconfirmed messages.
     #expect((1...UnconfirmedMessages.limit).contains(sent))
     #expect(
       portError { () throws(MessagePortError) in try remote.send(id: 1, bytes: [1], sendTimeout: .milliseconds(1)) }
@@ -34,7 +34,7 @@ struct MessagePortWaitTests {
           id: 1, bytes: [UInt8](repeating: 0, count: 32_000), sendTimeout: .milliseconds(1), receiveTimeout: nil,
           replyMode: "reply")
       } == .sendTimedOut)
-    // It goes on where it is read.
+    // Sending continues once the receiver reads.
     let count = sent
     let server = onNewThread { () -> Int in
       try? RunLoop.current.add(port, forMode: .default)
@@ -49,7 +49,7 @@ struct MessagePortWaitTests {
     #expect(remote.statistics.confirmedCount == sent)
   }
 
-  @Test("a sender that does not read its replies is not read, and blocks nobody else")
+  @Test("a sender that does not read its replies is not read, and blocks no other")
   func slowSender() throws {
     let directory = try PortDirectory()
     let server = try PortServer(directory, limits: .init(maximumUnfinishedMessageCount: 4)) { _ in
@@ -57,19 +57,19 @@ struct MessagePortWaitTests {
     }
     let client = try RawClient(directory)
     var token: UInt64 = 1
-    // Until nobody takes more: the replies fill the one direction, the requests the other.
+    // Until no more are accepted: replies fill one direction, requests the other.
     while client.send(packet(MessageFrame(.request, token: token))) > 0 || server.port.statistics.receivedCount < 4 {
       if token % 64 == 0 { sched_yield() }
       token += 1
     }
     let remote = try MessagePort.Remote(name: "a", directory: directory.place)
     #expect(try remote.send(id: 1, receiveTimeout: .unlimited)?.bytes.count == 30_000)
-    // It reads at last: one reply to each request.
+    // The client reads at last, and gets one reply to each request.
     #expect(client.receive().count == 30_032)
     #expect(server.port.isValid)
   }
 
-  @Test("requests that nobody takes are not read beyond the limit")
+  @Test("requests that are not handled are not read beyond the limit")
   func unfinished() async throws {
     let directory = try PortDirectory()
     let port = try MessagePort.Local(
@@ -88,7 +88,7 @@ struct MessagePortWaitTests {
     #expect(remote.statistics.confirmedCount == 20)
   }
 
-  @Test("a confirmation is not put off to a turn that does not come")
+  @Test("a confirmation does not wait for another turn")
   func confirmedAtTheLimit() throws {
     let directory = try PortDirectory()
     let kept = Box<[MessagePort.Request]>([])
@@ -96,7 +96,7 @@ struct MessagePortWaitTests {
       "a", directory.place, .init(maximumUnfinishedMessageCount: 31), { $0.isSameUser }, nil,
       deliver: { request in if request.expectsReply { kept.update { $0.append(request) } } })
     let client = try RawClient(directory)
-    // A turn of 32 messages, after which no more may be read, though there is one.
+    // A turn of 32 messages, after which no more are read, although one has arrived.
     client.send(packet(MessageFrame(.oneWay, token: 1)))
     for token in 2...33 { client.send(packet(MessageFrame(.request, token: UInt64(token)))) }
     let isConfirmed = onNewThread { [socket = client.socket] () -> Bool in
@@ -110,7 +110,7 @@ struct MessagePortWaitTests {
     port.invalidate()
   }
 
-  @Test("a reply that does not come in time is given up, by the loop's clock in a reply mode")
+  @Test("a reply that is late is abandoned, by the loop's clock in a reply mode")
   func virtualTimeout() throws {
     let directory = try PortDirectory()
     let port = try MessagePort.Local(name: "a", directory: directory.place) { _ in nil }
@@ -140,7 +140,7 @@ struct MessagePortWaitTests {
     #expect(port.isValid)
   }
 
-  @Test("a reply that comes too late is counted and dropped")
+  @Test("a reply that arrives too late is counted and dropped")
   func late() throws {
     let directory = try PortDirectory()
     let mayReply = Box(false)
@@ -161,7 +161,7 @@ struct MessagePortWaitTests {
 
 @Suite("Message ports and tasks", .timeLimit(.minutes(20)))
 struct MessagePortTaskTests {
-  @Test("tasks ask and tasks answer")
+  @Test("tasks send requests, and tasks reply")
   func tasks() async throws {
     let directory = try PortDirectory()
     let port = try MessagePort.Local(name: "a", directory: directory.place)
@@ -183,7 +183,7 @@ struct MessagePortTaskTests {
     #expect(remote.statistics.replyCount == 50)
   }
 
-  @Test("a cancelled task waits no longer, nor does one whose time is over")
+  @Test("a cancelled task stops waiting, as does one that timed out")
   func cancelled() async throws {
     let directory = try PortDirectory()
     let port = try MessagePort.Local(name: "a", directory: directory.place)

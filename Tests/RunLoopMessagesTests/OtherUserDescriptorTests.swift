@@ -9,28 +9,28 @@ import Testing
 @testable import RunLoopMessages
 @testable import RunLoopSystemEvents
 
-/// Each attack begins with a socket whose last close takes an hour, so that whatever has to be closed after it waits
-/// for that; and then brings as many descriptors as it can.
+/// Each attack begins with a socket whose last close takes an hour, so that every later close waits for it, and then
+/// sends as many descriptors as possible.
 @Suite(
   "Which descriptors another user may cost a message port", .timeLimit(.minutes(20)),
   .disabled(if: isSanitizedForThreads), .enabled(if: geteuid() == 0, "only root can become another user"))
 struct OtherUserDescriptorTests {
-  /// How descriptors come that the port does not want.
+  /// The ways in which unwanted descriptors arrive.
   enum Attack: String, CaseIterable, Codable, Sendable, CustomTestStringConvertible {
-    /// A packet that says that memory comes with it, and brings as many descriptors as a packet can.
+    /// A packet that claims to contain one memory descriptor, and carries the maximum number.
     case moreThanClaimed
-    /// Packets with one descriptor, as they say, which is no memory.
+    /// Packets with one descriptor, as announced, which is not memory.
     case noMemory
-    /// Connections that are refused, with packets in them.
+    /// Rejected connections that contain packets.
     case rejectedConnections
-    /// Connections of somebody whom the port does not accept.
+    /// Connections of a user that the port does not accept.
     case untrusted
-    /// Messages with descriptors, which the port takes, and which nobody takes from it.
+    /// Messages whose descriptors the port accepts and no handler takes.
     case wanted
 
     var testDescription: String { rawValue }
 
-    /// Attacks with a lingering socket, of which the port has the last copy when it sees it, and then with a pipe.
+    /// Attacks with a lingering socket, whose last copy is the port's when it is processed, and then with a pipe.
     func run(
       _ directory: PortDirectory, _ lingering: LingeringSocket, _ pipe: RawPipe, letGo: () -> Void
     ) throws -> [RawClient] {
@@ -53,7 +53,7 @@ struct OtherUserDescriptorTests {
       case .noMemory:
         try connect().send(memory, descriptors: [lingering.number])
         letGo()
-        // The connections are closed, but not what they have brought.
+        // The connections are closed, but not the descriptors that they have sent.
         for _ in 0..<150 {
           let client = try connect()
           client.send(memory, descriptors: [pipe.writing])
@@ -78,7 +78,7 @@ struct OtherUserDescriptorTests {
         _ = client.receive()
         for token in 2...300 as ClosedRange<UInt64> {
           client.send(packet(MessageFrame(.request, token: token, descriptorCount: 1)), descriptors: [pipe.writing])
-          // The port does not go on with what it has no room for while that lingers.
+          // The port does not continue with what it has no room for while the close lingers.
           if token < 40 { _ = client.receive() }
         }
       }
@@ -136,9 +136,9 @@ struct OtherUserDescriptorTests {
       }
     }
     waitUntil { port.connectionCount == 2 }
-    // The loop sees the first of it when the sender has let go.
+    // The loop must not process the first packet before the sender has closed its copy.
     let isThere = Box(false)
-    // It is occupied before there is anything to see: what has woken it may be served before a block.
+    // The loop is made busy first, because the event that wakes it may be served before a block.
     let isOccupied = Latch()
     serving.loop.perform {
       isOccupied.open()
@@ -148,7 +148,7 @@ struct OtherUserDescriptorTests {
     let sent = try RawPipe()
     let child = try asUser(hostile) {
       go.closeWriting()
-      // In the child, or the parent would have another copy of it.
+      // Created in the child, as the parent would keep another copy.
       let lingering = try LingeringSocket()
       let clients = try attack.run(directory, lingering, pipe) {
         lingering.letGo()
@@ -162,7 +162,7 @@ struct OtherUserDescriptorTests {
     var most = 0
     func count() {
       let now = DescriptorCensus()
-      // The other user's connection is one, and the test has ten ends of pipes.
+      // One socket is the other user's connection, and ten pipe ends are the test's.
       let sockets = now.count("socket:") - census.count("socket:") - 1
       most = max(most, sockets + now.count("pipe:") - census.count("pipe:") - 10)
     }
@@ -171,11 +171,11 @@ struct OtherUserDescriptorTests {
     for _ in 0..<100 { #expect(isServed()) }
     count()
     #expect(most <= 128, "\(most)")
-    // Nothing waits for the closing thread of another user.
+    // Another user's messages do not wait for the closing thread.
     go.closeWriting()
     awaitReadable(other.done.reading)
     #expect(other.done.read() == [7])
-    // With its processes go its lingering sockets.
+    // The attacker's lingering sockets are closed when its processes end.
     child.end.closeWriting()
     waitpid(child.child, nil, 0)
     other.end.closeWriting()

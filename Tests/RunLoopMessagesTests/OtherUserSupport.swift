@@ -7,11 +7,11 @@ import Testing
 
 @testable import RunLoopMessages
 
-/// Users whom nothing on this machine belongs to.
+/// Users that own nothing on this machine.
 let hostile: UInt32 = 54_322
 let friendly: UInt32 = 54_323
 
-/// A directory that others may pass, and does away with the rest.
+/// Creates a directory that other users may enter, and removes it at the end.
 func sharedDirectory() throws -> (PortDirectory, MessagePort.Directory) {
   let directory = try PortDirectory()
   chmod(directory.path, 0o711)
@@ -20,10 +20,10 @@ func sharedDirectory() throws -> (PortDirectory, MessagePort.Directory) {
   return (directory, MessagePort.Directory(path: directory.place.path, isShared: true))
 }
 
-/// Runs a body in a child that is another user, until the parent closes the pipe that this returns.
+/// Runs a body in a child as another user, until the parent closes the returned pipe.
 ///
-/// - Parameter loop: A loop that runs on another thread, whose sleep is awaited: a fork copies the locks of the
-///   language's runtime as they are, and a child waits forever for one that another thread has at that time.
+/// - Parameter loop: A loop on another thread that must be asleep before the fork. A fork copies the Swift runtime's
+///   locks in their current state, and the child would wait forever for one that another thread holds.
 func asUser(
   _ user: UInt32, beside loop: RunLoop? = nil, _ body: () throws -> Void
 ) throws -> (child: pid_t, done: RawPipe, end: RawPipe) {

@@ -9,7 +9,7 @@ import Testing
 @testable import RunLoopMessages
 @testable import RunLoopSystemEvents
 
-/// `unshare`, which Glibc's module does not let Swift see; 0x10000000 is `CLONE_NEWUSER`.
+/// `unshare`, which Swift's Glibc module does not expose; 0x10000000 is `CLONE_NEWUSER`.
 @_silgen_name("unshare")
 private func leaveNamespaces(_ flags: Int32) -> Int32
 
@@ -33,7 +33,7 @@ struct OtherUserTests {
       }
       waitUntil { made.value != nil }
       let census = DescriptorCensus()
-      // More connections than it may have, each with requests whose replies it never reads.
+      // More connections than allowed, each with requests whose replies it never reads.
       let attack = try asUser(hostile, beside: made.value) {
         var clients: [RawClient] = []
         for _ in 0..<100 {
@@ -41,7 +41,7 @@ struct OtherUserTests {
           for token in 1...8 as ClosedRange<UInt64> { client.send(packet(MessageFrame(.request, id: 3, token: token))) }
           clients.append(client)
         }
-        // They stay open until the process ends.
+        // The connections stay open until the process ends.
         for client in clients { _ = Unmanaged.passRetained(client.socket) }
       }
       awaitReadable(attack.done.reading)
@@ -50,9 +50,9 @@ struct OtherUserTests {
       #expect(account.now.connections == 64)
       #expect(account.now.outgoing <= 16 << 20 && account.now.descriptors <= 64)
       #expect(port.statistics.overQuotaCount > 0)
-      // Connections that were refused are closed by another thread.
+      // Another thread closes rejected connections.
       waitUntil { DescriptorCensus().count("socket:") <= census.count("socket:") + 64 }
-      // Meanwhile:
+      // In the meantime, another user connects.
       let other = try asUser(friendly, beside: made.value) {
         let remote = try MessagePort.Remote(name: "a", directory: place, accepts: { _ in true })
         guard try remote.send(id: 4, receiveTimeout: .unlimited)?.bytes.count == 4 << 20 else { _exit(3) }
@@ -63,7 +63,7 @@ struct OtherUserTests {
       other.end.closeWriting()
       waitpid(other.child, &status, 0)
       #expect(status == 0)
-      // When it has gone, so has all that it cost.
+      // Once the attacker has ended, its resources are released.
       attack.end.closeWriting()
       waitpid(attack.child, &status, 0)
       waitUntil { port.connectionCount == 0 }
@@ -79,7 +79,7 @@ struct OtherUserTests {
     }
   }
 
-  @Test("before another sender's message, a port receives at most a turn of each of a hostile user's connections")
+  @Test("before another's message, a port receives at most a turn of each of a hostile user's connections")
   func fairness() async {
     await #expect(processExitsWith: .success) {
       let (directory, place) = try sharedDirectory()
@@ -109,7 +109,7 @@ struct OtherUserTests {
         for client in clients { _ = Unmanaged.passRetained(client.socket) }
       }
       waitUntil { port.connectionCount == 65 }
-      // The loop sees what comes when all of it is there.
+      // The loop sees the messages once all of them have arrived.
       let isHeld = Box(false)
       let isThere = Box(false)
       made.value?.perform {
@@ -133,7 +133,7 @@ struct OtherUserTests {
     }
   }
 
-  @Test("another user's descriptors end the connection, unless the port asks for them", arguments: [true, false])
+  @Test("another user's descriptors end the connection, unless the port accepts descriptors", arguments: [true, false])
   func descriptors(takes: Bool) async {
     switch takes {
     case true:
@@ -143,7 +143,7 @@ struct OtherUserTests {
     }
   }
 
-  /// Sends descriptors as another user to a port that asks for them, or does not.
+  /// Sends descriptors as another user to a port that does or does not accept them.
   private static func sendDescriptors(takes: Bool) throws {
     let (directory, place) = try sharedDirectory()
     defer { withExtendedLifetime(directory) {} }
@@ -171,7 +171,7 @@ struct OtherUserTests {
         }
         var status: Int32 = -1
         if let child { waitpid(child.child, &status, 0) }
-        // A child that a signal has ended, such as that of its time limit, has failed.
+        // A child ended by a signal, such as that of its time limit, has failed.
         code.value = status
         return true
       }
@@ -182,7 +182,7 @@ struct OtherUserTests {
     #expect(port.statistics.malformedCount == 0)
   }
 
-  @Test("a connection of another user's that says nothing is ended in time, one that speaks is not")
+  @Test("a silent connection of another user is ended after a time, and an active one is not")
   func silence() async {
     await #expect(processExitsWith: .success) {
       let (directory, place) = try sharedDirectory()
@@ -202,7 +202,7 @@ struct OtherUserTests {
             _ = speaking.receive()
             let silent = try RawClient(directory)
             guard silent.awaitEnd() else { _exit(3) }
-            // The other is served still.
+            // The active connection is still served.
             speaking.send(packet(MessageFrame(.request, token: 2)))
             guard speaking.receive() == packet(MessageFrame(.noReply, token: 2)) else { _exit(4) }
           }
@@ -221,9 +221,9 @@ struct OtherUserTests {
     }
   }
 
-  @Test("user 65534 is a user like others where all have an id, and never the same user where some have none")
+  @Test("user 65534 is an ordinary user if all users have ids, and never matches if some have none")
   func overflow() async {
-    // In a process of its own: a fork amid the threads of other tests could leave their locks to the child.
+    // In its own process: a fork amid other tests' threads could leave their locks held in the child.
     await #expect(processExitsWith: .success) {
       let all = crl_overflow_user() < 0
       #expect(
@@ -231,7 +231,7 @@ struct OtherUserTests {
           guard setgid(65_534) == 0, setuid(65_534) == 0 else { return 1 }
           return MessagePort.Credentials(process: 1, user: 65_534, group: 65_534).isSameUser == all ? 0 : 2
         } == .exited(0))
-      // A namespace of the child's own, in which no user has an id; some systems allow none.
+      // In its own user namespace, where no user has an id. Some systems do not permit one.
       #expect(
         inForkedChild {
           guard leaveNamespaces(0x1000_0000) == 0 else { return 0 }

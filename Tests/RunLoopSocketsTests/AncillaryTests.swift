@@ -8,28 +8,28 @@ import TestSupport
 
 @testable import RunLoopSockets
 
-/// Sends bytes with descriptors beside them by a socket that the library does not know.
+/// Sends bytes and descriptors through a socket that the library does not manage.
 private func pass(_ descriptors: [Int32], with bytes: [UInt8], by socket: Int32) throws {
   let sent = crl_message_send(socket, bytes, bytes.count, nil, 0, descriptors, Int32(descriptors.count))
   try #require(sent >= 0)
 }
 
-/// Both ends of a pipe.
+/// Creates a pipe, and returns both ends.
 private func pipeEnds() throws -> (read: Int32, write: Int32) {
   var ends: [Int32] = [0, 0]
   try #require(crl_pipe(&ends) == 0)
   return (ends[0], ends[1])
 }
 
-/// Waits until all other ends of a pipe are closed: reading it ends then.
+/// Waits until every copy of a pipe's other end is closed, when a read returns the end.
 private func isAtEnd(_ pipe: Int32) -> Bool {
   var byte: UInt8 = 0
   return read(pipe, &byte, 1) == 0
 }
 
-@Suite("What is beside bytes and datagrams", .timeLimit(.minutes(20)))
+@Suite("Ancillary data of bytes and datagrams", .timeLimit(.minutes(20)))
 struct AncillaryTests {
-  @Test("a datagram to one of several addresses is answered from that address", arguments: ["0.0.0.0:0", "[::]:0"])
+  @Test("a reply to a datagram is sent from the address that received it", arguments: ["0.0.0.0:0", "[::]:0"])
   func answersFromWhereItWasAsked(kind: String) {
     let log = onSocketLoop { loop, log in
       var options = DatagramSocket.Options()
@@ -44,7 +44,7 @@ struct AncillaryTests {
       }
       try loop.add(server, forMode: .default)
       let port = try #require(try server.localAddress().port)
-      // One that is connected receives from that address alone.
+      // A connected client receives from that address only.
       let asked = try SocketAddress(host: "127.0.0.5", port: port)
       let client = try DatagramSocket(boundTo: nil, connectedTo: asked) { _, event in
         if case .received(let bytes, _) = event { log.write(text(bytes)) } else { log.write("failed") }
@@ -58,7 +58,7 @@ struct AncillaryTests {
     #expect(log == "\(kind.hasPrefix("[") ? "::ffff:" : "")127.0.0.5 true true ping")
   }
 
-  @Test("datagrams that arrive together say where and when each arrived")
+  @Test("datagrams that arrive together report where and when each arrived")
   func burst() {
     let log = onSocketLoop { loop, log in
       var options = DatagramSocket.Options()
@@ -83,7 +83,7 @@ struct AncillaryTests {
     #expect(log == "true true")
   }
 
-  @Test("a socket that asks for nothing reports nothing, and an own source has to be of the socket's kind and machine")
+  @Test("a socket without options reports no ancillary data, and a source address must match the socket")
   func errors() throws {
     let socket = try DatagramSocket(boundTo: .any(port: 0))
     let peer = try DatagramSocket(boundTo: .loopback(port: 0))
@@ -103,7 +103,7 @@ struct AncillaryTests {
     #expect(extras.destination == nil && extras.time == nil && extras.descriptors.isEmpty)
   }
 
-  @Test("descriptors that a peer passes are there with the bytes they were sent with", arguments: [false, true])
+  @Test("descriptors that a peer passes are available with the bytes they were sent with", arguments: [false, true])
   func descriptorsOfStream(byReading: Bool) {
     let log = onSocketLoop { loop, log in
       let (mine, other) = try socketPair()
@@ -146,7 +146,7 @@ struct AncillaryTests {
     #expect(log == "ab:1:2 true 1 c:0:2 1 true")
   }
 
-  @Test("a peer that passes descriptors that nobody wants fills nothing: they are counted and closed")
+  @Test("unwanted descriptors from a peer fill no queue: they are counted and closed")
   func unwanted() {
     let log = onSocketLoop { loop, log in
       let (mine, other) = try socketPair()
@@ -189,7 +189,7 @@ struct AncillaryTests {
     #expect(log == "true 0")
   }
 
-  @Test("a datagram's descriptors are parts of its envelope, also if several arrive together", arguments: [0, 2])
+  @Test("a datagram's descriptors are part of its envelope, even if several arrive together", arguments: [0, 2])
   func descriptorsOfDatagrams(limit: Int) {
     let log = onSocketLoop { loop, log in
       let (end, passed) = try pipeEnds()
@@ -208,7 +208,7 @@ struct AncillaryTests {
           try pass(
             index % 4 == 0 ? [passed, passed, passed] : [], with: Array(repeating: 0, count: index), by: number)
         }
-        // Those before the last four are received one by one, and the last together.
+        // The first datagrams are received one by one, and the last four together.
         guard index == 8 else { continue }
         try loop.add(server, forMode: .default)
         _ = loop.run(mode: .default, for: .zero)
@@ -224,7 +224,7 @@ struct AncillaryTests {
     #expect(log == "4:\(counts) 8:\(counts) 12:\(counts) true")
   }
 
-  @Test("a peer whose descriptors wait to be closed by the hundred is rejected")
+  @Test("a peer is rejected if hundreds of its descriptors wait to be closed")
   func hostile() throws {
     let closing = ClosingCount()
     let shares = (0..<257).map { _ in ClosingCount.Share(closing) }
@@ -232,7 +232,7 @@ struct AncillaryTests {
     withExtendedLifetime(shares) {}
   }
 
-  @Test("a file that a killed receiver has left is replaced if that is wanted, and only then")
+  @Test("a socket file left by a killed receiver is replaced only on request")
   func staleFile() throws {
     let address = try SocketAddress(path: socketPath())
     let path = try #require(address.path)
@@ -251,12 +251,12 @@ struct AncillaryTests {
         return "\(error.call):\(error.number)"
       }
     }
-    // Somebody receives there.
+    // A receiver is bound to the path.
     #expect(failure(replacing) == "bind:\(EADDRINUSE)")
     old.invalidate()
     #expect(failure(keeping) == "bind:\(EADDRINUSE)")
     #expect(failure(replacing) == "bound")
-    // A socket that listens for connections is not taken for an abandoned one.
+    // A socket that listens for connections is not mistaken for an abandoned one.
     let listener = try ListeningSocket(at: address)
     #expect(failure(replacing) == "bind:\(EADDRINUSE)")
     listener.invalidate()

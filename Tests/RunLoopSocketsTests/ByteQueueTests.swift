@@ -4,9 +4,9 @@ import Testing
 
 @testable import RunLoopSockets
 
-@Suite("Bytes that wait to be sent", .timeLimit(.minutes(20)))
+@Suite("The queue of bytes to send", .timeLimit(.minutes(20)))
 struct ByteQueueTests {
-  /// A queue with its first bytes sent, and how far the numbers of its bytes have come at both ends.
+  /// A queue with numbered bytes, and the next number at each end.
   private struct Numbered {
     var queue = ByteQueue()
     var first = 0
@@ -38,11 +38,11 @@ struct ByteQueueTests {
     }
   }
 
-  @Test("a queue that stays as full as it is moves each byte a few times at most, however full that is")
+  @Test("a queue that stays equally full moves each byte a few times at most, however full it is")
   func full() {
     var numbered = Numbered()
     numbered.append(30_000)
-    // Among the sizes are those at which there is hardly any room left.
+    // The sizes include some that leave hardly any room.
     while numbered.queue.count < 140_000 {
       numbered.append(64)
       let (moved, next) = (numbered.movedCount, numbered.next)

@@ -4,10 +4,11 @@ import Testing
 
 @testable import RunLoopSockets
 
-@Suite("How many datagrams a service takes", .timeLimit(.minutes(20)))
+@Suite("The number of datagrams that a pass takes", .timeLimit(.minutes(20)))
 struct DatagramBatchTests {
-  /// Serves a socket at which so many datagrams lie before each service, beside what was left, and counts the receives
-  /// for nothing and what is left.
+  /// Simulates passes before each of which `arriving` datagrams arrive.
+  ///
+  /// Returns the number of receives that found nothing, and the datagrams left.
   private func serve(_ batch: inout DatagramBatch, _ arriving: Int, times: Int) -> (inVain: Int, left: Int) {
     var (inVain, left) = (0, 0)
     for _ in 0..<times {
@@ -22,14 +23,14 @@ struct DatagramBatchTests {
     return (inVain, left)
   }
 
-  @Test("where as many arrive each time, few receives are for nothing, and nothing is left", arguments: 1...15)
+  @Test("with a constant rate, few receives find nothing, and no datagram is left", arguments: 1...15)
   func steady(count: Int) {
     var batch = DatagramBatch()
     let (inVain, left) = serve(&batch, count, times: 1000)
     #expect(inVain < 70 && left == 0 && batch.expected == count)
   }
 
-  @Test("where more arrive than before, the services take more before long, and then the most that there may be")
+  @Test("with a rising rate, the batches soon grow, up to the maximum")
   func growing() {
     var batch = DatagramBatch()
     _ = serve(&batch, 1, times: 1000)
@@ -41,7 +42,7 @@ struct DatagramBatchTests {
     #expect(inVain == 0 && batch.limit == DatagramBatch.most)
   }
 
-  @Test("where fewer arrive than before, the next service expects as few")
+  @Test("with a falling rate, the next batch expects fewer datagrams")
   func shrinking() {
     var batch = DatagramBatch()
     _ = serve(&batch, 8, times: 1000)
@@ -50,7 +51,7 @@ struct DatagramBatchTests {
     #expect(batch.expected == 2)
   }
 
-  @Test("a service that finds nothing expects one")
+  @Test("a pass that finds nothing expects one datagram next")
   func nothing() {
     var batch = DatagramBatch()
     batch.noteService(count: 0, isEmpty: true)

@@ -9,16 +9,16 @@ import Testing
 
 @testable import RunLoopSockets
 
-/// A receiver that has met four datagrams at a time, and so takes what comes next by one system call.
+/// A receiver that has received four datagrams at once, and so reads the next ones with one system call.
 private final class BurstRig: @unchecked Sendable {
-  // Sendable: all but the socket is used by the loop's thread alone.
+  // Sendable: everything but the socket is used by the loop's thread only.
 
   let loop: RunLoop
   let log: Log
   let receiver: DatagramSocket
   let sender: DatagramSocket
   private var number = 0
-  /// Called with the number of each datagram, after it was written down.
+  /// Called with the number of each datagram after it was logged.
   var onReceive: ((Int) -> Void)?
 
   init(_ loop: RunLoop, _ log: Log, kind: String = "127.0.0.1:0", limit: Int = 65_507) throws {
@@ -46,7 +46,7 @@ private final class BurstRig: @unchecked Sendable {
     }
   }
 
-  /// Sends the next numbers.
+  /// Sends the next `count` numbers.
   func send(_ count: Int) {
     for _ in 0..<count {
       number += 1
@@ -58,7 +58,7 @@ private final class BurstRig: @unchecked Sendable {
   func run(_ mode: RunLoop.Mode = .default) -> RunLoop.RunResult { loop.run(mode: mode, for: .milliseconds(1)) }
 }
 
-/// What a rig writes.
+/// Runs a body with a rig, and returns the log.
 private func burst(
   kind: String = "127.0.0.1:0", _ body: @escaping @Sendable (BurstRig) throws -> Void
 ) -> String {
@@ -73,7 +73,7 @@ private func numbers(_ range: ClosedRange<Int>) -> String { range.map { "\($0)" 
 
 @Suite("Datagrams that arrive together", .timeLimit(.minutes(20)))
 struct DatagramBurstTests {
-  @Test("they come in their order, each whole and with its sender, at every kind of address", arguments: socketKinds)
+  @Test("datagrams that arrive together keep their order, contents and sender", arguments: socketKinds)
   func order(kind: String) {
     // A Unix socket has room for ten by default.
     let count = kind.hasPrefix("unix") ? 8 : 40
@@ -85,7 +85,7 @@ struct DatagramBurstTests {
     #expect(log == numbers(1...4 + count))
   }
 
-  @Test("one system call takes sixteen, and what finds fewer asks no more")
+  @Test("one system call receives sixteen datagrams, and no other follows when there were fewer")
   func calls() {
     let log = burst { rig in
       rig.send(20)
@@ -96,7 +96,7 @@ struct DatagramBurstTests {
     #expect(log == numbers(1...24))
   }
 
-  @Test("an empty one, and one that is too long, are recognised among the others")
+  @Test("an empty datagram and one that is too long are recognized among others")
   func lengths() {
     let log = onVirtualSocketLoop { loop, log in
       var options = DatagramSocket.Options()
@@ -115,7 +115,7 @@ struct DatagramBurstTests {
     #expect(log == "<1> <2> <3> <4> <> <abc>… of 4 <abc> <>")
   }
 
-  @Test("a run in a handler goes on with the next, and nothing is reported twice")
+  @Test("a run nested in a handler continues with the next datagram, and none is reported twice")
   func nested() {
     let log = burst { rig in
       rig.onReceive = { number in
@@ -129,11 +129,11 @@ struct DatagramBurstTests {
       rig.send(2)
       rig.run()
     }
-    // What the run in the handler has left, nothing, is left to the run around it.
+    // The nested run has left nothing for the run around it.
     #expect(log == "1 2 3 4 5 6 ( 7 8 9 ( 10 ) ) 11 12")
   }
 
-  @Test("a run in another mode leaves them to the run around it")
+  @Test("a nested run in another mode leaves datagrams to the run around it")
   func otherMode() {
     let log = burst { rig in
       rig.loop.add(RunLoop.Source {}, forMode: .tracking)
@@ -149,7 +149,7 @@ struct DatagramBurstTests {
     #expect(log == "1 2 3 4 5 6 ( ) 7 8")
   }
 
-  @Test("another library's run in a handler goes on with the next")
+  @Test("another library's nested run continues with the next datagram")
   func guest() {
     let log = burst { rig in
       rig.onReceive = { number in
@@ -165,12 +165,12 @@ struct DatagramBurstTests {
     #expect(log == "1 2 3 4 5 6 ( 7 8 )")
   }
 
-  @Test("a socket that is paused in a handler keeps the others, and passes them on before what comes later")
+  @Test("a socket that is paused in a handler keeps received datagrams, and delivers them before later ones")
   func paused() {
     let log = burst { rig in
       rig.onReceive = { number in
         if number == 6 { rig.receiver.pauseReading() }
-        // One timer has called for what was kept, and no other will.
+        // The timer has fired for the kept datagrams, and there is no other.
         if number == 7 { #expect(rig.receiver.lock.withLock { rig.receiver.registrations.timer } == nil) }
       }
       rig.send(4)
@@ -184,7 +184,7 @@ struct DatagramBurstTests {
     #expect(log == "1 2 3 4 5 6 paused 7 8 9 10")
   }
 
-  @Test("a run in a handler that is called with one that was kept goes on with the next, before what comes later")
+  @Test("a run nested in the handler of a kept datagram continues with the next one, before later ones")
   func nestedInKept() {
     let log = burst { rig in
       rig.onReceive = { number in
@@ -196,7 +196,7 @@ struct DatagramBurstTests {
       }
       rig.send(4)
       rig.run()
-      // It is called because its descriptor is ready, and not by the timer for what was kept.
+      // The handler is called because the descriptor is ready, not by the timer for kept datagrams.
       rig.send(1)
       rig.receiver.resumeReading()
       rig.receiver.lock.withLock { rig.receiver.registrations.replaceTimer(nil) }?.invalidate()
@@ -205,7 +205,7 @@ struct DatagramBurstTests {
     #expect(log == "1 2 3 4 5 6 ( 7 8 9 )")
   }
 
-  @Test("what is kept comes on the loop that the socket is in when it receives again")
+  @Test("kept datagrams are delivered on the loop of the socket when it resumes")
   func moved() throws {
     let (thread, other) = SourceRig.startLoop()
     let log = onNewThread {
@@ -252,7 +252,7 @@ struct DatagramBurstTests {
     #expect(log == "1 2 3 4 5 6 0")
   }
 
-  @Test("a handler that is replaced by another, or by a task, leaves the others to that")
+  @Test("a handler that replaces another, or a task, receives the remaining datagrams")
   func replaced() async throws {
     let (thread, loop) = SourceRig.startLoop()
     let receiver = try DatagramSocket(boundTo: .loopback(port: 0))
@@ -273,7 +273,7 @@ struct DatagramBurstTests {
     let send: @Sendable (ClosedRange<Int>) -> Void = { range in
       for number in range { _ = try? sender.send(Array("\(number)".utf8)) }
     }
-    // Together: the loop's thread sends them, and finds them when that is done.
+    // The loop's thread sends all of them first, so it finds them together.
     loop.perform {
       send(1...4)
       _ = try? loop.add(receiver, forMode: .default)
@@ -292,7 +292,7 @@ struct DatagramBurstTests {
     thread.join()
   }
 
-  @Suite("When receiving fails", .serialized, .timeLimit(.minutes(20)))
+  @Suite("Failures of receiving datagrams", .serialized, .timeLimit(.minutes(20)))
   struct Faults {
     private func burst(failing numbers: Int32...) -> String {
       onVirtualSocketLoop { loop, log in
@@ -306,17 +306,17 @@ struct DatagramBurstTests {
       }
     }
 
-    @Test("an interrupted call is made again, and nothing is lost by one that finds nothing")
+    @Test("an interrupted receive is repeated, and an empty one loses nothing")
     func interrupted() { #expect(burst(failing: EINTR, EAGAIN) == numbers(1...8) + " true true") }
 
-    @Test("without memory it is tried again later, and an error of the network is reported")
+    @Test("receiving is retried later without memory, and a network error is reported")
     func reported() {
       #expect(
         burst(failing: ENOMEM, EHOSTUNREACH)
           == "\(numbers(1...4)) failed(recvmmsg:\(ENOMEM)) failed(recvmmsg:\(EHOSTUNREACH)) 5 6 7 8 true true")
     }
 
-    @Test("what cannot be mended is the end, reported once")
+    @Test("a permanent failure to receive is reported once and closes the socket")
     func fatal() { #expect(burst(failing: EBADF) == numbers(1...4) + " closed(recvmmsg:\(EBADF)) true false") }
   }
 }

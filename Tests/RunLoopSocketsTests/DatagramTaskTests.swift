@@ -11,7 +11,7 @@ import TestSupport
 
 @Suite("Datagrams and tasks", .timeLimit(.minutes(20)))
 struct DatagramTaskTests {
-  @Test("a sequence has the datagrams in their order, and receives none that nobody asks for")
+  @Test("a sequence yields datagrams in order, and receives none before they are requested")
   func sequence() async throws {
     let (thread, loop) = SourceRig.startLoop()
     let receiver = try DatagramSocket(boundTo: .loopback(port: 0))
@@ -24,7 +24,7 @@ struct DatagramTaskTests {
       #expect(datagram.envelope.sender == (try sender.localAddress()) && !datagram.envelope.isTruncated)
       if received.count == 3 { break }
     }
-    // The others wait in the system.
+    // The others wait in the kernel.
     #expect(received == [[0], [1], [2]])
     #expect(try await receiver.receive()?.bytes == [3])
     receiver.invalidate()
@@ -79,7 +79,7 @@ struct DatagramTaskTests {
     thread.join()
   }
 
-  @Test("a handler is notified of room beside the tasks that wait for it")
+  @Test("a handler is notified of room in addition to the tasks that wait for it")
   func roomForBoth() async throws {
     let (thread, loop) = SourceRig.startLoop()
     let receiver = try DatagramSocket(boundTo: socketAddress("unix:@"))
@@ -102,7 +102,7 @@ struct DatagramTaskTests {
 }
 
 #if DEBUG
-  @Suite("System calls of datagram sockets that fail", .timeLimit(.minutes(20)))
+  @Suite("Failing system calls of datagram sockets", .timeLimit(.minutes(20)))
   struct DatagramFaultTests {
     private func failing(_ call: SystemCall, _ numbers: Int32...) -> FaultPlan {
       let plan = FaultPlan()
@@ -142,7 +142,7 @@ struct DatagramTaskTests {
       #expect(plan.isUsedUp && close(descriptor) == 0)
     }
 
-    @Test("an option that cannot be set is in the error, and a file that was made is removed")
+    @Test("an option that cannot be set is part of the error, and the socket's file is removed")
     func options() throws {
       var options = DatagramSocket.Options()
       options.socketOptions = [.broadcast()]
@@ -163,7 +163,7 @@ struct DatagramTaskTests {
       #expect(access(path, F_OK) == -1)
     }
 
-    /// What a socket says that has one datagram, while receiving fails.
+    /// Returns the events of a socket with one datagram while receiving fails.
     private func receiving(failing numbers: Int32..., for time: Duration = .seconds(1)) -> String {
       onVirtualSocketLoop { loop, log in
         let plan = FaultPlan()
@@ -196,20 +196,20 @@ struct DatagramTaskTests {
       }
     }
 
-    @Test("without memory for what has arrived it is tried again later, and not in every pass")
+    @Test("receiving without memory is retried later, and not in every pass")
     func memory() {
       #expect(
         receiving(failing: ENOMEM) == "failed(recvfrom:\(ENOMEM)) true received@0.1 seconds true true true")
     }
 
-    @Test("an error that the network reports is reported and the socket goes on; an interrupted call is made again")
+    @Test("a network error is reported and the socket continues; an interrupted receive is repeated")
     func reported() {
       #expect(
         receiving(failing: EINTR, EAGAIN, EHOSTUNREACH)
           == "failed(recvfrom:\(EHOSTUNREACH)) true received@0.0 seconds true true true")
     }
 
-    @Test("an error of a socket that is connected names its peer")
+    @Test("an error of a connected socket names its peer")
     func peer() {
       let log = onVirtualSocketLoop { loop, log in
         let peer = try DatagramSocket(boundTo: .loopback(port: 0))
@@ -228,7 +228,7 @@ struct DatagramTaskTests {
           loop.run(mode: .default, for: .seconds(1))
         }
         log.write("\(plan.isUsedUp)")
-        // The same of a socket that was connected by others.
+        // A socket that other code has connected behaves the same.
         guard let copy = socket.withDescriptor({ fcntl($0, F_DUPFD_CLOEXEC, 3) }) else { return log.write("closed") }
         let taken = try DatagramSocket(takingOver: copy)
         _ = failing(.datagramSend, ENETDOWN).rule {
@@ -238,12 +238,12 @@ struct DatagramTaskTests {
       #expect(log == "recvfrom true true")
     }
 
-    @Test("what cannot be mended is the end, reported once")
+    @Test("a permanent error of a datagram socket is reported once and closes it")
     func fatal() {
       #expect(receiving(failing: EBADF) == "closed(recvfrom:\(EBADF)) true false true false true")
     }
 
-    @Test("sending that fails throws with the address; without room nothing was sent, and there is room again")
+    @Test("a failed send throws with the address; without room nothing is sent, and room is reported later")
     func sending() {
       let log = onVirtualSocketLoop { loop, log in
         let peer = try DatagramSocket(boundTo: .loopback(port: 0))

@@ -9,7 +9,7 @@ import TestSupport
 @testable import RunLoopSockets
 
 extension DatagramSocket.Event {
-  /// The event in a word, with the bytes as a text.
+  /// A short description of the event, with the bytes as text.
   fileprivate var word: String {
     switch self {
     case .received(let bytes, let envelope):
@@ -23,7 +23,7 @@ extension DatagramSocket.Event {
   }
 }
 
-/// What was thrown, in a word.
+/// Returns a short description of the error that a body throws.
 private func failure(_ body: () throws -> Void) -> String {
   do {
     try body()
@@ -37,15 +37,15 @@ private func failure(_ body: () throws -> Void) -> String {
   }
 }
 
-/// Answers each datagram with its bytes, twice.
+/// Sends each datagram back twice.
 @Sendable private func echoTwice(_ socket: DatagramSocket, _ event: DatagramSocket.Event) {
   guard case .received(let bytes, let envelope) = event else { return }
   for _ in 0..<2 { _ = try? socket.send(bytes, to: envelope.sender) }
 }
 
-@Suite("Datagrams", .timeLimit(.minutes(20)))
+@Suite("Datagram sockets", .timeLimit(.minutes(20)))
 struct DatagramTests {
-  @Test("they go there and back, whole and with their sender, at every kind of address", arguments: socketKinds)
+  @Test("datagrams are echoed with their contents and sender, for every address kind", arguments: socketKinds)
   func thereAndBack(kind: String) {
     let log = onSocketLoop { loop, log in
       let server = try DatagramSocket(boundTo: socketAddress(kind), handler: echoTwice)
@@ -67,7 +67,7 @@ struct DatagramTests {
     #expect(log == "true true \(one) \(one) \(none) \(none)")
   }
 
-  @Test("a socket that is connected sends to its peer, and receives from no other")
+  @Test("a connected datagram socket sends to its peer, and receives from no other")
   func connected() {
     let log = onSocketLoop { loop, log in
       let server = try DatagramSocket(boundTo: .loopback(port: 0), handler: echoTwice)
@@ -87,7 +87,7 @@ struct DatagramTests {
     #expect(log == "received(a) received(a) sendto:\(EDESTADDRREQ) -")
   }
 
-  @Test("one that is too long for its receiver says how long it was", arguments: ["127.0.0.1:0", "unix:@"])
+  @Test("a datagram that is too long for its receiver reports its full length", arguments: ["127.0.0.1:0", "unix:@"])
   func truncated(kind: String) {
     let log = onSocketLoop { loop, log in
       var options = DatagramSocket.Options()
@@ -104,7 +104,7 @@ struct DatagramTests {
     #expect(log == "received(abcd… of 8) received(abcd) received(abcd… of 5)")
   }
 
-  @Test("one that the network cannot carry is rejected with its length and its address")
+  @Test("a datagram that the network cannot carry is rejected with its length and address")
   func tooLong() throws {
     let receiver = try DatagramSocket(boundTo: .loopback(port: 0))
     let sender = try DatagramSocket(boundTo: .any(port: 0))
@@ -114,7 +114,7 @@ struct DatagramTests {
     #expect(try sender.send(Array(bytes.dropFirst()), to: address))
   }
 
-  @Test("the longest that a Unix socket carries arrives whole if the receiver has room for it")
+  @Test("the longest datagram of a Unix socket arrives whole if the receiver has room for it")
   func long() {
     let log = onSocketLoop { loop, log in
       var options = DatagramSocket.Options()
@@ -132,7 +132,7 @@ struct DatagramTests {
     #expect(log == "true 150000 false")
   }
 
-  @Test("that nobody receives at the other end is reported, and the socket goes on")
+  @Test("a missing receiver is reported, and the sending socket continues")
   func rejected() {
     let log = onSocketLoop { loop, log in
       let (address, descriptor) = try refusingUDPAddress()
@@ -144,8 +144,8 @@ struct DatagramTests {
       try client.send([1])
       loop.runUntilStopped()
       log.write("\(client.isValid)")
-      // Now somebody does: the port's holder, from this client. The port is never given back, as it might be taken
-      // then.
+      // Now the port's holder receives from this client. The port stays bound, as another process could take it
+      // otherwise.
       _ = try client.localAddress().withBytes {
         connect(descriptor, $0?.assumingMemoryBound(to: sockaddr.self), $1)
       }
@@ -159,11 +159,11 @@ struct DatagramTests {
     #expect(log == "failed(recvfrom:\(ECONNREFUSED)) true received(b)")
   }
 
-  /// A port at which nobody receives.
+  /// Reserves a port on which nothing receives.
   private func refusingUDPAddress() throws -> (SocketAddress, Int32) {
     let holder = try DatagramSocket(boundTo: .loopback(port: 0))
     let address = try holder.localAddress()
-    // Connected elsewhere it takes nothing of others, and keeps the port.
+    // Connected to another address, the socket receives nothing from others and keeps the port.
     let descriptor = try #require(holder.withDescriptor { fcntl($0, F_DUPFD_CLOEXEC, 3) })
     _ = SocketAddress.loopback(port: 9).withBytes {
       connect(descriptor, $0?.assumingMemoryBound(to: sockaddr.self), $1)
@@ -171,7 +171,7 @@ struct DatagramTests {
     return (address, descriptor)
   }
 
-  @Test("an address that cannot be had is in the error")
+  @Test("an address that cannot be bound is part of the error")
   func addresses() throws {
     let first = try DatagramSocket(boundTo: .loopback(port: 0))
     let taken = try first.localAddress()
@@ -185,7 +185,7 @@ struct DatagramTests {
       "\(DatagramError.system(SystemError(call: "bind", number: EACCES), address: six))".hasPrefix("[::1]:9: bind"))
   }
 
-  @Test("a full receiver makes its sender wait, who is notified when there is room", arguments: [true, false])
+  @Test("a full receiver makes its sender wait until it is notified of room", arguments: [true, false])
   func room(isConnected: Bool) {
     let log = onVirtualSocketLoop { loop, log in
       let received = Box(0)
@@ -213,7 +213,7 @@ struct DatagramTests {
     #expect(log == (isConnected ? "0 true writable true true" : "writable true true"))
   }
 
-  @Test("a flood is taken some at a time, so that the loop's other items are served between")
+  @Test("a flood is received in parts, so that the loop's other items are served in between")
   func flood() {
     let log = onVirtualSocketLoop { loop, log in
       let (inTurn, most, total) = (Box(0), Box(0), Box(0))
@@ -233,7 +233,7 @@ struct DatagramTests {
     #expect(log == "100 true true")
   }
 
-  @Test("the file of a Unix address has its mode, and goes with the socket")
+  @Test("the file of a Unix address has the requested mode, and is removed with the socket")
   func file() throws {
     let path = socketPath()
     var options = DatagramSocket.Options()
@@ -250,7 +250,7 @@ struct DatagramTests {
     #expect(access(path, F_OK) == -1)
   }
 
-  @Test("a socket that is taken over is one of datagrams; another stays its owner's")
+  @Test("only a datagram socket can be taken over, and another descriptor stays its owner's")
   func takingOver() throws {
     var ends: [Int32] = [0, 0]
     try #require(socketpair(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0, &ends) == 0)
@@ -269,7 +269,7 @@ struct DatagramTests {
     #expect(failure { _ = try DatagramSocket(takingOver: -1) } == "-1 getsockopt:\(EBADF)")
   }
 
-  @Test("what is invalidated calls nobody, takes nothing, and leaves the loop")
+  @Test("an invalidated datagram socket calls no handler, accepts nothing, and leaves the loop")
   func invalidated() {
     let log = onVirtualSocketLoop { loop, log in
       let socket = try DatagramSocket(boundTo: .loopback(port: 0)) { socket, event in

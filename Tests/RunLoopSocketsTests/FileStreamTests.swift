@@ -8,7 +8,7 @@ import TestSupport
 
 @testable import RunLoopSockets
 
-/// The two ends of a pipe, which the test owns until it gives them away.
+/// Creates a pipe, whose ends the test owns until it passes them on.
 private func makePipe() throws -> (reading: Int32, writing: Int32) {
   var ends: [Int32] = [0, 0]
   try #require(crl_pipe(&ends) == 0)
@@ -18,7 +18,7 @@ private func makePipe() throws -> (reading: Int32, writing: Int32) {
 private func send(_ text: String, to descriptor: Int32) { _ = write(descriptor, text, text.utf8.count) }
 
 extension InputByteStream {
-  /// What there is to read, as a text, or what came of reading it.
+  /// Reads what is available as text, or returns a description of the result.
   func readText(_ count: Int = 10_000) -> String {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 1)
     defer { buffer.deallocate() }
@@ -30,7 +30,7 @@ extension InputByteStream {
     }
   }
 
-  /// Logs what the stream says on a loop, reads all of it, and calls a block at its end.
+  /// Logs the stream's events on a loop, reads all bytes, and calls a block at the end.
   func log(_ log: Log, on loop: RunLoop, end: @escaping @Sendable () -> Void = {}) throws {
     handler = { stream, event in
       switch event {
@@ -65,7 +65,7 @@ struct FileStreamTests {
       send("d", to: writing)
       loop.drain()
       close(writing)
-      // A child of another test may have a copy of the end until it has become its program.
+      // A child process of another test may hold a copy of the end until it has executed its program.
       loop.runUntilStopped()
       log.write("\(stream.status == .atEnd)")
       stream.close()
@@ -73,7 +73,7 @@ struct FileStreamTests {
     #expect(log == "open nil [abc] [d] [] end true")
   }
 
-  @Test("the opening is reported before the first bytes, also of a stream that is scheduled when it is open")
+  @Test("opening is reported before the first bytes, even if the stream is scheduled after it opened")
   func openFirst() throws {
     let (reading, writing) = try makePipe()
     defer { close(writing) }
@@ -88,7 +88,7 @@ struct FileStreamTests {
     #expect(log == "open [x]")
   }
 
-  @Test("a pipe that is full has no room until it is read; one that nobody reads is an error and no signal")
+  @Test("a full pipe has no room until it is read; one without a reader is an error and sends no signal")
   func writing() throws {
     let (reading, writing) = try makePipe()
     let log = onVirtualSocketLoop { loop, log in
@@ -115,7 +115,7 @@ struct FileStreamTests {
       log.write("\(rooms.value)")
       close(reading)
       var failure = "nothing"
-      // A child of another test may have a copy of the end until it has become its program.
+      // A child process of another test may hold a copy of the end until it has executed its program.
       waitUntil {
         failure = socketFailure { _ = try stream.write([1]) }
         return failure != "nothing"
@@ -128,7 +128,7 @@ struct FileStreamTests {
     #expect(log == "open true 1 true 2 write (stream):\(EPIPE) \(error)")
   }
 
-  @Test("what a stream has is closed with it, though somebody holds it, and a pair's with the second")
+  @Test("closing a stream closes its descriptor, and a pair's with the second stream")
   func closing() throws {
     let (reading, writing) = try makePipe()
     defer { close(reading) }
@@ -148,7 +148,7 @@ struct FileStreamTests {
     withExtendedLifetime((stream, input, output)) {}
   }
 
-  @Test("who else has the pipe goes on to block")
+  @Test("other users of the pipe keep their blocking mode")
   func shared() throws {
     let (reading, writing) = try makePipe()
     let copy = dup(reading)
@@ -178,7 +178,7 @@ struct FileStreamTests {
       let passes = Box(0)
       loop.add(RunLoop.Observer(activities: .beforeTimers) { _, _ in passes.value += 1 }, forMode: .default)
       loop.run(mode: .default, for: .seconds(1))
-      // Always ready, and told once.
+      // Always ready, and reported only once.
       log.write("\(passes.value < 5)")
       output.close()
       try input.log(log, on: loop)
@@ -188,11 +188,11 @@ struct FileStreamTests {
     #expect(log == "3 room true open [some text] [] end")
   }
 
-  @Test("a terminal is a stream of its lines, and goes on to block for others")
+  @Test("a terminal is a stream of its lines, and keeps blocking for other users")
   func terminal() throws {
     let master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
     var (number, lock): (Int32, Int32) = (0, 0)
-    // TIOCSPTLCK and TIOCGPTN, which the C library declares by macros that Swift does not read.
+    // TIOCSPTLCK and TIOCGPTN, whose macros Swift does not import.
     try #require(master >= 0 && ioctl(master, 0x4004_5431, &lock) == 0 && ioctl(master, 0x8004_5430, &number) == 0)
     defer { close(master) }
     let name = "/dev/pts/\(number)"
@@ -207,7 +207,7 @@ struct FileStreamTests {
         reading?(stream, event)
         guard case .hasBytesAvailable = event else { return }
         log.write("\(fcntl(copy, F_GETFL) & O_NONBLOCK)")
-        // The end of what is typed.
+        // Control-D ends the input.
         if stream.status == .open { send("\u{4}", to: master) }
       }
       send("line\n", to: master)
@@ -217,7 +217,7 @@ struct FileStreamTests {
     #expect(log == "open [line\n] 0 [] 0 end")
   }
 
-  @Test("the near end of a pseudo-terminal is a stream of that one, and not of a new one")
+  @Test("the near end of a pseudo-terminal is a stream of that terminal, not of a new one")
   func nearEnd() throws {
     let master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
     var (number, lock): (Int32, Int32) = (0, 0)
@@ -241,7 +241,7 @@ struct FileStreamTests {
     #expect(log == "shown nil")
   }
 
-  @Test("a pseudo-terminal whose other side is closed is at its end, after what was written there")
+  @Test("a pseudo-terminal whose other side is closed ends after the bytes written there")
   func terminalEnd() throws {
     let master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
     var (number, lock): (Int32, Int32) = (0, 0)
@@ -259,7 +259,7 @@ struct FileStreamTests {
     #expect(log == "open [shown] [] end true")
   }
 
-  /// A named pipe, which is removed at the end.
+  /// Creates a named pipe, and removes it after the body.
   private func withNamedPipe(_ body: (String) throws -> Void) throws {
     let path = socketPath()
     try #require(mkfifo(path, 0o600) == 0)
@@ -267,7 +267,7 @@ struct FileStreamTests {
     try body(path)
   }
 
-  @Test("a named pipe ends though its writer left before the stream was made, with bytes left behind or without")
+  @Test("a named pipe ends even if its writer left before the stream was created")
   func writerHasLeft() throws {
     for text in ["hello", ""] {
       try withNamedPipe { path in
@@ -310,7 +310,7 @@ struct FileStreamTests {
     }
   }
 
-  @Test("a pipe whose first writer has yet to come is not at its end")
+  @Test("a pipe that has had no writer yet is not at its end")
   func writerToCome() throws {
     try withNamedPipe { path in
       let log = onSocketLoop { loop, log in
@@ -328,10 +328,10 @@ struct FileStreamTests {
     }
   }
 
-  @Test("a pipe of packets is written in packets")
+  @Test("a pipe in packet mode is written in packets")
   func packets() throws {
     let (reading, writing) = try makePipe()
-    // O_DIRECT, which the C library declares for its extensions alone.
+    // O_DIRECT, which the C library declares only as an extension.
     try #require(fcntl(writing, F_SETFL, 0o40000) == 0)
     let log = onSocketLoop { _, log in
       let output = try OutputByteStream(takingOver: writing)
@@ -345,7 +345,7 @@ struct FileStreamTests {
     #expect(log == "1 1 1")
   }
 
-  @Test("a descriptor that is none is an error, and one that is returned stays its owner's")
+  @Test("an invalid descriptor is an error, and a released one stays its owner's")
   func none() throws {
     #expect(socketFailure { _ = try InputByteStream(takingOver: -1) } == "-1 stat:\(EBADF)")
     let (one, other) = try socketPair()
@@ -361,7 +361,7 @@ struct FileStreamTests {
     #expect(log == "open [socket] [] end")
   }
 
-  @Test("the standard input is a stream, and stays open and blocking when that is closed")
+  @Test("standard input can be a stream, and stays open and blocking when the stream is closed")
   func standardInput() async {
     await #expect(processExitsWith: .success) {
       let (reading, writing) = try makePipe()
@@ -379,7 +379,7 @@ struct FileStreamTests {
   }
 
   #if DEBUG
-    @Test("a descriptor that cannot be opened again is used as it is, and never waited for")
+    @Test("a descriptor that cannot be reopened is used as it is, and never waited for")
     func blocking() throws {
       let (reading, writing) = try makePipe()
       let log = onSocketLoop { loop, log in
@@ -419,7 +419,7 @@ struct FileStreamTests {
       for descriptor in [reading, writing] { #expect(close(descriptor) == 0) }
     }
 
-    @Test("reading that fails is reported once; one that is interrupted is made again")
+    @Test("a failed read is reported once, and an interrupted one is repeated")
     func readFaults() throws {
       let (reading, writing) = try makePipe()
       defer { close(writing) }

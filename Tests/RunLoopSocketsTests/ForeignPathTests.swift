@@ -7,7 +7,7 @@ import Testing
 
 @testable import RunLoopSockets
 
-/// Paths that name another file than they seem to, and directories in which others can do something.
+/// Paths that name another file than they seem to, and directories that others can write to.
 @Suite struct ForeignPathTests {
   private func failure(_ body: () throws -> Void) -> String {
     do {
@@ -16,7 +16,7 @@ import Testing
     } catch { return "\(error)" }
   }
 
-  @Test("a path with a zero byte is an error, and not the path before it")
+  @Test("a path with a zero byte is an error, and is not truncated to another path")
   func zeroBytes() throws {
     let scratch = Scratch()
     scratch.make("file")
@@ -38,7 +38,7 @@ import Testing
     #expect(access(path, F_OK) == 0)
   }
 
-  @Test("a program is not looked for in the working directory, whatever is empty in PATH")
+  @Test("a program is not searched for in the working directory, even if PATH has empty entries")
   func workingDirectory() async {
     await #expect(processExitsWith: .success) {
       let scratch = Scratch()
@@ -55,7 +55,7 @@ import Testing
     }
   }
 
-  @Test("a lock on a shared directory does not prevent that a stale file there is replaced")
+  @Test("a lock on a shared directory does not prevent the replacement of a stale file there")
   func heldDirectory() throws {
     let scratch = Scratch()
     chmod(scratch.path, 0o1777)
@@ -71,7 +71,7 @@ import Testing
     let listener = try ListeningSocket(at: address, options: options)
     _ = try Socket(connectingTo: address)
     listener.invalidate()
-    // Of one that others cannot open, only processes of the same user can hold it.
+    // Only processes of the same user can lock a private directory.
     chmod(scratch.path, 0o700)
     #expect(failure { _ = try ListeningSocket(at: address, options: options) }.contains("flock"))
   }

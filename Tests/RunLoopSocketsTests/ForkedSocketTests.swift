@@ -9,15 +9,15 @@ import Testing
 
 @testable import RunLoopSockets
 
-/// Each test forks in a process of its own, which has few threads.
+/// Each test forks in its own process, which has few threads.
 @Suite("Sockets in forked children", .timeLimit(.minutes(20)), .disabled(if: isSanitizedForThreads))
 struct ForkedSocketTests {
-  @Test("a child looks hosts up though all threads that do so are busy in its parent", .rule(.m17))
+  @Test("a child can look hosts up although all look-up threads of its parent are busy", .rule(.m17))
   func hosts() async {
     await #expect(processExitsWith: .success) {
       let (arrived, isOver) = (Notes<Int>(), Notes<Int>())
       for index in 0..<HostResolver.maximumLookupCount {
-        // A numeric host, so that the thread comes to the block at once and stays there.
+        // A numeric host, so that the thread calls the block immediately and stays in it.
         let query = HostResolver.Query(host: "127.0.0.1", port: 1, family: nil)
         HostWorkers.shared.add(
           HostLookup(query) { _, _ in
@@ -30,7 +30,7 @@ struct ForkedSocketTests {
         inForkedChild {
           guard HostWorkers.shared.threadCount == 0 else { return 1 }
           let loop = RunLoop.current
-          // The answer alone does not keep the loop running.
+          // A pending look-up alone does not keep the loop running.
           loop.add(RunLoop.Source {}, forMode: .default)
           let answers = Notes<Bool>()
           HostResolver.resolve("localhost", port: 80, on: loop) { answer in
@@ -46,7 +46,7 @@ struct ForkedSocketTests {
     }
   }
 
-  @Test("the sockets of the parent are invalid in a child, which lets go of them and disturbs nothing", .rule(.m17))
+  @Test("a parent's sockets are invalid in a child, which releases them without disturbing the parent", .rule(.m17))
   func parents() async {
     await #expect(processExitsWith: .success) {
       let path = socketPath()
@@ -61,7 +61,7 @@ struct ForkedSocketTests {
             loop.stop()
           }
           try loop.add(socket, forMode: .default)
-          // As if a task had waited for it.
+          // As if a task had waited for the socket.
           socket.hasBeenAwaited.store(true, ordering: .sequentiallyConsistent)
           let listener = try ListeningSocket(at: SocketAddress(path: path))
           try loop.add(listener, forMode: .default)
@@ -88,7 +88,7 @@ struct ForkedSocketTests {
               return access(path, F_OK) == 0 && access(path + "-unused", F_OK) == 0 ? 0 : 7
             }
           log.write("\(child)")
-          // The peers of all of them are as before.
+          // The peers of all sockets are unaffected.
           log.write("\(write(other, "y", 1))")
           loop.runUntilStopped()
           log.write("\(isPeerClosed(fourth)) \(listener.isValid) \(unused?.isValid ?? false) \(socket.isValid)")
@@ -119,7 +119,7 @@ struct ForkedSocketTests {
           try loop.add(receiver, forMode: .default)
           var unused: DatagramSocket? = try DatagramSocket(boundTo: SocketAddress(path: path + "-unused"))
           let sender = try DatagramSocket(boundTo: nil, connectedTo: receiver.localAddress())
-          // What has arrived is the parent's to receive.
+          // Received bytes belong to the parent.
           try sender.send(Array("first".utf8))
           let child = inForkedChild {
             guard !receiver.isValid, !sender.isValid, receiver.handler == nil else { return 1 }
@@ -135,7 +135,7 @@ struct ForkedSocketTests {
             unused = nil
             guard receiver.withDescriptor({ $0 }) == nil, !receiver.debugDescription.isEmpty else { return 5 }
             guard access(path, F_OK) == 0, access(path + "-unused", F_OK) == 0 else { return 6 }
-            // One of its own sends to the parent, and gets an answer of its own.
+            // A socket of the child sends to the parent, and receives its own reply.
             let loop = RunLoop.current
             let count = Box(0)
             let own = try DatagramSocket(boundTo: .loopback(port: 0)) { _, event in
@@ -161,11 +161,11 @@ struct ForkedSocketTests {
     }
   }
 
-  @Test("a child has sockets of its own, though its parent was receiving when it was made", .rule(.m17))
+  @Test("a child has sockets of its own, although its parent was receiving at the fork", .rule(.m17))
   func own() async {
     await #expect(processExitsWith: .success) {
       let code = onNewThread { () -> ForkedEnd in
-        // What a thread that is not in the child has taken is not given back there.
+        // Buffers taken by threads that do not exist in the child are never returned there.
         let buffers = (0..<4).map { _ in ReceiveBuffers.single.take() }
         defer { for buffer in buffers { ReceiveBuffers.single.giveBack(buffer) } }
         let taken = buffers.map(\.baseAddress)

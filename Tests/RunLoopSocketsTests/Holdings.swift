@@ -7,9 +7,9 @@ import TestSupport
 
 @testable import RunLoopSockets
 
-/// What this process has: descriptors, threads, children, and memory.
+/// The descriptors, threads, children and memory of this process.
 ///
-/// For a process in which a test is alone.
+/// Only meaningful in a process that runs a single test.
 private struct Holdings {
   let descriptors = DescriptorCensus()
   let threads = Self.count("/proc/self/task")
@@ -20,7 +20,7 @@ private struct Holdings {
     (try? FileManager.default.contentsOfDirectory(atPath: path).count) ?? 0
   }
 
-  /// How many children there are, those among them that have ended and nobody has reaped.
+  /// The number of children, including those that have ended and were not reaped.
   private static var children: Int {
     let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
     return tasks.reduce(0) { sum, task in
@@ -29,7 +29,7 @@ private struct Holdings {
     }
   }
 
-  /// How much memory is in use, without what the C library keeps for later.
+  /// The memory in use, without the C library's free lists.
   private static var memory: Int {
     typealias Trim = @convention(c) (Int) -> Int32
     if let address = dlsym(nil, "malloc_trim") { _ = unsafeBitCast(address, to: Trim.self)(0) }
@@ -38,18 +38,18 @@ private struct Holdings {
     return pages * 4096
   }
 
-  /// Whether no more is there now.
+  /// Whether a later measurement shows no increase.
   ///
-  /// The pools of Dispatch and of tasks have a thread more or less at any time.
+  /// The thread pools of Dispatch and of tasks may gain or lose a thread at any time.
   func isFollowed(by now: Holdings) -> Bool {
     descriptors.isFollowed(by: now.descriptors) && now.threads <= threads + 4 && now.children <= children
   }
 }
 
-/// Does something three times, of which nothing may be left that was not there after the first two times.
+/// Runs a body three times, and fails if the third run leaves anything behind.
 ///
-/// What it leaves is more than four threads, three descriptors or 8 MB, or it is not found. What other threads are yet
-/// to give up is waited for.
+/// A leak is detected from five threads, four descriptors or 8 MB on. Resources that other threads are still
+/// releasing are waited for.
 func expectNothingLeft(
   _ body: () async throws -> Void, sourceLocation: SourceLocation = #_sourceLocation
 ) async rethrows {

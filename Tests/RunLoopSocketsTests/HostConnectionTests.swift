@@ -8,13 +8,14 @@ import TestSupport
 
 @testable import RunLoopSockets
 
-/// A host whose addresses are scripted, on a loop with virtual time: each stands for a Unix socket that accepts, does
-/// not answer, or refuses.
+/// A host with scripted addresses, on a loop with virtual time.
+///
+/// Each address is a Unix socket that accepts, does not respond, or rejects.
 private final class ScriptedHost: @unchecked Sendable {
-  // Sendable: used by the loop's thread alone; the lists are boxes.
+  // Sendable: used by the loop's thread only; the lists are boxes.
 
   let open: ListeningSocket
-  /// Its queue is full, so that who connects waits.
+  /// A listener whose queue is full, so that connecting to it waits.
   let full: ListeningSocket
   private let filling: [Socket]
   private let nobody: SocketAddress
@@ -37,12 +38,12 @@ private final class ScriptedHost: @unchecked Sendable {
     }
   }
 
-  /// Lets those connect that wait.
+  /// Accepts a connection, so that a waiting one can connect.
   func makeRoom() throws { _ = try full.accept(atMost: 1) }
 
   var seconds: String { "\(Int((loop.now - start) / .milliseconds(1)))" }
 
-  /// Port 1 accepts, 2 does not answer, 3 refuses.
+  /// Scripts the system calls: port 1 accepts, 2 does not respond, 3 rejects.
   func system(_ answer: HostResolver.Answer, lookupTakes time: Duration = .zero) -> HostConnector.System {
     HostConnector.System(
       resolve: { [self] request, body in
@@ -61,7 +62,7 @@ private final class ScriptedHost: @unchecked Sendable {
       })
   }
 
-  /// Connects, and logs what was tried when, and what came of it.
+  /// Connects, and logs each attempt with its time, and the outcome.
   func connect(
     _ addresses: [String], timeout: Duration? = nil, delay: Duration = .milliseconds(250),
     options: Socket.Options = .init(), _ log: Log
@@ -90,7 +91,7 @@ private final class ScriptedHost: @unchecked Sendable {
 }
 
 extension ListeningSocket {
-  /// Takes what waits in the queue, without a loop.
+  /// Accepts waiting connections without a loop.
   fileprivate func accept(atMost count: Int) throws -> [OwnedDescriptor] {
     var accepted: [OwnedDescriptor] = []
     for _ in 0..<count {
@@ -102,7 +103,7 @@ extension ListeningSocket {
 
 @Suite("Connecting to hosts", .timeLimit(.minutes(20)))
 struct HostConnectionTests {
-  /// Connects on virtual time for some seconds.
+  /// Connects on virtual time, and returns the log.
   private func connecting(
     _ addresses: [String], timeout: Duration? = nil, delay: Duration = .milliseconds(250),
     options: Socket.Options = .init(),
@@ -118,7 +119,7 @@ struct HostConnectionTests {
     }
   }
 
-  @Test("the families take turns, beginning with the first, each in its order")
+  @Test("address families alternate, beginning with the first, each in its order")
   func interleaved() throws {
     func order(_ texts: String...) throws -> [String] {
       ConnectionRace.interleaved(try texts.map { try SocketAddress($0) }).map(\.description)
@@ -131,20 +132,20 @@ struct HostConnectionTests {
     #expect(try order("1.1.1.1:1", "2.2.2.2:1") == ["1.1.1.1:1", "2.2.2.2:1"])
   }
 
-  @Test("of addresses that do not answer the next is tried after a quarter of a second; all but the winner are closed")
+  @Test("after 250 ms without a response the next address is tried; all but the winner are closed")
   func delayed() {
     let log = connecting(["[::1]:2", "[::2]:2", "1.1.1.1:2", "2.2.2.2:1", "[::3]:2"])
     #expect(
       log == "[[::1]:2@0 1.1.1.1:2@250 [::2]:2@500 2.2.2.2:1@750] true true false true @750 true")
   }
 
-  @Test("after one that refuses the next is tried at once, and the delay counts from that")
+  @Test("after a rejection the next address is tried immediately, and the delay counts from then")
   func rejected() {
     let log = connecting(["[::1]:3", "1.1.1.1:2", "[::2]:3", "2.2.2.2:1"])
     #expect(log == "[[::1]:3@0 1.1.1.1:2@0 [::2]:3@250 2.2.2.2:1@250] true true false true @250 true")
   }
 
-  @Test("an earlier one that answers after all wins, and what was begun later is closed")
+  @Test("an earlier address that responds late wins, and later attempts are closed")
   func late() {
     let log = connecting(["[::1]:2", "1.1.1.1:2", "[::2]:2"]) { loop, makeRoom in
       loop.schedule(in: .milliseconds(300)) { _ in makeRoom() }
@@ -152,7 +153,7 @@ struct HostConnectionTests {
     #expect(log.hasPrefix("[[::1]:2@0 1.1.1.1:2@250] true true false true @3"), "\(log)")
   }
 
-  @Test("if all fail, the error has each address with its reason")
+  @Test("if all addresses fail, the error lists each with its reason")
   func failed() throws {
     var options = Socket.Options()
     options.connectTimeout = .seconds(1)
@@ -171,7 +172,7 @@ struct HostConnectionTests {
     #expect("\(error)".contains("[::1]:3: connect: Connection refused") && "\(error)".contains("1.1.1.1:2: nothing"))
   }
 
-  @Test("one deadline ends all of it; the error says what each address had come to, and all are closed")
+  @Test("one deadline ends all attempts, the error has the state of each, and all sockets are closed")
   func deadline() throws {
     let log = connecting(
       ["[::1]:3", "1.1.1.1:2", "[::2]:2"], timeout: .milliseconds(200), delay: .milliseconds(300))
@@ -187,7 +188,7 @@ struct HostConnectionTests {
     #expect(log == "[[::1]:3@0 1.1.1.1:2@0] \(error) 0 @200 true")
   }
 
-  @Test("the deadline counts while the host is looked up, and what is found after it is not tried")
+  @Test("the deadline includes the look-up, and addresses found after it are not tried")
   func lookup() {
     let log = onVirtualSocketLoop { loop, log in
       let host = try ScriptedHost(loop)
@@ -205,7 +206,7 @@ struct HostConnectionTests {
     #expect(log == "\(late) @2000 [] \(Answer.failure(.lookup(.unknown(host: "h"))))")
   }
 
-  @Test("what is cancelled closes all of its sockets, releases its block, and calls nothing")
+  @Test("a cancelled connection closes all of its sockets, releases its block, and calls nothing")
   func cancelled() {
     let log = onVirtualSocketLoop { loop, log in
       let host = try ScriptedHost(loop)
@@ -225,7 +226,7 @@ struct HostConnectionTests {
     #expect(log == "released true 2 0")
   }
 
-  @Test("no more addresses are tried than the limit, and the delay is never shorter than ten milliseconds")
+  @Test("the number of addresses tried is limited, and the delay is at least ten milliseconds")
   func bounded() {
     let log = onVirtualSocketLoop { loop, log in
       let host = try ScriptedHost(loop)
@@ -245,7 +246,7 @@ struct HostConnectionTests {
     #expect(log == "\(ConnectionRace.limit) 3 true")
   }
 
-  @Test("a name with an address at which nobody listens is connected to by its other", arguments: [true, false])
+  @Test("a name with one unreachable address is connected to by its other", arguments: [true, false])
   func reallyConnected(isIPv6: Bool) async throws {
     let (listener, twin) = try listenerWithoutTwin(isIPv6: isIPv6)
     defer { close(twin) }
@@ -276,7 +277,7 @@ struct HostConnectionTests {
     #expect(loop.statistics.rejectionCount == rejected)
   }
 
-  @Test("a task that is cancelled, or whose loop ends, waits no longer, and nothing stays open")
+  @Test("a task that is cancelled, or whose loop ends, stops waiting, and nothing stays open")
   func tasks() async throws {
     let (thread, loop) = SourceRig.startLoop()
     let made = Box(0)
@@ -311,7 +312,7 @@ struct HostConnectionTests {
   }
 
   #if DEBUG
-    @Test("an address for which the system has nothing left fails, and the next is tried")
+    @Test("an address for which the system has no resources fails, and the next is tried")
     func fault() throws {
       let log = onVirtualSocketLoop { loop, log in
         let host = try ScriptedHost(loop)

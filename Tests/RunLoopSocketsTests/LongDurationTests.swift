@@ -7,12 +7,12 @@ import Testing
 @testable import RunLoopCore
 @testable import RunLoopSockets
 
-/// Each in a process of its own: a sum of a date and a duration that does not fit ends it.
-@Suite("Durations that the clock cannot count to", .timeLimit(.minutes(20)))
+/// Each test has its own process, because an overflow of a date plus a duration would trap.
+@Suite("Durations beyond the range of the clock", .timeLimit(.minutes(20)))
 struct LongDurationTests {
   private static let long = Duration(attoseconds: .max)
 
-  @Test("a socket with such limits connects, receives and closes")
+  @Test("a socket with unrepresentable timeouts connects, receives and closes")
   func socket() async {
     await #expect(processExitsWith: .success) {
       let log = onSocketLoop { loop, log in
@@ -36,7 +36,7 @@ struct LongDurationTests {
     }
   }
 
-  @Test("a lookup with such a time limit is answered, on a loop and to a task")
+  @Test("a look-up with an unrepresentable timeout completes, on a loop and in a task")
   func lookup() async {
     await #expect(processExitsWith: .success) {
       let log = onSocketLoop { loop, log in
@@ -53,7 +53,7 @@ struct LongDurationTests {
   }
 
   #if DEBUG
-    @Test("a listener that tries again after such a time does so when it is resumed")
+    @Test("a listener with an unrepresentable retry delay retries when it is resumed")
     func retry() async {
       await #expect(processExitsWith: .success) {
         let log = onSocketLoop { loop, log in

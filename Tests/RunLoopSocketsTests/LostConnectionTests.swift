@@ -8,9 +8,9 @@ import TestSupport
 
 @testable import RunLoopSockets
 
-@Suite("Connections that are lost", .timeLimit(.minutes(20)))
+@Suite("Lost connections", .timeLimit(.minutes(20)))
 struct LostConnectionTests {
-  @Test("every byte that the kernel has is delivered before the error, whatever has failed", arguments: Loss.all)
+  @Test("every byte that the kernel has received is delivered before the error", arguments: Loss.all)
   func delivery(loss: Loss) async throws {
     let (near, far) = try connectedPair()
     let contexts = loss.isSecured ? try (client: TLSContext.client(), server: TLSContext.server()) : nil
@@ -33,7 +33,7 @@ struct LostConnectionTests {
         awaitEnd(of: near, loss.end)
         switch loss.failure {
         case .write, .record:
-          // What a peer that has ended answers is a reset.
+          // A peer that has ended responds with a reset.
           while reader.write() { if loss.end == .fin { awaitEnd(of: near, .rst) } }
         case .shutDown: reader.shutDown()
         case .ticket: break
@@ -46,11 +46,11 @@ struct LostConnectionTests {
       reader.release()
       peer.release()
     }
-    // The peer has said that it writes no more, or it has not.
+    // The peer has either shut down its writing side or not.
     #expect(outcome == (loss.end == .fin ? "ended" : "lost"))
   }
 
-  @Test("an answer that came with a reset before the loop had looked is delivered", arguments: [false, true])
+  @Test("a reply that arrived with a reset before the loop polled is delivered", arguments: [false, true])
   func beforeConnected(isStream: Bool) async throws {
     let log = await onOtherLoop { loop, log in
       let listener = try ListeningSocket(at: .loopback(port: 0))
@@ -109,7 +109,7 @@ struct LostConnectionTests {
       try loop.add(socket, forMode: .default)
       let descriptor = try #require(socket.withDescriptor { $0 })
       let peer = Peer(try acceptedEnd(of: listener), nil)
-      // Its first message is read before the answer, or has not been sent by then.
+      // Its first message is either read before the reply or not sent yet.
       if !isBusy { while !peer.receive() { loop.run(mode: .default, for: .zero) } }
       // A fatal alert: handshake failure.
       peer.finish([21, 3, 3, 0, 2, 2, 40], end)
@@ -180,7 +180,7 @@ struct LostConnectionTests {
         }
         while !socket.isAwaited { sched_yield() }
         descriptor = try #require(socket.withDescriptor { $0 })
-        // The first connection that waits is the socket's.
+        // The first waiting connection is the socket's.
       }
       if isStream { Peer(try acceptedEnd(of: listener), nil).release() }
       let peer = Peer(try acceptedEnd(of: listener), nil)
@@ -224,7 +224,7 @@ struct LostConnectionTests {
       while peer.isShakingHands {
         loop.run(mode: .default, for: .zero)
         peer.receive()
-        // The alert goes with the reset.
+        // The alert is sent with the reset.
         if peer.isShakingHands { peer.flush() }
       }
       peer.finish([], .rst)
@@ -233,16 +233,16 @@ struct LostConnectionTests {
       loop.runUntilStopped()
       peer.release()
     }
-    // The writer is told that there will be no room.
+    // The writer is notified that there will be no room.
     #expect(log == (isBusy ? "connected writable alert116" : "connected alert116"))
   }
 
-  @Test("a writer that has stopped reading, to wait for room, learns that there will be none")
+  @Test("a writer that has stopped reading until there is room is notified that there will be none")
   func pausedWriter() async throws {
     let (near, far) = try connectedPair()
     let log = await onOtherLoop { loop, log in
       let got = Box(0)
-      // It sends back what it receives, as the documentation has it.
+      // It echoes what it receives, as in the documentation.
       let socket = try Socket(takingOver: near) { socket, event in
         switch event {
         case .received(let bytes):
@@ -296,7 +296,7 @@ struct LostConnectionTests {
     #expect(log == (bytesWait ? "true \(reset) writable true received(x) closed(\(reset))" : "true closed(\(reset))"))
   }
 
-  @Test("a task that sends gets the error, and one that receives gets the bytes before it")
+  @Test("a sending task gets the error, and a receiving one first gets the bytes before it")
   func tasks() async throws {
     let (near, far) = try connectedPair()
     let socket = try Socket(takingOver: near)
@@ -313,11 +313,11 @@ struct LostConnectionTests {
     thread.stop()
   }
 
-  @Test("a connection that leads to itself is refused, and its port is free at once", arguments: [false, true])
+  @Test("a connection to itself is rejected, and its port is free immediately", arguments: [false, true])
   func itself(isSocket: Bool) async throws {
     let (address, holder) = try refusingAddress("127.0.0.1:0")
     let port = try #require(address.port)
-    // The system takes the port to connect to for this end's by chance; here it has no other
+    // By chance the system may choose the destination port as the local one. Here it has no choice
     // (IP_LOCAL_PORT_RANGE, from Linux 6.3 on).
     var options = Socket.Options()
     options.socketOptions = [SocketOption(level: Int32(IPPROTO_IP), name: 51, value: Int32(port) << 16 | Int32(port))]
@@ -364,7 +364,7 @@ struct LostConnectionTests {
       try loop.add(socket, forMode: .default)
       let descriptor = try #require(socket.withDescriptor { $0 })
       _ = try socket.send([1], to: nobody)
-      // POLLERR: the kernel has noted what has become of it.
+      // POLLERR: the kernel has recorded the packet's fate.
       var entry = pollfd(fd: descriptor, events: 0, revents: 0)
       #expect(poll(&entry, 1, 60_000) == 1)
       while poll(&entry, 1, 0) == 1 { loop.run(mode: .default, for: .zero) }
@@ -372,7 +372,7 @@ struct LostConnectionTests {
       socket.invalidate()
     }
     close(holder)
-    // One option asks for errors, the other for the times at which packets have left.
+    // One option requests errors, the other the times at which packets were sent.
     #expect(log == "\(level == 0) true")
   }
 }

@@ -8,15 +8,15 @@ import TestSupport
 
 @testable import RunLoopSockets
 
-/// What is lost, and how.
+/// A way in which a connection is lost.
 struct Loss: Hashable, Sendable, CustomTestStringConvertible {
-  /// What fails.
+  /// The operation that fails.
   enum Failure: CaseIterable { case write, shutDown, record, ticket }
-  /// How the peer has ended.
+  /// How the peer ends the connection.
   enum End: CaseIterable { case fin, rst }
-  /// Whether the loop looks while it happens, or only afterwards.
+  /// Whether the loop polls while it happens, or only afterwards.
   enum Moment: CaseIterable { case busy, idle }
-  /// Who receives.
+  /// The API that receives.
   enum Receiver: CaseIterable { case handler, readiness, tasks, streams }
 
   let failure: Failure
@@ -25,7 +25,9 @@ struct Loss: Hashable, Sendable, CustomTestStringConvertible {
   let receiver: Receiver
 
   var isSecured: Bool { isServer || failure == .record }
-  /// Tickets are a server's.
+  /// Whether the near end is a server.
+  ///
+  /// Only servers send tickets.
   var isServer: Bool { failure == .ticket }
 
   static var all: [Loss] {
@@ -45,12 +47,14 @@ struct Loss: Hashable, Sendable, CustomTestStringConvertible {
   var testDescription: String { "\(failure) \(end) \(moment) \(receiver)" }
 }
 
-/// Runs `body` on a new thread with its loop, and leaves this thread to the tasks that it waits for.
+/// Runs `body` with the loop of a new thread, and leaves this thread to the tasks that it waits for.
 func onOtherLoop(_ body: @escaping @Sendable (RunLoop, Log) throws -> Void) async -> String {
   await elsewhere { onSocketLoop(body) }
 }
 
-/// Both ends of a connection of TCP, whose numbers the test owns; the near one has room for what the tests send.
+/// Creates both ends of a TCP connection, owned by the test.
+///
+/// The near end has room for everything the tests send.
 func connectedPair() throws -> (near: Int32, far: Int32) {
   let listener = try ListeningSocket(at: .loopback(port: 0))
   let near = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
@@ -63,7 +67,7 @@ func connectedPair() throws -> (near: Int32, far: Int32) {
   return (near, try acceptedEnd(of: listener))
 }
 
-/// The number of a connection that waits at a socket in no loop.
+/// Accepts a connection that waits at a socket in no loop, and returns its descriptor.
 func acceptedEnd(of listener: ListeningSocket) throws -> Int32 {
   let number = try #require(listener.withDescriptor { accept($0, nil, nil) })
   try #require(number >= 0)
@@ -71,16 +75,18 @@ func acceptedEnd(of listener: ListeningSocket) throws -> Int32 {
   return number
 }
 
-/// Waits until the kernel has been told of the peer's end.
+/// Waits until the kernel has received the peer's end.
 func awaitEnd(of descriptor: Int32, _ end: Loss.End) {
-  // POLLRDHUP, which the C library declares for programs in C alone; a reset is always reported.
+  // POLLRDHUP, which the C library declares only for GNU C. A reset is always reported.
   var entry = pollfd(fd: descriptor, events: end == .fin ? 0x2000 : 0, revents: 0)
   #expect(poll(&entry, 1, 60_000) == 1)
 }
 
-/// The far end of a connection, without a loop: what it is asked to do is done when that returns.
+/// The far end of a connection, without a loop.
 ///
-/// Its end does not depend on other tests' programs, which may have a copy of the descriptor for a moment.
+/// Its operations are complete when they return.
+///
+/// Its end does not depend on the processes of other tests, which may briefly hold a copy of the descriptor.
 final class Peer: @unchecked Sendable {
   // Sendable: one thread uses it at a time.
   private let descriptor: Int32
@@ -93,7 +99,9 @@ final class Peer: @unchecked Sendable {
 
   var isShakingHands: Bool { session?.state.isHandshaking ?? false }
 
-  /// Makes the connection one that is open at the other end; a client's last message waits for what is behind it.
+  /// Shakes hands, so that the other end is open.
+  ///
+  /// A client's last message is sent with the bytes that follow.
   func shakeHands(with reader: Reader, on loop: RunLoop) {
     let isClient = session?.context.isServer == false
     session?.start()
@@ -105,7 +113,7 @@ final class Peer: @unchecked Sendable {
     }
   }
 
-  /// Takes what has arrived; false if nothing has.
+  /// Receives what has arrived, or returns false.
   @discardableResult
   func receive() -> Bool {
     var bytes = [UInt8](repeating: 0, count: 64 * 1024)
@@ -127,7 +135,7 @@ final class Peer: @unchecked Sendable {
     }
   }
 
-  /// Sends what is encrypted.
+  /// Sends the session's encrypted output.
   func flush() {
     guard let session, session.hasOutput else { return }
     let bytes = session.withOutput { Array($0) }
@@ -135,7 +143,7 @@ final class Peer: @unchecked Sendable {
     put(bytes)
   }
 
-  /// Sends bytes, waits until the other end's kernel has them, and ends.
+  /// Sends bytes, waits until the other end's kernel has received them, and ends the connection.
   func finish(_ bytes: [UInt8], _ end: Loss.End) {
     if let session {
       var rest = bytes[...]
@@ -148,12 +156,12 @@ final class Peer: @unchecked Sendable {
     } else {
       put(bytes)
     }
-    // What was not acknowledged would be dropped by a reset.
+    // A reset would drop bytes that were not acknowledged.
     var unsent: Int32 = 1
     while unsent > 0, ioctl(descriptor, UInt(TIOCOUTQ), &unsent) == 0 { sched_yield() }
     switch end {
     case .fin:
-      // Else it would be a reset.
+      // With unread bytes the close would send a reset.
       while receive() {}
       shutdown(descriptor, Int32(SHUT_RDWR))
     case .rst:
@@ -166,7 +174,7 @@ final class Peer: @unchecked Sendable {
   func release() { close(descriptor) }
 }
 
-/// The near end of a connection, that receives in one of the ways.
+/// The near end of a connection, which receives through one of the APIs.
 final class Reader: Sendable {
   private let bytes = Box<[UInt8]>([])
   private let log = Log()
@@ -176,15 +184,15 @@ final class Reader: Sendable {
   private let socket = Box<Socket?>(nil)
   private let streams = Box<(input: InputByteStream, output: OutputByteStream)?>(nil)
 
-  /// Makes an end.
+  /// Creates the near end.
   ///
-  /// - Parameter reacts: Whether it writes or shuts down when it has received something.
+  /// - Parameter reacts: Whether it writes or shuts down after it has received something.
   init(_ loss: Loss, _ descriptor: Int32, _ context: TLSContext?, reacts: Bool, on loop: RunLoop) throws {
     self.loss = loss
     self.reacts = reacts
     self.loop = loop
     let name = context?.isServer == false ? "localhost" : nil
-    // The loop goes on until a task has been told, when the connection is gone.
+    // Keeps the loop running until a task has its result, as the connection is gone by then.
     loop.add(RunLoop.Source {}, forMode: .default)
     guard loss.receiver != .streams else {
       let pair =
@@ -216,7 +224,7 @@ final class Reader: Sendable {
   /// Whether the end or an error was reported first.
   var outcome: String { log.text }
 
-  /// Begins to receive, where that is not done by a handler.
+  /// Starts receiving if that is not done by a handler.
   func start() {
     guard loss.receiver == .tasks, let socket = socket.value else { return }
     Task {
@@ -270,7 +278,9 @@ final class Reader: Sendable {
     if !log.text.isEmpty { loop.stop() }
   }
 
-  /// Writes a little; false if it has failed.
+  /// Writes a little.
+  ///
+  /// Returns false if it has failed.
   func write() -> Bool {
     do {
       if let socket = socket.value { return try socket.write("ack") }

@@ -9,9 +9,9 @@ import TestSupport
 
 @testable import RunLoopSockets
 
-/// One of the programs of `openssl`, under way.
+/// A running `openssl` command.
 final class OpenSSLProgram: Sendable {
-  /// Its input is a socket: what is sent to a program that has ended is no signal.
+  /// A socket instead of a pipe: writing to a program that has ended then raises no signal.
   private let input: Int32
   private let text = Box("")
   private let status = Box<Int32?>(nil)
@@ -44,7 +44,7 @@ final class OpenSSLProgram: Sendable {
     }
   }
 
-  /// What it has written.
+  /// The output so far.
   var output: String { text.value }
 
   deinit { close(input) }
@@ -54,14 +54,14 @@ final class OpenSSLProgram: Sendable {
     _ = Glibc.send(input, bytes, bytes.count, Int32(MSG_NOSIGNAL))
   }
 
-  /// Waits until it has written something, or has ended.
+  /// Waits until the output contains a text, or the program has ended.
   func wait(for part: String) async {
     let (text, status) = (text, status)
     await elsewhere { waitUntil { text.value.contains(part) || status.value != nil } }
     if !text.value.contains(part) { Issue.record("no \"\(part)\" in \(text.value)") }
   }
 
-  /// Where a server listens, which it says first.
+  /// Returns the address that a server listens on, which is its first output.
   func acceptAddress() async throws -> SocketAddress {
     await wait(for: "ACCEPT 127.0.0.1:")
     let text = output
@@ -69,7 +69,9 @@ final class OpenSSLProgram: Sendable {
     return try SocketAddress("127.0.0.1:\(port.prefix { $0.isNumber })")
   }
 
-  /// Ends its input, and waits for its end; once, and in every test.
+  /// Closes the program's input, and waits for its end.
+  ///
+  /// Every test must call this once.
   func end() async -> Int32 {
     shutdown(input, Int32(SHUT_RDWR))
     let (status, reader) = (status, reader)

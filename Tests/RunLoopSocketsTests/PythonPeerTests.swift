@@ -8,7 +8,7 @@ import TestSupport
 
 @testable import RunLoopSockets
 
-/// A server that answers before it has read everything, and resets the connection.
+/// A server that responds before it has read everything, and resets the connection.
 private let resettingServer = """
   import socket, struct, sys
   listener = socket.create_server(("127.0.0.1", 0))
@@ -29,7 +29,7 @@ private let resettingServer = """
   "Sockets beside a server in Python", .timeLimit(.minutes(20)),
   .enabled(if: access("/usr/bin/env", X_OK) == 0 && system("python3 -c '' 2>/dev/null") == 0, "python3 is missing"))
 struct PythonPeerTests {
-  /// Runs a body with the port of the server.
+  /// Runs a body with the address of the server.
   private func beside(_ way: String, _ body: (SocketAddress) async throws -> Void) async throws {
     var options = SpawnedProcess.Options()
     options.standardOutput = .pipe
@@ -52,7 +52,7 @@ struct PythonPeerTests {
     try await body(.loopback(port: try #require(port)))
   }
 
-  @Test("its answer is delivered before the error of the upload that it has not read", arguments: ["reset", "unread"])
+  @Test("a server's response is delivered before the error of its unread upload", arguments: ["reset", "unread"])
   func earlyAnswer(way: String) async throws {
     try await beside(way) { address in
       for _ in 0..<5 {
@@ -66,10 +66,10 @@ struct PythonPeerTests {
           while true { try await socket.send([UInt8](repeating: 0, count: 100_000)) }
         }
         do { for try await chunk in socket.chunks { received += chunk } } catch { failure = error }
-        // Nothing of the answer is missing, though a reset by the server may drop all of it.
+        // The response is complete, unless the server's reset has dropped all of it.
         let answer = String(decoding: received, as: UTF8.self)
         #expect(answer == "413 too large" || way == "reset" && answer.isEmpty)
-        // The error of the connection is given once, to whoever asks first; the other learns that it is over.
+        // Only the first caller gets the connection's error. The other finds the socket closed.
         let errors = [failure, await upload.result.failure].compactMap { $0 as? SocketError }
         #expect(errors.count == 2 && errors.allSatisfy { $0.isReset || $0 == .invalid })
       }

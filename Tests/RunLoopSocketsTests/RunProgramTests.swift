@@ -9,7 +9,7 @@ import TestSupport
 @testable import RunLoopSockets
 @testable import RunLoopSystemEvents
 
-@Suite("Programs that are run to their end", .timeLimit(.minutes(20)))
+@Suite("Running programs to completion", .timeLimit(.minutes(20)))
 struct RunProgramTests {
   private func failure(
     _ script: String, limit: Int = 1000, deadline: Duration? = nil, leadsGroup: Bool = false
@@ -25,7 +25,7 @@ struct RunProgramTests {
     }
   }
 
-  @Test("the status, the output and the error are returned, and the input is read")
+  @Test("the status, the output and the error output are returned, and the input is read")
   func completion() async throws {
     let all = try await SpawnedProcess.run("/bin/sh", ["-c", "cat; echo bad >&2; exit 3"], input: "typed\n")
     #expect(all.status == .exited(code: 3) && !all.isSuccess)
@@ -39,7 +39,7 @@ struct RunProgramTests {
     #expect(one.outputText == "b /\n" && one.error.isEmpty)
   }
 
-  @Test("a word need not be text, nor a program's path")
+  @Test("an argument need not be text, nor a program's path")
   func bytes() throws {
     let name = Array(socketPath().utf8) + [0xE9]
     let file = open(name.map { CChar(bitPattern: $0) } + [0], O_WRONLY | O_CREAT | O_CLOEXEC, 0o700)
@@ -60,7 +60,7 @@ struct RunProgramTests {
     #expect(try await SpawnedProcess.run("true", input: .bytes(bytes)).isSuccess)
   }
 
-  @Test("what cannot be started is thrown")
+  @Test("a program that cannot be started is a thrown error")
   func cannotStart() async {
     await #expect(throws: SpawnError.notFound(program: "no-such-program")) {
       try await SpawnedProcess.run("no-such-program")
@@ -75,7 +75,7 @@ struct RunProgramTests {
     #expect(await failure("head -c 1001 /dev/zero") == .outputTooLarge(limit: 1000))
   }
 
-  @Test("a program that is not over in time is terminated, and what it wrote is returned with the error")
+  @Test("a program that exceeds its timeout is terminated, and its output is returned with the error")
   func deadline() async {
     let error = await failure("echo begun; exec sleep 1000", deadline: .milliseconds(500))
     guard case .deadlineExceeded(let completion) = error else {
@@ -85,7 +85,7 @@ struct RunProgramTests {
     #expect(completion.status == .signalled(signal: SIGTERM, coreDumped: false) && completion.outputText == "begun\n")
   }
 
-  @Test("a program that is to end by a signal that does not exist is killed", arguments: [false, true])
+  @Test("a program whose termination signal does not exist is killed", arguments: [false, true])
   func signalThatDoesNotExist(leadsGroup: Bool) async {
     var options = SpawnedProcess.Options()
     options.leadsProcessGroup = leadsGroup
@@ -98,7 +98,7 @@ struct RunProgramTests {
     }
   }
 
-  @Test("what a program has started is terminated with its group, and its hold on the output is not waited for")
+  @Test("a program's children are terminated with its group, and holding the output open delays nothing")
   func group() async {
     let error = await failure("sleep 1000 & echo $!; wait", deadline: .milliseconds(500), leadsGroup: true)
     guard case .deadlineExceeded(let completion) = error, let other = Int32(completion.outputText.dropLast()) else {
@@ -108,7 +108,7 @@ struct RunProgramTests {
     waitUntil { hasEnded(other) }
   }
 
-  @Test("a task that is cancelled terminates the program, also before it waits")
+  @Test("a cancelled task terminates the program, even before it waits")
   func cancelled() async {
     for isEarly in [false, true] {
       let task = Task { try await SpawnedProcess.run("sleep", ["1000"]) }
@@ -143,7 +143,7 @@ struct RunProgramTests {
     }
   }
 
-  @Test("a sequence of bytes ends with an error when its stream is closed, before it waits or while it does")
+  @Test("a sequence of bytes ends with an error when its stream is closed, before or during a wait")
   func closedSequence() async throws {
     for round in 0..<20 {
       let (reading, writing) = try socketPair()
@@ -174,7 +174,7 @@ struct RunProgramTests {
   }
 }
 
-/// Whether a process is gone, or a zombie that no code reaps.
+/// Whether a process has ended, possibly as a zombie that was not reaped.
 private func hasEnded(_ process: Int32) -> Bool {
   guard let reference = try? ProcessReference(process: process) else { return true }
   return reference.hasEnded
@@ -182,7 +182,7 @@ private func hasEnded(_ process: Int32) -> Bool {
 
 @Suite("Process groups", .timeLimit(.minutes(20)))
 struct SpawnGroupTests {
-  /// Starts a program that leads a group and has written a line.
+  /// Starts a program that leads a group, and waits for its first line.
   private func start(_ script: String) throws -> (spawned: SpawnedProcess, line: String) {
     var options = SpawnedProcess.Options()
     options.standardOutput = .pipe
@@ -199,7 +199,7 @@ struct SpawnGroupTests {
     return (spawned, String(line.dropLast()))
   }
 
-  @Test("a child that is asked to end is asked with all of its group, and what is left is killed in time")
+  @Test("a child is asked to end with all of its group, and survivors are killed after the grace period")
   func terminated() throws {
     for (script, kills) in [
       ("sleep 1000 & echo $!; wait", false),
@@ -241,7 +241,7 @@ struct SpawnGroupTests {
     _ = reap(alone.process)
   }
 
-  @Test("a child that is stopped is continued, so that it can end")
+  @Test("a stopped child is continued, so that it can end")
   func stopped() throws {
     let spawned = try SpawnedProcess("sleep", ["1000"])
     try spawned.send(signal: SIGSTOP)
@@ -257,7 +257,7 @@ struct SpawnGroupTests {
   }
 
   #if DEBUG
-    @Test("a program that another thread's child holds open for writing is started when it no longer does")
+    @Test("a program that another thread's child holds open for writing is started once it is closed")
     func textBusy() throws {
       let plan = FaultPlan()
       plan.plan(.processSpawn, .fails(ETXTBSY), .fails(ETXTBSY))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import RunLoopSockets
 
-@Suite("Addresses of sockets")
+@Suite("Socket addresses")
 struct SocketAddressTests {
   @Test(
     "an address reads what it prints",
@@ -24,7 +24,7 @@ struct SocketAddressTests {
     #expect(try SocketAddress(host: "fe80::1%lo", port: 9).host == "fe80::1%1")
   }
 
-  @Test("an address has the parts of its kind")
+  @Test("an address has the components of its kind")
   func parts() throws {
     let ipv4 = SocketAddress.loopback(port: 8)
     #expect((ipv4.family, ipv4.host, ipv4.port, ipv4.path, ipv4.abstractName) == (.ipv4, "127.0.0.1", 8, nil, nil))
@@ -51,7 +51,7 @@ struct SocketAddressTests {
     #expect(throws: error) { try SocketAddress(text) }
   }
 
-  @Test("a path has room for 107 bytes")
+  @Test("a Unix path has room for 107 bytes")
   func limit() throws {
     let longest = String(repeating: "x", count: 107)
     #expect(try SocketAddress(path: longest).path == longest)

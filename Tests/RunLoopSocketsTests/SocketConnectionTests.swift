@@ -9,7 +9,7 @@ import TestSupport
 
 @testable import RunLoopSockets
 
-/// What tells an open file from whatever has its number by then; nil if there is none.
+/// Identifies an open file even if its descriptor number is reused, or returns nil if it is closed.
 func fileIdentity(_ descriptor: Int32) -> ino_t? {
   var status = stat()
   return fstat(descriptor, &status) == 0 ? status.st_ino : nil
@@ -17,7 +17,7 @@ func fileIdentity(_ descriptor: Int32) -> ino_t? {
 
 @Suite("Connections of sockets", .timeLimit(.minutes(20)))
 struct SocketConnectionTests {
-  @Test("what is sent comes back, the end both ways, and then both are closed", arguments: socketKinds)
+  @Test("bytes are echoed, both directions end, and then both sockets are closed", arguments: socketKinds)
   func echo(kind: String) throws {
     let address = try socketAddress(kind)
     let log = onSocketLoop { loop, log in
@@ -50,7 +50,7 @@ struct SocketConnectionTests {
       ].contains(log), "\(log)")
   }
 
-  @Test("when the end is reported, the descriptor is closed")
+  @Test("the descriptor is closed when the end is reported")
   func closedBefore() throws {
     let (one, other) = try socketPair()
     let log = onSocketLoop { loop, log in
@@ -82,7 +82,7 @@ struct SocketConnectionTests {
     #expect(log == "closed(connect:\(ECONNREFUSED)) finished false false \(SocketError.invalid) true")
   }
 
-  @Test("a Unix address where nobody listens is refused at once")
+  @Test("a Unix address without a listener is refused immediately")
   func refusedUnix() throws {
     let path = socketPath()
     let address = try SocketAddress(path: path)
@@ -91,12 +91,12 @@ struct SocketConnectionTests {
     #expect(socketFailure { _ = try Socket(connectingTo: name) } == "connect:\(ECONNREFUSED)")
   }
 
-  @Test("one side may end while the other goes on")
+  @Test("one direction may end while the other continues")
   func halfClose() {
     let log = onSocketLoop { loop, log in
       let listener = try loop.listen { socket, event in
         guard case .ended = event else { return }
-        // What is written after the end of the other side still arrives.
+        // Bytes written after the other side's end still arrive.
         _ = try? socket.write("after")
         socket.shutDown(.write)
       }
@@ -115,12 +115,12 @@ struct SocketConnectionTests {
     #expect(log == "connected \(SocketError.closedForWriting) received(after) ended closed")
   }
 
-  @Test("a reset is reported once")
+  @Test("a reset connection is reported once")
   func reset() {
     let log = onSocketLoop { loop, log in
       let listener = try loop.listen { socket, event in
         guard case .received = event, let number = socket.lock.withLock({ socket.descriptor?.number }) else { return }
-        // Closed like this, the system sends a reset.
+        // With this option, closing sends a reset.
         var linger = linger(l_onoff: 1, l_linger: 0)
         setsockopt(number, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout.size(ofValue: linger)))
         socket.invalidate()
@@ -135,7 +135,7 @@ struct SocketConnectionTests {
     #expect(log == "connected closed(recv:\(ECONNRESET))")
   }
 
-  @Test("bytes that are written before the connection is made wait for it, and so does the end")
+  @Test("bytes written before the connection is made wait for it, and so does the end")
   func early() {
     let log = onSocketLoop { loop, log in
       let listener = try loop.listen { socket, event in
@@ -152,7 +152,7 @@ struct SocketConnectionTests {
     #expect(log == "5 received(early) ended")
   }
 
-  @Test("addresses of both ends are those of the other")
+  @Test("the addresses of both ends match")
   func addresses() {
     let log = onSocketLoop { loop, log in
       let accepted = Box<Socket?>(nil)
@@ -171,9 +171,10 @@ struct SocketConnectionTests {
     #expect(log == "true true \(SocketError.invalid)")
   }
 
-  @Test("a connection that nobody answers times out")
+  @Test("a connection attempt without a response times out")
   func connectTimeout() throws {
-    // A Unix listener whose queue is full answers at once; one of TCP drops what comes, and its client waits.
+    // A Unix listener whose queue is full rejects immediately. A TCP listener drops the connection, and its client
+    // waits.
     var options = ListeningSocket.Options()
     options.backlog = 0
     let listener = try ListeningSocket(at: .loopback(port: 0), options: options)
@@ -188,7 +189,7 @@ struct SocketConnectionTests {
     for filler in fillers { filler.invalidate() }
   }
 
-  @Test("a connection on which nothing happens times out, and not while something does")
+  @Test("an idle connection times out, and an active one does not")
   func idleTimeout() throws {
     let (one, other) = try socketPair()
     let log = onVirtualTime { time, loop in
@@ -212,7 +213,7 @@ struct SocketConnectionTests {
     #expect(log == "received(x)@30 closed(\(SocketError.timedOut(after: .milliseconds(50), address: nil)))@80 finished")
   }
 
-  @Test("a socket that is handed over to another loop times out there")
+  @Test("a socket that is moved to another loop times out there")
   func idleTimeoutElsewhere() throws {
     let (one, other) = try socketPair()
     defer { close(other) }
@@ -231,7 +232,7 @@ struct SocketConnectionTests {
     #expect(log == "closed(\(SocketError.timedOut(after: .milliseconds(20), address: nil))) finished")
   }
 
-  @Test("a handler that is replaced while it runs is released without the socket's lock")
+  @Test("a socket's handler that is replaced while it runs is released without the socket's lock")
   func replacedHandler() throws {
     let (one, other) = try socketPair()
     defer { close(other) }
@@ -253,7 +254,7 @@ struct SocketConnectionTests {
     #expect(log == "received(x) true released true")
   }
 
-  @Test("a handler of a stream that is replaced while it runs is released without the stream's lock")
+  @Test("a stream's handler that is replaced while it runs is released without the stream's lock")
   func replacedStreamHandler() throws {
     let (one, other) = try socketPair()
     defer { close(other) }
@@ -276,7 +277,7 @@ struct SocketConnectionTests {
     #expect(log == "open released open")
   }
 
-  @Test("a socket that is invalidated is notified of nothing more, and leaves its loop")
+  @Test("an invalidated socket reports nothing more, and leaves its loop")
   func invalidated() throws {
     let (one, other) = try socketPair()
     let log = onSocketLoop { loop, log in
@@ -294,7 +295,7 @@ struct SocketConnectionTests {
     #expect(log == "received(ab) \(SocketError.invalid) finished true")
   }
 
-  @Test("a socket that nobody holds and no loop has is closed; a loop holds what is in it")
+  @Test("an unreferenced socket in no loop is closed, and a loop keeps its sockets alive")
   func released() throws {
     let (one, other) = try socketPair()
     let log = onSocketLoop { loop, log in
@@ -314,7 +315,7 @@ struct SocketConnectionTests {
   }
 }
 
-/// Asks a socket when a handler that holds this is called, and when it is released.
+/// Accesses a socket when the handler that holds this object is called, and when it is released.
 private final class SocketAsker: Sendable {
   private let socket: Socket
   private let log: Log
@@ -329,7 +330,7 @@ private final class SocketAsker: Sendable {
   deinit { log.write("released \(answer)") }
 }
 
-/// The same of a stream.
+/// Like `SocketAsker`, for a stream.
 private final class StreamAsker: Sendable {
   private let stream: ByteStream
   private let log: Log

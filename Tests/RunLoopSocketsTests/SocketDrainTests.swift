@@ -8,7 +8,7 @@ import TestSupport
 
 @testable import RunLoopSockets
 
-@Suite("The end of input by this end", .enabled(if: TLSFiles.isAvailable), .timeLimit(.minutes(20)))
+@Suite("Ending the reading side of a socket", .enabled(if: TLSFiles.isAvailable), .timeLimit(.minutes(20)))
 struct SocketDrainTests {
   @Test(
     "a drain that ends the input delivers what has arrived, and then the end, whatever the peer does",
@@ -55,16 +55,16 @@ struct SocketDrainTests {
     peer.invalidate()
   }
 
-  /// Whether the side of a socket that reads is shut down.
+  /// Whether the reading side of a socket is shut down.
   private static func hasEndedReading(_ socket: Socket) -> Bool {
     socket.withDescriptor { number in
-      // POLLRDHUP, which has a name only for programs that ask for GNU's.
+      // POLLRDHUP, which is declared only for GNU C.
       var watched = pollfd(fd: number, events: 0x2000, revents: 0)
       return poll(&watched, 1, 0) == 1
     } ?? true
   }
 
-  @Test("what has arrived at a secured socket is received after its reading side has ended")
+  @Test("bytes that have arrived at a TLS socket are received after its reading side has ended")
   func shutDown() throws {
     let address = try SocketAddress(path: socketPath())
     let (client, server) = try (TLSContext.client(), TLSContext.server())

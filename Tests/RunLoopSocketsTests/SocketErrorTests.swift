@@ -8,7 +8,7 @@ import TestSupport
 
 @testable import RunLoopSockets
 
-@Suite("What errors of sockets name", .timeLimit(.minutes(20)))
+@Suite("The contents of socket errors", .timeLimit(.minutes(20)))
 struct SocketErrorTests {
   @Test(
     "a connection that is rejected names its address, for a socket and both streams",
@@ -34,7 +34,7 @@ struct SocketErrorTests {
     #expect(log == "\(text) \(text) \(text)")
   }
 
-  @Test("a reset names the peer, which a socket that is closed cannot be asked for")
+  @Test("a reset names the peer, which a closed socket cannot report")
   func reset() {
     let client = Box<SocketAddress?>(nil)
     let log = onSocketLoop { loop, log in
@@ -49,7 +49,7 @@ struct SocketErrorTests {
         guard case .connected = event else { return }
         client.value = try? socket.localAddress()
         _ = socket.withDescriptor { number in
-          // Closed like this, the system sends a reset.
+          // With this option, closing sends a reset.
           var linger = linger(l_onoff: 1, l_linger: 0)
           setsockopt(number, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout.size(ofValue: linger)))
         }
@@ -60,7 +60,7 @@ struct SocketErrorTests {
     #expect(log == "closed(recv:\(ECONNRESET)) true \(SocketError.invalid)")
   }
 
-  @Test("a peer of a Unix socket that has no address is named by the one at which it was accepted")
+  @Test("an unnamed Unix peer is identified by the address of its listener")
   func unnamed() throws {
     let address = try SocketAddress(path: socketPath())
     let log = onVirtualSocketLoop { loop, log in
@@ -75,7 +75,7 @@ struct SocketErrorTests {
     #expect(log == "closed(\(address): nothing arrived within 3.0 seconds)")
   }
 
-  @Test("no program inherits what was taken over")
+  @Test("no child process inherits a descriptor that was taken over")
   func inheriting() throws {
     func isKept(_ descriptor: Int32) -> Bool { fcntl(descriptor, F_GETFD) == FD_CLOEXEC }
     func inherited(_ descriptor: Int32) throws -> Int32 {
@@ -88,7 +88,7 @@ struct SocketErrorTests {
     let (input, output) = try ByteStream.pair(takingOver: numbers[1])
     let streams = try numbers[2...].map { try InputByteStream(takingOver: $0) }
     #expect(numbers.map(isKept) == [true, true, true, true])
-    // What is not taken over stays as it is.
+    // A descriptor that is not taken over is unchanged.
     let number = try inherited(third.0)
     #if DEBUG
       let plan = FaultPlan()
@@ -107,7 +107,7 @@ struct SocketErrorTests {
     withExtendedLifetime((socket, input, output, streams)) {}
   }
 
-  @Test("the text begins with the address, if there is one")
+  @Test("an error's text begins with the address, if there is one")
   func text() {
     let reason = SystemError(call: "bind", number: EACCES)
     let address = SocketAddress.loopback(port: 9, family: .ipv6)

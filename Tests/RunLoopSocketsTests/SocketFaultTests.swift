@@ -10,7 +10,7 @@
 
   @testable import RunLoopSockets
 
-  @Suite("System calls of sockets that fail", .timeLimit(.minutes(20)))
+  @Suite("Failing system calls of sockets", .timeLimit(.minutes(20)))
   struct SocketFaultTests {
     private func failing(_ call: SystemCall, _ number: Int32) -> FaultPlan {
       let plan = FaultPlan()
@@ -33,7 +33,7 @@
       #expect(plan.isUsedUp)
     }
 
-    @Test("a file that was made for a socket that cannot listen is removed")
+    @Test("the file of a socket that cannot listen is removed")
     func file() throws {
       let path = socketPath()
       let address = try SocketAddress(path: path)
@@ -61,7 +61,7 @@
       let given = options
       plan.rule {
         let failure = socketFailure { _ = try ListeningSocket(at: address, options: given) }
-        // Whether somebody listens there is not known then: the file is taken for somebody's.
+        // It is unknown then whether a listener uses the file, so the file counts as in use.
         #expect(failure == (call == .connect ? "bind:\(EADDRINUSE)" : "\(call.rawValue):\(number)"))
       }
       #expect(plan.isUsedUp)
@@ -72,7 +72,7 @@
       #expect(access(path, F_OK) == -1)
     }
 
-    @Test("a lock that another holds is waited for, a tenth of a second at most")
+    @Test("a lock that another process holds is waited for, at most a tenth of a second")
     func heldLock() throws {
       var options = ListeningSocket.Options()
       options.replacesStaleFile = true
@@ -109,7 +109,7 @@
     func later(call: SystemCall, number: Int32) {
       let log = onSocketLoop { loop, log in
         let listener = try loop.listen { socket, event in
-          // The other end, which no fault is meant for.
+          // The other end, to which no fault applies.
           if case .ended = event { socket.shutDown(.write) }
         }
         let plan = failing(call, number)
@@ -138,7 +138,7 @@
       let expected: String =
         switch call {
         case .socketOptionRead: reason
-        // The other direction goes on until the peer ends it.
+        // The other direction continues until the peer ends it.
         case .streamWrite: "connected true writable ended \(reason)"
         case .shutDown: "connected ended \(reason)"
         default: "connected \(reason)"
@@ -146,7 +146,7 @@
       #expect(log == "\(expected) true false false")
     }
 
-    @Test("a call that a signal interrupts is made again, and one that would wait is made later")
+    @Test("an interrupted call is repeated, and one that would block is made later")
     func again() throws {
       let (one, other) = try socketPair()
       let log = onSocketLoop { loop, log in
@@ -217,7 +217,7 @@
       #expect(log == "exhausted(\(number)) accepted true true")
     }
 
-    @Test("resuming tries again at once")
+    @Test("resuming retries immediately")
     func resumed() {
       let log = onSocketLoop { loop, log in
         var options = ListeningSocket.Options()
@@ -238,7 +238,7 @@
       #expect(log == "exhausted stopped")
     }
 
-    @Test("a connection that is lost before it is accepted is passed over; what cannot be mended is the end")
+    @Test("a connection lost before it is accepted is skipped, and a permanent error closes the listener")
     func acceptErrors() {
       let own = Box<SocketAddress?>(nil)
       let (number, identity) = (Box<Int32>(-1), Box<ino_t?>(nil))
@@ -267,7 +267,7 @@
       #expect(log == "accepted closed(\(error)) false false false")
     }
 
-    @Test("what cannot be taken over stays its owner's")
+    @Test("a descriptor that cannot be taken over stays its owner's")
     func takingOver() throws {
       var ends: [Int32] = [0, 0]
       try #require(pipe(&ends) == 0)

@@ -7,7 +7,7 @@ import TestSupport
 
 @testable import RunLoopSockets
 
-@Suite("Lookups of hosts", .timeLimit(.minutes(20)))
+@Suite("Looking hosts up", .timeLimit(.minutes(20)))
 struct SocketHostTests {
   private func words(_ answer: HostResolver.Answer) -> String {
     switch answer {
@@ -16,7 +16,7 @@ struct SocketHostTests {
     }
   }
 
-  @Test("a host of this machine is found on another thread, and the answer comes on the loop in its mode")
+  @Test("a local host is looked up on another thread, and the result arrives on the loop in its mode")
   func localhost() {
     let log = onSocketLoop { loop, log in
       let thread = pthread_self()
@@ -33,7 +33,7 @@ struct SocketHostTests {
     #expect(log == "asked timedOut 127.0.0.1:80 true a stopped")
   }
 
-  @Test("a numeric host needs no thread, and its answer still comes on the loop")
+  @Test("a numeric host needs no thread, and its result still arrives on the loop")
   func numeric() {
     let log = onSocketLoop { loop, log in
       for (host, family) in [("127.0.0.1", nil), ("::1", .ipv6), ("::1", .ipv4)] as [(String, SocketAddress.Family?)] {
@@ -46,7 +46,7 @@ struct SocketHostTests {
     #expect(log == "asked 127.0.0.1:1 [::1]:1 \(HostError.unknown(host: "::1")) stopped")
   }
 
-  @Test("the answer of a lookup that is cancelled is dropped, also when it waits on the loop already")
+  @Test("the result of a cancelled look-up is dropped, even if it is already queued on the loop")
   func cancelled() {
     let log = onSocketLoop { loop, log in
       let lookup = HostResolver.resolve("127.0.0.1", port: 1, on: loop) { log.write(words($0)) }
@@ -58,7 +58,7 @@ struct SocketHostTests {
     #expect(log == "true stopped")
   }
 
-  @Test("a lookup is finished when its loop ends before the block is called, or has ended")
+  @Test("a look-up finishes when its loop ends before its block is called, or has ended")
   func loopEnds() {
     let (ended, ending) = (Box<RunLoop?>(nil), Box<HostLookup?>(nil))
     onNewThread {
@@ -70,7 +70,7 @@ struct SocketHostTests {
     #expect(late?.isFinished == true)
   }
 
-  @Test("no more threads look hosts up than the limit, and none stays")
+  @Test("the number of look-up threads is limited, and none remains")
   func bounded() {
     let log = onSocketLoop { loop, log in
       let answers = Box(0)
@@ -88,7 +88,7 @@ struct SocketHostTests {
     waitUntil { HostWorkers.shared.threadCount == 0 }
   }
 
-  @Test("tasks may wait for a lookup")
+  @Test("tasks may wait for a look-up")
   func tasks() async throws {
     #expect(try await HostResolver.resolve("localhost", port: 7, family: .ipv4) == [.loopback(port: 7)])
     let waiting = Task { try await HostResolver.resolve("localhost", port: 7) }
@@ -101,7 +101,7 @@ struct SocketHostTests {
     await #expect(throws: HostError.unknown(host: "a\0b")) { try await HostResolver.resolve("a\0b", port: 7) }
   }
 
-  /// Threads whose lookups hang as long as the latch is closed, but for those of one host.
+  /// Creates threads whose look-ups hang until the latch opens, except for one host.
   private func hanging(
     until latch: Latch, _ asked: Notes<String> = Notes(), patience: Duration = .seconds(3600)
   ) -> HostWorkers {
@@ -114,7 +114,7 @@ struct SocketHostTests {
 
   private func query(_ host: String) -> HostResolver.Query { HostResolver.Query(host: host, port: 1, family: nil) }
 
-  @Test("a lookup that is cancelled leaves the queue and lets go of its block, in any number")
+  @Test("a cancelled look-up leaves the queue and releases its block, in any number")
   func leaves() {
     let (latch, asked, log) = (Latch(), Notes<String>(), Notes<String>())
     let workers = hanging(until: latch, asked)
@@ -135,7 +135,7 @@ struct SocketHostTests {
     #expect(asked.all.sorted() == ["19999"] + Array(repeating: "slow", count: HostResolver.maximumLookupCount))
   }
 
-  @Test("lookups that hang do not hold up others when they are cancelled")
+  @Test("cancelled look-ups that hang do not delay others")
   func cancelledWhileAsked() {
     let (latch, asked, found) = (Latch(), Notes<String>(), Latch())
     let workers = hanging(until: latch, asked)
@@ -150,7 +150,7 @@ struct SocketHostTests {
     waitUntil { workers.threadCount == 0 }
   }
 
-  @Test("lookups that hang do not hold up others for long, and there is an end of threads")
+  @Test("look-ups that hang delay others only briefly, and the number of threads is limited")
   func hung() {
     let (latch, found) = (Latch(), Latch())
     let workers = hanging(until: latch, patience: HostResolver.patience)
@@ -161,7 +161,7 @@ struct SocketHostTests {
     for number in 0..<100 { workers.add(HostLookup(query("slow")) { _, _ in ends.add(number) }) }
     for _ in 0..<40 {
       _ = workers.relieve()
-      // Each thread takes its lookup, and is seen with it.
+      // Each thread has taken its look-up and counts as busy.
       waitUntil { workers.waitingCount == 0 || workers.busyCount == workers.threadCount }
     }
     #expect(workers.threadCount == HostResolver.maximumThreadCount)
@@ -170,7 +170,7 @@ struct SocketHostTests {
     waitUntil { ends.count == 100 && workers.threadCount == 0 }
   }
 
-  @Test("a lookup that takes too long is answered with that, once, on the loop and to a task")
+  @Test("a look-up that exceeds its time limit ends with that error, once, on the loop and in a task")
   func timeout() async throws {
     let latch = Latch()
     let workers = hanging(until: latch)
@@ -202,7 +202,7 @@ struct SocketHostTests {
   }
 
   #if DEBUG
-    @Test("an error of the resolver has its meaning")
+    @Test("a resolver's error is translated")
     func errors() {
       let query = HostResolver.Query(host: "x", port: 1, family: nil)
       let errors: [(Int32, HostError)] = [
@@ -218,7 +218,7 @@ struct SocketHostTests {
       }
     }
 
-    @Test("a thread that cannot be made is an answer")
+    @Test("a thread that cannot be created is reported as the look-up's error")
     func noThread() {
       let log = onSocketLoop { loop, log in
         let workers = HostWorkers { $0.answer() }

@@ -8,7 +8,7 @@ import TestSupport
 
 @testable import RunLoopSockets
 
-@Suite("Idle limits of each direction", .timeLimit(.minutes(20)))
+@Suite("Idle timeouts of each direction", .timeLimit(.minutes(20)))
 struct SocketIdleTests {
   /// Runs a socket of a pair on virtual time, and returns its events with their milliseconds.
   private func run(
@@ -42,7 +42,7 @@ struct SocketIdleTests {
     "closed(\(SocketError.idle(side, after: .milliseconds(50), address: nil)))"
   }
 
-  @Test("a peer that sends nothing is ended with the reading side's error, whatever is sent to it")
+  @Test("a silent peer causes the read timeout, whatever is sent to it")
   func reading() throws {
     let log = try run {
       $0.readTimeout = .milliseconds(50)
@@ -53,7 +53,7 @@ struct SocketIdleTests {
     #expect(log == "received(x)@30 \(idle(.read))@80")
   }
 
-  @Test("time in which reading is paused does not count")
+  @Test("time in which reading is paused does not count towards the read timeout")
   func pausedReading() throws {
     let log = try run {
       $0.readTimeout = .milliseconds(50)
@@ -64,12 +64,12 @@ struct SocketIdleTests {
     #expect(log == "\(idle(.read))@250")
   }
 
-  @Test("a peer that takes nothing is ended with the writing side's error, and not if it takes something in time")
+  @Test("a peer that reads nothing causes the write timeout, unless it reads something in time")
   func writing() throws {
     let log = try run {
       $0.writeTimeout = .milliseconds(50)
     } _: { time, _, socket, other in
-      // What fits is no debt: its time does not count for later bytes.
+      // Bytes that fit in the kernel's buffer are not pending: their time does not count for later bytes.
       _ = try? socket.write("y")
       time.at(.milliseconds(100)) { _ = try? socket.write([UInt8](repeating: 0, count: 1 << 20)) }
       time.at(.milliseconds(140)) {
@@ -81,7 +81,7 @@ struct SocketIdleTests {
     #expect(log == "\(idle(.write))@190")
   }
 
-  @Test("what has arrived is delivered before the writing side's error")
+  @Test("received bytes are delivered before the write timeout's error")
   func bytesBeforeWriting() throws {
     let log = try run {
       $0.writeTimeout = .milliseconds(50)
@@ -95,7 +95,7 @@ struct SocketIdleTests {
       log == "writable@50 received(early)@70 \(idle(.write))@100" || log == "received(early)@70 \(idle(.write))@100")
   }
 
-  @Test("a peer that keeps sending and takes nothing is ended too")
+  @Test("a peer that keeps sending and reads nothing causes the write timeout too")
   func floodWhileWriting() throws {
     let log = try run {
       $0.writeTimeout = .milliseconds(50)
@@ -108,7 +108,7 @@ struct SocketIdleTests {
     #expect(log.contains(idle(.write)) && ["50", "100"].contains(String(last)))
   }
 
-  @Test("a task that waits gets the error of its side")
+  @Test("a waiting task gets the timeout of its direction")
   func tasks() async throws {
     let (one, other) = try socketPair()
     defer { close(other) }

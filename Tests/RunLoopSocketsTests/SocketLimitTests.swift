@@ -10,7 +10,7 @@ import TestSupport
 
 @Suite("Limits of listening sockets", .timeLimit(.minutes(20)))
 struct SocketLimitTests {
-  @Test("at the limit connections wait, and one that is closed makes room for the next")
+  @Test("at the limit connections wait, and a closed one makes room for the next")
   func limit() {
     let log = onVirtualSocketLoop { loop, log in
       var options = ListeningSocket.Options()
@@ -26,7 +26,7 @@ struct SocketLimitTests {
       accepted.value[0].invalidate()
       loop.run(mode: .default, for: .seconds(1))
       log.write("\(accepted.value.count)")
-      // One that is let go of unclosed makes room too.
+      // A connection that is released without being closed makes room too.
       accepted.value.remove(at: 1)
       loop.run(mode: .default, for: .seconds(1))
       log.write("\(accepted.value.count) \(listener.connectionCount)")
@@ -58,7 +58,7 @@ struct SocketLimitTests {
     thread.join()
   }
 
-  @Test("a storm of connections never exceeds the limit, all of them are served, and no descriptor stays")
+  @Test("a storm of connections never exceeds the limit, all are served, and no descriptor leaks")
   func storm() {
     let log = onSocketLoop { loop, log in
       var options = ListeningSocket.Options()
@@ -92,9 +92,9 @@ struct SocketLimitTests {
     #expect(log == "300 5 0")
   }
 
-  @Test("a peer that sends its request a byte at a time is ended at the deadline; one whose deadline is lifted is not")
+  @Test("a peer that sends one byte at a time is closed at the deadline, unless the deadline is lifted")
   func requestDeadline() throws {
-    // The peer has no address: the one at which it was accepted stands for it.
+    // The peer has no address, and is identified by the listener's.
     let address = try SocketAddress(abstractName: socketPath())
     let log = onVirtualSocketLoop { loop, log in
       var options = ListeningSocket.Options()
@@ -123,7 +123,7 @@ struct SocketLimitTests {
     #expect(log == "\(SocketError.deadlinePassed(after: .seconds(10), address: address)) at 10.0 seconds false true")
   }
 
-  @Test("a deadline that is set again counts from then, and goes on in the next loop when a loop ends")
+  @Test("a deadline that is set again counts from then, and continues in the next loop when a loop ends")
   func deadlineAgain() throws {
     let (one, other) = try socketPair()
     defer { close(other) }

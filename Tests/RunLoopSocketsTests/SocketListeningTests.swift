@@ -9,11 +9,12 @@ import TestSupport
 
 @Suite("Listening sockets", .timeLimit(.minutes(20)))
 struct SocketListeningTests {
-  @Test("a port is taken by one at a time, and free when its socket is invalidated")
+  @Test("a port is bound by one socket at a time, and free when that is invalidated")
   func inUse() async throws {
-    // In a process of its own: one that another test forks meanwhile would have the socket too, and keep the port.
+    // In its own process: a process that another test forks at this moment would inherit the socket and keep the
+    // port.
     await #expect(processExitsWith: .success) {
-      // At an address of its own: elsewhere the port could become another process's when it is free.
+      // At an address that no other process uses, where the freed port cannot be taken.
       let host = "127.91.\(UInt8.random(in: 0...255)).\(UInt8.random(in: 1...254))"
       let first = try ListeningSocket(at: SocketAddress(host: host, port: 0))
       #expect(socketFailure { _ = try ListeningSocket(at: first.address) } == "bind:\(EADDRINUSE)")
@@ -23,7 +24,7 @@ struct SocketListeningTests {
     }
   }
 
-  @Test("the file of a Unix address is there as long as its socket listens")
+  @Test("the file of a Unix address exists as long as its socket listens")
   func file() throws {
     let path = socketPath()
     let listener = try ListeningSocket(at: SocketAddress(path: path))
@@ -39,11 +40,11 @@ struct SocketListeningTests {
     #expect(access(path, F_OK) == -1)
   }
 
-  @Test("a file that another has put in the place of the socket's own is not removed")
+  @Test("a file that has replaced the socket's own is not removed")
   func otherFile() throws {
     let path = socketPath()
     let first = try ListeningSocket(at: SocketAddress(path: path))
-    // As a program does that takes its predecessor's place.
+    // As by a program that replaces its predecessor.
     try #require(unlink(path) == 0)
     let second = try ListeningSocket(at: SocketAddress(path: path))
     first.invalidate()
@@ -60,7 +61,7 @@ struct SocketListeningTests {
     unlink(path)
   }
 
-  @Test("the file stays if it is to stay, and may then be replaced as nobody listens there")
+  @Test("a socket's file is kept on request, and may be replaced when no socket listens on it")
   func stale() throws {
     let address = try SocketAddress(path: socketPath())
     let path = try #require(address.path)
@@ -73,19 +74,19 @@ struct SocketListeningTests {
     options.removesFile = true
     let listener = try ListeningSocket(at: address, options: options)
     _ = try Socket(connectingTo: address)
-    // Somebody listens there now.
+    // A socket listens there now.
     #expect(socketFailure { _ = try ListeningSocket(at: address, options: options) } == "bind:\(EADDRINUSE)")
     _ = try Socket(connectingTo: address)
     listener.invalidate()
     #expect(access(path, F_OK) == -1)
-    // A file that is no socket is nobody's to remove.
+    // A file that is not a socket is never removed.
     close(open(path, O_CREAT | O_CLOEXEC | O_WRONLY, 0o600))
     #expect(socketFailure { _ = try ListeningSocket(at: address, options: options) } == "bind:\(EADDRINUSE)")
     #expect(access(path, F_OK) == 0)
     unlink(path)
   }
 
-  @Test("of many that replace a stale file at the same time one listens")
+  @Test("of several sockets that replace a stale file at the same time, one listens")
   func race() throws {
     for _ in 0..<20 {
       let address = try SocketAddress(path: socketPath())
@@ -110,7 +111,7 @@ struct SocketListeningTests {
     }
   }
 
-  @Test("the file of a relative path is removed wherever the program is by then")
+  @Test("the file of a relative path is removed after a change of the working directory")
   func relative() async {
     await #expect(processExitsWith: .success) {
       let name = "socket"
@@ -126,7 +127,7 @@ struct SocketListeningTests {
     }
   }
 
-  @Test("a socket that is paused lets connections wait")
+  @Test("connections wait while a listening socket is paused")
   func paused() {
     let log = onSocketLoop { loop, log in
       let listener = try ListeningSocket(at: .loopback(port: 0)) { _, event in
@@ -168,7 +169,7 @@ struct SocketListeningTests {
     #expect(log == "a handledSource b handledSource finished true finished false")
   }
 
-  @Test("descriptions say what there is")
+  @Test("a listening socket's description contains its address and state")
   func descriptions() throws {
     let listener = try ListeningSocket(at: .loopback(port: 0))
     #expect(listener.debugDescription.contains("address = \(listener.address), paused = false"))

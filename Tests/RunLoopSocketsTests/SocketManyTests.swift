@@ -11,7 +11,7 @@ import TestSupport
 struct SocketManyTests {
   @Test("a thousand connections echo, close, and leave no descriptor behind")
   func thousand() async {
-    // In a process of its own, in which nothing else opens a descriptor.
+    // In its own process, in which nothing else opens a descriptor.
     await #expect(processExitsWith: .success) {
       var limit = rlimit()
       getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)

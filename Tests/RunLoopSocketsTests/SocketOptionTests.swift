@@ -9,7 +9,7 @@ import TestSupport
 @testable import RunLoopSockets
 @testable import RunLoopSystemEvents
 
-/// What the system has for an option of a socket.
+/// Returns the system's value of a socket option.
 private func systemValue(_ descriptor: Int32, _ level: Int32, _ name: Int32) -> Int32 {
   var value: Int32 = -1
   var length = socklen_t(MemoryLayout<Int32>.size)
@@ -18,11 +18,11 @@ private func systemValue(_ descriptor: Int32, _ level: Int32, _ name: Int32) -> 
 
 private let tcp = crl_level_tcp
 
-@Suite("Options of sockets", .timeLimit(.minutes(20)))
+@Suite("Socket options", .timeLimit(.minutes(20)))
 struct SocketOptionTests {
   private static let keepAlive = SocketOption.keepAlive(idle: .milliseconds(30_001), interval: .seconds(7), count: 3)
 
-  /// The values that a socket has after `keepAlive` and a user timeout.
+  /// Returns the values that `keepAlive` and a user timeout set.
   private func keptAlive(_ descriptor: Int32) -> [Int32] {
     [
       systemValue(descriptor, SOL_SOCKET, SO_KEEPALIVE), systemValue(descriptor, tcp, crl_option_keep_alive_idle),
@@ -31,7 +31,7 @@ struct SocketOptionTests {
     ]
   }
 
-  @Test("a connection has its options before it connects, and the other after it was accepted; parts are rounded up")
+  @Test("options are set before connecting and after accepting, and fractions are rounded up")
   func bothEnds() {
     let log = onSocketLoop { loop, log in
       var options = ListeningSocket.Options()
@@ -59,7 +59,7 @@ struct SocketOptionTests {
     #expect(log == "\(values) \(values) [0, 0] \(SocketError.invalid) true")
   }
 
-  @Test("the buffers have the size that was asked for, which the system doubles")
+  @Test("the buffers have the requested size, which the system doubles")
   func buffers() throws {
     var options = ListeningSocket.Options()
     options.socketOptions = [.receiveBuffer(bytes: 20_000), .sendBuffer(bytes: 30_000)]
@@ -72,7 +72,7 @@ struct SocketOptionTests {
     #expect(listener.withDescriptor { $0 } == nil)
   }
 
-  @Test("several sockets listen on one port if all of them say so, and no other")
+  @Test("several sockets listen on one port only if all of them request it")
   func reusePort() throws {
     var options = ListeningSocket.Options()
     options.socketOptions = [.reusePort()]
@@ -102,11 +102,11 @@ struct SocketOptionTests {
     let failure = socketFailure { _ = try Socket(connectingTo: listener.address, options: options.accepted) }
     #expect(failure == "\(error)")
     #expect("\(error)".contains(option.description))
-    // Nobody has connected.
+    // No client has connected.
     #expect(listener.withDescriptor { crl_socket_accept($0, nil, 0, nil) } == -EAGAIN)
   }
 
-  @Test("a time that no number has room for is the longest there is")
+  @Test("a time beyond an option's range is its maximum")
   func longest() {
     let log = onSocketLoop { _, log in
       var options = Socket.Options()
@@ -137,7 +137,7 @@ struct SocketOptionTests {
   }
 
   #if DEBUG
-    @Test("a fault of the system's call is thrown with the option, and a later setting is not made")
+    @Test("a failed system call is thrown with its option, and later options are not set")
     func fault() throws {
       let plan = FaultPlan()
       plan.plan(.socketOption, nil, nil, .fails(ENOMEM))
@@ -155,7 +155,7 @@ struct SocketOptionTests {
 
 @Suite("The process at the other end of a socket", .timeLimit(.minutes(20)))
 struct PeerCredentialTests {
-  @Test("it is known with its user, and by a reference that signals it and no other")
+  @Test("a peer's process is known with its user, and by a reference that signals no other process")
   func peer() throws {
     let (one, other) = try socketPair()
     defer { close(other) }
@@ -172,21 +172,21 @@ struct PeerCredentialTests {
     #expect(socketFailure { _ = try socket.peerCredentials() } == "\(SocketError.invalid)")
   }
 
-  @Test("a socket of TCP has none")
+  @Test("a TCP socket has no peer process")
   func none() throws {
     let listener = try ListeningSocket(at: .loopback(port: 0))
     let socket = try Socket(connectingTo: listener.address)
     #expect(socketFailure { _ = try socket.peerCredentials() } == "getsockopt:\(EOPNOTSUPP)")
   }
 
-  @Test("a reference needs a process")
+  @Test("a process reference needs a process")
   func noProcess() throws {
     #expect(throws: SystemError.self) { try ProcessReference(process: -1) }
     try ProcessReference(process: getpid()).send(signal: 0)
   }
 
   #if DEBUG
-    @Test("a kernel that does not know the process leaves the reference out; without a descriptor that is an error")
+    @Test("a kernel without peer references leaves them out, and a lack of descriptors is an error")
     func faults() throws {
       let (one, other) = try socketPair()
       defer { close(other) }

@@ -8,7 +8,7 @@ import RunLoopSystemEvents
 @testable import RunLoopCore
 @testable import RunLoopSockets
 
-/// A loop on a thread of its own, which ends when it is told to.
+/// A loop on its own thread, which ends on request.
 private final class EndingLoop: Sendable {
   let loop: RunLoop
   private let thread: StartedThread<Bool>
@@ -34,7 +34,7 @@ private final class EndingLoop: Sendable {
 
 @Suite("Sockets in several loops", .timeLimit(.minutes(20)))
 struct SocketPlacesTests {
-  @Test("what was to be reported on a loop that the socket has left is reported on the next, and not before")
+  @Test("a socket's event pending on a loop that it has left is reported on the next one")
   func leaving() throws {
     let (one, other) = try socketPair()
     let log = onSocketLoop { loop, log in
@@ -57,7 +57,7 @@ struct SocketPlacesTests {
     #expect(log == "left closed(\(SocketError.busy)) false")
   }
 
-  @Test("what was to be reported of a stream on a loop that it has left is reported on the next, and not before")
+  @Test("a stream's event pending on a loop that it has left is reported on the next one")
   func leavingStream() throws {
     let (one, other) = try socketPair()
     let log = onSocketLoop { loop, log in
@@ -84,7 +84,7 @@ struct SocketPlacesTests {
     #expect(log == "open left false")
   }
 
-  @Test("a time-out goes on in another loop when the thread of the first ends")
+  @Test("a timeout continues in another loop when the thread of the first ends")
   func timeout() throws {
     let (one, other) = try socketPair()
     let log = onSocketLoop { loop, log in
@@ -105,7 +105,7 @@ struct SocketPlacesTests {
     #expect(log == "true closed(nothing arrived within 0.1 seconds)")
   }
 
-  @Test("a socket whose loops have all ended is timed out by the next, from when its time began")
+  @Test("a socket whose loops have all ended is timed out by the next, from the original start")
   func laterTimeout() throws {
     let (one, other) = try socketPair()
     let log = onSocketLoop { loop, log in
@@ -126,7 +126,7 @@ struct SocketPlacesTests {
     #expect(log == "true closed(nothing arrived within 0.001 seconds)")
   }
 
-  @Test("a socket that leaves one of two loops keeps its time in the other, and its timer in none that it has left")
+  @Test("a socket that leaves one of two loops keeps its timeout in the other only")
   func parting() throws {
     let (one, other) = try socketPair()
     let log = onVirtualSocketLoop { loop, log in
@@ -150,7 +150,7 @@ struct SocketPlacesTests {
   }
 
   #if DEBUG
-    @Test("a listener that waits to try again does so in another loop when the thread of the first ends")
+    @Test("a listener that waits to retry does so in another loop when the thread of the first ends")
     func retry() {
       let log = onSocketLoop { loop, log in
         var options = ListeningSocket.Options()
@@ -178,7 +178,7 @@ struct SocketPlacesTests {
       #expect(log == "exhausted accepted")
     }
 
-    @Test("a write whose rest no loop can wait to send is answered with false, and the socket is closed")
+    @Test("a write whose rest no loop can send returns false, and the socket is closed")
     func unwatched() throws {
       let (one, other) = try socketPair()
       let log = onVirtualSocketLoop { loop, log in
@@ -186,7 +186,7 @@ struct SocketPlacesTests {
         try loop.add(socket, forMode: .default)
         let plan = FaultPlan()
         plan.plan(.streamWrite, .fails(EAGAIN))
-        // The first change of what is waited for, and putting it back.
+        // The first change of the watched events, and restoring them.
         plan.plan(.epollControl, .fails(ENOMEM), nil)
         let goesOn = try plan.rule { try socket.write("abc") }
         log.write("\(goesOn) \(plan.isUsedUp) \(socket.isValid)")
@@ -198,7 +198,7 @@ struct SocketPlacesTests {
       #expect(log.contains("\(error)"), "\(log)")
     }
 
-    @Test("a stream that no loop can watch when it is opened says so")
+    @Test("a stream that no loop can watch when it is opened reports that")
     func openUnwatched() throws {
       let (one, other) = try socketPair()
       let log = onVirtualSocketLoop { loop, log in
@@ -220,7 +220,7 @@ struct SocketPlacesTests {
     }
   #endif
 
-  @Test("whoever enters a place and whoever leaves it come one after the other")
+  @Test("entering and leaving a place are serialized")
   func race() throws {
     let (one, other) = try socketPair()
     let log = onSocketLoop { loop, log in

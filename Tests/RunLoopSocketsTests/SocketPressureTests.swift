@@ -9,7 +9,7 @@ import TestSupport
 
 @Suite("Back-pressure of sockets", .timeLimit(.minutes(20)))
 struct SocketPressureTests {
-  @Test("a slow reader makes its writer wait: what is queued is bounded, and the writer is notified when there is room")
+  @Test("a slow reader makes its writer wait: the queue is bounded, and the writer is notified of room")
   func slowReader() throws {
     let (one, other) = try socketPair()
     let total = 8 << 20
@@ -41,7 +41,7 @@ struct SocketPressureTests {
       try loop.add(reader, forMode: .default)
       reader.pauseReading()
       try fill(writer)
-      // Now it is full, and stays so while nobody reads.
+      // Now the queue is full, and stays full as long as nothing is read.
       log.write(socketFailure { try writer.write("x") })
       log.write("\(loop.run(mode: .default, for: .milliseconds(5)))")
       log.write("\(received.value) \(writer.queuedByteCount >= 64 * 1024)")
@@ -52,7 +52,7 @@ struct SocketPressureTests {
     #expect(log == "\(SocketError.bufferFull(limit: 64 * 1024)) timedOut 0 true true true")
   }
 
-  @Test("the queue keeps the bytes in their order, however they come and go")
+  @Test("the queue keeps the order of bytes, however they are added and removed")
   func queue() {
     var queue = ByteQueue()
     var random = SystemRandomNumberGenerator()
@@ -78,7 +78,7 @@ struct SocketPressureTests {
     }
   }
 
-  @Test("an echo whose client does not read stops reading too, and loses nothing")
+  @Test("an echo server whose client does not read stops reading too, and loses nothing")
   func echo() {
     let total = 4 << 20
     let log = onSocketLoop { loop, log in
@@ -106,7 +106,7 @@ struct SocketPressureTests {
       client.pauseReading()
       try client.write([UInt8](repeating: 1, count: total))
       client.shutDown(.write)
-      // Until the system's buffers are full, and nothing moves any more.
+      // Until the kernel's buffers are full, and no more bytes move.
       var (before, now) = (-1, total)
       while now != before {
         before = now
@@ -121,7 +121,7 @@ struct SocketPressureTests {
     #expect(log == "0 true true")
   }
 
-  @Test("a handler that is notified of readiness reads as much as it likes, and is notified once until it reads")
+  @Test("a readiness handler reads as much as it likes, and is notified only once until it reads")
   func onRequest() throws {
     let (one, other) = try socketPair()
     let log = onVirtualSocketLoop { loop, log in
@@ -154,7 +154,7 @@ struct SocketPressureTests {
     #expect(log == "nil readable timedOut timedOut ab readable c nil readable [] closed stopped")
   }
 
-  @Test("a socket that is not read costs its loop nothing, whatever comes and whoever goes")
+  @Test("a socket that is not read costs its loop nothing, whatever its peer does")
   func pausedIsQuiet() throws {
     let (one, other) = try socketPair()
     let log = onVirtualSocketLoop { loop, log in

@@ -7,19 +7,19 @@ import TestSupport
 
 @testable import RunLoopSockets
 
-@Suite("Sockets that connect where too many wait", .timeLimit(.minutes(20)))
+@Suite("Connecting to a listener whose queue is full", .timeLimit(.minutes(20)))
 struct SocketQueueTests {
-  /// A listening socket whose queue is full, and what fills it.
+  /// Creates a listening socket whose queue is full, and returns it with the sockets that fill it.
   private func fullListener() throws -> (ListeningSocket, [Socket]) {
     var options = ListeningSocket.Options()
     options.backlog = 0
     let listener = try ListeningSocket(at: SocketAddress(path: socketPath()), options: options)
-    // The kernel lets one more wait than it is asked for.
+    // The kernel queues one more connection than requested.
     let first = try Socket(connectingTo: listener.address)
     return (listener, [first])
   }
 
-  @Test("a socket connects when the queue of the one that listens has room again")
+  @Test("a socket connects when the listener's queue has room again")
   func fullQueue() {
     let log = onVirtualTime { time, loop in
       let (log, accepted) = (Log(), Notes<Socket>())
@@ -46,7 +46,7 @@ struct SocketQueueTests {
     #expect(log == "false accepted at 35 accepted at 40 connected true")
   }
 
-  @Test("a socket does not wait for room for longer than connecting may take, nor when nobody listens any more")
+  @Test("a socket waits for room no longer than its connect timeout, nor after the listener has closed")
   func fullForLong() {
     let full = Box<SocketAddress?>(nil)
     let log = onVirtualSocketLoop { loop, log in

@@ -33,9 +33,9 @@ extension InputByteStream {
   }
 }
 
-@Suite("Streams of bytes", .timeLimit(.minutes(20)))
+@Suite("Byte streams", .timeLimit(.minutes(20)))
 struct SocketStreamTests {
-  @Test("a pair connects, writes, reads and comes to its end", arguments: ["127.0.0.1:0", "[::1]:0", "unix"])
+  @Test("a pair of streams connects, writes, reads and reaches its end", arguments: ["127.0.0.1:0", "[::1]:0", "unix"])
   func pair(kind: String) throws {
     let address = try socketAddress(kind)
     let log = onSocketLoop { loop, log in
@@ -49,7 +49,7 @@ struct SocketStreamTests {
         log.write("out:\(event.word)")
         guard case .canAcceptBytes = event, let output = stream as? OutputByteStream else { return }
         log.write(socketFailure { if try output.write(Array("hello".utf8)) != 5 { log.write("less") } })
-        // The other end sees the end; the other stream goes on.
+        // The peer sees the end, and the other stream continues.
         output.close()
       }
       input.handler = { stream, event in
@@ -62,7 +62,7 @@ struct SocketStreamTests {
           listener.invalidate()
         }
       }
-      // Opened before or after it is scheduled.
+      // Opened either before or after it is scheduled.
       try output.schedule(in: loop, forMode: .default)
       output.open()
       input.open()
@@ -98,7 +98,7 @@ struct SocketStreamTests {
     #expect(log == "\(error) \(error) finished \(SocketError.invalid)")
   }
 
-  @Test("an address that is refused when the stream opens is reported on the loop")
+  @Test("an address that is rejected when the stream opens is reported on the loop")
   func refusedAtOnce() throws {
     let address = try SocketAddress(path: socketPath())
     let log = onSocketLoop { loop, log in
@@ -141,7 +141,7 @@ struct SocketStreamTests {
     close(other)
   }
 
-  @Test("an output stream says when there is room again")
+  @Test("an output stream reports when there is room again")
   func room() throws {
     let (one, other) = try socketPair()
     let log = onVirtualSocketLoop { loop, log in

@@ -8,7 +8,7 @@ import TestSupport
 
 @testable import RunLoopSockets
 
-/// Runs `body` on a new thread with its loop, on the system's clock, and gives what was logged.
+/// Runs `body` with the loop of a new thread, on the system's clock, and returns the log.
 func onSocketLoop(_ body: @escaping @Sendable (RunLoop, Log) throws -> Void) -> String {
   onNewThread {
     let log = Log()
@@ -17,8 +17,9 @@ func onSocketLoop(_ body: @escaping @Sendable (RunLoop, Log) throws -> Void) -> 
   }
 }
 
-/// The same on virtual time: a pair of Unix sockets is ready at once, so a run that times out has served all that there
-/// is.
+/// Like `onSocketLoop`, on virtual time.
+///
+/// A pair of Unix sockets is ready immediately, so a run that times out has served everything.
 func onVirtualSocketLoop(_ body: @escaping @Sendable (RunLoop, Log) throws -> Void) -> String {
   onVirtualTime { _, loop in
     let log = Log()
@@ -27,11 +28,11 @@ func onVirtualSocketLoop(_ body: @escaping @Sendable (RunLoop, Log) throws -> Vo
   }
 }
 
-/// Waits in a task until something is so, and leaves the thread to the tasks that are to make it so.
+/// Waits in a task until a condition holds, yielding the thread to the tasks that make it true.
 func yieldUntil(_ condition: () throws -> Bool) async rethrows { while try !condition() { await Task.yield() } }
 
 extension RunLoop {
-  /// Adds a listening socket that takes each connection over with a handler.
+  /// Adds a listening socket that accepts each connection with a handler.
   func listen(
     at address: SocketAddress = .loopback(port: 0), options: ListeningSocket.Options = .init(),
     _ handler: @escaping Socket.Handler
@@ -57,7 +58,7 @@ extension RunLoop {
 }
 
 extension Socket.Event {
-  /// The event in a word, with the bytes as a text.
+  /// A short description of the event, with the bytes as text.
   var word: String {
     switch self {
     case .connected: "connected"
@@ -72,7 +73,7 @@ extension Socket.Event {
   }
 }
 
-/// What was thrown, in a word.
+/// Returns a short description of the error that a body throws.
 func socketFailure(_ body: () throws -> Void) -> String {
   do {
     try body()
@@ -86,17 +87,17 @@ func socketFailure(_ body: () throws -> Void) -> String {
   }
 }
 
-/// A connected pair of stream sockets whose numbers the test owns until it gives them away.
+/// Creates a connected pair of stream sockets, which the test owns until it passes them on.
 func socketPair() throws -> (Int32, Int32) {
   var ends: [Int32] = [0, 0]
   try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0, &ends) == 0)
   return (ends[0], ends[1])
 }
 
-/// A path for a Unix socket that nothing has yet.
+/// Returns an unused path for a Unix socket.
 func socketPath() -> String { "/tmp/run-loop-socket-\(getpid())-\(UInt32.random(in: 0...(.max)))" }
 
-/// The address of every kind that this machine can listen on.
+/// An address of every kind that this machine can listen on.
 let socketKinds: [String] = ["127.0.0.1:0", "[::1]:0", "unix", "unix:@"]
 
 func socketAddress(_ kind: String) throws -> SocketAddress {
@@ -107,9 +108,9 @@ func socketAddress(_ kind: String) throws -> SocketAddress {
   }
 }
 
-/// An address of a kind that ends in ":0", at which nobody listens, nor can as long as the descriptor is open.
+/// Returns an address of a kind that ends in ":0", on which nothing can listen while the descriptor is open.
 ///
-/// A port that was given back would be anybody's again, also another test's.
+/// Without the reservation another test could be assigned the port.
 func refusingAddress(_ kind: String) throws -> (address: SocketAddress, descriptor: Int32) {
   let family = kind.hasPrefix("[") ? AF_INET6 : AF_INET
   let descriptor = socket(family, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
@@ -123,11 +124,11 @@ func refusingAddress(_ kind: String) throws -> (address: SocketAddress, descript
     $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) == 0 }
   }
   try #require(hasName)
-  // The port is at the same place in both families.
+  // The port has the same offset in both families.
   return (try SocketAddress(String(kind.dropLast(1)) + "\(UInt16(bigEndian: name.sin6_port))"), descriptor)
 }
 
-/// What listens at one of this machine's addresses, at a port at which nobody can listen at the other as long as the
+/// Listens on a loopback address of one family, and reserves the same port of the other family as long as the
 /// descriptor is open.
 func listenerWithoutTwin(isIPv6: Bool) throws -> (listener: ListeningSocket, descriptor: Int32) {
   while true {
@@ -135,22 +136,23 @@ func listenerWithoutTwin(isIPv6: Bool) throws -> (listener: ListeningSocket, des
     let port = try #require(address.port)
     let twin = SocketAddress.loopback(port: port, family: isIPv6 ? .ipv6 : .ipv4)
     if let listener = try? ListeningSocket(at: twin) { return (listener, descriptor) }
-    // Another has the port there.
+    // Another process uses the port there.
     close(descriptor)
   }
 }
 
-/// Closes an end so that the other is told now.
+/// Closes an end so that the peer is notified immediately.
 ///
-/// Tests in parallel start processes: until such a child has become its program, it has a copy of every descriptor.
+/// Parallel tests start processes, and such a child holds copies of all descriptors until it has executed its
+/// program.
 func hangUp(_ descriptor: Int32) {
   shutdown(descriptor, Int32(SHUT_RDWR))
   close(descriptor)
 }
 
-/// Whether the other end of a Unix socket closes, as soon as no child has a copy of it.
+/// Waits for the other end of a Unix socket to close, which may be delayed by a child that holds a copy.
 func awaitPeerClosed(_ descriptor: Int32) -> Bool {
-  // POLLRDHUP, which the C library declares for programs in C alone.
+  // POLLRDHUP, which the C library declares only for GNU C.
   var entry = pollfd(fd: descriptor, events: 0x2000, revents: 0)
   return poll(&entry, 1, 60_000) == 1 && isPeerClosed(descriptor)
 }
@@ -161,10 +163,10 @@ func isPeerClosed(_ descriptor: Int32) -> Bool {
   return recv(descriptor, &byte, 1, Int32(MSG_DONTWAIT) | Int32(MSG_PEEK)) == 0
 }
 
-/// Received bytes as text.
+/// The received bytes as text.
 func text(_ bytes: RawSpan) -> String { bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) } }
 
-/// A program that ignores SIGTERM, and does so already.
+/// Starts a program that ignores SIGTERM, and waits until it does.
 func startedDeafProgram() throws -> SpawnedProcess {
   var options = SpawnedProcess.Options()
   options.standardOutput = .pipe

@@ -8,14 +8,14 @@ import TestSupport
 
 @testable import RunLoopSockets
 
-@Suite("Taking over descriptors that listen", .timeLimit(.minutes(20)))
+@Suite("Taking over listening descriptors", .timeLimit(.minutes(20)))
 struct SocketTakingOverTests {
   private func mode(_ path: String) -> mode_t? {
     var status = stat()
     return lstat(path, &status) == 0 ? status.st_mode & 0o777 : nil
   }
 
-  @Test("a connection that waits is accepted by the next, and the file stays until that is closed")
+  @Test("a waiting connection is accepted by the next owner, and the file stays until that is closed")
   func handOver() {
     let log = onSocketLoop { loop, log in
       let path = socketPath()
@@ -25,7 +25,7 @@ struct SocketTakingOverTests {
       let descriptor = try first.handOver()
       log.write("\(first.isValid) \(fcntl(descriptor, F_GETFD) == FD_CLOEXEC) \(access(path, F_OK))")
       log.write(socketFailure { _ = try first.handOver() })
-      // As a program gets it whose predecessor cared for nothing.
+      // As a program receives it from a careless predecessor.
       _ = fcntl(descriptor, F_SETFL, 0)
       _ = fcntl(descriptor, F_SETFD, 0)
       let second = try ListeningSocket(takingOver: descriptor, options: .init()) { _, event in
@@ -43,7 +43,7 @@ struct SocketTakingOverTests {
     #expect(log == "false true 0 \(SocketError.invalid) true true true accepted -1")
   }
 
-  @Test("what does not listen is rejected, and stays its owner's")
+  @Test("a descriptor that does not listen is rejected, and stays its owner's")
   func rejected() throws {
     func failure(_ descriptor: Int32) -> String {
       socketFailure { _ = try ListeningSocket(takingOver: descriptor, options: .init()) }
@@ -60,7 +60,7 @@ struct SocketTakingOverTests {
     for descriptor in [one, other] + ends + pipes { #expect(close(descriptor) == 0) }
   }
 
-  @Test("a file has the mode that was asked for, whatever the mask takes away", arguments: [0o600, 0o666, 0o777])
+  @Test("a socket's file has the requested mode, whatever the umask", arguments: [0o600, 0o666, 0o777])
   func fileMode(wanted: UInt16) throws {
     var options = ListeningSocket.Options()
     options.fileMode = wanted
@@ -83,11 +83,11 @@ struct SocketTakingOverTests {
     }
   }
 
-  @Test("the descriptors of a service manager are those after the second, with their names")
+  @Test("a service manager's descriptors are those from number three on, with their names")
   func activated() throws {
     let kept = open("/dev/null", O_RDONLY)
     defer { close(kept) }
-    // The next numbers are whoever's they are: one descriptor is enough.
+    // The following numbers may be in use for other purposes, so one descriptor must suffice.
     func answer(_ names: String?) -> Result<[String], SocketActivationError> {
       activation(
         ["LISTEN_PID": "77", "LISTEN_FDS": "1"].merging(names.map { ["LISTEN_FDNAMES": $0] } ?? [:]) { $1 }, first: kept
@@ -102,7 +102,7 @@ struct SocketTakingOverTests {
     #expect(activation(["LISTEN_PID": "77", "LISTEN_FDS": "0"]) == .success([]))
   }
 
-  @Test("variables that are no numbers are errors that name them, and so is a descriptor that is not open")
+  @Test("a malformed variable is an error that names it, and so is a descriptor that is not open")
   func malformed() {
     for value in ["", "x", "-1", "99999999999"] {
       #expect(
@@ -118,7 +118,7 @@ struct SocketTakingOverTests {
   }
 
   #if DEBUG
-    @Test("a fault at one of several descriptors names it, and all stay as they were; the next call has them")
+    @Test("a fault at one of several descriptors names it, and the next call can still take them all")
     func activationFaults() throws {
       try withNeighbours { first in
         for call in 0..<4 {
@@ -138,12 +138,12 @@ struct SocketTakingOverTests {
       }
     }
 
-    /// Two descriptors, one after the other, that stay open on exec.
+    /// Creates two descriptors with consecutive numbers that stay open on exec.
     private func withNeighbours(_ body: (Int32) throws -> Void) throws {
       let null = open("/dev/null", O_RDONLY | O_CLOEXEC)
       try #require(null >= 0)
       defer { close(null) }
-      // High numbers are nobody else's; of two that are not neighbours, the first is given back.
+      // High numbers are free. If two are not consecutive, the first is closed.
       var first = fcntl(null, F_DUPFD, 700)
       while true {
         try #require(first >= 0)
@@ -169,7 +169,7 @@ struct SocketTakingOverTests {
       #expect(plan.isUsedUp && close(descriptor) == 0)
     }
 
-    @Test("without a descriptor for it nothing is handed over, and the socket goes on")
+    @Test("without a free descriptor no socket is handed over, and the socket continues")
     func notHandedOver() throws {
       let listener = try ListeningSocket(at: .loopback(port: 0))
       let plan = FaultPlan()

@@ -8,7 +8,7 @@ import TestSupport
 
 @testable import RunLoopSockets
 
-/// A loop on a thread of its own, for tasks.
+/// A loop on its own thread, for tasks.
 final class SocketThread: Sendable {
   let loop: RunLoop
   private let thread: StartedThread<Void>
@@ -36,7 +36,7 @@ final class SocketThread: Sendable {
 
 @Suite("Sockets and tasks", .timeLimit(.minutes(20)))
 struct SocketTaskTests {
-  @Test("whoever waits when the loop's thread ends is notified, and so is who asks later; another loop goes on")
+  @Test("waiting and later tasks are notified when the loop's thread ends, and another loop continues")
   func loopEnds() async throws {
     let thread = SocketThread()
     let listener = try ListeningSocket(at: .loopback(port: 0))
@@ -61,7 +61,7 @@ struct SocketTaskTests {
     next.stop()
   }
 
-  @Test("to wait for a socket that is in no loop is an error, as is to send before it is connected")
+  @Test("waiting for a socket in no loop is an error, as is sending before it is connected")
   func noLoop() async throws {
     let listener = try ListeningSocket(at: .loopback(port: 0))
     let client = try Socket(connectingTo: listener.address)
@@ -70,7 +70,7 @@ struct SocketTaskTests {
     #expect(await failure { _ = try await client.receive() } == .loop(.itemIsInNoLoop))
     #expect(await failure { try await client.send([1]) } == .loop(.itemIsInNoLoop))
     await #expect(throws: DatagramError.loop(.itemIsInNoLoop)) { try await datagrams.receive() }
-    // Nothing was lost by that.
+    // The error has lost nothing.
     let thread = SocketThread()
     try thread.loop.add(listener, forMode: .default)
     try thread.loop.add(client, forMode: .default)
@@ -81,7 +81,7 @@ struct SocketTaskTests {
     thread.stop()
   }
 
-  @Test("a wait ends with an error when the item leaves its last loop, and goes on while another has it")
+  @Test("a wait fails when the item leaves its last loop, and continues while it is in another")
   func leaving() async throws {
     let (first, second) = (SocketThread(), SocketThread())
     let listener = try ListeningSocket(at: .loopback(port: 0))
@@ -105,7 +105,7 @@ struct SocketTaskTests {
     second.stop()
   }
 
-  @Test("lines end with a line feed, with or without a carriage return, and frames begin with their length")
+  @Test("lines end with a line feed and an optional carriage return, and frames begin with their length")
   func pieces() async throws {
     let (thread, socket, peer) = try servedSocket()
     let other = try Socket(takingOver: peer)
@@ -148,7 +148,7 @@ struct SocketTaskTests {
     #expect(try frames.nextFrame() == nil)
   }
 
-  @Test("tasks that send at once all send, and the bytes of each call stay together")
+  @Test("concurrent tasks all send, and the bytes of each call stay together")
   func senders() async throws {
     let (thread, socket, peer) = try servedSocket()
     let other = try Socket(takingOver: peer)
@@ -172,7 +172,7 @@ struct SocketTaskTests {
     thread.stop()
   }
 
-  @Test("a task is resumed when its bytes have been sent, although the writing side was ended while it waited")
+  @Test("a sending task is resumed when its bytes have been sent, even if the writing side ended meanwhile")
   func endedWhileSending() async throws {
     let (thread, socket, peer) = try servedSocket()
     let other = try Socket(takingOver: peer)
@@ -186,14 +186,14 @@ struct SocketTaskTests {
     var count = 0
     for try await piece in other.chunks { count += piece.count }
     #expect(count == 1_000_000)
-    // The peer, which has not ended, keeps the connection.
+    // The peer, which has not ended, keeps the connection open.
     #expect(await sent.value == nil)
     #expect(await late.value == .closedForWriting)
     #expect(socket.isValid)
     thread.stop()
   }
 
-  /// A socket that a loop of another thread serves, and the descriptor of its peer.
+  /// Creates a socket served by another thread's loop, and returns it with its peer's descriptor.
   private func servedSocket() throws -> (thread: SocketThread, socket: Socket, peer: Int32) {
     let thread = SocketThread()
     let (one, other) = try socketPair()
@@ -211,7 +211,7 @@ struct SocketTaskTests {
     }
   }
 
-  @Test("a server of tasks echoes what clients of tasks send")
+  @Test("a server based on tasks echoes what clients send")
   func echo() async throws {
     let thread = SocketThread()
     let loop = thread.loop
@@ -254,7 +254,7 @@ struct SocketTaskTests {
     thread.stop()
   }
 
-  @Test("a task that is cancelled stops waiting, and nothing is lost")
+  @Test("a cancelled task stops waiting, and no byte is lost")
   func cancelled() async throws {
     let (thread, socket, other) = try servedSocket()
     let waiting = Task { try await socket.receive() }
@@ -267,7 +267,7 @@ struct SocketTaskTests {
     thread.stop()
   }
 
-  @Test("a task that is rejected and cancelled leaves alone the one that waits")
+  @Test("a task that is rejected and cancelled does not affect the one that waits")
   func cancelledAside() async throws {
     let (thread, socket, other) = try servedSocket()
     let waiting = Task { try await socket.receive() }
@@ -289,7 +289,7 @@ struct SocketTaskTests {
     thread.stop()
   }
 
-  /// What a task that is cancelled before it begins gets.
+  /// Returns the result of a task that is cancelled before it begins.
   private func cancelledTask<Value: Sendable>(
     _ body: @escaping @Sendable () async throws -> Value
   ) async throws -> Value {
@@ -301,7 +301,7 @@ struct SocketTaskTests {
     return try await task.value
   }
 
-  @Test("a task may ask for more bytes than there can be")
+  @Test("a task may ask for more bytes than can exist")
   func greedy() async throws {
     let (thread, socket, other) = try servedSocket()
     _ = write(other, "x", 1)
@@ -311,7 +311,7 @@ struct SocketTaskTests {
     thread.stop()
   }
 
-  @Test("an error reaches the task that waits, and whoever comes later finds the socket closed")
+  @Test("an error reaches the waiting task, and later ones find the socket closed")
   func errors() async throws {
     let (thread, socket, other) = try servedSocket()
     let waiting = Task { try await socket.receive() }

@@ -9,9 +9,9 @@ import TestSupport
 @testable import RunLoopSockets
 @testable import RunLoopSystemEvents
 
-@Suite("Programs that are started", .timeLimit(.minutes(20)))
+@Suite("Spawned programs", .timeLimit(.minutes(20)))
 struct SpawnTests {
-  /// What a program writes, and how it ends.
+  /// Returns a program's output, and how it ends.
   private func output(
     _ program: String, _ arguments: [String], input: String = "", _ options: SpawnedProcess.Options = .init()
   ) -> String {
@@ -45,12 +45,12 @@ struct SpawnTests {
 
   private let success = "\(ChildProcessSource.End.ended(.exited(code: 0)))"
 
-  @Test("a program's pipes are streams, and its end is seen")
+  @Test("a program's pipes are streams, and its end is reported")
   func pipes() {
     #expect(output("/bin/cat", [], input: "there and back") == "14 \(success) open [there and back] [] end")
   }
 
-  @Test("a name is looked for in the path, words arrive as they are, and the environment and directory are its own")
+  @Test("a program is found in the path, and gets its arguments, environment and directory unchanged")
   func words() {
     #expect(output("printf", ["%s|", "a b", "", "$x"]) == "\(success) open [a b||$x|] [] end")
     var options = SpawnedProcess.Options()
@@ -59,7 +59,7 @@ struct SpawnTests {
     #expect(output("/bin/sh", ["-c", "echo $ONLY $HOME $PWD"], options) == "\(success) open [this /\n] [] end")
   }
 
-  @Test("a name of the environment that the program would read as another is rejected", arguments: ["", "A=B", "="])
+  @Test("a malformed name of an environment variable is rejected", arguments: ["", "A=B", "="])
   func environmentNames(_ name: String) {
     var options = SpawnedProcess.Options()
     options.environment = [name: "c"]
@@ -70,14 +70,14 @@ struct SpawnTests {
     output(program, arguments, input: "", options)
   }
 
-  @Test("it inherits the descriptors that it is given, by their numbers there, and no other")
+  @Test("a program inherits only the descriptors passed to it, with the requested numbers")
   func descriptors() throws {
     var ends: [Int32] = [0, 0]
-    // Not closed on exec, as a careless library leaves them.
+    // Without close-on-exec, as a careless library leaves them.
     try #require(pipe(&ends) == 0)
     defer { for end in ends { close(end) } }
     var options = SpawnedProcess.Options()
-    // Each has the number that the other gets.
+    // The two numbers are exchanged.
     options.descriptors = [ends[0]: ends[1], ends[1]: ends[0]]
     options.standardError = .standardOutput
     let script = """
@@ -88,15 +88,15 @@ struct SpawnTests {
       printf x >/proc/self/fd/\(ends[0])
       """
     let log = output("/bin/sh", ["-c", script], options)
-    // In the order of their names, written in one piece or in two.
+    // In the order of their names, in one chunk or in two.
     let numbers = ends.map(String.init).sorted()
     #expect(log.replacing("] [", with: "").contains("[\(numbers[0]) \(numbers[1]) ]"), "\(log)")
-    // What was written to the number of the reading end went to the writing end.
+    // Bytes written to the reading end's number were sent to the writing end.
     var byte: UInt8 = 0
     #expect(read(ends[0], &byte, 1) == 1 && byte == UInt8(ascii: "x"))
   }
 
-  @Test("errors go where they are sent: apart, with the output, or nowhere")
+  @Test("the error output can be separate, merged with the output, or discarded")
   func standardError() {
     let script = "echo out; echo err >&2"
     var options = SpawnedProcess.Options()
@@ -118,7 +118,7 @@ struct SpawnTests {
     #expect(log == "true true open [err\n] [] end")
   }
 
-  @Test("it leads a group, a session, or both")
+  @Test("a spawned program may lead a group, a session, or both")
   func leaders() {
     let script =
       "read -r id name state parent group session rest </proc/self/stat; echo $((id == group)) $((id == session))"
@@ -154,7 +154,7 @@ struct SpawnTests {
     }
   }
 
-  @Test("what cannot be started is an error that names it, and nothing stays")
+  @Test("a program that cannot be started is an error that names it, and nothing leaks")
   func failures() throws {
     #expect(throws: SpawnError.notFound(program: "/no/such/program")) { try SpawnedProcess("/no/such/program") }
     #expect(throws: SpawnError.notFound(program: "no-such-program")) { try SpawnedProcess("no-such-program") }
@@ -190,14 +190,14 @@ struct SpawnTests {
     }
   }
 
-  @Test("a child has no blocked signal, no handler of its parent's, and dies of a pipe that nobody reads")
+  @Test("a child has no blocked signals or inherited handlers, and dies of a broken pipe")
   func signals() {
     let log = output("/bin/sh", ["-c", "cat /proc/self/status; kill -PIPE $$"])
     for mask in ["SigBlk", "SigCgt"] { #expect(log.contains("\(mask):\t0000000000000000"), "\(log)") }
     #expect(log.contains("\(ChildProcessSource.End.ended(.signalled(signal: SIGPIPE, coreDumped: false)))"))
   }
 
-  @Test("a group or a session of its own is led by the child")
+  @Test("a new group or session is led by the child")
   func groups() throws {
     for leadsSession in [false, true] {
       var options = SpawnedProcess.Options()
@@ -211,14 +211,14 @@ struct SpawnTests {
     }
   }
 
-  @Test("one that ends when it is asked to is not killed, and its timer goes")
+  @Test("a child that ends when asked is not killed, and its timer is removed")
   func asked() {
     let log = onSocketLoop { loop, log in
       let spawned = try SpawnedProcess("sleep", ["1000"])
       let source = ChildProcessSource(spawned) { _, end in log.write("\(end)") }
       try loop.add(source, forMode: .default)
       log.write("\(try spawned.terminate(within: .seconds(3600), on: loop) { _ in log.write("killed") })")
-      // Until nothing is left: neither the source nor the timer.
+      // Until neither the source nor the timer is left.
       log.write("\(loop.runUntilStopped())")
       log.write("\(spawned.hasEnded) \(try spawned.terminate(within: .zero, on: loop))")
     }
@@ -226,7 +226,7 @@ struct SpawnTests {
     #expect(log == "true \(end) finished true false")
   }
 
-  @Test("one that does not listen is killed when its time is over, and not before")
+  @Test("a child that ignores the request is killed at its deadline, and not before")
   func killed() throws {
     let spawned = try startedDeafProgram()
     let log = onVirtualSocketLoop { loop, log in
@@ -240,11 +240,11 @@ struct SpawnTests {
     #expect(log == "killed @5.0 seconds stopped")
     let status = try #require(reap(spawned.process))
     #expect(status & 0x7F == SIGKILL)
-    // Its number may be another's now, which is not harmed.
+    // Its number may be reused by now, and that process is not signalled.
     #expect(throws: SystemError.self) { try spawned.send(signal: SIGTERM) }
   }
 
-  @Test("its end can be waited for without reaping it, and is reported to a source that comes when it was reaped")
+  @Test("a child's end can be awaited without reaping it, and is reported even to a later source")
   func leftStatus() throws {
     let log = onSocketLoop { loop, log in
       let spawned = try SpawnedProcess("/bin/sh", ["-c", "exit 7"])
@@ -266,7 +266,7 @@ struct SpawnTests {
     #expect(log == "\(end) 7 \(end)")
   }
 
-  @Test("a storm of programs from several threads: each has its own end")
+  @Test("concurrent threads may spawn many programs, and each end is reported correctly")
   func storm() {
     let count = 40
     let threads = (0..<3).map { thread in
@@ -295,7 +295,7 @@ struct SpawnTests {
   }
 
   #if DEBUG
-    @Test("a fault of a call while a program is started is thrown with its name")
+    @Test("a system call that fails while a program is started is named in the error")
     func faults() throws {
       for (call, number) in [
         (SystemCall.pipe, EMFILE), (.descriptorFlags, EBADF), (.openFile, ENFILE), (.processSpawn, EAGAIN),
@@ -312,7 +312,7 @@ struct SpawnTests {
       }
     }
 
-    @Test("whichever call fails while a program is started, nothing was started and no descriptor stays open")
+    @Test("whichever call fails while a program is started, nothing runs and no descriptor leaks")
     func everyFault() async {
       await #expect(processExitsWith: .success) {
         var options = SpawnedProcess.Options()
@@ -335,7 +335,7 @@ struct SpawnTests {
       }
     }
 
-    @Test("a child that cannot be signalled is not taken for one that was asked to end")
+    @Test("a child that cannot be signalled does not count as asked to end")
     func signalFault() throws {
       let spawned = try SpawnedProcess("sleep", ["1000"])
       let error = SystemError(call: "pidfd_send_signal", number: EPERM)
@@ -353,7 +353,7 @@ struct SpawnTests {
       _ = reap(spawned.process)
     }
 
-    @Test("where pidfd_send_signal is refused, a child gets signals by its number until it is reaped, a zombie too")
+    @Test("if pidfd_send_signal is unavailable, a child is signalled by its number until it is reaped")
     func signalByNumber() throws {
       let spawned = try SpawnedProcess("sleep", ["1000"])
       let other = try ProcessReference(process: spawned.process)

@@ -9,10 +9,10 @@ import TestSupport
 @testable import RunLoopSockets
 @testable import RunLoopSystemEvents
 
-/// Each storm is in a process of its own, in which nothing else opens a descriptor or makes a thread.
-@Suite("Nothing stays after storms", .timeLimit(.minutes(20)), .disabled(if: isSanitizedForThreads))
+/// Each storm has its own process, in which nothing else opens a descriptor or creates a thread.
+@Suite("Storms that must not leak", .timeLimit(.minutes(20)), .disabled(if: isSanitizedForThreads))
 struct StormTests {
-  @Test("of datagrams that are sent, awaited, refused and dropped, between peers of every kind")
+  @Test("no leak: datagrams that are sent, awaited, rejected and dropped, between peers of every kind")
   func datagrams() async {
     await #expect(processExitsWith: .success) {
       _ = RunLoop.main
@@ -30,7 +30,7 @@ struct StormTests {
             let sender = try DatagramSocket(boundTo: nil, connectedTo: address)
             for socket in [receiver, sender] { try loop.add(socket, forMode: .default) }
             try sender.send([UInt8](repeating: 1, count: index * 40))
-            // It waits for room by time, and is dropped so.
+            // It retries sending after a delay, and is dropped while it waits.
             let full = try DatagramSocket(boundTo: socketAddress("unix:@"))
             let other = try DatagramSocket(boundTo: socketAddress("unix:@"))
             try loop.add(other, forMode: .default)
@@ -44,7 +44,7 @@ struct StormTests {
     }
   }
 
-  @Test("of tasks that wait for datagrams and are cancelled, are answered, or lose their loop")
+  @Test("no leak: tasks that wait for datagrams and are cancelled, get one, or lose their loop")
   func awaitedDatagrams() async {
     await #expect(processExitsWith: .success) {
       _ = RunLoop.main
@@ -75,7 +75,7 @@ struct StormTests {
     }
   }
 
-  @Test("of programs with pipes, that end, are asked to end, are killed, or cannot be started")
+  @Test("no leak: programs with pipes that end, are asked to end, are killed, or cannot be started")
   func programs() async {
     await #expect(processExitsWith: .success) {
       _ = RunLoop.main
@@ -117,7 +117,7 @@ struct StormTests {
     }
   }
 
-  @Test("of connections by name that are made, refused, cancelled or too late")
+  @Test("no leak: connections by name that are made, refused, cancelled or too late")
   func names() async {
     await #expect(processExitsWith: .success) {
       _ = RunLoop.main
@@ -149,7 +149,7 @@ struct StormTests {
     }
   }
 
-  @Test("of listening sockets that are handed over, taken over, limited, and asked who their peers are")
+  @Test("no leak: listening sockets that are handed over, taken over and limited")
   func listening() async {
     await #expect(processExitsWith: .success) {
       _ = RunLoop.main
@@ -186,7 +186,7 @@ struct StormTests {
     }
   }
 
-  @Test("of streams over pipes, files, terminals and secured connections, which are used or only opened")
+  @Test("no leak: streams over pipes, files, terminals and TLS connections, used or only opened")
   func streams() async {
     await #expect(processExitsWith: .success) {
       _ = RunLoop.main
@@ -217,7 +217,7 @@ struct StormTests {
             pair.output.handler = { stream, event in
               guard case .canAcceptBytes = event else { return }
               _ = try? (stream as? OutputByteStream)?.write([1])
-              // What was written lingers.
+              // Written bytes remain to be sent.
               pair.output.close()
               pair.input.close()
             }

@@ -9,11 +9,11 @@ import TestSupport
 @testable import RunLoopSockets
 
 #if DEBUG
-  @Suite("System calls of secured connections that fail", .enabled(if: TLSFiles.isAvailable), .timeLimit(.minutes(20)))
+  @Suite("Failing system calls of TLS connections", .enabled(if: TLSFiles.isAvailable), .timeLimit(.minutes(20)))
   struct TLSFaultTests {
-    /// What both ends of a connection within this thread come to, each of which sends five bytes and then ends.
+    /// Returns the outcome of both ends of a connection within this thread, which each send five bytes and then end.
     ///
-    /// - Parameter plan: What the system calls do after the sockets were made.
+    /// - Parameter plan: The faults that apply after the sockets were created.
     private func outcome(
       _ contexts: (client: TLSContext, server: TLSContext), _ plan: @escaping @Sendable () -> FaultPlan
     ) throws -> (client: [String], server: [String], isUsedUp: Bool) {
@@ -38,7 +38,7 @@ import TestSupport
             try loop.add(socket, forMode: .default)
             sockets.append(socket)
           }
-          // A program that another test is just starting may hold an end that was closed here: virtual time does not
+          // A process that another test is just starting may hold an end that was closed here. Virtual time does not
           // wait for it.
           func isOver() -> Bool { sockets.allSatisfy { !$0.isValid && !loop.contains($0, forMode: .default) } }
           for _ in 0..<10_000 {
@@ -46,7 +46,7 @@ import TestSupport
             if isOver() { break }
             usleep(1000)
           }
-          // Nothing is left that could be waited for.
+          // There is nothing left to wait for.
           #expect(isOver())
         }
         isUsedUp.value = plan.isUsedUp
@@ -70,19 +70,19 @@ import TestSupport
           plan.plan(call, .fails(number))
           return plan
         }
-        // There are not so many calls: nothing has failed.
+        // The sequence has fewer calls than that: nothing has failed.
         guard isUsedUp else {
           #expect(client == whole && server == whole)
           break
         }
         for log in [client, server] {
-          // A program that another test is just starting may hold the other end for a moment, so that its end is not
-          // seen before the time for the handshake, which is virtual, is over.
+          // A process that another test is just starting may briefly hold the other end, so that its close is not
+          // seen before the virtual handshake timeout.
           let ends = log.filter {
             $0.hasPrefix("closed") || $0 == "truncated" || $0.hasPrefix("handshakeTimedOut")
           }
           #expect(ends.count == 1 && ends.first == log.last, "call \(turn): \(log)")
-          // A call that is not needed any more may fail unseen.
+          // A call whose result is no longer needed may fail unnoticed.
           if ends == ["closed"] { #expect(log == whole, "call \(turn): \(log)") }
         }
         count += 1
@@ -107,7 +107,7 @@ import TestSupport
       }
     }
 
-    /// What both streams of a client come to, whose server sends back five bytes.
+    /// Returns the outcome of both streams of a client whose server sends back five bytes.
     private func streamOutcome(
       _ contexts: (client: TLSContext, server: TLSContext), _ plan: @escaping @Sendable () -> FaultPlan
     ) throws -> (log: String, isUsedUp: Bool) {
@@ -132,7 +132,7 @@ import TestSupport
               case .hasBytesAvailable:
                 var bytes = [UInt8](repeating: 0, count: 100)
                 let count = bytes.withUnsafeMutableBytes { try? (stream as? InputByteStream)?.read(into: $0) }
-                // The end and what has failed are events of their own.
+                // The end and a failure are separate events.
                 if let count, count > 0 { notes.add(String(decoding: bytes[..<count], as: UTF8.self)) }
               case .canAcceptBytes:
                 guard let stream = stream as? OutputByteStream else { return }
@@ -183,7 +183,7 @@ import TestSupport
       #expect(count > 0)
     }
 
-    @Test("whichever call of two streams is interrupted or would wait, everything arrives")
+    @Test("whichever call of two streams is interrupted or would block, everything arrives")
     func streamsAgain() throws {
       let contexts = try (TLSContext.client(), TLSContext.server())
       for turn in 0..<10 {
@@ -199,13 +199,13 @@ import TestSupport
       }
     }
 
-    @Test("a file of certificates that cannot be opened or read is in the error, and nothing stays open")
+    @Test("a certificate file that cannot be read is named in the error, and nothing stays open")
     func files() throws {
       for (call, number) in [(SystemCall.openFile, EMFILE), (.eventRead, EIO)] {
         for path in [TLSFiles.path("ca.pem"), TLSFiles.path("server.pem"), TLSFiles.path("server.key")] {
           let plan = FaultPlan()
           if path.hasSuffix(".key") { plan.plan(call, nil) }
-          // What is read of the certificate: its text, and the end.
+          // The certificate needs two reads: its text, and the end.
           if path.hasSuffix(".key"), call == .eventRead { plan.plan(call, nil) }
           plan.plan(call, .fails(number))
           let error = SystemError(call: call.rawValue, number: number)
@@ -219,7 +219,7 @@ import TestSupport
       }
     }
 
-    @Test("a peer whose address is not known is left out of the error")
+    @Test("a peer whose address is unknown is left out of the error")
     func peer() throws {
       let context = try TLSContext.client()
       let (near, far) = try socketPair()

@@ -8,7 +8,7 @@ import TestSupport
 
 @testable import RunLoopSockets
 
-@Suite("Secured sockets and hostile peers", .enabled(if: TLSFiles.isAvailable), .timeLimit(.minutes(20)))
+@Suite("TLS sockets and hostile peers", .enabled(if: TLSFiles.isAvailable), .timeLimit(.minutes(20)))
 struct TLSHostileTests {
   @Test(
     "a peer that speaks something else, too much or nothing is answered by an end",
@@ -25,7 +25,7 @@ struct TLSHostileTests {
         log.write(event.cause)
         loop.stop()
       }
-      // A plain client, which ends after this.
+      // A plain client, which closes after this.
       let socket = try loop.connect(listener.address) { _, _ in }
       try socket.write(bytes)
       socket.shutDown(.write)
@@ -34,10 +34,10 @@ struct TLSHostileTests {
     #expect(log == expected)
   }
 
-  @Test("a client that leaves in any state of the handshake or after it is one error, and the server goes on")
+  @Test("a client that leaves at any point of the handshake or later is one error, and the server continues")
   func leaving() throws {
     let (client, server) = try (TLSContext.client(), TLSContext.server())
-    // How many bytes both ends send until the connection is open.
+    // The number of bytes that both ends send until the connection is open.
     let whole = try TLSEnds(client, server)
     var sizes: [Int] = []
     whole.change = { bytes in
@@ -59,7 +59,7 @@ struct TLSHostileTests {
         let session = try TLSSession(client, serverName: "localhost")
         session.start()
         var left = limit
-        // The client sends as far as it gets, on this thread, while the server is served between.
+        // The client sends as much as possible on this thread, and the server is served in between.
         while left > 0 {
           let sent = session.withOutput { send(far, $0.baseAddress, min($0.count, left), Int32(MSG_NOSIGNAL)) }
           if sent > 0 {
@@ -82,7 +82,7 @@ struct TLSHostileTests {
       let kinds = Set(ends.value)
       log.write("\(kinds.isSubset(of: ["closedDuringHandshake", "truncated", "closed(recv:\(ECONNRESET))"]))")
       if kinds.count > 3 { log.write("\(kinds)") }
-      // It still answers.
+      // The server still works.
       try loop.connect(listener.address, tls: client, serverName: "localhost") { socket, event in
         log.write(event.cause)
         loop.stop()
@@ -92,7 +92,7 @@ struct TLSHostileTests {
     #expect(log == "true connected")
   }
 
-  @Test("garbage after the handshake ends the connection, and what came before is delivered")
+  @Test("malformed data after the handshake ends the connection, and earlier bytes are delivered")
   func garbage() throws {
     let (client, server) = try (TLSContext.client(), TLSContext.server())
     let log = onSocketLoop { loop, log in
@@ -112,7 +112,7 @@ struct TLSHostileTests {
     #expect(log == "connected received(good) violation")
   }
 
-  @Test("a storm of connections that fail, are cut or pass leaves neither descriptors nor memory behind")
+  @Test("a storm of connections that fail, are cut or succeed leaks neither descriptors nor memory")
   func storm() async {
     await #expect(processExitsWith: .success) {
       _ = RunLoop.main

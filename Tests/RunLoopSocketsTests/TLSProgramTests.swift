@@ -7,9 +7,9 @@ import TestSupport
 
 @testable import RunLoopSockets
 
-@Suite("Secured sockets and openssl's programs", .enabled(if: TLSFiles.isAvailable), .timeLimit(.minutes(20)))
+@Suite("TLS sockets and openssl's programs", .enabled(if: TLSFiles.isAvailable), .timeLimit(.minutes(20)))
 struct TLSProgramTests {
-  @Test("s_client is answered, agrees on a protocol, and both ends see the end", arguments: ["-tls1_2", "-tls1_3"])
+  @Test("s_client connects, agrees on a protocol, and both ends see the end", arguments: ["-tls1_2", "-tls1_3"])
   func client(version: String) async throws {
     let server = try TLSContext.server {
       $0.applicationProtocols = ["echo"]
@@ -31,7 +31,7 @@ struct TLSProgramTests {
     thread.stop()
   }
 
-  @Test("s_client rejects what it should", arguments: ["expired", "self", "unknown", "elsewhere"])
+  @Test("s_client rejects invalid certificates", arguments: ["expired", "self", "unknown", "elsewhere"])
   func rejectingClient(certificate: String) async throws {
     let log = Log()
     let thread = SocketThread()
@@ -45,7 +45,7 @@ struct TLSProgramTests {
     thread.stop()
   }
 
-  @Test("a client that wants to negotiate again is not followed")
+  @Test("a client's renegotiation is rejected")
   func renegotiation() async throws {
     let log = Log()
     let thread = SocketThread()
@@ -63,7 +63,7 @@ struct TLSProgramTests {
     thread.stop()
   }
 
-  @Test("a server of TLS 1.2 that wants to negotiate again is not followed, and the connection goes on or ends")
+  @Test("a TLS 1.2 server's renegotiation is rejected, and the connection continues or ends")
   func renegotiatingServer() async throws {
     let program = try OpenSSLProgram(
       "s_server", "-accept", "127.0.0.1:0", "-cert", TLSFiles.path("server.pem"), "-key", TLSFiles.path("server.key"),
@@ -85,7 +85,7 @@ struct TLSProgramTests {
     thread.stop()
   }
 
-  @Test("s_server is spoken to, and a second connection resumed", arguments: ["-tls1_2", "-tls1_3"])
+  @Test("a connection to s_server succeeds, and a second one is resumed", arguments: ["-tls1_2", "-tls1_3"])
   func server(version: String) async throws {
     let program = try OpenSSLProgram(
       "s_server", "-accept", "127.0.0.1:0", "-cert", TLSFiles.path("server.pem"), "-key", TLSFiles.path("server.key"),
@@ -142,7 +142,7 @@ struct TLSProgramTests {
     }
   }
 
-  /// A server that echoes on a loop, and what happens on its connections.
+  /// Starts an echo server on a loop, and logs the events of its connections.
   private func echo(_ context: TLSContext, on loop: RunLoop, _ log: Log) throws -> ListeningSocket {
     let listener = try ListeningSocket(at: .loopback(port: 0), tls: context) { _, event in
       guard case .accepted(let socket) = event else { return }

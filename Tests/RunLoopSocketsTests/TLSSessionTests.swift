@@ -7,7 +7,7 @@ import TestSupport
 
 @testable import RunLoopSockets
 
-@Suite("Secured connections in memory", .enabled(if: TLSFiles.isAvailable), .timeLimit(.minutes(20)))
+@Suite("TLS connections in memory", .enabled(if: TLSFiles.isAvailable), .timeLimit(.minutes(20)))
 struct TLSSessionTests {
   @Test(
     "bytes pass both ways and both ends end, however the bytes are cut",
@@ -26,7 +26,7 @@ struct TLSSessionTests {
       ends.client.endWriting()
       ends.run()
       #expect(ends.outcome == "open ended")
-      // The other side goes on.
+      // The other direction continues.
       ends.write([1, 2, 3], from: ends.server)
       ends.server.endWriting()
       ends.run()
@@ -39,7 +39,7 @@ struct TLSSessionTests {
     }
   }
 
-  @Test("what is written before the other end reads is bounded")
+  @Test("the bytes written before the other end reads are limited")
   func bounded() throws {
     let ends = try TLSEnds(.client(), .server())
     ends.run()
@@ -82,7 +82,7 @@ struct TLSSessionTests {
     #expect(ends.outcome == (isRight ? "open open" : "wrongHost(expected: \"\(host)\") alert42"))
   }
 
-  @Test("checks can be left out one by one")
+  @Test("the checks of a certificate can be disabled one by one")
   func verification() throws {
     let cases: [(TLSConfiguration.Verification, String, String)] = [
       (.withoutName, "elsewhere", "open open"), (.withoutName, "expired", "expired alert45"),
@@ -98,7 +98,7 @@ struct TLSSessionTests {
     }
   }
 
-  @Test("a pin is the key of any certificate of a checked chain, or the server's own")
+  @Test("a pin is the key of any certificate of a verified chain, or the server's own")
   func pins() throws {
     let (own, root, other) = (TLSFiles.pin("server"), TLSFiles.pin("ca"), TLSFiles.pin("self"))
     let cases: [(TLSConfiguration.Verification, [String], String, String)] = [
@@ -119,7 +119,7 @@ struct TLSSessionTests {
     }
   }
 
-  @Test("the end is a truncation unless the peer has said that it is the end")
+  @Test("the end of the stream is a truncation unless the peer has sent close_notify")
   func truncation() throws {
     let early = try TLSEnds(.client(), .server())
     early.client.transportEnded()
@@ -139,7 +139,7 @@ struct TLSSessionTests {
     #expect(ended.outcome == "open ended")
   }
 
-  @Test("half a record is no bytes, and its end a truncation")
+  @Test("half a record contains no bytes, and its end is a truncation")
   func half() throws {
     let ends = try TLSEnds(.client(), .server())
     ends.run()
@@ -151,7 +151,7 @@ struct TLSSessionTests {
     #expect(ends.outcome == "open truncated")
   }
 
-  @Test("a record that was changed on its way is not accepted, and the peer is notified")
+  @Test("a record that was modified in transit is rejected, and the peer is notified")
   func tampering() throws {
     let ends = try TLSEnds(.client(), .server())
     ends.run()
@@ -170,7 +170,7 @@ struct TLSSessionTests {
     #expect(ends.outcome == "notTLS notTLS")
   }
 
-  @Test("the versions that both speak decide")
+  @Test("the version is the highest that both ends support")
   func versions() throws {
     let cases: [(TLSVersion, TLSVersion, TLSVersion, TLSVersion, String)] = [
       (.tls12, .tls13, .tls12, .tls12, "open open"), (.tls12, .tls12, .tls12, .tls13, "open open"),
@@ -192,7 +192,7 @@ struct TLSSessionTests {
       } == "noVersion")
   }
 
-  @Test("the server chooses the application protocol, or rejects a client that has no other")
+  @Test("the server chooses the application protocol, or rejects a client without a common one")
   func applicationProtocols() throws {
     let cases: [([String], [String], String, String?)] = [
       (["h2", "http/1.1"], ["http/1.1", "h2"], "open open", "http/1.1"), (["h2"], ["h2"], "open open", "h2"),
@@ -209,7 +209,7 @@ struct TLSSessionTests {
     }
   }
 
-  @Test("a server shows the certificate of the name that it is asked for")
+  @Test("a server presents the certificate of the requested name")
   func serverNames() throws {
     let server = try TLSContext.server("rsa") {
       $0.identities = ["b.example": TLSFiles.identity("second"), "*.b.example": TLSFiles.identity("second")]
@@ -238,10 +238,10 @@ struct TLSSessionTests {
     }
   }
 
-  @Test("clients show certificates as the server wants it")
+  @Test("clients present certificates as the server requires")
   func clientCertificates() throws {
     typealias Case = (TLSServerConfiguration.ClientVerification, String?, String, String)
-    // A client of TLS 1.3 is done before the server has looked at its certificate.
+    // A TLS 1.3 client has finished before the server has checked its certificate.
     let cases: [Case] = [
       (.none, "client", "open open", "none"), (.optional, nil, "open open", "none"),
       (.optional, "client", "open open", "shown"), (.required, "client", "open open", "shown"),
@@ -263,7 +263,7 @@ struct TLSSessionTests {
     }
   }
 
-  @Test("a connection to the same server by name is resumed, each ticket once", arguments: [TLSVersion.tls12, .tls13])
+  @Test("a connection to the same named server is resumed, each ticket once", arguments: [TLSVersion.tls12, .tls13])
   func resumption(version: TLSVersion) throws {
     let client = try TLSContext.client()
     let server = try TLSContext.server { $0.maximumVersion = version }
@@ -280,7 +280,7 @@ struct TLSSessionTests {
     #expect(try !connect(client, "a.example"))
     #expect(try connect(client, "localhost"))
     #expect(try !connect(.client { $0.resumesSessions = false }, "localhost"))
-    // A server that has no keys for it makes a new connection of it.
+    // A server without keys for the ticket makes a full handshake.
     let other = try TLSContext.server { $0.maximumVersion = version }
     let ends = try TLSEnds(client, other, name: "localhost")
     ends.run()
@@ -292,7 +292,7 @@ struct TLSSessionTests {
     #expect(last.outcome == "open open" && fresh.tickets?.count == 0)
   }
 
-  @Test("tickets are few for a server, and of few servers")
+  @Test("the number of tickets is limited, for each server and in total")
   func tickets() throws {
     let client = try TLSContext.client()
     let server = try TLSContext.server("server") { $0.rejectsUnknownNames = false }
@@ -307,7 +307,7 @@ struct TLSSessionTests {
     #expect(count == TLSTickets.serverLimit * 2)
   }
 
-  @Test("what is wrong with files, certificates and keys is reported, and no password is asked for on a terminal")
+  @Test("errors in files, certificates and keys are reported, and no password is requested on a terminal")
   func files() throws {
     func failure(_ identity: TLSIdentity) -> String {
       tlsFailure { _ = try TLSContext(TLSServerConfiguration(identity: identity)) }
@@ -344,7 +344,7 @@ struct TLSSessionTests {
     #expect(tlsFailure { _ = try TLSContext.client { $0.roots = [.system] } } == "nothing")
   }
 
-  @Test("whatever bytes come in any state, an end answers, fails or waits, and no more comes of it after a failure")
+  @Test("whatever bytes arrive in any state, an end responds, fails or waits, and a failure is final")
   func garbage() throws {
     let (client, server) = try (TLSContext.client(), TLSContext.server())
     var random = SplitMix64(seed: 7)

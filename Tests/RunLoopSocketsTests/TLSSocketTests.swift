@@ -10,7 +10,7 @@ import TestSupport
 
 @testable import RunLoopSockets
 
-@Suite("Secured sockets", .enabled(if: TLSFiles.isAvailable), .timeLimit(.minutes(20)))
+@Suite("TLS sockets", .enabled(if: TLSFiles.isAvailable), .timeLimit(.minutes(20)))
 struct TLSSocketTests {
   @Test(
     "what is sent comes back, the end both ways, and then both are closed",
@@ -47,7 +47,7 @@ struct TLSSocketTests {
     #expect(log == "connected true true received(hello) ended closed / connected received(hello) ended closed")
   }
 
-  @Test("a certificate has to be for the address where no name is given", arguments: ["127.0.0.1:0", "[::1]:0"])
+  @Test("without a name, the certificate must be valid for the address", arguments: ["127.0.0.1:0", "[::1]:0"])
   func address(kind: String) throws {
     let log = onSocketLoop { loop, log in
       for name in ["server", "elsewhere"] {
@@ -67,7 +67,7 @@ struct TLSSocketTests {
     #expect(log.hasPrefix("connected / closed(TLS"))
   }
 
-  @Test("a host that is connected to by name has to have the name", arguments: ["server", "elsewhere"])
+  @Test("the certificate of a host must have the name used to connect", arguments: ["server", "elsewhere"])
   func host(certificate: String) throws {
     let (client, server) = try (TLSContext.client(), TLSContext.server(certificate))
     let log = onSocketLoop { loop, log in
@@ -150,7 +150,7 @@ struct TLSSocketTests {
           log.write("\(event.cause)@\(time.milliseconds)")
         }
         try loop.add(socket, forMode: .default)
-        // A record that comes a byte a second.
+        // A record that arrives at one byte per second.
         let record: [UInt8] = [22, 3, 1, 0, 200, isServer ? 1 : 2, 0, 0, 196]
         for second in 1...8 {
           time.at(.seconds(second)) { _ = send(far, [record[second - 1]], 1, Int32(MSG_NOSIGNAL)) }
@@ -163,14 +163,14 @@ struct TLSSocketTests {
     #expect(log == "handshakeTimedOut(after: 5.0 seconds)@5000 false")
   }
 
-  @Test("a connection that is cut is a truncation, one that has ended is not", arguments: [true, false])
+  @Test("a connection that is cut is a truncation, and one that has ended is not", arguments: [true, false])
   func truncation(isCut: Bool) throws {
     let (client, server) = try (TLSContext.client(), TLSContext.server())
     let log = onSocketLoop { loop, log in
       let listener = try loop.listen(tls: server) { socket, event in
         guard case .received = event else { return }
         _ = try? socket.write("last")
-        // Below the session, as somebody on the way can do.
+        // Below the session, as a middlebox can.
         if isCut { socket.withDescriptor { _ = shutdown($0, Int32(SHUT_RDWR)) } } else { socket.shutDown(.write) }
       }
       try loop.connect(listener.address, tls: client, serverName: "localhost") { socket, event in
@@ -187,7 +187,7 @@ struct TLSSocketTests {
     #expect(log == (isCut ? "connected received(last) truncated" : "connected received(last) ended closed"))
   }
 
-  @Test("a socket that is invalidated with nothing queued lets its peer see the end")
+  @Test("the peer of an invalidated socket without queued bytes sees a regular end")
   func invalidated() throws {
     let (client, server) = try (TLSContext.client(), TLSContext.server())
     let log = onSocketLoop { loop, log in
@@ -205,7 +205,7 @@ struct TLSSocketTests {
     #expect(log == "connected received(all) ended")
   }
 
-  @Test("what is written before the handshake waits for it, and so does the end")
+  @Test("bytes written before the handshake wait for it, and so does the end")
   func early() throws {
     let (client, server) = try (TLSContext.client(), TLSContext.server())
     let log = onSocketLoop { loop, log in
@@ -224,7 +224,7 @@ struct TLSSocketTests {
     #expect(log == "5 \(SocketError.closedForWriting) connected received(early) ended")
   }
 
-  @Test("a peer that reads nothing stops the writer at the marks of plain bytes, and then everything arrives")
+  @Test("a peer that reads nothing stops the writer at the marks of plain bytes, and later receives everything")
   func pressure() throws {
     let (client, server) = try (TLSContext.client(), TLSContext.server())
     let log = onSocketLoop { loop, log in
@@ -250,7 +250,7 @@ struct TLSSocketTests {
         }
       }
       var options = Socket.Options()
-      // Little room in the system, however much the machine has.
+      // Small kernel buffers, whatever the machine's defaults.
       options.socketOptions = [.sendBuffer(bytes: 64 * 1024), .receiveBuffer(bytes: 64 * 1024)]
       options.highWater = 100_000
       options.lowWater = 10_000
@@ -275,7 +275,7 @@ struct TLSSocketTests {
         default: log.write(event.cause)
         }
       }
-      // The server's handshake may end after the client's.
+      // The server's handshake may finish after the client's.
       while received.value < total {
         loop.run(mode: .default, for: .milliseconds(10))
         peer.value?.resumeReading()
@@ -285,7 +285,7 @@ struct TLSSocketTests {
     #expect(log == "true true true true")
   }
 
-  @Test("a handler that reads by itself gets what is left in the session, to the end")
+  @Test("a handler that reads by itself gets the bytes left in the session, to the end")
   func readiness() throws {
     let (client, server) = try (TLSContext.client(), TLSContext.server())
     let log = onSocketLoop { loop, log in
@@ -296,7 +296,7 @@ struct TLSSocketTests {
         switch event {
         case .readable:
           var bytes = [UInt8](repeating: 0, count: 1000)
-          // Once for each event, much less than there is.
+          // Once for each event, and less than is available.
           let count = bytes.withUnsafeMutableBytes { try? socket.read(into: $0) }
           guard let count else { return }
           read.value += bytes[..<count]
@@ -320,7 +320,7 @@ struct TLSSocketTests {
 
   @Test("tasks send and receive, in small amounts too, and see the end")
   func tasks() async throws {
-    // However long the other tests keep the threads of the tasks.
+    // However long other tests occupy the task pool.
     let client = try TLSContext.client { $0.handshakeTimeout = nil }
     let server = try TLSContext.server { $0.handshakeTimeout = nil }
     let thread = SocketThread()
@@ -349,7 +349,7 @@ struct TLSSocketTests {
     thread.stop()
   }
 
-  @Test("a connection is secured after a command, and what was queued before goes first, as it is")
+  @Test("a connection is upgraded to TLS after a command, and queued bytes are sent as plain text first")
   func startTLS() throws {
     let (client, server) = try (TLSContext.client(), TLSContext.server())
     let log = onSocketLoop { loop, log in
@@ -386,7 +386,7 @@ struct TLSSocketTests {
         + "/ received(STARTTLS) connected received(secret)")
   }
 
-  @Test("a socket that is not connected, or has ended a side, is not secured")
+  @Test("a socket that is not connected, or has ended a side, cannot be upgraded to TLS")
   func notSecured() throws {
     let (near, far) = try socketPair()
     defer { hangUp(far) }
@@ -399,7 +399,7 @@ struct TLSSocketTests {
     #expect(tlsFailure { try socket.startTLS(context, serverName: "a") } == "\(SocketError.invalid)")
   }
 
-  @Test("the reading side can be ended while the other goes on, and is no truncation")
+  @Test("the reading side can end while the other continues, and that is no truncation")
   func readingEnded() throws {
     let (client, server) = try (TLSContext.client(), TLSContext.server())
     let log = onSocketLoop { loop, log in
@@ -444,7 +444,7 @@ struct TLSSocketTests {
     #expect(log == "connected ended closed")
   }
 
-  @Test("what was decrypted is delivered to a reader that resumes when it learns that its output has failed")
+  @Test("decrypted bytes are delivered to a reader that resumes after its output has failed")
   func decryptedBehindFailure() throws {
     let (near, far) = try socketPair()
     let (client, server) = try (TLSContext.client(), TLSContext.server())
@@ -474,7 +474,7 @@ struct TLSSocketTests {
       }
       for each in [peer, socket] { try loop.add(each, forMode: .default) }
       loop.runUntilStopped()
-      // As when bytes were not taken for too long, while the peer is silent.
+      // As after a write timeout, while the peer is silent.
       socket.lock.withLock {
         socket.state.oweRoom()
         socket.failOutput(.idle(.write, after: .seconds(1), address: nil))
@@ -485,9 +485,9 @@ struct TLSSocketTests {
     #expect(log == "connected readable 1 writable readable 1")
   }
 
-  @Test("bytes that come with the end of the handshake are delivered")
+  @Test("bytes that arrive with the end of the handshake are delivered")
   func withHandshake() throws {
-    // The client's last flight, its bytes and its end in one piece.
+    // The client's last flight, its bytes and its end arrive together.
     let (near, far) = try socketPair()
     defer { hangUp(far) }
     let server = try TLSContext.server()
@@ -499,7 +499,7 @@ struct TLSSocketTests {
         if case .ended = event { loop.stop() }
       }
       try loop.add(socket, forMode: .default)
-      // Used by this thread alone.
+      // Used by this thread only.
       nonisolated(unsafe) let client = try TLSSession(.client(), serverName: "localhost")
       client.start()
       let source = RunLoop.DescriptorSource(descriptor: far, events: .readable) { _, _ in
@@ -527,7 +527,7 @@ struct TLSSocketTests {
 }
 
 extension RunLoop {
-  /// Adds a listening socket that takes each secured connection over with a handler.
+  /// Adds a listening socket that accepts each TLS connection with a handler.
   func listen(
     at address: SocketAddress = .loopback(port: 0), options: ListeningSocket.Options = .init(), tls: TLSContext,
     _ handler: @escaping Socket.Handler
@@ -537,7 +537,7 @@ extension RunLoop {
     return try listen(at: address, options: options, handler)
   }
 
-  /// Connects to an address and secures the connection.
+  /// Connects to an address and starts TLS.
   @discardableResult
   func connect(
     _ address: SocketAddress, options: Socket.Options = .init(), tls: TLSContext, serverName: String? = nil,
@@ -551,7 +551,7 @@ extension RunLoop {
 }
 
 extension Socket.Event {
-  /// The event in a word; of an error of TLS, its cause.
+  /// A short description of the event, which is the cause for a TLS error.
   var cause: String {
     if case .closed(.tls(let error)?) = self { return error.cause.word }
     return word

@@ -4,7 +4,7 @@ import Testing
 
 @testable import RunLoopSockets
 
-@Suite("The state of a secured connection")
+@Suite("The state of a TLS connection")
 struct TLSStateTests {
   private enum Event: CaseIterable {
     case shookHands, peerClosed, transportEnded, endedReading, fail, endWriting
@@ -47,7 +47,7 @@ struct TLSStateTests {
     ]
   }
 
-  /// What a state is, in a word.
+  /// Returns a short description of a state.
   private static func word(_ state: TLSState) -> String {
     switch state.phase {
     case .handshaking: "handshaking"
@@ -64,7 +64,7 @@ struct TLSStateTests {
 
   private static func apply(_ event: Event, _ state: inout TLSState) -> String {
     switch event {
-    // Only once, which is the caller's affair.
+    // The caller must do this only once.
     case .shookHands: if state.phase == .handshaking { state.shookHands() }
     case .peerClosed: state.peerClosed()
     case .transportEnded: state.transportEnded()
@@ -75,7 +75,7 @@ struct TLSStateTests {
     return word(state)
   }
 
-  @Test("every event in every state")
+  @Test("every TLS event has its effect in every state")
   func table() {
     let expected: [String: [String]] = [
       "handshaking": [

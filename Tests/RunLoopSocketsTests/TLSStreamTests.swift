@@ -8,7 +8,7 @@ import TestSupport
 
 @testable import RunLoopSockets
 
-@Suite("Secured streams", .enabled(if: TLSFiles.isAvailable), .timeLimit(.minutes(20)))
+@Suite("TLS streams", .enabled(if: TLSFiles.isAvailable), .timeLimit(.minutes(20)))
 struct TLSStreamTests {
   @Test(
     "a pair opens when it is secured, passes bytes both ways, and sees the end", arguments: ["127.0.0.1:0", "unix"])
@@ -35,7 +35,7 @@ struct TLSStreamTests {
       input.handler = { stream, event in
         switch event {
         case .hasBytesAvailable:
-          // One read for each event, of much less than there is.
+          // One read for each event, of much less than is available.
           var bytes = [UInt8](repeating: 0, count: 777)
           let count = bytes.withUnsafeMutableBytes { bytes in (try? input.read(into: bytes)) ?? 0 }
           got.value += bytes[..<count]
@@ -55,7 +55,7 @@ struct TLSStreamTests {
       ["in:open true out:open true true atEnd", "out:open in:open true true true atEnd"].contains(log), "\(log)")
   }
 
-  @Test("the streams of a pair may be on different loops: each opens, whoever has shaken hands")
+  @Test("the streams of a pair may be on different loops, and each opens whichever performs the handshake")
   func twoLoops() async throws {
     let (client, server) = try (TLSContext.client(), TLSContext.server())
     let threads = [SocketThread(), SocketThread(), SocketThread()]
@@ -111,7 +111,7 @@ struct TLSStreamTests {
       let taken = Box(0)
       output.handler = { stream, event in
         guard case .canAcceptBytes = event else { return }
-        // Until nothing more fits, or once, so that the system has it all.
+        // Until nothing more fits, or only once, so that the kernel takes all of it.
         while let count = try? output.write([UInt8](repeating: 1, count: 50_000)) {
           taken.value += count
           guard isFull else { break }
@@ -133,7 +133,7 @@ struct TLSStreamTests {
     #expect(log == "closed:true ended true")
   }
 
-  @Test("both streams of a pair fail with the cause", arguments: ["expired", "elsewhere"])
+  @Test("both streams of a pair fail with the cause of the TLS error", arguments: ["expired", "elsewhere"])
   func rejected(certificate: String) throws {
     let (client, server) = try (TLSContext.client(), TLSContext.server(certificate))
     let log = onSocketLoop { loop, log in
@@ -176,7 +176,7 @@ struct TLSStreamTests {
     #expect(log == "handshakeTimedOut(after:3.0seconds)@3000 handshakeTimedOut(after:3.0seconds)@3000")
   }
 
-  @Test("a connection that is cut is an error of the stream, after what came before")
+  @Test("a connection that is cut is an error of the stream, after the bytes before it")
   func truncation() throws {
     let (client, server) = try (TLSContext.client(), TLSContext.server())
     let log = onSocketLoop { loop, log in
@@ -206,7 +206,7 @@ struct TLSStreamTests {
 }
 
 extension ByteStream.Event {
-  /// The event in a word; of an error of TLS, its cause.
+  /// A short description of the event, which is the cause for a TLS error.
   fileprivate var word: String {
     switch self {
     case .openCompleted: "open"

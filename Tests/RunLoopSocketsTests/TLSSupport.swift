@@ -9,7 +9,9 @@ import TestSupport
 @testable import RunLoopSockets
 
 extension TLSFiles {
-  /// Whether there are certificates and OpenSSL; otherwise tests are left out.
+  /// Whether the certificates and OpenSSL are available.
+  ///
+  /// Otherwise tests are disabled.
   static let isAvailable = canBeMade && (try? TLSLibrary.open()) != nil
 
   static func identity(_ name: String) -> TLSIdentity {
@@ -18,7 +20,7 @@ extension TLSFiles {
 }
 
 extension TLSContext {
-  /// A context for clients that trust the tests' root.
+  /// Returns a context for clients that trust the tests' root.
   static func client(_ change: (inout TLSConfiguration) -> Void = { _ in }) throws -> TLSContext {
     var configuration = TLSConfiguration()
     configuration.roots = [.file(TLSFiles.path("ca.pem"))]
@@ -26,7 +28,7 @@ extension TLSContext {
     return try TLSContext(configuration)
   }
 
-  /// A context for a server with a certificate of the tests.
+  /// Returns a context for a server with one of the tests' certificates.
   static func server(
     _ name: String = "server", _ change: (inout TLSServerConfiguration) -> Void = { _ in }
   ) throws -> TLSContext {
@@ -36,17 +38,17 @@ extension TLSContext {
   }
 }
 
-/// Both ends of a secured connection in memory.
+/// Both ends of a TLS connection in memory.
 final class TLSEnds {
   let client: TLSSession
   let server: TLSSession
-  /// What has come to either end.
+  /// The plain bytes that each end has received.
   var clientGot: [UInt8] = []
   var serverGot: [UInt8] = []
-  /// How many bytes are moved at a time, and how much room there is for plain bytes.
+  /// The number of bytes moved at a time, and the size of the buffer for plain bytes.
   var chunk = 64 * 1024
   var room = 64 * 1024
-  /// What is done to bytes on their way to the server.
+  /// Transforms bytes on their way to the server.
   var change: ([UInt8]) -> [UInt8] = { $0 }
 
   init(_ client: TLSContext, _ server: TLSContext, name: String? = "localhost") throws {
@@ -56,7 +58,7 @@ final class TLSEnds {
     self.server.start()
   }
 
-  /// Moves bytes until there are none.
+  /// Moves bytes in both directions until none are left.
   func run() {
     while client.hasOutput || server.hasOutput {
       serverGot += move(from: client, to: server, change)
@@ -70,7 +72,7 @@ final class TLSEnds {
     return give(bytes, to: to)
   }
 
-  /// Gives bytes to an end, and takes what comes out.
+  /// Passes encrypted bytes to an end, and returns the plain bytes.
   func give(_ bytes: [UInt8], to session: TLSSession) -> [UInt8] {
     var plain = [UInt8](repeating: 0, count: room)
     let count = bytes.withUnsafeBytes { bytes in plain.withUnsafeMutableBytes { session.receive(bytes, into: $0) } }
@@ -82,7 +84,7 @@ final class TLSEnds {
     return result
   }
 
-  /// Writes and moves until the other end has it.
+  /// Writes bytes, and moves them until the other end has received all.
   func write(_ bytes: [UInt8], from session: TLSSession) {
     var rest = bytes[...]
     while !rest.isEmpty, session.state.writes {
@@ -91,7 +93,7 @@ final class TLSEnds {
     }
   }
 
-  /// How both ends have failed, in a word each.
+  /// Short descriptions of both ends' failures.
   var outcome: String { "\(word(client)) \(word(server))" }
 
   private func word(_ session: TLSSession) -> String {
@@ -104,7 +106,7 @@ final class TLSEnds {
 }
 
 extension TLSError.Cause {
-  /// The cause in a word.
+  /// A short description of the cause.
   var word: String {
     switch self {
     case .rejectedByPeer(let alert): "alert\(alert.number)"
@@ -118,7 +120,7 @@ extension TLSError.Cause {
   }
 }
 
-/// What a failure of TLS is, in a word.
+/// Returns a short description of the TLS error that a body throws.
 func tlsFailure(_ body: () throws -> Void) -> String {
   do {
     try body()

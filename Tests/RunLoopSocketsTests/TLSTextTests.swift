@@ -8,9 +8,9 @@ import TestSupport
 
 @testable import RunLoopSockets
 
-@Suite("Texts of secured connections")
+@Suite("Texts of TLS values")
 struct TLSTextTests {
-  @Test("a pin is the base64 of 32 bytes, with what curl has before it or without")
+  @Test("a pin is the Base64 text of 32 bytes, with or without curl's prefix")
   func pins() {
     let text = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
     #expect(TLSPins.digest(text) == Array(0..<32))
@@ -42,7 +42,7 @@ struct TLSTextTests {
     }
   }
 
-  @Test("without a name, it is the address that has to be in the certificate, without its interface")
+  @Test("without a name, the address without its interface must be in the certificate")
   func address() throws {
     #expect(try TLSName(nil, connectingTo: SocketAddress("127.0.0.1:1")) == .address("127.0.0.1"))
     #expect(try TLSName(nil, connectingTo: SocketAddress("[fe80::1%1]:1")) == .address("fe80::1"))
@@ -58,7 +58,7 @@ struct TLSTextTests {
     }
   }
 
-  @Test("an error names the peer and the cause, and an identity shows no key")
+  @Test("a TLS error names the peer and the cause, and an identity shows no key")
   func descriptions() {
     let error = TLSError(.wrongHost(expected: "a.example"), peer: "a.example (127.0.0.1:443)")
     #expect(
@@ -89,10 +89,10 @@ struct TLSTextTests {
     #expect("\(TLSError(.libraryMissing(message)))".hasSuffix(message))
   }
 
-  @Test("a process that secures no connection maps nothing of OpenSSL")
+  @Test("a process without TLS connections maps nothing of OpenSSL")
   func mapping() async {
     await #expect(processExitsWith: .success) {
-      // Another part of the tests' program may have linked it.
+      // Another part of the test program may have linked it.
       let wasMapped = try mapsOpenSSL()
       _ = onSocketLoop { loop, _ in
         let listener = try loop.listen { _, _ in }

@@ -8,9 +8,9 @@ import TestSupport
 
 @testable import RunLoopSockets
 
-@Suite("Programs on a terminal, by bytes, and in steps to their end", .timeLimit(.minutes(20)))
+@Suite("Programs on a terminal, byte arguments, and termination in steps", .timeLimit(.minutes(20)))
 struct TerminalProgramTests {
-  /// Runs a program whose streams are a terminal, writes to it, and returns what was read until it ended.
+  /// Runs a program on a terminal, writes to it, and returns the output until it ends.
   private func onTerminal(
     _ script: String, typing: String = "", _ set: @escaping @Sendable (inout SpawnedProcess.Options) -> Void = { _ in },
     whenItWrites: @escaping @Sendable (SpawnedProcess) -> Void = { _ in }
@@ -65,18 +65,18 @@ struct TerminalProgramTests {
     }
   }
 
-  @Test("its streams are a terminal of its own, of the size that was asked for, whose end is an end")
+  @Test("a program's streams can be its own terminal of a given size, and its end is reported")
   func terminal() {
     let log = onTerminal("test -t 0 && test -t 1 && test -t 2 && stty size && ps -o tty= -p $$ | grep -c pts")
     #expect(log.hasSuffix("37 101|1"))
     #expect(log.contains("endEncountered") && log.contains("exited with 0"))
   }
 
-  @Test("what is typed there reaches it, and control-C is a signal")
+  @Test("typed input reaches the program, and control-C is a signal")
   func typing() {
     let log = onTerminal("stty -echo; read line; echo got $line", typing: "hello\n")
     #expect(log.hasSuffix("got hello"))
-    // Once: what the terminal echoes is output too, and control-C drops output that is not yet read.
+    // Only once: the terminal's echo is output too, and control-C drops output that was not read yet.
     let isTyped = Box(false)
     let interrupted = onTerminal("trap 'echo stopped; exit 3' INT; echo ready; while :; do sleep 0.01; done") { _ in
     } whenItWrites: { program in
@@ -88,7 +88,7 @@ struct TerminalProgramTests {
     #expect(interrupted.contains("exited with 3") && interrupted.contains("stopped"))
   }
 
-  @Test("it is notified when its size changes")
+  @Test("a program is notified when its terminal's size changes")
   func resizing() {
     let log = onTerminal("trap 'stty size; exit 0' WINCH; echo ready; while :; do sleep 0.01; done") { _ in
     } whenItWrites: { program in
@@ -97,14 +97,14 @@ struct TerminalProgramTests {
     #expect(log.hasSuffix("20 10"))
   }
 
-  @Test("only a program with a terminal has a size")
+  @Test("only a program with a terminal has a terminal size")
   func noTerminal() async throws {
     let program = try SpawnedProcess("true")
     #expect(throws: SystemError.self) { try program.setTerminalSize(.init(columns: 1, rows: 1)) }
     waitpid(program.process, nil, 0)
   }
 
-  @Test("arguments, environment, directory and output are bytes")
+  @Test("a program's arguments, environment, directory and output are bytes")
   func bytes() async throws {
     let name = SpawnedProcess.Word(
       bytes: Array("/tmp/caf".utf8) + [0xe9]
@@ -123,7 +123,7 @@ struct TerminalProgramTests {
     #expect(try await SpawnedProcess.run("rmdir", [name]).isSuccess)
   }
 
-  @Test("a Unix address is bytes: the socket's file has that name, and is removed and replaced by it")
+  @Test("a Unix address consists of bytes, which name the socket's file")
   func socketBytes() throws {
     let path = FileChangeSource.Path(bytes: Array(socketPath().utf8) + [0xe9, 0xff])
     let address = try SocketAddress(path: path)
@@ -144,7 +144,7 @@ struct TerminalProgramTests {
     #expect(!exists())
   }
 
-  @Test("a program is asked to end step by step, and killed after the last")
+  @Test("a program is asked to end step by step, and killed after the last step")
   func teardown() {
     let log = onSocketLoop { loop, log in
       var options = SpawnedProcess.Options()
@@ -184,7 +184,7 @@ struct TerminalProgramTests {
     #expect(log == "ready int term killed ended by signal 9")
   }
 
-  @Test("a program that does not listen is killed after the last step, also if the first has no grace")
+  @Test("a program that ignores the steps is killed after the last one, even if the first has no grace period")
   func killedAfterStepWithoutGrace() throws {
     let spawned = try startedDeafProgram()
     let log = onVirtualSocketLoop { loop, log in
@@ -195,7 +195,7 @@ struct TerminalProgramTests {
       }
       log.write("\(loop.runUntilStopped())")
     }
-    // A test that fails leaves no child.
+    // Leaves no child behind if the test fails.
     try? spawned.send(signal: SIGKILL)
     #expect(log == "killed @5.0 seconds stopped")
     let status = try #require(reap(spawned.process))

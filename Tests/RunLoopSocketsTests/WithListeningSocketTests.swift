@@ -6,11 +6,11 @@ import TestSupport
 
 @testable import RunLoopSockets
 
-@Suite("A listening socket for the time of a body", .timeLimit(.minutes(20)))
+@Suite("A listening socket for the duration of a closure", .timeLimit(.minutes(20)))
 struct WithListeningSocketTests {
   struct Failure: Error {}
 
-  /// A listening socket for the time of a body that has accepted a connection, and what is seen of it from outside.
+  /// A listening socket within a closure that has accepted a connection, observed from outside.
   private struct Serving: Sendable {
     let thread = SocketThread()
     let cut = Box<Int?>(nil)
@@ -36,7 +36,7 @@ struct WithListeningSocketTests {
 
   private func eventually(_ condition: () -> Bool) async { while !condition() { await Task.yield() } }
 
-  @Test("connections go on to their end when the body returns, and then the socket is closed")
+  @Test("connections continue to their end when the closure returns, and then the socket is closed")
   func returns() async throws {
     let serving = Serving()
     let task = serving.start { 42 }
@@ -73,7 +73,7 @@ struct WithListeningSocketTests {
     serving.thread.stop()
   }
 
-  @Test("an address that is taken, and a loop that has ended, are reported, and nothing listens")
+  @Test("an address in use and a loop that has ended are reported, and no socket listens")
   func rejected() async throws {
     let thread = SocketThread()
     try await withListeningSocket(at: .loopback(port: 0), on: thread.loop) { listener -> Void in

@@ -6,8 +6,8 @@ import Testing
 
 @testable import RunLoopSystemEvents
 
-@Suite("Directories that are checked") struct CheckedDirectoryTests {
-  @Test("one of another user, and one that others may write to, is not taken")
+@Suite("Directories with checked ownership") struct CheckedDirectoryTests {
+  @Test("a directory of another user, or writable by others, is rejected")
   func faults() {
     let stranger = geteuid() + 1
     let own = CheckedDirectory(path: "/tmp/a")

@@ -13,7 +13,7 @@ import TestSupport
 
 @Suite("Child processes beside Foundation's", .timeLimit(.minutes(20)))
 struct ChildProcessFoundationTests {
-  @Test("Foundation's processes get their statuses beside sources that leave them")
+  @Test("Foundation's processes get their statuses although sources watch them without reaping")
   func statuses() throws {
     let (thread, loop) = SourceRig.startLoop()
     for round in 0..<30 {

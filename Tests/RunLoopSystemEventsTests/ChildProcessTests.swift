@@ -11,7 +11,7 @@ import TestSupport
 struct ChildProcessTests {
   typealias End = ChildProcessSource.End
 
-  /// What a source says of a child.
+  /// Returns the ends that a source reports for a child.
   private func end(_ process: pid_t, _ act: @escaping @Sendable () -> Void = {}) -> [End] {
     let ends = Notes<End>()
     SourceRig.onThread { loop in
@@ -30,7 +30,7 @@ struct ChildProcessTests {
     return ends.all
   }
 
-  @Test("how a child ended is reported once, and the child is reaped")
+  @Test("the end of a child is reported once, and the child is reaped")
   func exits() {
     let first = spawn("/bin/true")
     #expect(end(first) == [.ended(.exited(code: 0))])
@@ -39,7 +39,7 @@ struct ChildProcessTests {
     #expect(end(spawn("/bin/sh", "-c", "exit 255")) == [.ended(.exited(code: 255))])
   }
 
-  @Test("a child that a signal ends is reported with the signal")
+  @Test("a child that is killed by a signal is reported with the signal")
   func signalled() {
     let child = spawn("/bin/sleep", "1000")
     #expect(end(child) { kill(child, SIGKILL) } == [.ended(.signalled(signal: SIGKILL, coreDumped: false))])
@@ -47,14 +47,14 @@ struct ChildProcessTests {
     #expect(end(other) == [.ended(.signalled(signal: SIGABRT, coreDumped: false))])
   }
 
-  @Test("a child that has ended before is reported as well")
+  @Test("a child that has ended before the source was created is reported as well")
   func endedBefore() {
     let child = spawn("/bin/sh", "-c", "exit 9")
     awaitEnd(of: child)
     #expect(end(child) == [.ended(.exited(code: 9))])
   }
 
-  @Test("a child that somebody else has reaped ends the source with an error")
+  @Test("a child that other code has reaped ends the source with an error")
   func reapedElsewhere() {
     let child = spawn("/bin/sleep", "1000")
     let ends = end(child) {
@@ -64,7 +64,7 @@ struct ChildProcessTests {
     #expect(ends == [.unknown(.reapedElsewhere(child))])
   }
 
-  @Test("what is no child that could be waited for is rejected")
+  @Test("a process that is not a child to wait for is rejected")
   func rejected() {
     let gone = spawn("/bin/true")
     #expect(reap(gone) == 0)
@@ -75,7 +75,7 @@ struct ChildProcessTests {
     #expect(throws: ChildProcessError.notAChild(getpid())) { try ChildProcessSource(process: getpid()) { _, _ in } }
   }
 
-  @Test("all sources of a child hear of its end, in their modes")
+  @Test("all sources of a child report its end, in their modes")
   func several() {
     SourceRig.onThread { loop in
       let names = Notes<String>()
@@ -96,7 +96,7 @@ struct ChildProcessTests {
     }
   }
 
-  @Test("an invalid source, and one in no mode, leave the child alone")
+  @Test("an invalid source, and one in no mode, do not reap the child")
   func invalid() throws {
     let log = Notes<String>()
     let child = spawn("/bin/sh", "-c", "exit 5")
@@ -143,7 +143,7 @@ struct ChildProcessTests {
     own.join()
   }
 
-  @Test("a source that leaves the status leaves the child to whoever reaps it")
+  @Test("a source that leaves the status does not reap the child")
   func leaves() throws {
     let child = spawn("/bin/sh", "-c", "exit 8")
     SourceRig.onThread { loop in
@@ -154,7 +154,7 @@ struct ChildProcessTests {
           try loop.add(source, forMode: .default)
         }
         loop.run { ends.count == 2 }
-        // A source that is made later, and one that reaps, get it too.
+        // A source created later, and one that reaps, receive the status too.
         try loop.add(ChildProcessSource(process: child, leavesStatus: true) { ends.add($1) }, forMode: .default)
         loop.run { ends.count == 3 }
       } catch { Issue.record(error) }
@@ -166,7 +166,7 @@ struct ChildProcessTests {
     }
   }
 
-  @Test("one source leaves the status and another takes it: both hear of the end, and the child is reaped once")
+  @Test("if one of two sources leaves the status, both report the end, and the child is reaped once")
   func leavesAndReaps() {
     for leavesFirst in [true, false] {
       SourceRig.onThread { loop in
@@ -185,7 +185,7 @@ struct ChildProcessTests {
     }
   }
 
-  @Test("the end of a child as a sequence of one")
+  @Test("the end of a child is a sequence of one element")
   func sequence() async throws {
     let (thread, loop) = SourceRig.startLoop()
     var ends: [End] = []
@@ -200,7 +200,7 @@ struct ChildProcessTests {
     #expect(reap(child) == SIGKILL)
   }
 
-  @Test("descriptors are closed")
+  @Test("the descriptors of a child's sources are closed")
   func descriptors() async {
     await #expect(processExitsWith: .success) {
       let before = DescriptorCensus()
@@ -225,7 +225,7 @@ struct ChildProcessTests {
 }
 
 #if DEBUG
-  @Suite("Child processes, when the system fails", .timeLimit(.minutes(20)))
+  @Suite("Child processes when system calls fail", .timeLimit(.minutes(20)))
   struct ChildProcessFaultTests {
     @Test(
       "a source that cannot be made says which call failed", arguments: [SystemCall.processDescriptor, .processWait])
@@ -243,7 +243,7 @@ struct ChildProcessTests {
       #expect(reap(child) == 0)
     }
 
-    @Test("an end that cannot be read is reported as an error to all sources; an interrupt is none")
+    @Test("an end that cannot be read is an error of all sources, and an interrupt is not")
     func wait() {
       SourceRig.onThread { loop in
         let child = spawn("/bin/true")

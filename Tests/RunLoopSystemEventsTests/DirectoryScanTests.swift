@@ -8,9 +8,9 @@
 
   @testable import RunLoopSystemEvents
 
-  @Suite("Directories that cannot be read to their end", .timeLimit(.minutes(20)))
+  @Suite("Directories that cannot be read completely", .timeLimit(.minutes(20)))
   struct DirectoryScanTests {
-    @Test("a tree of which a directory cannot be read to its end is rejected, not watched in part")
+    @Test("a tree with a directory that cannot be read completely is rejected, not watched in part")
     func unread() throws {
       let scratch = Scratch()
       try #require(mkdir(scratch("inner"), 0o700) == 0)

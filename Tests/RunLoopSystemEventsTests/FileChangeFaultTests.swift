@@ -8,11 +8,11 @@ import TestSupport
 @testable import RunLoopSystemEvents
 
 #if DEBUG
-  @Suite("File changes, when the system fails", .timeLimit(.minutes(20)))
+  @Suite("File changes when system calls fail", .timeLimit(.minutes(20)))
   struct FileChangeFaultTests {
-    @Test("a source without a queue is rejected", arguments: [SystemCall.watchCreate, .eventCreate])
+    @Test("a source without an inotify queue is rejected", arguments: [SystemCall.watchCreate, .eventCreate])
     func create(call: SystemCall) async {
-      // Alone: others would have made the queue.
+      // In its own process, as other tests would already have created the queue.
       switch call {
       case .watchCreate:
         await #expect(processExitsWith: .success) { FileChangeFaultTests.makeSource(whereFails: .watchCreate) }
@@ -21,7 +21,7 @@ import TestSupport
       }
     }
 
-    /// Makes a source while a call fails.
+    /// Creates a source while a call fails.
     private static func makeSource(whereFails call: SystemCall) {
       let plan = FaultPlan()
       plan.plan(call, .fails(EMFILE))
@@ -33,7 +33,7 @@ import TestSupport
       #expect(plan.isUsedUp)
     }
 
-    @Test("a tree that cannot be watched wholly is rejected", arguments: [SystemCall.watchAdd, .directoryOpen])
+    @Test("a tree that cannot be watched completely is rejected", arguments: [SystemCall.watchAdd, .directoryOpen])
     func addBelow(call: SystemCall) {
       let scratch = Scratch()
       scratch.makeDirectory("a")
@@ -48,7 +48,7 @@ import TestSupport
       #expect(plan.isUsedUp)
     }
 
-    @Test("a path that could not be looked at once is still followed where it was watched")
+    @Test("a path that could not be examined once is still followed where it was watched")
     func onTheWay() {
       watchingPath(
         "link", isFollowing: true,
@@ -75,7 +75,7 @@ import TestSupport
       }
     }
 
-    @Test("a directory that may not be read is named, and the others are watched")
+    @Test("an unreadable directory is named in the error, and the others are watched")
     func unreadable() throws {
       let scratch = Scratch()
       for name in ["a", "b"] { scratch.makeDirectory(name) }
@@ -118,7 +118,7 @@ import TestSupport
       }
     }
 
-    @Test("a mode without a descriptor rejects the source; a watch that cannot be removed is no harm")
+    @Test("a mode without a descriptor rejects the source; a watch that cannot be removed does no harm")
     func others() {
       watching(prepare: { $0.makeDirectory("d") }) { watched in
         let plan = FaultPlan()
@@ -133,9 +133,9 @@ import TestSupport
   }
 #endif
 
-@Suite("File changes as a sequence, and what they hold", .timeLimit(.minutes(20)))
+@Suite("File changes as a sequence, and their lifetimes", .timeLimit(.minutes(20)))
 struct FileChangeSequenceTests {
-  @Test("a sequence gives changes, and ends with the root")
+  @Test("a sequence yields changes, and ends with the root")
   func sequence() async throws {
     let scratch = Scratch()
     scratch.makeDirectory("root")
@@ -151,7 +151,7 @@ struct FileChangeSequenceTests {
     thread.join()
   }
 
-  @Test("a full buffer ends in an overflow, and the end of the root is reported all the same")
+  @Test("a full buffer ends in an overflow, and the end of the root is still reported")
   func overflow() async throws {
     let scratch = Scratch()
     scratch.makeDirectory("root")
@@ -171,7 +171,7 @@ struct FileChangeSequenceTests {
     #expect(told.isEmpty || told.map(\.kind) == [.created, .created, .overflow])
   }
 
-  @Test("the handler and the queue go with the source")
+  @Test("the handler and the queue are released with the source")
   func released() async {
     await #expect(processExitsWith: .success) {
       let before = DescriptorCensus()
@@ -196,7 +196,7 @@ struct FileChangeSequenceTests {
           while log.count < 2 { loop.run(mode: .default, for: .unlimited, returnAfterSourceHandled: true) }
           #expect(log.all == ["called", "released"])
           #expect(DescriptorCensus().count("inotify") == 0)
-          // Those that a loop alone has go with its thread.
+          // Sources kept only by a loop are released with its thread.
           for _ in 0..<10 { try loop.add(FileChangeSource(path: "/tmp") { _, _ in }, forMode: .default) }
         } catch {
           Issue.record(error)

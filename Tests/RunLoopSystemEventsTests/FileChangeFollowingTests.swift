@@ -7,9 +7,9 @@ import Testing
 
 @testable import RunLoopSystemEvents
 
-@Suite("A path that is followed", .timeLimit(.minutes(20)))
+@Suite("Following a path", .timeLimit(.minutes(20)))
 struct FileChangeFollowingTests {
-  @Test("each save by a rename is a replacement, and the new file is watched, also while the old one is open")
+  @Test("each save by a rename is a replacement, and the new file is watched, even while the old one is open")
   func atomicSaves() {
     watchingPath("f", isFollowing: true, prepare: { $0.make("f") }) { watched in
       let file = open(watched.scratch("f"), O_RDONLY | O_CLOEXEC)
@@ -24,7 +24,7 @@ struct FileChangeFollowingTests {
     }
   }
 
-  @Test("a path that leads to nothing yet is followed through all that has to be made")
+  @Test("a path that does not exist yet is followed through all directories that must be created")
   func notThere() {
     watchingPath("a/b/f", isFollowing: true) { watched in
       let scratch = watched.scratch
@@ -45,7 +45,7 @@ struct FileChangeFollowingTests {
     }
   }
 
-  @Test("a tree that is removed and made again is followed, with what is in it by then")
+  @Test("a tree that is removed and recreated is followed, with its new contents")
   func tree() {
     watchingPath(
       "d", isFollowing: true, recursive: true, prepare: { for name in ["d", "d/e"] { $0.makeDirectory(name) } }
@@ -81,7 +81,7 @@ struct FileChangeFollowingTests {
     }
   }
 
-  @Test("links are swapped, as Kubernetes swaps those of a configuration")
+  @Test("links are swapped as Kubernetes swaps those of a configuration")
   func swappedLinks() {
     watchingPath(
       "config/key", isFollowing: true,
@@ -117,7 +117,7 @@ struct FileChangeFollowingTests {
     }
   }
 
-  @Test("after random operations on the way what is at a followed path is watched")
+  @Test("after random operations on its parents, the target of a followed path is watched")
   func random() {
     for seed in 0..<20 as Range<UInt64> {
       watchingPath(
@@ -147,7 +147,7 @@ struct FileChangeFollowingTests {
   }
 }
 
-/// Random operations on the way to `link/d`, where `link` leads to one of two directories.
+/// Random operations on the parents of `link/d`, where `link` leads to one of two directories.
 private struct PathStorm {
   private let scratch: Scratch
   private var random: SplitMix64
@@ -176,15 +176,16 @@ private struct PathStorm {
 
 @Suite("How other programs write files", .timeLimit(.minutes(20)))
 struct FileChangePeerTests {
-  // The first two make the system calls that `strace` shows of these programs.
+  // The first two tests make the system calls that `strace` shows for these programs.
 
-  @Test("Vim's ways to save are seen, whenever the loop looks", arguments: [false, true])
+  @Test("Vim's ways to save are detected, whenever the loop reads the queue", arguments: [false, true])
   func vim(looksBetween: Bool) {
     watchingPath("f", isFollowing: true, prepare: { $0.make("f", text: "old") }) { watched in
       let scratch = watched.scratch
       var told: [String] = []
       func look() { if looksBetween { told += watched.told() } }
-      // backupcopy=no: a file to see whether the directory can be written, then the old file becomes the backup.
+      // backupcopy=no: Vim creates a file to test whether the directory is writable, then renames the old file to the
+      // backup.
       scratch.make("4913")
       look()
       unlink(scratch("4913"))
@@ -200,7 +201,7 @@ struct FileChangePeerTests {
       told += watched.toldWritten()
       let all = ["removed f", "created f", "modified f", "written f"]
       #expect(told == (looksBetween ? all : ["replaced f", "written f"]))
-      // backupcopy=yes: the backup is a copy, and the file is written in place.
+      // backupcopy=yes: the backup is a copy, and the file is overwritten in place.
       scratch.make("f~", text: "new")
       file = open(scratch("f"), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
       _ = write(file, "newer", 5)
@@ -211,7 +212,7 @@ struct FileChangePeerTests {
     }
   }
 
-  @Test("the ways to save of Visual Studio Code are seen")
+  @Test("Visual Studio Code's ways to save are detected")
   func visualStudioCode() {
     watchingPath("f", isFollowing: true, prepare: { $0.make("f", text: "old") }) { watched in
       let scratch = watched.scratch
@@ -220,7 +221,7 @@ struct FileChangePeerTests {
       fdatasync(file)
       close(file)
       #expect(watched.toldWritten() == ["modified f", "written f"])
-      // Its settings are written beside the file and moved over it.
+      // Its settings are written to a temporary file that replaces the original.
       file = open(scratch("f.vsctmp"), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
       _ = write(file, "newer", 5)
       fdatasync(file)
@@ -230,7 +231,7 @@ struct FileChangePeerTests {
     }
   }
 
-  @Test("a checkout of git under a watch is reported as it is", .enabled(if: access("/usr/bin/git", X_OK) == 0))
+  @Test("a git checkout in a watched tree is reported as it is", .enabled(if: access("/usr/bin/git", X_OK) == 0))
   func checkout() {
     watchingPath(
       "r", isFollowing: true, recursive: true,

@@ -4,7 +4,7 @@ import Glibc
 import RunLoopSystemEvents
 import TestSupport
 
-/// The entries of a tree as they are reported, to be compared with those that are there.
+/// The entries of a tree according to the reported changes, for comparison with the actual entries.
 struct Mirror {
   /// Each path below the root, and whether it is a directory.
   private(set) var entries: [String: Bool] = [:]
@@ -13,7 +13,7 @@ struct Mirror {
 
   init(_ root: String) { self.root = root }
 
-  /// Enters a path that is there before anything is reported.
+  /// Adds a path that exists before anything is reported.
   mutating func put(_ path: String, isDirectory: Bool = true) { entries[path] = isDirectory }
 
   mutating func apply(_ change: FileChange) {
@@ -32,7 +32,9 @@ struct Mirror {
     }
   }
 
-  /// Takes an entry and all below it away, by what follows its path.
+  /// Removes an entry and everything below it.
+  ///
+  /// The keys of the result are the relative paths.
   private mutating func take(_ path: String) -> [String: Bool] {
     var taken: [String: Bool] = [:]
     for (name, isDirectory) in entries where name == path || name.hasPrefix(path + "/") {
@@ -48,7 +50,7 @@ struct Mirror {
   }
 }
 
-/// What is in a directory, by its path below it.
+/// Returns the actual entries of a directory by their relative paths.
 func listing(_ root: String) -> [String: Bool] {
   var found: [String: Bool] = [:]
   var next = [""]
@@ -65,18 +67,20 @@ func listing(_ root: String) -> [String: Bool] {
 private typealias RenameWithFlags =
   @convention(c) (Int32, UnsafePointer<CChar>, Int32, UnsafePointer<CChar>, UInt32) -> Int32
 
-/// Exchanges two names in one step; false if one of them does not exist.
+/// Exchanges two names atomically.
+///
+/// Returns false if one of them does not exist.
 @discardableResult
 func exchange(_ one: String, _ other: String) -> Bool {
-  // The C library declares the call, and RENAME_EXCHANGE, for its extensions alone.
+  // The C library declares the call and RENAME_EXCHANGE only as extensions.
   let call = unsafeBitCast(dlsym(nil, "renameat2"), to: RenameWithFlags.self)
   return call(AT_FDCWD, one, AT_FDCWD, other, 1 << 1) == 0
 }
 
-/// Random operations on a tree, each of which may fail as it may for any program.
+/// Random operations on a tree, each of which may fail like any program's.
 struct TreeStorm {
   private let root: String
-  /// A directory that nobody watches, of the same file system.
+  /// A directory of the same file system that is not watched.
   private let outside: String
   private var random: SplitMix64
   private var count = 0
@@ -88,7 +92,7 @@ struct TreeStorm {
 
   private mutating func name() -> String { ["a", "b", "c", "d"][random.below(4)] }
 
-  /// A directory at some depth.
+  /// Returns a directory at a random depth.
   private mutating func directory() -> String {
     var path = root
     while !random.oneIn(3) {
@@ -99,7 +103,7 @@ struct TreeStorm {
     return path
   }
 
-  /// An entry at some depth.
+  /// Returns an entry at a random depth.
   private mutating func entry() -> String {
     let parent = directory()
     let all = entries(of: parent)
@@ -108,7 +112,7 @@ struct TreeStorm {
 
   private func make(_ path: String) { close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)) }
 
-  /// A directory with entries that is filled under one name and then has another, as programs do that copy trees.
+  /// Fills a directory under a temporary name and then renames it, as programs do that copy trees.
   private mutating func fill() {
     count += 1
     let temporary = "\(directory())/tmp\(count)"
@@ -139,14 +143,14 @@ struct TreeStorm {
         mkdir(path, 0o700)
       }
     case 12, 13: exchange(entry(), random.oneIn(3) ? "\(outside)/\(random.below(max(count, 1)))" : entry())
-    // To a name beside it, so that no link leads out of the tree.
+    // The link's target is a sibling, so that no link leads out of the tree.
     case 14: symlink(name(), "\(directory())/\(name())")
     default: fill()
     }
   }
 
   private func removeAll(_ path: String) {
-    // What a link leads to is not removed with it.
+    // The target of a link is not removed with it.
     var status = stat()
     guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
       unlink(path)

@@ -7,9 +7,9 @@ import TestSupport
 
 @testable import RunLoopSystemEvents
 
-@Suite("File changes beside a model", .timeLimit(.minutes(20)))
+@Suite("File changes compared with a model", .timeLimit(.minutes(20)))
 struct FileChangeModelTests {
-  /// What differs between what was reported and what is there.
+  /// Returns the differences between the reported and the actual entries.
   private func differences(_ changes: [FileChange], _ root: String) -> [String] {
     var mirror = Mirror(root)
     for change in changes { mirror.apply(change) }
@@ -19,14 +19,14 @@ struct FileChangeModelTests {
       .map { "\(there[$0] == nil ? "not there" : "not reported"): \($0)" }.sorted()
   }
 
-  @Test("what is reported after random operations is what is there")
+  @Test("after random operations, the reported entries are the actual ones")
   func random() {
     for seed in 0..<10 as Range<UInt64> {
       watching(events: [.created, .removed, .moved]) { watched in
         let outside = Scratch()
         var storm = TreeStorm(watched.scratch.path, outside: outside.path, seed: seed)
         var random = SplitMix64(seed: ~seed)
-        // Another source of the same tree has the same watches, and now and then is served before or after.
+        // Another source of the same tree shares its watches, and is sometimes served before or after.
         let others = Notes<FileChange>()
         let other = try FileChangeSource(path: watched.source.path, recursive: true, events: watched.source.events) {
           others.add(contentsOf: $1)
@@ -39,7 +39,7 @@ struct FileChangeModelTests {
         _ = watched.told()
         let found = differences(watched.all, watched.scratch.path)
         #expect(found.isEmpty, "seed \(seed): \(found)")
-        // A directory that was moved away is given up when the queue has been empty once more.
+        // The watch of a directory that was moved away is removed once the queue has been empty again.
         _ = watched.told()
         let count = listing(watched.scratch.path).values.count { $0 }
         #expect(watched.source.watchCount == count + 1, "seed \(seed)")
@@ -51,14 +51,14 @@ struct FileChangeModelTests {
     }
   }
 
-  @Test("a directory whose name another has taken while the one above it was moved is reported")
+  @Test("a directory whose old name is reused while its parent is moved is reported")
   func takenName() throws {
     let scratch = Scratch()
     var watcher = try FileWatcher(
       .init(scratch.path), recursive: true, events: [.created, .removed, .moved], ownQueue: WatchQueue())
     for name in ["p", "p/d"] { scratch.makeDirectory(name) }
     for record in try watcher.queue.take(for: watcher.inbox).records { watcher.handle(record) }
-    // All this before what has been found is looked at.
+    // All of this before the result of the scan is processed.
     rename(scratch("p/d"), scratch("p/b"))
     rename(scratch("p"), scratch("q"))
     scratch.makeDirectory("q/d")
@@ -73,7 +73,7 @@ struct FileChangeModelTests {
     watcher.close()
   }
 
-  @Test("directories that others fill under one name and rename are not lost")
+  @Test("directories filled under one name and then renamed are not lost")
   func fillAndRename() {
     watching(events: [.created, .removed, .moved]) { watched in
       let path = watched.scratch.path
@@ -108,7 +108,7 @@ struct FileChangeModelTests {
     }
   }
 
-  @Test("what another process does while a tree is watched is reported")
+  @Test("another process's changes to a watched tree are reported")
   func process() {
     watching(events: [.created, .removed, .moved]) { watched in
       let script = """
@@ -128,12 +128,12 @@ struct FileChangeModelTests {
   }
 }
 
-@Suite("File changes that are lost", .timeLimit(.minutes(20)))
+@Suite("Lost file changes", .timeLimit(.minutes(20)))
 struct FileChangeOverflowTests {
-  /// Makes a file in every directory, each of which has to be reported.
+  /// Creates a file in every directory, each of which must be reported.
   private func probe(_ watched: WatchedScratch) {
     let root = watched.scratch.path
-    // A mark that is made while more waits than there may be would be lost too.
+    // A file created while the queue is nearly full would be lost too.
     watched.loop.drain()
     _ = watched.told()
     let directories = [""] + listing(root).filter(\.value).map(\.key).sorted()
@@ -147,7 +147,7 @@ struct FileChangeOverflowTests {
     #expect(watched.source.watchCount == directories.count)
   }
 
-  @Test("after overflows in the midst of random operations every directory is watched")
+  @Test("after overflows amid random operations every directory is watched")
   func random() {
     for seed in 100..<105 as Range<UInt64> {
       watching(events: [.created, .removed, .moved], limit: 20) { watched in
@@ -164,7 +164,7 @@ struct FileChangeOverflowTests {
     }
   }
 
-  @Test("a queue that overflows while directories are renamed is no end")
+  @Test("a queue that overflows while directories are renamed does not end the source")
   func queue() {
     watching(events: [.created, .removed, .moved, .attributes], hasOwnQueue: true) { watched in
       let root = watched.scratch.path
@@ -172,7 +172,7 @@ struct FileChangeOverflowTests {
       var storm = TreeStorm(root, outside: outside.path, seed: 7)
       for _ in 0..<100 { storm.step() }
       for name in ["1", "2"] { watched.scratch.make(name) }
-      // Equal neighbours are one in the queue, so two take turns.
+      // The kernel merges equal consecutive events, so the operation alternates between two.
       for round in 0..<40_000 { chmod(watched.scratch(round % 2 == 0 ? "1" : "2"), 0o600) }
       let maker = SourceRig.start { [storm] in
         var storm = storm

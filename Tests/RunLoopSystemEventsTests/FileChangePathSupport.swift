@@ -7,7 +7,7 @@ import Testing
 
 @testable import RunLoopSystemEvents
 
-/// A source of one path in a fresh directory, and what it has reported.
+/// A source for one path in a new directory, and its reports.
 struct WatchedPath {
   let scratch: Scratch
   let loop: RunLoop
@@ -28,20 +28,20 @@ struct WatchedPath {
     try loop.add(source, forMode: .default)
   }
 
-  /// All but the ends of writing that was reported since this was last asked, when nothing is left to report.
+  /// Returns the reports since the last call, without those of closed files, once no more are pending.
   ///
-  /// A file is closed when the last copy of its descriptor is, and a child of another test may have one until it has
-  /// become its program.
+  /// A file is closed when the last copy of its descriptor is, and a child of another test may hold one until it has
+  /// executed its program.
   func told() -> [String] {
     loop.drain()
     return take().filter { !$0.hasPrefix("written") }
   }
 
-  /// All that was reported, up to the end of writing.
+  /// Returns all reports since the last call, up to a close after writing.
   func toldWritten() -> [String] {
     let start = asked.all.reduce(0, +)
     loop.run { changes.all[start...].last?.kind == .written }
-    // One that came late is of a file that was written before.
+    // A late report is about a file that was written before.
     let told = take()
     let rest = told.drop { $0.hasPrefix("written") }
     return rest.isEmpty ? told.suffix(1) : Array(rest)
@@ -55,7 +55,7 @@ struct WatchedPath {
   }
 }
 
-/// Watches a path of a fresh directory, or that directory, on a thread of its own.
+/// Watches a path in a new directory, or the directory itself, on a new thread.
 func watchingPath(
   _ name: String, isFollowing: Bool = false, recursive: Bool = false, events: FileChangeSource.Events? = nil,
   limit: Int = WatchInbox.defaultLimit, prepare: @escaping @Sendable (Scratch) -> Void = { _ in },
@@ -76,7 +76,7 @@ func watchingPath(
 }
 
 extension Scratch {
-  /// Writes a file under another name and moves it into its place, as most programs save.
+  /// Writes a temporary file and renames it to its final name, as most programs save.
   func replace(_ name: String, text: String = "new") {
     make(".tmp", text: text)
     move(".tmp", name)

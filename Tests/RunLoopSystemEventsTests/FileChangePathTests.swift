@@ -7,9 +7,9 @@ import Testing
 
 @testable import RunLoopSystemEvents
 
-@Suite("A watched path that leads elsewhere", .timeLimit(.minutes(20)))
+@Suite("A watched path whose target changes", .timeLimit(.minutes(20)))
 struct FileChangePathTests {
-  @Test("a file that is replaced, or removed, while another program has it open is gone", arguments: [false, true])
+  @Test("a file that is replaced or removed while another program has it open is gone", arguments: [false, true])
   func heldOpen(isReplaced: Bool) {
     watchingPath("f", events: .modified, prepare: { $0.make("f") }) { watched in
       let file = open(watched.scratch("f"), O_RDONLY | O_CLOEXEC)
@@ -19,7 +19,7 @@ struct FileChangePathTests {
     }
   }
 
-  @Test("a link on the way that is set anew is the end, one that leads to the same place is not")
+  @Test("a replaced link in the path ends the source, unless it leads to the same target")
   func link() {
     watchingPath(
       "current/d", recursive: true,
@@ -39,7 +39,7 @@ struct FileChangePathTests {
     }
   }
 
-  @Test("a directory above that is moved is the end")
+  @Test("moving a parent directory ends the source")
   func parent() {
     watchingPath("a/b/c", recursive: true, prepare: { for name in ["a", "a/b", "a/b/c"] { $0.makeDirectory(name) } }) {
       watched in
@@ -48,7 +48,7 @@ struct FileChangePathTests {
     }
   }
 
-  @Test("a relative path is that of when the source was made")
+  @Test("a relative path is resolved when the source is created")
   func relative() async {
     await #expect(processExitsWith: .success) {
       let scratch = Scratch()
@@ -89,7 +89,7 @@ struct FileChangePathTests {
       }
     ) { watched in
       let scratch = watched.scratch
-      // Equal neighbours are one in the queue, so two take turns.
+      // The kernel merges equal consecutive events, so the operation alternates between two.
       for round in 0..<40_000 { chmod(scratch("d/\(round % 2 + 1)"), 0o600) }
       for name in ["1", "2"] { unlink(scratch("d/\(name)")) }
       rmdir(scratch("d"))
@@ -102,7 +102,7 @@ struct FileChangePathTests {
 
 @Suite("Names that are exchanged", .timeLimit(.minutes(20)))
 struct FileChangeExchangeTests {
-  @Test("two directories that are exchanged both move, and are both watched on")
+  @Test("two directories that are exchanged both move, and both stay watched")
   func directories() {
     watchingPath("", recursive: true, prepare: { for name in ["live", "next", "next/d"] { $0.makeDirectory(name) } }) {
       watched in
@@ -115,13 +115,13 @@ struct FileChangeExchangeTests {
     }
   }
 
-  @Test("two files that are exchanged are both there, in a tree and in a directory", arguments: [false, true])
+  @Test("two files that are exchanged are both reported, in a tree and in a directory", arguments: [false, true])
   func files(isRecursive: Bool) {
     watchingPath("", recursive: isRecursive, prepare: { for name in ["a", "b"] { $0.make(name) } }) { watched in
       let scratch = watched.scratch
       #expect(exchange(scratch("a"), scratch("b")))
       #expect(watched.told() == ["movedFrom a", "movedFrom b", "movedTo b", "movedTo a"])
-      // There and back looks the same, and leaves one name.
+      // An exchange and its reversal look the same, so one name is removed to distinguish them.
       unlink(scratch("b"))
       _ = watched.told()
       scratch.move("a", "b")
@@ -130,7 +130,7 @@ struct FileChangeExchangeTests {
     }
   }
 
-  @Test("what is exchanged twice, with a name that is not watched, or with another kind of entry is there")
+  @Test("double exchanges, and exchanges with unwatched names or other kinds of entries, are reported")
   func others() {
     watchingPath(
       "", recursive: true,

@@ -7,9 +7,9 @@ import TestSupport
 
 @testable import RunLoopSystemEvents
 
-@Suite("File changes, one queue for many sources", .timeLimit(.minutes(20)))
+@Suite("File changes: one queue for many sources", .timeLimit(.minutes(20)))
 struct FileChangeSharingTests {
-  @Test("more sources than the user may have queues share one, and each is notified of its own")
+  @Test("more sources than the user may have queues share one, and each reports only its own changes")
   func many() async {
     await #expect(processExitsWith: .success) {
       SourceRig.onThread { loop in
@@ -41,7 +41,7 @@ struct FileChangeSharingTests {
     }
   }
 
-  @Test("sources of one directory are each notified of what they want, and one that goes leaves the others' watches")
+  @Test("sources of one directory report what they request, and removing one leaves the others' watches")
   func overlapping() {
     SourceRig.onThreadThrowing { loop in
       let scratch = Scratch()
@@ -73,7 +73,7 @@ struct FileChangeSharingTests {
     }
   }
 
-  @Test("a source that gives a watch up and has it again takes nothing of what happened in its directory before")
+  @Test("a source that re-adds a removed watch receives none of the changes before")
   func again() throws {
     let scratch = Scratch()
     let queue = try WatchQueue()
@@ -84,7 +84,7 @@ struct FileChangeSharingTests {
     let watch = try queue.add(directory, first)
     #expect(try queue.add(directory, second) == watch)
     scratch.make("before")
-    // The other reads it for both.
+    // The other source reads it for both.
     #expect(try queue.take(for: second).records.count == 1)
     queue.remove(watch, first)
     scratch.make("meanwhile")
@@ -95,7 +95,7 @@ struct FileChangeSharingTests {
     #expect(try queue.take(for: first).records.map(\.name) == [Array("after".utf8)])
   }
 
-  @Test("what one loop has read for a source of another wakes that")
+  @Test("changes that one loop reads for a source of another loop wake that loop")
   func otherLoop() throws {
     let scratch = Scratch()
     for name in ["a", "b"] { scratch.makeDirectory(name) }
@@ -105,7 +105,7 @@ struct FileChangeSharingTests {
     let other = try FileChangeSource(.init(scratch("b")), false, .all, ownQueue: queue) {
       told.add(contentsOf: scratch.text($1))
     }
-    // In a mode that its loop does not run yet: whoever reads first, reads for it.
+    // In a mode that its loop does not run yet, so that the other loop reads the queue for it.
     try loop.add(other, forMode: "later")
     SourceRig.onThread { here in
       do {
@@ -123,14 +123,14 @@ struct FileChangeSharingTests {
     waitUntil { told.count == 1 }
     #expect(told.all == ["created b/f"])
     other.invalidate()
-    // The run in the other mode may not have returned yet: it is the run in the default mode that is to stop.
+    // The run in the other mode may not have returned yet, and the run in the default mode must stop.
     loop.perform { loop.stop() }
     thread.join()
   }
 }
 
 extension SourceRig {
-  /// Runs `body` on a thread of its own, with its loop, and notes what it throws.
+  /// Runs `body` with the loop of a new thread, and records the error that it throws.
   fileprivate static func onThreadThrowing(_ body: @escaping @Sendable (RunLoop) throws -> Void) {
     onThread { loop in
       do { try body(loop) } catch { Issue.record(error) }

@@ -8,7 +8,7 @@ import Testing
 @testable import RunLoopSystemEvents
 
 extension Scratch {
-  /// Changes as text, with the path below this directory.
+  /// Formats changes as text, with paths relative to this directory.
   func text(_ changes: [FileChange]) -> [String] {
     changes.map { change in
       let name = change.path.string
@@ -18,7 +18,9 @@ extension Scratch {
   }
 }
 
-/// A watched fresh directory; what is told is gathered until a file of a certain name is made.
+/// A watched new directory.
+///
+/// Reports are collected until a file with a certain name is created.
 struct WatchedScratch {
   let scratch = Scratch()
   let loop: RunLoop
@@ -38,7 +40,7 @@ struct WatchedScratch {
     try loop.add(source, forMode: .default)
   }
 
-  /// All that was told of since this was last asked.
+  /// Returns all changes reported since the last call.
   func told(file: StaticString = #fileID, line: UInt = #line) -> [String] {
     let mark = "mark\(marks.count)"
     let start = marks.all.reduce(0, +)
@@ -54,9 +56,9 @@ struct WatchedScratch {
   var all: [FileChange] { changes.all }
 }
 
-/// Watches a fresh directory on a thread of its own.
+/// Watches a new directory on a new thread.
 ///
-/// What happens to the queue of the process happens to all tests that run: a test of that has its own.
+/// The process's queue is shared by all running tests, so a test about the queue itself uses its own.
 func watching(
   recursive: Bool = true, events: FileChangeSource.Events = .all, hasOwnQueue: Bool = false,
   limit: Int = WatchInbox.defaultLimit, prepare: @escaping @Sendable (Scratch) -> Void = { _ in },
@@ -77,7 +79,7 @@ func watching(
 
 @Suite("File changes", .timeLimit(.minutes(20)))
 struct FileChangeTests {
-  @Test("what happens in a directory is reported in order")
+  @Test("changes in a directory are reported in order")
   func directory() {
     watching(recursive: false) { watched in
       let scratch = watched.scratch
@@ -97,7 +99,7 @@ struct FileChangeTests {
     }
   }
 
-  @Test("only what was asked for is reported")
+  @Test("only requested kinds of changes are reported")
   func filter() {
     watching(events: [.created, .moved]) { watched in
       let scratch = watched.scratch
@@ -109,7 +111,7 @@ struct FileChangeTests {
     }
   }
 
-  @Test("a single file is watched until it goes")
+  @Test("a single file is watched until it is removed")
   func file() {
     SourceRig.onThread { loop in
       let scratch = Scratch()
@@ -130,7 +132,7 @@ struct FileChangeTests {
     }
   }
 
-  @Test("directories that appear are watched, and each of their entries is reported once")
+  @Test("new directories are watched, and each of their entries is reported once")
   func newDirectories() {
     watching { watched in
       let scratch = watched.scratch
@@ -147,7 +149,7 @@ struct FileChangeTests {
     }
   }
 
-  @Test("a directory that is moved within the tree is followed, one that leaves it is not, one that comes is reported")
+  @Test("a directory moved within the tree is followed, moved out is not, and moved in is reported")
   func moves() {
     let outside = Scratch()
     outside.makeDirectory("in")
@@ -171,13 +173,13 @@ struct FileChangeTests {
     }
   }
 
-  @Test("names that stood for other directories when they were reported do not confuse the tree")
+  @Test("names that belonged to other directories when they were reported do not confuse the tree")
   func swapped() {
     watching(prepare: {
       for name in ["a", "b", "a/x", "b/y"] { $0.makeDirectory(name) }
     }) { watched in
       let scratch = watched.scratch
-      // All before the first is read.
+      // All of this before the first event is read.
       scratch.move("a", "t")
       scratch.move("b", "a")
       scratch.move("t", "b")
@@ -202,7 +204,7 @@ struct FileChangeTests {
     }
   }
 
-  @Test("a path need not be text")
+  @Test("a watched path need not be text")
   func bytes() {
     watching { watched in
       let path = FileChangeSource.Path(watched.scratch.path).appending([0xff, 0x41])
@@ -214,13 +216,13 @@ struct FileChangeTests {
     }
   }
 
-  @Test("an overflow is reported, and the tree is watched on")
+  @Test("an overflow is reported, and the tree stays watched")
   func overflow() {
     watching(hasOwnQueue: true) { watched in
       let scratch = watched.scratch
       scratch.make("1")
       scratch.make("2")
-      // Equal neighbours are one in the queue, so two take turns.
+      // The kernel merges equal consecutive events, so the operation alternates between two.
       for round in 0..<40_000 { chmod(scratch(round % 2 == 0 ? "1" : "2"), 0o600) }
       for name in ["late", "late/er"] { scratch.makeDirectory(name) }
       watched.loop.run { watched.all.contains { $0.kind == .overflow } }
@@ -232,7 +234,7 @@ struct FileChangeTests {
     }
   }
 
-  @Test("a tree of five hundred files that is made while it is watched loses nothing")
+  @Test("no entry is lost of a tree of five hundred files created while it is watched")
   func many() {
     watching(events: .created) { watched in
       let scratch = watched.scratch
@@ -279,7 +281,7 @@ struct FileChangeTests {
     }
   }
 
-  @Test("a path with a zero byte is rejected, and not cut")
+  @Test("a path with a zero byte is rejected, and not truncated")
   func zeroByte() {
     let path = FileChangeSource.Path("/tmp\0/x")
     for isRecursive in [false, true] {
@@ -289,7 +291,7 @@ struct FileChangeTests {
     }
   }
 
-  @Test("what cannot be watched is rejected by its path")
+  @Test("a path that cannot be watched is rejected with its name")
   func rejected() {
     let scratch = Scratch()
     scratch.make("f")
@@ -299,7 +301,7 @@ struct FileChangeTests {
     }
     let file = FileChangeSource.Path(scratch("f"))
     #expect(throws: FileChangeError.cannotWatch(file, SystemError(call: "open", number: ENOTDIR))) {
-      // A path that is text says the same.
+      // A path given as text has the same result.
       try FileChangeSource(path: scratch("f"), recursive: true) { _, _ in }
     }
   }

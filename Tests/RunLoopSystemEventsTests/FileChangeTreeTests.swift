@@ -27,7 +27,7 @@ struct FileChangeTreeTests {
     #expect(tree.watches == [1])
   }
 
-  @Test("a directory is not put below itself, nor below one that is unknown, and the root stays")
+  @Test("a directory cannot move below itself or an unknown one, and the root stays")
   func rejected() {
     var tree = WatchTree(root: 1)
     func place(_ watch: Int32, _ name: UInt8, _ parent: Int32) -> Bool { tree.place(watch, [name], under: parent) }
@@ -39,7 +39,7 @@ struct FileChangeTreeTests {
     #expect(names(tree, 3) == "A/B" && tree.count == 3)
   }
 
-  @Test("any order of events leaves parents and children in agreement")
+  @Test("any order of events leaves parents and children consistent")
   func random() {
     var tree = WatchTree(root: 0)
     var seed: UInt64 = 7
@@ -67,7 +67,7 @@ struct FileChangeTreeTests {
     #expect(tree.contains(0))
   }
 
-  @Test("what a scan has reported is taken once, and a bounded number of names is remembered")
+  @Test("entries reported by a scan are consumed once, and the number of remembered names is bounded")
   func reported() {
     var tree = WatchTree(root: 1)
     func take(_ name: [UInt8]) -> Bool { tree.takeReported(name, in: 1) }

@@ -8,7 +8,7 @@ import Testing
 @testable import RunLoopSystemEvents
 
 @Suite struct ForeignFilePathTests {
-  @Test("a path with a zero byte is an error, and not the path before it")
+  @Test("a watched path with a zero byte is an error, and is not truncated")
   func zeroBytes() throws {
     let scratch = Scratch()
     scratch.make("file")

@@ -8,10 +8,10 @@ import Testing
 
 @testable import RunLoopSystemEvents
 
-/// Each test forks in a process of its own, which has few threads.
+/// Each test forks in its own process, which has few threads.
 @Suite("Sources in forked children", .timeLimit(.minutes(20)), .disabled(if: isSanitizedForThreads))
 struct ForkedSourceTests {
-  @Test("a child hears its own signals, and takes none of its parent's", .rule(.m17))
+  @Test("a child receives its own signals, and none of its parent's", .rule(.m17))
   func signals() async {
     await #expect(processExitsWith: .success) {
       SourceRig.onThread { loop in
@@ -19,7 +19,7 @@ struct ForkedSourceTests {
           let heard = Notes<Int>()
           let source = try SignalSource(signal: SIGUSR1) { _, event in heard.add(event.count) }
           try loop.add(source, forMode: .default)
-          // The signal is pending; only the parent's loop may report it.
+          // The signal is pending, and only the parent's loop may report it.
           kill(getpid(), SIGUSR1)
           let code = inForkedChild {
             guard !source.isValid, (try? RunLoop.current.add(source, forMode: .default)) == nil
@@ -42,7 +42,7 @@ struct ForkedSourceTests {
     }
   }
 
-  @Test("a child takes none of the file changes that its parent waits for", .rule(.m17))
+  @Test("a child receives none of the file changes that its parent waits for", .rule(.m17))
   func files() async throws {
     await #expect(processExitsWith: .success) {
       let scratch = Scratch()
@@ -71,7 +71,7 @@ struct ForkedSourceTests {
     }
   }
 
-  @Test("a child waits for children of its own, and its parent's are none of its", .rule(.m17))
+  @Test("a child waits for its own children, and not for its parent's", .rule(.m17))
   func children() async {
     await #expect(processExitsWith: .success) {
       let first = spawn("/bin/sleep", "1000")

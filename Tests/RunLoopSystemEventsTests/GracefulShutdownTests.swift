@@ -30,7 +30,7 @@ struct GracefulShutdownTests {
     report.steps.map { "\($0.name) \($0.outcome)" }
   }
 
-  @Test("steps run one after the other, the last added first, and all of them although one fails")
+  @Test("steps run in reverse order of registration, and all of them even if one fails")
   func order() async throws {
     let shutdown = try shutdown()
     let log = Log()
@@ -53,7 +53,7 @@ struct GracefulShutdownTests {
     #expect(description.hasPrefix("stopped by request in ") && description.hasSuffix("a completed"))
   }
 
-  @Test("with nothing to end it is over at once, with success")
+  @Test("a shutdown without steps succeeds immediately")
   func nothing() async throws {
     let shutdown = try shutdown()
     shutdown.begin()
@@ -61,7 +61,7 @@ struct GracefulShutdownTests {
     #expect(report.steps.isEmpty && report.isComplete && report.exitCode == 0)
   }
 
-  @Test("a step that another adds meanwhile is run next")
+  @Test("a step added by another one runs next")
   func addedMeanwhile() async throws {
     let shutdown = try shutdown()
     shutdown.add("first") {}
@@ -70,7 +70,7 @@ struct GracefulShutdownTests {
     #expect(outcomes(await shutdown.finished()) == ["last completed", "new completed", "first completed"])
   }
 
-  @Test("at the deadline the step that runs is cancelled, and those that have not begun run cancelled")
+  @Test("at the deadline the current step is cancelled, and later ones run cancelled")
   func deadline() async throws {
     let shutdown = try shutdown(deadline: .milliseconds(1))
     shutdown.add("late") { if !Task.isCancelled { try await untilCancelled() } }
@@ -81,7 +81,7 @@ struct GracefulShutdownTests {
     #expect(report.exitCode == 1)
   }
 
-  @Test("a program may cut it short itself, before the deadline")
+  @Test("a program may cut a shutdown short before the deadline")
   func cutShort() async throws {
     let shutdown = try shutdown()
     shutdown.add("last") { if !Task.isCancelled { try await untilCancelled() } }
@@ -102,7 +102,7 @@ struct GracefulShutdownTests {
     shutdown.add("slow") {
       await withTaskCancellationHandler {
         start.continuation.finish()
-        // Another task, which is not cancelled: the step ends by its handler alone.
+        // In another task, which is not cancelled: only the handler ends the step.
         await Task.detached { for await _ in end.stream {} }.value
       } onCancel: {
         shutdown.cutShort()
@@ -128,13 +128,13 @@ struct GracefulShutdownTests {
     #expect(isTaken && !isTakenLate && outcomes(report) == ["step completed"])
   }
 
-  @Test("a step that does not listen is left, and does not keep others from ending")
+  @Test("a step that ignores cancellation is abandoned, and does not keep others from ending")
   func abandoned() async throws {
     let shutdown = try shutdown(deadline: .milliseconds(1), cutTime: .milliseconds(1))
     let end = AsyncStream<Void>.makeStream()
     let other = AsyncStream<Void>.makeStream()
     shutdown.add("other") { other.continuation.finish() }
-    // A task of its own is not cancelled with the step.
+    // An unstructured task is not cancelled with the step.
     shutdown.add("deaf") { await Task.detached { for await _ in end.stream {} }.value }
     shutdown.begin()
     for await _ in other.stream {}
@@ -143,7 +143,7 @@ struct GracefulShutdownTests {
     end.continuation.finish()
   }
 
-  @Test("one that another thread cuts short while it begins still leaves a step that does not listen")
+  @Test("a shutdown cut short by another thread as it begins still abandons an unresponsive step")
   func cutWhileBeginning() async throws {
     let end = AsyncStream<Void>.makeStream()
     let timers = Box<[Timer]>([])
@@ -161,7 +161,7 @@ struct GracefulShutdownTests {
     course.add("deaf") { await Task.detached { for await _ in end.stream {} }.value }
     course.begin(.request)
     let made = timers.value
-    // The second was made for the deadline.
+    // The second timer was created for the deadline.
     try #require(made.map(\.isValid) == [true, false])
     made[0].fire()
     #expect(outcomes(await course.finished()) == ["deaf abandoned"])
@@ -189,7 +189,7 @@ struct GracefulShutdownTests {
     #expect(end == .exited(0))
   }
 
-  @Test("it is begun by its signal and cut short by the second, and reports the code that shells know on its loop")
+  @Test("a signal begins a shutdown, a second one cuts it short, and the report has the shell's exit code")
   func reportOnLoop() throws {
     let log = onNewThread {
       let log = Log()
@@ -218,7 +218,7 @@ struct GracefulShutdownTests {
     #expect(log == "signal(\(signal)) \(128 + signal) true true")
   }
 
-  @Test("the handler is called once on the library's thread if its loop's thread ends with the report unserved")
+  @Test("the handler is called on the library's thread if its loop's thread ends before the report")
   func loopEndsFirst() async throws {
     let log = Log()
     let end = AsyncStream<Void>.makeStream()
@@ -232,7 +232,7 @@ struct GracefulShutdownTests {
             end.continuation.finish()
           }
           try RunLoop.current.add(shutdown, forMode: .default)
-          // There is no step: the loop has accepted the report when this returns, and is never run.
+          // There is no step: the loop has accepted the report when this returns, and never runs.
           shutdown.begin()
           if !log.text.isEmpty { log.write("too early") }
         } catch {

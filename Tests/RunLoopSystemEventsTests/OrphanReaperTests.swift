@@ -8,9 +8,9 @@ import TestSupport
 
 @testable import RunLoopSystemEvents
 
-/// Starts a child that leaves orphans, each of which ends with a code, and reaps the child itself.
+/// Starts a child that leaves orphans, each with an exit code, and reaps the child itself.
 ///
-/// The orphans end when the pipe is closed here.
+/// The orphans end when this process closes the pipe.
 private func leaveOrphans(_ codes: [Int32], until pipe: (read: Int32, write: Int32)) {
   let child = forkProcess()
   guard child == 0 else {
@@ -31,7 +31,7 @@ private func pipeEnds() -> (read: Int32, write: Int32) {
   return crl_pipe(&ends) == 0 ? (ends[0], ends[1]) : (-1, -1)
 }
 
-/// The numbers in a `children` file of `/proc`.
+/// Returns the numbers in a `children` file of `/proc`.
 private func childNumbers(_ path: String) -> [Int32] {
   let file = open(path, O_RDONLY | O_CLOEXEC)
   guard file >= 0 else { return [] }
@@ -43,18 +43,18 @@ private func childNumbers(_ path: String) -> [Int32] {
 
 @Suite("Orphans that a process adopts", .timeLimit(.minutes(20)), .disabled(if: isSanitizedForThreads))
 struct OrphanReaperTests {
-  @Test("they are reaped, each with its end, and children of others are left alone")
+  @Test("orphans are reaped with their statuses, and other children are left alone")
   func reaping() {
     let end = inForkedChild {
       let loop = RunLoop.current
       let codes = Box<[Int32]>([])
-      // The loop alone holds it.
+      // Only the loop keeps the reaper alive.
       try loop.add(
         OrphanReaper(grace: .milliseconds(1), adoptsOrphans: true) { orphan in
           if case .exited(let code) = orphan.status { codes.value.append(code) }
           if codes.value.count == 5 { loop.stop() }
         }, forMode: .default)
-      // One that a source waits for, which is in no loop yet.
+      // A child that a source waits for, which is in no loop yet.
       let own = forkProcess()
       if own == 0 { _exit(7) }
       let source = try ChildProcessSource(process: own) { _, end in
@@ -75,7 +75,7 @@ struct OrphanReaperTests {
     #expect(end == .exited(0))
   }
 
-  @Test("a child that other code has named is left to it")
+  @Test("a child that other code has registered is left to it")
   func leaving() {
     let end = inForkedChild {
       let loop = RunLoop.current
@@ -95,11 +95,11 @@ struct OrphanReaperTests {
     #expect(end == .exited(0))
   }
 
-  @Test("children that are left are asked for once, and again when another child ends")
+  @Test("remaining children are checked once, and again when another child ends")
   func askedAgain() {
     let end = inForkedChild {
       let loop = RunLoop.current
-      // More than are kept at a time. They end before the reaper is made, so it gets no signal of theirs.
+      // More than the reaper keeps at a time. They end before it is created, so it gets no signal for them.
       var theirs: Set<Int32> = []
       for _ in 0..<70 {
         let child = forkProcess()
@@ -132,11 +132,11 @@ struct OrphanReaperTests {
     #expect(end == .exited(0))
   }
 
-  @Test("a child that was seen as another thread's is left alone after that thread has ended")
+  @Test("a child seen as another thread's is left alone after that thread has ended")
   func endedThread() {
     let end = inForkedChild {
       let first = "/proc/self/task/\(getpid())/children"
-      // Some kernels do not say which thread has a child.
+      // Some kernels do not report which thread has a child.
       guard access(first, R_OK) == 0 else { return 0 }
       let loop = RunLoop.current
       let codes = Box<[Int32]>([])
@@ -159,15 +159,15 @@ struct OrphanReaperTests {
       }
       var byte: UInt8 = 0
       guard read(started.read, &byte, 1) == 1 else { return 1 }
-      // It looks in the first pass, when the child is still the other thread's.
+      // The reaper looks in the first pass, when the child still belongs to the other thread.
       try loop.add(reaper, forMode: .default)
       loop.run(mode: .default, for: .zero)
       guard write(threadGate.write, &byte, 1) == 1, thread.result() else { return 2 }
-      // The kernel moves the child a moment after the thread could be joined.
+      // The kernel reparents the child shortly after the thread can be joined.
       while !childNumbers(first).contains(theirs.value) { sched_yield() }
       close(childGate.write)
       awaitEnd(of: theirs.value)
-      // An orphan that ends later is reaped; the child would be by then.
+      // An orphan that ends later is reaped, and by then the child would have been too.
       let pipe = pipeEnds()
       leaveOrphans([3], until: pipe)
       close(pipe.write)
@@ -177,7 +177,7 @@ struct OrphanReaperTests {
     #expect(end == .exited(0))
   }
 
-  @Test("more orphans than are kept at a time are all reaped")
+  @Test("more orphans than the reaper keeps at a time are all reaped")
   func many() {
     let end = inForkedChild {
       let loop = RunLoop.current

@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Signals as a sequence", .timeLimit(.minutes(20)))
 struct SignalSequenceTests {
-  @Test("a sequence gives the events, and dropping it ends the source")
+  @Test("a sequence yields the signals, and releasing it ends the source")
   func events() async throws {
     let signal = testSignal(20)
     let (thread, loop) = SourceRig.startLoop()
@@ -48,7 +48,7 @@ struct SignalSequenceTests {
     #expect(counts.count <= 2 && counts.reduce(0, +) >= 9)
   }
 
-  @Test("a sequence ends with its loop")
+  @Test("a sequence of signals ends with its loop")
   func loopEnds() async throws {
     let signal = testSignal(22)
     let (thread, loop) = SourceRig.startLoop()
@@ -64,7 +64,7 @@ struct SignalSequenceTests {
     #expect(crl_signal_is_handled(signal) == 0)
   }
 
-  @Test("a cancelled task stops waiting")
+  @Test("a cancelled task stops waiting for signals")
   func cancelled() async throws {
     let (thread, loop) = SourceRig.startLoop()
     let events = try SignalSource.events(of: testSignal(23), on: loop)
@@ -80,9 +80,9 @@ struct SignalSequenceTests {
 }
 
 #if DEBUG
-  @Suite("Signals, when the system fails", .timeLimit(.minutes(20)))
+  @Suite("Signals when system calls fail", .timeLimit(.minutes(20)))
   struct SignalFaultTests {
-    @Test("a source that cannot be made says which call failed", arguments: [SystemCall.eventCreate, .signalAction])
+    @Test("a source that cannot be created names the failed call", arguments: [SystemCall.eventCreate, .signalAction])
     func make(call: SystemCall) {
       let signal = testSignal(24)
       let plan = FaultPlan()
@@ -95,7 +95,7 @@ struct SignalSequenceTests {
       #expect(plan.isUsedUp && crl_signal_is_handled(signal) == 0)
     }
 
-    @Test("an action that could not be put back is put back with the next source")
+    @Test("an action that could not be restored is restored with the next source")
     func restore() throws {
       let signal = testSignal(25)
       let plan = FaultPlan()
@@ -114,7 +114,7 @@ struct SignalSequenceTests {
       #expect(crl_signal_is_handled(signal) == 0)
     }
 
-    @Test("a signal is reported though its descriptor could not be read", arguments: [EINTR, EIO])
+    @Test("a signal is reported even if its descriptor could not be read", arguments: [EINTR, EIO])
     func read(number: Int32) {
       SourceRig.onThread { loop in
         let signal = testSignal(number == EINTR ? 26 : 27)
@@ -134,7 +134,7 @@ struct SignalSequenceTests {
       }
     }
 
-    @Test("a mode without a descriptor rejects the source, which goes on counting")
+    @Test("a mode without a descriptor rejects the source, which continues to count")
     func add() {
       SourceRig.onThread { loop in
         let signal = testSignal(28)

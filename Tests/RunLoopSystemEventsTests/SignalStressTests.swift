@@ -8,7 +8,7 @@ import TestSupport
 
 @testable import RunLoopSystemEvents
 
-@Suite("Signals, many", .timeLimit(.minutes(20)))
+@Suite("Many signals", .timeLimit(.minutes(20)))
 struct SignalStressTests {
   @Test(
     "a thousand queued signals from four threads are counted by each source",
@@ -27,7 +27,7 @@ struct SignalStressTests {
         let threads = (0..<4).map { _ in
           SourceRig.start {
             for _ in 0..<250 {
-              // The kernel's queue may be full for a moment.
+              // The kernel's queue may be full temporarily.
               while sigqueue(getpid(), signal, sigval()) != 0 { sched_yield() }
             }
           }
@@ -46,7 +46,7 @@ struct SignalStressTests {
     otherThread.join()
   }
 
-  @Test("sources come and go while their signal is sent")
+  @Test("sources are created and invalidated while their signal is sent")
   func churn() throws {
     let signal = testSignal(11)
     let stays = try SignalSource(signal: signal) { _, _ in }
@@ -64,7 +64,7 @@ struct SignalStressTests {
     #expect(crl_signal_is_handled(signal) == 0)
   }
 
-  @Test("a descriptor for each source, closed when it is invalid")
+  @Test("each source has a descriptor, closed when it is invalid")
   func descriptors() async {
     await #expect(processExitsWith: .success) {
       let signal = testSignal(12)
@@ -78,7 +78,7 @@ struct SignalStressTests {
           raise(signal)
           loop.drain()
           for source in sources { source.invalidate() }
-          // The loop has a counter.
+          // The loop has an event descriptor.
           #expect(DescriptorCensus().count("eventfd") <= before.count("eventfd") + 1)
         } catch {
           Issue.record(error)
@@ -100,7 +100,7 @@ struct SignalStressTests {
           try loop.add(source, forMode: .default)
           let child = forkProcess()
           if child == 0 {
-            // The former action of a real-time signal is to end the process.
+            // The default action of a real-time signal ends the process.
             raise(signal)
             _exit(7)
           }

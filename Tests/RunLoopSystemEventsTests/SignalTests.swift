@@ -8,12 +8,12 @@ import TestSupport
 
 @testable import RunLoopSystemEvents
 
-/// A signal for each test, as the process's action is one for all.
+/// Returns a signal for one test, as a signal's action applies to the whole process.
 func testSignal(_ number: Int32) -> Int32 { __libc_current_sigrtmin() + number }
 
 @Suite("Signals", .timeLimit(.minutes(20)))
 struct SignalTests {
-  @Test("a signal calls the handler on the loop's thread, and says who sent it")
+  @Test("a signal calls the handler on the loop's thread, and reports its sender")
   func sender() {
     SourceRig.onThread { loop in
       let signal = testSignal(0)
@@ -40,14 +40,14 @@ struct SignalTests {
     }
   }
 
-  @Test("signals that come before the source is in a mode are counted in one call")
+  @Test("signals received before the source is in a mode are counted in one call")
   func coalesced() {
     SourceRig.onThread { loop in
       let signal = testSignal(1)
       let events = Notes<SignalSource.Event>()
       do {
         let source = try SignalSource(signal: signal) { _, event in events.add(event) }
-        // A signal that a thread sends itself has been handled when this returns, and the error number is kept.
+        // A signal that a thread sends to itself has been handled when `raise` returns, and errno is preserved.
         errno = 42
         for _ in 0..<5 { raise(signal) }
         #expect(errno == 42)
@@ -62,7 +62,7 @@ struct SignalTests {
     }
   }
 
-  @Test("every source of a signal hears of it, in its modes alone")
+  @Test("every source of a signal reports it, in its modes only")
   func severalSources() {
     SourceRig.onThread { loop in
       let signal = testSignal(2)
@@ -96,7 +96,7 @@ struct SignalTests {
     }
   }
 
-  @Test("a common source is in every common mode, and one loop takes a signal for a source in two loops")
+  @Test("a common source is in every common mode, and one loop reports a signal for a source in two loops")
   func commonAndLoops() {
     let (thread, other) = SourceRig.startLoop()
     SourceRig.onThread { loop in
@@ -123,7 +123,7 @@ struct SignalTests {
     thread.join()
   }
 
-  @Test("the last source puts the former action back")
+  @Test("the last source restores the former action")
   func restored() throws {
     let signal = testSignal(4)
     var former = sigaction()
@@ -141,7 +141,7 @@ struct SignalTests {
     #expect(crl_signal_is_handled(signal) == 0 && now.sa_flags & SA_NODEFER != 0)
   }
 
-  @Test("an action that somebody else has put in meanwhile stays")
+  @Test("an action that other code has installed in the meantime stays")
   func replaced() throws {
     let signal = testSignal(5)
     let source = try SignalSource(signal: signal) { _, _ in }
@@ -153,7 +153,7 @@ struct SignalTests {
     var now = sigaction()
     #expect(sigaction(signal, nil, &now) == 0)
     #expect(now.sa_flags & SA_NODEFER != 0)
-    // A new source takes the signal, and gives it back to them.
+    // A new source installs its handler, and later restores that action.
     let next = try SignalSource(signal: signal) { _, _ in }
     #expect(crl_signal_is_handled(signal) == 1)
     next.invalidate()
@@ -198,7 +198,7 @@ struct SignalTests {
     }
   }
 
-  @Test("a source lives as long as a loop has it, and goes with the loop's thread")
+  @Test("a source lives as long as a loop has it, and is released with the loop's thread")
   func ownership() {
     let log = Notes<String>()
     let signal = testSignal(7)

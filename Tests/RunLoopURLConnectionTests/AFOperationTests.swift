@@ -9,7 +9,7 @@ import Testing
 
 @Suite("AFNetworking's operations")
 struct AFOperationTests {
-  /// Sends the first half of a body, and the rest to whoever asks for it.
+  /// Starts a server that sends half of a body, and the rest in response to a range request.
   private static func halfServer() throws -> LyingServer {
     try LyingServer { exchange in
       let body = pattern(200_000)
@@ -28,7 +28,7 @@ struct AFOperationTests {
     await withCheckedContinuation { continuation in operation.whenFinished { continuation.resume() } }
   }
 
-  @Test("it starts on the thread named AFNetworking, and its delegate functions are called there")
+  @Test("an operation starts on the thread named AFNetworking, and calls its delegate there")
   func thread() async throws {
     let server = try LyingServer { $0.answer("hello") }
     final class Noting: AFURLConnectionOperation, @unchecked Sendable {
@@ -54,7 +54,7 @@ struct AFOperationTests {
     #expect(Noting.networkRequestThread?.name == "AFNetworking")
   }
 
-  @Test("one that was cancelled before its start finishes when it is started, once, and asks for nothing")
+  @Test("an operation cancelled before its start finishes once when started, and sends no request")
   func cancelledBefore() async throws {
     let server = try LyingServer { $0.answer("hello") }
     let operation = AFHTTPRequestOperation(request: server.request())
@@ -70,7 +70,7 @@ struct AFOperationTests {
     #expect(ends.value == 1 && server.requests.value == [])
   }
 
-  @Test("one that is cancelled in flight finishes with the error, and the server sees it go")
+  @Test("an operation cancelled in flight finishes with the error, and the server sees it disconnect")
   func cancelledInFlight() async throws {
     let server = try LyingServer { _ in }
     let operation = AFHTTPRequestOperation(request: server.request())
@@ -82,7 +82,7 @@ struct AFOperationTests {
     await eventually { server.ended.value == 1 }
   }
 
-  @Test("a paused operation goes on with the same version of the body")
+  @Test("a paused operation resumes with the same version of the body")
   func pausing() async throws {
     let server = try Self.halfServer()
     let operation = AFHTTPRequestOperation(request: server.request())
@@ -99,7 +99,7 @@ struct AFOperationTests {
     #expect(received.value == 200_000)
   }
 
-  @Test("a body of which the server has no version begins afresh, and is not appended")
+  @Test("a body without a version starts from the beginning, and is not appended")
   func restarting() async throws {
     let asked = Counter()
     let whole = try LyingServer { exchange in
@@ -139,7 +139,7 @@ struct AFOperationTests {
     #expect(late.responseString == "hello")
   }
 
-  @Test("a queue runs as many at a time as it may, respects dependencies, and calls the completion blocks")
+  @Test("a queue limits concurrency, respects dependencies, and calls the completion blocks")
   func queues() async throws {
     let (inside, most) = (Counter(), Box(0))
     let server = try LyingServer { exchange in
@@ -150,7 +150,7 @@ struct AFOperationTests {
     let queue = OperationQueue()
     queue.maxConcurrentOperationCount = 1
     let operations = (0..<5).map { AFHTTPRequestOperation(request: server.request("/\($0)")) }
-    // The last first.
+    // In reverse order.
     for (operation, next) in zip(operations, operations.dropFirst()) { operation.addDependency(next) }
     let blocks = Counter()
     for operation in operations { operation.completionBlock = { blocks.add() } }
@@ -164,7 +164,7 @@ struct AFOperationTests {
     #expect(operations.map(\.responseString) == (0..<5).map { "/\($0)" })
   }
 
-  @Test("completion blocks get what the serializer has made of the answer, or the error, once")
+  @Test("completion blocks get the serializer's result or the error, once")
   func completions() async throws {
     let server = try LyingServer { exchange in
       switch exchange.path {
@@ -211,7 +211,7 @@ struct AFOperationTests {
     #expect(operations.map { $0.error == nil } == [true, false, true])
   }
 
-  @Test("the end of all is reported after the last of the ends, however soon a queue knows of it")
+  @Test("the end of a batch is reported after the last of its operations, however soon the queue ends")
   func batchOrder() async throws {
     let server = try LyingServer { $0.answer("hello") }
     let operation = AFHTTPRequestOperation(request: server.request())
@@ -233,7 +233,7 @@ struct AFOperationTests {
     #expect(log.text == "1 of 1 all")
   }
 
-  @Test("a credential answers a challenge once, and a block takes its place")
+  @Test("a credential responds to a challenge once, and a block takes precedence")
   func credentials() async throws {
     let server = try LyingServer { exchange in
       if exchange.field("Authorization") == "Basic " + Data("a:b".utf8).base64EncodedString() {
@@ -259,7 +259,7 @@ struct AFOperationTests {
     #expect((blocked.error as? URLError)?.code == .userCancelledAuthentication)
   }
 
-  @Test("a credential is for the request's own server, and not for the one that a redirect leads to")
+  @Test("a credential is used for the request's own server only, and not after a redirect to another")
   func redirectedCredential() async throws {
     let seen = Box<[String]>([])
     let other = try LyingServer { exchange in
@@ -286,7 +286,7 @@ struct AFOperationTests {
     #expect(operations[1].responseString == "welcome")
   }
 
-  @Test("a serializer is called once, and may ask its operation for anything")
+  @Test("a serializer is called once, and may read any property of its operation")
   func askingSerializer() async throws {
     final class Asking: AFHTTPResponseSerializer, @unchecked Sendable {
       // Sendable: set before the start.
@@ -314,7 +314,7 @@ struct AFOperationTests {
     #expect(serializer.calls.value == 1)
   }
 
-  @Test("a body can go to a stream, and a redirect be rejected")
+  @Test("a body can be written to a stream, and a redirect can be rejected")
   func streams() async throws {
     let server = try LyingServer { exchange in
       if exchange.path == "/moved" {
@@ -337,7 +337,7 @@ struct AFOperationTests {
     #expect(moved.responseString == "moved")
   }
 
-  @Test("operations that end are let go, whatever became of them")
+  @Test("operations are released after their end, whatever their result")
   func release() async throws {
     let server = try LyingServer { if $0.path == "/" { $0.answer("hello") } }
     weak var finished: AFHTTPRequestOperation?
@@ -358,7 +358,7 @@ struct AFOperationTests {
   }
 }
 
-/// Whether an object has gone.
+/// Checks whether an object has been released.
 private final class Reference: @unchecked Sendable {
   // Sendable: weak references are read atomically.
   private weak var object: AnyObject?

@@ -7,9 +7,9 @@ import Testing
 @testable import RunLoopHTTP
 @testable import RunLoopURLConnection
 
-@Suite("NSURLConnections that are cancelled or moved while something waits")
+@Suite("NSURLConnections that are cancelled or moved with pending call-outs")
 struct CancelledConnectionTests {
-  @Test("what one that was cancelled has left waiting does not keep the next one's call-outs")
+  @Test("the pending call-outs of a cancelled connection do not delay the next one's")
   func waitingMail() async throws {
     let server = try LyingServer { $0.answer("hello") }
     let log = await apart {
@@ -21,14 +21,14 @@ struct CancelledConnectionTests {
       let recorder = Recorder()
       let connection = NSURLConnection(request: server.request(), delegate: recorder)
       waitUntil { connection?.connection.hasReceivedEnd ?? true }
-      // The mark comes before the signal.
+      // The mark is set before the signal.
       recorder.run()
       return recorder.log.text
     }
     #expect(log == "response 200 data finish")
   }
 
-  @Test("what waits when it is unscheduled comes when it is scheduled again")
+  @Test("call-outs pending when a connection is unscheduled are delivered when it is scheduled again")
   func movedMail() async throws {
     let server = try LyingServer { $0.answer("hello") }
     let log = await apart {
@@ -45,7 +45,7 @@ struct CancelledConnectionTests {
     #expect(log == "response 200 data finish")
   }
 
-  @Test("one that is cancelled between the start's look and its hold is let go")
+  @Test("a connection cancelled between the start's check and its retain is released")
   func lateHold() throws {
     let server = try LyingServer { _ in }
     var connection = NSURLConnection(request: server.request(), delegate: Recorder(), startImmediately: false)

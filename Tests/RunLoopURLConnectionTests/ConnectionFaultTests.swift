@@ -10,12 +10,12 @@
   @testable import RunLoopHTTP
   @testable import RunLoopURLConnection
 
-  /// What connections and operations make of a system that has nothing left.
+  /// Connections and operations when system resources are exhausted.
   ///
-  /// They share a loader's thread, so that each test has a process of its own.
-  @Suite("Connections and operations on a system that has nothing left", .timeLimit(.minutes(20)))
+  /// They share a loader's thread, so each test has its own process.
+  @Suite("Connections and operations without system resources", .timeLimit(.minutes(20)))
   struct ConnectionFaultTests {
-    /// How a request of a connection ends, and how one of an operation does, each told once.
+    /// Returns the outcomes of a connection's request and of an operation's, each of which is reported once.
     private static func ends(_ server: LyingServer) async -> [String] {
       let connection = await apart { load(server.request()) }
       let ends = connection.log.count(of: "finish") + connection.log.entries.count { $0.hasPrefix("fail") }
@@ -29,14 +29,14 @@
       return [connection.failure.value.map(text) ?? connection.text, operation.error.map(text) ?? operation.text]
     }
 
-    /// The code and the underlying error's detail.
+    /// Returns the code and the underlying error's detail.
     private static func text(_ error: any Error) -> String {
       guard let error = error as? URLError else { return "\(error)" }
       let underlying = error.userInfo[NSUnderlyingErrorKey] as? HTTP.Error
       return "\(error.code.rawValue) \(underlying?.detail ?? "")"
     }
 
-    /// Lets a plan rule the loader's thread from its next turn on, and asks twice meanwhile; then it rules no more.
+    /// Applies a fault plan to the loader's thread from its next turn on, makes two requests, and removes the plan.
     private static func ends(
       _ server: LyingServer, _ plan: FaultPlan, requests: Int = 1
     ) async -> (ends: [[String]], isUsedUp: Bool) {
@@ -54,11 +54,11 @@
       return (ends, plan.plan.isUsedUp)
     }
 
-    @Test("without a descriptor, or a watch of its socket, each ends with an error, and the next is answered")
+    @Test("without a descriptor or a watch of its socket, each request fails, and the next succeeds")
     func sockets() async {
       await #expect(processExitsWith: .success) {
         let server = try LyingServer { $0.answer("hello", "Connection: close") }
-        // The library makes what it has once.
+        // The library creates its permanent resources first.
         #expect(await ConnectionFaultTests.ends(server) == ["hello", "hello"])
         // Newer versions of the library try more than once.
         let none = FaultPlan()
@@ -76,7 +76,7 @@
       }
     }
 
-    @Test("a library that finds no memory at its start is an error of each, and the next are answered")
+    @Test("a library without memory at its start fails each request, and the next ones succeed")
     func memory() async {
       await #expect(processExitsWith: .success) {
         let server = try LyingServer { $0.answer("hello") }
@@ -89,7 +89,7 @@
       }
     }
 
-    @Test("a thread that cannot be started is an error, and is started by the next who needs it")
+    @Test("a thread that cannot be started is an error, and the next request starts it")
     func threads() async {
       await #expect(processExitsWith: .success) {
         let server = try LyingServer { $0.answer("hello") }
@@ -114,9 +114,9 @@
       }
     }
 
-    @Test("a stream that takes no more ends its operation with its error, and the server sees it go")
+    @Test("a stream that accepts no more bytes ends its operation with its error, and closes the connection")
     func fullDisk() async throws {
-      // More is announced than is sent: a connection whose answer is complete would be kept.
+      // More is announced than is sent, because a connection with a complete response would be kept.
       let server = try LyingServer { exchange in
         exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
         exchange.send(pattern(300_000))
@@ -149,9 +149,9 @@
     fileprivate var text: String { responseString ?? "nothing" }
   }
 
-  /// A plan on its way to the one thread that uses it.
+  /// Transfers a plan to the one thread that uses it.
   private struct BorrowedPlan: @unchecked Sendable {
-    // Sendable: whoever made it looks at it when that thread uses it no more.
+    // Sendable: the creator reads it only after that thread no longer uses it.
     let plan: FaultPlan
 
     init(_ plan: FaultPlan) { self.plan = plan }

@@ -8,17 +8,17 @@ import Testing
 @testable import RunLoopHTTP
 @testable import RunLoopURLConnection
 
-/// Connections and operations that are started, cancelled, paused and dropped at any moment, on loops that end or run
-/// elsewhere.
+/// Connections and operations that are started, cancelled, paused and released at any moment, on loops that end or
+/// run elsewhere.
 @Suite("Connections and operations that end at any moment", .timeLimit(.minutes(60)))
 struct ConnectionTeardownTests {
-  /// How many turns there are of each, of ten requests: a fifth of what `TEARDOWN_CLIENTS` says, 80 otherwise.
+  /// The number of turns of ten requests each: a fifth of `TEARDOWN_CLIENTS` in the environment, by default 80.
   static var turns: Int {
     let told = ProcessInfo.processInfo.environment["TEARDOWN_CLIENTS"].flatMap { Int($0) }
     return told.map { max(1, $0 / 5) } ?? (isSanitizedForThreads ? 40 : 80)
   }
 
-  @Test("connections that are not cancelled end once, those that are call nobody, and nothing is left behind")
+  @Test("connections end once, cancelled ones call nothing, and nothing is left behind")
   func connections() async {
     await #expect(processExitsWith: .success) {
       alarm(900)
@@ -36,7 +36,7 @@ struct ConnectionTeardownTests {
 
   private static func storm(_ turn: (LyingServer, SplitMix64) async -> String?) async throws {
     let server = try makeServer()
-    // What is opened once and stays: the threads of the loader and of AFNetworking, and what the library keeps.
+    // Opens what stays open: the threads of the loader and of AFNetworking, and libcurl's resources.
     for number in 0..<3 { #expect(await turn(server, SplitMix64(seed: UInt64(number))) == nil) }
     await eventually { server.isSettled }
     let (census, threads) = (DescriptorCensus(), System.threadCount)
@@ -45,13 +45,13 @@ struct ConnectionTeardownTests {
       #expect(problem == nil, "turn \(number)")
       if problem != nil { break }
     }
-    // A loop that has nothing to watch may keep its set or give it up: that of the loader stays.
+    // A loop without descriptors may keep its epoll set or close it. The loader's stays.
     let set = ["anon_inode:[eventpoll]": 1, "anon_inode:[eventfd]": 1]
     await eventually { server.isSettled && DescriptorCensus().isWithin(census, with: set) }
     await eventually { System.threadCount <= threads + 8 }
   }
 
-  /// A server that keeps no connection, so that all of them end.
+  /// Starts a server that keeps no connection, so that all of them end.
   private static func makeServer() throws -> LyingServer {
     try LyingServer { exchange in
       switch exchange.path {
@@ -67,7 +67,7 @@ struct ConnectionTeardownTests {
     }
   }
 
-  /// A request, and whether it comes to an end by itself.
+  /// Returns a random request, and whether it ends by itself.
   fileprivate static func request(_ server: LyingServer, _ random: inout SplitMix64) -> (URLRequest, ends: Bool) {
     let paths = ["/silent", "/half", "/close", "/redirect", "/who", "/garbage", "/cookie", "/ok", "/ok", "/ok"]
     let path = paths[Int.random(in: 0..<paths.count, using: &random)]
@@ -85,21 +85,21 @@ struct ConnectionTeardownTests {
   }
 }
 
-/// Counts how often its connection ends, and cancels it where it is told to.
+/// A delegate that counts the ends of its connection, and cancels it on request.
 private final class EndCounter: NSURLConnectionDataDelegate, @unchecked Sendable {
-  // Sendable: what changes is behind locks, or set before the start.
+  // Sendable: its variables are guarded by locks, or set before the start.
   let ends = Counter()
-  /// How many calls came when the connection had been cancelled by the thread that is called.
+  /// The number of calls after the connection was cancelled by the thread that is called.
   let late = Counter()
   var cancelsWithin = false
   var follows = true
   private let (isCancelled, isCancelledWithin) = (Box(false), Box(false))
 
   var wasCancelled: Bool { isCancelled.value }
-  /// Whether nothing more is to be waited for.
+  /// Whether there is nothing left to wait for.
   var isOver: Bool { wasCancelled || ends.value > 0 }
 
-  /// Cancels the connection; nothing is called afterwards but what another thread is calling.
+  /// Cancels the connection, after which only calls in progress on another thread may still be made.
   func cancel(_ connection: NSURLConnection) {
     isCancelled.value = true
     connection.cancel()
@@ -137,27 +137,27 @@ private final class EndCounter: NSURLConnectionDataDelegate, @unchecked Sendable
 /// A connection that was started.
 private struct Begun: Sendable {
   let delegate: EndCounter
-  /// Nil where nobody holds it but itself.
+  /// Nil if the connection is kept alive only by itself.
   let connection: NSURLConnection?
-  /// Whether it comes to an end by itself.
+  /// Whether the connection ends by itself.
   let ends: Bool
 
   func cancelIfEndless() { if !ends, let connection { delegate.cancel(connection) } }
 }
 
-/// Ten connections of a loop.
+/// Runs ten connections on a loop.
 private enum ConnectionTurn {
-  /// How the loop that they are scheduled on goes on.
+  /// The fate of the loop that the connections are scheduled on.
   private enum Life: CaseIterable { case runs, ends, runsElsewhere, hasQueue }
 
-  /// What is wrong, if anything.
+  /// Runs a turn, and returns a failure, if any.
   static func run(_ server: LyingServer, _ seeded: SplitMix64) async -> String? {
     let made = Box<[Begun]>([])
     let life = await apart {
       var random = seeded
       let life = Life.allCases[Int.random(in: 0..<4, using: &random)]
       begin(server, life, made, &random)
-      // Its thread ends here, and the loader calls.
+      // Its thread ends here, and the loader makes the calls.
       if life == .ends { return life }
       if life == .runsElsewhere {
         let source = RunLoop.Source {}
@@ -169,7 +169,7 @@ private enum ConnectionTurn {
       return life
     }
     let all = made.value
-    // Those that would never end by themselves; the others are waited for.
+    // Cancels those that would never end by themselves, and waits for the others.
     for one in all { one.cancelIfEndless() }
     await eventually { all.allSatisfy(\.delegate.isOver) }
     for (index, one) in all.enumerated() {
@@ -196,7 +196,7 @@ private enum ConnectionTurn {
       if life == .hasQueue { connection.setDelegateQueue(queue) }
       if Int.random(in: 0..<10, using: &random) == 0 { delegate.cancel(connection) }
       connection.start()
-      // It keeps itself, unless it has to be cancelled.
+      // A connection that ends by itself may be kept alive only by itself.
       let isHeld = !ends || Bool.random(using: &random)
       made.update { $0.append(Begun(delegate: delegate, connection: isHeld ? connection : nil, ends: ends)) }
       switch Int.random(in: 0..<8, using: &random) {
@@ -215,7 +215,7 @@ private enum ConnectionTurn {
     }
   }
 
-  /// Runs the loop until all have ended; those that never would are cancelled after some passes.
+  /// Runs the loop until all connections have ended, cancelling endless ones after some passes.
   private static func runUntilEnded(
     _ made: Box<[Begun]>, patience: Int
   ) {
@@ -228,9 +228,9 @@ private enum ConnectionTurn {
   }
 }
 
-/// Ten operations.
+/// Runs ten operations.
 private enum OperationTurn {
-  /// What is wrong, if anything.
+  /// Runs a turn, and returns a failure, if any.
   static func run(_ server: LyingServer, _ seeded: SplitMix64) async -> String? {
     var random = seeded
     var operations: [(AFHTTPRequestOperation, finished: Counter, ends: Bool)] = []
@@ -260,7 +260,7 @@ private enum OperationTurn {
     for (operation, _, ends) in all {
       if !ends { operation.cancel() }
       operation.resume()
-      // One that a queue has not begun while it was paused is begun by it later, without effect.
+      // An operation paused before its queue started it is started later, without effect.
       operation.start()
     }
     await eventually { all.allSatisfy { $0.finished.value > 0 && $0.0.isFinished } && queue.operationCount == 0 }

@@ -7,9 +7,9 @@ import Testing
 
 @testable import RunLoopHTTP
 
-@Suite("What NSURLConnection asks its delegate and reports")
+@Suite("Delegate questions and reports of NSURLConnection")
 struct ExchangeTests {
-  @Test("a redirect is followed, rewritten or taken as the answer, as the delegate says")
+  @Test("a redirect is followed, rewritten or taken as the response, as the delegate decides")
   func redirects() async throws {
     let server = try LyingServer { exchange in
       switch exchange.path {
@@ -43,7 +43,7 @@ struct ExchangeTests {
       (["Range": "bytes=0-24", "Accept-Encoding": "gzip"], 206, nil),
     ] as [([String: String], Int, String?)])
   func decoding(_ fields: [String: String], _ status: Int, _ expected: String?) async throws {
-    // "hello" by gzip.
+    // "hello" in gzip.
     let bytes: [UInt8] = [
       31, 139, 8, 0, 0, 0, 0, 0, 2, 3, 203, 72, 205, 201, 201, 7, 0, 134, 166, 16, 54, 5, 0, 0, 0,
     ]
@@ -62,7 +62,7 @@ struct ExchangeTests {
     }
   }
 
-  @Test("a request for the cache alone fails without asking")
+  @Test("a request for the cache only fails without a connection")
   func cacheOnly() async throws {
     let server = try LyingServer { $0.answer("asked") }
     await apart {
@@ -85,7 +85,7 @@ struct ExchangeTests {
     #expect(server.requests.value.count == 1)
   }
 
-  @Test("redirects that do not end are an error, and one that leads to no address of http too")
+  @Test("endless redirects are an error, and so is one to an unsupported URL")
   func endlessRedirects() async throws {
     let server = try LyingServer { exchange in
       exchange.answer("", status: "302 Found", "Location: \(exchange.path == "/file" ? "file:///etc" : "/again")")
@@ -98,7 +98,7 @@ struct ExchangeTests {
     }
   }
 
-  @Test("what is secret does not go along to another origin")
+  @Test("secrets are not sent to another origin")
   func secrets() async throws {
     let other = try LyingServer { $0.answer($0.field("Authorization") ?? "none") }
     let server = try LyingServer { exchange in
@@ -113,7 +113,7 @@ struct ExchangeTests {
     }
   }
 
-  @Test("a challenge is answered by the delegate, later and on any thread; each wrong credential asks again")
+  @Test("a delegate may respond to a challenge later on any thread, and is asked again if it was wrong")
   func challenges() async throws {
     let server = try LyingServer { exchange in
       let right = "Basic " + Data("user:right".utf8).base64EncodedString()
@@ -149,7 +149,7 @@ struct ExchangeTests {
     }
   }
 
-  @Test("errors are URLErrors with the address, the text and the cause, and without secrets")
+  @Test("errors are URLErrors with the URL, the text and the cause, and without secrets")
   func errors() async throws {
     let server = try LyingServer { exchange in
       switch exchange.path.split(separator: "?")[0] {
@@ -183,7 +183,7 @@ struct ExchangeTests {
     }
   }
 
-  @Test("every code of the client has its code of NSURLErrorDomain")
+  @Test("every error code of the client maps to one of NSURLErrorDomain")
   func codes() {
     let codes: [HTTP.Error.Code] = [
       .cancelled, .timedOut, .cannotFindHost, .cannotConnect, .connectionLost, .badServerResponse, .tooManyRedirects,
@@ -201,7 +201,7 @@ struct ExchangeTests {
     #expect(error.urlError.localizedDescription == error.localizedDescription)
   }
 
-  @Test("cookies are those of the shared storage, unless the request does without")
+  @Test("cookies are those of the shared storage, unless the request disables them")
   func cookies() async throws {
     let name = "RunLoopURLConnectionTests\(UInt32.random(in: 0 ... .max))"
     let server = try LyingServer { exchange in
@@ -247,7 +247,7 @@ struct ExchangeTests {
     }
   }
 
-  @Test("a stream that has to be sent again is asked for")
+  @Test("a stream that must be resent is requested from the delegate")
   func newBodyStream() async throws {
     let server = try LyingServer { exchange in
       if exchange.path == "/moved" {
@@ -267,7 +267,7 @@ struct ExchangeTests {
     }
   }
 
-  @Test("an answer has its fields, and a decoded one no length")
+  @Test("a response has its headers, and a decoded one no length")
   func heads() async throws {
     let response = HTTP.Response(
       status: 201, headers: HTTP.Headers([.init("X-One", "a"), .init("x-one", "b"), .init("Content-Length", "7")]),
@@ -284,9 +284,9 @@ struct ExchangeTests {
   }
 }
 
-/// A challenge on its way to another thread.
+/// Transfers a challenge to another thread.
 private struct Sent: @unchecked Sendable {
-  // Sendable: one thread after the other uses it.
+  // Sendable: the threads use it one after the other.
   let challenge: URLAuthenticationChallenge
   init(_ challenge: URLAuthenticationChallenge) { self.challenge = challenge }
 }

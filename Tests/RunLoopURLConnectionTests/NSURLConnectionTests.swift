@@ -10,7 +10,7 @@ import Testing
 
 @Suite("NSURLConnection on its caller's loop")
 struct NSURLConnectionTests {
-  @Test("started on the current loop it adds two sources to the default mode, and takes them out at its end")
+  @Test("a connection adds two sources to the default mode, and removes them at its end")
   func sources() async throws {
     let server = try LyingServer { $0.answer("hello") }
     let (before, during, after, log, threads, own) = await apart {
@@ -31,7 +31,7 @@ struct NSURLConnectionTests {
     #expect(threads == [own])
   }
 
-  @Test("what arrives while the loop runs in another mode waits, and comes in one batch")
+  @Test("events that arrive while the loop runs in another mode wait, and are delivered together")
   func modes() async throws {
     let server = try LyingServer { $0.answer("hello") }
     let logs = await apart {
@@ -49,7 +49,7 @@ struct NSURLConnectionTests {
     #expect(logs == ["", "response 200 data finish"])
   }
 
-  @Test("it can be scheduled in other modes and on another loop, and unscheduled")
+  @Test("a connection can be scheduled in other modes and on another loop, and unscheduled")
   func scheduling() async throws {
     let server = try LyingServer { $0.answer("hello") }
     let thread = try ResidentThread(name: "delegate")
@@ -67,11 +67,11 @@ struct NSURLConnectionTests {
     }
     #expect(recorder.log.text == "response 200 data finish")
     #expect(recorder.threads.value == [id])
-    // The delegate heard of the end before the sources go: the thread is asked when that call-out has returned.
+    // The end is reported before the sources are removed, so the thread is asked after that call-out.
     #expect(try await thread.run { networkSources(of: .current) } == [])
   }
 
-  @Test("while it is scheduled nowhere what arrives waits, until it is scheduled again")
+  @Test("events wait while the connection is unscheduled")
   func rescheduling() async throws {
     let server = try LyingServer { $0.answer("hello") }
     await apart {
@@ -87,7 +87,7 @@ struct NSURLConnectionTests {
     }
   }
 
-  @Test("a queue calls the delegate, one call at a time and in order, and no loop needs to run")
+  @Test("a queue calls the delegate serially and in order, without a running loop")
   func queue() async throws {
     let server = try LyingServer { $0.answer(pattern(3_000_000)) }
     let recorder = Recorder()
@@ -107,7 +107,7 @@ struct NSURLConnectionTests {
     #expect(most.value == 1)
   }
 
-  @Test("a body that nobody takes is not received without bound, and comes whole")
+  @Test("a body that is not consumed is received up to a limit, and arrives completely later")
   func backPressure() async throws {
     let server = try LyingServer { $0.answer(pattern(20_000_000)) }
     await apart {
@@ -122,7 +122,7 @@ struct NSURLConnectionTests {
     }
   }
 
-  @Test("a cancelled connection calls nothing more, and the server sees it go")
+  @Test("a cancelled connection calls nothing more, and the server sees it disconnect")
   func cancelling() async throws {
     let server = try LyingServer { exchange in
       exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhello")
@@ -136,14 +136,14 @@ struct NSURLConnectionTests {
       waitUntil { server.ended.value == 1 }
       #expect(networkSources(of: .current) == [])
       #expect(recorder.log.text == "response 200 data")
-      // What ends twice is ended once.
+      // A second cancellation and a late start have no effect.
       connection.value?.cancel()
       connection.value?.start()
       #expect(networkSources(of: .current) == [])
     }
   }
 
-  @Test("one that is cancelled with something to report does not hold up the next on the same loop")
+  @Test("a connection cancelled with pending reports does not delay the next on the same loop")
   func cancelledWithMail() async throws {
     let server = try LyingServer { $0.answer("hello") }
     await apart {
@@ -161,7 +161,7 @@ struct NSURLConnectionTests {
     }
   }
 
-  @Test("it keeps itself and its delegate from the start to the end, and neither before nor after")
+  @Test("a connection retains itself and its delegate from its start to its end only")
   func lifetime() async throws {
     let hold = Latch()
     let server = try LyingServer { exchange in
@@ -189,12 +189,12 @@ struct NSURLConnectionTests {
       hold.open()
       while !ended.isOpen { RunLoop.current.run(mode: .default, for: .seconds(300), returnAfterSourceHandled: true) }
       #expect(log.text == "response 200 data finish")
-      // The loader may be about to let go of its last reference.
+      // The loader may be about to release its last reference.
       waitUntil { running == nil && delegate == nil }
     }
   }
 
-  @Test("if the thread of its loop has ended, the loader calls")
+  @Test("if the thread of its loop has ended, the loader makes the calls")
   func endedLoop() async throws {
     let hold = Latch()
     let server = try LyingServer { exchange in
@@ -206,7 +206,7 @@ struct NSURLConnectionTests {
       _ = NSURLConnection(request: server.request(), delegate: recorder)
       return (RunLoop.callingThreadID, RunLoop.current)
     }
-    // The thread may not have ended yet, and what waits for it then is called on it, when it ends.
+    // If the thread has not ended yet, pending calls are made on it when it ends.
     await apart { waitUntil { loop.hasEnded } }
     hold.open()
     await apart { recorder.ended.wait() }
@@ -214,7 +214,7 @@ struct NSURLConnectionTests {
     #expect(recorder.threads.value.count == 1 && !recorder.threads.value.contains(own))
   }
 
-  @Test("a request and a block: the queue calls it once, with an answer or an error")
+  @Test("the queue calls a request's block once, with a response or an error")
   func asynchronous() async throws {
     let server = try LyingServer { exchange in
       if exchange.path == "/cut" { return exchange.close() }
@@ -236,7 +236,7 @@ struct NSURLConnectionTests {
     #expect(code == .networkConnectionLost)
   }
 
-  @Test("a request that is waited for returns the body and the head, or throws")
+  @Test("a synchronous request returns the body and the response, or throws")
   func synchronous() async throws {
     let server = try LyingServer { exchange in
       switch exchange.path {
@@ -260,7 +260,7 @@ struct NSURLConnectionTests {
     }.get()
   }
 
-  @Test("a request without an address is none, and only http and https can be handled")
+  @Test("a request without a URL cannot be created, and only http and https can be handled")
   func addresses() async throws {
     var request = URLRequest(url: URL(string: "http://127.0.0.1/")!)
     #expect(NSURLConnection.canHandle(request))

@@ -7,7 +7,7 @@ import Testing
 @testable import RunLoopHTTP
 @testable import RunLoopURLConnection
 
-@Suite("What programs that are ported from AFNetworking rely on")
+@Suite("Behavior that programs ported from AFNetworking rely on")
 struct PortedTests {
   /// Runs an operation to its end.
   @discardableResult
@@ -25,7 +25,7 @@ struct PortedTests {
     return await run(operation)
   }
 
-  @Test("what the body stands for is there beside an error about the status, whoever reads it")
+  @Test("the response object is available beside a status error, whichever property is read first")
   func objectBesideError() async throws {
     let server = try LyingServer {
       $0.answer("{\"error\":\"x\"}", status: "500 Oops", "Content-Type: application/json")
@@ -72,7 +72,7 @@ struct PortedTests {
     #expect(await operation(server).responseString == text)
   }
 
-  @Test("an encoding that a subclass names is used")
+  @Test("a subclass's string encoding is used")
   func ownEncoding() async throws {
     final class Latin: AFHTTPRequestOperation, @unchecked Sendable {
       override var responseStringEncoding: String.Encoding { .isoLatin1 }
@@ -95,7 +95,7 @@ struct PortedTests {
     #expect((operation.error == nil) == (text != nil))
   }
 
-  @Test("a copy has what the program has set, is of the same class, and can be run")
+  @Test("a copy has the program's settings and class, and can be run")
   func copies() async throws {
     final class Own: AFHTTPRequestOperation, @unchecked Sendable {}
     let server = try LyingServer { $0.answer("[1]", "Content-Type: application/json") }
@@ -145,7 +145,7 @@ struct PortedTests {
     #expect((operation.error as? URLError)?.code == .requestBodyStreamExhausted)
   }
 
-  @Test("a stream that is shorter than was announced ends the request")
+  @Test("a stream that is shorter than announced ends the request")
   func shortStreams() async throws {
     let server = try LyingServer { $0.answer("") }
     let request = try form(
@@ -157,7 +157,7 @@ struct PortedTests {
     #expect(server.requests.value.isEmpty)
   }
 
-  @Test("a throttled form is read in packets, and is whole")
+  @Test("a throttled form is read in packets, and is complete")
   func throttle() throws {
     let form = MultipartForm(.utf8)
     form.appendPart(withForm: Data("value".utf8), name: "a")

@@ -12,7 +12,7 @@ import Testing
 
 @Suite("AFNetworking's reachability")
 struct ReachabilityTests {
-  @Test("the status is reported at the beginning and at each change, once, until monitoring stops")
+  @Test("the status is reported at the start and once for each change, until monitoring stops")
   func changes() throws {
     let thread = try ResidentThread(name: "Reachability")
     defer { thread.stop() }
@@ -34,7 +34,7 @@ struct ReachabilityTests {
       status.value = next
       pipes.write()
       waitUntil { !isReadableNow(pipes.reading) }
-      // The thread has handled it when it takes more work, and the queue when it is empty.
+      // The thread has handled it when it accepts more work, and the queue when it is empty.
       _ = try thread.performAndWait {}
       queue.sync {}
     }
@@ -55,13 +55,13 @@ struct ReachabilityTests {
     #expect(manager.isReachable)
   }
 
-  @Test("the descriptor stays open while a change is handled, whoever stops the monitoring meanwhile")
+  @Test("the descriptor stays open while a change is handled, even if monitoring stops")
   func stoppedMeanwhile() throws {
     let thread = try ResidentThread(name: "Reachability")
     defer { thread.stop() }
     let pipes = try RawPipe()
     try #require(fcntl(pipes.reading, F_SETFL, O_NONBLOCK) == 0)
-    // The number alone may be another's by now.
+    // The number alone may have been reused by now.
     let same: @Sendable (Int32) -> Bool = { number in
       var (one, other) = (stat(), stat())
       return fstat(number, &one) == 0 && fstat(pipes.reading, &other) == 0 && one.st_ino == other.st_ino
@@ -103,7 +103,7 @@ struct ReachabilityTests {
     #expect(log.text == "0")
   }
 
-  @Test("the system's routes are read, and its socket takes what there is")
+  @Test("the system's routes are read, and the netlink socket receives all messages")
   func routes() throws {
     let descriptor = try #require(NetworkRoutes.open())
     NetworkRoutes.drain(descriptor.number)

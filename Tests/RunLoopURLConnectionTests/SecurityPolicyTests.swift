@@ -15,7 +15,7 @@ struct SecurityPolicyTests {
     return try LyingServer(tls: TLSServerConfiguration(identity: identity)) { $0.answer("hello") }
   }
 
-  /// A certificate in DER.
+  /// Returns a certificate in DER.
   private static func certificate(_ name: String) throws -> Data {
     let text = String(decoding: TLSFiles.text("\(name).pem"), as: UTF8.self)
     let lines = text.split(separator: "\n")
@@ -50,11 +50,11 @@ struct SecurityPolicyTests {
     #expect(try await !trusts(server, mode, "self"))
     #expect(try await !trusts(server, mode))
     #expect(try await trusts(server, .none))
-    // A pinned chain has to be trusted.
+    // A pinned chain must be trusted.
     #expect(try await !trusts(server, mode, "ca", roots: false))
   }
 
-  @Test("what is not trusted is accepted if it is pinned", arguments: [AFSSLPinningMode.publicKey, .certificate])
+  @Test("an untrusted certificate is accepted if it is pinned", arguments: [AFSSLPinningMode.publicKey, .certificate])
   func invalid(_ mode: AFSSLPinningMode) async throws {
     let (lone, chain) = (try Self.server("self"), try Self.server("chain"))
     func trusts(_ server: LyingServer, _ pinned: String) async throws -> Bool {
@@ -67,7 +67,7 @@ struct SecurityPolicyTests {
     #expect(try await !trusts(chain, "other"))
   }
 
-  @Test("a name is validated unless the policy says otherwise, and without pins nothing is accepted for its name alone")
+  @Test("names are validated unless the policy disables it, and a name alone is not enough without pins")
   func names() async throws {
     let elsewhere = try Self.server("elsewhere")
     #expect(try await !trusts(elsewhere, .none))
@@ -95,7 +95,7 @@ struct SecurityPolicyTests {
     #expect(server.accepted.value == 3)
   }
 
-  @Test("a program's own decision is asked beside the policy, and bytes that are no certificate pin nothing")
+  @Test("a program's decision is requested besides the policy, and invalid certificates pin nothing")
   func decisions() async throws {
     let server = try Self.server("server")
     #expect(try await !trusts(server, .certificate, "ca") { $0.trust.evaluate = { _ in false } })

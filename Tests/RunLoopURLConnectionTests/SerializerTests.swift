@@ -9,7 +9,7 @@ import Testing
 
 @Suite("AFNetworking's serializers")
 struct SerializerTests {
-  @Test("parameters are written as AFNetworking writes them")
+  @Test("parameters are encoded as AFNetworking encodes them")
   func pairs() {
     let parameters: [String: Any] = [
       "b": ["x": 1, "a": [true, "&"]] as [String: Any], "a": "ä ö", "c": NSNull(), "d": Set([2, 1]),
@@ -20,7 +20,7 @@ struct SerializerTests {
         == "a=%C3%A4%20%C3%B6&b%5Ba%5D%5B%5D=1&b%5Ba%5D%5B%5D=%26&b%5Bx%5D=1&c=&d=1&d=2"
         + "&e/?=%3A%23%5B%5D%40%21%24%27%28%29%2A%2B%2C%3B%3D")
     #expect(QueryPair.text(of: [String: Any]()) == "")
-    // As NSNumber describes them.
+    // As NSNumber formats them.
     let numbers: [Any] = [
       true, false, 1, -7, UInt8(255), UInt64.max, Int64.min, 1.0, 0.1, -2.5, 1e20, 3.141592653589793, Float(0.1),
       Float(2),
@@ -34,7 +34,7 @@ struct SerializerTests {
     #expect(QueryPair.text(of: ["s": Set([2.0, 1.5])]) == "s=1.5&s=2")
   }
 
-  @Test("what an operation takes is changed at its serializer, or at the one of all operations of a manager")
+  @Test("acceptable content types are set on an operation's serializer or its manager's")
   func acceptance() async throws {
     let server = try LyingServer { $0.answer("hello", "Content-Type: text/plain") }
     let operation = AFHTTPRequestOperation(request: server.request())
@@ -49,7 +49,7 @@ struct SerializerTests {
     #expect(made.responseSerializer.acceptableContentTypes?.contains("text/plain") == true)
   }
 
-  @Test("parameters of GET are in the address, those of POST in the body")
+  @Test("parameters of GET are in the URL, those of POST in the body")
   func forms() throws {
     let serializer = AFHTTPRequestSerializer()
     let get = try serializer.request(
@@ -72,7 +72,7 @@ struct SerializerTests {
     )
   }
 
-  @Test("JSON and property lists are bodies; what is neither is an error and no trap")
+  @Test("JSON and property lists are bodies; other objects are an error and no trap")
   func documents() throws {
     let json = AFJSONRequestSerializer()
     let request = try json.request(withMethod: "POST", urlString: "http://host/", parameters: ["key": [1]])
@@ -99,7 +99,7 @@ struct SerializerTests {
     return try #require(response)
   }
 
-  @Test("answers are checked and read")
+  @Test("responses are validated and parsed")
   func answers() throws {
     let json = AFJSONResponseSerializer()
     let good = try response(200, "application/json; charset=utf-8")
@@ -113,7 +113,7 @@ struct SerializerTests {
     #expect(
       code { try json.responseObject(for: try response(500, "application/json"), data: Data("{}".utf8)) } == -1011)
     #expect(code { try json.responseObject(for: try response(200, "text/html"), data: Data("{}".utf8)) } == -1016)
-    // There is nothing of a wrong type in it.
+    // An empty body has no wrong type.
     #expect(try json.responseObject(for: try response(204, "text/html"), data: Data()) == nil)
     let list = AFPropertyListResponseSerializer()
     let bytes = try PropertyListSerialization.data(fromPropertyList: ["key": 1], format: .binary, options: 0)
@@ -135,7 +135,7 @@ struct SerializerTests {
       try all.responseObject(for: try response(500, "text/html"), data: Data("x".utf8)) as? Data == Data("x".utf8))
   }
 
-  /// Throws an error of its own, and has none that Foundation made.
+  /// A serializer that throws its own error, which is not one of Foundation's.
   private final class Rejecting: AFHTTPResponseSerializer, @unchecked Sendable {
     // Sendable: it has no variables.
     struct Refusal: Error, Equatable { var reason: String }
@@ -143,7 +143,7 @@ struct SerializerTests {
     override func validateResponse(_ response: HTTPURLResponse?, data: Data?) throws { throw Refusal(reason: "own") }
   }
 
-  @Test("an error that a program's validation throws is passed on as it is, beside what the body stands for")
+  @Test("an error thrown by a program's validation is passed on unchanged, with the response object")
   func ownErrors() async throws {
     let refusal = Rejecting.Refusal(reason: "own")
     let plain = try response(200, "text/plain")
@@ -173,7 +173,7 @@ struct SerializerTests {
     }
   }
 
-  @Test("a form of several parts is sent as it is announced, its files as they are read")
+  @Test("a multipart form is sent as announced, with its files read during the upload")
   func multipart() async throws {
     let path = "/tmp/RunLoopURLConnectionTests.\(UInt32.random(in: 0 ... .max)).txt"
     let file = URL(fileURLWithPath: path)
@@ -210,12 +210,12 @@ struct SerializerTests {
       Content-Type: text/plain\r\n\r\n
       """
     let whole = Array(start.utf8) + pattern(100_000) + Array("\r\n--\(boundary)--\r\n".utf8)
-    // The redirect wants it again.
+    // The redirect requires the body again.
     #expect(bodies.value == [whole, whole])
     #expect(operation.responseString == "\(whole.count) \(whole.count)")
   }
 
-  @Test("a part whose length is negative or too great fails the form", arguments: [-1, .max, .min] as [Int64])
+  @Test("a part whose length is negative or too large fails the form", arguments: [-1, .max, .min] as [Int64])
   func impossibleLengths(_ length: Int64) throws {
     let request = try AFHTTPRequestSerializer().multipartFormRequest(
       withMethod: "POST", urlString: "http://host/", parameters: nil

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// GLib as Debian's libglib2.0-dev has it. CHostLoop.c includes it itself; this makes the package manager ask
-// pkg-config.
+// GLib from Debian's libglib2.0-dev. CHostLoop.c includes it itself; this module makes the package manager ask
+// pkg-config for its flags.
 #pragma once
 #include <glib.h>

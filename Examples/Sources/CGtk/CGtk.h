@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// GTK 4 as Debian's libgtk-4-dev has it.
+// GTK 4 from Debian's libgtk-4-dev.
 #pragma once
 #include <gtk/gtk.h>

@@ -50,14 +50,14 @@ void chost_destroy(chost *host) {
   g_free(host);
 }
 
-// Before each wait: for how long may it last?
+// Called before each wait: returns its longest duration.
 static gboolean guest_prepare(GSource *source, gint *timeout) {
   guest_source *guest = (guest_source *)source;
   *timeout = guest->timeout(guest->context);
   return *timeout == 0;
 }
 
-// After each wait: is there a reason to be called?
+// Called after each wait: returns whether the guest must be serviced.
 static gboolean guest_check(GSource *source) {
   guest_source *guest = (guest_source *)source;
   return guest->descriptor.revents != 0 || guest->timeout(guest->context) == 0;

@@ -42,7 +42,7 @@ static cstore *open_at(const char *path, const char *statements) {
 cstore *cstore_open(void) { return open_at(":memory:", "CREATE TABLE entry (value INTEGER)"); }
 
 cstore *cstore_open_file(const char *path) {
-  // The usual journal of SQLite, and each commit is on the disk before it returns.
+  // SQLite's default journal mode. Each commit is on disk before it returns.
   return open_at(path, "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL; "
                        "CREATE TABLE IF NOT EXISTS entry (value INTEGER PRIMARY KEY)");
 }
@@ -102,7 +102,7 @@ cstore *cstore_open(void) {
   return store;
 }
 
-// A table of integers is in no file, and has no transactions.
+// The table of integers has neither a file nor transactions.
 cstore *cstore_open_file(const char *path) {
   (void)path;
   return NULL;

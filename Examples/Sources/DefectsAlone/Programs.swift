@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Short programs, each of which shows a defect of Foundation on Linux. This file is compiled twice: with Foundation
-// alone, and (through the link in `DefectsBeside`) with one line more, which imports RunLoopKit.
+// Short programs that each show a defect of Foundation on Linux. This file is compiled twice: with Foundation alone,
+// and (through the link in `DefectsBeside`) with one additional line that imports RunLoopKit.
 import Foundation
 
 #if BESIDE
   import RunLoopKit
 #endif
 
-/// What a program saw, and whether it is what Foundation documents.
+/// A program's observation, and whether it matches Foundation's documentation.
 public typealias Observation = (seen: String, isRight: Bool)
 
-/// The programs, in the order of the table.
+/// The programs in the order of the table.
 public let programs: [(title: String, run: @Sendable () -> Observation)] = [
   ("a timer fires after its interval, not at once", firstFire),
   ("a repeating timer without an interval repeats", zeroInterval),
@@ -30,7 +30,7 @@ public let programs: [(title: String, run: @Sendable () -> Observation)] = [
   ("a stream tells its delegate what it can do", delegateOfStream),
 ]
 
-/// A value that closures share: each program ends the use of one thread before another begins.
+/// A value that closures share; each program ends its use on one thread before another begins.
 final class Shared<Value>: @unchecked Sendable {
   var value: Value
   init(_ value: Value) { self.value = value }
@@ -87,7 +87,7 @@ extension RunLoop.Mode {
 
 // MARK: Notification queues
 
-/// Notes the notifications that are posted, by their names.
+/// Records the names of posted notifications.
 private final class Log: @unchecked Sendable {
   private(set) var names: [String] = []
   private var observers: [any NSObjectProtocol] = []
@@ -112,7 +112,7 @@ private func enqueue(
     Notification(name: Notification.Name(name)), postingStyle: style, coalesceMask: [], forModes: modes)
 }
 
-/// Runs the loop in a mode for some passes: a timer keeps it there.
+/// Runs the loop in a mode for some passes, kept alive by a timer.
 private func runLoop(_ mode: RunLoop.Mode = .default) {
   let count = Shared(0)
   let timer = Timer(fire: Date(timeIntervalSinceNow: 0.01), interval: 0.01, repeats: true) { _ in count.value += 1 }
@@ -133,7 +133,7 @@ private func runLoop(_ mode: RunLoop.Mode = .default) {
 
 @Sendable private func styles() -> Observation {
   let log = Log("idle", "soon")
-  // A loop that is not idle yet: a block waits for its turn.
+  // The loop is not idle: a block is pending.
   enqueue("idle", .whenIdle)
   enqueue("soon", .asap)
   runLoop()
@@ -156,7 +156,7 @@ private func runLoop(_ mode: RunLoop.Mode = .default) {
 
 // MARK: Threads
 
-/// Runs a block on a new thread, whose end need not be told, and waits until the block says that it has come so far.
+/// Runs a block on a new thread, and waits until the block calls its argument, as the thread's end may go unreported.
 private func onThread(named name: String? = nil, _ body: @escaping @Sendable () -> Void) {
   let done = DispatchSemaphore(value: 0)
   let thread = Thread {
@@ -195,7 +195,7 @@ private func onThread(named name: String? = nil, _ body: @escaping @Sendable () 
   do {
     let token = Token(released)
     let thread = Thread {
-      // What this frame holds is lost by exit(), so it holds nothing: the token belongs to the thread's block.
+      // exit() leaks this frame's references, so it has none: the token belongs to the thread's block.
       useToken(token)
       Thread.exit()
     }
@@ -231,7 +231,7 @@ private func onThread(named name: String? = nil, _ body: @escaping @Sendable () 
     pipe.fileHandleForWriting.write(Data("hello".utf8))
     runLoop()
   }
-  // The main thread's loop runs too, as long as it takes either.
+  // The main thread's loop runs too, in case it performs either.
   let limit = Date(timeIntervalSinceNow: 5)
   while place.value == "nowhere", Date() < limit { runLoop() }
   return ("notifies \(place.value)", place.value == "the thread that asked")
@@ -240,7 +240,7 @@ private func onThread(named name: String? = nil, _ body: @escaping @Sendable () 
 @Sendable private func connectionOfHandle() -> Observation {
   var address = sockaddr_un()
   address.sun_family = sa_family_t(AF_UNIX)
-  // A name that begins with a zero is none of a file.
+  // A socket address that begins with a zero byte is not a file.
   withUnsafeMutableBytes(of: &address.sun_path) { $0[1...].copyBytes(from: "defects-\(getpid())".utf8) }
   func withAddress(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Bool {
     withUnsafePointer(to: address) {

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Swift as a library in a program whose main loop is another's: Qt's (Qt/main.cpp), or asyncio's (Python/guest.py).
-// What the program has to call is in C.
+// Swift as a library in a program with another main loop: Qt's (Qt/main.cpp) or asyncio's (Python/guest.py). The
+// program calls these C functions.
 
 import Dispatch
 import RunLoopCore
 
 @MainActor private var guest: RunLoop.Guest?
 
-/// Makes the main loop a guest; returns the descriptor that the program's loop watches, or −1.
+/// Makes the main loop a guest, and returns the descriptor for the program's loop to watch, or −1.
 ///
-/// Called on the main thread, as all of these are.
+/// All of these functions must be called on the main thread.
 @_cdecl("guest_begin")
 public func guestBegin() -> Int32 {
   MainActor.assumeIsolated {
-    // The descriptor is all that the host has to know: it becomes readable at deadlines too.
+    // The host needs to know only the descriptor, which becomes readable at deadlines too.
     guest = try? RunLoop.Guest(signalsDeadlines: true)
     return guest?.descriptor ?? -1
   }
 }
 
-/// Called whenever the descriptor is readable.
+/// Services the loop; called whenever the descriptor is readable.
 @_cdecl("guest_service")
 public func guestService() { MainActor.assumeIsolated { _ = guest?.service() } }
 
-/// Called when the program's loop no longer watches the descriptor.
+/// Ends the guest; called when the program's loop no longer watches the descriptor.
 @_cdecl("guest_end")
 public func guestEnd() {
   MainActor.assumeIsolated {
@@ -33,10 +33,10 @@ public func guestEnd() {
   }
 }
 
-/// What is called with a text, and with what was passed beside it.
+/// A function that receives a text and the context passed with it.
 public typealias Answer = @convention(c) @Sendable (UnsafePointer<CChar>?, UnsafeMutableRawPointer?) -> Void
 
-/// Starts a task of the main actor, which calls the answer on the main thread, once.
+/// Starts a task of the main actor, which calls `answer` once on the main thread.
 @_cdecl("guest_load")
 public func guestLoad(_ answer: Answer, _ context: UnsafeMutableRawPointer?) {
   let context = UInt(bitPattern: context)
@@ -48,7 +48,7 @@ public func guestLoad(_ answer: Answer, _ context: UnsafeMutableRawPointer?) {
   }
 }
 
-/// Waits for the main dispatch queue.
+/// Suspends until the main dispatch queue runs a block.
 @MainActor private func nextTurn(after delay: DispatchTimeInterval) async {
   await withCheckedContinuation { continuation in
     DispatchQueue.main.asyncAfter(deadline: .now() + delay) { continuation.resume() }

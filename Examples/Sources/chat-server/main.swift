@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A chat server: each line goes to all other members. A member that sends nothing for half a minute, or does not read
-// for five seconds, is disconnected.
+// A chat server that sends each line to all other members. A member that sends nothing for half a minute, or does not
+// read for five seconds, is disconnected.
 //
 //     swift run --package-path Examples chat-server [PORT]
 //     swift run --package-path Examples chat-server --demo
 //
-// It prints where it listens, and ends when it is interrupted or told to terminate. The demo is a short scenario, which
-// checks itself and exits with 0 or 1.
+// It prints its address, and exits on SIGINT or SIGTERM. The demo is a short scenario that checks itself and exits
+// with 0 or 1.
 
 import Glibc
 import RunLoopCore
@@ -54,7 +54,7 @@ let server = Task {
   for try await connection in listener.connections { Task { await room.serve(connection, on: loop) } }
 }
 
-/// Says a number again and again, and reports once when it has heard those of so many others.
+/// Sends a number repeatedly, and reports once it has received the numbers of `count` other members.
 func member(_ number: Int, hears count: Int, _ report: AsyncStream<Int>.Continuation) async throws {
   let socket = try Socket(connectingTo: listener.address)
   try loop.add(socket, forMode: .default)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A dashboard: what the machine does, measured by a thread of its own. Tab moves the focus, q and Ctrl-C end.
+// A dashboard of the machine's activity, measured on its own thread. Tab moves the focus; q and Ctrl-C quit.
 
 import Glibc
 import RunLoopCore
@@ -54,7 +54,7 @@ let thread = Thread {
     getloadavg(&load, 1)
     let memory = Double(sysconf(Int32(_SC_AVPHYS_PAGES))) / Double(sysconf(Int32(_SC_PHYS_PAGES)))
     let sample = [min(load / Double(sysconf(Int32(_SC_NPROCESSORS_ONLN))), 1), 1 - memory]
-    // Views belong to the main thread: its loop gets the sample, a value, and shows it at the end of the turn.
+    // Views belong to the main thread. Its loop receives the sample, a value, and shows it at the end of the turn.
     RunLoop.main.perform { MainActor.assumeIsolated { window.show(sample) } }
   }
   RunLoop.current.run()

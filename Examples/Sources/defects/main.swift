@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs each of the programs with Foundation alone and with RunLoopKit beside it, in a process of its own, and prints
-// what was seen. It fails if one with RunLoopKit shows a defect; a defect that Foundation no longer has is only told.
+// Runs each program with Foundation alone and together with RunLoopKit, in its own process, and prints the
+// observations. Fails if one with RunLoopKit shows a defect. A defect that Foundation no longer has is only reported.
 //
 //   defects                        the table
-//   defects alone|beside NUMBER    one program: what it saw, and status 1 if that is a defect
+//   defects alone|beside NUMBER    one program: its observation, and status 1 for a defect
 
 import DefectsAlone
 import DefectsBeside
 import Foundation
 
-/// What became of a program in a process of its own.
+/// The outcome of a program in its own process.
 struct Outcome {
   var seen: String
   var isRight: Bool
@@ -36,7 +36,7 @@ func run(_ company: String, _ number: Int) throws -> Outcome {
   if process.terminationReason == .uncaughtSignal {
     return Outcome(seen: "crashes: \(String(cString: strsignal(process.terminationStatus)))", isRight: false)
   }
-  // Two is the status of what went wrong with this program itself.
+  // Status 2 is an error of this program itself.
   guard let line = text.split(separator: "\n").last else {
     return Outcome(seen: "says nothing, status \(process.terminationStatus)", isRight: false)
   }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A question to a name server, read from the bytes of a datagram (RFC 1035), and the answers to it.
+/// A question to a name server, parsed from a datagram (RFC 1035), and the answers to it.
 ///
-/// What arrives is anybody's: whatever the bytes are, reading them ends with a question or with a code.
+/// The bytes are untrusted: parsing any input ends with a question or a response code.
 struct DNSQuestion {
-  /// The response codes.
+  /// The DNS response codes.
   enum Code: UInt16 {
     case none = 0
     case formatError = 1
@@ -14,9 +14,9 @@ struct DNSQuestion {
 
   enum Reading {
     case question(DNSQuestion)
-    /// It has a header, and is answered with a code alone.
+    /// A message with a header, which is answered with a code only.
     case rejected(Code, header: [UInt8])
-    /// It is no question: to answer it could be answered again, without end.
+    /// A message that is not a question. Answering it could cause an endless exchange of answers.
     case ignored
   }
 
@@ -26,7 +26,7 @@ struct DNSQuestion {
   private static let any: UInt16 = 255
   private static let internet: UInt16 = 1
 
-  /// The question's name in lower case, without a dot at the end.
+  /// The question's name in lower case, without a trailing dot.
   let name: String
   let type: UInt16
   private let header: [UInt8]
@@ -34,7 +34,7 @@ struct DNSQuestion {
   private let section: [UInt8]
 
   private static let headerSize = 12
-  /// The most that an answer over UDP has without further agreement.
+  /// The maximum size of an answer over UDP without EDNS.
   private static let sizeLimit = 512
 
   static func read(_ bytes: [UInt8]) -> Reading {
@@ -53,7 +53,7 @@ struct DNSQuestion {
       place += 1
       if count == 0 { break }
       total += count + 1
-      // A question has nothing before it that it could point to.
+      // A question has no earlier name that a compression pointer could refer to.
       guard count < 64, total < 255, place + count <= bytes.count else {
         return .rejected(.formatError, header: header)
       }
@@ -70,13 +70,13 @@ struct DNSQuestion {
 
   func wants(_ type: UInt16) -> Bool { self.type == type || self.type == Self.any }
 
-  /// The answer with these records, each a type and its data; what has no room is left out, and said to be missing.
+  /// The answer with these records; those that do not fit are left out, and the answer is marked as truncated.
   func answer(_ records: [(type: UInt16, data: [UInt8])], _ code: Code = .none, lifetime: UInt32 = 60) -> [UInt8] {
     var body = section
     var count: UInt16 = 0
     var isCut = false
     for record in records {
-      // The name is the question's.
+      // A pointer to the question's name.
       var next: [UInt8] = [0xC0, UInt8(Self.headerSize)] + Self.bytes(record.type) + Self.bytes(Self.internet)
       next += Self.bytes(UInt16(lifetime >> 16)) + Self.bytes(UInt16(lifetime & 0xFFFF))
       next += Self.bytes(UInt16(record.data.count)) + record.data
@@ -90,7 +90,7 @@ struct DNSQuestion {
     return Self.header(of: header, code, questions: 1, answers: count, isCut: isCut) + body
   }
 
-  /// The answer that is a code alone.
+  /// An answer that consists of a code only.
   static func rejection(_ code: Code, header: [UInt8]) -> [UInt8] {
     Self.header(of: header, code, questions: 0, answers: 0, isCut: false)
   }
@@ -98,7 +98,7 @@ struct DNSQuestion {
   private static func header(
     of asked: [UInt8], _ code: Code, questions: UInt16, answers: UInt16, isCut: Bool
   ) -> [UInt8] {
-    // An answer, of who knows it; the wish for recursion is repeated, and not fulfilled.
+    // An authoritative answer; RD is copied, and recursion is not available.
     let flags = 0x8400 | (word(asked, 2) & 0x7900) | (isCut ? 0x0200 : 0) | code.rawValue
     return asked[..<2] + bytes(flags) + bytes(questions) + bytes(answers) + [0, 0, 0, 0]
   }

@@ -5,8 +5,8 @@
 //     swift run --package-path Examples dns-responder [--port N] NAME=ADDRESS|TEXT …
 //     dig @127.0.0.1 -p N NAME
 //
-// What is no address is a text. The port is 0 if it is not given, which lets the system choose. It prints where it
-// listens, and ends with 0 when it is interrupted or told to terminate.
+// A value that is not an address becomes a TXT record. The port defaults to 0, for which the system chooses one. The
+// program prints its address, and exits with 0 on SIGINT or SIGTERM.
 
 import Glibc
 import RunLoopCore
@@ -21,7 +21,7 @@ func fail(_ message: String, status: Int32) -> Never {
 
 typealias Record = (type: UInt16, data: [UInt8])
 
-/// The record of a text: its address, or the text itself.
+/// Returns a value's record: its address, or the text itself.
 func record(_ value: String) -> Record {
   var bytes = [UInt8](repeating: 0, count: 16)
   if inet_pton(AF_INET, value, &bytes) == 1 { return (DNSQuestion.address, Array(bytes[..<4])) }
@@ -45,7 +45,7 @@ while let word = arguments.popFirst() {
 }
 guard !names.isEmpty else { fail("usage: dns-responder [--port N] NAME=ADDRESS|TEXT …", status: 2) }
 
-/// The answer to a datagram; nil: it is not answered.
+/// Returns the answer to a datagram, or nil if it must be ignored.
 @Sendable func answer(_ bytes: [UInt8], _ names: [String: [Record]]) -> [UInt8]? {
   switch DNSQuestion.read(bytes) {
   case .ignored: nil
@@ -65,11 +65,11 @@ do {
   let socket = try DatagramSocket(boundTo: .loopback(port: port)) { socket, event in
     switch event {
     case .received(let bytes, let envelope):
-      // A question that was cut off is none.
+      // A truncated question is ignored.
       guard !envelope.isTruncated, let sender = envelope.sender,
         let answer = answer(bytes.withUnsafeBytes { Array($0) }, known)
       else { return }
-      // An answer that has no room is lost, as it may be on its way: who asks asks again.
+      // An answer without room is dropped, as it could be in the network: the client asks again.
       _ = try? socket.send(answer, to: sender)
     case .writable, .failed: break
     case .closed(let error): fail("\(error)", status: 1)

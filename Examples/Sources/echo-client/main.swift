@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Sends its standard input to a server, and prints what comes back.
+// Sends its standard input to a server, and prints the bytes it receives.
 //
 //     swift run --package-path Examples echo-client HOST PORT
 //
-// The host may be a name. It ends when the server has ended, which an echo server does after the end of the input.
+// The host may be a name. The program ends when the server closes the connection, which an echo server does after the
+// end of the input.
 
 import Glibc
 import RunLoopCore
@@ -26,7 +27,7 @@ guard CommandLine.arguments.count == 3, let port = UInt16(CommandLine.arguments[
 
 let loop = RunLoop.current
 
-/// Connects to the first address that answers, and then passes bytes on in both directions.
+/// Connects to the first address that accepts, and then forwards bytes in both directions.
 @Sendable func connect(_ addresses: ArraySlice<SocketAddress>) {
   guard let address = addresses.first else { fail("no address of the server answers") }
   do {
@@ -51,7 +52,7 @@ let loop = RunLoop.current
   }
 }
 
-/// Reads the standard input on a thread of its own, since it may be a file, and no further than the server takes it.
+/// Reads the standard input on another thread, as it may be a file, and only as fast as the server reads.
 @Sendable func sendInput(_ socket: Socket) {
   Task.detached {
     var bytes = [UInt8](repeating: 0, count: 64 * 1024)
@@ -78,6 +79,6 @@ HostResolver.resolve(CommandLine.arguments[1], port: port, on: loop) { answer in
   case .failure(let error): fail("\(error)")
   }
 }
-// Nothing but the lookup may be there at first.
+// At first, the loop may have nothing but the look-up.
 loop.add(RunLoop.Source {}, forMode: .default)
 loop.runUntilStopped()

@@ -4,13 +4,13 @@
 //
 //     swift run --package-path Examples echo-server [--port N] [--host H] [--identity FILE]
 //
-// The port is 0 if it is not given, which lets the system choose; the host is 127.0.0.1. With a file in PEM that has a
-// certificate and its key, the connections are secured. Started by a service manager
-// with a socket that listens already, it serves that one:
+// The port defaults to 0, for which the system chooses one, and the host to 127.0.0.1. With a PEM file that contains
+// a certificate and its key, the connections use TLS. If a service manager starts the program with a listening
+// socket, it serves that one:
 //
 //     systemd-socket-activate -l /tmp/echo echo-server
 //
-// It prints where it listens, and ends with 0 when it is interrupted or told to terminate.
+// It prints its address, and exits with 0 on SIGINT or SIGTERM.
 
 import Glibc
 import RunLoopCore
@@ -46,7 +46,7 @@ while let name = arguments.popFirst() {
   }
 }
 
-/// What comes goes back; who does not read what comes back is not read either.
+/// Echoes received bytes, and stops reading from a client that does not read its echo.
 @Sendable func echo(_ connection: Socket, _ event: Socket.Event) {
   do {
     switch event {
@@ -57,7 +57,7 @@ while let name = arguments.popFirst() {
     case .connected, .readable, .closed(nil): break
     }
   } catch {
-    // The queue is full only for who writes on after it was told to wait.
+    // The queue is full only if a client writes on although it was paused.
     say("echo-server: \(error)")
     connection.invalidate()
   }
@@ -77,7 +77,7 @@ do {
     }
   }
   var options = ListeningSocket.Options()
-  // A thousand clients at a time; the others wait.
+  // At most a thousand clients at a time; further ones wait.
   options.maximumConnectionCount = 1000
   options.accepted.socketOptions = [.keepAlive(idle: .seconds(60), interval: .seconds(10), count: 6)]
   if let identity {
@@ -86,7 +86,7 @@ do {
   }
   let listener: ListeningSocket
   if let activated = try SocketActivation.take().first {
-    // The file of a Unix address is the service manager's; its connections know no TCP.
+    // The service manager owns the file of a Unix address, whose connections have no TCP options.
     options.removesFile = false
     options.accepted.socketOptions = []
     listener = try ListeningSocket(takingOver: activated.number, options: options, handler: handler)

@@ -4,7 +4,7 @@ import Glibc
 import RunLoopCore
 import RunLoopSystemEvents
 
-/// Changes a directory while a resident loop watches it, and compares what it is told with what it did.
+/// Changes a directory while a resident loop watches it, and compares the reports with the changes.
 struct Demo {
   private struct Failure: Error, CustomStringConvertible {
     let description: String
@@ -33,7 +33,7 @@ struct Demo {
     }
     try loop.add(source, forMode: .default)
 
-    // Each step waits for the one before to be told, so that the order is one.
+    // Each step waits for the report of the previous one, so that the order is fixed.
     let steps: [(Int, () -> Int32)] = [
       (1, { mkdir(root + "/a", 0o700) }),
       (3, { write(root + "/a/notes", "first") }),
@@ -69,8 +69,8 @@ struct Demo {
   }
 }
 
-/// What was told; the main thread's.
+/// The reported changes, used by the main thread only.
 private final class Told: @unchecked Sendable {
-  // Sendable: used by the main thread alone, which runs the loop.
+  // Sendable: used only by the main thread, which runs the loop.
   var lines: [String] = []
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Prints what changes below a directory, until it is interrupted.
+// Prints the changes below a directory until it is interrupted.
 //
 //     swift run --package-path Examples file-watcher DIRECTORY
 //     swift run --package-path Examples file-watcher --demo
 //
-// The demo makes changes itself, checks what it is told, and exits with 0 or 1.
+// The demo makes changes itself, checks the reports, and exits with 0 or 1.
 
 import Glibc
 import RunLoopCore
 import RunLoopSystemEvents
 
-/// One line for a change.
+/// Formats a change as one line.
 func line(_ change: FileChange) -> String {
   let cookie = change.cookie == 0 ? "" : " (\(change.cookie))"
   return "\(change.kind) \(change.path)\(change.isDirectory ? "/" : "")\(cookie)"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A game's loop of frames, with a part of each frame for the main loop: tasks of the main actor, timers, the main
-// dispatch queue. With SDL, if the system has it (SDL_VIDEODRIVER=dummy needs no screen), and otherwise without.
+// A game's frame loop that leaves part of each frame to the main loop: tasks of the main actor, timers, and the main
+// dispatch queue. It uses SDL if installed (SDL_VIDEODRIVER=dummy needs no screen).
 //
 //     swift run --package-path Examples game-frames [FRAMES]
 
@@ -9,13 +9,13 @@ import Dispatch
 import Glibc
 import RunLoopCore
 
-/// The functions of SDL 2 or 3 that a loop of frames calls.
+/// The functions of SDL 2 or 3 that a frame loop calls.
 struct SDL {
   private let pollEvent: @convention(c) (UnsafeMutableRawPointer) -> CBool
   private let delay: @convention(c) (UInt32) -> Void
   let version: Int
 
-  /// Opens a window; nil if there is no SDL, or no screen.
+  /// Opens a window; nil if there is no SDL or no screen.
   init?(title: String) {
     let files: [(Int, String)] = [(3, "libSDL3.so.0"), (2, "libSDL2-2.0.so.0")]
     let found = files.lazy.compactMap { version, file in
@@ -26,7 +26,7 @@ struct SDL {
     self.version = version
     pollEvent = function("SDL_PollEvent")
     delay = function("SDL_Delay")
-    // The video part. SDL 2 returns zero for success, SDL 3 true.
+    // SDL_INIT_VIDEO. SDL 2 returns zero for success, SDL 3 true.
     let begin: @convention(c) (UInt32) -> Int32 = function("SDL_Init")
     guard (begin(0x20) & 0xff == 0) == (version == 2) else { return nil }
     let window: OpaquePointer?
@@ -40,7 +40,7 @@ struct SDL {
     guard window != nil else { return nil }
   }
 
-  /// Takes the events that wait; returns whether the program is to end.
+  /// Handles pending events, and returns whether the program should quit.
   func takeEvents() -> Bool {
     withUnsafeTemporaryAllocation(byteCount: 128, alignment: 16) { event in
       guard let address = event.baseAddress else { return false }
@@ -68,7 +68,7 @@ struct SDL {
     RunLoop.main.schedule(in: .milliseconds(50), repeating: .milliseconds(50)) { _ in
       MainActor.assumeIsolated { self.ticks += 1 }
     }
-    // More than one frame has room for.
+    // More work than fits in one frame.
     DispatchQueue.global().async { for _ in 0..<100 { RunLoop.main.perform { usleep(200) } } }
     Task {
       try await Task.sleep(for: .milliseconds(100))
@@ -82,7 +82,7 @@ struct SDL {
     var frame = 0
     while (frame < frames || !isOver) && sdl?.takeEvents() != true {
       let next = ContinuousClock.now + .milliseconds(16)
-      // The game's own work is here, and then the loop has what the frame leaves it.
+      // After the game's own work, the loop gets the rest of the frame.
       if !guest.service(for: budget).isDone { framesWithRest += 1 }
       frame += 1
       let left = max(.zero, next - .now)

@@ -3,13 +3,13 @@
 import CHostLoop
 import RunLoopCore
 
-/// GLib's main loop, with a run loop of ours as its guest.
+/// GLib's main loop, with one of our run loops as its guest.
 ///
-/// The main thread's.
+/// Must be used on the main thread.
 final class Host {
   private let host: OpaquePointer
   private let guest: RunLoop.Guest
-  /// What each turn of the guest ended with.
+  /// The number of the guest's turns for each result.
   private(set) var turns: [RunLoop.RunResult: Int] = [:]
   private var timeouts: [Timeout] = []
 
@@ -20,7 +20,7 @@ final class Host {
     guest = try RunLoop.Guest()
   }
 
-  /// Runs GLib's loop until somebody stops ours.
+  /// Runs GLib's loop until our loop is stopped.
   func run() {
     let context = Unmanaged.passUnretained(self).toOpaque()
     chost_add_guest(
@@ -32,7 +32,7 @@ final class Host {
     chost_destroy(host)
   }
 
-  /// Calls a body every so many milliseconds, by a timeout of GLib's, until it answers false.
+  /// Calls a body at an interval, by a GLib timeout, until it returns false.
   func every(milliseconds: UInt32, _ body: @escaping () -> Bool) {
     let timeout = Timeout(body)
     timeouts.append(timeout)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Our main run loop inside GLib's, on the real main thread: timers of both, blocks from threads, a descriptor, the main
-// dispatch queue and the main actor, together. GLib waits; ours is its guest.
+// Our main run loop inside GLib's, on the main thread, with timers of both, blocks from threads, a descriptor, the
+// main dispatch queue and the main actor. GLib waits, and our loop is its guest.
 
 import CHostLoop
 import Dispatch
@@ -9,7 +9,7 @@ import Glibc
 import RunLoopCore
 import Synchronization
 
-/// What was called, counted on whatever thread it should not be called on too.
+/// Counts calls, on any thread, so that calls on the wrong one are counted too.
 final class Tally: Sendable {
   private let counts = Mutex<[String: Int]>([:])
   private let strangers = Atomic<Int>(0)
@@ -41,7 +41,7 @@ func startThreads(_ loop: RunLoop, _ tally: Tally, writing descriptor: Int32) {
   }
 }
 
-/// Work for the main dispatch queue and for the main actor, from another thread.
+/// Posts work to the main dispatch queue and the main actor from another thread.
 func startMainWork(_ tally: Tally, _ order: Order) {
   DispatchQueue.global().async {
     for number in 0..<100 {
@@ -60,7 +60,7 @@ func startMainWork(_ tally: Tally, _ order: Order) {
   }
 }
 
-/// The order in which blocks of the main queue came.
+/// The order in which blocks of the main queue ran.
 final class Order: Sendable {
   private let numbers = Mutex<[Int]>([])
   func append(_ number: Int) { numbers.withLock { $0.append(number) } }
@@ -79,7 +79,7 @@ func show() throws(RunLoopError) -> Bool {
   guard pipe(&ends) == 0 else { return false }
   let (reading, writing) = (ends[0], ends[1])
 
-  // Ours: a timer, a descriptor, an observer of the waits, and what other threads post.
+  // In our loop: a timer, a descriptor, an observer of the waits, and posts from other threads.
   var fired = 0
   loop.add(
     Timer(timeInterval: 0.005, repeats: true) { _ in tally.count("our timer") }, forMode: .common)
@@ -93,7 +93,7 @@ func show() throws(RunLoopError) -> Bool {
   startThreads(loop, tally, writing: writing)
   startMainWork(tally, order)
 
-  // GLib's: a timeout, which posts to ours, runs ours for a moment, and stops it in the end.
+  // In GLib's loop: a timeout that posts to our loop, runs it briefly, and finally stops it.
   host.every(milliseconds: 7) {
     fired += 1
     tally.count("timeout")
@@ -122,7 +122,7 @@ func isAsExpected(_ tally: Tally, _ order: Order, _ host: Host) -> Bool {
     if !holds { isWell = false }
   }
   check("30 timeouts of GLib's: \(tally["timeout"])", tally["timeout"] == 30)
-  // In 30 times 7 ms there are 42 dates of a timer of 5 ms; on a busy machine it may miss some.
+  // A 5 ms timer has 42 dates in 30 times 7 ms. It may miss some on a busy machine.
   check("a timer of ours between them: \(tally["our timer"])", (10...).contains(tally["our timer"]))
   check("1000 blocks from four threads: \(tally["posted"])", tally["posted"] == 1000)
   check("a block by each timeout: \(tally["posted by timeout"])", tally["posted by timeout"] >= 29)

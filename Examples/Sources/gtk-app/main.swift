@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A window of GTK 4's whose button starts a task of the main actor: it computes on a resident thread, asks a server by
-// HTTP, waits for the main dispatch queue, and says what came in the label. One line makes that work:
+// A GTK 4 window whose button starts a task of the main actor: it computes on a resident thread, makes an HTTP
+// request, waits for the main dispatch queue, and shows the result in a label. One line makes that work:
 // GLibHost.attach().
 //
 //     swift run --package-path Examples gtk-app [URL]
@@ -14,7 +14,7 @@ import RunLoopGLib
 import RunLoopHTTP
 import RunLoopThreads
 
-/// The window, on the main actor.
+/// The window, isolated to the main actor.
 @MainActor final class Window {
   private let label = gtk_label_new("press the button")
   private let button = gtk_button_new_with_label("Load")
@@ -55,7 +55,7 @@ import RunLoopThreads
     }
   }
 
-  /// Waits for the main dispatch queue.
+  /// Suspends until the main dispatch queue runs a block.
   private func nextTurn(after delay: DispatchTimeInterval) async {
     await withCheckedContinuation { continuation in
       DispatchQueue.main.asyncAfter(deadline: .now() + delay) { continuation.resume() }
@@ -69,14 +69,14 @@ import RunLoopThreads
   }
 }
 
-/// A pointer to one of GTK's classes as a pointer to another.
+/// Casts a pointer to one GTK class to a pointer to another.
 func opaque<Class, Other>(_ pointer: UnsafeMutablePointer<Class>?) -> UnsafeMutablePointer<Other>? {
   UnsafeMutableRawPointer(pointer)?.assumingMemoryBound(to: Other.self)
 }
 
 func opaque<Class>(_ pointer: UnsafeMutablePointer<Class>?) -> OpaquePointer? { OpaquePointer(pointer) }
 
-/// What a signal of GTK's calls, on the main thread, and so on the main actor.
+/// The handler of a GTK signal, called on the main thread and so on the main actor.
 final class Handler: Sendable {
   let body: @MainActor () -> Void
 

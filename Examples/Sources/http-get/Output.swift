@@ -3,7 +3,7 @@
 import Glibc
 import RunLoopHTTP
 
-/// What is shown of transfers: a line each on a terminal, which is redrawn, and a line at each end.
+/// The display of transfers: on a terminal a redrawn line for each, and a line when one ends.
 final class Display {
   private let isTerminal = isatty(STDERR_FILENO) == 1
   private var lines: [String]
@@ -14,7 +14,7 @@ final class Display {
   func show(_ number: Int, _ text: String) {
     lines[number] = text
     guard isTerminal else { return }
-    // Back to the first line, and every line anew.
+    // Moves to the first line, and redraws every line.
     var screen = isDrawn ? "\u{1b}[\(lines.count)A" : ""
     for line in lines { screen += "\r\u{1b}[K\(line)\n" }
     isDrawn = true
@@ -31,7 +31,7 @@ final class Display {
   }
 }
 
-/// "[=====>    ]  42 % of 1.3 MiB", or how much there is where the whole is unknown.
+/// Returns "[=====>    ]  42 % of 1.3 MiB", or only the received size if the total is unknown.
 func bar(_ progress: HTTP.Progress) -> String {
   guard let total = progress.total, total > 0 else { return size(progress.received) }
   let share = min(1, Double(progress.received) / Double(total))

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Gets addresses, into files or to the standard output.
+// Downloads URLs to files or to standard output.
 //
 //     swift run --package-path Examples http-get [--parallel N] [--resume] [--output FILE] URL…
 //
-// One address goes to the standard output, unless --output names a file; several go to files that are named like the
-// last part of their paths, and counted where that is the same. With --resume, files go on where an earlier run was
-// interrupted. It ends with 1 if one has failed.
+// A single URL is written to standard output, unless --output names a file. Several URLs are written to files named
+// after the last component of their paths, with a number if names collide. With --resume, interrupted downloads
+// continue. The exit status is 1 if a download failed.
 
 import Glibc
 import RunLoopCore
@@ -42,7 +42,7 @@ while let word = words.popFirst() {
 }
 guard !urls.isEmpty, output == nil || urls.count == 1 else { usage() }
 
-/// Writes to a stream, such as the standard output, as bytes arrive.
+/// Writes bytes to a stream such as standard output as they arrive.
 final class Stream: HTTP.Sink {
   struct Failure: Error, CustomStringConvertible {
     let description: String
@@ -52,7 +52,7 @@ final class Stream: HTTP.Sink {
 
   init(_ descriptor: Int32) { self.descriptor = descriptor }
 
-  /// Opens a file that is there and is no regular one, such as /dev/null; nil for another.
+  /// Opens an existing file that is not a regular one, such as /dev/null; nil for other paths.
   init?(special path: String) {
     var status = stat()
     guard stat(path, &status) == 0, ![S_IFREG, S_IFDIR].contains(status.st_mode & S_IFMT) else { return nil }
@@ -74,14 +74,14 @@ final class Stream: HTTP.Sink {
   func end() throws {}
 }
 
-/// The file's name for an address: the last part of its path.
+/// Returns the file name for a URL: the last component of its path.
 func fileName(of url: String) -> String {
   let parts = url.prefix { $0 != "?" && $0 != "#" }.split(separator: "/")
   let name = parts.count > 2 ? String(parts[parts.count - 1]) : "index.html"
   return name == "." || name == ".." ? "index.html" : name
 }
 
-/// The files' names for addresses, each of them once: a second "file" is "file.2".
+/// Returns unique file names for URLs: a second "file" becomes "file.2".
 func fileNames(of urls: [String]) -> [String] {
   var used: Set<String> = []
   return urls.map { url in
@@ -95,7 +95,7 @@ func fileNames(of urls: [String]) -> [String] {
   }
 }
 
-/// The downloads, as many at a time as were asked for; everything on the main thread's loop.
+/// The downloads, a limited number at a time, all on the main thread's loop.
 @MainActor final class Downloads {
   private let client: HTTP.Client
   private let display: Display

@@ -2,7 +2,7 @@
 
 import Foundation
 
-/// What the document says, as far as it is understood.
+/// The supported contents of a document.
 struct Document: Decodable {
   var client: ClientSettings?
   var steps: [Step]
@@ -26,7 +26,7 @@ struct ClientSettings: Decodable {
   var each: Bool?
 }
 
-/// A step is one of these: requests, a time to wait, or a stop.
+/// A step: requests, a delay, or a stop.
 struct Step: Decodable {
   var requests: [ScenarioRequest]?
   var wait: Bool?
@@ -55,7 +55,7 @@ struct ScenarioRequest: Decodable {
   var on: [Rule]?
 }
 
-/// When a rule applies.
+/// The condition for a rule.
 enum Moment: Equatable {
   case start
   case after(Double)
@@ -86,7 +86,7 @@ enum Deed: String {
   case cancel, hold, release, pause, resume, note
   case pauseResume = "pause-resume"
 
-  /// Whether another is its end.
+  /// Whether another deed ends this one.
   func isEnded(by other: Deed) -> Bool { self == .pause && other == .resume || self == .hold && other == .release }
 }
 
@@ -95,6 +95,6 @@ struct Unsupported: Error {
 }
 
 extension Duration {
-  /// A time of a document; what is longer than a life is as long as one.
+  /// Converts seconds of a document to a duration, limited to about thirty years.
   static func ofDocument(_ seconds: Double) -> Duration { .seconds(min(max(seconds, -1e9), 1e9)) }
 }

@@ -6,7 +6,7 @@ import RunLoopHTTP
 import RunLoopThreads
 import Synchronization
 
-/// Takes the body of one request: counts it, digests it, and keeps what the result shows; and does what the rules say.
+/// Counts and digests the body of one request, keeps the part for the result, and applies the rules.
 final class ScenarioSink: HTTP.Sink {
   private struct State {
     var digest = SHA256()
@@ -25,14 +25,14 @@ final class ScenarioSink: HTTP.Sink {
     let number: Int
     let moment: Moment
     let deed: Deed
-    /// The rule that this one ends; nil for none.
+    /// The index of the rule that this one ends, or nil.
     let ended: Int?
     var phase = Phase.waiting
   }
 
   private let state: Mutex<State>
   private let path: String?
-  /// The operation; set before it starts.
+  /// The operation, set before it starts.
   let operation = Mutex<HTTP.Operation?>(nil)
 
   init(rules: [(moment: Moment, deed: Deed)], path: String?) {
@@ -47,7 +47,7 @@ final class ScenarioSink: HTTP.Sink {
     self.path = path
   }
 
-  /// How many characters of a body a result shows, and how many bytes they may be.
+  /// The maximum number of a body's characters in a result, and of bytes that may contain them.
   private static let (mostCharacters, mostBytes) = (20_000, 80_000)
 
   var noted: Int64? { state.withLock { $0.noted } }
@@ -90,7 +90,7 @@ final class ScenarioSink: HTTP.Sink {
 
   func end() throws { try state.withLock { try $0.file?.synchronize() } }
 
-  /// Nothing more comes: the file is closed, whoever still holds this.
+  /// Closes the file at the end of the transfer, even if this object is still referenced.
   func close() {
     state.withLock { state in
       try? state.file?.close()
@@ -98,9 +98,9 @@ final class ScenarioSink: HTTP.Sink {
     }
   }
 
-  /// Does what is due, once, in the order of the document.
+  /// Applies each rule that is due, once, in the document's order.
   ///
-  /// What ends a pause or a hold waits for the one before it: the times of a document are guesses.
+  /// A rule that ends a pause or a hold waits for that to begin, because the document's times are approximate.
   func apply(_ isDue: (Moment) -> Bool) {
     state.withLock { state in
       for index in state.rules.indices where state.rules[index].phase == .waiting && isDue(state.rules[index].moment) {
@@ -140,7 +140,7 @@ final class ScenarioSink: HTTP.Sink {
   }
 }
 
-/// The results, which come in any order.
+/// The results, in any order.
 final class Results: Sendable {
   private let results = Mutex<[String: [String: any Sendable]]>([:])
 
@@ -160,7 +160,7 @@ struct Runner {
   let settings: ClientSettings
   let results = Results()
   let directory: String
-  /// Where all tasks live.
+  /// The thread on which all tasks run.
   let thread: ResidentThread
 
   func configuration() throws -> HTTP.Configuration {
@@ -187,7 +187,7 @@ struct Runner {
     return configuration
   }
 
-  /// Waits by a timer of the thread's loop.
+  /// Suspends with a timer of the thread's loop.
   func sleep(for time: Duration) async throws {
     try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
       do {
@@ -200,7 +200,7 @@ struct Runner {
 
   func makeClient() throws -> HTTP.Client { HTTP.Client(try configuration()) }
 
-  /// Starts a request, and returns what waits for its end.
+  /// Starts a request, and returns a task that waits for its end.
   func start(_ request: ScenarioRequest, _ client: HTTP.Client) throws -> Task<Void, Never> {
     var rules: [(moment: Moment, deed: Deed)] = []
     for rule in request.on ?? [] {
@@ -229,7 +229,7 @@ struct Runner {
     }
     let starting = rules.contains { $0.moment == .start }
     if starting, rules.contains(where: { $0.moment == .start && $0.deed == .hold || $0.deed == .note }) {
-      // What holds it must hold from the beginning.
+      // A rule that holds the operation must apply from the beginning.
       sink.apply { $0 == .start }
       operation.start()
     } else {
@@ -281,7 +281,7 @@ struct Runner {
   }
 }
 
-/// Bytes of which each is its index, modulo 251, in chunks.
+/// Bytes that each equal their index modulo 251, in chunks.
 struct Pattern: AsyncSequence, AsyncIteratorProtocol, Sendable {
   let count: Int
   private var position = 0
@@ -289,7 +289,7 @@ struct Pattern: AsyncSequence, AsyncIteratorProtocol, Sendable {
   init(count: Int) { self.count = count }
 
   private static let chunk = 16_384
-  /// A chunk, from wherever it begins.
+  /// A block from which a chunk at any offset can be taken.
   private static let block = (0..<chunk + 251).map { UInt8($0 % 251) }
 
   mutating func next() async -> [UInt8]? { nextChunk() }

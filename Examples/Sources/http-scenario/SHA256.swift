@@ -2,7 +2,7 @@
 
 import CDigest
 
-/// The digest of bytes that come in chunks.
+/// An incremental SHA-256 digest.
 struct SHA256 {
   private var digest = cdigest()
 
@@ -10,7 +10,7 @@ struct SHA256 {
 
   mutating func update(_ bytes: UnsafeRawBufferPointer) { cdigest_take(&digest, bytes.baseAddress, bytes.count) }
 
-  /// The digest in hexadecimal digits.
+  /// Returns the digest in hexadecimal digits.
   func finished() -> String {
     withUnsafePointer(to: digest) { digest in
       withUnsafeTemporaryAllocation(of: CChar.self, capacity: 65) { text in

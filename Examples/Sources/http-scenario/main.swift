@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Makes the requests that a document describes, and prints what came of them as its last line.
+// Makes the requests that a document describes, and prints the results as its last line.
 //
 //     swift run --package-path Examples http-scenario FILE
 //
-// The document is JSON: {"client": {…}, "steps": […]}; its parts are in Document.swift. The last line is
-// {"results": {ID: {…}}, "after": {"fdsBefore": n, "fds": n}}, or {"unsupported": "why"}.
+// The document is JSON: {"client": {…}, "steps": […]}; its parts are in Document.swift. The last line is {"results":
+// {ID: {…}}, "after": {"fdsBefore": n, "fds": n}}, or {"unsupported": "why"}.
 
 import Foundation
 import Glibc
@@ -14,7 +14,7 @@ import RunLoopThreads
 
 func descriptorCount() -> Int {
   guard let directory = opendir("/proc/self/fd") else {
-    // No descriptor is left for it.
+    // No descriptor is left to open the directory.
     return (0..<Int32(4096)).count { fcntl($0, F_GETFD) >= 0 }
   }
   defer { closedir(directory) }
@@ -34,7 +34,7 @@ func digits(_ unit: UInt16) -> String {
 func print(_ object: [String: Any]) {
   do {
     let data = try JSONSerialization.data(withJSONObject: object, options: [.sortedKeys])
-    // In ASCII: some readers take other characters for the end of a line.
+    // ASCII only: some readers treat other characters as line ends.
     Swift.print(
       String(decoding: data, as: UTF8.self).unicodeScalars.map { scalar in
         scalar.isASCII ? String(scalar) : String(scalar).utf16.map { "\\u" + digits($0) }.joined()
@@ -45,15 +45,15 @@ func print(_ object: [String: Any]) {
   fflush(nil)
 }
 
-/// Waits until a client that was stopped has closed everything.
+/// Waits until a stopped client has closed everything.
 func waitForEnd(of client: HTTP.Client, _ runner: Runner) async throws {
   guard runner.settings.descriptors != nil else {
     _ = await client.finished()
     return
   }
-  // The end of the client's thread is reported by libdispatch.
+  // libdispatch reports the end of the client's thread.
   while client.state != .finished { try await runner.sleep(for: .milliseconds(1)) }
-  // The thread closes what its loop has within moments.
+  // The thread closes its loop's descriptors shortly afterwards.
   try await runner.sleep(for: .milliseconds(20))
 }
 
@@ -106,10 +106,10 @@ guard CommandLine.arguments.count == 2 else {
   FileHandle.standardError.write(Data("usage: http-scenario FILE\n".utf8))
   exit(2)
 }
-/// Runs the document of a file, and ends the process.
+/// Runs the document of a file, and exits the process.
 ///
-/// All tasks live on one thread of ours: libdispatch's own threads open a file now and then, and end the process where
-/// no descriptor is left for it.
+/// All tasks run on one thread of ours: libdispatch's threads occasionally open a file, and terminate the process if
+/// no descriptor is available.
 func start(_ path: String) throws {
   let thread = try ResidentThread(name: "http-scenario")
   Task(executorPreference: thread) {

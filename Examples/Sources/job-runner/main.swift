@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs commands, one for each argument, which the shell reads: at most eight at once, each for thirty seconds at most.
-// SIGINT, SIGTERM and SIGHUP end those that run, with all that they have started.
+// Runs each argument as a shell command: at most eight at once, each for at most thirty seconds. SIGINT, SIGTERM and
+// SIGHUP terminate running commands with their process groups.
 //
 //     swift run --package-path Examples job-runner 'make test' 'make lint'
 //     swift run --package-path Examples job-runner --demo
 //
-// The demo is a short scenario, which checks itself and exits with 0 or 1.
+// The demo is a short scenario that checks itself and exits with 0 or 1.
 
 import Glibc
 import RunLoopCore
@@ -18,7 +18,7 @@ struct JobRunner {
   var atOnce = 8
   var limit = Duration.seconds(30)
 
-  /// Runs the commands, and says of each how it ended and how much it wrote.
+  /// Runs the commands, and reports how each ended and how much it wrote.
   func run(_ commands: [String]) async -> [String] {
     await withTaskGroup(of: (Int, String).self) { group in
       var waiting = commands.enumerated().makeIterator()
@@ -52,7 +52,7 @@ struct JobRunner {
   }
 }
 
-/// Runs the commands, and ends them when the process is asked to end.
+/// Runs the commands, and terminates them when the process is asked to end.
 func run(_ commands: [String], by runner: JobRunner) async throws -> [String] {
   let work = Task { await runner.run(commands) }
   let thread = try ResidentThread(name: "signals")
@@ -70,8 +70,8 @@ guard CommandLine.arguments.dropFirst().first == "--demo" else {
   exit(0)
 }
 
-// Forty that write more than a pipe holds, one that does not end, one that leaves something behind that holds its
-// output, one that does not listen to SIGTERM, one that fails.
+// Forty commands that write more than a pipe holds, one that never ends, one whose background child keeps its output
+// open, one that ignores SIGTERM, and one that fails.
 let commands =
   (0..<40).map { "head -c 100000 /dev/zero; echo done \($0) >&2" } + [
     "exec sleep 100", "sleep 100 & echo started; wait", "trap '' TERM; exec sleep 100", "exit 3",

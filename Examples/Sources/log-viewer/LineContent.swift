@@ -3,11 +3,11 @@
 import RunLoopDisplay
 import RunLoopTransactions
 
-/// A line of the log: read from the file, coloured and drawn by a worker.
+/// A line of the log, which a worker reads from the file, colors and draws.
 struct LineContent: NodeContent {
   let file: LogFile
   let line: Int
-  /// The first column that is seen.
+  /// The first visible column.
   let column: Int
 
   func draw(into canvas: inout Canvas, _ cancellation: Cancellation) {
@@ -17,8 +17,8 @@ struct LineContent: NodeContent {
     for (word, style) in Self.coloured(text) { x = canvas.draw(word, at: Point(x: x, y: 0), style: style) }
   }
 
-  /// The text of a line's bytes: tabs become spaces, colours of another terminal are left out, and everything else that
-  /// is no character is shown as one.
+  /// Returns the text of a line's bytes: tabs become spaces, color sequences are removed, and other control
+  /// characters are replaced by a visible one.
   static func printable(_ bytes: [UInt8]) -> String {
     var text = ""
     var isInSequence = false
@@ -36,7 +36,7 @@ struct LineContent: NodeContent {
     return text
   }
 
-  /// The words of a line with their styles.
+  /// Splits a line into words with their styles.
   static func coloured(_ text: String) -> [(Substring, Style)] {
     var parts: [(Substring, Style)] = []
     var level = Style.plain
@@ -56,7 +56,7 @@ struct LineContent: NodeContent {
     return parts
   }
 
-  /// A level colours what follows it in the line.
+  /// The styles of log levels, which apply to the rest of the line.
   private static let levels: [String: Style] = [
     "FATAL": Style(foreground: .red, attributes: .bold), "CRITICAL": Style(foreground: .red, attributes: .bold),
     "ERROR": Style(foreground: .red), "WARNING": Style(foreground: .yellow), "WARN": Style(foreground: .yellow),

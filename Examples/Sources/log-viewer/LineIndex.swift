@@ -2,32 +2,36 @@
 
 import Glibc
 
-/// Where the lines of a file begin, as far as it has been read: every line can be found by reading a little before it.
+/// An index of line offsets for the part of a file read so far.
+///
+/// A line is found by reading from the mark before it.
 struct LineIndex: Sendable {
-  /// A line whose place is known.
+  /// A line whose offset is known.
   struct Mark: Hashable, Sendable {
     var line: Int
     var offset: Int
   }
 
-  /// There is a mark at the latest after so many lines, and after so many bytes at the next line.
+  /// The maximum distance between marks: this many lines, or the next line after this many bytes.
   private static let lines = 64
   private static let bytes = 65_536
 
   /// The marks, in order.
   private(set) var marks: ContiguousArray<Mark> = [Mark(line: 0, offset: 0)]
-  /// How many bytes have been read.
+  /// The number of bytes read.
   private(set) var byteCount = 0
-  /// The lines that have begun.
+  /// The number of lines that have begun.
   private var begun = 1
   private var lastLineOffset = 0
 
   init() {}
 
-  /// How many lines there are: what follows the last line's end is one only if it has a character.
+  /// The number of lines.
+  ///
+  /// A line after the last line end counts only if it has a character.
   var lineCount: Int { byteCount > lastLineOffset ? begun : begun - 1 }
 
-  /// Takes note of the bytes that follow those before.
+  /// Indexes the next bytes of the file.
   mutating func append(_ bytes: UnsafeRawBufferPointer) {
     var position = 0
     while position < bytes.count, let start = bytes.baseAddress,
@@ -44,7 +48,7 @@ struct LineIndex: Sendable {
     byteCount += bytes.count
   }
 
-  /// The number of the last mark that does not lie behind a line.
+  /// Returns the index of the last mark at or before a line.
   ///
   /// - Complexity: O(log n).
   func mark(before line: Int) -> Int {
@@ -57,7 +61,7 @@ struct LineIndex: Sendable {
     return low
   }
 
-  /// The bytes from a mark to the next, or to the end.
+  /// Returns the byte range from a mark to the next one, or to the end.
   func range(of mark: Int) -> Range<Int> {
     marks[mark].offset..<(mark + 1 < marks.count ? marks[mark + 1].offset : max(marks[mark].offset, byteCount))
   }

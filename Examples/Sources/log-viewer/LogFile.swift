@@ -4,18 +4,19 @@ import Glibc
 import RunLoopTransactions
 import Synchronization
 
-/// A file that is read a part at a time, while others write it.
+/// A file that is read in parts while other processes write it.
 ///
-/// Any thread. The file is never mapped into memory: one that becomes shorter would end the process.
+/// Can be used from any thread. The file is never mapped into memory, because truncating it would then crash the
+/// process.
 final class LogFile: Sendable {
-  /// Why a file cannot be shown.
+  /// The reason why a file cannot be shown.
   struct Failure: Error, CustomStringConvertible {
     let path: String
     let reason: String
     var description: String { "\(path): \(reason)" }
   }
 
-  /// A file on a disk.
+  /// Identifies a file on a disk.
   struct Identity: Hashable, Sendable {
     let device: UInt
     let number: UInt
@@ -26,7 +27,9 @@ final class LogFile: Sendable {
   private let descriptor: Int32
   private let index = Mutex(LineIndex())
 
-  /// What is read of a line: the rest of a longer one is not shown.
+  /// The number of bytes read of a line.
+  ///
+  /// The rest of a longer one is not shown.
   static let longestLine = 8192
   private static let blockSize = 262_144
 
@@ -44,17 +47,17 @@ final class LogFile: Sendable {
 
   deinit { close(descriptor) }
 
-  /// The file that has the path now; nil if there is none.
+  /// Returns the file that has the path now, or nil if there is none.
   static func identity(of path: String) -> Identity? {
     var status = stat()
     guard stat(path, &status) == 0 else { return nil }
     return Identity(device: UInt(status.st_dev), number: UInt(status.st_ino))
   }
 
-  /// How many lines are known.
+  /// The number of known lines.
   var lineCount: Int { index.withLock { $0.lineCount } }
 
-  /// How many bytes have been read to find the lines, and how many there are.
+  /// The number of bytes indexed so far, and the size of the file.
   var progress: (read: Int, total: Int) { (index.withLock { $0.byteCount }, size) }
 
   private var size: Int {
@@ -62,10 +65,12 @@ final class LogFile: Sendable {
     return fstat(descriptor, &status) == 0 ? Int(status.st_size) : 0
   }
 
-  /// Whether the file has become shorter than what was read of it.
+  /// Whether the file has become shorter than the part that was read.
   var isTruncated: Bool { size < index.withLock { $0.byteCount } }
 
-  /// Reads on to find more lines, up to a number of bytes; called by one thread at a time.
+  /// Indexes further lines, up to a number of bytes.
+  ///
+  /// Must be called by one thread at a time.
   ///
   /// - Returns: Whether the end was reached.
   func findLines(upTo limit: Int, _ cancellation: Cancellation) -> Bool {
@@ -81,7 +86,7 @@ final class LogFile: Sendable {
     return false
   }
 
-  /// The bytes of a line without its end; empty if there is no such line.
+  /// Returns the bytes of a line without its end, or none if there is no such line.
   func line(_ number: Int) -> [UInt8] {
     let (mark, range) = index.withLock { index in
       let position = index.mark(before: number)
@@ -117,22 +122,24 @@ final class LogFile: Sendable {
   }
 }
 
-// Searching.
+// Search.
 extension LogFile {
-  /// Of what lies between two marks, which is one line if it is long, so much is searched.
+  /// The maximum number of bytes searched between two marks.
+  ///
+  /// A longer range is a single line.
   private static let longestSearch = 4 << 20
 
-  /// The next line that has a text, from a line on, around the end or the beginning.
+  /// Finds the next line that contains a text, wrapping around at the end or the beginning.
   ///
   /// - Parameters:
-  ///   - text: What is searched.
-  ///   - line: The line after which, or before which, the search begins; that line is looked at last.
-  ///   - forward: In which direction.
-  /// - Returns: The line's number; nil if there is none, or the search was cancelled.
+  ///   - text: The text to search for.
+  ///   - line: The line after which, or before which, the search begins. That line itself is searched last.
+  ///   - forward: The direction of the search.
+  /// - Returns: The line's number, or nil if there is none or the search was cancelled.
   func find(_ text: String, from line: Int, forward: Bool, _ cancellation: Cancellation) -> Int? {
     let count = index.withLock { $0.marks.count }
     let start = index.withLock { $0.mark(before: line) }
-    // The part with the line comes first for what lies in the direction, and again at the end for the rest.
+    // The starting part is searched first in the direction of the search, and again at the end for the rest.
     for step in 0...count {
       guard !cancellation.isCancelled else { return nil }
       let position = ((start + (forward ? step : -step)) % count + count) % count
@@ -144,7 +151,7 @@ extension LogFile {
     return nil
   }
 
-  /// The lines with a text from a mark to the next.
+  /// Returns the lines with a text from a mark to the next.
   private func matches(_ text: String, mark position: Int) -> [Int] {
     let (mark, range) = index.withLock { ($0.marks[position], $0.range(of: position)) }
     let buffer = UnsafeMutableRawBufferPointer.allocate(
@@ -152,7 +159,7 @@ extension LogFile {
     defer { buffer.deallocate() }
     let count = min(read(at: range.lowerBound, into: buffer), buffer.count - 1)
     guard count > 0 else { return [] }
-    // The functions of C find the end of a text by a zero.
+    // C string functions stop at a zero byte, so each part up to a zero is searched separately.
     var from = 0
     while let zero = UnsafeRawBufferPointer(buffer).firstIndex(of: 0, in: from..<count) {
       buffer[zero] = 1
@@ -179,7 +186,7 @@ extension LogFile {
 }
 
 extension UnsafeRawBufferPointer {
-  /// The first place of a byte in a range, found by the function of C.
+  /// Returns the first index of a byte in a range, using `memchr`.
   fileprivate func firstIndex(of byte: Int32, in range: Range<Int>) -> Int? {
     guard !range.isEmpty, let start = baseAddress,
       let place = memchr(start + range.lowerBound, byte, range.count)

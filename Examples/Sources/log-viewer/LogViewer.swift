@@ -7,18 +7,18 @@ import RunLoopSystemEvents
 import RunLoopTransactions
 import Synchronization
 
-/// The application: a file, its lines on the screen, and what the keys do.
+/// The application: a file, its visible lines, and the actions of keys.
 @MainActor
 final class LogViewer {
-  /// As much is read in one go to find lines; then the screen is brought up to date.
+  /// The number of bytes indexed before the screen is updated.
   private nonisolated static let share = 16 << 20
 
   private let path: String
   private let window: LogWindow
   private let application: Application
-  /// The file that is shown; workers ask for it.
+  /// The file shown, which workers read.
   private let shown: Shown
-  /// What reads the file for long: those that draw the lines are others.
+  /// Workers for reading large parts of the file; lines are drawn by others.
   private let readers = WorkerPool(name: "log reader", threads: 2)
   private var changes: FileChangeSource?
   private var finding: AsyncTransaction?
@@ -28,7 +28,7 @@ final class LogViewer {
   private var text: String?
   private var message = ""
 
-  /// What workers draw: the file, and the first column that is seen.
+  /// The file and the first visible column, for the workers that draw.
   private final class Shown: Sendable {
     let state: Mutex<(file: LogFile, column: Int)>
     init(_ file: LogFile) { state = Mutex((file, 0)) }
@@ -61,7 +61,7 @@ final class LogViewer {
     searching?.cancel()
   }
 
-  /// Sees to it that changes of the file are noticed: its directory is watched, as the file itself may be replaced.
+  /// Watches the file's directory for changes, as the file itself may be replaced.
   private func watch() {
     let directory = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
     let source = try? FileChangeSource(
@@ -82,7 +82,7 @@ final class LogViewer {
     if let identity = LogFile.identity(of: path), identity != shown.file.identity || shown.file.isTruncated,
       let file = try? LogFile(path: path)
     {
-      // Another file has the name, or all of it was written anew.
+      // The file was replaced or rewritten.
       finding?.cancel()
       finding = nil
       shown.state.withLock { $0.file = file }
@@ -93,7 +93,7 @@ final class LogViewer {
     findLines()
   }
 
-  /// Lets a worker look for lines that are not known yet.
+  /// Starts a worker that indexes further lines.
   private func findLines() {
     needsMore = finding != nil
     guard finding == nil else { return }
@@ -115,7 +115,7 @@ final class LogViewer {
     let list = window.list
     let last = list.rowCount - 1
     list.rowCount = shown.file.lineCount
-    // It may have become longer.
+    // The last line may have become longer.
     if list.visibleRows.contains(last) { list.reload() }
     if isFollowing, list.rowCount > 0 { list.selectedRow = list.rowCount - 1 }
     if isFollowing || list.selectedRow == nil, list.rowCount > 0 {
@@ -173,7 +173,7 @@ final class LogViewer {
     window.list.reload()
   }
 
-  /// Lets a worker search a text from the selected line on.
+  /// Starts a worker that searches for a text from the selected line on.
   private func search(_ text: String?, forward: Bool) {
     guard let text else { return showStatus() }
     self.text = text

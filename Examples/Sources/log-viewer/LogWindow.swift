@@ -2,15 +2,15 @@
 
 import RunLoopDisplay
 
-/// The list of the lines, and a row below it that says what is seen, or in which a text to search is typed.
+/// The list of lines, and below it a row for the status or the search field.
 @MainActor
 final class LogWindow: Window {
   let list: NodeListView
   let status = Label(style: .reversed)
   let field = TextField(prompt: "/")
-  /// Called for a key that is neither the list's nor the field's.
+  /// Called for a key that neither the list nor the field handles.
   var whenKey: ((KeyEvent) -> Bool)?
-  /// Called with what is to be searched; nil: nothing.
+  /// Called with the text to search for, or nil to cancel.
   var whenSearching: ((String?) -> Void)?
 
   init(list: NodeListView) {
@@ -29,7 +29,7 @@ final class LogWindow: Window {
     field.frame = last
   }
 
-  /// Lets a text be typed.
+  /// Shows the search field.
   func ask() {
     field.text = ""
     field.isHidden = false

@@ -6,9 +6,9 @@ import Glibc
 ///
 ///     log-viewer [--follow] FILE
 ///
-/// Up, Down, PageUp, PageDown, Home, End and the wheel move; `g` and `G` go to the first and the last line, Left and
-/// Right show more of long lines; `/` searches, `n` and `N` search on, Escape gives a search up; `f` follows the file's
-/// end; `q` ends.
+/// Up, Down, PageUp, PageDown, Home, End and the wheel scroll; `g` and `G` select the first and the last line; Left
+/// and Right scroll long lines; `/` searches, `n` and `N` repeat the search, Escape cancels it; `f` follows the
+/// file's end; `q` quits.
 @main
 struct Program {
   @MainActor

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// AFNetworking's network thread, line by line, and the same with a resident thread.
+// AFNetworking's network thread, line by line, and its equivalent with a resident thread.
 //
-// AFNetworking 2 made one thread for the delegate calls of all its connections and kept it alive with a port in its
-// loop:
+// AFNetworking 2 created one thread for the delegate calls of all its connections, and kept it alive with a port in
+// its loop:
 //
 //     + (void)networkRequestThreadEntryPoint:(id)__unused object {
 //         @autoreleasepool {
@@ -17,7 +17,7 @@
 import RunLoopCore
 import RunLoopThreads
 
-/// As it was: nobody can end this thread.
+/// The original design: this thread never ends.
 enum NetworkRequest {
   static let thread: Thread = {
     let thread = Thread {
@@ -31,7 +31,7 @@ enum NetworkRequest {
   }()
 }
 
-/// An operation of AFNetworking: its start and its cancellation hop to the network thread.
+/// An AFNetworking operation, whose start and cancellation hop to the network thread.
 struct Operation: Sendable {
   let number: Int
 
@@ -47,7 +47,7 @@ struct Operation: Sendable {
 func run() throws {
   for number in 1...3 { try Operation(number: number).start() }
 
-  // The same, in one line, and it ends: everything that was accepted runs first.
+  // The equivalent in one line. This thread can end, after everything that was accepted has run.
   let resident = try ResidentThread(name: "network")
   for number in 4...6 {
     try resident.perform { print("operation \(number) on \(Thread.current.name ?? "a thread without a name")") }

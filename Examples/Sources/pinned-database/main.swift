@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A C library whose handle belongs to one thread, as an actor that lives on a resident thread. The program itself runs
-// on the main loop, on the real main thread.
+// A C library whose handle belongs to one thread, wrapped in an actor isolated to a resident thread. The program
+// itself runs on the main loop.
 
 import CStore
 import RunLoopCore
@@ -50,7 +50,7 @@ actor Database {
 MainLoop.run {
   let database = try Database()
   try await database.open()
-  // From many tasks at once, on whatever threads: each entry goes in on the database's own.
+  // From many concurrent tasks on any threads: each entry is inserted on the database's own thread.
   try await withThrowingTaskGroup(of: Void.self) { group in
     for value in 1...1000 { group.addTask { try await database.insert(Int32(value)) } }
     try await group.waitForAll()

@@ -2,9 +2,9 @@
 
 // The articles' networking code with one more import.
 //
-// What follows is AFURLConnectionOperation as the articles print it, from Objective-C into Swift, line by line: its
-// thread with a port in the loop, and the start that hops there. Then the same requests by AFNetworking's own names.
-// Everything talks to a server of the example's own, on the loopback interface.
+// This is AFURLConnectionOperation as printed in the articles, translated line by line from Objective-C: its thread
+// with a port in the loop, and the start that hops there. Then the same requests are made with AFNetworking's own
+// API. All requests are sent to the example's own server on the loopback interface.
 //
 //     swift run --package-path Examples ported-networking
 
@@ -12,7 +12,7 @@ import Foundation
 import RunLoopSockets
 import RunLoopURLConnection
 
-/// AFURLConnectionOperation, as the articles have it.
+/// AFURLConnectionOperation as printed in the articles.
 final class ConnectionOperation: Operation, NSURLConnectionDataDelegate, @unchecked Sendable {
   // Sendable: the lock guards the state; the rest belongs to the network thread.
 
@@ -141,7 +141,7 @@ final class ConnectionOperation: Operation, NSURLConnectionDataDelegate, @unchec
   private func say(_ step: String) { print("  \(step) on \(Thread.current.name ?? "a thread without a name")") }
 }
 
-/// Answers every request with a little JSON.
+/// Responds to every request with a small JSON document.
 final class Server: Sendable {
   private let thread: ResidentThread
   private let listener: ListeningSocket

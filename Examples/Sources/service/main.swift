@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A service: it answers lines over TCP, and stops in order when systemd, a container or a person asks it to.
+// A service that replies to lines over TCP, and shuts down in order on SIGTERM or SIGINT.
 //
 //     swift run --package-path Examples service [PORT]
 //
-// The README beside this file has its unit and its image. It prints where it listens, and when it stops what became of
-// each part. A line is a request; one that is a number takes as many milliseconds, as real work does.
+// The README beside this file has its systemd unit and container image. The program prints its address and, when it
+// stops, the result of each step. Each line is a request. A number simulates that many milliseconds of work.
 
 import Glibc
 import RunLoopCore
@@ -13,13 +13,13 @@ import RunLoopSockets
 import RunLoopSystemEvents
 import RunLoopThreads
 
-/// Writes a line at once, also to a file.
+/// Writes a line without buffering, even to a file.
 @Sendable func say(_ text: String) {
   print(text)
   fflush(nil)
 }
 
-/// Tells the service manager something, if there is one.
+/// Sends a notification to the service manager, if there is one.
 func notify(_ state: String) {
   guard let name = getenv("NOTIFY_SOCKET").map({ String(cString: $0) }) else { return }
   do {
@@ -51,7 +51,7 @@ func makeListener() throws -> ListeningSocket {
   var options = ListeningSocket.Options()
   options.accepted.readTimeout = .seconds(60)
   options.accepted.writeTimeout = .seconds(10)
-  // A socket that systemd holds for us: clients wait there while the service is started again.
+  // A socket held by systemd, at which clients wait while the service restarts.
   if let activated = try SocketActivation.take().first {
     options.removesFile = false
     return try ListeningSocket(takingOver: activated.number, options: options)
@@ -70,7 +70,7 @@ func run() throws {
     say("\(report)")
     exit(report.exitCode)
   }
-  // The last one first.
+  // Steps run in reverse order.
   shutdown.add("thread") {
     thread.stop()
     _ = await thread.finished()
@@ -79,7 +79,7 @@ func run() throws {
   shutdown.add("notice") { notify("STOPPING=1") }
   try RunLoop.main.add(shutdown, forMode: .common)
 
-  // The first process of a container is the parent of all orphans there.
+  // The first process of a container becomes the parent of all orphans.
   if getpid() == 1 { try RunLoop.main.add(OrphanReaper(), forMode: .common) }
   say("listening on \(listener.address)")
   notify("READY=1")

@@ -5,20 +5,21 @@ import RunLoopCore
 import RunLoopSockets
 import RunLoopSystemEvents
 
-/// Keeps programs running: starts each again when it has ended, later each time it ends soon, until it is told to stop.
+/// Keeps programs running: restarts each when it ends, with a growing delay if it ends soon, until it is told to
+/// stop.
 ///
-/// All of it runs on one loop, in its default mode.
+/// Everything runs on one loop, in its default mode.
 final class Supervisor: @unchecked Sendable {
-  // Sendable: used by the loop's thread alone; the call-outs are made there, those of `terminate` too.
+  // Sendable: used only by the loop's thread, on which all call-outs are made, including those of `terminate`.
 
-  /// What a supervisor says.
+  /// An event that a supervisor reports.
   enum Event: Equatable {
     case started(name: String)
     case ended(name: String, ChildProcessSource.ExitStatus)
     case lost(name: String, String)
     case waits(name: String, milliseconds: Int)
     case gaveUp(name: String)
-    /// It has not ended when it was asked to.
+    /// The program did not end in time when it was asked to.
     case killed(name: String)
     case stopping
   }
@@ -29,15 +30,15 @@ final class Supervisor: @unchecked Sendable {
     let arguments: [String]
   }
 
-  /// The back-off: the first wait, doubled with each end that comes soon, up to the longest.
+  /// The back-off: the first delay, doubled with each early end, up to the longest.
   struct Policy {
     var first = 100
     var longest = 10_000
-    /// A program that ran so long, in milliseconds, counts as healthy.
+    /// A program that ran for this many milliseconds counts as healthy.
     var healthy = 5_000
-    /// For how long, in milliseconds, a program may end in its own way before it is killed.
+    /// The time in milliseconds that a program has to end by itself before it is killed.
     var grace = 5_000
-    /// How many times in turn a program may end soon; nil: without limit.
+    /// The maximum number of consecutive early ends; nil means no limit.
     var attempts: Int?
   }
 
@@ -74,10 +75,10 @@ final class Supervisor: @unchecked Sendable {
     for child in children { start(child) }
   }
 
-  /// The processes that run now.
+  /// The running processes.
   var processes: [pid_t] { children.compactMap(\.running?.process) }
 
-  /// Ends all children, and the run of the loop when the last has ended.
+  /// Ends all children, and stops the run of the loop after the last has ended.
   func stop() {
     guard !isStopping else { return }
     isStopping = true
@@ -85,7 +86,7 @@ final class Supervisor: @unchecked Sendable {
     for child in children {
       let name = child.program.name
       do {
-        // Asked to end now, and killed when its time is over.
+        // Asks the child to end, and kills it at its deadline.
         try child.running?.terminate(within: .milliseconds(policy.grace), on: loop, inModes: [.default]) {
           [unowned self] _ in report(.killed(name: name))
         }
@@ -108,7 +109,7 @@ final class Supervisor: @unchecked Sendable {
       do {
         try loop.add(source, forMode: .default)
       } catch {
-        // Nobody would hear of its end.
+        // The supervisor would not be notified of its end.
         try? running.send(signal: SIGKILL)
         var status: Int32 = 0
         waitpid(running.process, &status, 0)
@@ -129,7 +130,7 @@ final class Supervisor: @unchecked Sendable {
     if isStopping { finishIfDone() } else { again(child) }
   }
 
-  /// Starts a program again after a while.
+  /// Restarts a program after a delay.
   private func again(_ child: Child) {
     if SuspendingClock().now - child.started >= .milliseconds(policy.healthy) {
       child.wait = policy.first
@@ -153,9 +154,9 @@ final class Supervisor: @unchecked Sendable {
     loop.stop()
   }
 
-  /// Takes a child into a call-out.
+  /// Passes a child into a call-out.
   private struct Held: @unchecked Sendable {
-    // Sendable: opened on the loop's thread alone.
+    // Sendable: unwrapped only on the loop's thread.
     let value: Child
 
     init(_ value: Child) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Keeps programs running, one for each argument, which the shell reads.
+// Keeps programs running, one for each argument, which is a shell command.
 //
 //     swift run --package-path Examples supervisor 'python3 -m http.server' 'sleep 5'
 //     swift run --package-path Examples supervisor --demo
 //
-// The demo is a short scenario, which checks itself and exits with 0 or 1.
+// The demo is a short scenario that checks itself and exits with 0 or 1.
 
 import Glibc
 import RunLoopCore
@@ -21,8 +21,8 @@ func supervise(_ commands: [String]) throws {
   withExtendedLifetime(supervisor) { _ = RunLoop.main.runUntilStopped() }
 }
 
-/// One program that always fails, one that runs until it is killed and then until the supervisor is asked to stop, and
-/// one that does not listen to that.
+/// Runs a program that always fails, one that is killed once and later asked to stop, and one that ignores that
+/// request.
 func demo() throws -> Bool {
   var template = Array("/tmp/supervisor-XXXXXX".utf8CString)
   guard let made = mkdtemp(&template) else { return false }
@@ -35,7 +35,7 @@ func demo() throws -> Bool {
   let programs = [
     Supervisor.Program(name: "fails", arguments: ["/bin/sh", "-c", "exit 3"]),
     Supervisor.Program(name: "sleeps", arguments: ["/bin/sleep", "1000"]),
-    // What is ignored stays so in the program that takes the shell's place.
+    // An ignored signal stays ignored in the program that replaces the shell.
     Supervisor.Program(
       name: "stays", arguments: ["/bin/sh", "-c", "trap '' TERM; : > \(ready); exec /bin/sleep 1000"]),
   ]
@@ -44,7 +44,7 @@ func demo() throws -> Bool {
   let supervisor = try Supervisor(programs, loop: .main, policy: policy) {
     print($0)
     events.append($0)
-    // Timers end no run; the events are to be looked at.
+    // Timers do not end a run, so the events are checked after this stop.
     RunLoop.main.stop()
   }
   func runUntil(_ isDone: () -> Bool) -> Bool {
@@ -63,7 +63,7 @@ func demo() throws -> Bool {
   while access(ready, F_OK) != 0 { _ = RunLoop.main.run(mode: .default, for: .milliseconds(10)) }
   kill(sleeper, SIGKILL)
   guard runUntil({ events.count { $0 == .started(name: "sleeps") } == 2 }) else { return false }
-  // As `kill` from a shell would.
+  // Like `kill` from a shell.
   kill(getpid(), SIGTERM)
   let staying = Supervisor.Event.ended(name: "stays", .signalled(signal: SIGKILL, coreDumped: false))
   guard runUntil({ events.contains(staying) }) else { return false }

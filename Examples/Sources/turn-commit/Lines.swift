@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Takes a stream of bytes apart into lines that are numbers.
+/// Splits a stream of bytes into lines that are numbers.
 struct Lines {
-  /// More than any number has.
+  /// The maximum length of a line, longer than that of any number.
   private static let longest = 12
 
   private var rest: [UInt8] = []
 
-  /// Calls a closure with each number; false: what has come is not a number, or too long.
+  /// Calls a closure with each number; returns false if a line is not a number or too long.
   mutating func take(_ bytes: UnsafeRawBufferPointer, _ body: (Int32) -> Void) -> Bool {
     for byte in bytes {
       guard byte == UInt8(ascii: "\n") else {

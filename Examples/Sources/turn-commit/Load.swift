@@ -4,9 +4,9 @@ import Glibc
 import RunLoopCore
 import RunLoopSockets
 
-/// Sends numbers on many connections, one after the other on each.
+/// Sends numbers on many connections, one at a time on each.
 final class Load: @unchecked Sendable {
-  // Sendable: used on the thread of its loop alone, which calls the handlers.
+  // Sendable: used only on the thread of its loop, which calls the handlers.
 
   private let loop = RunLoop.current
   private let count: Int
@@ -21,7 +21,7 @@ final class Load: @unchecked Sendable {
     self.seconds = seconds
   }
 
-  /// Runs until the time is over, or the server has gone; prints what was acknowledged in a second.
+  /// Runs until the time is over or the server has closed, and prints the acknowledged numbers per second.
   func run(port: UInt16) throws {
     let address = try SocketAddress(host: "127.0.0.1", port: port)
     for _ in 0..<count {
@@ -38,7 +38,7 @@ final class Load: @unchecked Sendable {
       sockets.append(socket)
     }
     let begin = loop.now
-    // The numbers of a second run are not those of the first.
+    // A second run uses other numbers than the first.
     next = Int32(truncatingIfNeeded: Int(time(nil)) % 200 * 10_000_000 + 1)
     loop.run(mode: .default, for: .seconds(seconds))
     let elapsed = begin.duration(to: loop.now) / .seconds(1)

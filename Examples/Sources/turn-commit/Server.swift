@@ -6,23 +6,23 @@ import RunLoopSockets
 import RunLoopSystemEvents
 import RunLoopTransactions
 
-/// Answers each number when it is in the file.
+/// Replies to each number once it is stored in the file.
 final class Server: @unchecked Sendable {
-  // Sendable: used on the thread of its loop alone, which calls the handlers, the stages and the observers.
+  // Sendable: used only on the thread of its loop, which calls the handlers, the stages and the observers.
 
   private let loop = RunLoop.current
   private let pipeline: CommitPipeline
   private let store: Store
   private let commitsEach: Bool
   private var connections: [Socket: Lines] = [:]
-  /// What this turn has brought, and the answers that follow.
+  /// The requests of this turn, and the replies to send.
   private var requests: [(connection: Socket, number: Int32)] = []
   private var answers: [Socket: String] = [:]
 
   init(file: String, commitsEach: Bool) throws {
     store = try Store(file: file)
     self.commitsEach = commitsEach
-    // Not a frame on a screen: each turn may commit.
+    // Commits are not tied to screen frames: each turn may commit.
     pipeline = CommitPipeline(loop: loop, frameInterval: .zero)
     pipeline.add(.init(name: "write") { [unowned self] in writeTurn() })
     pipeline.add(.init(name: "answer", order: TurnOrder.afterCommit) { [unowned self] in answerTurn() })
@@ -75,13 +75,13 @@ final class Server: @unchecked Sendable {
     }
   }
 
-  /// One transaction for all that has come since the last.
+  /// Writes everything received since the last transaction in a single one.
   private func writeTurn() {
     guard !requests.isEmpty else { return }
     if store.write(requests.lazy.map(\.number)) {
       for (connection, number) in requests { answers[connection, default: ""] += "\(number)\n" }
     } else {
-      // One of them is to blame: the others are not to suffer for it.
+      // If the transaction failed because of one request, the others are still written.
       for (connection, number) in requests {
         answers[connection, default: ""] += store.write(CollectionOfOne(number)) ? "\(number)\n" : "-\n"
       }
@@ -89,13 +89,13 @@ final class Server: @unchecked Sendable {
     requests.removeAll(keepingCapacity: true)
   }
 
-  /// One write for each connection that has an answer.
+  /// Makes one write for each connection with replies.
   private func answerTurn() {
     for (connection, answer) in answers {
       do {
         _ = try connection.write(answer)
       } catch {
-        // It has gone, or does not read.
+        // The client has disconnected or does not read.
         connection.invalidate()
         connections[connection] = nil
       }

@@ -3,7 +3,7 @@
 import CStore
 import Glibc
 
-/// The database, on the thread that has opened it.
+/// The database, used by the thread that has opened it.
 final class Store {
   enum Failure: Error, CustomStringConvertible {
     case cannotOpen(String)
@@ -28,7 +28,7 @@ final class Store {
 
   deinit { _ = cstore_close(store) }
 
-  /// Writes numbers in one transaction; false: none of them was written.
+  /// Writes numbers in one transaction; returns false if none of them was written.
   func write(_ numbers: some Sequence<Int32>) -> Bool {
     guard cstore_begin(store) == 0 else { return false }
     for number in numbers where cstore_insert(store, number) != 0 {
@@ -43,7 +43,7 @@ final class Store {
   func contains(_ number: Int32) -> Bool { cstore_contains(store, number) == 1 }
 }
 
-/// Looks for numbers that were acknowledged, one on each line of a file, in the database.
+/// Checks that the acknowledged numbers, one on each line of a file, are in the database.
 func verify(file: String, acknowledged: String) throws(Store.Failure) {
   guard let input = fopen(acknowledged, "re") else { throw .cannotRead(acknowledged, errno) }
   defer { fclose(input) }

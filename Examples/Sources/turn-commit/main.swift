@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A server that keeps numbers in an SQLite file, and answers when they are there to stay. What the requests of a turn
-// of its loop change is written in one transaction; with --each there is one for each request, for comparison.
+// A server that stores numbers in an SQLite file, and replies once they are durable. All requests of a turn of its
+// loop are written in one transaction. With --each, every request has its own, for comparison.
 //
 //     turn-commit serve FILE [--port N] [--each]
 //     turn-commit load PORT [--connections N] [--seconds S] [--acknowledged FILE]
 //     turn-commit verify FILE ACKNOWLEDGED
 //
-// `load` sends a number on each connection, waits for its answer, and sends the next; it prints how many were
-// acknowledged in a second, and writes them to a file. `verify` looks for them in the database.
+// `load` sends a number on each connection, waits for the reply, and sends the next. It prints the acknowledged
+// numbers per second, and writes the numbers to a file. `verify` looks for them in the database.
 
 import Glibc
 import RunLoopCore
@@ -29,7 +29,7 @@ func fail(_ message: String, status: Int32 = 1) -> Never {
   exit(status)
 }
 
-/// The words of the command line: those in order, and the options.
+/// The command line's positional arguments and options.
 struct Arguments {
   private(set) var words: [String] = []
   private var options: [String: String] = [:]

@@ -2,14 +2,14 @@
 
 import RunLoopCore
 
-/// A timer of 60 Hz in the common modes, which shows what keeps the main thread.
+/// A 60 Hz timer in the common modes, which shows delays of the main thread.
 @MainActor
 final class Beats {
   private static let interval = Duration.nanoseconds(16_666_667)
 
-  /// How many times the timer has fired.
+  /// The number of times the timer has fired.
   private(set) var count = 0
-  /// How many of its dates were skipped.
+  /// The number of its dates that were skipped.
   private(set) var missed = 0
   /// The longest time between two beats since the last reset, in milliseconds.
   private(set) var worst = 0
@@ -30,7 +30,7 @@ final class Beats {
     loop.add(timer, forMode: .common)
   }
 
-  /// Forgets the longest time, and counts from now.
+  /// Resets the longest time.
   func reset() {
     worst = 0
     last = RunLoop.main.now

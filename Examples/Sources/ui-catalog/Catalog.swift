@@ -4,7 +4,7 @@ import RunLoopCore
 package import RunLoopDisplay
 import RunLoopTransactions
 
-/// The application: its window, and what the timers and keys do.
+/// The application: its window, and the actions of timers and keys.
 @MainActor
 package final class Catalog {
   package let application: Application
@@ -14,12 +14,12 @@ package final class Catalog {
   private var storm: Storm?
   private var drawings: Drawings?
 
-  /// Makes the application, which ``run()`` shows.
+  /// Creates the application, which ``run()`` shows.
   ///
   /// - Parameters:
-  ///   - device: What it is shown on.
+  ///   - device: The display to use.
   ///   - isStill: Whether there are no timers, so that nothing changes by itself.
-  ///   - trace: What is notified of all that happens.
+  ///   - trace: The receiver of the application's events.
   package init(device: any DisplayDevice, isStill: Bool, trace: (any ApplicationTrace)?) {
     window = CatalogWindow()
     application = Application(device: device, window: window)
@@ -33,7 +33,7 @@ package final class Catalog {
     try application.run()
   }
 
-  /// Puts what is the catalogue's own into the main loop, which the application joins when it runs.
+  /// Adds the catalog's own items to the main loop, which the application joins when it runs.
   package func prepare() {
     let (application, window) = (application, window)
     application.modeDidChange = { window.mode.text = "mode \($0.shortName)" }

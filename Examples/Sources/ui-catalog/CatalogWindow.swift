@@ -2,7 +2,7 @@
 
 import RunLoopDisplay
 
-/// The views, and the keys that none of them handles.
+/// The views, and the handling of keys that none of them handles.
 @MainActor
 final class CatalogWindow: Window {
   let commits = Label("commits 0")
@@ -28,16 +28,15 @@ final class CatalogWindow: Window {
   private let hint = Label(
     "F1 more   F3 a busy loop   F4 drawings by workers   F5 all cancelled   q ends", style: Style(attributes: .dim))
   private let showcase = Showcase()
-  /// Who had the focus before the showcase.
+  /// The responder that had the focus before the showcase.
   private weak var focusBefore: Responder?
 
   private var pressCount = 0
   private var tapCount = 0
   private var pastedCount = 0
-  /// Whether a layout was asked for, by the button or by F4 or F5, and has not come yet.
+  /// Whether a layout was requested, by the button or by F4 or F5, and is pending.
   ///
-  /// What is seen then says "pending"; but the layout comes before the drawing in each commit, so no frame ever shows
-  /// it.
+  /// The text is then "pending"; but layout precedes drawing in each commit, so no frame ever shows it.
   private var isLayoutPending = false
   /// Called with the number of a function key.
   var whenFunctionKey: ((Int) -> Void)?
@@ -102,7 +101,7 @@ final class CatalogWindow: Window {
     addSubview(showcase)
   }
 
-  /// Shows the showcase in place of the texts and controls, or these again.
+  /// Toggles between the showcase and the texts and controls.
   ///
   /// - Parameter moves: Whether it has timers.
   func toggleShowcase(moves: Bool) {
@@ -135,7 +134,7 @@ final class CatalogWindow: Window {
     panView.addGestureRecognizer(panning)
   }
 
-  /// Asks for a layout, and shows that it was made.
+  /// Requests a layout, and shows when it was made.
   func askForLayout() {
     layoutState.text = "layout pending"
     isLayoutPending = true
@@ -178,7 +177,7 @@ final class CatalogWindow: Window {
   }
 }
 
-/// The button, which counts the touches that were taken from it.
+/// The button, which counts the touches that were cancelled.
 @MainActor
 private final class CatalogButton: Button {
   var whenCancelled: ((Int) -> Void)?
@@ -191,7 +190,7 @@ private final class CatalogButton: Button {
   }
 }
 
-/// What is tapped and panned.
+/// The view for taps and pans.
 @MainActor
 private final class PanView: View {
   override func draw(_ canvas: inout Canvas) {
@@ -200,7 +199,7 @@ private final class PanView: View {
 }
 
 extension Label {
-  /// Shows a text, and is drawn even if it is the same.
+  /// Shows a text, and redraws even if it is unchanged.
   func show(_ text: String) {
     self.text = text
     setNeedsDisplay()

@@ -12,15 +12,15 @@ final class Drawings {
 
   private let log: EventLog?
   private let show: (Drawings) -> Void
-  /// How many drawings have been reported, with a result or as cancelled.
+  /// The number of drawings reported, with a result or as cancelled.
   private(set) var completions = 0
-  /// How many of them were cancelled.
+  /// The number of those that were cancelled.
   private(set) var cancelled = 0
   private var lastNumber = 0
-  /// What is committed at the end of the turn.
+  /// The transactions to commit at the end of the turn.
   private var waiting: [(number: Int, transaction: AsyncTransaction, isCancelled: Bool)] = []
 
-  /// - Parameter show: Called when completions have come.
+  /// - Parameter show: Called when drawings have completed.
   init(_ log: EventLog?, _ show: @escaping (Drawings) -> Void) {
     self.log = log
     self.show = show
@@ -30,7 +30,7 @@ final class Drawings {
     RunLoop.main.add(observer, forMode: .common)
   }
 
-  /// Makes the transactions, which are committed at the end of the turn.
+  /// Creates the transactions, which are committed at the end of the turn.
   ///
   /// - Parameter isCancelled: Whether each is cancelled as soon as it is committed.
   func begin(isCancelled: Bool) {

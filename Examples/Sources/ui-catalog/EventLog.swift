@@ -4,7 +4,7 @@ import Glibc
 import RunLoopCore
 import RunLoopDisplay
 
-/// What happened, a line each.
+/// A log of events, one on each line.
 @MainActor
 final class EventLog: ApplicationTrace {
   private var lines: [String] = []
@@ -20,7 +20,7 @@ final class EventLog: ApplicationTrace {
 
   func write(_ line: String) { lines.append(line) }
 
-  /// Writes the file; false, with the reason in `errno`, if that cannot be done.
+  /// Writes the file; returns false, with the reason in `errno`, on failure.
   func close() -> Bool {
     for line in lines { fputs("\(line)\n", file) }
     return fclose(file) == 0

@@ -3,12 +3,12 @@
 import Glibc
 import RunLoopDisplay
 
-/// Shows views, and what the run loop does for them; F1 shows what they can be made to look like.
+/// Shows views and the run loop's work for them; F1 shows more elaborate ones.
 ///
 ///     ui-catalog [--still] [--log FILE]
 ///
-/// `--still`: without timers, so that nothing changes by itself. `--log FILE`: what happened is written to a file at
-/// the end.
+/// `--still`: without timers, so that nothing changes by itself. `--log FILE`: writes the events to a file at the
+/// end.
 @main
 struct Program {
   @MainActor
@@ -40,7 +40,7 @@ struct Program {
   }
 }
 
-/// What the command line asks for.
+/// The options of the command line.
 struct Options {
   var isStill = false
   var logFile: String?

@@ -4,11 +4,11 @@ import RunLoopCore
 import RunLoopDisplay
 import RunLoopTransactions
 
-/// What F1 shows: a picture that workers draw, the frames of the last seconds, a sheet to paint on, and a table of a
-/// million rows.
+/// The page that F1 shows: a picture drawn by workers, the frame times of the last seconds, a sheet to paint on, and
+/// a table of a million rows.
 @MainActor
 final class Showcase: View {
-  /// How many frames were presented so far.
+  /// Returns the number of frames presented so far.
   var frameCount: () -> Int = { 0 }
 
   private let plasma = DisplayNode(Plasma(time: 0))
@@ -55,7 +55,7 @@ final class Showcase: View {
 
   override var drawsContents: Bool { false }
 
-  /// Shows the page, and moves it while it is visible.
+  /// Shows the page, and animates it while it is visible.
   func show(moves: Bool) {
     isHidden = false
     table.becomeFirstResponder()
@@ -90,7 +90,7 @@ final class Showcase: View {
     rate.text = "\(frames) frames a second"
   }
 
-  /// A small screen has the table, and as many of the pictures as there is room for.
+  /// Lays out the table and as many of the pictures as the screen has room for.
   override func layoutSubviews() {
     let size = bounds.size
     let height = size.height >= 14 ? max(6, size.height * 2 / 5) : 0
@@ -102,7 +102,7 @@ final class Showcase: View {
   }
 }
 
-/// A field of colours that flow into each other, two pixels in a cell.
+/// A field of colors that blend into each other, with two pixels in a cell.
 private struct Plasma: NodeContent {
   var time: Double
 
@@ -123,7 +123,7 @@ private struct Plasma: NodeContent {
     return .rgb(part(0), part(2.1), part(4.2))
   }
 
-  /// A sine, near enough for a picture.
+  /// A sine, accurate enough for a picture.
   private func wave(_ angle: Double) -> Double {
     let turns = angle / (2 * .pi)
     let place = (turns - turns.rounded(.down)) * 2 - 1
@@ -131,7 +131,7 @@ private struct Plasma: NodeContent {
   }
 }
 
-/// A row of the table: its number, the square of it, and a bar; its columns are those of the list.
+/// A row of the table: its number, the number's square, and a bar, in the list's columns.
 private struct TableRow: NodeContent {
   var index: Int
 
@@ -150,7 +150,7 @@ private struct TableRow: NodeContent {
   }
 }
 
-/// Numbers as bars, the latest to the right, in eighths of cells.
+/// A bar chart of numbers, the latest at the right, with a resolution of an eighth of a cell.
 @MainActor
 private final class Chart: View {
   private var numbers: [Int] = []
@@ -178,7 +178,7 @@ private final class Chart: View {
   }
 }
 
-/// A sheet on which the mouse paints; a double tap clears it.
+/// A sheet to paint on with the mouse; a double tap clears it.
 @MainActor
 private final class PaintView: View {
   private var points: [Point: Color] = [:]
@@ -205,7 +205,7 @@ private final class PaintView: View {
       })
   }
 
-  /// Paints a line: movements that were read together are one.
+  /// Paints a line, because movements that were read together are merged.
   private func paint(to end: Point) {
     let (dx, dy) = (end.x - last.x, end.y - last.y)
     let steps = max(1, abs(dx), abs(dy))

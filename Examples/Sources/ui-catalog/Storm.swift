@@ -3,7 +3,7 @@
 import RunLoopCore
 import RunLoopDisplay
 
-/// A source 0 that signals itself in each of its call-outs, so that the loop never comes to its wait.
+/// A version 0 source that signals itself in each of its call-outs, so that the loop never waits.
 @MainActor
 final class Storm {
   private(set) var isOver = false
@@ -12,11 +12,11 @@ final class Storm {
   private let end: SuspendingClock.Instant
   private let show: @MainActor (Int) -> Void
 
-  /// Begins a storm.
+  /// Starts a storm.
   ///
   /// - Parameters:
-  ///   - duration: How long it lasts.
-  ///   - application: Whose frames are counted.
+  ///   - duration: The length of the storm.
+  ///   - application: The application whose frames are counted.
   ///   - show: Called in each call-out with the frames so far.
   init(_ duration: Duration, of application: Application, _ show: @escaping @MainActor (Int) -> Void) {
     self.application = application

@@ -6,9 +6,9 @@ import TestSupport
 
 @testable import RunLoopHTTP
 
-/// A delegate that writes down how it is called.
+/// A delegate that records its calls.
 final class Recorder: NSURLConnectionDataDelegate, @unchecked Sendable {
-  // Sendable: what changes is behind locks, or set before the start.
+  // Sendable: its variables are guarded by locks, or set before the start.
   let log = Entries()
   let threads = Box<Set<Int32>>([])
   let body = Box<[UInt8]>([])
@@ -27,7 +27,7 @@ final class Recorder: NSURLConnectionDataDelegate, @unchecked Sendable {
     log.write(text)
   }
 
-  /// The body as a text.
+  /// The body as text.
   var text: String { String(decoding: body.value, as: UTF8.self) }
 
   func connection(
@@ -82,7 +82,7 @@ final class Recorder: NSURLConnectionDataDelegate, @unchecked Sendable {
     ended.open()
   }
 
-  /// Runs the calling thread's loop until the end, or until something else is so.
+  /// Runs the calling thread's loop until the connection ends, or until a condition holds.
   func run(_ mode: RunLoop.Mode = .default, until isTrue: (() -> Bool)? = nil) {
     while !(isTrue?() ?? ended.isOpen) {
       guard RunLoop.current.run(mode: mode, for: .seconds(300), returnAfterSourceHandled: true) == .handledSource else {
@@ -92,7 +92,7 @@ final class Recorder: NSURLConnectionDataDelegate, @unchecked Sendable {
   }
 }
 
-/// What was written down, entry by entry.
+/// A list of recorded entries.
 final class Entries: Sendable {
   private let box = Box<[String]>([])
 
@@ -102,7 +102,7 @@ final class Entries: Sendable {
   func count(of entry: String) -> Int { entries.count { $0 == entry } }
 }
 
-/// Loads on the calling thread's loop, in the default mode.
+/// Loads a request on the calling thread's loop, in the default mode.
 func load(_ request: URLRequest, _ change: (Recorder) -> Void = { _ in }) -> Recorder {
   let recorder = Recorder()
   change(recorder)
@@ -121,7 +121,7 @@ extension LyingServer {
   }
 }
 
-/// The lines of the loop's description that are sources of version 0 of a client, by their names.
+/// The names of a client's version 0 sources in the loop's description.
 func networkSources(of loop: RunLoop, in mode: RunLoop.Mode = .default) -> [String] {
   var (names, current): ([String], Substring) = ([], "")
   for line in loop.debugDescription.split(separator: "\n") {
@@ -134,7 +134,7 @@ func networkSources(of loop: RunLoop, in mode: RunLoop.Mode = .default) -> [Stri
   return names.sorted()
 }
 
-/// Runs a block on a new thread, and leaves the pool's few threads to the tasks that it may need.
+/// Runs a block on a new thread, so that the pool's few threads remain for the tasks that it may need.
 func apart<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
   await withCheckedContinuation { continuation in
     Thread.detachNewThread { continuation.resume(returning: body()) }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The digest SHA-256 of FIPS 180-4, of bytes that come in chunks. In C, it is quick in a debug build, too.
+// An incremental SHA-256 digest (FIPS 180-4), in C so that it is fast even in a debug build.
 #pragma once
 
 #include <stddef.h>
@@ -14,5 +14,5 @@ typedef struct {
 
 void cdigest_begin(cdigest *digest);
 void cdigest_take(cdigest *digest, const void *bytes, size_t count);
-// Writes the digest of what was taken so far as 64 hexadecimal digits and a zero.
+// Writes the digest of the bytes so far as 64 hexadecimal digits and a terminating zero.
 void cdigest_text(const cdigest *digest, char *text);
