@@ -17,15 +17,16 @@ let sockets = Target.Dependency.product(name: "RunLoopSockets", package: "swift-
 let testing = Target.Dependency.product(name: "RunLoopTesting", package: "swift-run-loop")
 let threads = Target.Dependency.product(name: "RunLoopThreads", package: "swift-run-loop")
 let transactions = Target.Dependency.product(name: "RunLoopTransactions", package: "swift-run-loop")
-// The program: built beside the laboratory, which runs it.
+// The `runloop` program, built with the laboratory, which runs it.
 let tool = Target.Dependency.product(name: "runloop", package: "swift-run-loop")
 
 let package = Package(
   name: "swift-run-loop-laboratory",
-  // The name holds whatever the folder of the clone is called.
+  // The explicit name makes the clone's directory name irrelevant.
   dependencies: [.package(name: "swift-run-loop", path: "..")],
   targets: [
-    // A link to the example of this name, without its main function: the laboratory shows what it has in the main loop.
+    // A link to the example of this name, without its main function: the laboratory shows the contents of its main
+    // loop.
     .target(
       name: "UICatalog", dependencies: [core, display, transactions], exclude: ["Program.swift"],
       swiftSettings: swiftSettings),

@@ -14,9 +14,9 @@ struct DNSQuestion {
 
   enum Reading {
     case question(DNSQuestion)
-    /// A message with a header, which is answered with a code only.
+    /// A message with a header, whose reply is a code only.
     case rejected(Code, header: [UInt8])
-    /// A message that is not a question. Answering it could cause an endless exchange of answers.
+    /// A message that is not a question. A reply could cause an endless exchange of replies.
     case ignored
   }
 

@@ -2,8 +2,8 @@
 
 // The calling thread's stack, and the names of its functions.
 //
-// The stack is unwound by the tables that the compiler writes for exceptions. Frame pointers lead into code that does
-// not keep them, as the C library's first function of a thread, and what is read there may be anything.
+// The stack is unwound with the compiler's exception tables. Following frame pointers is unsafe: some code does not
+// keep them, such as the C library's first function of a thread, and would yield arbitrary values.
 
 #include "CLaboratory.h"
 
@@ -31,7 +31,7 @@ static _Unwind_Reason_Code note_frame(struct _Unwind_Context *context, void *arg
   walk *walk = argument;
   uintptr_t address = _Unwind_GetIP(context);
   if (address == 0 || walk->count == walk->capacity) return _URC_END_OF_STACK;
-  // The frames of what looks at the stack come first, which a sanitizer may have made more.
+  // Skips the frames of the unwinder itself, of which sanitizers add more.
   if (walk->count == 0 && address != walk->first) return _URC_NO_REASON;
   walk->addresses[walk->count++] = address;
   return _URC_NO_REASON;
@@ -50,11 +50,11 @@ struct lab_symbols {
   size_t count;
   char *names;
   size_t size;
-  // The address of the file's beginning in memory, as the file has it.
+  // The address at which the file says it begins in memory.
   uint64_t base;
 };
 
-// Reads a part of a file into memory that the caller frees; null if the file has no such part.
+// Reads part of a file into memory that the caller frees. Returns null if the file is too short.
 static void *read_part(int file, uint64_t size_of_file, uint64_t offset, uint64_t size) {
   if (size == 0 || offset > size_of_file || size > size_of_file - offset) return NULL;
   char *bytes = malloc(size);
@@ -77,7 +77,7 @@ static int read_base(int file, uint64_t size_of_file, const ElfW(Ehdr) *header, 
   uint64_t lowest = UINT64_MAX;
   for (int index = 0; index < header->e_phnum; index++) {
     const ElfW(Phdr) *segment = &segments[index];
-    // A segment is mapped from the beginning of its page on.
+    // A segment is mapped from the beginning of its page.
     if (segment->p_type != PT_LOAD || segment->p_offset > segment->p_vaddr) continue;
     uint64_t start = segment->p_vaddr - segment->p_offset;
     if (segment->p_vaddr < lowest) lowest = segment->p_vaddr, *base = start;
@@ -86,7 +86,7 @@ static int read_base(int file, uint64_t size_of_file, const ElfW(Ehdr) *header, 
   return lowest != UINT64_MAX;
 }
 
-// The table of a kind: SHT_SYMTAB has all functions, SHT_DYNSYM those that are exported.
+// Reads a symbol table: SHT_SYMTAB has all functions, SHT_DYNSYM the exported ones.
 static int read_table(
   int file, uint64_t size_of_file, const ElfW(Shdr) *sections, size_t count, uint32_t kind, lab_symbols *symbols) {
   for (size_t index = 0; index < count; index++) {
@@ -97,7 +97,7 @@ static int read_table(
     symbols->names = read_part(file, size_of_file, names->sh_offset, names->sh_size);
     symbols->count = table->sh_size / sizeof(ElfW(Sym));
     symbols->size = names->sh_size;
-    // Every name ends, because the last one does.
+    // If the last name is terminated, every name is.
     if (symbols->symbols && symbols->names && symbols->names[symbols->size - 1] == 0) return 1;
     free(symbols->symbols);
     free(symbols->names);
@@ -157,14 +157,14 @@ int lab_image_find(uint64_t address, lab_image *image) {
   if (!dladdr((void *)(uintptr_t)address, &found) || !found.dli_fname) return 0;
   image->base = (uint64_t)(uintptr_t)found.dli_fbase;
   image->symbol = found.dli_sname;
-  // The path that the program was started by may be relative to a directory that was another one then.
+  // The program's path may be relative to a working directory that has changed since.
   int is_program = dladdr((void *)getauxval(AT_PHDR), &program) && program.dli_fbase == found.dli_fbase;
   image->path = is_program ? "/proc/self/exe" : found.dli_fname;
   return 1;
 }
 
-// Both are exported by Swift's standard library and declared in no header; the first gives the short names that
-// backtraces have.
+// Swift's standard library exports both without declaring them in a header. The first returns the short names that
+// backtraces use.
 extern char *_swift_backtrace_demangle(const char *name, size_t length, char *buffer, size_t *size)
     __attribute__((weak));
 extern char *swift_demangle(const char *name, size_t length, char *buffer, size_t *size, uint32_t flags)

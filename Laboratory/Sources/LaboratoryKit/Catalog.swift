@@ -19,7 +19,7 @@ enum Catalog {
   /// The ids of all experiments, in order.
   static var ids: [String] { all.map(\.id) }
 
-  /// The experiment of an id, which may be written in lower case.
+  /// Returns the experiment with an id, which may be in lower case.
   static func experiment(_ id: String) -> (any Experiment)? {
     all.first { $0.id == id.uppercased() }
   }

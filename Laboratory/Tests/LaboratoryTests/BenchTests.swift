@@ -13,9 +13,9 @@ import class RunLoopCore.Timer
 
 @testable import LaboratoryKit
 
-@Suite("The bench")
+@Suite("The bench of the laboratory")
 struct BenchTests {
-  @Test("the call-outs of a stack are the loop's functions for them, without parameters and prefixes")
+  @Test("the call-outs on a stack are the loop's functions, without parameters and prefixes")
   func callOutNames() {
     let stack = [
       "closure #1 in run()", "specialized runLoopIsCallingOutToATimer(_:_:)", "RunLoop.run(_:for:)",
@@ -29,11 +29,11 @@ struct BenchTests {
 
   @Test("a stack begins with the function that takes it and its caller")
   func ownStack() {
-    // The optimizer may have made a copy of it.
+    // The optimizer may have cloned the function.
     #expect(stack().prefix(2).last?.contains("BenchTests.ownStack(") == true)
   }
 
-  @Test("a description is taken apart, and what is not in it is missing")
+  @Test("a description is parsed, and missing parts are reported as missing")
   func description() {
     let (description, empty) = Bench().onLoop { rig in
       let empty = LoopDescription(of: rig.loop, names: [])
@@ -50,7 +50,7 @@ struct BenchTests {
     #expect(empty.items(of: .default) == "sources0 (null), sources1 (null), observers (null), timers (null)")
   }
 
-  @Test("the call-out that is being made is the innermost run's, and none outside a run or in an observer's")
+  @Test("the current call-out is the innermost run's, and none outside a run or in an observer's")
   func innermostCallOut() {
     let seen = Record()
     Bench().onLoop { rig in
@@ -69,7 +69,7 @@ struct BenchTests {
     #expect(seen.text == "none none block timer none")
   }
 
-  @Test("a sleep takes time, and a wait that finds something ready is none")
+  @Test("a sleep takes virtual time, and a wait that finds something ready does not")
   func sleeps() {
     let count = Bench().onLoop { rig in
       let sleeps = rig.countSleeps()
@@ -82,7 +82,7 @@ struct BenchTests {
     #expect(count == 2)
   }
 
-  @Test("a pipe gives what was written to it, and nothing before")
+  @Test("a pipe returns the bytes written to it, and nothing before")
   func pipe() {
     let pipe = Pipe()
     #expect(pipe.read() == 0)
@@ -92,9 +92,9 @@ struct BenchTests {
   }
 }
 
-@Suite("The names of functions")
+@Suite("Function names in symbol tables")
 struct FunctionNameTests {
-  /// What a file's table names at the place of a function of this process; nil if it cannot be read.
+  /// Returns the name that a file's table has for a function of this process, or nil if it cannot be read.
   private func name(of address: UInt64, in path: String) -> String? {
     var image = lab_image()
     guard lab_image_find(address, &image) != 0, let symbols = lab_symbols_read(path) else { return nil }
@@ -102,7 +102,7 @@ struct FunctionNameTests {
     return lab_symbols_find(symbols, address - image.base).map { String(cString: $0) }
   }
 
-  @Test("a function of the C library is found in its file, and what is no file of a program has no symbols")
+  @Test("a C library function is found in its file, and other files have no symbols")
   func files() throws {
     let open = UInt64(UInt(bitPattern: try #require(dlsym(nil, "getenv"))))
     var image = lab_image()
@@ -111,7 +111,7 @@ struct FunctionNameTests {
     for path in ["/dev/null", "/", "/etc/passwd", "/nothing", ""] {
       #expect(name(of: open, in: path) == nil, "\(path)")
     }
-    // Between functions, and behind the last.
+    // Between functions, and after the last one.
     let symbols = try #require(lab_symbols_read(String(cString: image.path)))
     defer { lab_symbols_free(symbols) }
     #expect(lab_symbols_find(symbols, 0) == nil)
@@ -132,7 +132,7 @@ struct FunctionNameTests {
       if count < whole.count / 2 { #expect(lab_symbols_read(path) == nil, "\(count)") }
       _ = name(of: address, in: path)
     }
-    // Every number of the head and of the sections' list, as large as it can be.
+    // Every number in the header and in the section list is set to its maximum.
     try Data(whole).write(to: URL(fileURLWithPath: path))
     let descriptor = open(path, O_WRONLY | O_CLOEXEC)
     try #require(descriptor >= 0)

@@ -4,9 +4,9 @@ import Testing
 
 @testable import LaboratoryKit
 
-@Suite("The command line")
+@Suite("The laboratory's command line")
 struct CommandTests {
-  /// A command that has run, and all that it wrote.
+  /// The status and output of a command.
   struct Session {
     let status: CommandStatus
     let printed: String
@@ -33,7 +33,7 @@ struct CommandTests {
     #expect(session.printed == LabCommand.usage)
   }
 
-  @Test("the experiments that are named run in the order given, each once, in either case")
+  @Test("named experiments run in the order given, each once, in either case")
   func some() async {
     await #expect(processExitsWith: .success) {
       let session = CommandTests.laboratory("D9", "d4", "D9")
@@ -71,7 +71,7 @@ struct CommandTests {
     }
   }
 
-  @Test("the letter of a group names all of its experiments, each once")
+  @Test("the letter of a group selects all of its experiments, each once")
   func group() {
     let session = Self.laboratory("--list", "c", "C2", "D9")
     #expect(session.status == .success)
@@ -79,7 +79,7 @@ struct CommandTests {
     #expect(ids == Catalog.ids.filter { $0.hasPrefix("C") } + ["D9"])
   }
 
-  @Test("an unknown id names the nearest, and nothing runs")
+  @Test("an unknown id suggests the nearest, and nothing runs")
   func unknownIDs() {
     let session = Self.laboratory("D4", "D19", "Q", "nothing")
     #expect(session.status == .usageError)
@@ -94,7 +94,7 @@ struct CommandTests {
         """))
   }
 
-  @Test("an unknown option names the nearest, and nothing runs")
+  @Test("an unknown option suggests the nearest, and nothing runs")
   func unknownOption() {
     let session = Self.laboratory("D4", "--verbos", "-x")
     #expect(session.status == .usageError)
@@ -111,9 +111,9 @@ struct CommandTests {
   }
 }
 
-@Suite("Words")
+@Suite("Wrapping paragraphs")
 struct WordTests {
-  @Test("a paragraph is broken at its spaces, and what follows is indented")
+  @Test("a paragraph is broken at its spaces, and the following lines are indented")
   func wrapping() {
     #expect(wrapped("one two three four", width: 9) == ["one two", "  three", "  four"])
     #expect(wrapped("  one two", width: 6) == ["  one", "    two"])

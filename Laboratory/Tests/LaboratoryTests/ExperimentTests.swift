@@ -8,16 +8,16 @@ import class RunLoopCore.RunLoop
 
 @testable import LaboratoryKit
 
-/// The experiments that any thread can run; the others are tested by ``LaboratoryTests``.
-// The workers of a tests' process run the tests themselves; what looks at workers is tested beside what needs the main
-// thread.
+/// The experiments that can run on any thread; the others are tested by ``LaboratoryTests``.
+// In a test process, worker threads run the tests themselves, so experiments about workers run with those that need
+// the main thread.
 private let idsForAnyThread =
   Catalog.all.filter { !$0.needsMainThread && !$0.needsFreshWorkers && !$0.needsRecords }.map(\.id)
 
 @Suite("The experiments")
 struct ExperimentTests {
-  // In a process of their own, so that one that crashes takes no other test with it.
-  @Test("an honest loop does what each experiment requires, and the same again", .timeLimit(.minutes(20)))
+  // In its own process, so that a crashing experiment affects no other test.
+  @Test("a correct loop does what each experiment requires, and does so repeatably", .timeLimit(.minutes(20)))
   func holds() async {
     await #expect(processExitsWith: .success) {
       #expect(idsForAnyThread.count > 40)
@@ -44,7 +44,7 @@ struct ExperimentTests {
     #expect(Catalog.ids == ids)
   }
 
-  @Test("every experiment names its articles, and says what is right where it corrects them", arguments: Catalog.ids)
+  @Test("every experiment names its articles, and has a correction unless it confirms them", arguments: Catalog.ids)
   func descriptions(_ id: String) throws {
     let experiment = try #require(Catalog.experiment(id))
     #expect(!experiment.title.isEmpty && !experiment.claim.isEmpty && !experiment.articles.isEmpty)
@@ -54,7 +54,7 @@ struct ExperimentTests {
     #expect((experiment.verdict == .confirmed) == (experiment.verdict.correction == nil))
   }
 
-  @Test("what is otherwise here has the numbers of differences that the documentation lists", arguments: Catalog.ids)
+  @Test("an experiment's differences have numbers that the documentation lists", arguments: Catalog.ids)
   func differences(_ id: String) throws {
     let difference = try #require(Catalog.experiment(id)).difference
     if case .numbered(let numbers, let text) = difference {
@@ -95,7 +95,7 @@ struct ExperimentTests {
     #expect(Catalog.experiment("D99") == nil)
   }
 
-  @Test("an outcome holds if every observation is as required, and not without any")
+  @Test("an outcome holds if every observation is as required and there is at least one")
   func outcome() {
     var outcome = Outcome()
     #expect(!outcome.holds)
@@ -105,7 +105,7 @@ struct ExperimentTests {
     #expect(!outcome.holds)
   }
 
-  @Test("a run that makes passes without end at one moment is cut short", .timeLimit(.minutes(20)))
+  @Test("a run that makes passes indefinitely at one virtual time is stopped", .timeLimit(.minutes(20)))
   func standstill() async {
     await #expect(processExitsWith: .success) {
       let result = Bench().onLoop { rig in
@@ -117,7 +117,7 @@ struct ExperimentTests {
   }
 }
 
-/// Posts a block that posts itself again, for ever and at one moment.
+/// Posts a block that posts itself again, indefinitely and without advancing the time.
 private func postAgain(_ loop: RunLoop) {
   loop.perform { postAgain(loop) }
 }

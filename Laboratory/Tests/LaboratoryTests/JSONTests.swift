@@ -7,7 +7,7 @@ import Testing
 
 @Suite("JSON reports")
 struct JSONTests {
-  @Test("with --verbose the array stays whole and the logs go to the standard error")
+  @Test("with --verbose the array stays valid and the logs are written to standard error")
   func verbose() async {
     await #expect(processExitsWith: .success) {
       let printed = Record()

@@ -6,14 +6,14 @@ import Testing
 
 @testable import LaboratoryKit
 
-/// The whole laboratory, and the experiments that need the main thread or leave records, in processes of their own.
+/// The whole laboratory, and the experiments that need the main thread or records, in separate processes.
 @Suite("The laboratory", .timeLimit(.minutes(20)))
 struct LaboratoryTests {
   private static let experiments = Catalog.all.filter {
     ($0.needsMainThread || $0.needsFreshWorkers) && !$0.needsRecords
   }
 
-  /// What the command prints; it must succeed.
+  /// Runs the command, which must succeed, and returns its output.
   private func lab(_ arguments: String...) async throws -> String {
     let (status, printed) = try await laboratory(arguments)
     #expect(status == 0, "\(printed)")
@@ -73,19 +73,19 @@ struct LaboratoryTests {
     }
   }
 
-  @Test("an experiment that needs the main thread does the same again")
+  @Test("an experiment that needs the main thread is repeatable")
   func mainThread() async throws {
     let ids = Self.experiments.map(\.id)
     let first = try await laboratory(["--verbose"] + ids)
     let second = try await laboratory(["--verbose"] + ids)
     #expect(first.status == 0)
-    // Each process has its code elsewhere.
+    // Code addresses differ between processes.
     let address = /0x[0-9a-f]{9,16}/
     #expect(first.printed.replacing(address, with: "0x…") == second.printed.replacing(address, with: "0x…"))
     #expect(first.printed.contains("\n\(ids.count) of \(ids.count) experiments hold."))
   }
 
-  @Test("an experiment says on another thread what it needs")
+  @Test("an experiment on the wrong thread reports what it needs")
   func otherThread() {
     for experiment in Self.experiments where experiment.needsMainThread {
       let outcome = onNewThread { Report(of: experiment).outcome }

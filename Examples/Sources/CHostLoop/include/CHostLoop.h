@@ -9,7 +9,7 @@ typedef struct chost chost;
 const char *chost_library(void);
 // Creates a context for the calling thread, to be used instead of the main thread's.
 void chost_use_own_context(void);
-// Creates the main loop of the calling thread, which runs until it is told to quit. NULL without the library.
+// Creates the main loop of the calling thread, which runs until `chost_quit` is called. NULL without the library.
 chost *chost_create(void);
 void chost_run(chost *host);
 void chost_quit(chost *host);

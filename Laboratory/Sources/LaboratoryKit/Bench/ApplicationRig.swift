@@ -5,16 +5,16 @@ import RunLoopDisplay
 import RunLoopTesting
 import RunLoopThreads
 
-/// An application on a pseudo-terminal, whose main loop is on virtual time, with the instruments around it.
+/// An instrumented application on a pseudo-terminal, whose main loop uses virtual time.
 @MainActor
 final class ApplicationRig: ApplicationTrace {
   let rig: Rig
   let terminal: PseudoTerminal
   let application: Application
   let window: Window
-  /// The loop's call-outs of sources, and the steps of the application, in order.
+  /// The loop's source call-outs and the steps of the application, in order.
   let steps: StepLog
-  /// Whether the stages of the loop are among the steps.
+  /// Whether the loop's activities are logged as steps.
   var writesStages = true
   /// A source that an experiment signals repeatedly.
   var storm: RunLoop.Source?
@@ -51,15 +51,14 @@ final class ApplicationRig: ApplicationTrace {
     }
   }
 
-  /// Writes a step of the experiment's own, with the kind of call-out in which it is made.
+  /// Logs a step of the experiment itself, with the kind of call-out in which it is made.
   func write(_ step: String) {
     let word = "\(step):\(currentCallOut())"
     rig.note(word)
     steps.write(word)
   }
 
-  /// Lets something happen while the loop sleeps, and runs the loop until it has been dealt with; the steps that were
-  /// made.
+  /// Triggers an event while the loop sleeps, runs the loop until it has been handled, and returns the steps.
   ///
   /// - Parameter mode: The mode that the loop runs in.
   func steps(mode: RunLoop.Mode = .default, after event: @escaping @MainActor @Sendable () -> Void) -> String {
@@ -75,7 +74,7 @@ final class ApplicationRig: ApplicationTrace {
   }
 }
 
-/// The steps of an application among the call-outs of sources, as the log of its loop's time has them.
+/// The steps of an application among the source call-outs, in the log of its loop's virtual time.
 struct StepLog: Sendable {
   private let log: VirtualTimeLog
 
@@ -83,7 +82,7 @@ struct StepLog: Sendable {
 
   func write(_ step: String) { log.write(step) }
 
-  /// The words of the steps, in order; other call-outs are not among them.
+  /// The words of the steps, in order, without other call-outs.
   var lines: [String] {
     log.callOuts.split(separator: " ").compactMap { word in
       switch word {
@@ -95,7 +94,7 @@ struct StepLog: Sendable {
     }
   }
 
-  /// The steps so far, or `none`; the log begins anew.
+  /// Returns the steps so far, or `none`, and clears the log.
   func take() -> String {
     let lines = lines
     log.clear()
@@ -104,9 +103,9 @@ struct StepLog: Sendable {
 }
 
 extension Bench {
-  /// Runs `body` with an application on a terminal, whose loop is the main loop meanwhile.
+  /// Runs `body` with an application on a terminal, whose loop is the main loop during the call.
   ///
-  /// The body is called by the application's loop, which it runs itself. On the main thread.
+  /// The application's loop, which it runs itself, calls the body. Must be called on the main thread.
   @MainActor
   func onApplication(_ window: Window = Window(), _ body: (ApplicationRig) -> String) -> String {
     onMainStandIn { rig in
@@ -115,9 +114,9 @@ extension Bench {
     }
   }
 
-  /// Runs `body` with a loop on virtual time that is the main loop meanwhile.
+  /// Runs `body` with a loop on virtual time that is the main loop during the call.
   ///
-  /// On the main thread.
+  /// Must be called on the main thread.
   @MainActor
   func onMainStandIn<Result>(_ body: (Rig) -> Result) -> Result {
     log.write("An application on a new terminal:")
@@ -126,11 +125,11 @@ extension Bench {
 }
 
 extension Application {
-  /// Runs the application on a loop that has just been made, and `body` in its first call-out; what that returns, or
-  /// why there is no application.
+  /// Runs the application on a new loop, with `body` in its first call-out, and returns that result or the reason why
+  /// there is no application.
   func run(on loop: RunLoop, _ body: () -> String) -> String {
     withoutActuallyEscaping(body) { body in
-      // The main thread's alone.
+      // Used on the main thread only.
       nonisolated(unsafe) var result = ""
       nonisolated(unsafe) let body = body
       loop.perform {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One of the articles whose claims the laboratory puts to the test.
+/// One of the articles whose claims the laboratory tests.
 struct Article: Sendable, Hashable {
-  /// The article's number, as JSON reports name it.
+  /// The article's number in JSON reports.
   let document: String
-  /// The name by which the laboratory calls its author.
+  /// The short name that the laboratory uses for the author.
   let author: String
   /// The author's full name.
   let fullName: String
-  /// The year in which it was written; nil if that is not known.
+  /// The year of publication, or nil if it is unknown.
   let year: Int?
-  /// Its title with a translation, or what it is about if it has none.
+  /// Its title with a translation, or its subject if it has none.
   let title: String
 
   static let xiong = Article(
@@ -36,5 +36,5 @@ struct Article: Sendable, Hashable {
   var citation: String { "\(fullName)\(year.map { ", \($0)" } ?? ""): \(title)" }
 }
 
-/// The names of the articles' authors, with commas between.
+/// Returns the names of the articles' authors, separated by commas.
 func authors(of articles: [Article]) -> String { articles.map(\.author).joined(separator: ", ") }

@@ -4,7 +4,7 @@ import RunLoopCore
 import RunLoopThreads
 import Synchronization
 
-// Threads with real loops, on real time. What happens is waited for, and no time is.
+// Threads with real loops, on real time. They wait for events, never for durations.
 extension Bench {
   /// Runs `body` on a new thread and waits until it has returned.
   func onThreads<Result: Sendable>(_ body: @escaping @Sendable () -> Result) -> Result {
@@ -14,10 +14,10 @@ extension Bench {
     }
   }
 
-  /// Something that happens once.
+  /// Creates a one-time event.
   func flag() -> Flag { Flag(meeting) }
 
-  /// What a thread answers to work or to a question that it may refuse.
+  /// Describes a thread's reaction to work or a question that it may reject.
   func answer(_ body: () throws -> Void) -> String {
     do {
       try body()
@@ -28,11 +28,11 @@ extension Bench {
   }
 }
 
-/// How many different threads, by the kernel's numbers, have been noted.
+/// The number of distinct threads, by the kernel's numbers, that were recorded.
 final class ThreadCount: Sendable {
   private let ids = Mutex<Set<Int32>>([])
 
-  /// Notes the calling thread.
+  /// Records the calling thread.
   func note() { ids.withLock { _ = $0.insert(callingThread) } }
 
   var count: Int { ids.withLock { $0.count } }

@@ -3,12 +3,12 @@
 import RunLoopCore
 import RunLoopTesting
 
-/// Where experiments get their loops: real ones, on virtual time, each on a thread of its own; or the main loop; or
-/// threads that make theirs themselves, on real time.
+/// Provides loops for experiments: real ones on virtual time, each on its own thread; the main loop; or threads on
+/// real time that create their own.
 struct Bench: Sendable {
-  /// What the experiment says while it runs, as the articles' programs print theirs.
+  /// The messages of the experiment, like the output of the articles' programs.
   let log = Record()
-  /// Where threads wait for each other.
+  /// Lets threads wait for each other.
   let meeting = Meeting(patience: .seconds(20))
 
   /// Runs `body` on a new thread with a new loop, and waits until both have ended.
@@ -19,13 +19,13 @@ struct Bench: Sendable {
     }
   }
 
-  /// Runs `body` on the calling thread, whose loop is another one meanwhile, on virtual time; on the main thread, it is
-  /// the main loop too.
+  /// Runs `body` on the calling thread with another loop on virtual time, which replaces the main loop as well if
+  /// this is the main thread.
   func onVirtualTime<Result>(_ body: (Rig) -> Result) -> Result {
     var result: Result?
     do {
-      // A loop that makes passes indefinitely, or that is never woken, is stopped. What is seen then is not what the
-      // experiment requires.
+      // A loop that runs passes indefinitely or is never woken is stopped. The experiment then fails, as the
+      // observation is not the required one.
       try VirtualTime.onThisThread(realTimeLimit: meeting.patience) { time in
         result = body(Rig(time: time, loop: .current, log: log))
       }
@@ -39,9 +39,9 @@ struct Bench: Sendable {
   /// Whether the calling thread is the main thread, which ``onMainLoop(_:)`` needs.
   static var isOnMainThread: Bool { RunLoop.current == RunLoop.main }
 
-  /// Runs `body` on the calling thread, which is the main thread, with the main loop.
+  /// Runs `body` on the main thread with the main loop.
   ///
-  /// The main loop is the process's only one that serves the main dispatch queue. It is on real time.
+  /// The main loop is the only one that serves the main dispatch queue. It uses real time.
   func onMainLoop<Result>(_ body: (MainRig) -> Result) -> Result {
     precondition(Self.isOnMainThread, "only the main thread runs the main loop")
     let loop = RunLoop.main

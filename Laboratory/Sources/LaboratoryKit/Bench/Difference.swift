@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is otherwise here than in Apple's loop, where an experiment shows it.
+/// A difference between this loop and Apple's that an experiment shows.
 enum Difference: Sendable, Hashable {
-  /// The loop does as Apple's.
+  /// The loop behaves like Apple's.
   case nothing
-  /// The loop differs on purpose, by the differences of these numbers.
+  /// The loop differs intentionally, by the differences with these numbers.
   case numbered([String], String)
-  /// There is something beside what Apple has, or it is made in another way, and no rule differs.
+  /// The loop has an addition, or a different implementation, but no rule differs.
   case addition(String)
 
-  /// The numbers of the differences, as `Differences.md` has them.
+  /// The numbers of the differences in `Differences.md`.
   var numbers: [String] {
     switch self {
     case .nothing, .addition: []
@@ -17,7 +17,7 @@ enum Difference: Sendable, Hashable {
     }
   }
 
-  /// What is otherwise; nil if nothing is.
+  /// The description of the difference, or nil if there is none.
   var text: String? {
     switch self {
     case .nothing: nil

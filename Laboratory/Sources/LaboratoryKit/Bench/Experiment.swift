@@ -1,53 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One claim of the articles, and a small program that puts it to the test on the real run loop.
+/// One claim of the articles, and a small program that tests it on the real run loop.
 ///
-/// To add one: write a value of this protocol in `Experiments/`, enter it in ``Catalog``, and name in
-/// `Tests/Mutants` the ways of breaking a loop that must make it fail.
+/// To add one, write a type that conforms to this protocol in `Experiments/`, add it to ``Catalog``, and list in
+/// `Tests/Mutants` the mutations of the loop that must make it fail.
 protocol Experiment: Sendable {
   /// The group's letter and the number within the group.
   var id: String { get }
-  /// What the experiment is about, in a few words.
+  /// The subject of the experiment, in a few words.
   var title: String { get }
   /// The articles that make the claim.
   var articles: [Article] { get }
-  /// What the articles say.
+  /// The claim of the articles.
   var claim: String { get }
-  /// Whether the claim is right about Apple's loop.
+  /// Whether the claim is correct for Apple's loop.
   ///
-  /// An article is never called wrong for what only ours does otherwise: that is the ``difference``.
+  /// An article is never refuted because of a behavior that is specific to this loop: that is the ``difference``.
   var verdict: Verdict { get }
-  /// What the verdict rests on: a rule of Core Foundation, or what an article prints.
+  /// The basis of the verdict: a rule of Core Foundation, or the output that an article prints.
   var evidence: String { get }
-  /// What is otherwise here, as the experiment shows.
+  /// The difference that the experiment shows.
   var difference: Difference { get }
-  /// Whether the experiment is about the main loop, and so can only be run on the main thread.
+  /// Whether the experiment uses the main loop, and so must run on the main thread.
   var needsMainThread: Bool { get }
-  /// Whether it looks at dispatch's own workers, which nobody else must have used before.
+  /// Whether it observes Dispatch's worker threads, which must be unused before.
   var needsFreshWorkers: Bool { get }
-  /// Whether its loops have to be among those of the process that leave records, which are the first 64 that live.
+  /// Whether its loops must be among the first 64 of the process, which are the ones that are recorded.
   var needsRecords: Bool { get }
 
-  /// Runs loops on a bench and returns what was observed, beside what the verdict requires.
+  /// Runs loops on a bench, and returns the observations with those that the verdict requires.
   func run(on bench: Bench) -> Outcome
 }
 
 extension Experiment {
-  /// Most experiments show the same here as on Apple's systems.
+  /// Most experiments have the same result here as on Apple's systems.
   var difference: Difference { .nothing }
-  /// Most experiments make their own loops and can be run anywhere.
+  /// Most experiments create their own loops and can run anywhere.
   var needsMainThread: Bool { false }
   var needsFreshWorkers: Bool { false }
   var needsRecords: Bool { false }
 }
 
-/// Whether a claim of the articles is right about Apple's loop.
+/// Whether a claim of the articles is correct for Apple's loop.
 enum Verdict: Sendable, Hashable {
-  /// Apple's loop does what the articles say.
+  /// Apple's loop behaves as the articles claim.
   case confirmed
-  /// The claim is right in part; the text says what is right instead.
+  /// The claim is partly correct; the text corrects it.
   case corrected(String)
-  /// The claim is wrong; the text says what is right.
+  /// The claim is wrong; the text states what is correct.
   case refuted(String)
 
   /// The verdict in one word.
@@ -59,7 +59,7 @@ enum Verdict: Sendable, Hashable {
     }
   }
 
-  /// What is right instead of the claim; nil if the claim stands.
+  /// The correction of the claim, or nil if it is confirmed.
   var correction: String? {
     switch self {
     case .confirmed: nil

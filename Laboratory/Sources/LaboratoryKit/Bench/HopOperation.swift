@@ -4,36 +4,36 @@ import Foundation
 import FoundationNetworking
 import RunLoopURLConnection
 
-/// An operation that notes where it is started, called and ended.
+/// An operation that records the threads on which it is started, called and ended.
 final class HopOperation: Sendable {
-  /// Where connections were made.
+  /// The places where connections were created.
   let connects = Record()
   let ends = Tally()
-  /// What the operation's own delegate functions were called with.
+  /// The calls of the operation's own delegate methods.
   let steps = Record()
   private let cancels = Record()
   private let body = Found("")
   private let operation = Found<NotedOperation?>(nil)
   private let observer = Found<Token?>(nil)
 
-  /// An operation for an address.
+  /// Creates an operation for a URL.
   ///
   /// - Parameters:
-  ///   - meeting: Where is announced what the operation does.
-  ///   - place: The name of the calling thread.
+  ///   - meeting: Announces the operation's steps.
+  ///   - place: Returns the name of the calling thread.
   init(_ address: String, _ meeting: Meeting, _ place: @escaping @Sendable () -> String) {
     guard let url = URL(string: address) else { return }
     let made = NotedOperation(request: URLRequest(url: url))
     made.outputStream = NotedStream { [connects] in connects.write("\(place()), by a \(currentCallOut())") }
     made.note = { [steps, body] step, data in
       if let data { body.value += String(decoding: data, as: UTF8.self) }
-      // The body may come in parts.
+      // The body may arrive in parts.
       if data == nil || body.value == LoopbackServer.body {
         steps.write("\(step): \(place()) by a \(currentCallOut())")
       }
       meeting.announce()
     }
-    // It is posted by the thread that ends the operation, as its last act.
+    // The thread that ends the operation posts it as its last action.
     observer.value = Token(
       NotificationCenter.default.addObserver(
         forName: .AFNetworkingOperationDidFinish, object: made, queue: nil
@@ -49,7 +49,7 @@ final class HopOperation: Sendable {
 
   deinit { if let token = observer.value { NotificationCenter.default.removeObserver(token.token) } }
 
-  /// What of the body has arrived.
+  /// The part of the body that has arrived.
   var received: String { body.value }
 
   func start() { operation.value?.start() }
@@ -57,23 +57,23 @@ final class HopOperation: Sendable {
   func resume() { operation.value?.resume() }
   func cancel() { operation.value?.cancel() }
 
-  /// How it ended.
+  /// A description of the operation's end.
   var text: String {
     let how = cancels.count == 0 ? "not cancelled" : cancels.lines.joined(separator: " ")
     return "\(how), connections \(connects.count), ends \(ends.count)"
   }
 
   private struct Token: @unchecked Sendable {
-    // Sendable: it is only handed back.
+    // Sendable: it is only passed back to the center.
     let token: any NSObjectProtocol
 
     init(_ token: any NSObjectProtocol) { self.token = token }
   }
 }
 
-/// An operation whose delegate functions are noted.
+/// An operation that records its delegate calls.
 private final class NotedOperation: AFURLConnectionOperation, @unchecked Sendable {
-  // Sendable: what it notes with is set before it is started.
+  // Sendable: `note` is set before the start.
   var note: @Sendable (_ step: String, _ data: Data?) -> Void = { _, _ in }
 
   override func connection(_ connection: NSURLConnection, didReceive response: URLResponse) {
@@ -92,7 +92,7 @@ private final class NotedOperation: AFURLConnectionOperation, @unchecked Sendabl
   }
 }
 
-/// Where an operation's body goes: it is opened by the thread that makes the connection.
+/// A stream for an operation's body, which the thread that makes the connection opens.
 private final class NotedStream: OutputStream {
   private let opened: @Sendable () -> Void
 

@@ -2,14 +2,14 @@
 
 import RunLoopCore
 
-/// What a loop's description says, taken apart again.
+/// A parsed debug description of a loop.
 ///
-/// The items' addresses and descriptors are replaced by names, so that two descriptions of the same things are equal.
+/// Names replace the items' addresses and descriptors, so that descriptions of equal contents are equal.
 struct LoopDescription: Sendable {
   /// The lines of the description.
   let lines: [String]
 
-  /// Describes a loop, with names for objects.
+  /// Describes a loop, using names for objects.
   init(of loop: RunLoop, names: [(object: AnyObject, name: String)]) {
     var text = loop.debugDescription
     for (object, name) in names {
@@ -18,22 +18,22 @@ struct LoopDescription: Sendable {
         text.replace("descriptor = \(source.descriptor),", with: "descriptor = \(name),")
       }
     }
-    // Neither the thread nor where the code lies is the same the next time.
+    // The thread and the code's addresses differ between runs.
     text.replace(#/thread = .* \([0-9]+\),/#, with: "thread = its own,")
     text.replace(#/callout = 0x[0-9a-f]+ \(\S+ \+ 0x[0-9a-f]+\)[^}]*/#, with: "callout = its own")
     lines = text.split(separator: "\n").map { String($0.replacing("\t", with: "  ")) }
   }
 
-  /// The wake-up port, whether the loop is stopped, and the current mode, with one space between.
+  /// The wake-up port, whether the loop is stopped, and the current mode, separated by spaces.
   var state: String {
     ["wakeup port", "stopped", "current mode"].map { value(of: $0) ?? "missing" }.joined(separator: " ")
   }
 
-  /// How many members a set has and which they are, or what stands in the place of a set.
+  /// Returns the number of a set's members and their names, or the text in place of a set.
   ///
   /// - Parameters:
-  ///   - title: What the set is called in the description.
-  ///   - mode: The mode whose set it is; nil: it is the loop's.
+  ///   - title: The name of the set in the description.
+  ///   - mode: The mode of the set, or nil for a set of the loop.
   func set(_ title: String, of mode: RunLoop.Mode? = nil) -> String {
     let start = mode.map { mode in lines.firstIndex { $0.contains("{name = \(mode)") } } ?? lines.startIndex
     guard let start, let heading = lines[start...].firstIndex(where: { trimmed($0).hasPrefix("\(title) = ") }) else {
@@ -46,7 +46,7 @@ struct LoopDescription: Sendable {
     return "\(count) (\(members.joined(separator: ", ")))"
   }
 
-  /// How many members a mode's set has.
+  /// Returns the number of members of a mode's set.
   func count(_ title: String, of mode: RunLoop.Mode) -> Int { Int(set(title, of: mode).prefix(while: \.isNumber)) ?? 0 }
 
   /// The sources, observers and timers of a mode.
@@ -54,7 +54,7 @@ struct LoopDescription: Sendable {
     ["sources0", "sources1", "observers", "timers"].map { "\($0) \(set($0, of: mode))" }.joined(separator: ", ")
   }
 
-  /// What follows a name and an equals sign, up to the next comma.
+  /// Returns the text after a name and an equals sign, up to the next comma.
   private func value(of name: String) -> String? {
     for line in lines {
       guard let range = line.firstRange(of: "\(name) = ") else { continue }
@@ -63,7 +63,7 @@ struct LoopDescription: Sendable {
     return nil
   }
 
-  /// The name in a line of a set: `0 : <Timer name>{…}` or `0 : "name"`.
+  /// Returns the name in a line of a set: `0 : <Timer name>{…}` or `0 : "name"`.
   private func member(_ line: String) -> String {
     let entry = trimmed(line).drop { $0 != ":" }.dropFirst(2)
     guard entry.hasPrefix("<") else { return entry.filter { $0 != "\"" } }
@@ -73,7 +73,7 @@ struct LoopDescription: Sendable {
   private func trimmed(_ line: String) -> Substring { line.drop { $0 == " " } }
 }
 
-/// An object's address as descriptions have it.
+/// Returns an object's address as descriptions format it.
 private func address(of object: AnyObject) -> String {
   "0x" + String(UInt(bitPattern: Unmanaged.passUnretained(object).toOpaque()), radix: 16)
 }

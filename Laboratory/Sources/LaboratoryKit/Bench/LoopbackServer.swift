@@ -5,21 +5,21 @@ import RunLoopHTTP
 import RunLoopSockets
 import RunLoopThreads
 
-/// A web server on the loopback interface, for the experiments that need one: on a thread and a loop of its own.
+/// A web server on the loopback interface, with its own thread and loop, for experiments that need one.
 ///
-/// It answers `/` with a cookie and a short body. Of `/half` it sends the first half, and then nothing; who asks for
-/// the rest of it gets that. Of `/parts` it sends the rest when it is told to. On `/silent` it says nothing.
+/// It responds to `/` with a cookie and a short body. For `/half` it sends only half of the body, unless the request
+/// is for the rest. For `/parts` it sends the second half on demand. For `/silent` it sends nothing.
 final class LoopbackServer: Sendable {
   static let body = "0123456789"
 
   private let thread: ResidentThread
   private let listener: ListeningSocket
   private let connections = Found<[Socket]>([])
-  /// The connection on which `/parts` was asked for last.
+  /// The connection of the last request for `/parts`.
   private let waiting = Found<Socket?>(nil)
-  /// The paths that were asked for, with the range if there is one.
+  /// The requested paths, with the range if there is one.
   let requests = Record()
-  /// How many connections the other side has ended.
+  /// The number of connections that the other side has ended.
   let ended = Tally()
 
   init(_ meeting: Meeting) throws {
@@ -53,13 +53,13 @@ final class LoopbackServer: Sendable {
     try loop.add(listener, forMode: .default)
   }
 
-  /// Sends what is missing of `/parts`, where it was asked for last.
+  /// Sends the rest of the last response for `/parts`.
   func sendRest() {
     guard let socket = waiting.value else { return }
     Self.send(String(Self.body.dropFirst(Self.body.count / 2)), socket)
   }
 
-  /// Answers a request, and returns its path.
+  /// Responds to a request, and returns its path.
   private static func answer(_ head: String, _ socket: Socket, _ requests: Record) -> String {
     let path = String(head.split(separator: " ").dropFirst().first ?? "")
     let range = head.split(separator: "\r\n").first { $0.lowercased().hasPrefix("range: bytes=") }

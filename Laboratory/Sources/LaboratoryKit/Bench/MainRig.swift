@@ -3,32 +3,33 @@
 import Glibc
 import RunLoopCore
 
-/// The main loop with the instruments around it, on real time.
+/// The instrumented main loop, on real time.
 ///
-/// Any thread; the loop is run on the main thread. It outlives every experiment: nothing is to be left in it.
+/// Can be used from any thread, but the loop must be run on the main thread. As it outlives every experiment, each
+/// must remove its items.
 struct MainRig: Sendable {
   let loop: RunLoop
-  /// What the experiment says.
+  /// The messages of the experiment.
   let log: Record
-  /// How many times the loop has begun to look for what to serve, in the runs of this rig.
+  /// The number of passes in the runs of this rig.
   let passes = Tally()
   private let mainThread = pthread_self()
 
-  /// How long a run may take before it is given up.
+  /// The limit for a run.
   ///
-  /// An experiment ends its runs by events; this ends them if one is lost.
+  /// Runs end by events. This limit ends them if an event is lost.
   static let patience = Duration.seconds(10)
 
-  /// On the main thread.
+  /// Must be called on the main thread.
   init(loop: RunLoop, log: Record) {
     self.loop = loop
     self.log = log
   }
 
-  /// The calling thread, as the articles tell threads apart.
+  /// The calling thread, as the articles distinguish threads.
   var thread: String { pthread_equal(pthread_self(), mainThread) != 0 ? "the main thread" : "another thread" }
 
-  /// Runs the loop in the default mode until it has handled one source; what ended the run.
+  /// Runs the loop in the default mode until it has handled one source, and returns the reason for its end.
   ///
   /// - Parameter isIdle: Called when the loop is about to sleep.
   @discardableResult

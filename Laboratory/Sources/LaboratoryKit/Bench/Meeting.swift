@@ -3,18 +3,18 @@
 import Glibc
 import Synchronization
 
-/// Where the threads of an experiment wait for each other.
+/// Lets the threads of an experiment wait for each other.
 ///
-/// No thread sleeps for a time here: each change is announced, and a waiting thread looks again. Can be used from any
-/// thread.
+/// No thread sleeps for a fixed time: each change is announced, and waiting threads check their conditions again. Can
+/// be used from any thread.
 final class Meeting: @unchecked Sendable {
   // Sendable: `changes` is guarded by the lock.
   private let lock: UnsafeMutablePointer<pthread_mutex_t>
   private let hasChanged: UnsafeMutablePointer<pthread_cond_t>
   private var changes: UInt64 = 0
-  // Relaxed: a thread that does not see it yet waits until its own patience is over.
+  // Relaxed: a thread that does not see it yet waits until its own timeout.
   private let isHopeless = Atomic<Bool>(false)
-  /// How long somebody waits for something that happens at once if all is in order.
+  /// The maximum wait for an event that happens immediately in a successful run.
   let patience: Duration
 
   init(patience: Duration) {
@@ -36,7 +36,7 @@ final class Meeting: @unchecked Sendable {
     lock.deallocate()
   }
 
-  /// Says that something may have become true.
+  /// Announces that a condition may have become true.
   func announce() {
     pthread_mutex_lock(lock)
     changes &+= 1
@@ -44,15 +44,15 @@ final class Meeting: @unchecked Sendable {
     pthread_mutex_unlock(lock)
   }
 
-  /// Waits until something is true, of which every change is announced.
+  /// Waits for a condition whose changes are all announced.
   ///
-  /// - Returns: Whether it is. False once the patience is over, and from then on at once.
+  /// - Returns: Whether the condition holds. After a timeout, all waits return false immediately.
   @discardableResult
   func wait(until isTrue: () -> Bool) -> Bool { wait(lookingEvery: nil, until: isTrue) }
 
-  /// Waits until something is true, of which not every change is announced, such as that a loop has gone to sleep.
+  /// Waits for a condition whose changes are not all announced, such as that a loop sleeps.
   ///
-  /// - Returns: Whether it is. False once the patience is over, and from then on at once.
+  /// - Returns: Whether the condition holds. After a timeout, all waits return false immediately.
   @discardableResult
   func look(until isTrue: () -> Bool) -> Bool { wait(lookingEvery: .milliseconds(1), until: isTrue) }
 
@@ -90,9 +90,9 @@ final class Meeting: @unchecked Sendable {
   }
 }
 
-/// Something that happens once, for which threads may wait.
+/// A one-time event that threads can wait for.
 ///
-/// Any thread.
+/// Can be used from any thread.
 final class Flag: Sendable {
   private let isRaised = Atomic<Bool>(false)
   private let meeting: Meeting
@@ -108,7 +108,7 @@ final class Flag: Sendable {
     meeting.announce()
   }
 
-  /// Waits until it has happened; false if it does not.
+  /// Waits for the event; returns false after a timeout.
   @discardableResult
   func wait() -> Bool { meeting.wait { isSet } }
 }

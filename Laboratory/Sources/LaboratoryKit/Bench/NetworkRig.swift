@@ -8,15 +8,15 @@ import RunLoopThreads
 
 /// A client and a server on the loopback interface, with the client's loader watched.
 ///
-/// Any thread.
+/// Can be used from any thread.
 final class NetworkRig: Sendable {
   let bench: Bench
   let server: LoopbackServer
   let client: HTTP.Client
-  /// What the loader's loop does.
+  /// The record of the loader's loop.
   let loader: WatchedLoop
 
-  /// Says why it cannot be made: libcurl is opened here, with nothing sent.
+  /// Creates a rig, or returns the reason why there is none: libcurl is loaded here, before any request.
   static func make(on bench: Bench) -> Result<NetworkRig, NetworkRigError> {
     do {
       let rig = try NetworkRig(bench)
@@ -30,7 +30,7 @@ final class NetworkRig: Sendable {
     }
   }
 
-  /// What is asked here is on this machine, whatever proxy the environment names for the connections.
+  /// Keeps the environment's proxies from being used for requests to this machine.
   private static let isLocal = setenv("no_proxy", "127.0.0.1", 1) == 0
 
   private init(_ bench: Bench) throws {
@@ -41,7 +41,7 @@ final class NetworkRig: Sendable {
     var configuration = HTTP.Configuration()
     configuration.interceptors = [
       .init { [loader] request in
-        // The loader's thread.
+        // On the loader's thread.
         loader.watch()
         loader.note()
         return .proceed(request)
@@ -50,7 +50,9 @@ final class NetworkRig: Sendable {
     client = HTTP.Client(configuration)
   }
 
-  /// Makes a first request, so that the loader's loop is watched before the experiment begins; why it failed.
+  /// Makes a first request, so that the loader's loop is watched before the experiment begins.
+  ///
+  /// Returns a failure, if any.
   private func prepare() -> String? {
     let operation = client.operation(server.request("/"), output: .discard, on: .current, inModes: [.default])
     let end = Found<String?>(nil)
@@ -68,61 +70,61 @@ final class NetworkRig: Sendable {
   func end() {
     client.stop(.immediately)
     server.stop()
-    // Foundation keeps the cookies of connections in a file of the user's.
+    // Foundation stores the cookies of connections in a file of the user.
     Connections.forgetCookies(server.address("/"))
   }
 }
 
-/// Why there is no client to experiment with, in a sentence.
+/// The reason why there is no client to experiment with.
 struct NetworkRigError: Error {
   let reason: String
 }
 
 extension Outcome {
-  /// What is looked at, and what has to be seen.
+  /// The subject of an observation, and the required result.
   typealias Row = (subject: String, required: String)
 
-  /// What was seen, row by row.
+  /// Creates the outcome of the observations, row by row.
   init(of rows: [Row], observed: [String]) {
     self.init()
     for (row, seen) in zip(rows, observed) { observe(row.subject, seen, requires: row.required) }
   }
 
-  /// Nothing was seen, for a reason that the first row says.
+  /// Creates an outcome without observations, whose first row has the reason.
   init(of rows: [Row], reason: String) {
     self.init(of: rows, observed: [reason] + rows.dropFirst().map { _ in "not looked at" })
   }
 }
 
-/// A thread with a loop that is known by its number, and what it notes of itself.
+/// A loop identified by its thread's number, and the record of its visits.
 ///
-/// Any thread, but for ``watch()`` and ``note()``, which are the loop's own.
+/// Can be used from any thread, except for ``watch()`` and ``note()``, which must be called on the loop's thread.
 final class WatchedLoop: Sendable {
   private let id = Found<Int32>(0)
   private let found = Found<RunLoop?>(nil)
-  /// In which call-outs the thread came by a place that notes it.
+  /// The call-outs in which the thread reached a place that records them.
   let visits = Record()
 
-  /// Watches the calling thread's loop from now on.
+  /// Starts watching the calling thread's loop.
   func watch() {
     guard found.value == nil else { return }
     id.value = callingThread
     found.value = RunLoop.current
   }
 
-  /// Watches no more.
+  /// Stops watching.
   func unwatch() { found.value = nil }
 
-  /// Notes in which call-out the calling thread is.
+  /// Records the call-out that the calling thread is in.
   func note() { visits.write(currentCallOut()) }
 
-  /// Whether the calling thread is the loop's.
+  /// Whether the calling thread is the loop's thread.
   var isHere: Bool { id.value == callingThread }
 
   var threadID: Int32 { id.value }
   var description: String { found.value?.debugDescription ?? "" }
 
-  /// Whether the loop waits.
+  /// Whether the loop is waiting.
   var isAsleep: Bool { LaboratoryKit.isAsleep(threadID) }
 
   func forget() { _ = visits.take() }

@@ -21,11 +21,11 @@ final class NodeRig {
     self.stage = stage
     self.meeting = meeting
     group = .of(stage.rig.loop)
-    // When workers are ready, and so in which frame something is seen, is not known.
+    // The trace is off, because the time at which workers finish, and so the frame of their results, varies.
     stage.application.trace = nil
   }
 
-  /// Makes a node that only workers draw.
+  /// Creates a node that only workers draw.
   func node(_ content: any NodeContent) -> DisplayNode {
     let node = DisplayNode(
       content, frame: Rect(x: 0, y: row, width: 8, height: 1), group: group, workers: workers)
@@ -36,13 +36,13 @@ final class NodeRig {
 
   func show(_ node: DisplayNode) { window.addSubview(node.view) }
 
-  /// Runs the loop for a moment of its time.
+  /// Runs the loop for a short virtual time.
   func runOnce() {
     stage.rig.loop.run(mode: .default, for: .milliseconds(20))
     stage.terminal.read()
   }
 
-  /// Runs the loop until something is true, for which workers may be needed.
+  /// Runs the loop until a condition holds, which may require workers.
   func run(until isTrue: () -> Bool) {
     let deadline = ContinuousClock.now + meeting.patience
     repeat {
@@ -68,7 +68,7 @@ final class NodeRig {
 extension Bench {
   /// Runs `body` with an application that shows nodes.
   ///
-  /// On the main thread.
+  /// Must be called on the main thread.
   @MainActor
   func onNodes(_ body: (NodeRig) -> String) -> String {
     onApplication { stage in

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What an experiment observed, beside the literals that it requires.
+/// The observations of an experiment, with the literals that it requires.
 struct Outcome: Sendable, Hashable {
-  /// One thing that was observed.
+  /// One observation.
   struct Observation: Sendable, Hashable {
-    /// What was looked at.
+    /// The subject of the observation.
     let subject: String
-    /// What the loop did.
+    /// The observed behavior of the loop.
     let observed: String
-    /// What it has to do for the experiment to hold.
+    /// The behavior that is required for the experiment to hold.
     let required: String
 
     var holds: Bool { observed == required }
   }
 
-  /// All that was observed, in order.
+  /// All observations, in order.
   private(set) var observations: [Observation] = []
 
-  /// Whether everything was observed as required.
+  /// Whether all observations are as required.
   ///
-  /// An outcome without an observation shows nothing and does not hold.
+  /// An outcome without observations does not hold.
   var holds: Bool { !observations.isEmpty && observations.allSatisfy(\.holds) }
 
-  /// Notes one thing that was observed.
+  /// Adds an observation.
   mutating func observe(_ subject: String, _ observed: String, requires required: String) {
     observations.append(Observation(subject: subject, observed: observed, required: required))
   }

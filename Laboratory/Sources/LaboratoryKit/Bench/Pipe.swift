@@ -2,9 +2,9 @@
 
 import Glibc
 
-/// Two connected descriptors, closed when they go: what is written to one is read from the other.
+/// A nonblocking pipe, closed on deinitialization.
 ///
-/// Neither blocks. Any thread.
+/// Can be used from any thread.
 final class Pipe: Sendable {
   let reading: Int32
   let writing: Int32
@@ -31,7 +31,7 @@ final class Pipe: Sendable {
     _ = Glibc.write(writing, [UInt8(7)], 1)
   }
 
-  /// Reads the bytes that are there, at most sixteen, and says how many they were.
+  /// Reads up to sixteen available bytes, and returns their number.
   @discardableResult
   func read() -> Int {
     var bytes = [UInt8](repeating: 0, count: 16)

@@ -2,15 +2,15 @@
 
 import Glibc
 
-/// A terminal of the kernel's that an experiment opens: it types there, and reads what the application shows.
+/// A pseudo-terminal, on which an experiment types and reads the application's output.
 ///
-/// Any thread.
+/// Can be used from any thread.
 final class PseudoTerminal: Sendable {
-  /// The application's side.
+  /// The application's end of the terminal.
   let application: Int32
   private let user: Int32
 
-  /// Opens a terminal of a size in cells.
+  /// Opens a terminal with a size in cells.
   init(width: UInt16, height: UInt16) {
     var ends: [Int32] = [-1, -1]
     let answer = ends.withUnsafeMutableBufferPointer { openpty(&$0[0], &$0[1], nil, nil, nil) }
@@ -26,13 +26,13 @@ final class PseudoTerminal: Sendable {
     close(user)
   }
 
-  /// Gives the terminal another size, as a window system does.
+  /// Resizes the terminal, as a window system does.
   func resize(width: UInt16, height: UInt16) {
     var size = winsize(ws_row: height, ws_col: width, ws_xpixel: 0, ws_ypixel: 0)
     _ = ioctl(user, UInt(TIOCSWINSZ), &size)
   }
 
-  /// Types, and waits until the kernel has brought what was typed to the application's side.
+  /// Types bytes, and waits until the kernel has delivered them to the application's end.
   func type(_ bytes: String) {
     var bytes = bytes
     let count = bytes.withUTF8 { Glibc.write(user, $0.baseAddress, $0.count) }
@@ -41,7 +41,7 @@ final class PseudoTerminal: Sendable {
     while poll(&arrival, 1, -1) < 0, errno == EINTR {}
   }
 
-  /// Reads what was shown, so that there is room for more; how many bytes it was.
+  /// Reads the output, to make room for more, and returns the number of bytes.
   @discardableResult
   func read() -> Int {
     var bytes = [UInt8](repeating: 0, count: 65_536)

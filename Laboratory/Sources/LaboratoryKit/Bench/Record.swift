@@ -2,9 +2,9 @@
 
 import Synchronization
 
-/// What call-outs write down, in order.
+/// The entries that call-outs write, in order.
 ///
-/// Any thread.
+/// Can be used from any thread.
 final class Record: Sendable {
   private let entries = Mutex<[String]>([])
 
@@ -13,16 +13,16 @@ final class Record: Sendable {
   /// All entries in order.
   var lines: [String] { entries.withLock { $0 } }
 
-  /// How many entries there are.
+  /// The number of entries.
   var count: Int { entries.withLock { $0.count } }
 
-  /// All entries with one space between, or `none`.
+  /// All entries separated by spaces, or `none`.
   var text: String {
     let lines = lines
     return lines.isEmpty ? "none" : lines.joined(separator: " ")
   }
 
-  /// The text so far; the record begins anew.
+  /// Returns the text so far, and clears the record.
   func take() -> String {
     let lines = entries.withLock { entries in
       defer { entries = [] }

@@ -3,28 +3,28 @@
 import RunLoopCore
 import RunLoopTesting
 
-/// A loop under test with the instruments around it.
+/// An instrumented loop under test.
 ///
-/// To be used on the loop's own thread.
+/// Must be used on the loop's own thread.
 struct Rig: Sendable {
-  /// The loop's clock, which moves only when the loop sleeps or something takes its time.
+  /// The loop's clock, which advances only when the loop sleeps or a call-out spends time.
   ///
-  /// Its log has what the loop does.
+  /// Its log contains the loop's activity.
   let time: VirtualTime
   let loop: RunLoop
-  /// What the experiment says.
+  /// The messages of the experiment.
   let log: Record
 }
 
 // The clock.
 extension Rig {
-  /// The whole seconds since the loop was made.
+  /// The whole seconds since the loop was created.
   var seconds: Int { Int(time.elapsed.components.seconds) }
 
-  /// The moment of the loop's clock.
+  /// The current time of the loop's clock.
   var now: SuspendingClock.Instant { time.now }
 
-  /// Writes a line of the experiment's log, with the virtual time before it.
+  /// Writes a line to the experiment's log, preceded by the virtual time.
   func note(_ line: String) {
     let (seconds, attoseconds) = time.elapsed.components
     let clock = [seconds / 3600, seconds / 60 % 60, seconds % 60]
@@ -32,17 +32,17 @@ extension Rig {
     log.write("\(text).\(padded(attoseconds / 1_000_000_000_000_000, to: 3))  \(line)")
   }
 
-  /// Calls a closure whenever the loop has slept until a later time, from now on and in the default mode.
+  /// Adds an observer that calls a closure whenever the loop has slept until a later time, in the default mode.
   ///
-  /// A wait that finds something ready takes no time, and is none. The closure is called after the stage of
-  /// afterWaiting has been written into the time's log.
+  /// A wait that finds something ready takes no time and does not count. The closure is called after afterWaiting has
+  /// been written to the time's log.
   func whenSlept(_ body: @escaping @Sendable () -> Void) {
     let began = Found(Duration.zero)
     observe(.beforeWaiting, order: .max) { [time] _, _ in began.value = time.elapsed }
     observe(.afterWaiting, order: .min) { [time] _, _ in if time.elapsed > began.value { body() } }
   }
 
-  /// Counts the sleeps of the loop from now on.
+  /// Counts the loop's sleeps from now on.
   func countSleeps() -> Tally {
     let sleeps = Tally()
     whenSlept { sleeps.add() }
@@ -50,9 +50,9 @@ extension Rig {
   }
 }
 
-// What most experiments put into a loop.
+// Items that most experiments add to a loop.
 extension Rig {
-  /// Adds a source that nobody signals: it keeps the mode alive.
+  /// Adds a source that is never signalled, to keep the mode alive.
   @discardableResult
   func keepAlive(_ mode: RunLoop.Mode = .default) -> RunLoop.Source {
     let source = RunLoop.Source {}
@@ -73,7 +73,7 @@ extension Rig {
 }
 
 extension RunLoop.Activity {
-  /// The name of a single stage.
+  /// The name of a single activity.
   var name: String {
     switch self {
     case .entry: "entry"
@@ -87,12 +87,12 @@ extension RunLoop.Activity {
   }
 }
 
-/// The names of modes, sorted, with one space between.
+/// Returns the names of modes, sorted and separated by spaces.
 func names(of modes: some Sequence<RunLoop.Mode>) -> String {
   modes.map(\.rawValue).sorted().joined(separator: " ")
 }
 
-/// A number with leading zeros.
+/// Formats a number with leading zeros.
 func padded(_ number: Int64, to width: Int) -> String {
   let digits = String(number)
   return String(repeating: "0", count: max(0, width - digits.count)) + digits

@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// The last reference to an object, which somebody gives up.
+/// Holds the last reference to an object until it is released explicitly.
 final class Last<Object: AnyObject & Sendable>: Sendable {
   private let object: Mutex<Object?>
 
@@ -11,7 +11,7 @@ final class Last<Object: AnyObject & Sendable>: Sendable {
   }
 
   func release() {
-    // Outside the lock.
+    // Released outside the lock.
     let released = object.withLock { object in
       defer { object = nil }
       return object
@@ -20,9 +20,9 @@ final class Last<Object: AnyObject & Sendable>: Sendable {
   }
 }
 
-/// A number that threads count up.
+/// A number that threads increment.
 final class Tally: Sendable {
-  // Relaxed: the threads that count meet elsewhere before the number is read.
+  // Relaxed: other synchronization precedes the read of the number.
   private let number = Atomic<Int>(0)
 
   func add(_ count: Int = 1) { number.wrappingAdd(count, ordering: .relaxed) }
@@ -30,7 +30,7 @@ final class Tally: Sendable {
   var count: Int { number.load(ordering: .relaxed) }
 }
 
-/// What one thread finds and another looks at.
+/// A value that one thread stores and another reads.
 final class Found<Value: Sendable>: Sendable {
   fileprivate let found: Mutex<Value>
 
@@ -41,7 +41,7 @@ final class Found<Value: Sendable>: Sendable {
   var value: Value {
     get { found.withLock { $0 } }
     set {
-      // What was there is released outside the lock.
+      // The old value is released outside the lock.
       let before = found.withLock { value in
         defer { value = newValue }
         return value
@@ -52,6 +52,8 @@ final class Found<Value: Sendable>: Sendable {
 }
 
 extension Found where Value: RangeReplaceableCollection, Value.Element: Sendable {
-  /// Adds an element, also if several threads do at the same time.
+  /// Appends an element.
+  ///
+  /// Can be called by several threads at the same time.
   func append(_ element: Value.Element) { found.withLock { $0.append(element) } }
 }

@@ -5,10 +5,9 @@ import Glibc
 import RunLoopCore
 import Synchronization
 
-/// The functions on the calling thread's stack, innermost first, by the names in the program's symbol tables.
+/// Returns the functions on the calling thread's stack, innermost first, by the names in the program's symbol tables.
 ///
-/// A function without a symbol is left out, and so is one that was inlined: to find those, the debugger's information
-/// would have to be read.
+/// Functions without symbols and inlined functions are omitted: finding them would require debugging information.
 @inline(never)
 func stack() -> [String] {
   var addresses = [UInt](repeating: 0, count: deepestStack)
@@ -16,31 +15,31 @@ func stack() -> [String] {
   return addresses.prefix(Int(count)).compactMap { FunctionNames.shared.name(UInt64($0)) }
 }
 
-/// How many calls of a stack are looked at.
+/// The maximum number of frames examined.
 private let deepestStack = 256
 
-/// The call-out functions among the functions of a stack, without their parameters, or `none`.
+/// Returns the call-out functions among the functions of a stack, without their parameters, or `none`.
 func callOuts(in stack: [String]) -> String {
   let names = stack.compactMap(callOut)
   return names.isEmpty ? "none" : names.joined(separator: " < ")
 }
 
-/// The name of a function without its parameters, if it is one that a loop calls out by.
+/// Returns the name of a function without its parameters if the loop makes call-outs with it.
 private func callOut(_ function: String) -> Substring? {
   let name = function.prefix { $0 != "(" }.split(separator: " ").last ?? ""
   return name.hasPrefix("runLoopIs") ? name : nil
 }
 
-/// The kind of the call-out that the innermost run of the calling thread's loop is making, or `none`.
+/// Returns the kind of the call-out that the innermost run of the calling thread's loop is making, or `none`.
 ///
-/// Observers' call-outs are not among them.
+/// Call-outs of observers are not included.
 @inline(never)
 func currentCallOut() -> String { kindOfCallOut(in: stack()) }
 
-/// The kind of the call-out that the innermost run of a stack is making, or `none`.
+/// Returns the kind of the call-out that the innermost run of a stack is making, or `none`.
 func kindOfCallOut(in stack: [String]) -> String {
   let functions = stack.prefix { !$0.contains("RunLoop.run(") }.compactMap(callOut).map(String.init)
-  // Work that is handed to a thread is a block of its own source.
+  // Work that is handed to a thread is performed by a source.
   if functions.contains("runLoopIsPerformingHandOffs") { return "source0" }
   return functions.lazy.compactMap { kindsOfCallOuts[$0] }.first ?? "none"
 }
@@ -51,7 +50,7 @@ private let kindsOfCallOuts = [
   "runLoopIsCallingOutToATimer": "timer", "runLoopIsServicingTheMainDispatchQueue": "mainQueue",
 ]
 
-/// The part of a stack that is the loop's own: from the innermost call-out to the outermost run.
+/// Returns the loop's own part of a stack: from the innermost call-out to the outermost run.
 func loopPart(of stack: [String]) -> ArraySlice<String> {
   guard let first = stack.firstIndex(where: { $0.contains("runLoopIs") }),
     let last = stack.lastIndex(where: { $0.contains("RunLoop.run(") }), first <= last
@@ -59,27 +58,27 @@ func loopPart(of stack: [String]) -> ArraySlice<String> {
   return stack[first...last]
 }
 
-/// A function that has called another.
+/// A function on the stack that has called another.
 struct Caller: Sendable {
-  /// Where it goes on when the call returns.
+  /// The return address of the call.
   let address: UInt64
-  /// The call-out that it is, if it is one.
+  /// The kind of call-out, or nil if the function is none.
   let callOut: String?
 }
 
-/// Who has called the function that calls this one, the innermost first.
+/// Returns the callers of the calling function, the innermost first.
 @inline(never)
 func callers() -> [Caller] {
   var addresses = [UInt](repeating: 0, count: deepestStack)
   let count = lab_stack(&addresses, Int32(deepestStack))
-  // The first is this function, and the second the one that has called it.
+  // Skips this function and its caller.
   return addresses.prefix(Int(count)).dropFirst(2).map { address in
     let name = callOuts(in: [FunctionNames.shared.name(UInt64(address)) ?? ""])
     return Caller(address: UInt64(address), callOut: name == "none" ? nil : name)
   }
 }
 
-/// The names of the functions of this process, read from the files of its program and libraries.
+/// The names of this process's functions, read from the files of its program and libraries.
 ///
 /// Can be used from any thread.
 final class FunctionNames: Sendable {
@@ -87,7 +86,7 @@ final class FunctionNames: Sendable {
 
   /// The symbols of one file.
   private final class Table: @unchecked Sendable {
-    // Sendable: it never changes.
+    // Sendable: it is immutable.
     private let symbols: OpaquePointer
 
     init?(_ path: String) {
@@ -101,18 +100,18 @@ final class FunctionNames: Sendable {
   }
 
   private struct State {
-    /// By the files' first addresses; nil for one without symbols.
+    /// The tables by their files' base addresses; nil for a file without symbols.
     var tables: [UInt64: Table?] = [:]
     var names: [UInt64: String?] = [:]
   }
 
   private let state = Mutex(State())
 
-  /// The function that a call returns to; nil if it has no symbol.
+  /// Returns the function that contains a return address, or nil if it has no symbol.
   func name(_ address: UInt64) -> String? {
     state.withLock { state in
       if let known = state.names[address] { return known }
-      // A call may be the last of its function's instructions.
+      // The call may be the last instruction of its function, so the address before it is looked up.
       let found = Self.symbol(at: address &- 1, &state.tables).map(Self.demangled)
       state.names[address] = .some(found)
       return found

@@ -8,13 +8,15 @@ import Synchronization
 /// The kernel's number of the calling thread.
 var callingThread: Int32 { lab_thread_number() }
 
-/// Whether the calling thread has a loop; to look makes none.
+/// Whether the calling thread has a loop, without creating one.
 var hasLoop: Bool {
   let thread = callingThread
   return Instruments.loops.contains { $0.thread == thread }
 }
 
-/// Whether the loop of a thread sleeps; can be asked from any thread.
+/// Whether the loop of a thread sleeps.
+///
+/// Can be called from any thread.
 func isAsleep(_ thread: Int32) -> Bool { Instruments.loops.first { $0.thread == thread }?.isWaiting == true }
 
 /// Runs `body` on a new thread and waits until the thread has ended.
@@ -37,7 +39,7 @@ final class StartedThread<Result: Sendable>: Sendable {
     thread.start()
   }
 
-  /// Waits until the thread has ended.
+  /// Waits until the thread has ended, and returns its result.
   func result() -> Result {
     do {
       try thread.join()

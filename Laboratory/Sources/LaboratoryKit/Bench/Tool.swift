@@ -2,18 +2,18 @@
 
 import Foundation
 
-/// The tool `runloop`, which the experiments about instruments ask as its users do.
+/// The `runloop` tool, which experiments about the instruments run as users do.
 ///
-/// It is the program of this name beside the laboratory's own: the two are built together.
+/// It is built together with the laboratory, into the same directory.
 enum Tool {
-  /// The tool cannot be asked.
+  /// The reason why the tool failed.
   struct Failure: Error, CustomStringConvertible {
     let description: String
   }
 
-  /// Runs a command with `--json`, and reads the document that it prints.
+  /// Runs a command with `--json`, and decodes the document that it prints.
   ///
-  /// - Throws: A ``Failure`` if there is no such program, or what the command has complained about.
+  /// - Throws: A ``Failure`` if there is no such program, or with the command's error message.
   static func ask<Answer: Decodable>(_ arguments: String...) throws(Failure) -> Answer {
     let (status, printed) = try run(arguments + ["--json"])
     guard status == 0 else {
@@ -60,7 +60,7 @@ enum Tool {
   }
 }
 
-/// A directory of its own for what the tool reads and writes.
+/// A temporary directory for the tool's files.
 struct TemporaryDirectory {
   let path: String
 

@@ -4,14 +4,14 @@ import Foundation
 import FoundationNetworking
 import RunLoopURLConnection
 
-/// A delegate of a connection that notes on which thread and in which kind of call-out it is called.
+/// A connection's delegate that records the thread and the kind of call-out of each call.
 final class WatchedDelegate: NSURLConnectionDataDelegate, Sendable {
   let steps = Record()
   private let place: @Sendable () -> String
   private let meeting: Meeting
   private let body = Found("")
   let ends = Tally()
-  /// Called on the loop when the answer begins.
+  /// Called on the loop when the response begins.
   let onResponse: @Sendable () -> Void
   let onEnd: @Sendable () -> Void
 
@@ -37,7 +37,7 @@ final class WatchedDelegate: NSURLConnectionDataDelegate, Sendable {
 
   func connection(_ connection: NSURLConnection, didReceive data: Data) {
     body.value += String(decoding: data, as: UTF8.self)
-    // The body may come in parts.
+    // The body may arrive in parts.
     if body.value == LoopbackServer.body { note("body") }
   }
 
@@ -52,7 +52,7 @@ final class WatchedDelegate: NSURLConnectionDataDelegate, Sendable {
   }
 }
 
-/// The connections of Foundation's kind to a server, and what Foundation keeps of their answers.
+/// Connections of Foundation's API to a server, and the cookies that Foundation stores for them.
 enum Connections {
   static func make(_ address: String, _ delegate: WatchedDelegate) -> NSURLConnection? {
     URL(string: address).flatMap {
@@ -60,7 +60,7 @@ enum Connections {
     }
   }
 
-  /// Whether a cookie for an address is kept.
+  /// Whether a cookie for a URL is stored.
   static func hasCookie(_ address: String) -> Bool {
     URL(string: address).flatMap { HTTPCookieStorage.shared.cookies(for: $0) }?.isEmpty == false
   }

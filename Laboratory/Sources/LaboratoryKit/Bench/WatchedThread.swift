@@ -4,20 +4,20 @@ import RunLoopCore
 import RunLoopThreads
 import Synchronization
 
-/// A thread with instruments: what its body does and what becomes of its object is noted.
+/// An instrumented thread, which records its body's actions and its object's deallocation.
 ///
-/// It is what the articles call `MyThread` or `YZThread`, a subclass that says when it is deallocated.
+/// It corresponds to the articles' `MyThread` or `YZThread`, a subclass that logs its deallocation.
 final class WatchedThread: Thread, @unchecked Sendable {
-  // Sendable: it adds a constant only.
+  // Sendable: it adds only a constant.
   let watch: Watch
 
-  /// Makes a thread that has not been started.
+  /// Creates a thread without starting it.
   ///
   /// - Parameters:
-  ///   - bench: Where to wait and to write.
+  ///   - bench: The bench for waits and messages.
   ///   - name: The thread's name.
-  ///   - events: Where the thread writes down what happens.
-  ///   - body: What the thread does.
+  ///   - events: The record of the thread's events.
+  ///   - body: The body of the thread.
   init(
     on bench: Bench, name: String = "MyThread", events: Record = Record(),
     body: @escaping @Sendable (Watch) -> Void
@@ -32,10 +32,10 @@ final class WatchedThread: Thread, @unchecked Sendable {
     watch.noteRelease()
   }
 
-  /// What the articles print of a thread.
+  /// The properties of a thread that the articles print.
   var flags: String { "isExecuting = \(isExecuting ? 1 : 0), isFinished = \(isFinished ? 1 : 0)" }
 
-  /// Waits until the thread's body has returned and the thread has finished; what it then is.
+  /// Waits until the thread's body has returned and the thread has finished, and returns its properties.
   func finished() -> String {
     if watch.settle() == .returned { try? join(timeout: watch.bench.meeting.patience) }
     watch.say("\(flags)")
@@ -44,8 +44,8 @@ final class WatchedThread: Thread, @unchecked Sendable {
 
   /// Ends a thread that would live forever.
   ///
-  /// Where work was handed to the thread, its loop has a source for it that cannot be taken out, so that `run()`
-  /// continues. Such a thread exits in the middle of it: what its frames hold is not released.
+  /// A loop that received work has a source for it that cannot be removed, so `run()` continues. Such a thread exits
+  /// in the middle of the run, and the references of its frames are leaked.
   func end() {
     watch.cut()
     if watch.rest() == .asleep { performSelector { Thread.exit() } }
@@ -53,38 +53,38 @@ final class WatchedThread: Thread, @unchecked Sendable {
   }
 }
 
-/// What is known of a thread, also after its object has gone.
+/// The state of a thread, which remains available after its object was deallocated.
 ///
-/// Any thread.
+/// Can be used from any thread.
 final class Watch: Sendable {
-  /// What a thread has come to.
+  /// The state that a thread has settled in.
   enum Rest: String {
-    /// Its loop has done all there was to do and sleeps.
+    /// Its loop has nothing left to do, and sleeps.
     case asleep
     /// Its body has returned.
     case returned
-    /// Neither, however long one waits.
+    /// Neither, until the timeout.
     case restless
   }
 
   private struct State {
     weak var loop: RunLoop?
     var threadID: Int32 = 0
-    /// Whether the block that comes last has run.
+    /// Whether the last block has run.
     var isThrough = false
     var hasReturned = false
     var isReleased = false
     var eventsTold = 0
-    /// Takes out of the loop what keeps it.
+    /// Closures that remove the items that keep the loop alive.
     var cuts: [@Sendable () -> Void] = []
   }
 
   let bench: Bench
-  /// What has happened, in order.
+  /// The events so far, in order.
   let events: Record
   private let name: String
   private let state = Mutex(State())
-  // Relaxed: it is stored before the thread is stopped, by which it is read.
+  // Relaxed: stored before the thread is stopped, and read as a result of the stop.
   private let isCutOff = Atomic<Bool>(false)
 
   fileprivate init(name: String, bench: Bench, events: Record) {
@@ -94,7 +94,7 @@ final class Watch: Sendable {
   }
 }
 
-// On the thread.
+// Must be called on the thread.
 extension Watch {
   fileprivate func run(_ body: (Watch) -> Void) {
     state.withLock { $0.threadID = callingThread }
@@ -102,42 +102,42 @@ extension Watch {
     change { $0.hasReturned = true }
   }
 
-  /// The loop of the thread, made and watched from the first request on.
+  /// The thread's loop, created and watched on first use.
   var loop: RunLoop {
     let loop = RunLoop.current
     state.withLock { $0.loop = loop }
     return loop
   }
 
-  /// A port that keeps the loop that it is added to, until the bench ends the thread.
+  /// Returns a port that keeps its loop alive until the bench ends the thread.
   func port() -> Port {
     let port = Port()
     whenCut { port.invalidate() }
     return port
   }
 
-  /// A source that keeps the loop that it is added to, until the bench ends the thread.
+  /// Returns a source that keeps its loop alive until the bench ends the thread.
   func source() -> RunLoop.Source {
     let source = RunLoop.Source {}
     whenCut { source.invalidate() }
     return source
   }
 
-  /// Calls a closure when the bench ends the thread: it takes out of the loop what keeps that.
+  /// Calls a closure when the bench ends the thread, to remove what keeps the loop alive.
   func whenCut(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.cuts.append(body) } }
 
-  /// Whether the bench ends the thread, as its own code does not.
+  /// Whether the bench is ending the thread because its own code does not.
   var isCut: Bool { isCutOff.load(ordering: .relaxed) }
 }
 
-// From any thread.
+// Can be called from any thread.
 extension Watch {
-  /// Whether the calling thread is the one that is watched.
+  /// Whether the calling thread is the watched one, in words.
   var thread: String {
     state.withLock { $0.threadID } == callingThread ? "its own thread" : "another thread"
   }
 
-  /// The thread's loop, as long as it is there.
+  /// The thread's loop, while it exists.
   var loopIfAlive: RunLoop? { state.withLock { $0.loop } }
 
   /// The kernel's number of the thread.
@@ -153,10 +153,10 @@ extension Watch {
   }
 
   fileprivate func rest() -> Rest {
-    // Nobody announces that a loop sleeps.
+    // A loop's sleep is not announced.
     bench.meeting.look { hasReturned || isAsleep }
     guard !hasReturned, let loop = state.withLock({ $0.loop }) else { return hasReturned ? .returned : .restless }
-    // A block that comes after all else; when it has run and the loop sleeps, nothing is left.
+    // Posts a block after everything else. Once it has run and the loop sleeps, nothing is left.
     state.withLock { $0.isThrough = false }
     loop.perform(inModes: [.common]) { [self] in change { $0.isThrough = true } }
     let isAtRest = bench.meeting.look { hasReturned || (state.withLock { $0.isThrough } && isAsleep) }
@@ -168,14 +168,14 @@ extension Watch {
     return loop != nil && LaboratoryKit.isAsleep(thread)
   }
 
-  /// Waits until the thread's object has gone; false if it does not go.
+  /// Waits for the deallocation of the thread's object; returns false after a timeout.
   @discardableResult
   func waitForRelease() -> Bool {
     defer { tellEvents() }
     return bench.meeting.wait { state.withLock { $0.isReleased } }
   }
 
-  /// Lets the thread come to its end: what keeps its loop is taken out, and its body should look at ``isCut``.
+  /// Lets the thread end: removes what keeps its loop alive, and sets ``isCut`` for its body.
   func cut() {
     isCutOff.store(true, ordering: .relaxed)
     let (loop, cuts) = state.withLock { state in
@@ -186,13 +186,13 @@ extension Watch {
     loop?.stop()
   }
 
-  /// Stops the thread's loop, on the calling thread.
+  /// Stops the thread's loop from the calling thread.
   func stopLoop() { state.withLock { $0.loop }?.stop() }
 
   /// Posts a block to the thread's loop.
   func perform(_ block: @escaping @Sendable () -> Void) { _ = state.withLock { $0.loop }?.perform(block) }
 
-  /// Writes a line about the thread into the experiment's log.
+  /// Writes a line about the thread to the experiment's log.
   func say(_ line: String) { bench.log.write("\(name): \(line)") }
 
   fileprivate func noteRelease() {
@@ -205,14 +205,14 @@ extension Watch {
     bench.meeting.announce()
   }
 
-  /// Waits until the thread has nothing left to do; what has happened since it was last waited for, or `none`.
+  /// Waits until the thread has nothing left to do, and returns the events since the last call, or `none`.
   func news() -> String {
     _ = rest()
     let lines = tellEvents()
     return lines.isEmpty ? "none" : lines.joined(separator: " ")
   }
 
-  /// Tells in the log what has happened since the last time.
+  /// Logs the events since the last call.
   @discardableResult
   private func tellEvents() -> ArraySlice<String> {
     let lines = events.lines

@@ -19,6 +19,6 @@ final class Weak<Object: AnyObject & Sendable>: Sendable {
     set { reference.withLock { $0.object = newValue } }
   }
 
-  /// What has become of the object.
+  /// Whether the object was released, in a word.
   var state: String { object == nil ? "released" : "kept" }
 }

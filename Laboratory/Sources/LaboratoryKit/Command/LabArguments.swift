@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the laboratory was asked for.
+/// The parsed arguments of the laboratory.
 struct LabArguments: Sendable, Hashable {
-  /// The ids of experiments, each once, in the order given; none: all.
+  /// The ids of experiments, each once, in the order given.
+  ///
+  /// Empty means all.
   var ids: [String] = []
-  /// The groups that were asked for as a whole, by their letters.
+  /// The letters of the groups that were requested as a whole.
   var groups: [String] = []
   var lists = false
   var isVerbose = false
@@ -12,21 +14,21 @@ struct LabArguments: Sendable, Hashable {
   var wantsHelp = false
 }
 
-/// Arguments that make no sense.
+/// Invalid arguments.
 struct UsageError: Error, Hashable {
-  /// What is wrong with them, one message for each mistake.
+  /// The error messages, one for each mistake.
   var messages: [String]
 }
 
 extension LabArguments {
   private static let options = ["--list", "--verbose", "--json", "--help"]
 
-  /// Reads the arguments of the program.
+  /// Parses the arguments of the program.
   ///
   /// - Parameters:
   ///   - arguments: Options, ids of experiments, and letters of groups, in upper or lower case.
-  ///   - known: The ids that there are.
-  /// - Throws: A ``UsageError`` that names all mistakes at once.
+  ///   - known: The existing ids.
+  /// - Throws: A ``UsageError`` that lists all mistakes.
   init(_ arguments: [String], known: [String]) throws(UsageError) {
     var mistakes: [String] = []
     for argument in arguments {

@@ -2,11 +2,13 @@
 
 import RunLoopCore
 
-/// The program `laboratory`: runs the experiments and reports.
+/// The `laboratory` program, which runs the experiments and reports the results.
 package struct LabCommand: Sendable {
   let output: Output
 
-  /// Makes the command; where it writes is the standard output and error unless said otherwise.
+  /// Creates the command.
+  ///
+  /// Its output defaults to standard output and standard error.
   package init(output: Output = .standard) { self.output = output }
 
   static let usage = """

@@ -4,19 +4,19 @@ import Glibc
 
 /// The exit status of the laboratory.
 package enum CommandStatus: Int32, Sendable {
-  /// The command did what was asked of it, and every experiment that ran holds.
+  /// The command succeeded, and every experiment that ran holds.
   case success = 0
   /// An experiment that ran does not hold.
   case failure = 1
-  /// The arguments make no sense, and nothing was done.
+  /// The arguments are invalid, and nothing was run.
   case usageError = 2
 }
 
-/// Where the laboratory writes.
+/// The output of the laboratory.
 package struct Output: Sendable {
-  /// Takes a line of the results.
+  /// Prints a line of the results.
   package let print: @Sendable (String) -> Void
-  /// Takes a line about what went wrong.
+  /// Prints a line of an error message.
   package let complain: @Sendable (String) -> Void
 
   package init(print: @escaping @Sendable (String) -> Void, complain: @escaping @Sendable (String) -> Void) {
@@ -31,7 +31,7 @@ package struct Output: Sendable {
 
 /// Writes a line to a descriptor.
 ///
-/// What the other end rejects is dropped.
+/// Write errors are ignored.
 private func writeLine(_ line: String, to descriptor: Int32) {
   var text = line + "\n"
   text.withUTF8 { bytes in

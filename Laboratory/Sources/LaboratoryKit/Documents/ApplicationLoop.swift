@@ -2,31 +2,31 @@
 
 import RunLoopCore
 
-/// What stands in a mode of a loop, as far as it can be compared between two programs.
+/// An item in a mode of a loop, described so that two programs can be compared.
 struct LoopItem: Hashable, Sendable {
-  /// What is in the modes of a loop.
+  /// The kinds of items in a loop's modes.
   enum Kind: String, Sendable { case source0, source1, observer, timer }
 
   let mode: String
   let kind: Kind
-  /// Nil for a timer, which has none.
+  /// The order; nil for a timer, which has none.
   let order: Int?
-  /// An observer's, as a hexadecimal number.
+  /// An observer's activities as a hexadecimal number.
   var activities: String?
 }
 
-/// A row of the main loop that Xilankong prints from a running application.
+/// A row of the running application's main loop that Xilankong prints.
 struct ApplicationLoopRow: Sendable {
-  /// What is in its place here.
+  /// The counterpart of a row in this package.
   enum Here: Sendable, Hashable {
-    /// The same item: mode, kind, order and activities.
+    /// An item with the same mode, kind, order and activities.
     case same(String)
-    /// Nothing; the text says why.
+    /// No item; the text has the reason.
     case missing(String)
   }
 
   let item: LoopItem
-  /// The name of its call-out.
+  /// The name of the item's call-out.
   let name: String
   let here: Here
 
@@ -41,7 +41,7 @@ struct ApplicationLoopRow: Sendable {
   private static let noServer = Here.missing("the system's window server sends nothing: there is none")
   private static let unnamed = Here.missing("a port of the system's; the listing does not name its use")
 
-  /// The common items, which the default and the tracking mode have both.
+  /// The common items, which are in both the default and the tracking mode.
   static let commonItems: [ApplicationLoopRow] = [
     row(.source0, -1, "_UIApplicationHandleEventQueue", .same("the queue of events")),
     row(.source0, -1, "PurpleEventSignalCallback", noServer),
@@ -66,7 +66,7 @@ struct ApplicationLoopRow: Sendable {
     row(.timer, nil, "CA::timer_callback", .same("the frame clock, which has a date while a frame is due")),
   ]
 
-  /// What the two other modes have.
+  /// The items of the two other modes.
   static let others: [ApplicationLoopRow] = [
     ApplicationLoopRow(
       "UIInitializationRunLoopMode", .source0, 0, nil, "FBSSerialQueueRunLoopSourceHandler",
@@ -91,7 +91,7 @@ struct ApplicationLoopRow: Sendable {
     ApplicationLoopRow("common", kind, order, nil, name, here)
   }
 
-  /// What only ui-catalog's loop has, by the orders of the observers.
+  /// The items that only ui-catalog's loop has, by the orders of the observers.
   static let additions = [
     1_000_000: "nodes that were changed on other threads are applied",
     2_001_000: "what comes after the commit, as in the article's other dump",
@@ -100,7 +100,9 @@ struct ApplicationLoopRow: Sendable {
 
   static let commonModes = ["kCFRunLoopDefaultMode", "UITrackingRunLoopMode"]
 
-  /// The rows of every mode, those of the common items once for each common mode.
+  /// The rows of every mode.
+  ///
+  /// Common items are repeated for each common mode.
   static let all: [ApplicationLoopRow] =
     commonModes.flatMap { mode in
       commonItems.map {

@@ -4,30 +4,30 @@ import RunLoopCore
 import RunLoopThreads
 import Synchronization
 
-/// The resident thread of the articles, line by line: `MJPermenantThread` of Yongzhen, and in the variant with a flag
-/// also the thread of Qiu.
+/// A line-by-line translation of the articles' resident thread: Yongzhen's `MJPermenantThread`, and in the variant
+/// with a flag also Qiu's thread.
 ///
-/// It has the faults that it has there. Nothing of it hangs forever: a wait ends when nobody is left who could end it,
-/// and the bench can end the thread.
+/// It reproduces the original faults, but never hangs forever: a wait ends when no thread is left to end it, and the
+/// bench can end the thread.
 final class PermanentThread: Sendable {
-  /// How the articles keep the thread.
+  /// The articles' ways of keeping the thread alive.
   enum Variant: Sendable, CaseIterable {
-    /// A loop around `runMode:beforeDate:` that looks at a flag, through a weak reference.
+    /// A loop around `runMode:beforeDate:` that checks a flag through a weak reference.
     case flag
     /// `CFRunLoopRunInMode` for 1.0e10 seconds.
     case coreFoundation
   }
 
-  /// Where the bench may hold the thread, to let others come first.
+  /// The points at which the bench may hold the thread, so that others run first.
   enum Moment: Sendable {
-    /// The source was added, and the loop does not run yet.
+    /// After adding the source, and before running the loop.
     case beforeRun
-    /// `__stop` has stopped the run, and has not returned yet.
+    /// After `__stop` has stopped the run, and before it returns.
     case stopping
   }
 
   private let parts: Parts
-  /// What becomes of the thread.
+  /// The state of the thread.
   let watch: Watch
 
   init(
@@ -60,16 +60,16 @@ final class PermanentThread: Sendable {
     _ = parts.stop()
   }
 
-  /// `executeTask:`, which answers nothing.
+  /// `executeTask:`, which returns nothing.
   func execute(_ task: @escaping @Sendable () -> Void) { parts.innerThread?.performSelector(task) }
 
-  /// `stop`, which waits until the thread has stopped its run; false if it would wait forever.
+  /// `stop`, which waits until the thread has stopped its run; returns false if it would wait forever.
   ///
   /// - Parameter posted: Called when the stop is on its way and the wait begins.
   @discardableResult
   func stop(posted: @escaping () -> Void = {}) -> Bool { parts.stop(posted: posted) }
 
-  /// `innerThread`, which is nil once it was stopped.
+  /// `innerThread`, which is nil after the stop.
   var innerThread: WatchedThread? { parts.innerThread }
 }
 
@@ -101,17 +101,17 @@ private final class Parts: Sendable {
 }
 
 extension WatchedThread {
-  /// Performs something on the thread, as `performSelector:onThread:withObject:waitUntilDone:NO` does: nobody is
+  /// Performs work on the thread like `performSelector:onThread:withObject:waitUntilDone:NO`: the caller is not
   /// notified if it never runs.
   func performSelector(_ work: @escaping @Sendable () -> Void) { _ = try? perform(work) }
 
-  /// Performs something on the thread and waits until it has run, as
-  /// `performSelector:onThread:withObject:waitUntilDone:YES` does; on the thread itself, at once.
+  /// Performs work on the thread and waits for it like `performSelector:onThread:withObject:waitUntilDone:YES`, or
+  /// immediately on the thread itself.
   ///
-  /// A wait that would not end, as the thread's body has returned before, is given up.
+  /// A wait that would never end, because the thread's body has already returned, is abandoned.
   ///
   /// - Parameter posted: Called when the wait begins.
-  /// - Returns: Whether it has run.
+  /// - Returns: Whether the work has run.
   @discardableResult
   func performSelectorAndWait(posted: () -> Void = {}, _ work: @escaping @Sendable () -> Void) -> Bool {
     if Thread.current === self {

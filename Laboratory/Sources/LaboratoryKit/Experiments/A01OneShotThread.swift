@@ -3,7 +3,7 @@
 import RunLoopCore
 import RunLoopThreads
 
-/// A1: a thread that nobody holds.
+/// A1: a thread to which there is no reference.
 struct OneShotThread: Experiment {
   let id = "A1"
   let title = "A one-shot thread in a local variable"

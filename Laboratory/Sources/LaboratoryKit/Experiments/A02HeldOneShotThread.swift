@@ -3,7 +3,7 @@
 import RunLoopCore
 import RunLoopThreads
 
-/// A2: a thread that is held does not live any longer for that.
+/// A2: a reference to a thread does not prolong its life.
 struct HeldOneShotThread: Experiment {
   let id = "A2"
   let title = "A one-shot thread that is held"

@@ -3,7 +3,7 @@
 import RunLoopCore
 import RunLoopThreads
 
-/// A3: a loop with nothing in it keeps no thread.
+/// A3: an empty loop does not keep a thread alive.
 struct EmptyRun: Experiment {
   let id = "A3"
   let title = "A run of a loop with nothing in it"

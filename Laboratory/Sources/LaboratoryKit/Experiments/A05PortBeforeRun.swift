@@ -3,7 +3,7 @@
 import RunLoopCore
 import RunLoopThreads
 
-/// A5: the port comes first.
+/// A5: the port must be added before the run.
 struct PortBeforeRun: Experiment {
   let id = "A5"
   let title = "The port must be added before the run"
@@ -40,7 +40,7 @@ struct PortBeforeRun: Experiment {
     }
   }
 
-  /// What happened, what the thread came to, and whether it then takes a task.
+  /// Returns the thread's events, the state it settled in, and whether it then accepts a task.
   private func life(_ bench: Bench, _ body: @escaping @Sendable (Watch) -> Void) -> String {
     let thread = WatchedThread(on: bench, body: body)
     thread.start()

@@ -3,7 +3,7 @@
 import RunLoopCore
 import RunLoopThreads
 
-/// A6: a thread whose loop runs holds its own object.
+/// A6: a thread whose loop runs retains its own object.
 struct RunningThreadKept: Experiment {
   let id = "A6"
   let title = "A local thread whose loop runs"

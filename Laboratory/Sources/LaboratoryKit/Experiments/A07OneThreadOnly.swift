@@ -3,7 +3,7 @@
 import RunLoopCore
 import RunLoopThreads
 
-/// A7: why a thread that is stuck in `run()` is not stuck.
+/// A7: a thread that does not return from `run()` still performs work.
 struct OneThreadOnly: Experiment {
   let id = "A7"
   let title = "The thread on which a loop runs"

@@ -4,7 +4,7 @@ import Dispatch
 import RunLoopCore
 import RunLoopThreads
 
-/// A8: a queue answers as well, and is no thread.
+/// A8: a serial queue performs work as well, and is not a thread.
 struct SerialQueue: Experiment {
   let id = "A8"
   let title = "A serial queue instead of a thread"

@@ -3,7 +3,7 @@
 import RunLoopCore
 import RunLoopThreads
 
-/// A9: the loop around the loop.
+/// A9: the `while` loop around the run loop.
 struct TurnPerEvent: Experiment {
   let id = "A9"
   let title = "One turn for each perform"
@@ -60,7 +60,7 @@ struct TurnPerEvent: Experiment {
     }
   }
 
-  /// Holds a thread in a block, which is no source, while something is posted to it.
+  /// Holds a thread in a block, which is not a source, while `body` posts to it.
   private func hold(_ thread: WatchedThread, while body: () -> Void) {
     let isHeld = thread.watch.bench.flag()
     let mayGoOn = thread.watch.bench.flag()

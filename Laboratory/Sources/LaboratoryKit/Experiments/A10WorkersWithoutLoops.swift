@@ -5,7 +5,7 @@ import Glibc
 import RunLoopCore
 import RunLoopThreads
 
-/// A10: what dispatch does with its threads.
+/// A10: Dispatch's use of its threads.
 struct WorkersWithoutLoops: Experiment {
   let id = "A10"
   let title = "Loops on the threads of dispatch"
@@ -62,8 +62,8 @@ struct WorkersWithoutLoops: Experiment {
 
   /// Runs a block on a thread of a queue, while the calling thread waits.
   ///
-  /// - Parameter keepsIt: Whether the thread runs nothing else afterwards. It has a loop then, which blocks of other
-  ///   experiments would find.
+  /// - Parameter keepsIt: Whether the thread runs nothing else afterwards, because it then has a loop that blocks of
+  ///   other experiments would find.
   private func onWorker<Result: Sendable>(
     _ queue: DispatchQueue, keepsIt: Bool = false, _ body: @escaping @Sendable () -> Result
   ) -> Result {

@@ -3,7 +3,7 @@
 import RunLoopCore
 import RunLoopThreads
 
-/// A11: what a thread can do after an empty run.
+/// A11: the state of a thread after an empty run.
 struct FinishedThreadTakesNothing: Experiment {
   let id = "A11"
   let title = "Tasks for a thread after an empty run"

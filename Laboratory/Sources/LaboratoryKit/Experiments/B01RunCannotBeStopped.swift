@@ -3,7 +3,7 @@
 import RunLoopCore
 import RunLoopThreads
 
-/// B1: what a stop ends, and what not.
+/// B1: the runs that a stop ends, and those that it does not.
 struct RunCannotBeStopped: Experiment {
   let id = "B1"
   let title = "A stop and run()"
@@ -43,7 +43,7 @@ struct RunCannotBeStopped: Experiment {
     }
   }
 
-  /// Starts a thread that writes down each run of its loop that begins.
+  /// Starts a thread that records the beginning of each run of its loop.
   private func start(_ bench: Bench, run: @escaping @Sendable (RunLoop) -> Void) -> WatchedThread {
     let thread = WatchedThread(on: bench, name: "YZThread") { watch in
       watch.events.write("begin")

@@ -43,7 +43,7 @@ struct FlagAndStop: Experiment {
     }
   }
 
-  /// The thread's life, after which nobody holds it.
+  /// Starts and ends the thread, and leaves no reference to it.
   private func life(_ bench: Bench, _ stopped: Flag, _ outcome: inout Outcome) -> Watch {
     let thread = start(bench, stopped)
     let watch = thread.watch
@@ -73,7 +73,7 @@ struct FlagAndStop: Experiment {
     return thread
   }
 
-  /// What a thread has come to once `body` has tried to end it.
+  /// Returns the state of a thread after `body` has tried to end it.
   private func end(_ bench: Bench, _ body: (WatchedThread, Flag) -> Void) -> String {
     let stopped = bench.flag()
     let thread = start(bench, stopped)

@@ -4,7 +4,7 @@ import RunLoopCore
 import RunLoopThreads
 import Synchronization
 
-/// B3: who holds the owner of a thread.
+/// B3: the references to the owner of a thread.
 struct TargetRetained: Experiment {
   let id = "B3"
   let title = "The owner of a thread that is its target"
@@ -55,7 +55,7 @@ struct TargetRetained: Experiment {
   }
 }
 
-/// The view controller of Yongzhen.
+/// Yongzhen's view controller.
 private final class ViewController: Sendable {
   private let bench: Bench
   private let thread = Mutex<WatchedThread?>(nil)

@@ -3,7 +3,7 @@
 import RunLoopCore
 import RunLoopThreads
 
-/// B4: what becomes of a thread when its owner goes.
+/// B4: the fate of a thread whose owner is deallocated.
 struct OwnerGoes: Experiment {
   let id = "B4"
   let title = "A thread whose owner is released"
@@ -34,7 +34,7 @@ struct OwnerGoes: Experiment {
     }
   }
 
-  /// What happened, what the thread came to, and whether its object is released.
+  /// Returns the events, the state the thread settled in, and whether its object is released.
   private func life(_ bench: Bench, inRun: Bool, stops: Bool) -> String {
     let weakThread = Weak<WatchedThread>()
     let watch: Watch
@@ -53,7 +53,7 @@ struct OwnerGoes: Experiment {
   }
 }
 
-/// An object with a thread of its own.
+/// An object that owns a thread.
 private final class Owner: Sendable {
   let thread: WatchedThread
   private let stopped: Flag

@@ -66,9 +66,9 @@ struct LivingThreads: Experiment {
   }
 }
 
-/// Threads that are shared under names which nobody else uses.
+/// Threads shared under names that no other experiment uses.
 private struct Shared {
-  // Relaxed: each number is given once.
+  // Relaxed: only uniqueness is needed.
   private static let number = Atomic<Int>(0)
 
   private let bench: Bench
@@ -106,7 +106,7 @@ private struct Shared {
     return "threads that ran the tasks: \(threads.count); given up: \(ends.joined(separator: ", "))"
   }
 
-  /// Gives up a shared thread, and what then becomes of it.
+  /// Releases a shared thread, and describes what happens to it.
   private func giveUp(_ name: String) -> String {
     let thread = ResidentThread.removeShared(name)?.thread
     _ = try? thread?.join(timeout: bench.meeting.patience)

@@ -3,7 +3,7 @@
 import RunLoopCore
 import RunLoopThreads
 
-/// B6: the class that Yongzhen arrives at, and ours.
+/// B6: Yongzhen's final class, and ours.
 struct PermanentThreads: Experiment {
   let id = "B6"
   let title = "Start, execute, stop"

@@ -3,7 +3,7 @@
 import RunLoopCore
 import RunLoopThreads
 
-/// What ``ResidentThread`` does where the articles' threads fail.
+/// The behavior of ``ResidentThread`` where the articles' threads fail.
 enum OurThread {
   static func stopAtOnce(_ bench: Bench) -> String {
     var ended = 0
@@ -107,7 +107,7 @@ enum OurThread {
     return "\(events.text); \(end)"
   }
 
-  /// Waits until a thread has finished; false if it does not.
+  /// Waits until a thread has finished; returns false after a timeout.
   private static func hasEnded(_ thread: Thread, _ bench: Bench) -> Bool {
     _ = try? thread.join(timeout: bench.meeting.patience)
     return thread.isFinished

@@ -3,10 +3,10 @@
 import RunLoopCore
 import RunLoopThreads
 
-/// B7: seven ways in which the articles' resident threads fail, and how ours takes them.
+/// B7: seven ways in which the articles' resident threads fail, compared with ours.
 ///
-/// The articles' code hangs, spins or loses work in each of them. Here its waits are given up when nobody is left who
-/// could end them, and its threads are ended by the bench.
+/// The articles' code hangs, spins or loses work in each of them. Here, its waits are abandoned when no thread is
+/// left to end them, and the bench ends its threads.
 struct PermanentThreadFaults: Experiment {
   let id = "B7"
   let title = "Seven faults of the articles' resident threads"
@@ -85,7 +85,7 @@ struct PermanentThreadFaults: Experiment {
 
 // The articles' code.
 extension PermanentThreadFaults {
-  /// What has happened, and what the thread has come to.
+  /// Returns the events of a thread, and the state it settled in.
   private func fate(of watch: Watch) -> String {
     let rest = watch.settle()
     return "\(watch.events.text); the thread: \(rest.rawValue)"
@@ -140,7 +140,7 @@ extension PermanentThreadFaults {
       permanent.execute {
         hasTask.wait()
         guard nested else { return last.release() }
-        // As a task that shows a modal panel does: the release comes while the loop is run by the task.
+        // As in a task that shows a modal panel: the release happens while the task runs the loop.
         RunLoop.current.perform { last.release() }
         RunLoop.current.run(mode: .default, for: 1.0e10)
       }
@@ -213,7 +213,7 @@ extension PermanentThreadFaults {
     watch.settle()
     permanent.execute {
       watch.events.write("task")
-      // It has run the loop for itself before, and now wants to leave that run.
+      // The task has run the loop itself before, and now wants to end that run.
       RunLoop.current.stop()
     }
     watch.settle()
@@ -224,7 +224,7 @@ extension PermanentThreadFaults {
   }
 }
 
-/// The view controller of Yongzhen whose thread looks at `!weakSelf.isStopped`, with the stop in its dealloc.
+/// Yongzhen's view controller whose thread checks `!weakSelf.isStopped`, with the stop in its dealloc.
 private final class Controller: Sendable {
   let thread: WatchedThread
   private let stopped: Flag
@@ -235,7 +235,7 @@ private final class Controller: Sendable {
     thread = WatchedThread(on: bench, name: "MJThread") { watch in
       watch.events.write("begin")
       watch.loop.add(watch.port(), forMode: .default)
-      // A message to nil answers NO.
+      // A message to nil returns NO.
       while !watch.isCut, !(weakSelf.object?.stopped.isSet ?? false) {
         watch.events.write("turn")
         watch.loop.run(mode: .default, for: .infinity, returnAfterSourceHandled: true)

@@ -3,7 +3,7 @@
 import RunLoopCore
 import RunLoopTesting
 
-/// B8: whether a run ends when its items are gone.
+/// B8: whether a run ends when its items are removed.
 struct LastItemGoes: Experiment {
   let id = "B8"
   let title = "A run whose items are all removed"
@@ -65,7 +65,7 @@ struct LastItemGoes: Experiment {
     return outcome
   }
 
-  /// How a run of ten seconds ends that three items keep alive.
+  /// Returns how a run of ten seconds ends that three items keep alive.
   private func run(_ bench: Bench, _ prepare: @escaping @Sendable (Rig, Items) -> Void) -> String {
     bench.onLoop { rig in
       let items = Items()
@@ -78,7 +78,7 @@ struct LastItemGoes: Experiment {
   }
 }
 
-/// What keeps the run alive.
+/// The items that keep the run alive.
 private struct Items: Sendable {
   private let port = Port()
   private let source = RunLoop.Source {}
@@ -90,7 +90,7 @@ private struct Items: Sendable {
     loop.add(timer, forMode: .default)
   }
 
-  /// Takes them out, each in a way of its own.
+  /// Removes the items, each in a different way.
   func leave(_ loop: RunLoop) {
     loop.remove(port, forMode: .default)
     source.invalidate()

@@ -48,7 +48,7 @@ struct OneLoopPerThread: Experiment {
   }
 }
 
-/// A thread that asks for its loop, and waits.
+/// A thread that gets its loop, and waits.
 private final class Subject: Sendable {
   private struct Findings {
     var hadLoop = false

@@ -3,7 +3,7 @@
 import RunLoopCore
 import RunLoopThreads
 
-/// C2: whose loop can be had where.
+/// C2: the loops that are accessible from each thread.
 struct OwnLoopOnly: Experiment {
   let id = "C2"
   let title = "The thread's own loop, and the main loop"

@@ -53,7 +53,8 @@ struct LoopEndsWithThread: Experiment {
     }
   }
 
-  /// Performs something on a thread that does not run its loop; whether it is taken, and what becomes of what it holds.
+  /// Posts work to a thread that does not run its loop, and describes whether it is accepted and its references
+  /// released.
   private func post(_ thread: WatchedThread, _ work: Weak<Tally>) -> String {
     let held = Tally()
     work.object = held

@@ -3,7 +3,7 @@
 import RunLoopCore
 import RunLoopThreads
 
-/// C4: loops and the objects of threads.
+/// C4: the references between loops and thread objects.
 struct WhoHoldsWhom: Experiment {
   let id = "C4"
   let title = "Who holds whom"
@@ -82,7 +82,7 @@ private struct Life {
     return "thread \(weakThread.state), loop \(weakLoop.state)"
   }
 
-  /// Ends the thread and waits until it has let go of everything.
+  /// Ends the thread, and waits until it has released everything.
   func end() {
     mayEnd.set()
     if let heldThread { _ = heldThread.finished() } else { watch.waitForRelease() }

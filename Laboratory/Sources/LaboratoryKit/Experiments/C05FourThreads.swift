@@ -72,7 +72,7 @@ struct FourThreads: Experiment {
     }
   }
 
-  /// One round of everything that may be done to a loop from outside.
+  /// Performs one round of all operations that other threads may use on a loop.
   private func hammer(_ loop: RunLoop, _ port: Port, _ block: @escaping @Sendable () -> Void) {
     let source = RunLoop.Source {}
     let timer = Timer(timeInterval: 0, repeats: false) { _ in }

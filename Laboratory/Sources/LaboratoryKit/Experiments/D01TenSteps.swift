@@ -3,7 +3,7 @@
 import RunLoopCore
 import RunLoopTesting
 
-/// D1: the ten steps, as the loop's own trace has them.
+/// D1: the ten steps in the loop's own trace.
 struct TenSteps: Experiment {
   let id = "D1"
   let title = "The ten steps of a pass"
@@ -97,11 +97,11 @@ struct TenSteps: Experiment {
   }
 }
 
-/// What a pass does, by the names that Core Foundation has for it.
+/// A step of a pass, by Core Foundation's name.
 private enum Step: String {
   case entry, beforeTimers, beforeSources, block, source0, beforeWaiting, sleep, afterWaiting, timer, source1, exit
 
-  /// The steps of a time's log, in which the loop's sleeps stand behind the stages that follow them.
+  /// Returns the steps of a time's log, where a sleep is written after the activity that follows it.
   static func all(in log: String) -> [Step] {
     let letters: [Substring: Step] = [
       "E": .entry, "BT": .beforeTimers, "BS": .beforeSources, "B": .block, "S0": .source0, "BW": .beforeWaiting,
@@ -112,7 +112,7 @@ private enum Step: String {
     return steps
   }
 
-  /// What the articles write beside the step, as far as it is right, and the phase that our article and code call so.
+  /// The articles' explanation of the step, as far as it is correct, and the phase in our article and code.
   var comment: String {
     switch self {
     case .entry: "/// 1. The observers are told: the run begins."

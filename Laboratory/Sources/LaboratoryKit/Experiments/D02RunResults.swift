@@ -48,7 +48,7 @@ struct RunResults: Experiment {
     }
   }
 
-  /// The result of a run of ten seconds at most, with its raw value and when it ended.
+  /// Returns the result of a run of at most ten seconds, with its raw value and the time of its end.
   private func result(
     _ bench: Bench, returnAfterSourceHandled: Bool = false,
     _ prepare: @escaping @Sendable (Rig, RunLoop.Source) -> Void

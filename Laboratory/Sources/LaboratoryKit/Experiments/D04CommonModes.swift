@@ -2,7 +2,7 @@
 
 import RunLoopCore
 
-/// D4: the timer that stands still while a view is scrolled, and how the common modes mend it.
+/// D4: the timer that pauses while a view scrolls, and the common modes as the remedy.
 struct CommonModes: Experiment {
   let id = "D4"
   let title = "A timer in the common modes"
@@ -48,7 +48,7 @@ struct CommonModes: Experiment {
     }
   }
 
-  /// Adds a timer of one second that writes down the mode in which it fires.
+  /// Adds a timer of one second that records the mode in which it fires.
   private func addTimer(_ rig: Rig, _ modes: [RunLoop.Mode]) -> Record {
     let record = Record()
     let loop = rig.loop

@@ -2,7 +2,7 @@
 
 import RunLoopCore
 
-/// D7: modes come with their first item and stay.
+/// D7: a mode is created with its first item, and is never removed.
 struct ModesOnlyGrow: Experiment {
   let id = "D7"
   let title = "Modes only grow"

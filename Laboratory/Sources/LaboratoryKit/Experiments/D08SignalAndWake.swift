@@ -3,7 +3,7 @@
 import RunLoopCore
 import RunLoopTesting
 
-/// D8: who wakes the loop.
+/// D8: the events that wake the loop.
 struct SignalAndWake: Experiment {
   let id = "D8"
   let title = "A source0 is woken for, a source1 wakes"
@@ -93,7 +93,7 @@ struct SignalAndWake: Experiment {
     }
   }
 
-  /// The kind of the call-out that is being made, and when.
+  /// Returns the kind of the current call-out, and the time.
   private func callOut(_ rig: Rig) -> String {
     let callOut = currentCallOut()
     rig.note("call-out: \(callOut)")

@@ -3,7 +3,7 @@
 import RunLoopCore
 import RunLoopTesting
 
-/// D9: what becomes of the dates that a busy loop misses, and what a tolerance is good for.
+/// D9: the fire dates that a busy loop misses, and the use of a tolerance.
 struct TimerDates: Experiment {
   let id = "D9"
   let title = "Missed dates and tolerance of timers"
@@ -48,7 +48,7 @@ struct TimerDates: Experiment {
     return outcome
   }
 
-  /// When a timer of ten minutes fires within 55 minutes, on a clock that begins at ten.
+  /// Returns when a timer of ten minutes fires within 55 minutes, on a clock that begins at ten.
   private func fires(_ bench: Bench, busyFrom start: Int, until end: Int) -> String {
     bench.onLoop { rig in
       let fires = Record()
@@ -69,7 +69,7 @@ struct TimerDates: Experiment {
     }
   }
 
-  /// How often three timers fire and wake the loop.
+  /// Returns how often three timers fire and wake the loop.
   private func wakeUps(_ bench: Bench, tolerance: Double) -> String {
     bench.onLoop { rig in
       let lateness = Record()
@@ -86,7 +86,7 @@ struct TimerDates: Experiment {
       }
       rig.loop.run(mode: .default, for: .seconds(600))
       let latest = lateness.lines.compactMap { Int($0) }.max() ?? -1
-      // The last sleep is ended by the run's own deadline.
+      // The run's own deadline ends the last sleep.
       return """
         \(lateness.count) fires at \(sleeps.count - 1) wake-ups, \
         \(rig.loop.statistics.savedWakeUpCount) saved, up to \(latest) s late

@@ -3,7 +3,7 @@
 import RunLoopCore
 import RunLoopTesting
 
-/// D10: what observers see, in which order, and that they can be removed at any time.
+/// D10: the activities that observers see, their order, and their removal at any time.
 struct ObserverOrder: Experiment {
   let id = "D10"
   let title = "Observers: six stages, in order"

@@ -2,7 +2,7 @@
 
 import RunLoopCore
 
-/// D11: what a backtrace says of the loop.
+/// D11: the loop's functions in a backtrace.
 struct CallOutNames: Experiment {
   let id = "D11"
   let title = "Call-outs under telling names"
@@ -56,7 +56,7 @@ struct CallOutNames: Experiment {
     return outcome
   }
 
-  /// The names of the call-out functions in the stack that `prepare`'s item finds when the loop calls it.
+  /// Returns the names of the call-out functions on the stack when the loop calls the item of `prepare`.
   private func callOuts(
     _ bench: Bench, _ prepare: @escaping @Sendable (Rig, @escaping @Sendable () -> Void) -> Void
   ) -> String {

@@ -4,7 +4,7 @@ import RunLoopCore
 import RunLoopTesting
 import Synchronization
 
-/// D12: what a loop says of itself.
+/// D12: the description of a loop.
 struct LoopDescribed: Experiment {
   let id = "D12"
   let title = "The description of a loop"
@@ -75,7 +75,7 @@ struct LoopDescribed: Experiment {
     }
   }
 
-  /// Fills the loop much as Xilankong found its own.
+  /// Fills the loop with items similar to those that Xilankong printed.
   private func addItems(_ rig: Rig, _ printer: Printer) {
     let loop = rig.loop
     try? loop.addCommonMode(.tracking)
@@ -112,9 +112,9 @@ struct LoopDescribed: Experiment {
   }
 }
 
-/// Takes descriptions of a loop whose items have names.
+/// Records descriptions of a loop whose items have names.
 ///
-/// It holds the items, so that no address is used twice.
+/// It retains the items, so that no address is used twice.
 private final class Printer: Sendable {
   private struct State {
     var names: [(object: any AnyObject & Sendable, name: String)]

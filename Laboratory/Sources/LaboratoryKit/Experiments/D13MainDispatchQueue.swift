@@ -3,7 +3,7 @@
 import Dispatch
 import RunLoopCore
 
-/// D13: which queue the main loop serves.
+/// D13: the queue that the main loop serves.
 struct MainDispatchQueue: Experiment {
   let id = "D13"
   let title = "The main dispatch queue and the others"
@@ -49,7 +49,7 @@ struct MainDispatchQueue: Experiment {
     }
   }
 
-  /// Where a block runs: on which thread, in which call-out, and the call-out's function.
+  /// Returns where a block runs: the thread, the kind of call-out, and its function.
   private func whereabouts(_ rig: MainRig) -> String {
     let stack = stack()
     rig.log.write("a block of the main queue on \(rig.thread); the stack of the loop:")
@@ -57,7 +57,7 @@ struct MainDispatchQueue: Experiment {
     return "\(rig.thread), in \(kindOfCallOut(in: stack)), \(callOuts(in: stack)) in the stack"
   }
 
-  /// Where a queue runs a block while the main thread waits for it, instead of running its loop.
+  /// Returns where a queue runs a block while the main thread waits for it, instead of running its loop.
   private func otherQueue(_ queue: DispatchQueue, _ rig: MainRig) -> String {
     let found = Record()
     let isDone = DispatchSemaphore(value: 0)
@@ -79,7 +79,7 @@ struct MainDispatchQueue: Experiment {
       DispatchQueue.main.async { found.write(whereabouts(rig)) }
     }
     rig.runOnce { isIdle.signal() }
-    // A loop that did not come to sleep has not told the thread.
+    // Releases the thread in case the loop has not slept.
     isIdle.signal()
     thread.result()
     return found.text
@@ -87,7 +87,7 @@ struct MainDispatchQueue: Experiment {
 
   private func batch(_ rig: MainRig) -> String {
     let ran = Record()
-    // The loop makes one call-out for the main queue in a pass at most.
+    // The loop makes at most one call-out for the main queue in a pass.
     for _ in 0..<3 { DispatchQueue.main.async { ran.write("\(rig.passes.count)") } }
     rig.runOnce()
     return "ran: \(ran.count), call-outs: \(Set(ran.lines).count)"

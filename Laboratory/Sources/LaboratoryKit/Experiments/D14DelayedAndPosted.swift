@@ -6,7 +6,7 @@ import RunLoopCore
 import RunLoopTesting
 import RunLoopThreads
 
-/// D14: what is behind performing later, and performing on another thread.
+/// D14: the implementation of delayed performs, and of performs on another thread.
 struct DelayedAndPosted: Experiment {
   let id = "D14"
   let title = "Performing later, and on another thread"
@@ -134,7 +134,7 @@ struct DelayedAndPosted: Experiment {
     return "ran: \(ran.text); \(state); dropped when the thread ended: \(loop.statistics.droppedBlockCount)"
   }
 
-  /// The kind of the call-out that is being made, and when.
+  /// Returns the kind of the current call-out, and the time.
   private func callOut(_ rig: Rig) -> String {
     let callOut = currentCallOut()
     rig.note("call-out: \(callOut)")

@@ -4,7 +4,7 @@ import RunLoopCore
 import RunLoopInstruments
 import RunLoopTesting
 
-/// D15: the experiment of Xilankong, which watches the loop go to sleep and wake.
+/// D15: Xilankong's experiment, which observes the loop's sleeps and wake-ups.
 struct Turns: Experiment {
   let id = "D15"
   let title = "How often an idle loop turns"
@@ -24,7 +24,7 @@ struct Turns: Experiment {
     on.
     """
 
-  // A loop that wakes and sleeps on announces no stage: its records have each sleep.
+  // A wake-up without work announces no activity, but the loop's record contains each sleep.
   let needsRecords = true
 
   func run(on bench: Bench) -> Outcome {
@@ -63,7 +63,8 @@ struct Turns: Experiment {
     return outcome
   }
 
-  /// How many times the calling thread's loop has slept, as "runloop postmortem" reads it from this process's record.
+  /// Returns how often the calling thread's loop has slept, as "runloop postmortem" reads it from this process's
+  /// record.
   private func sleeps() -> String {
     do {
       let directory = try TemporaryDirectory()
@@ -78,7 +79,7 @@ struct Turns: Experiment {
     }
   }
 
-  /// How often the loop goes from afterWaiting to beforeWaiting again, and how often it sleeps.
+  /// Returns how often the loop proceeds from afterWaiting to beforeWaiting again, and how often it sleeps.
   private func turns(
     _ bench: Bench, for duration: Duration, _ prepare: @escaping @Sendable (Rig) -> Void
   ) -> String {
@@ -99,7 +100,7 @@ struct Turns: Experiment {
   }
 }
 
-/// The answer of `runloop postmortem --json`.
+/// The output of `runloop postmortem --json`.
 private struct PostmortemAnswer: Decodable {
   struct Thread: Decodable {
     let tid: Int32

@@ -23,7 +23,7 @@ struct TimerWithoutLoop: Experiment {
       }
       rig.keepAlive()
 
-      /// The fires in a run of ten and a half seconds.
+      /// Returns the fires in a run of ten and a half seconds.
       func run() -> String {
         loop.run(mode: .default, for: .milliseconds(10_500))
         defer { _ = fires.take() }

@@ -3,7 +3,7 @@
 import RunLoopCore
 import Synchronization
 
-/// D17: the view controller that a repeating timer never lets go.
+/// D17: the view controller that a repeating timer never releases.
 struct TimerOwner: Experiment {
   let id = "D17"
   let title = "A repeating timer and its owner"
@@ -55,7 +55,7 @@ struct TimerOwner: Experiment {
   }
 }
 
-/// What a view controller is in the articles: it has a repeating timer whose block wants to do something with it.
+/// A stand-in for the articles' view controller: its repeating timer has a block that uses it.
 private final class Owner: Sendable {
   private let say: @Sendable (String) -> Void
   private let timer = Mutex<Timer?>(nil)

@@ -2,7 +2,7 @@
 
 import RunLoopCore
 
-/// D18: the modes that have names, and the one that is none.
+/// D18: the modes with names, and the pseudo-mode.
 struct FiveModes: Experiment {
   let id = "D18"
   let title = "Five modes, one of them a placeholder"

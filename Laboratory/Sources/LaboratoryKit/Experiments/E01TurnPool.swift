@@ -3,7 +3,7 @@
 import RunLoopCore
 import RunLoopTransactions
 
-/// E1: the pool that is opened at the entry, emptied before the wait and closed at the exit.
+/// E1: the pool that is opened at the entry, drained before the wait and closed at the exit.
 struct AutoreleasePool: Experiment {
   let id = "E1"
   let title = "The autorelease pool of a turn"
@@ -52,7 +52,7 @@ struct AutoreleasePool: Experiment {
     bench.onLoop { rig in
       TurnPool.install(in: rig.loop)
       let lines = rig.loop.debugDescription.split(separator: "\n").filter { $0.contains("activities = ") }
-      // An observer of the common modes is described with the common items, and with its mode.
+      // An observer of the common modes is described both with the common items and with its mode.
       var found: [String] = []
       for line in lines {
         let parts = line.split(separator: ", ").filter { $0.hasPrefix("activities = ") || $0.hasPrefix("order = ") }
@@ -123,7 +123,7 @@ struct AutoreleasePool: Experiment {
   private func counts(_ bench: Bench) -> String {
     bench.onLoop { rig in
       let (opened, closed) = (Tally(), Tally())
-      // Each pool is given one object, by whatever is called first when it has been opened.
+      // The first call-out after each pool is opened adds one object to it.
       for (stage, order) in [(RunLoop.Activity.entry, 0), (.beforeWaiting, 2_147_483_648)] {
         rig.observe(stage, order: order) { _, _ in
           opened.add()
@@ -135,7 +135,7 @@ struct AutoreleasePool: Experiment {
     }
   }
 
-  /// Runs a loop with a source that leaves something, runs the loop, and returns.
+  /// Runs a loop with a source that leaves an object, runs the loop nested, and returns.
   private func nest(_ rig: Rig, _ events: Record) {
     @Sendable func write(_ event: String) {
       rig.note(event)
@@ -176,7 +176,7 @@ struct AutoreleasePool: Experiment {
   }
 }
 
-/// An object that nobody but the pool holds.
+/// An object that only the pool retains.
 private final class Left: Sendable {
   private let name: String
   private let write: @Sendable (String) -> Void

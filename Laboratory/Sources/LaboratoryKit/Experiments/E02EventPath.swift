@@ -4,7 +4,7 @@ import Glibc
 import RunLoopCore
 import RunLoopDisplay
 
-/// E2: the way of an event from the hardware to the view that handles it.
+/// E2: the path of an event from the hardware to the view that handles it.
 struct EventPath: Experiment {
   let id = "E2"
   let title = "The way of an event to its responder"
@@ -54,7 +54,7 @@ struct EventPath: Experiment {
     return outcome
   }
 
-  /// A window with a panel, and a field in it that has the focus.
+  /// Creates a window with a panel, which contains a focused field.
   @MainActor
   private func makeWindow() -> ProbeWindow {
     let window = ProbeWindow()
@@ -100,7 +100,7 @@ struct EventPath: Experiment {
     onApplication(bench) { stage, _ in
       stage.steps {
         stage.terminal.resize(width: 100, height: 30)
-        // The kernel sends it to the terminal's own group of processes, which this one is not in.
+        // The kernel sends the signal to the terminal's process group, which does not include this process.
         raise(SIGWINCH)
       }
     }
@@ -129,7 +129,7 @@ struct EventPath: Experiment {
   }
 }
 
-/// A window whose responders say when they are called, and by which kind of call-out.
+/// A window whose responders record each call and its kind of call-out.
 @MainActor
 final class ProbeWindow: Window {
   let panel = Probe("panel", Rect(x: 0, y: 0, width: 20, height: 10))
@@ -147,7 +147,7 @@ final class ProbeWindow: Window {
   }
 }
 
-/// A view that says when it is called, and by which kind of call-out.
+/// A view that records each call and its kind of call-out.
 @MainActor
 final class Probe: View {
   weak var stage: ApplicationRig?

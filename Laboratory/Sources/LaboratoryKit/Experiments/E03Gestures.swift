@@ -3,7 +3,7 @@
 import RunLoopCore
 import RunLoopDisplay
 
-/// E3: gestures are found in the source 0, and their actions follow before the loop waits.
+/// E3: gestures are recognized in the version 0 source, and their actions follow before the loop waits.
 struct Gestures: Experiment {
   let id = "E3"
   let title = "Gestures"
@@ -49,7 +49,7 @@ struct Gestures: Experiment {
     return outcome
   }
 
-  /// Runs an application with a view over the whole terminal.
+  /// Runs an application with a view that covers the terminal.
   @MainActor
   private func onView(_ bench: Bench, _ body: (ApplicationRig, GestureView) -> String) -> String {
     let window = Window()
@@ -115,7 +115,7 @@ struct Gestures: Experiment {
     }
   }
 
-  /// The actions among the steps.
+  /// Returns the actions among the steps.
   private func actions(_ steps: String) -> String {
     let actions = steps.split(separator: " ").filter { $0.hasPrefix("action") }
     return actions.isEmpty ? "none" : actions.joined(separator: " ")
@@ -125,7 +125,7 @@ struct Gestures: Experiment {
   private func observers(_ bench: Bench) -> String {
     onView(bench) { stage, _ in
       let lines = stage.rig.loop.debugDescription.split(separator: "\n").filter { $0.contains("activities = 0x20,") }
-      // Without the address.
+      // Omits the address.
       for line in lines { stage.rig.note("observer \(line.drop { $0 != "{" })") }
       var orders: [String] = []
       for line in lines {
@@ -137,7 +137,7 @@ struct Gestures: Experiment {
   }
 }
 
-/// A view that is touched.
+/// A view that can be touched.
 @MainActor
 private final class GestureView: View {
   var whenTouched: (() -> Void)?

@@ -5,7 +5,7 @@ import RunLoopDisplay
 import RunLoopTesting
 import RunLoopTransactions
 
-/// E4: what is changed in a turn is laid out, drawn and shown once, before the loop waits.
+/// E4: the changes of a turn are laid out, drawn and shown once, before the loop waits.
 struct InterfaceCommit: Experiment {
   let id = "E4"
   let title = "The commit of the interface"
@@ -96,7 +96,7 @@ struct InterfaceCommit: Experiment {
     }
   }
 
-  /// The functions of the loop's part of a stack that do not depend on what the compiler has made part of others.
+  /// Returns the functions in the loop's part of a stack that do not depend on inlining.
   @MainActor
   private func stack(_ bench: Bench, of function: String) -> String {
     onViews(bench) { stage, views in
@@ -174,7 +174,7 @@ struct InterfaceCommit: Experiment {
   }
 }
 
-/// A view that says when it is laid out and drawn.
+/// A view that records its layout and drawing.
 @MainActor
 private final class CommitProbe: View {
   private(set) var layouts = 0

@@ -5,7 +5,7 @@ import RunLoopDisplay
 import RunLoopTesting
 import RunLoopTransactions
 
-/// E5: nodes are laid out and drawn by workers, and applied to their views in one go.
+/// E5: nodes are laid out and drawn by workers, and applied to their views together.
 struct AsyncDisplay: Experiment {
   let id = "E5"
   let title = "Layout and drawing off the main thread"
@@ -96,7 +96,7 @@ struct AsyncDisplay: Experiment {
         record.write(order == 999_999 ? "\(activity.name) \(order): \(names)," : "\(order): \(names),")
       }
       stage.observe(.beforeWaiting, orders: [2_000_000]) { _, _ in record.write("then commit") }
-      // Each thread ends with the same name.
+      // All threads end with the same name.
       for _ in 0..<4 {
         onNewThread { for number in 1...100 { for node in nodes { node.name = "\(number)" } } }
       }
@@ -135,7 +135,7 @@ struct AsyncDisplay: Experiment {
       stage.show(node)
       let record = Record()
       stage.observe(.beforeWaiting, orders: [2_147_483_645, 2_147_483_647]) { order, _ in
-        // A worker needs a moment: after the order at which it is handed over it is waited for.
+        // A worker needs time, so the drawing is awaited after the order at which it is handed over.
         let isDrawn = order == 2_147_483_645 ? flag.isSet : bench.meeting.wait { flag.isSet }
         record.write("\(order): \(isDrawn ? "handed over" : "none")")
       }
@@ -184,7 +184,7 @@ struct AsyncDisplay: Experiment {
         node.view.addSubview(
           DyingView {
             threads.append(callingThread == main)
-            // A turn has time for some of them only.
+            // A turn has time for only some of them.
             if callingThread == main { rig.time.spend(.milliseconds(1)) }
           })
         nodes.append(node)
@@ -220,7 +220,7 @@ struct AsyncDisplay: Experiment {
   }
 }
 
-/// A content that says when it is drawn.
+/// Content that reports when it is drawn.
 private struct PaintedContent: NodeContent {
   let painted: @Sendable () -> Void
 
@@ -234,7 +234,7 @@ private struct PaintedContent: NodeContent {
   }
 }
 
-/// A content that returns subnodes their places, and says so.
+/// Content that places subnodes, and reports it.
 private struct PlacingContent: NodeContent {
   private let stack: StackContent
   private let placed: @Sendable () -> Void
@@ -254,7 +254,7 @@ private struct PlacingContent: NodeContent {
   func draw(into canvas: inout Canvas, _ cancellation: Cancellation) { painted() }
 }
 
-/// A view that says when it goes.
+/// A view that reports its deallocation.
 private final class DyingView: View {
   private let body: @Sendable () -> Void
 

@@ -27,7 +27,7 @@ struct ConnectionPath: Experiment {
     The loader is called HTTP.Loader, and the two sources that the articles name are HTTP.MultiplexerSource and HTTP.CookieSource.
     """)
 
-  /// What is looked at, and what has to be seen.
+  /// The subjects of the observations, and the required results.
   private static let rows: [Outcome.Row] = [
     (
       "the default mode's source 0s before a start, while it runs, and after its end",
@@ -75,7 +75,7 @@ struct ConnectionPath: Experiment {
     ]
   }
 
-  /// What was seen of a connection, from its caller.
+  /// The observations of a connection, from its caller.
   private struct Steps {
     var sources = ""
     var others = ""
@@ -117,7 +117,7 @@ struct ConnectionPath: Experiment {
     return steps
   }
 
-  /// What was seen of a loader, by a request of which it says what it does.
+  /// Returns the observations of a loader that handles a request.
   private func load(_ rig: NetworkRig) -> (taken: String, sockets: String, sources: String) {
     let operation = rig.client.operation(
       rig.server.request("/parts"), output: .discard, on: .current, inModes: [.default])
@@ -129,7 +129,7 @@ struct ConnectionPath: Experiment {
     rig.loader.forget()
     let before = rig.server.requests.count
     operation.start()
-    // The rest of the answer is sent when the loader has done all there was to do, and waits.
+    // The rest of the response is sent once the loader has nothing left to do and waits.
     rig.bench.meeting.look { rig.server.requests.count > before && operation.response != nil && rig.loader.isAsleep }
     let (description, mode) = (rig.loader.description, RunLoop.Mode.default)
     let sockets = sourceLines(of: description, "<RunLoop.DescriptorSource ", in: mode).count
@@ -159,7 +159,7 @@ struct ConnectionPath: Experiment {
     return "\(tracking), then \(names.text)"
   }
 
-  /// The asynchronous functions wait for what the loader reports by this.
+  /// Returns the events with which the loader resumes asynchronous functions.
   private func async(_ rig: NetworkRig) -> String {
     let operation = rig.client.operation(rig.server.request("/"), output: .discard)
     let (isOnLoader, hasEnded) = (Found(false), rig.bench.flag())
@@ -172,7 +172,7 @@ struct ConnectionPath: Experiment {
     return isOnLoader.value ? "called by the loader" : "called by another thread"
   }
 
-  /// Where something is called: on which of the two threads, and by which kind of call-out.
+  /// Returns a closure that describes where it is called: on which of the two threads, and in which kind of call-out.
   private func place(_ rig: NetworkRig, _ caller: WatchedLoop) -> @Sendable () -> String {
     { [loader = rig.loader] in
       if caller.isHere { return "the caller, by a \(currentCallOut())" }
@@ -183,11 +183,11 @@ struct ConnectionPath: Experiment {
 
 /// The loaders of all clients.
 private enum Loaders {
-  /// Whether all of them have done what there was to do.
+  /// Whether all loaders have nothing left to do.
   static var areAsleep: Bool { Instruments.loops.allSatisfy { $0.name != "HTTP.Loader" || $0.isWaiting } }
 }
 
-/// Runs a loop in the default mode until something is so, or the bench's time for it is over.
+/// Runs a loop in the default mode until a condition holds or the bench's timeout has passed.
 private func runDefaultMode(of loop: RunLoop, _ bench: Bench, until isTrue: () -> Bool) {
   let deadline = ContinuousClock.now + bench.meeting.patience
   while !isTrue(), ContinuousClock.now < deadline {
@@ -195,13 +195,13 @@ private func runDefaultMode(of loop: RunLoop, _ bench: Bench, until isTrue: () -
   }
 }
 
-/// The source 0s of a mode of the calling thread's loop: those of clients by their names, others as such.
+/// Returns the version 0 sources in a mode of the calling thread's loop, those of clients by their names.
 private func networkSources(of mode: RunLoop.Mode) -> String {
   let sources = sourceLines(of: RunLoop.current.debugDescription, "version = 0", in: mode)
   return sources.isEmpty ? "none" : sources.sorted().joined(separator: " ")
 }
 
-/// The source 0s of the other modes.
+/// Returns the version 0 sources of the other modes.
 private func otherSources() -> String {
   let description = RunLoop.current.debugDescription
   let modes = RunLoop.current.modes.filter { $0 != .default }
@@ -209,7 +209,7 @@ private func otherSources() -> String {
   return sources.isEmpty ? "none" : sources.sorted().joined(separator: " ")
 }
 
-/// The sources of a kind that a loop's description lists in a mode, by the names of their call-outs.
+/// Returns the sources of a kind that a loop's description lists in a mode, by the names of their call-outs.
 private func sourceLines(of description: String, _ kind: String, in wanted: RunLoop.Mode) -> [String] {
   var (names, mode): ([String], String?) = ([], nil)
   for line in description.split(separator: "\n") {

@@ -4,7 +4,7 @@ import RunLoopCore
 import RunLoopURLConnection
 import RunLoopThreads
 
-/// E7: what AFNetworking's operations do on their own thread.
+/// E7: the steps of AFNetworking's operations on their own thread.
 struct OperationHops: Experiment {
   let id = "E7"
   let title = "AFNetworking's operations and their thread"
@@ -25,7 +25,7 @@ struct OperationHops: Experiment {
     AFNetworking's does not; what is resumed goes on only with the same version of the body, and is never appended to another.
     """)
 
-  /// What is looked at, and what has to be seen.
+  /// The subjects of the observations, and the required results.
   private static let rows: [Outcome.Row] = [
     ("who starts an operation that another thread starts", "AFNetworking, by a source0"),
     ("where its delegate is called", "response body end, all on AFNetworking by a source0"),
@@ -127,7 +127,7 @@ struct OperationHops: Experiment {
   }
 }
 
-/// What a delegate was called with, and where, if it is everywhere the same.
+/// Returns the delegate's calls, and their place if it is the same for all.
 private func places(of steps: [String]) -> String {
   let parts = steps.map { $0.split(separator: ":", maxSplits: 1) }
   let places = Set(parts.map { String($0.last ?? "") })
@@ -142,7 +142,7 @@ private final class HopRig: Sendable {
   private let steps = Found<[String]>([])
   private let caller = callingThread
 
-  /// What the delegate of the first operation was called with.
+  /// The delegate calls of the first operation.
   var delegateSteps: [String] {
     get { steps.value }
     set { steps.value = newValue }
@@ -169,7 +169,7 @@ private final class HopRig: Sendable {
   @discardableResult
   func wait(_ isTrue: () -> Bool) -> Bool { network.bench.meeting.wait(until: isTrue) }
 
-  /// Waits until something is so, and then until the thread has done all that it was given.
+  /// Waits until a condition holds, and then until the thread has performed all its work.
   func settle(_ isTrue: () -> Bool) {
     wait(isTrue)
     let isDone = network.bench.flag()

@@ -4,7 +4,7 @@ import RunLoopCore
 import RunLoopInstruments
 import RunLoopThreads
 
-/// F1: what has caused what a loop calls now.
+/// F1: the origins of a loop's call-outs.
 struct WhoPosted: Experiment {
   let id = "F1"
   let title = "Who posted what runs now"
@@ -22,12 +22,12 @@ struct WhoPosted: Experiment {
     While a loop records, each call-out says what has caused it, also through a port, a timer, a wait and Swift's own threads: \
     "runloop trace" shows it.
     """)
-  // Swift's own threads must not have been used for anything that still goes on.
+  // Swift's own threads must not have pending work.
   let needsFreshWorkers = true
 
-  /// One thing that a block of a loop causes another loop to call.
+  /// A way in which a block of one loop causes a call-out of another.
   private struct Case {
-    /// What the threads are called, beside "first" and "second".
+    /// The prefix of the threads' names, followed by "first" and "second".
     let name: String
     let subject: String
     let required: String
@@ -96,7 +96,7 @@ struct WhoPosted: Experiment {
     }
   }
 
-  /// What the call-outs of a pair's first loop have caused on its second.
+  /// Returns the call-outs of a pair's second loop that the first one has caused.
   private func text(_ causes: [Cause], _ name: String) -> String {
     let (first, second) = (Pair.first(name), Pair.second(name))
     let found = causes.filter { Set([$0.from.thread, $0.to.thread]) == [first, second] }
@@ -104,7 +104,7 @@ struct WhoPosted: Experiment {
     return found.isEmpty ? "none" : found.joined(separator: ", ")
   }
 
-  /// What has caused what of late, as "runloop trace" reads it from this process's own record.
+  /// Returns the recent causes that "runloop trace" reads from this process's own record.
   private func recordedCauses() throws -> [Cause] {
     let directory = try TemporaryDirectory()
     defer { directory.remove() }
@@ -115,7 +115,7 @@ struct WhoPosted: Experiment {
   }
 }
 
-/// The answer of `runloop trace --json`.
+/// The output of `runloop trace --json`.
 private struct TraceAnswer: Decodable {
   let causes: [Cause]
 }
@@ -130,7 +130,7 @@ private struct Cause: Decodable {
   let to: Doer
 }
 
-/// Two loops that record, of which the first causes what the second calls.
+/// Two loops that record, the first of which causes call-outs of the second.
 private final class Pair: Sendable {
   private let first: WatchedThread
   let second: WatchedThread
@@ -154,11 +154,11 @@ private final class Pair: Sendable {
     second = thread(Self.second(name))
   }
 
-  /// The second's loop.
+  /// The loop of the second thread.
   var loop: RunLoop { second.runLoop ?? .current }
 
-  /// Lets a block of the first loop do something, and waits until both loops have dealt with it; false if what it
-  /// causes is not called.
+  /// Runs a block on the first loop, and waits until both loops have finished; returns false if the caused call-out
+  /// is not made.
   func cause(_ body: @escaping @Sendable (Pair, Flag) -> Void) -> Bool {
     let done = bench.flag()
     first.runLoop?.perform { [self] in body(self, done) }

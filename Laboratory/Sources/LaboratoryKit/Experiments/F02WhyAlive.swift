@@ -5,7 +5,7 @@ import RunLoopCore
 import RunLoopInstruments
 import RunLoopThreads
 
-/// F2: what keeps a thread, told by its loop.
+/// F2: the reasons that keep a thread alive, reported by its loop.
 struct WhyAlive: Experiment {
   let id = "F2"
   let title = "Why a thread does not end"
@@ -30,7 +30,7 @@ struct WhyAlive: Experiment {
     bench.onThreads {
       let level = Instruments.hold(.watch)
       defer { level.release() }
-      // The tool asks.
+      // Accepts the tool's request.
       do { try Instruments.listen() } catch { bench.log.write("\(error)") }
       var outcome = Outcome()
       let items = Items()
@@ -44,7 +44,7 @@ struct WhyAlive: Experiment {
       thread.start()
       let watch = thread.watch
       watch.settle()
-      // An observer is in the mode too, and keeps nothing.
+      // The mode also has an observer, which keeps nothing alive.
       watch.perform { RunLoop.current.add(RunLoop.Observer(activities: .exit) { _, _ in }, forMode: .default) }
       watch.settle()
       watch.say("stays because of \(kinds(watch))")
@@ -87,7 +87,7 @@ struct WhyAlive: Experiment {
   private func joined(_ words: [String]) -> String { words.isEmpty ? "nothing" : words.joined(separator: ", ") }
 }
 
-/// The answer of `runloop why-alive --json`.
+/// The output of `runloop why-alive --json`.
 private struct WhyAliveAnswer: Decodable {
   struct Loop: Decodable {
     let tid: Int32
@@ -106,7 +106,7 @@ private struct WhyAliveAnswer: Decodable {
   let loops: [Loop]
 }
 
-/// Adds what keeps a thread.
+/// Adds the items that keep a thread alive.
 private final class Items: Sendable {
   private let port = Port()
   private let timer = Timer(timeInterval: 3600, repeats: true) { _ in }

@@ -4,7 +4,7 @@ import Glibc
 import RunLoopCore
 import RunLoopThreads
 
-/// F3: an idle loop, seen by another process.
+/// F3: an idle loop, observed by another process.
 struct SeenFromOutside: Experiment {
   let id = "F3"
   let title = "What an idle loop does, seen from outside"
@@ -59,17 +59,17 @@ struct SeenFromOutside: Experiment {
   }
 
   private func pace(_ count: Int, in seconds: Double) -> String {
-    // The first and the last look fall between two seconds.
+    // Both samples are taken at an arbitrary point between two wake-ups.
     abs(Double(count) - seconds) <= 1.5 ? "a wake-up a second" : "\(count) wake-ups in \(Int(seconds.rounded())) s"
   }
 }
 
-/// A process that reads what the kernel reports about threads.
+/// A process that reads the kernel's statistics about threads.
 private enum Onlooker {
-  /// How often threads of this process have waited for something while another process looked, and how long that was.
+  /// Returns how often threads of this process waited during an observation by another process, and its length.
   static func waits(of threads: [Int32], for seconds: Int) -> (counts: [Int], seconds: Double)? {
     let files = threads.map { "/proc/\(getpid())/task/\($0)/status" }.joined(separator: " ")
-    // A thread that has announced its sleep has yet to go to sleep: it is given a second before it is looked at.
+    // A thread that has announced its sleep may not sleep yet, so the first sample is taken a second later.
     let look = "grep -h '^voluntary_ctxt_switches' \(files) || exit 1; cut -d ' ' -f 1 /proc/uptime"
     guard let text = output(of: "sleep 1; \(look); sleep \(seconds); \(look)") else { return nil }
     let numbers = text.split(separator: "\n").compactMap { Double($0.split(separator: "\t").last ?? "") }
@@ -79,7 +79,7 @@ private enum Onlooker {
     return (counts, numbers[2 * half - 1] - numbers[half - 1])
   }
 
-  /// What a script writes; nil if it fails.
+  /// Returns the output of a script, or nil if it fails.
   private static func output(of script: String) -> String? {
     guard let stream = popen(script, "re") else { return nil }
     var bytes: [UInt8] = []

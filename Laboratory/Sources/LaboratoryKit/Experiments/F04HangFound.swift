@@ -5,7 +5,7 @@ import RunLoopCore
 import RunLoopInstruments
 import Synchronization
 
-/// F4: a call-out that hangs, seen from another thread: what it is, where it stands and who posted it.
+/// F4: a hanging call-out, observed from another thread: its kind, its stack and its origin.
 struct HangFound: Experiment {
   let id = "F4"
   let title = "A hang, its stack and its cause"
@@ -31,7 +31,8 @@ struct HangFound: Experiment {
   func run(on bench: Bench) -> Outcome {
     bench.onLoop { rig in
       var hang = seen(on: rig, bench)
-      // A thread that waited for a processor had not come to its call when it was looked at: then once more.
+      // A thread that had to wait for a processor may not have reached its call when it was sampled. Then it is
+      // repeated.
       for _ in 0..<10 where hang.cameEarly { hang = seen(on: rig, bench) }
 
       var outcome = Outcome()
@@ -53,11 +54,11 @@ struct HangFound: Experiment {
     }
   }
 
-  /// Lets a call-out hang while somebody looks on.
+  /// Makes a call-out hang while it is observed.
   private func seen(on rig: Rig, _ bench: Bench) -> Hang {
     let hang = Hang(rig, bench)
     hang.lookOn()
-    // Somebody has to have posted it.
+    // The origin of the block is this post.
     rig.loop.perform { hang.block() }
     rig.loop.perform { rig.note("the next block: the loop goes on") }
     rig.loop.run(mode: .default, for: .seconds(1))
@@ -68,7 +69,7 @@ struct HangFound: Experiment {
 
 /// A call-out that waits for a descriptor until its hang has been reported.
 ///
-/// Any thread.
+/// Can be used from any thread.
 private final class Hang: Sendable {
   private struct State {
     var watch: HangWatch?
@@ -127,7 +128,7 @@ private final class Hang: Sendable {
 
   private var found: HangReport? { state.withLock { $0.found } }
 
-  /// Whether it was reported before its thread was blocked.
+  /// Whether the hang was reported before its thread was blocked.
   var cameEarly: Bool { found.map { $0.blockedIn == nil } ?? false }
 
   func describe<Value>(_ part: (HangReport) -> Value, _ text: (Value) -> String) -> String {
@@ -142,7 +143,7 @@ private final class Hang: Sendable {
   var comparison: String {
     let callers = state.withLock { $0.callers }
     guard let found, let first = callers.first?.address else { return "nothing to compare" }
-    // The innermost functions are those of the call that blocks.
+    // The innermost functions belong to the blocking call.
     let stack = found.stack.map(\.address).drop { $0 != first }
     let isSame = !stack.isEmpty && callers.map(\.address).starts(with: stack)
     let callOut = callers.prefix(stack.count).lazy.compactMap { $0.callOut }.first

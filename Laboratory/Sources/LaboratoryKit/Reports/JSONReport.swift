@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Reports for programs.
+// Machine-readable reports.
 
 extension Report {
   /// The report as a JSON object.
@@ -32,15 +32,15 @@ extension Article {
   }
 }
 
-/// JSON values as one JSON array, on one line.
+/// Formats JSON values as a JSON array on one line.
 private func jsonArray(_ values: [String]) -> String { "[\(values.joined(separator: ", "))]" }
 
-/// Reports as one JSON array.
+/// Formats reports as one JSON array.
 func json(of reports: [Report]) -> String {
   "[\n" + reports.map { "  " + $0.json }.joined(separator: ",\n") + "\n]"
 }
 
-/// A string as JSON has it, in quotes.
+/// Formats a string as a JSON literal, with quotes.
 func jsonString(_ string: String) -> String {
   var text = "\""
   for scalar in string.unicodeScalars {
@@ -59,7 +59,7 @@ func jsonString(_ string: String) -> String {
   return text + "\""
 }
 
-/// The seconds of a duration as a JSON number with six decimals.
+/// Formats the seconds of a duration as a JSON number with six decimals.
 func jsonSeconds(_ duration: Duration) -> String {
   let (seconds, attoseconds) = duration.components
   return "\(seconds).\(padded(attoseconds / 1_000_000_000_000, to: 6))"

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An experiment that has been run.
+/// The result of an experiment that was run.
 struct Report: Sendable {
   let experiment: any Experiment
   let outcome: Outcome
-  /// What the experiment said while it ran.
+  /// The messages of the experiment.
   let log: [String]
-  /// The real time that it took.
+  /// The real time of the run.
   let duration: Duration
 
   /// Runs an experiment on a bench.
   ///
-  /// One that needs the main thread does not hold on another.
+  /// An experiment that needs the main thread does not hold on another one.
   init(of experiment: any Experiment, on bench: Bench = Bench()) {
     var outcome = Outcome()
     self.duration = ContinuousClock().measure {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Reports for people: plain text, a hundred columns wide.
+// Reports in plain text, a hundred columns wide.
 
 extension Report {
-  /// The report, several lines of text.
+  /// Returns the report as several lines of text.
   func text(verbose: Bool) -> String {
     var lines = ["\(experiment.id)  \(experiment.title)"]
     lines += section("claim", [experiment.claim])
@@ -20,7 +20,7 @@ extension Report {
     return lines.joined(separator: "\n")
   }
 
-  /// Paragraphs under a heading that stands to the left of the first.
+  /// Formats paragraphs with a heading to the left of the first.
   private func section(_ heading: String, _ paragraphs: [String]) -> [String] {
     let margin = 14
     let lines = paragraphs.flatMap { wrapped($0, width: 100 - margin) }
@@ -32,7 +32,7 @@ extension Report {
 }
 
 extension Difference {
-  /// What is otherwise, after its numbers.
+  /// The difference, preceded by its numbers.
   fileprivate var sentence: String {
     switch self {
     case .nothing: "the same"
@@ -43,14 +43,14 @@ extension Difference {
 }
 
 extension Outcome.Observation {
-  /// What was looked at, what was seen, and, if it should have been something else, what.
+  /// The subject, the observation and, if it differs, the requirement.
   fileprivate var paragraphs: [String] {
     let lines = [subject, "  -> \(observed)"]
     return holds ? lines : lines + ["  required: \(required)"]
   }
 }
 
-/// The last two lines: how many experiments hold, and what the verdicts are of those that do.
+/// Returns the last two lines: the number of experiments that hold, and their verdicts.
 func summary(of reports: [Report]) -> String {
   let held = reports.filter(\.outcome.holds)
   let failed = reports.filter { !$0.outcome.holds }.map(\.experiment.id)
@@ -66,7 +66,7 @@ func summary(of reports: [Report]) -> String {
 
 /// Breaks a paragraph into lines at its spaces; the lines after the first are indented by two more columns.
 ///
-/// A word that is longer than a line keeps a line of its own. Leading spaces stay, on every line.
+/// A word that is longer than a line has its own line. Every line keeps the leading spaces.
 func wrapped(_ paragraph: String, width: Int) -> [String] {
   let leading = String(paragraph.prefix { $0 == " " })
   var lines: [String] = []

@@ -4,14 +4,14 @@ import RunLoopCore
 import RunLoopDisplay
 import UICatalog
 
-/// The main loop of a running application beside the one that Xilankong prints, row by row.
+/// The main loop of a running application compared with the one that Xilankong prints, row by row.
 struct WholeLoop {
-  /// What is in the loop of the example ui-catalog, as its description has it.
+  /// The items of ui-catalog's loop according to its description.
   private let found: [LoopItem]
 
-  /// Runs the example on a terminal of its own.
+  /// Runs the example on a new pseudo-terminal.
   ///
-  /// On the main thread.
+  /// Must be called on the main thread.
   init(on bench: Bench) {
     let description = MainActor.assumeIsolated {
       bench.onMainStandIn { rig in
@@ -33,7 +33,7 @@ struct WholeLoop {
     found = Self.items(in: description)
   }
 
-  /// The items that a loop's description names, mode by mode.
+  /// Parses the items in a loop's description, mode by mode.
   static func items(in description: String) -> [LoopItem] {
     var items: [LoopItem] = []
     var mode: String?
@@ -62,7 +62,7 @@ struct WholeLoop {
     line.firstRange(of: name).map { line[$0.upperBound...].prefix { $0 != "," && $0 != "}" } }
   }
 
-  /// Whether a row is as it is said to be: its item is there, or nothing is in its place.
+  /// Whether a row matches the loop: its item exists, or is missing as expected.
   private func holds(_ row: ApplicationLoopRow) -> Bool {
     let isThere = found.contains(row.item)
     switch row.here {
@@ -73,7 +73,7 @@ struct WholeLoop {
     }
   }
 
-  /// Whether every row is as it is said to be.
+  /// Whether every row matches.
   var holds: Bool { !found.isEmpty && ApplicationLoopRow.all.allSatisfy(holds) }
 
   /// The rows, in lines of at most a hundred columns.
@@ -107,7 +107,7 @@ struct WholeLoop {
 
   private func rows(of mode: String) -> [ApplicationLoopRow] { ApplicationLoopRow.all.filter { $0.item.mode == mode } }
 
-  /// A row in two lines.
+  /// Returns a row in two lines.
   private func lines(_ row: ApplicationLoopRow, _ alsoHolds: Bool) -> [String] {
     let wrong = holds(row) && alsoHolds ? "" : "  (it is not so)"
     let here =

@@ -2,14 +2,14 @@
 
 import Foundation
 
-/// Runs the laboratory as its users do, in a process of its own: an experiment that crashes takes no test with it.
+/// Runs the laboratory as its users do, in its own process, so that a crashing experiment affects no other test.
 ///
-/// - Parameter arguments: What follows `laboratory`.
-/// - Returns: The status, the signal that has ended it as a negative number, and what was printed.
+/// - Parameter arguments: The arguments after `laboratory`.
+/// - Returns: The exit status, or the signal that ended it as a negative number, and the output.
 func laboratory(_ arguments: [String]) async throws -> (status: Int32, printed: String) {
   let process = Foundation.Process()
   let output = Foundation.Pipe()
-  // They stand beside the tests' program.
+  // The program is in the same directory as the tests.
   let directories = [Bundle.main.bundleURL, URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()]
   process.executableURL = directories.map { $0.appendingPathComponent("laboratory") }.first {
     FileManager.default.isExecutableFile(atPath: $0.path)
@@ -18,7 +18,7 @@ func laboratory(_ arguments: [String]) async throws -> (status: Int32, printed: 
   process.environment = ProcessInfo.processInfo.environment.merging(["SWIFT_BACKTRACE": "enable=no"]) { $1 }
   process.standardOutput = output
   process.standardError = FileHandle.nullDevice
-  // The pool's threads are for other tests meanwhile. They also block signals, which a process would inherit.
+  // Leaves the pool's threads, which also block signals that a child would inherit, to other tests.
   let end = AsyncThrowingStream.makeStream(of: String.self)
   Thread.detachNewThread {
     var none = sigset_t()
