@@ -3,12 +3,12 @@
 import Foundation
 import PackageDescription
 
-// The sources are those of the example with GLib. Where it is not installed, its rows are left out.
+// Uses the sources of the GLib example. If GLib is not installed, its rows are left out.
 let hasGLib = FileManager.default.fileExists(atPath: "/usr/include/glib-2.0/glib.h")
 let glib: [Target] =
   hasGLib ? [.systemLibrary(name: "CGLibForBenchmarks", path: "Sources/CGLibForBenchmarks", pkgConfig: "glib-2.0")] : []
 
-// Core Foundation's and Foundation's types are not Sendable, so that who uses them cannot have Swift 6's checks.
+// The types of Core Foundation and Foundation are not Sendable, so code that uses them cannot use Swift 6 mode.
 let beforeSwift6: [SwiftSetting] = [
   .swiftLanguageMode(.v5), .enableUpcomingFeature("InferSendableFromCaptures"),
 ]
@@ -89,7 +89,7 @@ let package = Package(
         .product(name: "RunLoopDisplay", package: "swift-run-loop"),
         .product(name: "RunLoopDisplayTesting", package: "swift-run-loop"),
       ]),
-    // One text, with the umbrella and without it.
+    // The same source, with and without the umbrella module.
     .executableTarget(
       name: "main-gates", dependencies: ["CCounts", "Limits", .product(name: "RunLoopKit", package: "swift-run-loop")],
       swiftSettings: [.define("UMBRELLA")]),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What the programs in C have in common.
+// Shared by the C programs.
 #pragma once
 
 #include <arpa/inet.h>
@@ -28,7 +28,7 @@ static inline double processor_time(void) {
          (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
-// One line, which the driver reads.
+// Prints one line for the driver to parse.
 static inline void report(long requests, double seconds, double processor) {
   struct rusage usage;
   getrusage(RUSAGE_SELF, &usage);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// libcurl as its authors drive it: epoll and curl_multi_socket_action, in plain C. It needs libcurl4-openssl-dev.
+// libcurl used directly from C, with epoll and curl_multi_socket_action. Requires libcurl4-openssl-dev.
 //
 //     curl PORT PATH COUNT CONNECTIONS [http2 CERTIFICATE]
 //
-// http2: so many at once, on one connection, to a server with this certificate.
+// http2: CONNECTIONS requests at a time on one connection, to a server with this certificate.
 
 #define _GNU_SOURCE
 #include "multi.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The leanest client: plain C on epoll, which knows what the server of the race answers.
+// The minimal client: plain C on epoll, specialized for the responses of the race's server.
 //
 //     epoll PORT PATH COUNT CONNECTIONS
 
@@ -11,7 +11,7 @@ typedef struct {
   int number;
   size_t head_count;
   char head[1024];
-  long long left;  // of the body; -1 while the head comes
+  long long left;  // of the body; -1 while the headers arrive
 } connection;
 
 static char request[256];

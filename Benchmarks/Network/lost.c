@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// How many requests libcurl loses at a server that ends connections, as its authors drive it: epoll and
-// curl_multi_socket_action, in plain C. It needs libcurl4-openssl-dev.
+// Counts the requests that libcurl loses at a server that closes connections, using epoll and
+// curl_multi_socket_action directly from C. Requires libcurl4-openssl-dev.
 //
 //     lost URL SECONDS AT-ONCE METHOD CERTIFICATE
 

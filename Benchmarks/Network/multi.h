@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// libcurl as its authors drive it: epoll and curl_multi_socket_action. It needs libcurl4-openssl-dev.
+// Drives libcurl with epoll and curl_multi_socket_action. Requires libcurl4-openssl-dev.
 #pragma once
 
 #include <curl/curl.h>
@@ -36,7 +36,7 @@ static inline int timer(CURLM *multi, long milliseconds, void *context) {
   return 0;
 }
 
-// Makes the handle that drives the requests, with limits of the connections per host and of those that are kept.
+// Creates the multi handle, with limits for connections per host and for kept connections.
 static inline CURLM *make_multi(long connections, long kept) {
   set = epoll_create1(0);
   CURLM *multi = curl_multi_init();
@@ -67,7 +67,7 @@ static inline void turn(CURLM *multi) {
   }
 }
 
-// Returns the next request that has ended and its result, or null.
+// Returns the next completed request and its result, or null.
 static inline CURL *next_ended(CURLM *multi, CURLcode *result) {
   CURLMsg *message;
   int rest;

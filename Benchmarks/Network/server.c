@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The server of the race between HTTP clients: one thread on epoll. It writes its port, and ends with its input.
+// The server of the race between HTTP clients: one thread on epoll. It prints its port, and exits at the end of its
+// input.
 //
 //     GET /N          N bytes
 //     GET /wait/N     "ok" after N milliseconds
-//     GET /hang       nothing
-//     GET /hung       how many connections have asked for that
-//     GET /gone       how many of these have ended
+//     GET /hang       no response
+//     GET /hung       the number of connections that have requested /hang
+//     GET /gone       the number of these that have ended
 
 #define _GNU_SOURCE
 #include <signal.h>
@@ -19,7 +20,7 @@ typedef struct {
   int in_use, hangs;
   size_t count;
   char input[8192];
-  // What is still to be sent: the head, and then so many bytes.
+  // The data still to be sent: the headers, followed by this many bytes.
   char head[128];
   size_t head_count, head_sent;
   long long body_left;
@@ -42,7 +43,7 @@ static void end(int number) {
   close(number);
 }
 
-// Sends what is left; false if the connection has ended.
+// Sends the rest; returns false if the connection has ended.
 static int go_on(int number) {
   connection *it = &connections[number];
   while (it->head_sent < it->head_count || it->body_left > 0) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Boost.Asio: an `io_context` that one thread runs (concurrency hint 1). Posts: `asio::post`. Timers: `steady_timer`; a
-// cancelled wait comes back as a handler, so that the context is polled after each thousand operations, within the
-// time. W9: `async_read_some` of a local socket, which is faster than `async_wait`. W11: `async_read_some` and
-// `async_write`.
+// Boost.Asio: an `io_context` run by one thread (concurrency hint 1). Posts: `asio::post`. Timers: `steady_timer`; a
+// cancelled wait completes with a handler, so the context is polled after every thousand operations, within the
+// measured time. W9: `async_read_some` on a local socket, which is faster than `async_wait`. W11: `async_read_some`
+// and `async_write`.
 
 #include <CRace.h>
 
@@ -21,7 +21,7 @@ namespace asio = boost::asio;
 #define ONE_SHOTS 1000000
 #define EVENTS 100000
 
-// A loop stands in zeroed memory and is made there.
+// A loop is zeroed memory in which the object is constructed.
 struct loop {
   alignas(asio::io_context) char room[sizeof(asio::io_context)];
   asio::io_context &io() { return *reinterpret_cast<asio::io_context *>(room); }
@@ -41,7 +41,7 @@ static inline void loop_post(struct loop *loop, void (*run)(void *), void *conte
   asio::post(loop->io(), [run, context] { run(context); });
 }
 
-// A closure that captures a counted object and a number is a lambda that captures a counting pointer and the number.
+// The equivalent of a closure that captures an object and a number: a lambda with a counting pointer and the number.
 struct object {
   long references = 0;
   int64_t *sum;
@@ -76,7 +76,7 @@ struct timer {
   asio::steady_timer &asio() { return *reinterpret_cast<asio::steady_timer *>(room); }
 };
 
-// The libraries' idea of now stands still while a program creates timers; so does this.
+// The other libraries cache the time while a program creates timers, so this does too.
 static asio::steady_timer::time_point timers_now;
 
 static inline void timer_init(struct loop *loop, struct timer *timer, void (*fire)(struct timer *)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What Sources/display-beats does, as it is usually written: a loop on poll, a timer of 60 Hz, and frames that are
-// written with a write that blocks.
+// The usual implementation of Sources/display-beats: a poll loop, a 60 Hz timer, and frames written with a blocking
+// write.
 #define _GNU_SOURCE
 
 #include <poll.h>

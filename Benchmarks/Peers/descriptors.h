@@ -4,8 +4,8 @@
 
 #include <unistd.h>
 
-// W9. A thousand pairs, of which a hundred are active: an event reads a byte and writes the next pair's. In processor
-// time, as nobody waits.
+// W9. A thousand pairs, of which a hundred are active: an event reads a byte and writes the next pair's. Measured in
+// processor time, as nothing waits.
 enum { PAIRS = 1000, ACTIVE = 100 };
 
 static struct {

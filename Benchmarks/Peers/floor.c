@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The floor: the leanest program in C that does the work of each workload, without the loop around it that a library
-// needs. Its timers are in a four-ary heap, or, with WHEEL, in a timing wheel.
+// The floor: the minimal C program that does the work of each workload, without the loop that a library needs. Its
+// timers are in a four-ary heap or, with WHEEL, in a timing wheel.
 
 #include <CRace.h>
 #include <limits.h>
@@ -48,7 +48,7 @@ static void loop_run(struct loop *loop) {
   while (!loop->quits) {
     size_t count = inbox_run(&loop->inbox);
     bool fired = timers_next() != INT64_MAX && timers_fire(race_now());
-    // Where posts have come in crowds, more will: let them gather instead of taking the lock, or being woken, for each.
+    // After a burst of posts, more are likely: let them accumulate instead of locking or waking for each.
     if (count > 16) let_gather();
     if (count > 0 || fired) continue;
     if (loop->epoll >= 0) serve_descriptors(loop);
@@ -157,7 +157,7 @@ static void watch_stop(struct watch *watch) { epoll_ctl(watch->loop->epoll, EPOL
 
 static void serve_descriptors(struct loop *loop) {
   struct epoll_event events[64];
-  // Nothing is posted while it waits: in these workloads, only descriptors are ready.
+  // Nothing is posted during the wait: in these workloads, only descriptors become ready.
   int count = epoll_wait(loop->epoll, events, 64, -1);
   for (int i = 0; i < count; i++) {
     struct watch *watch = events[i].data.ptr;
@@ -165,7 +165,7 @@ static void serve_descriptors(struct loop *loop) {
   }
 }
 
-// -- W8: a flag, and a list of functions to be told
+// -- W8: a flag, and a list of observer functions
 
 #define OBSERVERS
 

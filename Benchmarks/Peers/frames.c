@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Shows the frames of Benchmarks/frames with ncurses on a pseudo-terminal, and counts the bytes of each.
+// Draws the frames of Benchmarks/frames with ncurses on a pseudo-terminal, and counts the bytes of each.
 #define _GNU_SOURCE
 #define _XOPEN_SOURCE_EXTENDED 1
 
@@ -16,7 +16,7 @@
 
 static int window;
 
-// How many bytes have come.
+// Reads the available bytes, and returns their number.
 static long drain(void) {
   char buffer[65536];
   long total = 0;

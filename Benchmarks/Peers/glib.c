@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // GLib. Posts: `g_main_context_invoke_full`, GLib's own way from another thread. Timers: sources with a ready time; a
-// source that was destroyed cannot come back, so that each is a new one. W5 has 5,000 timers, as each fire looks at all
-// of them. W8: an idle source. W9, W11: `g_unix_fd_source`.
+// destroyed source cannot be reused, so each one is new. W5 has 5,000 timers, as each fire iterates over all of them.
+// W8: an idle source. W9, W11: `g_unix_fd_source`.
 
 #include <CRace.h>
 #include <glib-unix.h>
@@ -46,7 +46,7 @@ static inline void loop_post(struct loop *loop, void (*run)(void *), void *conte
   struct post *post = g_slice_new(struct post);
   post->run = run;
   post->context = context;
-  // By the loop's own thread it would be run at once.
+  // On the loop's own thread the function would be called immediately.
   if (g_main_context_is_owner(loop->context)) {
     GSource *source = g_idle_source_new();
     g_source_set_priority(source, G_PRIORITY_DEFAULT);
@@ -86,7 +86,7 @@ static gboolean timer_fired(gpointer data) {
   return G_SOURCE_CONTINUE;
 }
 
-// The libraries' idea of now stands still while a program creates timers; so does this.
+// The other libraries cache the time while a program creates timers, so this does too.
 static gint64 timers_now;
 
 static inline void timer_init(struct loop *loop, struct timer *timer, void (*fire)(struct timer *)) {
@@ -112,7 +112,7 @@ static inline void timer_move(struct timer *timer, int64_t delay) {
   g_source_set_ready_time(timer->source, date(delay));
 }
 
-// GLib's own repeating timer, of milliseconds.
+// GLib's own repeating timer, with a resolution of milliseconds.
 static inline void timer_repeat(struct timer *timer, int64_t period) {
   timer->period = period / 1000;
   timer->source = g_timeout_source_new((guint)(period / 1000000));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // libdispatch from C: a serial queue is the loop, and work is a function with a context (`dispatch_async_f`). W5:
-// `dispatch_after_f`. W6, W7, W10: timer sources; one that was cancelled cannot come back, so that each is a new one.
-// W9, W11: read sources.
+// `dispatch_after_f`. W6, W7, W10: timer sources; a cancelled one cannot be reused, so each one is new. W9, W11: read
+// sources.
 
 #include <CRace.h>
 #include <dispatch/dispatch.h>
@@ -14,7 +14,7 @@
 #define ONE_SHOTS 1000000
 #define EVENTS 100000
 
-// A queue that has nothing to do has no thread.
+// An idle queue has no thread.
 #define LOOP_HAS_NO_THREAD
 
 struct loop {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// libev. Posts: a queue and `ev_async_send`. W7: `ev_timer_again`. W8: an async watcher that sends to itself, and an
+// libev. Posts: a queue and `ev_async_send`. W7: `ev_timer_again`. W8: an async watcher that signals itself, and an
 // idle watcher. W9, W11: `ev_io`.
 
 #include <CRace.h>
@@ -48,7 +48,8 @@ struct timer {
   void (*fire)(struct timer *);
 };
 
-// Watchers do not know their loop, as a program with one loop needs not; the timers' workloads have one.
+// Watchers do not store their loop. A program with a single loop does not need that, and the timer workloads have
+// one.
 static struct ev_loop *timers_loop;
 
 static void timer_fired(struct ev_loop *ev, ev_timer *watcher, int events) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// libevent. Posts: a queue and `event_active` from any thread (`evthread_use_pthreads`). W8: an event with a timeout of
-// zero, as `event_active` from its own callback makes no pass of its own. W9, W11: persistent read events. W10 has
-// precise timers, which cost a descriptor; the others have what a base has by itself. Only the posts need a base with
+// libevent. Posts: a queue and `event_active` from any thread (`evthread_use_pthreads`). W8: an event with a timeout
+// of zero, as `event_active` from an event's own callback does not cause a pass. W9, W11: persistent read events. W10
+// uses precise timers, which cost a descriptor; the other workloads use the default. Only the posts need a base with
 // locks.
 
 #include <CRace.h>
@@ -33,7 +33,7 @@ static void loop_serve(evutil_socket_t descriptor, short events, void *context) 
 static void loop_make(struct loop *loop) {
   evthread_use_pthreads();
   struct event_config *config = event_config_new();
-  // Where one thread uses the base, it needs no locks.
+  // A base that is used by one thread needs no locks.
   if (!race_is("W1") && !race_is("W2") && !race_is("W3") && !race_is("W4") && !race_is("L1")) {
     event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// libuv. Posts: a queue and `uv_async_send`. W8: an async handle that sends to itself, and an idle handle. W9:
-// `uv_poll`. W11: streams, answered with `uv_try_write`. Its timers have milliseconds.
+// libuv. Posts: a queue and `uv_async_send`. W8: an async handle that signals itself, and an idle handle. W9:
+// `uv_poll`. W11: streams with `uv_try_write`. Its timers have a resolution of milliseconds.
 
 #include <CRace.h>
 #include <string.h>
@@ -76,7 +76,7 @@ static inline int64_t timer_periods(struct timer *timer) {
 static void timer_closed(uv_handle_t *handle) { free(handle); }
 static inline void timer_free(struct timer *timer) { uv_close((uv_handle_t *)&timer->uv, timer_closed); }
 #define TIMER_FREE
-// Handles that are being closed are freed by the loop.
+// The loop frees handles that are being closed.
 #define LOOP_DRAIN(loop) uv_run(&(loop)->uv, UV_RUN_NOWAIT)
 
 // -- Descriptors

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// W12: memory; and the list of the workloads. Included by workloads.h.
+// W12: memory, and the list of workloads. Included by workloads.h.
 
 static void w12(void) {
   enum { LOOPS = 200 };

@@ -16,7 +16,7 @@ static void running_loop_body(void *context) {
   loop_run(&running->loop);
 }
 
-// A loop that runs on a thread of its own, until the process ends.
+// Starts a loop on a new thread, which runs until the process ends.
 static struct loop *loop_start(void) {
   struct running_loop *running = (struct running_loop *)calloc(1, sizeof *running);
 #ifdef LOOP_HAS_NO_THREAD
@@ -40,7 +40,7 @@ static void produce(int64_t count, void *context) {
 }
 
 #ifndef LOOP_POST_CAPTURING
-// What a closure that captures a counted object and a number is in C: a context of its own that holds a reference.
+// The C equivalent of a closure that captures an object and a number: an allocated context that holds a reference.
 struct object {
   long references;
   int64_t *sum;
@@ -84,7 +84,7 @@ static void w2(void) {
   race_posts(4, race_scaled(POSTS, 1000), race_captures() ? produce_capturing : produce, loop_start());
 }
 
-// W3. Each loop posts the work to the other; the first counts the round trips.
+// W3. Each loop posts to the other. The first counts the round trips.
 struct table {
   struct loop *here, *there;
   int64_t left;
@@ -117,7 +117,7 @@ static void w3(void) {
   race_turns("round trip", race_scaled(TURNS, 100), play, &table);
 }
 
-// W4. The thread that posts waits on a semaphore for each.
+// W4. The posting thread waits on a semaphore for each call.
 struct call {
   struct loop *loop;
   struct race_gate *done;
@@ -157,7 +157,7 @@ static void l2(void) {
   race_rest("100 idle loops");
 }
 
-// W8, in processor time, as nobody waits.
+// W8, in processor time, as nothing waits.
 static void w8(void) {
   struct loop *loop = (struct loop *)calloc(1, sizeof *loop);
   loop_make(loop);

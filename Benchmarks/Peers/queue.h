@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Work on its way to the loops of libuv, libevent and libev, which wake a loop from another thread but leave the queue
-// to their user: two growing arrays behind a mutex; the loop swaps them. Only the post that finds the queue empty
-// wakes.
+// The queue of posted work for libuv, libevent and libev, which can wake a loop from another thread but leave the
+// queue to their users: two growing arrays guarded by a mutex, which the loop swaps. Only a post to an empty queue
+// wakes the loop.
 
 #pragma once
 
@@ -27,7 +27,7 @@ struct queue {
 
 static inline void queue_make(struct queue *queue) { pthread_mutex_init(&queue->mutex, NULL); }
 
-/// True: the queue was empty, and the loop is to be woken.
+/// Returns true if the queue was empty, so that the loop must be woken.
 static inline bool queue_append(struct queue *queue, void (*run)(void *), void *context) {
   pthread_mutex_lock(&queue->mutex);
   struct queue_array *posted = &queue->posted;
@@ -42,7 +42,7 @@ static inline bool queue_append(struct queue *queue, void (*run)(void *), void *
   return was_empty;
 }
 
-/// Runs what was posted before now.
+/// Runs the work that was posted before the call.
 static inline void queue_run(struct queue *queue) {
   pthread_mutex_lock(&queue->mutex);
   struct queue_array posted = queue->posted;

@@ -6,7 +6,7 @@
 #define LOOP_DRAIN(loop) ((void)(loop))
 #endif
 
-// W5. Created on the loop's thread, as the libraries want it; dates are random in a span of two seconds.
+// W5. Created on the loop's thread, as the libraries require; the dates are random within two seconds.
 static struct {
   struct loop *loop;
   struct timer *timers;
@@ -33,7 +33,7 @@ static void w5_create(void *context) {
   w5_state.created = race_now();
 }
 
-// What the client has to do for each timer, whatever the loop does: the same without a loop.
+// The client's own work for each timer, without the loop.
 static double w5_client(void) {
   uint64_t random = RACE_SEED;
   int64_t cpu = race_cpu();
@@ -62,13 +62,13 @@ static void w5(void) {
   race_report("the last is late", (double)(w5_state.ended - w5_state.begin - w5_state.last_date) / 1e6, "ms");
 }
 
-// W6 and W7 run on the loop's thread, outside of a run, until enough has been done or 0.3 seconds are over.
+// W6 and W7 run on the loop's thread, outside of a run, for enough operations or 0.3 seconds.
 static void never(struct timer *timer) {
   (void)timer;
   race_check(false, "a timer has fired long before its date");
 }
 
-// A date between one and two minutes ahead.
+// Returns a date between one and two minutes ahead.
 static int64_t far(uint64_t *random) { return 60000000000 + (int64_t)(race_random(random) % 60000000000u); }
 
 static struct timer *live_timers(struct loop *loop, int64_t count, uint64_t *random) {
@@ -81,7 +81,7 @@ static struct timer *live_timers(struct loop *loop, int64_t count, uint64_t *ran
   return timers;
 }
 
-// Nobody waits in them, so that processor time tells it: what else runs on the machine disturbs it less.
+// Nothing waits in these, so they are measured in processor time, on which other processes have less influence.
 struct stopwatch {
   int64_t before, cpu_before, done;
 };
@@ -91,7 +91,7 @@ static struct stopwatch stopwatch(void) {
   return watch;
 }
 
-// Counts a thousand operations; true when it is enough.
+// Counts a thousand operations; returns true when that is enough.
 static bool enough(struct stopwatch *watch, int64_t count) {
   watch->done += 1000;
   return watch->done >= count || race_now() - watch->before > race_scaled(300000000, 10000000);
@@ -101,8 +101,8 @@ static double each(const struct stopwatch *watch) {
   return (double)(race_cpu() - watch->cpu_before) / (double)watch->done;
 }
 
-// What operations cost, and what is left of it without the client's part: the same loop with nothing in place of them.
-// Less than a nanosecond cannot be told from nothing.
+// Reports the cost of operations, and the cost minus the client's part, measured with the same loop without the
+// operation. Less than a nanosecond is indistinguishable from nothing.
 #define TIMED(metric, count, client, operation)                  \
   do {                                                           \
     struct stopwatch watch = stopwatch();                        \
@@ -142,7 +142,7 @@ static void w6(void) {
   });
 
 #ifdef TIMER_FREE
-  // The same with a new object for each: what a program does that makes a timer for a request.
+  // The same with a new object each time, as in a program that creates a timer for each request.
   struct timer **objects = (struct timer **)calloc((size_t)live, sizeof *objects);
   for (int64_t i = 0; i < live; i++) {
     timer_cancel(&timers[i]);
@@ -171,8 +171,8 @@ static void w7(void) {
   uint64_t random = RACE_SEED;
   int64_t live = race_sized(10000), count = race_scaled(10000000, 1000);
   struct timer *timers = live_timers(loop, live, &random);
-  // Each date is a little later than the one before, as when every request moves its timeout. The loop's idea of now
-  // stands still meanwhile.
+  // Each date is a little later than the previous one, as when every request moves its timeout. The loop's cached
+  // time does not change meanwhile.
   int64_t date = 120000000000;
   TIMED(
       "move a date later", count, race_use(&timers[race_random(&random) % (uint64_t)live], date += 6000, 0),

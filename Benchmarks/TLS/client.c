@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The client of M4: connections to a port of this machine, each with one request of 64 bytes under way.
+// The client of M4: connections to a port of this machine, each with one outstanding request of 64 bytes.
 //
 //     tls-client PORT REQUESTS CONNECTIONS
 //
-// It prints how many requests were answered in a second, and how many handshakes before.
+// It prints the requests per second, and the handshakes per second before them.
 
 #include "common.h"
 
@@ -53,7 +53,7 @@ int main(int argc, char **argv) {
     check(count > 0, "the server has not answered for ten seconds");
     for (int event = 0; event < count && answered < requests; event++) {
       int index = (int)events[event].data.u32;
-      // A record may bring nothing, such as one that resumes a connection: the client blocks until there is more.
+      // A record may contain no data, such as a session ticket. The client blocks until there is more.
       int got = SSL_read(peers[index], answer, missing[index]);
       check(got > 0, "receive");
       missing[index] -= got;

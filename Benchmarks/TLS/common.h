@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What the client and the server in C have in common.
+// Shared by the client and the server in C.
 #pragma once
 
 #include <arpa/inet.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The echo server that M4 compares ours with: epoll and OpenSSL, which reads and writes the descriptors.
+// The echo server to compare ours with in M4: epoll and OpenSSL, which reads and writes the descriptors.
 //
 //     tls-floor CERTIFICATE KEY
 //
-// It prints its port, and ends when its standard input does.
+// It prints its port, and exits at the end of its standard input.
 
 #include "common.h"
 
@@ -13,15 +13,15 @@ typedef struct {
   int descriptor;
 } connection;
 
-// Echoes what there is; 0 if the connection is over.
+// Echoes what is available; returns 0 if the connection has ended.
 static int serve(connection *peer) {
   char bytes[16384];
   while (1) {
     int count = SSL_read(peer->ssl, bytes, sizeof bytes);
     if (count > 0) {
-      // A client that waits for its answer leaves the send buffer empty.
+      // A client that waits for its reply leaves the send buffer empty.
       check(SSL_write(peer->ssl, bytes, count) == count, "an answer did not fit");
-      // Another read would be a system call for nothing.
+      // Another read would be an unnecessary system call.
       if (SSL_pending(peer->ssl) == 0) return 1;
       continue;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A four-ary heap of dates that lie inline; a timer knows its place.
+// A four-ary heap with inline dates; each timer stores its index.
 
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Two arrays behind a lock of one word, and a futex for the sleeper: as lean as a post to another thread can be.
+// Two arrays guarded by a one-word lock, and a futex for the sleeper: a minimal post to another thread.
 
 #pragma once
 
@@ -22,7 +22,7 @@ struct array {
 };
 
 struct inbox {
-  atomic_uint lock;  // 0 free, 1 held, 2 held and awaited
+  atomic_uint lock;  // 0 free, 1 held, 2 held and contended
   atomic_uint wakes;
   bool asleep;
   struct array posted, taken;
@@ -66,7 +66,7 @@ static inline void inbox_append(struct inbox *inbox, void (*run)(void *), void *
   if (wakes) futex(&inbox->wakes, FUTEX_WAKE, 1, NULL);
 }
 
-/// Runs what was posted before now, and gives how much that was.
+/// Runs the work posted before the call, and returns its amount.
 static inline size_t inbox_run(struct inbox *inbox) {
   inbox_lock(inbox);
   struct array posted = inbox->posted;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A timing wheel of four levels with 256 slots each; a slot of the first is 32 µs. A later date is only stored: the
-// timer is looked at when its old one comes.
+// A timing wheel of four levels with 256 slots each, where a slot of the first level is 32 µs. A later date is only
+// stored, and applied when the old one is reached.
 
 #pragma once
 
@@ -20,7 +20,7 @@ static struct {
 } wheel;
 
 static inline void wheel_put(struct timer *timer) {
-  // The tick at whose end the date has come.
+  // The tick at whose end the date has passed.
   int64_t tick = (timer->date >> TICK_BITS) + 1;
   if (tick < wheel.tick) tick = wheel.tick;
   int level = 0, shift = SLOT_BITS;
@@ -51,7 +51,7 @@ static inline void timers_remove(struct timer *timer) {
 
 static inline void timers_move(struct timer *timer, int64_t date) { timer->date = date; }
 
-/// Takes all timers out of a slot.
+/// Removes all timers from a slot.
 static inline struct timer *wheel_take(int level, int slot) {
   struct timer *list = wheel.slots[level][slot];
   wheel.slots[level][slot] = NULL;
@@ -59,7 +59,7 @@ static inline struct timer *wheel_take(int level, int slot) {
   return list;
 }
 
-/// The first tick from the present one on at which something is to be done; within this turn of the first level.
+/// Returns the first tick with work from the current one on, within this turn of the first level.
 static inline int64_t wheel_next(void) {
   int slot = (int)wheel.tick & (SLOTS - 1);
   int64_t turn = wheel.tick - slot;
@@ -73,7 +73,7 @@ static inline int64_t wheel_next(void) {
 
 static inline int64_t timers_next(void) { return wheel.count > 0 ? wheel_next() << TICK_BITS : INT64_MAX; }
 
-/// Goes on to a tick. Where a turn of a level is over, the next slot of the level above is spread.
+/// Advances to a tick. At the end of a level's turn, the next slot of the level above is distributed.
 static inline void wheel_advance(int64_t tick) {
   wheel.tick = tick;
   for (int level = 1; level < LEVELS && (tick & ((1ll << (SLOT_BITS * level)) - 1)) == 0; level++) {
@@ -92,7 +92,7 @@ static inline bool timers_fire(int64_t now) {
     if (wheel_next() > wheel.tick) wheel_advance(wheel_next());
     struct timer *list = wheel_take(0, (int)wheel.tick & (SLOTS - 1));
     if (list) list->link = &list;
-    // What is added by a call-out for this tick stands in the next.
+    // Timers that a call-out adds for this tick are in the next one.
     wheel_advance(wheel.tick + 1);
     while (list) {
       struct timer *timer = list;

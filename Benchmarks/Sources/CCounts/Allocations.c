@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-// The C library's own functions, under the names that it keeps for those who stand before it.
+// The C library's own functions, under the aliases that it provides for interposers.
 extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t count, size_t size);
 extern void *__libc_realloc(void *old, size_t size);

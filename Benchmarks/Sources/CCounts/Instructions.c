@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// The signals are the tracer's: it takes them away.
+// The tracer intercepts the signals, so they are never delivered.
 void counts_step(bool counts) { syscall(SYS_tgkill, getpid(), counts_thread(), counts ? SIGUSR1 : SIGUSR2); }
 
 static void be_stepped(char *const arguments[]) {
@@ -63,7 +63,7 @@ static long count_steps(char *const arguments[], int *status) {
   }
 }
 
-// Each step is a switch to the tracer and back, which between two processors takes fifty times as long as on one.
+// Each step switches to the tracer and back, which is fifty times slower across two processors than on one.
 long counts_instructions(char *const arguments[], int *status) {
   cpu_set_t usual, one;
   CPU_ZERO(&one);

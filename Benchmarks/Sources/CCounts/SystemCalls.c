@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// Numbers that no system call has: the kernel answers that there is none, and the tracer understands.
+// Numbers of nonexistent system calls: the kernel fails them, and the tracer recognizes them.
 enum { MARK_OFF = 0x70c0de0, MARK_ON = 0x70c0de1 };
 
 void counts_mark(bool counts) { syscall(counts ? MARK_ON : MARK_OFF); }
@@ -24,7 +24,7 @@ bool counts_is_asleep(int thread) {
   snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);
   FILE *file = fopen(path, "r");
   if (!file) return false;
-  // The name stands in parentheses before the state.
+  // The name in parentheses precedes the state.
   int character;
   while ((character = fgetc(file)) != EOF && character != ')') {}
   if (fscanf(file, " %c", &state) != 1) state = 0;
@@ -32,7 +32,7 @@ bool counts_is_asleep(int thread) {
   return state == 'S';
 }
 
-// Which threads count; a program that is traced here has few.
+// The threads that are counted. The traced programs have few.
 enum { THREADS = 256 };
 static struct {
   pid_t thread;
@@ -52,7 +52,7 @@ static long note_call(pid_t thread) {
   struct __ptrace_syscall_info info;
   memset(&info, 0, sizeof info);
   if (ptrace(PTRACE_GET_SYSCALL_INFO, thread, (void *)sizeof info, &info) < 0) {
-    // A thread that stands at a call may be ended there by the process's end.
+    // The end of the process may have ended a thread that is stopped at a call.
     return errno == ESRCH ? 0 : -errno;
   }
   if (info.op != PTRACE_SYSCALL_INFO_ENTRY) return 0;
@@ -72,7 +72,7 @@ static void be_traced(char *const arguments[], int output) {
   _exit(127);
 }
 
-// Lets the threads go from call to call until the process has ended.
+// Lets the threads run from call to call until the process has ended.
 static long follow(pid_t child, int *status) {
   long calls = 0;
   for (;;) {
@@ -117,7 +117,7 @@ long counts_trace(char *const arguments[], char *output, size_t size, int *statu
   }
   ptrace(PTRACE_SYSCALL, child, NULL, NULL);
   long calls = follow(child, status);
-  // What it said fits into the pipe.
+  // The output is small enough to fit in the pipe.
   ssize_t length = read(ends[0], output, size - 1);
   output[length > 0 ? length : 0] = 0;
   close(ends[0]);

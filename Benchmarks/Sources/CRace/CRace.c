@@ -92,7 +92,7 @@ void race_run(const char *const *names, void (*const *workloads)(void), int coun
     if (lists) printf("%s\n", names[i]);
     else if (race_is(names[i])) {
       workloads[i]();
-      // Loops and their threads end with the process: what is measured has been.
+      // The process ends without cleaning up its loops and threads, as the measurement is complete.
       fflush(stdout);
       _exit(0);
     }
@@ -181,7 +181,7 @@ static void produce(
   pthread_barrier_init(&production.start, NULL, (unsigned)producers + 1);
   expect(total);
   for (int i = 0; i < producers; i++) race_thread(run_producer, &production);
-  // The producers have come to the barrier, or are about to, when the clock is read.
+  // The producers have reached the barrier, or are about to, when the clock is read.
   int64_t cpu_before = race_cpu(), before = race_now();
   pthread_barrier_wait(&production.start);
   race_gate_wait(finish);
@@ -250,7 +250,8 @@ static int compare(const void *left, const void *right) {
   return (a > b) - (a < b);
 }
 
-// The slope of the lateness over the ticks, by the medians of the first and the last tenth: one late tick is no drift.
+// The slope of the lateness over the ticks, from the medians of the first and last tenth, so that one late tick is no
+// drift.
 static double drift(const struct race_ticks *ticks) {
   int64_t part = ticks->count / 10 > 1 ? ticks->count / 10 : 1;
   double first[part], last[part];

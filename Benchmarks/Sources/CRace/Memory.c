@@ -23,7 +23,7 @@ int64_t race_resident(void) {
 int race_descriptors(void) {
   DIR *directory = opendir("/proc/self/fd");
   race_check(directory != NULL, "the kernel does not tell the descriptors");
-  int count = -3;  // "." and "..", and the directory's own
+  int count = -3;  // excludes ".", ".." and the directory's own descriptor
   while (readdir(directory)) count++;
   closedir(directory);
   return count;

@@ -45,14 +45,14 @@ int race_event_descriptor(bool ready) {
 
 void race_close(int descriptor) { close(descriptor); }
 
-// -- The echo server's side of what the client does
+// -- The echo server's part of the client's protocol
 
 static int connections[RACE_MOST_CONNECTIONS];
 static int closed_count, to_client, from_client;
 static pid_t client;
 static int64_t cpu_before;
 
-// The client stands beside the racers that Swift builds; the others are told where.
+// The client is built beside the Swift racers; other racers receive its path.
 static void start_client(int port) {
   char path[4096], number[16];
   const char *told = getenv("RACE_ECHO_CLIENT");
@@ -110,7 +110,7 @@ bool race_echo_serve(int connection) {
   char buffer[4096];
   ssize_t got = recv(connection, buffer, sizeof buffer, 0);
   if (got > 0) {
-    // A client that waits for its answer leaves the send buffer empty.
+    // A client that waits for its reply leaves the send buffer empty.
     race_check(send(connection, buffer, (size_t)got, MSG_NOSIGNAL) == got, "an answer did not fit");
     return true;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// L1 and L2: how long work waits for a loop that has nothing to do, and what it costs to wait.
+// L1 and L2: the latency of work for an idle loop, and the cost of waiting.
 
 #include "CRace.h"
 
@@ -34,7 +34,7 @@ void race_wait_over(void) {
   if (answers) race_gate_open(answered);
 }
 
-// Nanoseconds of processor time of the loop's thread.
+// The processor time of the loop's thread in nanoseconds.
 static int64_t loop_cpu(void) {
   struct timespec now = {0, 0};
   clock_gettime(loop_clock, &now);
@@ -61,8 +61,8 @@ static void spin_until(int64_t date) {
   while (race_now() < date) __builtin_ia32_pause();
 }
 
-// Posts when the loop has had nothing to do for so long, and gives the nanoseconds until the work has run. The one who
-// posts does not sleep, so that only the loop's wait is measured.
+// Posts when the loop has been idle for `gap` nanoseconds, and returns the nanoseconds until the work runs. The
+// posting thread does not sleep, so that only the loop's wait is measured.
 static double post_after(struct waits *waits, int64_t gap) {
   spin_until(race_now() + gap);
   atomic_store_explicit(&ran_at, 0, memory_order_relaxed);
@@ -80,7 +80,7 @@ static void tell_gap(struct waits *waits, int64_t gap, int64_t count, const char
   tell(waits, what, (double)(loop_cpu() - before));
 }
 
-// Ten posts 5 µs apart, and two milliseconds without any.
+// Ten posts 5 µs apart, followed by two idle milliseconds.
 static void tell_bursts(struct waits *waits, int64_t count) {
   int64_t before = loop_cpu();
   waits->count = count;
@@ -88,8 +88,8 @@ static void tell_bursts(struct waits *waits, int64_t count) {
   tell(waits, "post in a burst", (double)(loop_cpu() - before));
 }
 
-// The one who posts sleeps too: what both need counts, and is all that a limited group has. Nothing is told without a
-// name.
+// The posting thread sleeps too, so the cost of both threads is measured, which is what counts in a limited group.
+// Without a name nothing is reported.
 static void tell_calls(struct waits *waits, int64_t count, const char *what) {
   answers = true;
   int64_t cpu = race_cpu();
@@ -110,7 +110,7 @@ static void write_text(const char *path, const char *text, bool *worked) {
   if (file >= 0) close(file);
 }
 
-// In a control group that is allowed half a processor; nothing is told where there can be none.
+// In a control group limited to half a processor. Nothing is reported if no group can be created.
 static void tell_limited(struct waits *waits, int64_t count) {
   bool unified = access("/sys/fs/cgroup/cgroup.procs", F_OK) == 0, worked = true;
   const char *root = unified ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu";

@@ -2,10 +2,10 @@
 
 import Glibc
 
-/// What the operations of one program may cost, from a file in `Benchmarks/Limits` for each toolchain.
+/// The cost limits of one program's operations, from a file in `Benchmarks/Limits` for each toolchain.
 ///
-/// Another compiler allocates elsewhere, so a number that one toolchain reaches is no promise of the next. Not
-/// Sendable: used by the main thread of a program that counts its children.
+/// Compilers differ in their allocations, so one toolchain's numbers do not apply to another. Not Sendable: used by
+/// the main thread of a program that counts its children.
 public final class Limits {
   private let program: String
   private let path: String
@@ -16,11 +16,11 @@ public final class Limits {
   private var unused: Set<String> = []
   private var proposals: [String] = []
 
-  /// Reads the limits of the toolchain that `swift` is; ends the process if there is no file of it.
+  /// Reads the limits for the toolchain of `swift`; exits the process if there is no such file.
   ///
   /// - Parameters:
-  ///   - program: The name of the program, which its lines begin with.
-  ///   - writes: Whether what is counted becomes the limit.
+  ///   - program: The name of the program, with which its lines begin.
+  ///   - writes: Whether the measured values become the limits.
   public init(of program: String, writes: Bool) {
     self.program = program
     self.writes = writes
@@ -47,9 +47,9 @@ public final class Limits {
     unused = Set(limits.keys)
   }
 
-  /// The limit of one number of an operation, or what becomes the limit.
+  /// Returns the limit for one number of an operation, or the proposal if limits are written.
   ///
-  /// - Parameter proposal: The limit that is written if limits are.
+  /// - Parameter proposal: The limit to write.
   public func limit(_ operation: String, _ what: String, proposal: Double) -> Double {
     let key = "\(operation) | \(what)"
     unused.remove(key)
@@ -63,9 +63,9 @@ public final class Limits {
     return limit
   }
 
-  /// Writes the limits, or ends the process if the file has lines for what is not counted.
+  /// Writes the limits, or exits the process if the file has lines for operations that were not counted.
   ///
-  /// Called when all operations were counted.
+  /// Must be called after all operations were counted.
   public func finish() {
     guard writes else {
       if !unused.isEmpty { fail("\(path): nothing counts \(unused.sorted())") }
@@ -86,12 +86,12 @@ public final class Limits {
     exit(1)
   }
 
-  /// `Benchmarks/Limits`, of the checkout that the program was built from.
+  /// The path of `Benchmarks/Limits` in the checkout that the program was built from.
   private static var folder: String {
     #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(3).joined(separator: "/") + "/Limits"
   }
 
-  /// The first two numbers of the toolchain's version.
+  /// Returns the first two components of the toolchain's version.
   private static func toolchain() -> String {
     let said = read(popen("swift --version 2>/dev/null", "r"), close: pclose) ?? ""
     let words = said.split(whereSeparator: \.isWhitespace)
@@ -104,7 +104,7 @@ public final class Limits {
   }
 }
 
-/// A number without a fraction of zero.
+/// Formats a number, without a fraction of zero.
 public func short(_ value: Double) -> String {
   value == value.rounded() ? "\(Int(value))" : "\(value)"
 }
@@ -113,7 +113,7 @@ private func trimmed(_ text: Substring) -> String {
   text.split(separator: " ").joined(separator: " ")
 }
 
-/// The rest of a file, which is closed; nil if it was not opened.
+/// Reads the rest of a file and closes it; returns nil if it was not opened.
 private func read(_ file: UnsafeMutablePointer<FILE>?, close: (UnsafeMutablePointer<FILE>) -> Int32) -> String? {
   guard let file else { return nil }
   defer { _ = close(file) }

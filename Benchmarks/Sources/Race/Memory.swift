@@ -2,7 +2,7 @@
 
 import CRace
 
-/// W12: what each of `count` things costs that `make` makes.
+/// W12: the memory of each of the `count` objects that `make` creates.
 public func raceMemory(timers count: Int64, _ make: (Int64) -> Void) {
   let count = race_sized(count)
   let before = race_heap()
@@ -10,7 +10,7 @@ public func raceMemory(timers count: Int64, _ make: (Int64) -> Void) {
   race_report("bytes per timer", Double(race_heap() - before) / Double(count), "B")
 }
 
-/// W12: what each of 200 idle loops costs that `start` starts.
+/// W12: the memory of each of 200 idle loops that `start` starts.
 public func raceMemory(loops start: () -> Void) {
   let count = 200.0
   start()

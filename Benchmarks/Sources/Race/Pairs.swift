@@ -5,22 +5,22 @@ import Glibc
 
 /// W9: a thousand pairs of sockets, of which a hundred are active.
 ///
-/// An event reads a byte and writes the next pair's. In processor time, as nobody waits.
+/// An event reads a byte and writes the next pair's. Measured in processor time, as nothing waits.
 public final class Pairs: @unchecked Sendable {
   // Sendable: used by the loop's thread only, while it runs.
-  /// How many pairs there are.
+  /// The number of pairs.
   public static let count = 1000
   private static let active = 100
   private let descriptors: [Int32]
   private var toWrite: Int64 = 0
   private var toRead: Int64 = 0
 
-  /// Makes the pairs.
+  /// Creates the pairs.
   public init() {
     descriptors = Array(UnsafeBufferPointer(start: race_socket_pairs(Int32(Pairs.count)), count: 2 * Pairs.count))
   }
 
-  /// The end of a pair that is watched.
+  /// Returns the watched end of a pair.
   public func descriptor(_ pair: Int) -> Int32 { descriptors[2 * pair] }
 
   private func write(_ pair: Int) {
@@ -28,7 +28,7 @@ public final class Pairs: @unchecked Sendable {
     race_check(Glibc.write(descriptors[2 * pair + 1], "e", 1) == 1, "a byte did not fit")
   }
 
-  /// A descriptor is ready; true: this was the last event.
+  /// Handles a ready descriptor; returns true after the last event.
   public func ready(_ pair: Int) -> Bool {
     var byte: UInt8 = 0
     race_check(read(descriptors[2 * pair], &byte, 1) == 1, "a descriptor was not ready")
@@ -37,7 +37,7 @@ public final class Pairs: @unchecked Sendable {
     return toRead == 0
   }
 
-  /// Makes `full` events, each round with `run`, which returns after the last one; reports the time for each.
+  /// Makes `full` events with `run`, which returns after the last one of a round, and reports the time for each.
   public func race(_ full: Int64, run: () -> Void) {
     let count = race_scaled(full, 1000)
     _ = round(count / 20, run)

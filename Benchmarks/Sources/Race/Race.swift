@@ -3,10 +3,9 @@
 import CRace
 import Glibc
 
-/// Runs the workload that the command line names, and ends the process.
+/// Runs the workload named on the command line, and exits the process.
 ///
-/// It has a thread of its own: the main thread's loop is another in all that have one, as it serves the main dispatch
-/// queue.
+/// The workload has a separate thread, because a main thread's loop also serves the main dispatch queue.
 public func race(_ peer: String, _ workloads: KeyValuePairs<String, @Sendable () -> Void>) -> Never {
   let name = strdup(peer)
   race_begin(CommandLine.argc, CommandLine.unsafeArgv, name)
@@ -17,7 +16,7 @@ public func race(_ peer: String, _ workloads: KeyValuePairs<String, @Sendable ()
   for (name, run) in workloads where race_is(name) {
     onThread {
       run()
-      // Loops and their threads end with the process: what is measured has been.
+      // The process ends without cleaning up its loops and threads, as the measurement is complete.
       fflush(nil)
       _exit(0)
     }
@@ -27,13 +26,13 @@ public func race(_ peer: String, _ workloads: KeyValuePairs<String, @Sendable ()
   _exit(1)
 }
 
-/// A closure on its way through C.
+/// A box that passes a closure through C.
 private final class Body<Argument>: Sendable {
   let run: @Sendable (Argument) -> Void
   init(_ run: @escaping @Sendable (Argument) -> Void) { self.run = run }
 }
 
-/// Runs a closure on a thread of its own.
+/// Runs a closure on a new thread.
 public func onThread(_ body: @escaping @Sendable () -> Void) {
   race_thread(
     { pointer in
@@ -42,21 +41,21 @@ public func onThread(_ body: @escaping @Sendable () -> Void) {
     }, Unmanaged.passRetained(Body<Void> { body() }).toOpaque())
 }
 
-/// W1 and W2: lets threads call `produce` with their share of `count` posts, and tells the time for each.
+/// W1 and W2: makes threads call `produce` with their share of `count` posts, and reports the time for each.
 public func racePosts(producers: Int32, _ count: Int64, produce: @escaping @Sendable (Int64) -> Void) {
   let body = Body(produce)
   race_posts(producers, count, runCounted, Unmanaged.passUnretained(body).toOpaque())
   withExtendedLifetime(body) {}
 }
 
-/// W3, W4, W8: calls `begin`, which starts something that is to run `count` times, and tells the time for each.
+/// W3, W4, W8: calls `begin`, which starts something that runs `count` times, and reports the time for each.
 public func raceTurns(_ metric: String, _ count: Int64, begin: @escaping @Sendable (Int64) -> Void) {
   let body = Body(begin)
   race_turns(metric, count, runCounted, Unmanaged.passUnretained(body).toOpaque())
   withExtendedLifetime(body) {}
 }
 
-/// L1: calls `post`, which lets a loop call `race_wait_over()`, in many rhythms.
+/// L1: calls `post`, after which the loop calls `race_wait_over()`, in many rhythms.
 public func raceWaits(post: @escaping @Sendable () -> Void) {
   let body = Body<Void> { post() }
   race_waits(
@@ -72,20 +71,20 @@ private func runCounted(_ count: Int64, _ body: UnsafeMutableRawPointer?) {
   Unmanaged<Body<Int64>>.fromOpaque(body).takeUnretainedValue().run(count)
 }
 
-/// What closures that capture an object capture, with a number beside it.
+/// The object that capturing closures capture, together with a number.
 ///
-/// A closure that captures one object and nothing else needs no context of its own, and most closures are not so lucky.
+/// A closure that captures a single object needs no context, which is not typical.
 public final class Counted: @unchecked Sendable {
-  // Sendable: what it points to is touched by the loop's thread only.
+  // Sendable: only the loop's thread accesses the memory.
   @usableFromInline let sum: UnsafeMutablePointer<Int64>
 
-  /// Makes one that has counted nothing.
+  /// Creates a counter of zero.
   public init() {
     sum = .allocate(capacity: 1)
     sum.initialize(to: 0)
   }
 
-  /// What the closure does.
+  /// The work of the closure.
   @inlinable
   public func run(_ number: Int64) {
     sum.pointee += number
@@ -93,37 +92,37 @@ public final class Counted: @unchecked Sendable {
   }
 }
 
-/// One thread waits until another opens it.
+/// Lets one thread wait until another opens the gate.
 public final class Gate: @unchecked Sendable {
-  // Sendable: a semaphore of the C library, which lives as long as the process.
+  // Sendable: a C semaphore that is never destroyed.
   private let gate = race_gate_make()
 
-  /// Makes a closed one.
+  /// Creates a closed gate.
   public init() {}
 
-  /// Lets one wait be over.
+  /// Opens the gate for one wait.
   public func open() { race_gate_open(gate) }
 
-  /// Waits until it is opened, and closes it.
+  /// Waits until the gate is opened, and closes it.
   public func wait() { race_gate_wait(gate) }
 }
 
-/// Hands something from one thread to another, once.
+/// Hands one value from one thread to another.
 public final class Handed<Value>: @unchecked Sendable {
   // Sendable: the gate orders the two threads.
   private let gate = Gate()
   private var value: Value?
 
-  /// Makes one that has nothing yet.
+  /// Creates an empty hand-over.
   public init() {}
 
-  /// Hands it over.
+  /// Stores the value.
   public func give(_ value: Value) {
     self.value = value
     gate.open()
   }
 
-  /// Waits for it.
+  /// Waits for the value.
   public func take() -> Value {
     gate.wait()
     guard let value else { fatalError("nothing was handed over") }

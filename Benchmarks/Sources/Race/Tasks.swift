@@ -3,8 +3,8 @@
 import CRace
 import Synchronization
 
-/// Runs `body` in a detached task with a twentieth of `count`, then with `count`; reports the time of the second for
-/// each.
+/// Runs `body` in a detached task with a twentieth of `count`, then with `count`, and reports the time of the second
+/// run for each.
 public func raceTask(_ metric: String, _ count: Int64, _ body: @escaping @Sendable (Int64) async -> Void) {
   for (share, isMeasured) in [(count / 20 + 1, false), (count, true)] {
     let gate = Gate()
@@ -20,14 +20,13 @@ public func raceTask(_ metric: String, _ count: Int64, _ body: @escaping @Sendab
   }
 }
 
-/// What a task does on the default executor between two visits elsewhere: without it, the compiler makes one visit of
-/// all.
+/// Work on the default executor between two hops, which keeps the compiler from merging them.
 @inline(never)
 public func onDefaultExecutor() { race_run_one() }
 
 /// E3: jobs, in rounds of 100,000 suspended tasks that another thread resumes.
 ///
-/// `start` starts a task where the jobs are to run. Each resumption is one job, which counts itself.
+/// `start` starts a task on the executor under test. Each resumption is one job, which counts itself.
 public func raceResumptions(_ start: @escaping @Sendable (@escaping @Sendable () async -> Void) -> Void) {
   let rounds = race_scaled(4, 1)
   let size = Int(race_scaled(100_000, 1000))
@@ -49,7 +48,7 @@ public func raceResumptions(_ start: @escaping @Sendable (@escaping @Sendable ()
   race_report("processor time", Double(cpu) / count, "ns")
 }
 
-/// Tasks that wait to be resumed.
+/// The continuations of suspended tasks.
 private final class Waiting: Sendable {
   let suspended = Handed<[UnsafeContinuation<Void, Never>]>()
   let over = Gate()

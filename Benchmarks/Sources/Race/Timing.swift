@@ -2,19 +2,19 @@
 
 import CRace
 
-/// W6 and W7: counts operations until there are enough, or 0.3 seconds are over.
+/// W6 and W7: counts operations until there are enough, or 0.3 seconds have passed.
 ///
-/// Nobody waits in them, so that processor time tells it: what else runs on the machine disturbs it less.
+/// Nothing waits in these, so they are measured in processor time, on which other processes have less influence.
 public struct Stopwatch {
   private let count: Int64
   private let before = race_now()
   private let cpuBefore = race_cpu()
   private var done: Int64 = 0
 
-  /// Starts one for so many operations.
+  /// Starts a stopwatch for `count` operations.
   public init(_ count: Int64) { self.count = race_scaled(count, 1000) }
 
-  /// Runs `operation` in batches, and gives the nanoseconds for each.
+  /// Runs `operation` in batches, and returns the nanoseconds for each.
   @inlinable
   public static func time(_ count: Int64, batch: Int = 1000, _ operation: () -> Void) -> Double {
     var watch = Stopwatch(count)
@@ -22,8 +22,8 @@ public struct Stopwatch {
     return watch.each
   }
 
-  /// Tells the nanoseconds for each operation, and what is left of them without the client's part: the same with
-  /// nothing in place of the operation.
+  /// Reports the nanoseconds for each operation, and without the client's part, which is measured with nothing in
+  /// place of the operation.
   @inlinable
   public static func report(_ metric: String, _ count: Int64, operation: () -> Void, client: () -> Void) {
     let each = time(count, operation)
@@ -40,30 +40,30 @@ public struct Stopwatch {
   @usableFromInline var each: Double { Double(race_cpu() - cpuBefore) / Double(done) }
 }
 
-/// The random dates of the timers' workloads: the same for everybody.
+/// The pseudo-random dates of the timer workloads, the same for all peers.
 public struct RandomDates {
   @usableFromInline var state: UInt64
 
-  /// Makes the first of the numbers come next.
+  /// Restarts the sequence.
   @inlinable
   public init() { state = 0x9e37_79b9_7f4a_7c15 }
 
-  /// One of `count` things.
+  /// Returns an index below `count`.
   @inlinable
   public mutating func index(_ count: Int64) -> Int { Int(race_random(&state) % UInt64(count)) }
 
-  /// Nanoseconds within a span.
+  /// Returns nanoseconds within a span.
   @inlinable
   public mutating func within(_ span: Int64) -> Int64 { Int64(race_random(&state) % UInt64(span)) }
 
-  /// Between one and two minutes, in nanoseconds.
+  /// Returns a duration between one and two minutes, in nanoseconds.
   @inlinable
   public mutating func far() -> Int64 { 60_000_000_000 + within(60_000_000_000) }
 }
 
-/// W5: what is known when all timers have fired.
+/// W5: the measurement of one-shot timers.
 public struct OneShots {
-  /// How many timers.
+  /// The number of timers.
   public let count: Int64
   /// The nanoseconds within which they fire.
   public let span: Int64
@@ -72,7 +72,7 @@ public struct OneShots {
   private var created: Int64 = 0
   private var last: Int64 = 0
 
-  /// Begins to measure.
+  /// Starts the measurement.
   public init(_ full: Int64) {
     count = race_scaled(full, 1000)
     span = race_scaled(2_000_000_000, 20_000_000)
@@ -90,9 +90,9 @@ public struct OneShots {
     created = race_now()
   }
 
-  /// Reports, once the last has fired at `end`.
+  /// Reports the results after the last timer has fired at `end`.
   ///
-  /// - Parameter client: What the client does for each timer, whatever the loop does.
+  /// - Parameter client: The client's own work for each timer, without the loop.
   public func report(end: Int64, client: ((Int64) -> Void)? = nil) {
     let each = Double(race_cpu() - cpu) / Double(count)
     race_report("processor time per timer", each, "ns")

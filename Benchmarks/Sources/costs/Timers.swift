@@ -2,7 +2,7 @@
 
 import RunLoopCore
 
-/// Numbers that look random, the same at each run.
+/// A pseudo-random sequence that is the same in each run.
 struct Shuffle {
   private var state: UInt64 = 0x9e37_79b9_7f4a_7c15
 
@@ -14,7 +14,7 @@ struct Shuffle {
   }
 }
 
-/// What is done with timers, of which many are there: their dates moved, or they come and go.
+/// Moves timers, removes and adds them, or replaces them, among many others.
 nonisolated func liveTimers(_ count: Int, among live: Int, _ what: String) {
   let loop = RunLoop.current
   let base = loop.now
@@ -49,7 +49,7 @@ nonisolated func liveTimers(_ count: Int, among live: Int, _ what: String) {
   report(what, count, start)
 }
 
-/// Timers that fire once, at random dates within a tenth of a second.
+/// Creates timers that fire once, at random dates within a tenth of a second.
 nonisolated func shots(_ count: Int) {
   let loop = RunLoop.current
   let counter = Counter()

@@ -4,10 +4,10 @@ import Race
 import RunLoopCore
 import RunLoopThreads
 
-/// Work that another thread does, and for which this one waits by the library's own means.
+/// Runs work on another thread, and waits for it with the library's own call.
 nonisolated func waits(_ count: Int) {
   guard let thread = try? ResidentThread() else { return print("no thread") }
-  // A look lasts as long as the other thread takes, which is no instruction of the call's.
+  // Spinning lasts as long as the other thread takes, so its instructions are not a cost of the call.
   RunLoop.waiting = .sleep
   let counter = Counter()
   let start = nanoseconds()
@@ -15,7 +15,7 @@ nonisolated func waits(_ count: Int) {
   report("performAndWait", count, start)
 }
 
-/// The same with a post, for which a semaphore says that it has run.
+/// Like `waits`, with a post and a semaphore that signals its completion.
 nonisolated func answers(_ count: Int) {
   guard let thread = try? ResidentThread() else { return print("no thread") }
   RunLoop.waiting = .sleep

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What the loop asks of the kernel and the allocator, counted by tools that watch from outside:
+// The loop's use of the kernel and the allocator, counted by external tools:
 //
 //     strace -f -c costs posts              blocks, posted by one thread to a loop that is held in a call-out
 //     strace -f -c costs timers             a repeating timer
 //     valgrind costs passes 1000            a source that signals itself; again with 2000: the allocations of a pass
-//     valgrind costs observed-passes 1000   the same, with one observer of each of the six stages
-//     valgrind --tool=callgrind costs moves 100000       the dates of 10,000 timers are moved; again with 200000
-//     valgrind --tool=callgrind costs removals 100000    one of 100,000 timers is removed, moved and added
-//     valgrind --tool=callgrind costs makes 100000       one of 100,000 timers is ended, and another made and added
-//     valgrind --tool=callgrind costs shots 100000       timers within a tenth of a second are made, and fire once
-//     valgrind --tool=callgrind costs pairs 100000       a timer beside 100,000 others is moved, added and removed
+//     valgrind costs observed-passes 1000   the same, with one observer of each of the six activities
+//     valgrind --tool=callgrind costs moves 100000       moves the dates of 10,000 timers; again with 200000
+//     valgrind --tool=callgrind costs removals 100000    removes, moves and adds one of 100,000 timers
+//     valgrind --tool=callgrind costs makes 100000       invalidates one of 100,000 timers, and adds a new one
+//     valgrind --tool=callgrind costs shots 100000       creates timers that fire once within a tenth of a second
+//     valgrind --tool=callgrind costs pairs 100000       moves, adds and removes a timer beside 100,000 others
 //     valgrind --tool=callgrind costs reads 20000        a descriptor that is ready in each pass
-//     valgrind --tool=callgrind costs waits 10000        work is done on a resident thread, for which another waits
-//     valgrind --tool=callgrind costs answers 10000      the same by a post and a semaphore
-//     costs descriptors                     what `ls -l /proc/PID/fd` shows: idle loops, a watching one, many that are
-//     gone
+//     valgrind --tool=callgrind costs waits 10000        runs work on a resident thread, and waits for it
+//     valgrind --tool=callgrind costs answers 10000      the same with a post and a semaphore
+//     costs descriptors                     prints `ls -l /proc/PID/fd` for idle loops, a watching one, and many ended ones
 
 import Glibc
 import RunLoopCore
@@ -32,7 +31,7 @@ func report(_ what: String, _ count: Int, _ start: Int) {
   print("\(what): \((each * 10).rounded() / 10) ns each")
 }
 
-/// Counts on the loop's thread.
+/// A count on the loop's thread.
 final class Counter: Sendable {
   let value = Atomic<Int>(0)
   func add() -> Int { value.wrappingAdd(1, ordering: .relaxed).newValue }
@@ -58,7 +57,7 @@ nonisolated func posts(_ count: Int) {
   let counter = Counter()
   loop.add(RunLoop.Source {}, forMode: .default)
   loop.perform {
-    // The loop is held in this call-out until everything has been posted.
+    // This call-out holds the loop until everything has been posted.
     let start = nanoseconds()
     let poster = onThread {
       for _ in 0..<count { loop.perform { if counter.add() == count { loop.stop() } } }
@@ -160,7 +159,7 @@ final class Made: Sendable {
   let loop = Mutex<RunLoop?>(nil)
 }
 
-/// Runs a mode on a thread whose loop is not the main one, as that serves the main dispatch queue in every pass.
+/// Runs a body on another thread, because the main loop serves the main dispatch queue in every pass.
 nonisolated func onOtherThread(_ body: @escaping @Sendable () -> Void) { pthread_join(onThread(body), nil) }
 
 let arguments = CommandLine.arguments.dropFirst()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Shows a screen that is another with each beat of a timer of 60 Hz, on the terminal that it runs in. `b` writes the
-// number of the beats so far, and the nanoseconds of the monotonic clock, to descriptor 3, `q` ends.
+// Shows a screen that changes with each beat of a 60 Hz timer, on its terminal. The key `b` writes the number of
+// beats so far and the nanoseconds of the monotonic clock to descriptor 3; `q` quits.
 //
 //     display-beats [--still]        --still: without the timer, so that nothing happens
 
@@ -9,7 +9,7 @@ import Glibc
 import RunLoopCore
 import RunLoopDisplay
 
-/// Letters all over the screen, other ones in each frame.
+/// A screen full of letters, different in each frame.
 final class Letters: Window {
   private static let letters: [Character] = Array("abcdefghijklmnopqrstuvwxyz")
   private var state: UInt64 = 0x9E37_79B9_7F4A_7C15

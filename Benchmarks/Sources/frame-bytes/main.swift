@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Shows the frames of Benchmarks/frames on an emulated terminal, through the encoder of real ones, and counts the bytes
+// Shows the frames of Benchmarks/frames on an emulated terminal, with the encoder for real ones, and counts the bytes
 // of each.
 //
 //     frame-bytes [--synchronized]
@@ -9,7 +9,7 @@ import RunLoopCore
 import RunLoopDisplay
 import RunLoopDisplayTesting
 
-/// What the emulated terminal can do: the same as ncurses reads in terminfo.
+/// The features of the emulated terminal, the same as ncurses reads from terminfo.
 var features = HeadlessTerminal.Features(
   synchronizes: CommandLine.arguments.contains("--synchronized"), clusters: false, repeats: true, erasesWithColor: true,
   keyboard: false, environment: ["TERM": "xterm-256color"])
@@ -37,7 +37,7 @@ final class Show {
   func begin(_ size: Size) {
     terminal = HeadlessTerminal(size: size, features: features)
     do throws(DisplayError) { try terminal.open() } catch { fatalError("\(error)") }
-    // What the terminal answers is taken into account.
+    // Processes the terminal's replies.
     _ = RunLoop.main.run(mode: .default, for: .milliseconds(10))
     canvas = Canvas(size: size)
   }
@@ -73,7 +73,7 @@ final class Show {
     let count = terminal.present(canvas.grid, scrolls: hints)
     if frames > 0 { total += count }
     frames += 1
-    // What is seen is what was drawn, or the bytes are worth nothing.
+    // The visible text must be the drawn text, or the byte counts are meaningless.
     for row in 0..<canvas.grid.size.height {
       precondition(terminal.line(row) == canvas.grid.text(row: row), "\(change), row \(row): another text is seen")
     }

@@ -3,8 +3,8 @@
 import RunLoopDisplay
 import RunLoopDisplayTesting
 
-/// What a frame costs that is drawn and shown, when frames of its kind were shown before: on the canvas, in the
-/// encoder, and in the terminal of the tests, which keeps their bytes instead of showing them.
+/// The cost of drawing and showing a frame after similar ones: on the canvas, in the encoder, and in the headless
+/// terminal, which stores the bytes.
 let displayGates: [Gate] = [
   Gate(name: "frame of text, drawn and shown", count: 1000) { count, measure in
     onScreen(count, measure) { canvas, frame in
@@ -47,7 +47,7 @@ private let texts = [
 private let scripts = ["运行循环等待直到有事件到达", "Größe e\u{301}t\u{302}", "👨‍👩‍👧 family", "한글 텍스트", "plain"]
 private let styles: [Style] = [.plain, .reversed, Style(foreground: .rgb(10, 20, 30), attributes: .bold)]
 
-/// Shows frames on a terminal, some before they count.
+/// Shows frames on a terminal, some of them before counting starts.
 private func onScreen(
   _ count: Int, _ measure: Measure, _ draw: @Sendable (inout Canvas, _ frame: Int) -> [ScrollHint]
 ) {

@@ -4,22 +4,22 @@ import CCounts
 import Glibc
 import Limits
 
-/// An operation that is counted.
+/// An operation whose cost is counted.
 ///
-/// What each of it may cost is in `Benchmarks/Limits`.
+/// The limits are in `Benchmarks/Limits`.
 struct Gate: Sendable {
   let name: String
-  /// How many operations are counted.
+  /// The number of operations.
   let count: Int
   /// Prepares the operations, calls `measure` with them once, and cleans up.
   let run: @Sendable (_ count: Int, _ measure: Measure) -> Void
 }
 
-/// Counts what a piece of work costs the calling thread.
+/// Counts the cost of operations for the calling thread.
 ///
-/// The calls are counted by the parent, from mark to mark.
+/// The parent counts the system calls from mark to mark.
 final class Measure: @unchecked Sendable {
-  // Sendable: used by one thread at a time, which the gates order.
+  // Sendable: used by one thread at a time, as ordered by the gates.
   private(set) var allocations = 0
   private var before = 0
 
@@ -40,7 +40,7 @@ final class Measure: @unchecked Sendable {
   }
 }
 
-/// What `gates` does: it runs each gate as a traced child, which says its allocations.
+/// Runs each gate in a traced child, which reports its allocations.
 func gates() {
   let arguments = CommandLine.arguments
   runStepped(arguments)
@@ -69,7 +69,7 @@ func pad(_ text: String, _ width: Int) -> String {
   text + String(repeating: " ", count: max(0, width - text.count))
 }
 
-/// Runs one gate; false if it costs too much.
+/// Runs one gate; returns false if it exceeds a limit.
 private func check(_ gate: Gate, _ limits: Limits) -> Bool {
   var output = [CChar](repeating: 0, count: 256)
   var status: Int32 = 0
@@ -83,7 +83,7 @@ private func check(_ gate: Gate, _ limits: Limits) -> Bool {
   guard status == 0, let allocations = Int(said.split(separator: "\n").last ?? "") else {
     fail("\(gate.name): ended with \(status) and said \"\(said)\"")
   }
-  /// What each operation costs, and what it may.
+  /// Returns the cost of each operation, and its limit.
   func compare(_ what: String, _ total: Int) -> (value: Double, limit: Double) {
     let value = Double(total) / Double(gate.count)
     return (value, limits.limit(gate.name, what, proposal: value.rounded(.up)))
@@ -94,7 +94,7 @@ private func check(_ gate: Gate, _ limits: Limits) -> Bool {
   return isGood
 }
 
-/// "0.5 of 1": what each operation costs, of what it may.
+/// Formats the cost of each operation and its limit: "0.5 of 1".
 private func each(_ cost: (value: Double, limit: Double)) -> String {
   "\(short(cost.value)) of \(short(cost.limit))"
 }

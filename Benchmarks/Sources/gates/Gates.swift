@@ -10,7 +10,7 @@ let all: [Gate] =
     Gate(name: "post", count: 1000) { count, measure in
       postToHeldLoop(measure) { loop in for _ in 0..<count { loop.perform {} } }
     },
-    // One object needs no context: the closure's is the object itself.
+    // A closure that captures one object needs no context: the object itself serves as one.
     Gate(name: "post of a closure with an object", count: 1000) { count, measure in
       let object = Object()
       postToHeldLoop(measure) { loop in for _ in 0..<count { loop.perform { object.touch() } } }
@@ -60,7 +60,8 @@ let all: [Gate] =
     Gate(name: "pass that serves a descriptor", count: 1000) { count, measure in
       onLoop { loop in
         let turns = Turns(count, measure) { loop.stop() }
-        // An empty pipe is always writable. An ended one is always readable, but ignoring an end is reported.
+        // An empty pipe is always writable. An ended one is always readable, but a handler that ignores the end is
+        // reported.
         let source = RunLoop.DescriptorSource(descriptor: emptyPipe(), events: .writable) { _, _ in turns.next() }
         do { try loop.add(source, forMode: .default) } catch { fail("\(error)") }
         loop.runUntilStopped()
@@ -93,7 +94,7 @@ let all: [Gate] =
         loop.runUntilStopped()
       }
     },
-    // In its third mode too: it leaves and enters all of their heaps.
+    // Measured in the third mode too, as the timer leaves and enters the heaps of all its modes.
     Gate(name: "fire of a timer in three modes", count: 200) { count, measure in
       onLoop { loop in
         let turns = Turns(count, measure) { loop.stop() }

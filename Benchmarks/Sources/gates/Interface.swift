@@ -4,9 +4,9 @@ import RunLoopCore
 import RunLoopDisplay
 import RunLoopDisplayTesting
 
-/// What a frame costs between the change of a view and the device, when the screen is as large as it was before.
+/// The cost of a frame between a view's change and the device, with an unchanged screen size.
 ///
-/// The system calls are those of the main loop's pass, which is woken and looks at its descriptors.
+/// The system calls are those of the main loop's pass, which is woken and polls its descriptors.
 let interfaceGates: [Gate] = [
   Gate(name: "frame in which ten labels change", count: 1000) { count, measure in
     MainActor.assumeIsolated {
@@ -50,7 +50,7 @@ let interfaceGates: [Gate] = [
   },
 ]
 
-/// A row that shows its number without making a text of it.
+/// A row that shows its number without creating a string.
 private final class NumberRow: ListRow {
   private static let digits: [Character] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"]
 
@@ -63,7 +63,7 @@ private final class NumberRow: ListRow {
   }
 }
 
-/// A window that has its views below each other.
+/// A window that stacks its views vertically.
 private final class Row: Window {
   var shift = 0
 
@@ -72,7 +72,7 @@ private final class Row: Window {
   }
 }
 
-/// Lets an application make frames, with some change before each.
+/// Makes an application show frames, with a change before each.
 @MainActor
 func makeFrames(_ count: Int, _ measure: Measure, _ window: Window, _ change: @escaping @MainActor () -> Void) {
   let terminal = HeadlessTerminal(size: Size(width: 80, height: 24), outputCapacity: .max)
@@ -83,7 +83,7 @@ func makeFrames(_ count: Int, _ measure: Measure, _ window: Window, _ change: @e
   do { try application.run() } catch { fail("\(error)") }
 }
 
-/// Counts frames: the first have prepared what the others use.
+/// Counts frames after a few that allocate what later ones reuse.
 @MainActor
 private final class Frames {
   private static let prepared = 100
@@ -112,7 +112,7 @@ private final class Frames {
     }
     turn += 1
     change()
-    // The wait that follows does not sleep.
+    // The following wait does not sleep.
     application.loop.wakeUp()
   }
 }

@@ -4,14 +4,14 @@ import RunLoopCore
 import RunLoopDisplay
 import RunLoopTransactions
 
-/// What a frame costs the main thread when nodes are on the screen.
+/// The cost of a frame for the main thread when nodes are on the screen.
 let nodeGates: [Gate] = [
   Gate(name: "frame beside a list of nodes", count: 1000) { count, measure in
     MainActor.assumeIsolated {
       let window = Window()
       let label = Label("text", frame: Rect(x: 0, y: 0, width: 40, height: 1))
       let list = NodeListView(frame: Rect(x: 0, y: 1, width: 80, height: 23)) { TextContent("row \($0)") }
-      // No more rows than are visible, so that workers have nothing to do ahead.
+      // No more rows than are visible, so that workers have no rows to prepare.
       list.rowCount = 23
       window.addSubview(label)
       window.addSubview(list)

@@ -6,20 +6,20 @@ import Limits
 import RunLoopCore
 import RunLoopThreads
 
-/// Two operations, of which the first may need so many of the second's instructions as `Benchmarks/Limits` has.
+/// Two operations, and a limit in `Benchmarks/Limits` for the ratio of their instructions.
 ///
-/// A parent steps through them, so that what is counted is what each thread does, and neither clocks nor waits.
+/// A parent steps through them, so only each thread's own instructions count, not clocks or waits.
 struct Ratio: Sendable {
   let name: String
   let operation: Stepped
   let base: Stepped
 }
 
-/// Makes an operation so many times, and lets some threads be stepped while it is made.
+/// Runs an operation a number of times, with some threads stepped meanwhile.
 struct Stepped: Sendable {
-  /// The threads that are stepped, each in a run of its own.
+  /// The number of threads that are stepped, each in a separate run.
   var threads = 1
-  /// Calls `counts_step` on the thread of a number, before and after.
+  /// Runs the operation, and calls `counts_step` on the thread with a number before and after.
   let run: @Sendable (_ count: Int, _ thread: Int) -> Void
 }
 
@@ -31,7 +31,7 @@ private let ratios: [Ratio] = [
       postAndRun(count, in: "gates") { loop in loop.perform(inModes: modes) {} }
     },
     base: Stepped { count, _ in postAndRun(count, in: .default) { loop in loop.perform {} } }),
-  // It knows of deadlocks, cancellations and threads that end, for which it makes four objects.
+  // It detects deadlocks, cancellations and threads that end, for which it allocates four objects.
   Ratio(
     name: "performAndWait",
     operation: Stepped(threads: 2) { count, thread in
@@ -50,7 +50,7 @@ private let ratios: [Ratio] = [
     }),
 ]
 
-/// Posts from a call-out, and runs what was posted: all of it on one thread.
+/// Posts from a call-out, and runs the posts on the same thread.
 private func postAndRun(_ count: Int, in mode: RunLoop.Mode, _ post: @escaping @Sendable (RunLoop) -> Void) {
   onLoop { loop in
     loop.add(RunLoop.Source {}, forMode: mode)
@@ -68,9 +68,9 @@ private func postAndRun(_ count: Int, in mode: RunLoop.Mode, _ post: @escaping @
   }
 }
 
-/// Makes calls that a loop answers, and steps the calling thread or the loop's.
+/// Makes synchronous calls to a loop, and steps the calling thread or the loop's.
 private func postAndWait(_ count: Int, _ thread: Int, _ loop: RunLoop, _ call: @escaping @Sendable () -> Void) {
-  // A look lasts as long as the other thread takes, which is no instruction of the call's.
+  // Spinning lasts as long as the other thread takes, so its instructions are not a cost of the call.
   RunLoop.waiting = .sleep
   @Sendable func step(_ isOn: Bool) {
     guard thread == 1 else { return counts_step(isOn) }
@@ -91,13 +91,13 @@ private func postAndWait(_ count: Int, _ thread: Int, _ loop: RunLoop, _ call: @
 
 private let steppedCount = 100
 
-/// What `gates --steps` does: each operation is made by a child that is stepped.
+/// Implements `gates --steps`: a child that is stepped runs each operation.
 func checkRatios(_ limits: Limits) -> Int {
   print(pad("", 44), pad("instructions", 16), "ratio")
   return ratios.count { ratio in
     let (each, base) = (instructions(of: ratio, isBase: false), instructions(of: ratio, isBase: true))
     let value = each / base
-    // Instructions differ a little with what lies in memory where: a twentieth, and a tenth of the ratio's unit.
+    // The number varies slightly with the memory layout, so the limit adds a twentieth, rounded up to a tenth.
     let limit = limits.limit(ratio.name, "ratio of instructions", proposal: (value * 10.5).rounded(.up) / 10)
     print(
       pad(ratio.name, 44), pad("\(Int(each.rounded())) of \(Int(base.rounded()))", 16),
@@ -122,7 +122,7 @@ private func instructions(of ratio: Ratio, isBase: Bool) -> Double {
   }
 }
 
-/// The child's part; returns if it is none.
+/// Runs the child's part; returns if this process is not such a child.
 func runStepped(_ arguments: [String]) {
   guard arguments.count == 5, arguments[1] == "--step", let ratio = ratios.first(where: { $0.name == arguments[2] })
   else { return }

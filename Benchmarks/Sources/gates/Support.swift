@@ -5,9 +5,9 @@ import Glibc
 import RunLoopCore
 import RunLoopThreads
 
-/// One thread waits for another.
+/// Lets one thread wait for another.
 final class Signal: @unchecked Sendable {
-  // Sendable: a semaphore of the C library, which lives as long as the process.
+  // Sendable: a C semaphore that is never destroyed.
   private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
 
   init() { sem_init(semaphore, 0, 0) }
@@ -16,7 +16,7 @@ final class Signal: @unchecked Sendable {
   func wait() { while sem_wait(semaphore) != 0 {} }
 }
 
-/// What a closure captures.
+/// The object that closures capture.
 final class Object: @unchecked Sendable {
   // Sendable: used by the loop's thread only.
   private var touched = 0
@@ -60,7 +60,7 @@ func onTask(_ body: @escaping @Sendable () async -> Void) {
   isOver.wait()
 }
 
-/// Starts a loop that runs until the process ends; gives the kernel's number of its thread too.
+/// Starts a loop that runs until the process ends, and returns it with the kernel's number of its thread.
 func startLoop() -> (RunLoop, thread: Int32) {
   let made = Made()
   onThread {
@@ -100,10 +100,10 @@ private final class Hold: Sendable {
   func letGo() { goOn.send() }
 }
 
-/// Lets `post` post to a loop that is held in a call-out, until its buffers have grown, and then once measured.
+/// Makes `post` post to a loop held in a call-out until its buffers have grown, and then once measured.
 ///
-/// Four buffers take turns between the inbox and the batch that runs, so the single posts between two turns vary in
-/// number: each buffer meets the full load, however the loop's passes fall.
+/// Four buffers alternate between the inbox and the running batch, so the number of single posts between two turns
+/// varies: each buffer sees the full load, however the loop's passes are timed.
 func postToHeldLoop(_ measure: Measure, _ post: (RunLoop) -> Void) {
   let (loop, _) = startLoop()
   let (warmUps, buffers) = (24, 4)
@@ -126,7 +126,7 @@ func postToHeldLoop(_ measure: Measure, _ post: (RunLoop) -> Void) {
   }
 }
 
-/// Counts what happens again and again: a hundred times for nothing, then `count` times.
+/// Counts repeated operations: a hundred without measuring, then `count` measured ones.
 final class Turns: @unchecked Sendable {
   // Sendable: used by one thread only.
   private var turn = 0
@@ -151,7 +151,7 @@ final class Turns: @unchecked Sendable {
   var isOver: Bool { turn >= 100 + count }
 }
 
-/// Lets a source signal itself.
+/// Makes passes with a source that signals itself.
 func makePasses(_ count: Int, _ measure: Measure, observed: Bool) {
   onLoop { loop in
     let itself = Itself()
@@ -177,13 +177,13 @@ private final class Itself: @unchecked Sendable {
   var source: RunLoop.Source?
 }
 
-/// Gives `body` a hundred timers in a loop, and the time that their dates count from.
+/// Calls `body` with a hundred timers in a loop, and the base of their dates.
 func withTimers(_ body: @escaping @Sendable (RunLoop, [Timer], SuspendingClock.Instant) -> Void) {
   onLoop { loop in
     let base = loop.now
     let timers = (0..<100).map { Timer(deadline: base.advanced(by: .seconds(100 + $0))) { _ in } }
     for timer in timers { loop.add(timer, forMode: .default) }
-    // So that there is room for one more.
+    // Ensures that there is room for one more.
     let extra = Timer(deadline: base.advanced(by: .seconds(1000))) { _ in }
     loop.add(extra, forMode: .default)
     extra.invalidate()
@@ -191,7 +191,7 @@ func withTimers(_ body: @escaping @Sendable (RunLoop, [Timer], SuspendingClock.I
   }
 }
 
-/// The writing end of an empty pipe.
+/// Returns the writing end of an empty pipe.
 func emptyPipe() -> Int32 {
   var ends: [Int32] = [0, 0]
   if pipe(&ends) != 0 { fail("no pipe") }
@@ -202,7 +202,7 @@ func residentThread() -> ResidentThread {
   do { return try ResidentThread() } catch { fail("\(error)") }
 }
 
-/// An actor that lives on a resident thread.
+/// An actor isolated to a resident thread.
 actor Pinned {
   private let thread: ResidentThread
   private var touched = 0
@@ -217,7 +217,7 @@ actor Pinned {
     measure?.begin()
     for _ in 0..<count {
       await other.touch()
-      // What needs this actor between two calls: without it, the compiler makes one visit of all of them.
+      // Work isolated to this actor between two calls, which keeps the compiler from merging the hops.
       touched += 1
     }
     measure?.end()

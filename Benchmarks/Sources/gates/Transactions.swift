@@ -3,10 +3,10 @@
 import RunLoopCore
 import RunLoopTransactions
 
-/// Whose cost a turn counts.
+/// The object that a turn's pool releases.
 final class Turned: Sendable {}
 
-/// What a turn of a loop costs that has a pool, a pipeline or a queue, and uses it.
+/// The cost of a turn of a loop that has a pool, a pipeline or a queue, and uses it.
 let transactionGates: [Gate] = [
   Gate(name: "turn that marks and commits", count: 1000) { count, measure in
     onLoop { loop in
@@ -15,7 +15,7 @@ let transactionGates: [Gate] = [
       makeTurns(count, measure, loop) { pipeline.setNeedsCommit() }
     }
   },
-  // Ten changes, which are one commit.
+  // Ten changes that result in one commit.
   Gate(name: "turn with ten marks and five stages", count: 1000) { count, measure in
     onLoop { loop in
       let pipeline = CommitPipeline(loop: loop, frameInterval: .zero)
@@ -44,14 +44,14 @@ let transactionGates: [Gate] = [
   },
 ]
 
-/// Lets a loop make turns, each of which comes to its wait, with some work in each.
+/// Makes turns of a loop, each of which reaches its wait, with some work in each.
 private func makeTurns(_ count: Int, _ measure: Measure, _ loop: RunLoop, _ work: @escaping @Sendable () -> Void) {
   let turns = Turns(count, measure) { loop.stop() }
   loop.add(
     RunLoop.Observer(activities: .beforeTimers) { _, _ in
       work()
       turns.next()
-      // The wait that follows does not sleep.
+      // The following wait does not sleep.
       loop.wakeUp()
     }, forMode: .default)
   loop.add(RunLoop.Source {}, forMode: .default)

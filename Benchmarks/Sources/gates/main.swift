@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What operations cost, counted: allocations, system calls, and of some the instructions beside those of another. Fails
-// if one costs more than it may.
+// Counts the cost of operations: allocations, system calls, and for some the ratio of instructions to another
+// operation. Fails if one exceeds its limit.
 //
 //     gates           all of them
 //     gates NAME      one
-//     gates --write-limits    makes what it counts the limits of this toolchain, in Benchmarks/Limits
+//     gates --write-limits    makes the counts the limits of this toolchain, in Benchmarks/Limits
 
 gates()

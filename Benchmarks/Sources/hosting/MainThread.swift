@@ -6,18 +6,18 @@ import Glibc
 import RunLoopKit
 import Synchronization
 
-// The main loop beside Core Foundation's, to be watched by strace and valgrind with two counts, of which the difference
-// counts.
+// The main loop beside Core Foundation's, for strace and valgrind: the cost of an operation is the difference between
+// runs with two counts.
 
-/// What the two main loops have to do with each other.
+/// The relation between the two main loops.
 enum Service: String, CaseIterable {
-  /// Nobody has made Core Foundation's.
+  /// Core Foundation's main loop was never created.
   case alone
   /// Each serves the other, without a call.
   case automatic
-  /// By a call of `serveCoreFoundation()`.
+  /// `serveCoreFoundation()` was called.
   case called
-  /// Core Foundation's has been made, and `stopServingCoreFoundation()` was called.
+  /// Core Foundation's was created, and `stopServingCoreFoundation()` was called.
   case ended
 
   func begin() throws {
@@ -32,7 +32,7 @@ enum Service: String, CaseIterable {
   }
 }
 
-/// A source of ours that signals itself.
+/// Makes passes with a source of ours that signals itself.
 func passes(_ count: Int) {
   let turns = Atomic<Int>(0)
   let itself = Mutex<RunLoop.Source?>(nil)
@@ -49,7 +49,7 @@ func passes(_ count: Int) {
   report("a pass", count) { RunLoop.main.runUntilStopped() }
 }
 
-/// A timer of ours, so that each pass sleeps.
+/// Makes passes with a timer of ours, so that each pass sleeps.
 func fires(_ count: Int) {
   let turns = Atomic<Int>(0)
   let timer = Timer(timeInterval: 0.0002, repeats: true) { _ in
@@ -59,16 +59,16 @@ func fires(_ count: Int) {
   report("a fire", count) { RunLoop.main.runUntilStopped() }
 }
 
-/// A source of Core Foundation's that signals itself, in a run of that loop.
+/// Makes passes with a Core Foundation source that signals itself, in a run of that loop.
 func turns(_ count: Int) {
   final class Turns: @unchecked Sendable {
-    // Sendable: the main thread's.
+    // Sendable: used by the main thread only.
     var left = 0
     var source: CFRunLoopSource?
   }
   let turns = Turns()
   turns.left = count
-  // Ours has something in the mode.
+  // Keeps our loop's mode from being empty.
   RunLoop.main.add(RunLoop.Source {}, forMode: .default)
   var context = CFRunLoopSourceContext()
   context.info = Unmanaged.passUnretained(turns).toOpaque()

@@ -9,19 +9,19 @@ func nanoseconds() -> Int {
   return now.tv_sec * 1_000_000_000 + now.tv_nsec
 }
 
-/// Measures all subjects, one after the other in each round.
+/// Measures all subjects in turn in each round.
 func measure(_ count: Int) {
   let subjects = allSubjects()
   var posts = [[Int]](repeating: [], count: subjects.count)
   var passes = posts
   var timers = posts
   for round in 0..<count {
-    // Each begins a round in turn, so that none has the same before it always.
+    // The first subject of a round rotates, so that none always has the same predecessor.
     for offset in subjects.indices {
       let index = (round + offset) % subjects.count
       posts[index].append(latencyOfPost(subjects[index]))
       if round % 4 == 0 { timers[index].append(latenessOfTimer(subjects[index])) }
-      // A chain of blocks costs a pass for each two.
+      // A chain of blocks costs a pass for every two.
       if round % 20 == 0 { passes[index].append(costOfPass(subjects[index])) }
     }
   }
@@ -50,8 +50,8 @@ private func latenessOfTimer(_ subject: any Subject) -> Int {
   return end.await() - start.await() - delay
 }
 
-/// The time of a pass, of which each runs two of a chain of blocks that post each other: one before its wait, one
-/// after.
+/// Measures the time of a pass, each of which runs two of a chain of blocks that post each other: one before its
+/// wait, one after.
 private func costOfPass(_ subject: any Subject) -> Int {
   let length = 500
   let end = Moment()
@@ -78,14 +78,14 @@ private final class Chain: Sendable {
   }
 }
 
-/// Waits until a loop sleeps, and a while longer: it says so before it does.
+/// Waits until a loop sleeps, and a little longer, as it reports its sleep before it begins.
 private func awaitSleep(_ subject: any Subject) {
   while !subject.isAsleep { sched_yield() }
   let start = nanoseconds()
   while nanoseconds() - start < 60_000 { sched_yield() }
 }
 
-/// Writes a table: values, and each as a multiple of what the loop by itself on its futex needs in the same round.
+/// Prints a table of values, and each as a multiple of the round's value for a loop alone on its futex.
 private func table(_ title: String, _ subjects: [any Subject], _ values: [[Int]]) {
   print("\n\(title)\n")
   print("| loop | median | 90 of 100 | 99 of 100 | of the first |\n|---|---|---|---|---|")

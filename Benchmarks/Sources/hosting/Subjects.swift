@@ -7,17 +7,17 @@ import Glibc
 import RunLoopKit
 import Synchronization
 
-/// A loop that a thread of its own runs, in some way, and how to have it do something.
+/// A loop that runs on its own thread in some way, and the operations to measure.
 protocol Subject: AnyObject, Sendable {
   var name: String { get }
   var isAsleep: Bool { get }
   func perform(_ body: @escaping @Sendable () -> Void)
-  /// Calls a body once after so many nanoseconds, by a timer.
+  /// Calls a body once after a delay in nanoseconds, by a timer.
   func after(_ nanoseconds: Int, _ body: @escaping @Sendable () -> Void)
   func stop()
 }
 
-/// A loop of ours, run in one way or another.
+/// A loop of ours, run in one of several ways.
 final class OurSubject: Subject {
   let name: String
   private let loop: RunLoop
@@ -130,7 +130,7 @@ func allSubjects() -> [any Subject] {
     subjects.append(
       OurSubject("a guest of GLib, by its \(signalsDeadlines ? "descriptor" : "timeout")") { _ in
         do {
-          // GLib's default context is one for all threads: each has its own.
+          // GLib's default context is shared by all threads, so each thread creates its own.
           chost_use_own_context()
           GLibHost(try RunLoop.Guest(signalsDeadlines: signalsDeadlines))?.run()
         } catch {
@@ -141,7 +141,7 @@ func allSubjects() -> [any Subject] {
   return subjects
 }
 
-/// A descriptor on which nothing comes.
+/// Returns a descriptor that never becomes ready.
 func idlePipe() -> Int32 {
   var ends: [Int32] = [0, 0]
   guard pipe(&ends) == 0 else { fatalError("no pipe") }

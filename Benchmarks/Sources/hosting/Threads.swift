@@ -7,7 +7,7 @@ import Synchronization
 
 /// Starts a thread on one processor, by its number, if there is more than one.
 ///
-/// Without that, it would depend on the scheduler's mood whether a wake-up crosses from one processor to another.
+/// Otherwise the scheduler would decide whether a wake-up crosses processors, and the results would vary.
 @discardableResult
 func startThread(on processor: Int, _ body: @escaping @Sendable () -> Void) -> Thread {
   let thread = Thread(block: body)
@@ -16,7 +16,7 @@ func startThread(on processor: Int, _ body: @escaping @Sendable () -> Void) -> T
   return thread
 }
 
-/// Hands something from one thread to another.
+/// Hands a value from one thread to another.
 final class Handover<Value: Sendable>: Sendable {
   private let value = Mutex<Value?>(nil)
 

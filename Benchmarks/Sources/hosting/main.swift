@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What hosting costs: a loop by itself, one that waits in Core Foundation's, one that is a guest of GLib's, and Core
+// Compares the cost of hosting: a loop by itself, one that waits in Core Foundation's, a guest of GLib's, and Core
 // Foundation's by itself, in turn; and the main loop beside Core Foundation's.
 //
 //     hosting [COUNT]
 //     hosting passes | fires | turns COUNT alone | automatic | called | ended
 //
-// The second is to be watched from outside, with two counts, of which the difference tells what each costs:
+// The second form is for external tools. The difference between runs with two counts is the cost of an operation:
 //
 //     valgrind --tool=callgrind hosting passes 10000 alone         instructions
 //     strace -c hosting fires 1000 automatic                       system calls of the main thread

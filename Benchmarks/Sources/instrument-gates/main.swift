@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What the instruments of the core cost the loop's thread: instructions, allocations and system calls.
-// `Benchmarks/instruments` compares what a build without them needs with one that has them, at each level.
+// The cost of the core's instruments for the loop's thread: instructions, allocations and system calls.
+// `Benchmarks/instruments` compares a build without them with one that has them, at each level.
 //
-//   instrument-gates                     prints "name instructions" for each operation, at the level of the
-//   environment, and
-//                                        "name-allocations number" and "name-calls number" of a hundred of them
+//   instrument-gates    prints "name instructions" for each operation, at the level of the environment, and
+//                       "name-allocations number" and "name-calls number" of a hundred of them
 import CCounts
 import Glibc
 import RunLoopCore
 
-/// What is counted from now on, or from now on not.
+/// Starts and stops counting.
 enum Count {
-  /// Whether a parent stops this process at its system calls, and does not step through it.
+  /// Whether a parent stops this process at its system calls instead of stepping through it.
   static let isTraced = CommandLine.arguments.dropFirst().first == "--traced"
-  // The loop's thread only.
+  // Used by the loop's thread only.
   nonisolated(unsafe) private static var before = 0
   nonisolated(unsafe) private(set) static var allocations = 0
 
@@ -26,7 +25,7 @@ enum Count {
   }
 }
 
-/// Counts from one call-out of a loop to another, so many operations later.
+/// Counts from one call-out of a loop to a later one.
 final class Span: @unchecked Sendable {
   // Sendable: used by the loop's thread only.
   private let warmUp: Int
@@ -35,11 +34,11 @@ final class Span: @unchecked Sendable {
 
   init(_ count: Int) {
     self.count = count
-    // The level is taken up, the buffers have grown, and each record of the ring was written once.
+    // By then the level applies, the buffers have grown, and each record of the ring was written once.
     warmUp = 5000
   }
 
-  /// One operation; true while there are more.
+  /// Counts one operation; returns true while there are more.
   func next() -> Bool {
     number += 1
     if number == warmUp { Count.count(true) }
@@ -48,7 +47,7 @@ final class Span: @unchecked Sendable {
   }
 }
 
-/// What the instructions are of.
+/// The operations whose instructions are counted.
 enum Operation: String, CaseIterable {
   case pass
   case post
@@ -63,7 +62,7 @@ enum Operation: String, CaseIterable {
     }
   }
 
-  /// Passes that perform a source.
+  /// Makes passes that perform a source.
   private func makePasses(_ count: Int, _ loop: RunLoop) {
     let span = Span(count)
     let source = RunLoop.Source(performing: { source in
@@ -74,7 +73,7 @@ enum Operation: String, CaseIterable {
     loop.runUntilStopped()
   }
 
-  /// Posts of a closure to a loop that is in a call-out, and with `runs` the blocks too.
+  /// Posts closures to a loop in a call-out, counting their runs too if `runs` is true.
   private func post(_ count: Int, _ loop: RunLoop, runs: Bool) {
     for turn in 0..<12 {
       let isMeasured = turn == 11
@@ -92,7 +91,7 @@ enum Operation: String, CaseIterable {
   }
 }
 
-/// Runs an operation on a thread of its own, whose loop is not the main one, and ends the process.
+/// Runs an operation on a thread other than the main one, and exits the process.
 func runOnThread(_ operation: Operation, _ count: Int) {
   let number = UnsafeMutablePointer<(Operation, Int)>.allocate(capacity: 1)
   number.initialize(to: (operation, count))
@@ -117,7 +116,7 @@ if arguments.count == 4, ["--stepped", "--traced"].contains(arguments[1]),
   runOnThread(operation, Int(arguments[3]) ?? 0)
 }
 
-/// The words with which this program runs an operation as its own child.
+/// Calls `body` with the arguments with which this program runs an operation in a child.
 func withWords<Result>(
   _ how: String, _ operation: Operation, _ count: Int, _ body: ([UnsafeMutablePointer<CChar>?]) -> Result
 ) -> Result {
@@ -137,7 +136,7 @@ func instructions(_ operation: Operation, _ count: Int) -> Int {
   return steps
 }
 
-/// The allocations and system calls of so many operations.
+/// Returns the allocations and system calls of `count` operations.
 func traced(_ operation: Operation, _ count: Int) -> (allocations: Int, calls: Int) {
   var status: Int32 = 0
   var output = [CChar](repeating: 0, count: 64)
@@ -150,7 +149,7 @@ func traced(_ operation: Operation, _ count: Int) -> (allocations: Int, calls: I
   return (allocations, calls)
 }
 
-// The difference of two lengths: what is done once cancels out.
+// The difference between two counts cancels out the constant part.
 for operation in Operation.allCases {
   let (short, long) = (20, 120)
   let each = Double(instructions(operation, long) - instructions(operation, short)) / Double(long - short)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What the main loop costs while nothing uses Core Foundation's, counted. The limits, in
-// Benchmarks/Limits, let a pass make no allocation, and no more system calls than the two with which it asks after the
-// main dispatch queue, and, with the umbrella, the two with which Core Foundation checks before a wait whether its loop
-// has items. A pass that does not wait checks every sixteenth time.
+// Counts the cost of the main loop while nothing uses Core Foundation's. With the limits in Benchmarks/Limits, a pass
+// makes no allocation and at most the two system calls that check the main dispatch queue and, with the umbrella, the
+// two with which Core Foundation checks before a wait whether its loop has items. A pass that does not wait checks
+// every sixteenth time.
 //
 //     main-gates                      with the umbrella linked
-//     main-gates-core                 the same text without it: what the loop costs by itself
-//     main-gates passes COUNT         passes, to be counted by callgrind in both programs, with two counts
-//     main-gates --write-limits       makes what it counts the limits of this toolchain, in Benchmarks/Limits
+//     main-gates-core                 the same source without it: the cost of the loop alone
+//     main-gates passes COUNT         passes, for callgrind with both programs and two counts
+//     main-gates --write-limits       makes the counts the limits of this toolchain, in Benchmarks/Limits
 
 import CCounts
 import Dispatch
@@ -22,7 +22,7 @@ import Synchronization
   import RunLoopCore
 #endif
 
-/// A pass that is counted.
+/// A kind of pass that is counted.
 struct Gate: Sendable {
   let name: String
   let count: Int
@@ -51,7 +51,7 @@ let gates = [
   },
 ]
 
-// The main dispatch queue is there to be asked after.
+// Makes the loop check the main dispatch queue.
 DispatchQueue.main.async {}
 
 if CommandLine.arguments.count == 3, CommandLine.arguments[1] == "passes", let count = Int(CommandLine.arguments[2]) {
@@ -100,7 +100,7 @@ for gate in gates {
   let made = Double(allocations) / Double(gate.count)
   let called = Double(calls) / Double(gate.count)
   let mayMake = limits.limit(gate.name, "allocations", proposal: made.rounded(.up))
-  // A hundredth for the calls of the first pass and the last.
+  // Adds a hundredth for the calls of the first and last pass.
   let mayCall = limits.limit(gate.name, "system calls", proposal: (called * 100 + 1).rounded(.up) / 100)
   print(
     "\(gate.name), each: \(short(made)) allocations of \(short(mayMake)),",

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// How long it takes from a thread to the main thread, which runs GLib's default context, and how many turns of the
-// context that takes, with those that find nothing to do:
+// Measures the time from a thread to the main thread, which runs GLib's default context, and the context's turns on
+// the way, including those that find nothing to do:
 //
 //     main-hops [ROUNDS]
 //
-// One after the other: g_idle_add; a block of our main loop, and a task of the main actor, with that loop as a guest;
-// such a task with a timer of GLib's that polls our main loop every 16 ms, as programs do that have no guest. Nothing
-// else happens on the main thread.
+// In turn: g_idle_add; a block of our main loop, and a main actor task, with that loop as a guest; such a task with a
+// GLib timer that polls our main loop every 16 ms, as programs without a guest do. Nothing else happens on the main
+// thread.
 
 import Glibc
 import RunLoopCore
 import RunLoopGLib
 import Synchronization
 
-/// The functions of GLib's.
+/// The GLib functions that are called.
 struct GLib: @unchecked Sendable {
   // Sendable: written once.
   typealias Pointer = UnsafeMutableRawPointer
@@ -42,7 +42,7 @@ func nanoseconds() -> Int {
   return now.tv_sec * 1_000_000_000 + now.tv_nsec
 }
 
-/// What the main thread writes and the other one waits for.
+/// The state that the main thread writes and the other one waits for.
 enum Hop {
   static let arrived = Atomic<Int>(0)
   static let isOver = Atomic(false)
@@ -50,11 +50,11 @@ enum Hop {
 
   static func arrive() { arrived.store(nanoseconds(), ordering: .releasing) }
 
-  /// Makes hops from another thread, with pauses in which the main thread sleeps; returns how long each took.
+  /// Makes hops from another thread, with pauses in which the main thread sleeps, and returns their durations.
   static func measure(_ send: @Sendable () -> Void) -> [Int] {
     var taken: [Int] = []
     for round in 0..<rounds {
-      // At another moment of the polling timer each time.
+      // Varies the phase of the polling timer.
       usleep(2000 + UInt32(round * 7919 % 16000))
       arrived.store(0, ordering: .relaxed)
       let start = nanoseconds()

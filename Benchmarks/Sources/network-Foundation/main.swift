@@ -11,9 +11,9 @@ guard arguments.count == 5, let count = Int(arguments[3]), let connections = Int
   let url = URL(string: "http://127.0.0.1:\(arguments[1])\(arguments[2])")
 else { exit(2) }
 
-/// Counts the ends of requests, and lets what comes go.
+/// Counts completed requests, and discards their bodies.
 final class Chains: NSObject, URLSessionDataDelegate, @unchecked Sendable {
-  // Sendable: used by the session's queue alone, which is serial, once it has begun.
+  // Sendable: once started, used only by the session's serial queue.
   let url: URL
   let count: Int
   var session: URLSession?
@@ -55,7 +55,7 @@ queue.addOperation { for _ in 0..<connections { chains.next() } }
 chains.done.wait()
 let time = begin.duration(to: .now)
 var usage = rusage()
-// RUSAGE_SELF, which has another type.
+// RUSAGE_SELF, whose type does not match.
 getrusage(0, &usage)
 let processor =
   Double(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + Double(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6

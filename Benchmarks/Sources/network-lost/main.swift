@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// How many requests the client of this package loses at a server that ends connections:
+// Counts the requests that this package's client loses at a server that closes connections:
 //
 //     network-lost URL SECONDS AT-ONCE METHOD CERTIFICATE
 
@@ -9,7 +9,7 @@ import RunLoopCore
 import RunLoopHTTP
 import Synchronization
 
-/// Makes requests in chains, so many at once, until a time has passed.
+/// Makes requests in concurrent chains until a time has passed.
 final class Chains: Sendable {
   let client: HTTP.Client
   let request: HTTP.Request

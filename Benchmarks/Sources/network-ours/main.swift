@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The client of this package in the race: PORT PATH COUNT CONNECTIONS [own | http2 CERTIFICATE | http2-own CERTIFICATE
-// | cancel | idle]
+// This package's client in the race: PORT PATH COUNT CONNECTIONS [own | http2 CERTIFICATE | http2-own CERTIFICATE |
+// cancel | idle]
 //
-// own: on the main thread's loop. http2: so many at once on one connection, to a server with this certificate. cancel:
-// requests without an answer are cancelled, and the time is measured until the server has seen all of their connections
-// go. idle: the program makes no request.
+// own: on the main thread's loop. http2: CONNECTIONS requests at a time on one connection, to a server with this
+// certificate. cancel: cancels requests without a response, and measures the time until the server has seen all of
+// their connections close. idle: the program makes no request.
 
 import Glibc
 import RunLoopCore
@@ -14,7 +14,7 @@ import Synchronization
 
 func processorTime() -> (seconds: Double, peak: Int) {
   var usage = rusage()
-  // RUSAGE_SELF, which has another type.
+  // RUSAGE_SELF, whose type does not match.
   getrusage(0, &usage)
   let (user, system) = (usage.ru_utime, usage.ru_stime)
   return (Double(user.tv_sec + system.tv_sec) + Double(user.tv_usec + system.tv_usec) / 1e6, usage.ru_maxrss)
@@ -62,12 +62,12 @@ let base = "\(kind.hasPrefix("http2") ? "https" : "http")://127.0.0.1:\(argument
 var configuration = HTTP.Configuration()
 configuration.connectionsPerHost = connections
 let begin = ContinuousClock.now
-// Not made before it is asked for: a program that does nothing is looked at too.
+// Created on demand, because a program that does nothing is measured too.
 var loop: RunLoop { .current }
 
 switch kind {
 case "idle":
-  // The driver looks at it until it closes the input.
+  // The driver inspects the process until it closes the input.
   print("ready")
   fflush(nil)
   _ = readLine()

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The client of W11: connections to a port of this machine, each with one request of 64 bytes under way.
+// The client of W11: connections to a port of this machine, each with one outstanding request of 64 bytes.
 //
 //     race-client PORT REQUESTS CONNECTIONS
 //
-// It begins when it gets a byte on its standard input, and prints the nanoseconds that the requests have taken, and how
-// many there were.
+// It begins when it receives a byte on standard input, and prints the nanoseconds that the requests have taken, and
+// their number.
 
 #include <arpa/inet.h>
 #include <errno.h>

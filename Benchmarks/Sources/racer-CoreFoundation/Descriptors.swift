@@ -5,7 +5,7 @@ import CoreFoundation
 import Foundation
 import Race
 
-/// A descriptor in a run loop, as a `CFSocket` with a callback for reading.
+/// A descriptor in a run loop, as a `CFSocket` with a read callback.
 private final class Watch {
   private let ready: () -> Void
   private(set) var socket: CFSocket?

@@ -7,12 +7,12 @@ import Race
 
 let defaultMode = kCFRunLoopDefaultMode
 
-/// What takes posts.
+/// An object that accepts posts.
 protocol Posting: AnyObject {
   func post(_ block: @escaping @convention(block) () -> Void)
 }
 
-/// A loop that runs on a thread of its own, until the process ends.
+/// A loop that runs on its own thread until the process ends.
 final class Loop: Posting, @unchecked Sendable {
   let loop: CFRunLoop
 
@@ -31,7 +31,7 @@ final class Loop: Posting, @unchecked Sendable {
     return handed.take()
   }
 
-  /// A block does not wake the loop by itself.
+  /// Posts a block and wakes the loop, which a block alone does not.
   func post(_ block: @escaping @convention(block) () -> Void) {
     CFRunLoopPerformBlock(loop, defaultMode, block)
     CFRunLoopWakeUp(loop)
@@ -40,7 +40,7 @@ final class Loop: Posting, @unchecked Sendable {
 
 /// A loop with a queue of functions, and a source that runs them.
 final class SourceLoop: @unchecked Sendable {
-  // Sendable: the queue is guarded by the lock; the second one belongs to the loop's thread.
+  // Sendable: the lock guards the queue; the second queue belongs to the loop's thread.
   typealias Work = @convention(c) (UnsafeMutableRawPointer?) -> Void
   private let loop = Loop.start()
   private var source: CFRunLoopSource?
@@ -99,9 +99,9 @@ private func posts(producers: Int32) {
   }
 }
 
-/// Two loops, and a block for each that posts the other one's.
+/// Two loops, with a block for each that posts the other's.
 private final class Table: @unchecked Sendable {
-  // Sendable: the count belongs to the first loop's thread, and nobody changes the rest once the game has begun.
+  // Sendable: the count belongs to the first loop's thread, and the rest is constant once the game has begun.
   private let here = Loop.start()
   private let there = Loop.start()
   private var hitHere: @convention(block) () -> Void = {}
@@ -171,7 +171,7 @@ private final class Passes {
     }
   }
 
-  /// Makes passes, and gives the nanoseconds of processor time for each.
+  /// Makes passes, and returns the nanoseconds of processor time for each.
   func run(_ count: Int64) -> Double {
     left = count
     CFRunLoopSourceSignal(source)

@@ -24,7 +24,7 @@ private final class Countdown {
   }
 }
 
-// 100,000 timers, as each of them costs time that grows with their number.
+// Only 100,000 timers, as the cost of each grows with their number.
 func w5() {
   let loop: CFRunLoop = CFRunLoopGetCurrent()
   var shots = OneShots(100_000)
@@ -48,7 +48,7 @@ private func makeTimer(_ date: Double) -> CFRunLoopTimer? {
   CFRunLoopTimerCreate(nil, date, 0, 0, 0, { _, _ in race_check(false, "a timer has fired") }, nil)
 }
 
-/// Timers that will not fire while they are used.
+/// Creates timers that do not fire during the measurement.
 private func liveTimers(_ count: Int64, _ date: () -> Double) -> [CFRunLoopTimer?] {
   let loop: CFRunLoop = CFRunLoopGetCurrent()
   var timers: [CFRunLoopTimer?] = []
@@ -60,7 +60,7 @@ private func liveTimers(_ count: Int64, _ date: () -> Double) -> [CFRunLoopTimer
   return timers
 }
 
-/// Ascending dates, so that the creation of many timers is not what takes the time.
+/// Returns ascending dates, so that the creation of many timers is fast.
 private func ascending(_ count: Int64, from base: Double) -> () -> Double {
   var index = 0.0
   return {
@@ -118,8 +118,7 @@ private final class Ticks {
   var last = 0.0
 
   func fire(_ timer: CFRunLoopTimer?) {
-    // In its own call-out a timer still has the date that it fires for; dates that the loop was too late for are left
-    // out.
+    // In its own call-out a timer still has the date for which it fires; missed dates are skipped.
     let date = CFRunLoopTimerGetNextFireDate(timer)
     let periods = ((date - last) * 1000).rounded()
     last = date
@@ -150,5 +149,5 @@ func w12() {
   raceMemory { _ = Loop.start() }
 }
 
-/// The timers of W12, so that they live until the process ends.
+/// Keeps the timers of W12 alive until the process ends.
 private var kept: [CFRunLoopTimer?] = []

@@ -2,8 +2,8 @@
 
 import Race
 
-// Core Foundation, as `import CoreFoundation` gives it to Swift on Linux. `--capture` is of its blocks; "CoreFoundation
-// (source)" is a queue of one's own in front of a source that is signalled, as people do who find that blocks are slow.
+// Core Foundation, as imported into Swift on Linux. `--capture` applies to its blocks. "CoreFoundation (source)" is a
+// custom queue with a source that is signalled, a common remedy for slow blocks.
 race(
   "CoreFoundation",
   [

@@ -5,10 +5,10 @@ import CoreFoundation
 import Foundation
 import Race
 
-/// A loop that runs on a thread of its own, until the process ends.
+/// A loop that runs on its own thread until the process ends.
 final class Loop: @unchecked Sendable {
   private let loop: RunLoop
-  /// `perform` does not wake the loop, and Foundation has nothing that does.
+  /// Needed to wake the loop, which `perform` does not do and Foundation has no call for.
   private let underlying: CFRunLoop
 
   private init() {
@@ -20,7 +20,7 @@ final class Loop: @unchecked Sendable {
     let handed = Handed<Loop>()
     onThread {
       let own = Loop()
-      // Something must keep the loop alive: a timer that is due in a hundred years.
+      // A timer that is due in a hundred years keeps the loop alive.
       own.loop.add(Timer(fire: .distantFuture, interval: 0, repeats: false) { _ in }, forMode: .default)
       own.post { handed.give(own) }
       while true { _ = own.loop.run(mode: .default, before: .distantFuture) }
@@ -49,9 +49,9 @@ private func posts(producers: Int32) {
   }
 }
 
-/// Two loops, and a block for each that posts the other one's.
+/// Two loops, with a block for each that posts the other's.
 private final class Table: @unchecked Sendable {
-  // Sendable: the count belongs to the first loop's thread, and nobody changes the rest once the game has begun.
+  // Sendable: the count belongs to the first loop's thread, and the rest is constant once the game has begun.
   private let here = Loop.start()
   private let there = Loop.start()
   private var hitHere: @Sendable () -> Void = {}

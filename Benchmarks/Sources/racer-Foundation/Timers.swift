@@ -19,7 +19,7 @@ private final class Countdown: @unchecked Sendable {
   }
 }
 
-// 100,000 timers, as each of them costs time that grows with their number.
+// Only 100,000 timers, as the cost of each grows with their number.
 func w5() {
   let loop = RunLoop.current
   var shots = OneShots(100_000)
@@ -37,9 +37,9 @@ private func makeTimer(_ date: Date) -> Timer {
   Timer(fire: date, interval: 0, repeats: false) { _ in race_check(false, "a timer has fired") }
 }
 
-/// Timers that will not fire while they are used.
+/// Creates timers that do not fire during the measurement.
 ///
-/// Their dates ascend, so that the creation of many is not what takes the time.
+/// Their dates ascend, so that the creation of many is fast.
 private func liveTimers(_ count: Int64, _ base: Date) -> [Timer] {
   (0..<count).map { index in
     let timer = makeTimer(base + 60 + 60 * Double(index) / Double(count))
@@ -54,7 +54,7 @@ func w6() {
   var random = RandomDates()
   let base = Date()
   var timers = liveTimers(live, base)
-  // A timer that was invalidated cannot come back, and there is no other way to take it out.
+  // An invalidated timer cannot be reused, and there is no other way to remove it.
   let batch = Int(race_scaled(100, 10))
   let made = Stopwatch.time(1000, batch: batch) {
     let index = random.index(live)
@@ -98,8 +98,7 @@ private final class Ticks: @unchecked Sendable {
   }
 
   private func fire(_ timer: Timer) {
-    // In its own call-out a timer still has the date that it fires for; dates that the loop was too late for are left
-    // out.
+    // In its own call-out a timer still has the date for which it fires; missed dates are skipped.
     let periods = (timer.fireDate.timeIntervalSince(last) * 1000).rounded()
     last = timer.fireDate
     if race_tick(ticks, Int64(periods)) { isOver = true }
@@ -111,7 +110,7 @@ private final class Ticks: @unchecked Sendable {
 func w10() {
   let ticks = Ticks()
   RunLoop.current.add(ticks.start(), forMode: .default)
-  // A timer does not end a run; this one's time is over a moment after the last tick.
+  // A timer does not end a run, so the run's time is limited to shortly after the last tick.
   while !ticks.isOver { _ = RunLoop.current.run(mode: .default, before: Date() + 0.01) }
   ticks.report()
 }
@@ -121,5 +120,5 @@ func w12() {
   raceMemory { _ = Loop.start() }
 }
 
-/// The timers of W12, so that they live until the process ends.
+/// Keeps the timers of W12 alive until the process ends.
 private var kept: [Timer] = []

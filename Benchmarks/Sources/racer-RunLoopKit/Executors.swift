@@ -5,7 +5,7 @@ import Race
 import RunLoopCore
 import RunLoopThreads
 
-/// An actor that lives on a resident thread.
+/// An actor isolated to a resident thread.
 private actor Pinned {
   private let thread: ResidentThread
   private var touched = 0
@@ -19,7 +19,7 @@ private actor Pinned {
   func touch(_ other: Pinned, _ count: Int64) async {
     for _ in 0..<count {
       await other.touch()
-      // What needs this actor between two calls: without it, the compiler makes one visit of all of them.
+      // Work isolated to this actor between two calls, which keeps the compiler from merging the hops.
       touched += 1
     }
   }
@@ -27,7 +27,7 @@ private actor Pinned {
 
 /// Counts the passes of a loop.
 private final class PassCounter: @unchecked Sendable {
-  // Sendable: used by the loop's thread only, and read when it has nothing to do.
+  // Sendable: used by the loop's thread only, and read when the loop is idle.
   private(set) var count = 0
 
   func watch(_ loop: RunLoop) {
@@ -46,7 +46,7 @@ private func residentThread() -> ResidentThread {
 
 /// E1: calls between two actors on one thread.
 ///
-/// None of them may be left for the loop: each that was would take a pass of its own.
+/// None of them may be enqueued on the loop: each one that was would take a pass of its own.
 func e1() {
   let thread = residentThread()
   let passes = PassCounter()

@@ -4,9 +4,9 @@ import CRace
 import Race
 import RunLoopCore
 
-// How the time of an operation grows with what there is. Everything in processor time.
+// The growth of an operation's time with the number of existing things, all in processor time.
 
-/// Runs `body` on a thread of its own, with a loop of its own, and waits for it.
+/// Runs `body` with a new loop on a new thread, and waits for it.
 private func onFreshLoop(_ body: @escaping @Sendable (RunLoop) -> Void) {
   let gate = Gate()
   onThread {
@@ -16,11 +16,11 @@ private func onFreshLoop(_ body: @escaping @Sendable (RunLoop) -> Void) {
   gate.wait()
 }
 
-/// The times of operations with `n` things there.
+/// The times of operations with `n` existing things.
 private final class Times: @unchecked Sendable {
   // Sendable: used by one thread at a time.
   let n: Int64
-  /// How many loops are measured.
+  /// The number of loops that are measured.
   let repeats: Int64
   private var totals: [(metric: String, time: Int64, count: Int64)] = []
 
@@ -29,12 +29,12 @@ private final class Times: @unchecked Sendable {
     repeats = max(1, race_scaled(20_000, 100) / n)
   }
 
-  /// How many operations to measure on each loop, where their number is not that of the things.
+  /// The number of operations to measure on each loop, if it is independent of `n`.
   var count: Int64 { race_scaled(20_000, 100) / repeats }
 
   /// Adds the time of `count` operations.
   func measure(_ metric: String, of count: Int64, _ body: () -> Void) {
-    // The thread's own time: the loop before this one may still be giving back what it had.
+    // The thread's own time, as the previous loop may still be releasing its memory.
     let before = race_thread_cpu()
     body()
     let time = race_thread_cpu() - before
@@ -51,8 +51,8 @@ private final class Times: @unchecked Sendable {
   }
 }
 
-/// Calls `body` with each size up to the largest, each time on a thread and a loop of its own; the smaller sizes more
-/// than once.
+/// Calls `body` with each size up to the largest, each time with a new loop on a new thread; smaller sizes are
+/// repeated.
 private func forSizes(upTo largest: Int64, _ body: @escaping @Sendable (RunLoop, Times) -> Void) {
   var size: Int64 = 100
   while size <= race_sized(largest) {
@@ -69,7 +69,7 @@ private func runAll(_ loop: RunLoop) {
   loop.runUntilStopped()
 }
 
-/// G1: posts, while there are more and more of them.
+/// G1: posts, with a growing number of pending ones.
 func g1() {
   forSizes(upTo: 1_000_000) { loop, times in
     let n = times.n
@@ -154,7 +154,7 @@ func g4() {
   }
 }
 
-/// G5: descriptors that are watched and not ready, and one that is.
+/// G5: descriptors that are watched and not ready, and one that is ready.
 func g5() {
   race_raise_descriptor_limit()
   forSizes(upTo: 10_000) { loop, times in
@@ -168,7 +168,7 @@ func g5() {
         do { try loop.add(source, forMode: .default) } catch { race_check(false, "\(error)") }
       }
     }
-    // Nobody reads it, so that it is ready in every pass.
+    // The descriptor is never read, so it is ready in every pass.
     times.measure("pass that serves a descriptor", of: count) { loop.runUntilStopped() }
     for descriptor in descriptors { race_close(descriptor) }
   }

@@ -5,7 +5,7 @@ import Race
 import RunLoopCore
 import RunLoopThreads
 
-/// A loop that runs on a thread of its own, until the process ends.
+/// Starts a loop that runs on its own thread until the process ends.
 func startLoop() -> RunLoop {
   let loop = Handed<RunLoop>()
   onThread {
@@ -32,9 +32,9 @@ private func posts(producers: Int32) {
   }
 }
 
-/// Two loops, and a closure for each that posts the other one's.
+/// Two loops, with a closure for each that posts the other's.
 private final class Table: @unchecked Sendable {
-  // Sendable: the count belongs to the first loop's thread, and nobody changes the rest once the game has begun.
+  // Sendable: the count belongs to the first loop's thread, and the rest is constant once the game has begun.
   private let here = startLoop()
   private let there = startLoop()
   private var hitHere: @Sendable () -> Void = {}
@@ -73,7 +73,7 @@ func w4() {
       gate.wait()
     }
   }
-  // The library's own way to wait, which knows of deadlocks and of threads that end.
+  // The library's own way to wait, which detects deadlocks and threads that end.
   guard let thread = try? ResidentThread() else { return race_check(false, "no thread") }
   try? thread.performAndWait { race_place(0) }
   raceTurns("performAndWait", race_scaled(30_000, 100)) { count in
@@ -112,7 +112,7 @@ final class Passes: @unchecked Sendable {
     if left > 0 { source?.signal() } else { loop.stop() }
   }
 
-  /// Makes passes, and gives the nanoseconds of processor time for each.
+  /// Makes passes, and returns the nanoseconds of processor time for each.
   func run(_ count: Int64) -> Double {
     left = count
     source?.signal()

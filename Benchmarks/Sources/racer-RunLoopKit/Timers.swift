@@ -5,11 +5,11 @@ import Race
 import RunLoopCore
 
 extension SuspendingClock.Instant {
-  /// A date so many nanoseconds later.
+  /// Returns an instant `nanoseconds` later.
   func later(_ nanoseconds: Int64) -> Self { advanced(by: .nanoseconds(nanoseconds)) }
 }
 
-/// What a client does to move a timer, without the move.
+/// The client's part of moving a timer, without the move.
 private func use(_ timer: Timer, _ date: SuspendingClock.Instant) {
   withExtendedLifetime(timer) {
     let (words, timer) = (unsafeBitCast(date, to: (Int64, Int64).self), Unmanaged.passUnretained(timer))
@@ -49,7 +49,7 @@ func w5() {
   shots.report(end: countdown.end) { delay in use(timer, base.later(delay)) }
 }
 
-/// Timers that will not fire while they are used.
+/// Creates timers that do not fire during the measurement.
 private func liveTimers(_ count: Int64, _ random: inout RandomDates) -> [Timer] {
   let loop = RunLoop.current
   let base = loop.now
@@ -68,7 +68,7 @@ func w6() {
   var random = RandomDates()
   var timers = liveTimers(live, &random)
   let base = loop.now
-  // The same timer goes and comes back, as a watcher of libev does.
+  // Removes and re-adds the same timer, as with a libev watcher.
   Stopwatch.report("cancel a random one and add one", 1_000_000) {
     let timer = timers[random.index(live)]
     loop.remove(timer, forMode: .default)
@@ -110,7 +110,7 @@ func w7() {
 
 func w10() {
   let loop = RunLoop.current
-  // What the kernel gives a thread that asks for nothing, and what one has that asks for it.
+  // The kernel's default timer slack, and the minimum that a thread can request.
   for (name, slack) in [("RunLoopKit (usual slack)", nil), ("RunLoopKit", Duration.nanoseconds(1))] {
     race_set_peer(name)
     loop.timerSlack = slack
@@ -135,7 +135,7 @@ private final class TimerTicks: @unchecked Sendable {
     last = begin
     let first = begin.later(TimerTicks.period)
     let timer = Timer(deadline: first, interval: .nanoseconds(TimerTicks.period)) { [self] timer in
-      // Dates that the loop was too late for are left out.
+      // Missed dates are skipped.
       let periods = last.map { $0.duration(to: timer.deadline) / .nanoseconds(TimerTicks.period) } ?? 1
       last = timer.deadline
       guard race_tick(ticks, Int64(periods.rounded())) else { return }
@@ -156,5 +156,5 @@ func w12() {
   raceMemory { _ = startLoop() }
 }
 
-/// The timers of W12, so that they live until the process ends.
+/// Keeps the timers of W12 alive until the process ends.
 nonisolated(unsafe) private var kept: [Timer] = []

@@ -4,7 +4,7 @@ import CRace
 import Race
 import RunLoopCore
 
-/// Both ways to wait: what a loop does by default, and always sleeping at once.
+/// Both ways to wait: the loop's default, and sleeping immediately.
 private let ways: [(name: String, waiting: RunLoop.Waiting)] = [
   ("RunLoopKit", .adaptive), ("RunLoopKit (sleep)", .sleep),
 ]

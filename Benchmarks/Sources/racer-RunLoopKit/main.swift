@@ -2,8 +2,8 @@
 
 import Race
 
-// RunLoopKit. The workloads are functions, and not here: what is formed at the top level belongs to the main actor, and
-// every call of it asks for that.
+// RunLoopKit. The workloads are functions in other files: closures formed at the top level belong to the main actor,
+// and each call would check for it.
 race(
   "RunLoopKit",
   [

@@ -2,10 +2,10 @@
 
 import Glibc
 
-// Executors on a thread with a queue, a lock and a condition, as packages of executors have them: what an executor
-// costs that is no run loop.
+// Executors on a thread with a queue, a lock and a condition, as executor packages implement them, to compare the
+// cost of an executor that is not a run loop.
 
-/// A thread that runs what is put in its queue, all that is there at once.
+/// A thread that runs everything in its queue, all available items at once.
 private final class Worker: @unchecked Sendable {
   // Sendable: the variables are guarded by the mutex.
   private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
@@ -53,7 +53,7 @@ private final class Worker: @unchecked Sendable {
   }
 }
 
-/// An executor for actors, which stays as long as the process.
+/// An executor for actors, which is never deallocated.
 final class PThreadSerialExecutor: SerialExecutor {
   // Written once, before there is a job.
   nonisolated(unsafe) private var worker: Worker?
@@ -69,7 +69,7 @@ final class PThreadSerialExecutor: SerialExecutor {
   func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
 }
 
-/// An executor for tasks that prefer it, which stays as long as the process.
+/// An executor for tasks that prefer it, which is never deallocated.
 final class PThreadTaskExecutor: TaskExecutor {
   nonisolated(unsafe) private var worker: Worker?
 

@@ -21,9 +21,9 @@ private func posts(producers: Int32) {
   }
 }
 
-/// Two queues, and a closure for each that posts the other one's.
+/// Two queues, with a closure for each that posts the other's.
 private final class Table: @unchecked Sendable {
-  // Sendable: the count belongs to the first queue, and nobody changes the rest once the game has begun.
+  // Sendable: the count belongs to the first queue, and the rest is constant once the game has begun.
   private let here = startLoop()
   private let there = startLoop()
   private var hitHere: @Sendable @convention(block) () -> Void = {}
@@ -86,7 +86,7 @@ private final class Passes: @unchecked Sendable {
     }
   }
 
-  /// Makes passes, and gives the nanoseconds of processor time for each.
+  /// Makes passes, and returns the nanoseconds of processor time for each.
   func run(_ count: Int64) -> Double {
     left = count
     let before = race_cpu()

@@ -141,7 +141,7 @@ func w12() {
     let base = DispatchTime.now()
     for _ in 0..<count { timers.append(makeTimer(queue, base + .nanoseconds(Int(random.far())))) }
   }
-  // A queue that has nothing to do has no thread.
+  // An idle queue has no thread.
   var queues: [DispatchQueue] = []
   raceMemory {
     queues.append(startLoop())

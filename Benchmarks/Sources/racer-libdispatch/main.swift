@@ -2,8 +2,7 @@
 
 import Race
 
-// libdispatch from Swift: a serial queue is the loop. Its timer sources cannot come back once they were cancelled, so
-// that each is a new one.
+// libdispatch from Swift: a serial queue is the loop. A cancelled timer source cannot be reused, so each one is new.
 race(
   "libdispatch (Swift)",
   [

@@ -6,14 +6,14 @@ import RunLoopCore
 import RunLoopDisplay
 import RunLoopTransactions
 
-/// What is drawn: a line of text in a canvas of its own.
+/// A drawing: a line of text in its own canvas.
 private struct Line: Sendable {
   let width: Int
   let text: String
 
   /// A row of a list, as wide as a terminal.
   static let row = Line(width: 80, text: "a row of a list that is as wide as most terminals are, in two styles")
-  /// As little as is ever drawn.
+  /// A minimal drawing.
   static let word = Line(width: 12, text: "drawing")
 
   @inline(never)
@@ -23,19 +23,19 @@ private struct Line: Sendable {
     return canvas.grid
   }
 
-  /// Draws so many, here; the number is used so that nothing is left out.
+  /// Draws on the calling thread; the result depends on every drawing, so that none is optimized out.
   @inline(never)
   func drawHere(_ numbers: Range<Int>) -> Int { numbers.reduce(0) { $0 &+ draw($1).size.width } }
 }
 
-/// The time that the calling thread has used, in nanoseconds.
+/// Returns the processor time of the calling thread in nanoseconds.
 private func threadTime() -> Int64 {
   var time = timespec()
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
   return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
 }
 
-/// Runs a loop until all completions that it waits for have come.
+/// Runs a loop until all expected completions have been called.
 private final class Completions: @unchecked Sendable {
   // Sendable: used by the loop's thread only.
   private let loop = RunLoop.current
@@ -51,7 +51,7 @@ private final class Completions: @unchecked Sendable {
   func wait() { loop.runUntilStopped() }
 }
 
-/// A timer of 60 Hz, and the longest time between two of its beats.
+/// A 60 Hz timer, and the longest time between two of its beats.
 private final class Beat: @unchecked Sendable {
   // Sendable: used by the loop's thread only.
   static let frame: Int64 = 16_666_667
@@ -71,14 +71,14 @@ private final class Beat: @unchecked Sendable {
     self.timer = timer
   }
 
-  /// The end counts as a beat: the loop may have been kept until it.
+  /// Counts the end as a beat, as the loop may have been busy until then.
   func end() -> Int64 {
     timer?.invalidate()
     return max(worst, race_now() - last)
   }
 }
 
-/// Adds `count` drawings to the loop's thread, a hundred transactions of a thousand each, and waits for them.
+/// Adds `count` drawings on the loop's thread, in transactions of a thousand, and waits for them.
 private func drawByWorkers(_ count: Int, _ line: Line) {
   let completions = Completions(count)
   let each = count / 100
@@ -94,12 +94,12 @@ private func drawByWorkers(_ count: Int, _ line: Line) {
   completions.wait()
 }
 
-/// D1: 100,000 small drawings while a timer of 60 Hz beats.
+/// D1: 100,000 small drawings while a 60 Hz timer beats.
 ///
-/// The control is the beat of a loop that rests as long.
+/// The control is the beat of a loop that is idle for the same time.
 let d1: @Sendable () -> Void = {
   let count = Int(race_scaled(100_000, 1000))
-  // Workers are started, and pages are there.
+  // Starts the workers, and touches the memory.
   drawByWorkers(count, .row)
   var begin = race_now()
   var beat = Beat()
@@ -121,7 +121,7 @@ let d1: @Sendable () -> Void = {
   race_report("worst gap above the control's", Double(here - control) / Double(Beat.frame), "frames")
 }
 
-/// D2: what it costs the loop's thread to hand drawings to workers, and to take the results.
+/// D2: the cost for the loop's thread of handing drawings to workers and receiving the results.
 let d2: @Sendable () -> Void = {
   let count = Int(race_scaled(100_000, 6400)) / 6400 * 6400
   let line = Line.word

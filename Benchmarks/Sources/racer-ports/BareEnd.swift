@@ -2,8 +2,7 @@
 
 import Glibc
 
-/// One end of a bare socket pair that carries packets, with as much around a message as two ends need to understand
-/// each other.
+/// One end of a bare socket pair that carries packets, with the minimal framing of a message.
 struct BareEnd {
   enum Kind: UInt64 { case request = 1, message, confirmation, reply }
 
@@ -34,11 +33,11 @@ struct BareEnd {
     guard isSent else { fatalError("a message was not sent") }
   }
 
-  /// Receives one message; nil: none is there.
+  /// Receives one message, or returns nil if there is none.
   func receive(waits: Bool = true) -> (kind: Kind, token: Int, payload: [UInt8])? {
     let size = recv(socket, room.baseAddress, room.count, waits ? 0 : Int32(MSG_DONTWAIT))
     guard size > 0 else {
-      // The other process is gone.
+      // The other process has ended.
       guard size < 0, errno == EAGAIN else { exit(0) }
       return nil
     }
@@ -50,7 +49,7 @@ struct BareEnd {
     return (kind, bytes.load(fromByteOffset: 16, as: Int.self), Array(bytes.dropFirst(Self.headerSize)))
   }
 
-  /// Waits in `poll`, as a server does that may have other things to do, and answers; returns after `last` answers.
+  /// Waits in `poll`, as a server with other work would, and replies; returns after `last` replies.
   func serve(last: Int = .max) {
     var answers = 0
     while answers < last {

@@ -8,7 +8,7 @@ import RunLoopSockets
 private let rounds = 20
 private let window: Int32 = 16
 
-/// Ours and the floor answer the same client in turn, each for a part of the requests; told is the median of the parts.
+/// Our server and the floor serve the same client alternately; the median of the parts is reported.
 func m3() {
   var ports: [Int32] = [0, 0]
   let (ours, bare) = (race_udp_socket(&ports[0]), race_udp_socket(&ports[1]))
@@ -23,10 +23,10 @@ func m3() {
   let part = race_scaled(400_000, Int64(rounds) * 50) / Int64(rounds)
   var rates: [[Double]] = [[], []]
   for round in 0...rounds {
-    // Who goes first takes turns too.
+    // The order alternates as well.
     for index in round % 2 == 0 ? [0, 1] : [1, 0] {
       let time = race_udp_ask(ports[index], part, window)
-      // The first warms up.
+      // The first round is a warm-up.
       if round > 0 { rates[index].append(Double(part) * 1e9 / Double(time)) }
     }
   }

@@ -9,7 +9,7 @@ import RunLoopMessages
 private let payload = [UInt8](repeating: 7, count: Int(RACE_MESSAGE))
 private let rounds = 20
 
-/// Runs two bodies in turn, each for a part of `count` operations, and tells the median time of an operation for both.
+/// Runs two bodies alternately, each for a part of `count` operations, and reports both median times.
 private func compare(_ metric: String, _ count: Int64, ours: (Int) -> Void, floor: (Int) -> Void) {
   let part = Int(race_scaled(count, Int64(rounds) * 50)) / rounds
   var times: [[Double]] = [[], []]
@@ -17,7 +17,7 @@ private func compare(_ metric: String, _ count: Int64, ours: (Int) -> Void, floo
     for index in 0..<2 {
       let begin = race_now()
       if index == 0 { ours(part) } else { floor(part) }
-      // The first warms up.
+      // The first round is a warm-up.
       if round > 0 { times[index].append(Double(race_now() - begin) / Double(part)) }
     }
   }
@@ -35,7 +35,7 @@ private func socketPair() -> (Int32, Int32) {
 
 // -- M1: two processes
 
-/// The other process: what it is, and where it finds us.
+/// Runs as the other process, of a kind and with the place of the first one.
 func serve(_ kind: String, _ place: String) -> Never {
   race_end_with_parent()
   if kind == "--serve-bare" { BareEnd(Int32(place) ?? -1).serve() }
@@ -97,7 +97,7 @@ func m1() {
   rmdir(directory)
 }
 
-/// Waits ten seconds at most for the other process.
+/// Waits up to ten seconds for the other process.
 private func connect(_ directory: String) -> MessagePort.Remote? {
   for _ in 0..<10_000 {
     if let remote = try? MessagePort.Remote(name: "race", directory: .init(path: directory)) { return remote }
@@ -146,7 +146,7 @@ private func ask(_ service: Port, _ answers: Port) {
   } catch { race_check(false, "\(error)") }
 }
 
-/// What the asking thread counts.
+/// The count of the requesting thread.
 private final class Counter: @unchecked Sendable {
   // Sendable: used by one thread.
   var left = 0

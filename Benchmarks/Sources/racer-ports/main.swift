@@ -3,10 +3,10 @@
 import Race
 
 // Ports and sockets of RunLoopKit. The echo of W11 is reported as the peer "RunLoopKit (sockets)", beside the
-// descriptor sources of `racer-RunLoopKit`. What is raced against the bare socket pair of M1 and M2, and the bare
-// socket of M3, "floor", runs in the same process in turn.
+// descriptor sources of `racer-RunLoopKit`. The peers of M1 to M3, a bare socket pair and a bare socket ("floor"),
+// run alternately in the same process.
 //
-// With `--serve-port DIRECTORY` or `--serve-bare DESCRIPTOR` it is the other process.
+// With `--serve-port DIRECTORY` or `--serve-bare DESCRIPTOR` it runs as the other process.
 if CommandLine.arguments.count == 3, CommandLine.arguments[1].hasPrefix("--serve-") {
   serve(CommandLine.arguments[1], CommandLine.arguments[2])
 }

@@ -4,7 +4,7 @@
 //
 //     tls-server CERTIFICATE KEY
 //
-// It prints its port, and ends when its standard input does.
+// It prints its port, and exits at the end of its standard input.
 
 import Glibc
 import RunLoopCore
@@ -18,7 +18,7 @@ nonisolated private func echo(_ socket: Socket, _ event: Socket.Event) {
   }
 }
 
-/// On a thread of its own: the main loop serves the main dispatch queue too.
+/// Runs the server on another thread, as the main loop serves the main dispatch queue too.
 nonisolated private func serve(_ certificate: String, _ key: String) throws {
   let identity = TLSIdentity(certificateFile: certificate, keyFile: key)
   let loop = RunLoop.current
@@ -34,7 +34,7 @@ nonisolated private func serve(_ certificate: String, _ key: String) throws {
   loop.runUntilStopped()
 }
 
-/// What is written here in a closure is not on the main actor.
+/// Starts the thread from a function, because a closure here would be isolated to the main actor.
 nonisolated private func startThread() {
   var thread = pthread_t()
   pthread_create(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What every racer shares, in C, so that those in C, C++ and Swift have the same: the options, the clock, the way to
-// post and to count, the sockets, and the lines of JSON in which results are told.
+// Shared by all racers, in C so that those in C, C++ and Swift use the same code: the options, the clock, posting and
+// counting, the sockets, and the results as lines of JSON.
 
 #pragma once
 
@@ -15,28 +15,29 @@ extern "C" {
 
 // -- Options and results
 
-/// Reads `WORKLOAD [--capture] [--pinned] [--one | --thousand] [--quick | --smoke]`, and keeps a second thread alive:
-/// the C library leaves out atomic operations while a process has one thread, which no loop with posters has.
+/// Parses `WORKLOAD [--capture] [--pinned] [--one | --thousand] [--quick | --smoke]`, and starts a second thread that
+/// stays alive: the C library omits atomic operations in a single-threaded process, which no loop with posting
+/// threads is.
 void race_begin(int argc, char *const *argv, const char *peer);
 /// Whether the options name this workload.
 bool race_is(const char *workload);
-/// Whether closures are to capture an object.
+/// Whether closures capture an object.
 bool race_captures(void);
-/// The next results are told as this peer's.
+/// Sets the peer's name for the following results.
 void race_set_peer(const char *peer);
-/// A number of operations: the whole, a tenth of it (`--quick`), or a thousandth (`--smoke`), but at least `least`.
+/// Returns a number of operations: all, a tenth (`--quick`), or a thousandth (`--smoke`), but at least `least`.
 int64_t race_scaled(int64_t full, int64_t least);
-/// A number of things that are there: the whole, or with `--smoke` a hundredth of it.
+/// Returns a number of existing things: all, or with `--smoke` a hundredth.
 int64_t race_sized(int64_t full);
-/// Ends this process with the one that has started it.
+/// Makes this process end when its parent does.
 void race_end_with_parent(void);
-/// Tells a result.
+/// Reports a result.
 void race_report(const char *metric, double value, const char *unit);
-/// Tells a result of a run with `n` things.
+/// Reports a result of a run with `n` things.
 void race_report_at(const char *metric, int64_t n, double value, const char *unit);
 /// Ends the process with an error unless `condition` holds.
 void race_check(bool condition, const char *what);
-/// Ends the process: this racer has no such workload. `--list` names those that it has.
+/// Runs the selected workload, or exits if this racer does not have it. `--list` prints those that it has.
 void race_run(const char *const *names, void (*const *workloads)(void), int count);
 
 // -- Clocks and random numbers
@@ -62,7 +63,7 @@ static inline int64_t race_thread_cpu(void) {
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/// The same numbers for everybody (xorshift).
+/// Returns the same pseudo-random sequence in every racer (xorshift).
 static inline uint64_t race_random(uint64_t *state) {
   *state ^= *state << 13;
   *state ^= *state >> 7;
@@ -71,7 +72,7 @@ static inline uint64_t race_random(uint64_t *state) {
 }
 #define RACE_SEED 0x9e3779b97f4a7c15u
 
-/// Does nothing with a thing and a date, which must be there: in place of an operation whose client's part is measured.
+/// Only makes the compiler keep its arguments, in place of an operation, to measure the client's part.
 static inline void race_use(const void *thing, int64_t date, int64_t rest) {
   __asm__ volatile("" : : "r"(thing), "r"(date), "r"(rest) : "memory");
 }
@@ -91,20 +92,20 @@ void race_place(int index);
 
 // -- Work that counts itself
 
-/// How many pieces of work have run, and how many are to; on the thread that runs them.
+/// The numbers of work items that have run and that are expected. Used on the thread that runs them.
 extern int64_t race_ran, race_expected;
 void race_finish(void);
 
-/// What a piece of work does.
+/// Counts a work item.
 static inline void race_run_one(void) {
   if (++race_ran == race_expected) race_finish();
 }
 
-/// Lets `producers` threads post `count` pieces of work together, waits until all have run, and tells the nanoseconds
-/// and the processor time for each. A twentieth of it goes before, unmeasured.
+/// Makes `producers` threads post `count` work items together, waits until all have run, and reports the nanoseconds
+/// and the processor time for each. An unmeasured twentieth precedes it.
 void race_posts(int producers, int64_t count, void (*produce)(int64_t count, void *context), void *context);
 
-/// Calls `begin`, which starts something that is to call `race_run_one()` `count` times, and waits for it. Tells the
+/// Calls `begin`, which starts something that calls `race_run_one()` `count` times, and waits for it. Reports the
 /// nanoseconds and the processor time for each.
 void race_turns(const char *metric, int64_t count, void (*begin)(int64_t count, void *context), void *context);
 
@@ -112,69 +113,69 @@ void race_turns(const char *metric, int64_t count, void (*begin)(int64_t count, 
 
 struct race_ticks;
 struct race_ticks *race_ticks_make(int64_t period, int64_t count);
-/// The timer starts now: its dates are multiples of the period after this.
+/// Marks the timer's start. Its dates are multiples of the period from then on.
 void race_ticks_start(struct race_ticks *ticks);
-/// When it started.
+/// Returns the time of the start.
 int64_t race_ticks_begin(const struct race_ticks *ticks);
-/// The timer fires, `periods` after the tick before. True: that was the last.
+/// Records a fire, `periods` after the previous tick. Returns true if it was the last.
 bool race_tick(struct race_ticks *ticks, int64_t periods);
-/// Tells the lateness and the drift.
+/// Reports the lateness and the drift.
 void race_ticks_report(struct race_ticks *ticks);
 
 // -- W9 and W11: sockets
 
-/// Makes `count` connected pairs of stream sockets that do not block: descriptors 2i and 2i + 1.
+/// Creates `count` connected pairs of nonblocking stream sockets: descriptors 2i and 2i + 1.
 int *race_socket_pairs(int count);
-/// Lets the process have as many descriptors as it may.
+/// Raises the process's descriptor limit to its maximum.
 void race_raise_descriptor_limit(void);
 
-/// Makes a descriptor that is ready to be read, or not.
+/// Creates a descriptor that is or is not ready for reading.
 int race_event_descriptor(bool ready);
 void race_close(int descriptor);
 
 enum { RACE_MOST_CONNECTIONS = 1000, RACE_MESSAGE = 64 };
-/// How many connections W11 has: 50, 1 (`--one`) or 1,000 (`--thousand`).
+/// Returns the number of W11's connections: 50, 1 (`--one`) or 1,000 (`--thousand`).
 int race_connections(void);
-/// Starts the client, another process, and accepts its connections; none of them blocks.
+/// Starts the client, another process, and accepts its connections, which are nonblocking.
 const int *race_echo_begin(void);
 /// Lets the client begin.
 void race_echo_go(void);
-/// A connection was closed by the client. True: that was the last.
+/// Records that the client has closed a connection. Returns true if it was the last.
 bool race_echo_closed(void);
-/// Tells requests per second, and the processor time of this process for each.
+/// Reports the requests per second, and the processor time of this process for each.
 void race_echo_report(void);
-/// Answers what a connection has sent, if it has; false when the client has closed it.
+/// Echoes what a connection has received, if anything. Returns false when the client has closed it.
 bool race_echo_serve(int connection);
 
 // -- M3: datagrams
 
-/// A socket of UDP that is bound to a port of this machine and does not block; gives the port too.
+/// Creates a nonblocking UDP socket bound to a port of this machine, and stores the port.
 int race_udp_socket(int *port);
-/// Answers what comes to a socket, for ever: the floor.
+/// Echoes a socket's datagrams forever: the floor.
 void race_udp_serve(int descriptor);
-/// Sends requests of 64 bytes to a port, as many under way as `window` says, until `count` were answered; the
+/// Sends requests of 64 bytes to a port, `window` at a time, until `count` have been answered. Returns the
 /// nanoseconds.
 int64_t race_udp_ask(int port, int64_t count, int window);
 
 // -- L1 and L2: waits
 
-/// Calls `post` in many rhythms, each of which lets the loop call `race_wait_over()`, and tells how late that was and
-/// what processor time it cost: the loop's thread's, or where a call is waited for the process's.
+/// Calls `post`, after which the loop calls `race_wait_over()`, in many rhythms. Reports the latency and the
+/// processor time, either of the loop's thread or, for synchronous calls, of the process.
 void race_waits(void (*post)(void *context), void *context);
-/// What is posted does this, on the loop's thread.
+/// The posted work, which runs on the loop's thread.
 void race_wait_over(void);
-/// Tells the processor time of a second in which nobody asks for anything.
+/// Reports the processor time of an idle second.
 void race_rest(const char *what);
 
 // -- W12: memory
 
-/// Bytes that the heap has given out.
+/// Returns the number of bytes allocated on the heap.
 int64_t race_heap(void);
-/// Bytes of the process in memory.
+/// Returns the process's resident memory in bytes.
 int64_t race_resident(void);
-/// How many descriptors the process has.
+/// Returns the number of the process's descriptors.
 int race_descriptors(void);
-/// Sleeps for a moment, until threads that have nothing to do have come to rest.
+/// Sleeps briefly until idle threads have settled.
 void race_settle(void);
 
 #ifdef __cplusplus
