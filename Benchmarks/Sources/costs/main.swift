@@ -14,7 +14,7 @@
 //     valgrind --tool=callgrind costs reads 20000        a descriptor that is ready in each pass
 //     valgrind --tool=callgrind costs waits 10000        runs work on a resident thread, and waits for it
 //     valgrind --tool=callgrind costs answers 10000      the same with a post and a semaphore
-//     costs descriptors                     prints `ls -l /proc/PID/fd` for idle loops, a watching one, and many ended ones
+//     costs descriptors                     prints `ls -l /proc/PID/fd` for idle, watching and ended loops
 
 import Glibc
 import RunLoopCore

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The system calls as other libraries find them. The C library's own are found behind, and passed on to.
+// The system calls that other libraries find. Calls are passed on to the C library's own functions.
 
 #include "Clock.h"
 
@@ -19,7 +19,7 @@
 
 #define SECOND INT64_C(1000000000)
 
-// The C library's functions, as they were found.
+// The C library's functions, once they have been looked up.
 static _Atomic(void *) found_clock_gettime;
 static _Atomic(void *) found_gettimeofday;
 static _Atomic(void *) found_timerfd_create;
@@ -37,7 +37,7 @@ static void *find(_Atomic(void *) *found, const char *name) {
   return function;
 }
 
-// The clock is asked for often, also while the program is being loaded, when nothing can be looked up.
+// The clock is read often, even while the program is being loaded, when symbols cannot be looked up.
 __attribute__((constructor)) static void find_clock(void) {
   find(&found_clock_gettime, "clock_gettime");
   find(&found_gettimeofday, "gettimeofday");
@@ -60,7 +60,7 @@ int clock_gettime(clockid_t which, struct timespec *time) {
       *time = cvc_monotonic_time(clock);
       return 0;
     default:
-      // The time that a thread or a process has used is real.
+      // The processor time of a thread or a process stays real.
       break;
     }
   }
@@ -86,7 +86,7 @@ int timerfd_create(clockid_t which, int flags) {
   if (clock == NULL) {
     return ((int (*)(clockid_t, int))find(&found_timerfd_create, "timerfd_create"))(which, flags);
   }
-  // Never blocking, as its count is also taken to forget it.
+  // Always nonblocking, as it is also read to reset the count.
   int descriptor = eventfd(0, EFD_NONBLOCK | ((flags & TFD_CLOEXEC) != 0 ? EFD_CLOEXEC : 0));
   if (descriptor < 0 || cvc_add_timer(clock, descriptor)) return descriptor;
   close(descriptor);
@@ -105,7 +105,7 @@ int timerfd_settime(int descriptor, int flags, const struct itimerspec *value, s
     } else {
       deadline += cvc_clock_now(clock);
     }
-    // A timer of the clock expires once, and does not say what it was set to.
+    // A clock's timer expires once, and does not report its previous setting.
     bool is_plain = nanoseconds(value->it_interval) == 0 && old == NULL;
     if (is_plain && cvc_set_timer(clock, descriptor, deadline)) return 0;
   }
@@ -132,7 +132,7 @@ int ppoll(struct pollfd *entries, nfds_t count, const struct timespec *timeout, 
   int64_t end = timeout == NULL ? CVC_NEVER : cvc_clock_now(clock) + nanoseconds(*timeout);
   struct timespec none = {0};
   while (true) {
-    // Whatever was done while time stood still: what is due now has expired before anybody looks.
+    // A timer may have become due without a move of the time: it must expire before the descriptors are polled.
     cvc_expire(clock);
     int ready = real(entries, count, &none, mask);
     if (ready != 0 || cvc_clock_now(clock) >= end) return ready;
@@ -150,7 +150,7 @@ int ppoll(struct pollfd *entries, nfds_t count, const struct timespec *timeout, 
         cvc_clock_move(clock, deadline);
         break;
       }
-      // There is none: only an event can end the wait.
+      // There is no deadline, so only an event can end the wait.
       __attribute__((fallthrough));
     case CVC_WAIT_FOR_EVENTS:
       ready = real(entries, count, NULL, mask);

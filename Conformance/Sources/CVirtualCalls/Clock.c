@@ -7,23 +7,23 @@
 
 #define SECOND INT64_C(1000000000)
 
-// Whole seconds, so that dates in floating point are exact. The wall time lies in 2023.
+// Whole seconds, so that dates in floating point are exact. The wall time is in 2023.
 #define MONOTONIC_BASE INT64_C(1000000)
 #define WALL_BASE INT64_C(1678307200)
 
-// A counter in the place of a timer's descriptor: it counts one when the timer expires, as the kernel's would.
+// An event descriptor that stands in for a timer descriptor. Its count is one when the timer expires.
 struct timer {
   int descriptor;
   int set;
   int64_t deadline;
-  // The order in which timers were armed: of two with the same deadline, the first armed expires first.
+  // The order in which timers were armed: of two with the same deadline, the one armed first expires first.
   uint64_t arming;
 };
 
 struct cvc_clock {
   cvc_sleeper sleeper;
   void *context;
-  // Guards what follows.
+  // Guards the following members.
   pthread_mutex_t lock;
   int64_t now;
   int64_t shift;
@@ -87,7 +87,7 @@ struct timespec cvc_wall_time(cvc_clock *clock) { return time_since(WALL_BASE, c
 
 struct timespec cvc_monotonic_time(cvc_clock *clock) { return time_since(MONOTONIC_BASE, clock); }
 
-// Under the lock.
+// Requires the lock.
 static struct timer *find_timer(cvc_clock *clock, int descriptor) {
   for (size_t index = 0; index < clock->count; index++) {
     if (clock->timers[index].descriptor == descriptor) return &clock->timers[index];
@@ -95,7 +95,7 @@ static struct timer *find_timer(cvc_clock *clock, int descriptor) {
   return NULL;
 }
 
-// Under the lock: the timer that expires next, no later than `limit`, of one epoll set or, for -1, of all.
+// Requires the lock. Returns the next timer to expire by `limit`, of one epoll set or, for -1, of all.
 static struct timer *first_timer(cvc_clock *clock, int set, int64_t limit) {
   struct timer *first = NULL;
   for (size_t index = 0; index < clock->count; index++) {
@@ -108,12 +108,12 @@ static struct timer *first_timer(cvc_clock *clock, int set, int64_t limit) {
   return first;
 }
 
-// Under the lock.
+// Requires the lock.
 static void expire(cvc_clock *clock, int64_t limit) {
   struct timer *timer;
   while ((timer = first_timer(clock, -1, limit)) != NULL) {
     timer->deadline = CVC_NEVER;
-    // A full counter, or one that its owner has closed, has nothing to tell anybody.
+    // Errors are ignored: the counter may be full, or closed by its owner.
     (void)eventfd_write(timer->descriptor, 1);
   }
 }
@@ -143,7 +143,7 @@ bool cvc_set_timer(cvc_clock *clock, int descriptor, int64_t deadline) {
   pthread_mutex_lock(&clock->lock);
   struct timer *timer = find_timer(clock, descriptor);
   if (timer != NULL) {
-    // What it has told of before is no more.
+    // Resets an earlier expiration.
     eventfd_t count;
     (void)eventfd_read(descriptor, &count);
     timer->deadline = deadline;

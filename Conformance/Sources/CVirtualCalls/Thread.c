@@ -3,7 +3,7 @@
 #include "Clock.h"
 
 int cvc_thread_join(pthread_t thread, int seconds) {
-  // The C library counts in real time, whatever clock this thread is on.
+  // The timeout is in real time, whatever clock this thread has joined.
   cvc_clock *joined = cvc_joined;
   cvc_joined = NULL;
   struct timespec limit;

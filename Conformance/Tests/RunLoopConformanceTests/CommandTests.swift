@@ -33,7 +33,7 @@ struct CommandTests {
     let (equal, named) = (try #require(Int(counts.1)), try #require(Int(counts.2)))
     #expect(equal + named == 100 && named > 0)
     #expect(session.lines.contains { $0.wholeMatch(of: /M19 [0-9]+, alone [0-9]+/) != nil })
-    // The same seed, the same counts.
+    // The same seed has the same counts.
     #expect(conformance("--seed", "7", "--programs", "100").lines == session.lines)
   }
 

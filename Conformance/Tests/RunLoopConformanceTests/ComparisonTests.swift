@@ -7,7 +7,7 @@ import Testing
 
 @Suite("The comparison")
 struct ComparisonTests {
-  /// A machine that is told what to answer.
+  /// A machine whose logs the test determines.
   private struct Told: Machine {
     var answer: @Sendable (Program) -> Log
 
@@ -16,12 +16,12 @@ struct ComparisonTests {
 
   private static let before = Log.State(tick: 0, depth: 0, mode: nil, isWaiting: false)
 
-  /// A log with one entry for each number.
+  /// Returns a log with one entry for each number.
   private func log(_ numbers: Int...) -> Log { Log(numbers.map { Log.Entry(.source($0), Self.before) }) }
 
   private func told(_ log: Log) -> Told { Told { _ in log } }
 
-  /// A comparison of loops that give these logs, with a model that says so for some sets of differences.
+  /// Compares loops that have these logs, with a model whose log depends on the set of differences.
   private func verdict(
     _ coreFoundation: Log, _ ours: Log, model: @escaping @Sendable (Set<Difference>) -> Log
   ) -> Comparison.Verdict {
@@ -44,7 +44,7 @@ struct ComparisonTests {
     #expect(verdict(one, two) { _ in two } == .different(.coreFoundation))
     #expect(verdict(one, two) { _ in one } == .different(.ours))
     #expect(verdict(one, one) { _ in two } == .different([.coreFoundation, .ours]))
-    // Though both do the same.
+    // Although both behave the same.
     #expect(verdict(one, one) { $0.isEmpty ? one : two } == .different(.ours))
   }
 
@@ -60,12 +60,12 @@ struct ComparisonTests {
     let (one, two) = (log(1), log(2))
     #expect(verdict(one, two) { $0.contains(.m19) ? two : one } == .named([.m19]))
     #expect(verdict(one, two) { $0.isSuperset(of: [.m2, .m19, .m25]) ? two : one } == .named([.m2, .m19, .m25]))
-    // Three explain it, and so do two others.
+    // Three differences explain it, and so do two others.
     #expect(
       verdict(one, two) { $0.isSuperset(of: [.m1, .m2, .m3]) || $0.isSuperset(of: [.m4, .m30]) ? two : one }
         == .named([.m4, .m30]))
     #expect(verdict(one, two) { $0.contains(.m3) || $0.contains(.m11) ? two : one } == .named([.m3]))
-    // A set explains it, a larger one does not, all do.
+    // One set explains it, a larger one does not, and the set of all does.
     let all = Set(Difference.allCases)
     #expect(verdict(one, two) { $0 == all || $0 == [.m9] ? two : one } == .named([.m9]))
   }

@@ -4,7 +4,7 @@ import RunLoopConformance
 import TestRules
 import Testing
 
-/// The smallest programs that have shown that a loop did not do what it should, as `conformance` printed them.
+/// The smallest programs in which a loop was wrong, as `conformance` printed them.
 @Suite("Programs that have found a mistake")
 struct FoundTests {
   @Test("a due timer that was moved to a date which has come since fires in the same pass", .rule(.r94))

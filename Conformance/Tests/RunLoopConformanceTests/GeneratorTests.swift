@@ -13,7 +13,7 @@ struct GeneratorTests {
 
   @Test("the numbers of a seed are always the same")
   func numbers() {
-    // The first numbers of the seed 1234567, as the authors' program gives them.
+    // The first numbers for the seed 1234567 according to the authors' program.
     var random = SplitMix64(seed: 1_234_567)
     #expect(random.next() == 6_457_827_717_110_365_317)
     #expect(random.next() == 3_203_168_211_198_807_973)

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("The page of logs", .timeLimit(.minutes(20)))
 struct LogPageTests {
-  /// Logs the result that it is told, whatever the program.
+  /// A machine that always logs a given result.
   private struct Teller: Machine {
     var outcome: RunOutcome?
 

@@ -9,9 +9,9 @@ import Testing
 
 @Suite("Threads that find the loop of a dead one", .timeLimit(.minutes(20)))
 struct LoopOfDeadThreadTests {
-  /// Core Foundation makes the calling thread's loop, in the last round of the thread's destructors.
+  /// A key whose destructor makes Core Foundation create the calling thread's loop, in the last round of destructors.
   ///
-  /// It needs three rounds to let go of a loop.
+  /// Core Foundation needs three rounds to release a loop.
   private static let key: pthread_key_t = {
     var key = pthread_key_t()
     let answer = pthread_key_create(&key) { value in
@@ -32,7 +32,7 @@ struct LoopOfDeadThreadTests {
   func fresh() {
     let program = Program(timers: [TimerPlan(date: 2)], main: [.add(.timer(0), .mode(0)), .runUntilStopped])
     for _ in 0..<50 {
-      // The next thread has the stack of this one, and so its id.
+      // The next thread reuses this one's stack, and so its id.
       let thread = ProgramThread { pthread_setspecific(Self.key, UnsafeRawPointer(bitPattern: 1)) }
       #expect(thread.end())
       #expect("\(CoreFoundationMachine().run(program))" == "@2 1m0 T0 0- =returned")

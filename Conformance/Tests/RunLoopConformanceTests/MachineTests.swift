@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Both loops on virtual time", .timeLimit(.minutes(20)))
 struct MachineTests {
-  /// Both loops give this log, word for word.
+  /// Expects the same log on both loops, word for word.
   private func expectLog(_ program: Program, _ log: String, sourceLocation: SourceLocation = #_sourceLocation) {
     #expect(CoreFoundationMachine().run(program).description == log, sourceLocation: sourceLocation)
     #expect(RunLoopMachine().run(program).description == log, sourceLocation: sourceLocation)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import RunLoopConformance
 
-/// What the model takes the kernel to do.
+/// The kernel's behavior according to the model.
 @Suite("The model: descriptors") struct ModelDescriptorTests {
   @Test("the descriptor that became ready first is reported first, and each once", .rule(.r11))
   func order() {
@@ -19,7 +19,7 @@ import Testing
     set.takeFirst()
     #expect(set.firstReady(wakeUpIsReadable: true) == .timer)
     set.takeFirst()
-    // Edge-triggered: the counter, still readable, is not reported again.
+    // Edge-triggered: the descriptor, still readable, is not reported again.
     #expect(set.firstReady(wakeUpIsReadable: true) == nil)
   }
 
@@ -37,9 +37,9 @@ import Testing
     var set = DescriptorSet()
     set.note(.wakeUp)
     set.setTimer(to: 0, now: 0)
-    // Read and written again, without a look between: it stands where it stood.
+    // Read and written again without a wait in between: it keeps its place.
     #expect(set.firstReady(wakeUpIsReadable: true) == .wakeUp)
-    // Read, looked at, and written again: it stands behind.
+    // Read, polled and written again: it is now last.
     #expect(set.firstReady(wakeUpIsReadable: false) == .timer)
     set.note(.wakeUp)
     #expect(set.firstReady(wakeUpIsReadable: true) == .timer)

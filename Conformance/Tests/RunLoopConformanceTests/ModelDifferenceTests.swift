@@ -4,7 +4,7 @@ import RunLoopConformance
 import TestRules
 import Testing
 
-/// Each difference with a small program that shows it.
+/// Each difference, with a small program that demonstrates it.
 @Suite("The model: differences") struct ModelDifferenceTests {
   @Test("a block that a block posts: after the sleep, or without one", .rule(.m1, .r58))
   func blockOfBlock() {

@@ -20,7 +20,7 @@ import Testing
       sources: [SourcePlan(body: .once(.post(1)))], observers: [.watcher],
       timers: [TimerPlan(date: -1, body: .once(.post(2)))], blocks: [Body(), Body(), .once(.stop)],
       main: [.watch, .add(.source(0), 0), .add(.timer(0), 0), .signal(0), .post(0), .runDefault])
-    // The pass polls after the source; the timer is served all the same (R3).
+    // The pass polls after the source, and still serves the timer (R3).
     expectRule(program, gives: "E BT BS B0 S0 B1 T0 B2 X =stopped")
   }
 

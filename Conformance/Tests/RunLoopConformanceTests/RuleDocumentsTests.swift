@@ -30,7 +30,7 @@ struct RuleDocumentsTests {
     RuleDocuments(chapters, files: [("FirstTests", "Tests/FirstTests.swift", text)])
   }
 
-  /// A test that shows R2.
+  /// A test that demonstrates R2.
   private let shown = """
     struct FirstTests {
       @Test("a title", .rule(.r2))
@@ -163,7 +163,7 @@ struct RuleDocumentsTests {
       for file in files { unlink(file) }
       for folder in folders.reversed() { rmdir(folder) }
     }
-    // Nothing shows the rules, and the files are written.
+    // The rules have no evidence, and the files are written anyway.
     #expect(conformance("--rules", project) == 1)
     #expect(lines.contains("R4 has neither a program nor a test"))
     lines = []

@@ -75,7 +75,7 @@ struct RuleTests {
     #expect(Difference.allCases.allSatisfy { $0.summary != "" })
   }
 
-  /// Whether one name is before another: R28, R28a, R29, M1.
+  /// Whether one name precedes another: R28, R28a, R29, M1.
   private static func isBefore(_ left: String, _ right: String) -> Bool {
     guard left.prefix(1) == right.prefix(1) else { return left.hasPrefix("R") }
     return left.compare(right, options: .numeric) == .orderedAscending

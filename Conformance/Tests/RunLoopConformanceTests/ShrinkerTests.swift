@@ -12,7 +12,7 @@ struct ShrinkerTests {
     return generator.program()
   }
 
-  /// Whether an action of this kind is anywhere in a program.
+  /// Whether a program contains a certain kind of action.
   private func has(_ program: Program, _ isRight: (Action) -> Bool) -> Bool {
     var found = false
     program.forEachAction { if isRight($0) { found = true } }

@@ -24,7 +24,7 @@ struct TextTests {
 
   @Test("a program's text is the Swift expression that makes it")
   func source() {
-    // As it stands above, character by character.
+    // Exactly the source above.
     let text = """
       Program(
         sources: [SourcePlan(tellsModes: true), SourcePlan(order: -1, body: Body([[.stop], []], afterwards: [.wakeUp]))],

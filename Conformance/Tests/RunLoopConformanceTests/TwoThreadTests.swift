@@ -26,7 +26,7 @@ struct TwoThreadTests {
     arguments: TwoThreads.Point.allCases)
   func reached(_ point: TwoThreads.Point) {
     for setting in TwoThreads.Setting.allCases {
-      // What a poll leaves out comes in the run after it.
+      // The run after a poll handles what that has left out.
       let asked = TwoThreads(point, .ask, setting)
       let answers = RunLoopMachine().run(asked.program).entries.count { $0.event.isAnswer }
       #expect(answers == 8, "\(point), \(setting)")

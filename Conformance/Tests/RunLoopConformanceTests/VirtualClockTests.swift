@@ -54,7 +54,7 @@ struct VirtualClockTests {
   @Test("threads that have not joined have the real time")
   func others() {
     let virtual = onClock { _ in Self.read(CLOCK_REALTIME) } ?? 0
-    // Years lie between the two.
+    // The two times are years apart.
     #expect(abs(Self.read(CLOCK_REALTIME) - virtual) > 1e6)
     #expect(abs(Self.read(CLOCK_REALTIME) - Double(time(nil))) < 5)
   }
@@ -79,7 +79,7 @@ struct VirtualClockTests {
       let date = CFAbsoluteTimeGetCurrent() + 0.01
       let timer = CFRunLoopTimerCreateWithHandler(nil, date, 0, 0, 0) { _ in fired.signal() }
       CFRunLoopAddTimer(CFRunLoopGetCurrent(), timer, kCFRunLoopDefaultMode)
-      // Until the timer has fired: nothing is left then.
+      // The run ends with the timer, as nothing is left then.
       let result = CFRunLoopRunInMode(kCFRunLoopDefaultMode, 1e10, false)
       if result == .finished { fired.signal() }
     }
@@ -105,7 +105,7 @@ struct VirtualClockTests {
     #expect(ran == true)
   }
 
-  /// A system call as another library finds it, by its name.
+  /// Finds a system call by its name, as another library would.
   private static func find<Function>(_ name: String, as type: Function.Type) -> Function? {
     dlsym(nil, name).map { unsafeBitCast($0, to: type) }
   }

@@ -6,7 +6,6 @@ import RunLoopSockets
 import RunLoopSystemEvents
 
 /// Keeps programs running: restarts each when it ends, with a growing delay if it ends soon, until it is stopped.
-/// stop.
 ///
 /// Everything runs on one loop, in its default mode.
 final class Supervisor: @unchecked Sendable {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What Core Foundation has for run loops and its public headers do not say, or say otherwise.
+// Core Foundation's run loop functions that its public headers omit or declare differently.
 #pragma once
 
 #include <stdbool.h>
 
-// The mode of the innermost run, NULL outside every run; to be released.
+// Returns the mode of the innermost run, or NULL outside every run. The caller must release it.
 const void *cvc_copy_current_mode(const void *loop);
 
-// Ends the next run of a mode that comes to the end of a pass.
+// Ends the next run of a mode when it completes a pass.
 void cvc_stop_mode(const void *loop, const void *mode);
 
 // Whether a source is signalled.

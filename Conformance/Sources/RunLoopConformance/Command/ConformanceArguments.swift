@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the tool was asked for.
+/// The parsed arguments of the tool.
 struct ConformanceArguments: Equatable {
   enum Task: Equatable {
     case help
     case series
-    /// One program of the series, with its logs.
+    /// Shows one program of the series, with its logs.
     case show(Int)
-    /// A program from a file, with its logs.
+    /// Shows a program from a file, with its logs.
     case read(String)
-    /// The page of the rules' logs, written to a file or compared with it.
+    /// Writes the page of the rules' logs to a file, or compares it.
     case page(String, check: Bool)
-    /// The other pages and the names of the rules, written into the project in a folder or compared with what is there.
+    /// Writes the other pages and the names of the rules to a project's directory, or compares them.
     case rules(String, check: Bool)
   }
 
   var task = Task.series
-  /// Nil: a random one.
+  /// The seed; nil for a random one.
   var seed: UInt64?
   var programs = 2000
-  /// Nil: as many as there are processors.
+  /// The number of threads; nil for the number of processors.
   var jobs: Int?
 
   struct Failure: Error, Equatable {

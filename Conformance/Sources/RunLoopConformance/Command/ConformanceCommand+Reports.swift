@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension ConformanceCommand {
-  /// Compares a series, and prints what was found.
+  /// Compares a series, and prints the results.
   func run(_ series: Series, _ comparison: Comparison) -> Int32 {
     print("seed \(series.seed), \(series.numbers.count) programs")
     let report = series.run()
@@ -27,7 +27,7 @@ extension ConformanceCommand {
     let program = series.program(number)
     let length = comparison.logs(of: program).length
     var shrinker = Shrinker()
-    // A program that is shorter may have a longer log.
+    // A shorter program may have a longer log.
     let smallest = shrinker.smallest(program) { simpler in
       comparison.verdict(on: simpler) == .different(disagreement) && comparison.logs(of: simpler).length <= length
     }

@@ -45,9 +45,8 @@ package struct ConformanceCommand {
 
   /// Runs the tool.
   ///
-  /// - Parameter arguments: What follows the tool's name.
-  /// - Returns: The status to exit with: 0 if all is well, 1 if a program is different, 2 for a mistake in the
-  ///   arguments.
+  /// - Parameter arguments: The arguments after the tool's name.
+  /// - Returns: The exit status: 0 for success, 1 if a program is different, 2 for invalid arguments.
   package func run(_ arguments: [String]) -> Int32 {
     do {
       let arguments = try ConformanceArguments(arguments)
@@ -84,10 +83,10 @@ package struct ConformanceCommand {
     }
   }
 
-  /// Writes what is made of the list of rules, or checks whether it is current.
+  /// Writes the documents generated from the list of rules, or checks whether they are current.
   private func rules(_ project: String, _ check: Bool) throws(ConformanceArguments.Failure) -> Int32 {
     let documents = try RuleDocuments(project: project)
-    // Written even if something is wrong: a new rule needs its name before a test can refer to it.
+    // Written even after an error, because a new rule needs its name before a test can refer to it.
     var status: Int32 = 0
     for (path, text) in documents.documents where try document(text, to: "\(project)/\(path)", check, by: "rules") != 0
     {

@@ -8,7 +8,7 @@ package struct Comparison: Sendable {
 
   package init() { self.init(ours: RunLoopMachine()) }
 
-  /// Compares with other machines in the place of the usual ones.
+  /// Creates a comparison of other machines than the default ones.
   init(
     coreFoundation: any Machine = CoreFoundationMachine(), ours: any Machine,
     model: @escaping @Sendable (Set<Difference>) -> any Machine = { ReferenceModel(switches: $0) }
@@ -18,18 +18,18 @@ package struct Comparison: Sendable {
     self.model = model
   }
 
-  /// What the comparison of one program has found.
+  /// The result of comparing one program.
   package enum Verdict: Hashable, Sendable {
     /// All logs are the same.
     case equal
-    /// Both loops do what the model says, which names why they differ: the smallest set of differences that gives our
-    /// log, of several the one with the smaller numbers.
+    /// Both loops follow the model, which explains the differences: the smallest set of them that results in our log,
+    /// and of several the one with the smaller numbers.
     case named(Set<Difference>)
-    /// A loop does not do what the model says.
+    /// A loop does not follow the model.
     case different(Disagreement)
   }
 
-  /// Which loop does not do what the model says, or does not come to an end.
+  /// The loops that do not follow the model, or do not end.
   package struct Disagreement: OptionSet, Hashable, Sendable {
     package let rawValue: Int
 
@@ -37,7 +37,7 @@ package struct Comparison: Sendable {
 
     package static let coreFoundation = Disagreement(rawValue: 1)
     package static let ours = Disagreement(rawValue: 2)
-    /// A loop does not come to an end.
+    /// A loop does not end.
     package static let hung = Disagreement(rawValue: 4)
   }
 
@@ -45,9 +45,9 @@ package struct Comparison: Sendable {
   package struct Logs: Hashable, Sendable {
     package var coreFoundation: Log
     package var ours: Log
-    /// What the model says that Core Foundation's loop does.
+    /// The model's log for Core Foundation's loop.
     package var modelOfCoreFoundation: Log
-    /// What the model says that our loop does.
+    /// The model's log for our loop.
     package var modelOfOurs: Log
   }
 
@@ -59,9 +59,9 @@ package struct Comparison: Sendable {
 
   package func verdict(on program: Program) -> Verdict { verdict(on: program, from: logs(of: program)) }
 
-  /// What the logs of a program say.
+  /// Returns the verdict for a program's logs.
   ///
-  /// To show the logs that were compared: a second run may hide what the first has shown.
+  /// Takes the compared logs as an argument because a second run may have other logs.
   package func verdict(on program: Program, from logs: Logs) -> Verdict {
     var disagreement: Disagreement = []
     if logs.coreFoundation != logs.modelOfCoreFoundation { disagreement.insert(.coreFoundation) }
@@ -71,10 +71,10 @@ package struct Comparison: Sendable {
     return logs.coreFoundation == logs.ours ? .equal : .named(name(of: program, giving: logs.ours))
   }
 
-  /// The smallest set of differences with which the model gives a log; all of them together do.
+  /// Returns the smallest set of differences with which the model logs `log`; the set of all does.
   private func name(of program: Program, giving log: Log) -> Set<Difference> {
     func gives(_ differences: Set<Difference>) -> Bool { model(differences).run(program) == log }
-    // A set that no difference can be spared from, though it need not be the smallest.
+    // Finds a minimal set, which need not be the smallest.
     var spare = Set(Difference.allCases)
     for difference in Difference.allCases.reversed() where gives(spare.subtracting([difference])) {
       spare.remove(difference)
@@ -91,7 +91,7 @@ extension Log {
 }
 
 extension [Difference] {
-  /// The first subset of a size that satisfies a condition, in the order of the elements.
+  /// Returns the first subset of a size that satisfies a condition, in the order of the elements.
   fileprivate func firstSubset(of size: Int, where isRight: (Set<Difference>) -> Bool) -> Set<Difference>? {
     func search(_ chosen: Set<Difference>, from start: Int) -> Set<Difference>? {
       guard chosen.count < size else { return isRight(chosen) ? chosen : nil }

@@ -3,14 +3,14 @@
 import RunLoopCore
 import Synchronization
 
-/// Many random programs, compared.
+/// A comparison of many random programs.
 package struct Series: Sendable {
   package var seed: UInt64
   /// The numbers of the programs.
   package var numbers: Range<Int>
-  /// How many threads compare.
+  /// The number of threads.
   package var jobs: Int
-  /// How many programs may differ before the series ends.
+  /// The number of different programs after which the series ends.
   package var patience = 5
 
   private let comparison: Comparison
@@ -22,20 +22,20 @@ package struct Series: Sendable {
     self.comparison = comparison
   }
 
-  /// What a series has found.
+  /// The results of a series.
   package struct Report: Hashable, Sendable {
     package var equal = 0
-    /// How many programs each set of differences explains.
+    /// The number of programs that each set of differences explains.
     package var named: [Set<Difference>: Int] = [:]
-    /// The programs in which a loop does not do what the model says, by their numbers.
+    /// The programs in which a loop does not follow the model, by their numbers.
     package var different: [Int: Comparison.Disagreement] = [:]
-    /// The logs of those programs, as they were compared: another run may give others.
+    /// The logs of those programs in the comparison; another run may have other logs.
     package var logs: [Int: Comparison.Logs] = [:]
 
     package var namedCount: Int { named.values.reduce(0, +) }
     package var count: Int { equal + namedCount + different.count }
 
-    /// How many programs each difference had a part in.
+    /// The number of programs in which each difference is involved.
     package var parts: [Difference: Int] {
       var parts: [Difference: Int] = [:]
       for (differences, count) in named {
@@ -67,7 +67,7 @@ package struct Series: Sendable {
     return generator.program()
   }
 
-  /// Compares the programs until the last, or until too many differ.
+  /// Compares the programs until the last one, or until too many differ.
   package func run() -> Report {
     let next = Atomic(numbers.lowerBound)
     let differing = Atomic(0)
@@ -82,7 +82,7 @@ package struct Series: Sendable {
           let verdict = comparison.verdict(on: program, from: logs)
           report.note(verdict, from: logs, of: number)
           guard case .different(let disagreement) = verdict else { continue }
-          // A program that hangs has its thread for ever: one is enough.
+          // A program that hangs occupies its thread permanently, so one is enough.
           differing.wrappingAdd(disagreement.contains(.hung) ? patience : 1, ordering: .relaxed)
         }
         return report

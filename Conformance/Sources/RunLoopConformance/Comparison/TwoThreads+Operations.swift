@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension TwoThreads {
-  /// What the other thread does.
+  /// The operation of the other thread.
   ///
-  /// The program's idle source is 0, its stopping timer 0; source 2, timer 3 and observer 3 are in no mode yet.
+  /// The program's idle source is 0 and its stopping timer 0; source 2, timer 3 and observer 3 are in no mode yet.
   package enum Operation: CaseIterable, Hashable, Sendable {
     case nothing, wake, stop, stopMode, stopOtherMode, stopTwice
     case post, postCommon, postOther, postAndWake, postAndStop

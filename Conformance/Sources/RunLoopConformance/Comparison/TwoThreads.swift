@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What another thread does to a loop at one point of a pass: every operation at every point.
+/// An operation of another thread on a loop at one point of a pass.
 ///
-/// The loop's thread reaches the point in a call-out and waits there for the other, or it sleeps.
+/// The loop's thread reaches the point in a call-out, where it waits for the other thread, or it sleeps.
 package struct TwoThreads: Hashable, Sendable {
   package var point: Point
   package var operation: Operation
@@ -14,7 +14,7 @@ package struct TwoThreads: Hashable, Sendable {
     self.setting = setting
   }
 
-  /// Every operation at every point in every setting.
+  /// All combinations of operations, points and settings.
   package static var all: [TwoThreads] {
     var all: [TwoThreads] = []
     for point in Point.allCases {
@@ -32,13 +32,13 @@ package struct TwoThreads: Hashable, Sendable {
 
   package enum Setting: CaseIterable, Hashable, Sendable {
     case runForever, runForSource, poll
-    /// The point is in a run of another mode, nested in a call-out of the one that is acted upon.
+    /// The point is in a run of another mode, nested in a call-out of the affected run.
     case nested
     /// The point is in a run of the same mode, nested in a call-out.
     case nestedInSameMode
   }
 
-  /// The program: a mode with something of each kind, a timer that stops at last, and an observer of everything.
+  /// The program: a mode with an item of each kind, a timer that finally stops it, and an observer of all activities.
   package var program: Program {
     var program = Program()
     program.sources = [
@@ -56,7 +56,7 @@ package struct TwoThreads: Hashable, Sendable {
     program.blocks = [
       Body(point == .block ? [there] : []), Body(point == .blockOfSource ? [there] : []),
       Body(point == .blockOfTimer ? [there] : []), Body(),
-      // A nested run does not see the blocks behind the one that it is nested in.
+      // A nested run does not see the blocks after the one that it is nested in.
       Body([[.perform(0, [inner]), .run(inner, .forever, returnAfterSource: false)]]),
     ]
     program.main = main
@@ -66,7 +66,7 @@ package struct TwoThreads: Hashable, Sendable {
 
   private var there: [Action] { [.elsewhere(operation.actions)] }
 
-  /// The mode of the run that comes to the point.
+  /// The mode of the run that reaches the point.
   private var inner: ModeName { setting == .nested ? .mode(1) : .mode(0) }
 
   private var activity: UInt {
@@ -89,7 +89,7 @@ package struct TwoThreads: Hashable, Sendable {
     if inner != .mode(0) { actions += [.add(.observer(0), inner), .add(.timer(0), inner)] }
     let isNested = setting == .nested || setting == .nestedInSameMode
     actions.append(isNested ? .perform(4, [.mode(0)]) : .perform(0, [inner]))
-    // A signalled source makes the pass poll: where the wait matters there is none.
+    // A signalled source makes the pass poll, so it is signalled only for points without a wait.
     if point == .source || point == .blockOfSource { actions.append(.signal(1)) }
     if point == .beforeRun { actions += there }
     actions.append(

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a program's call-outs, runs and questions gave, in order.
+/// The results of a program's call-outs, runs and questions, in order.
 package struct Log: Hashable, Sendable {
   package var entries: [Entry] = []
 
   package init(_ entries: [Entry] = []) { self.entries = entries }
 
-  /// How many entries a log holds; a program that fills its log has ended.
+  /// The maximum number of entries; a program that fills its log has ended.
   package static let limit = 400
 
   package var isFull: Bool { entries.count >= Self.limit }
 
   package struct Entry: Hashable, Sendable {
     package var event: Event
-    /// The state when it happened.
+    /// The state at the time of the event.
     package var state: State
 
     package init(_ event: Event, _ state: State) {
@@ -23,33 +23,33 @@ package struct Log: Hashable, Sendable {
   }
 
   package enum Event: Hashable, Sendable {
-    /// An observer was called for one activity, by Core Foundation's bit.
+    /// An observer was called for one activity, given by Core Foundation's bit.
     case observer(Int, UInt)
     case source(Int)
     case timer(Int)
     case block(Int)
-    /// A source that tells its modes has entered one, or left it; also at the end of the loop's thread, after the
-    /// program's.
+    /// A source with mode handlers was added to a mode or removed from it; also at the end of the loop's thread,
+    /// after the program.
     case entered(Int, ModeName)
     case left(Int, ModeName)
     case ranWith(RunOutcome)
-    /// A run that does not tell its result has ended.
+    /// A run without a result has ended.
     case ranUntilStopped
     case answer(Question, Answer)
-    /// The loop is about to sleep, and nothing is to wake it; it is stopped then.
+    /// The loop is about to sleep, and nothing will wake it; it is then stopped.
     ///
-    /// The tick is the one at which it went to sleep.
+    /// The tick is the one at which the sleep began.
     case asleepForEver
-    /// The program did not come to its end; no model says so.
+    /// The program did not end. The model never logs this.
     case hung
   }
 
-  /// What could be seen of the loop, from within a call-out or between runs.
+  /// The observable state of the loop, within a call-out or between runs.
   package struct State: Hashable, Sendable {
     package var tick: Int
-    /// How many runs are active.
+    /// The number of active runs.
     package var depth: Int
-    /// The mode that runs.
+    /// The mode of the innermost run.
     package var mode: ModeName?
     package var isWaiting: Bool
 
@@ -62,7 +62,7 @@ package struct Log: Hashable, Sendable {
   }
 }
 
-/// The raw values are Core Foundation's.
+/// The outcomes of a run, with Core Foundation's raw values.
 package enum RunOutcome: Int32, Hashable, Sendable {
   case finished = 1
   case stopped = 2
@@ -72,12 +72,12 @@ package enum RunOutcome: Int32, Hashable, Sendable {
 
 package enum Answer: Hashable, Sendable {
   case bool(Bool)
-  /// A date in ticks; nil: none.
+  /// A date in ticks, or nil for none.
   case tick(Int?)
   case modes(Set<ModeName>)
 }
 
-/// Something that runs programs.
+/// A run loop that runs programs.
 package protocol Machine: Sendable {
   func run(_ program: Program) -> Log
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Program {
-  /// What a machine could make nothing of: numbers that name nothing, times that go backwards.
+  /// The errors that prevent the program from running, such as numbers without an item and times that decrease.
   package var faults: [String] {
     var faults: [String] = []
     for interruption in whileAsleep where interruption.tick < 0 {
@@ -44,7 +44,7 @@ extension Program {
 }
 
 extension Program {
-  /// Calls `body` with every action, also with those that another thread does.
+  /// Calls `body` with every action, including those of another thread.
   func forEachAction(_ body: (Action) -> Void) {
     func visit(_ actions: [Action]) {
       for action in actions {
@@ -64,7 +64,7 @@ extension Program {
     sources.map(\.body) + observers.map(\.body) + timers.map(\.body) + blocks
   }
 
-  /// Gives every list of actions to `change`, the inner ones first.
+  /// Replaces every list of actions by the result of `change`, the inner lists first.
   mutating func mapActions(_ change: ([Action]) -> [Action]) {
     func changed(_ actions: [Action]) -> [Action] {
       var inner: [Action] = []

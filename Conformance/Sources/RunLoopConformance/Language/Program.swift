@@ -1,39 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A program for one run loop, as a value: what there is, and what the loop's thread does with it.
+/// A program for one run loop, as a value: the items, and the actions of the loop's thread.
 ///
-/// The same program runs on Core Foundation's loop, on ours, and on a model; each gives a ``Log``. What all of them do
-/// alike:
+/// The same program runs on Core Foundation's loop, on ours, and on a model, and each returns a ``Log``. Their common
+/// behavior:
 ///
-/// - **Time** is virtual and counted in ticks, each of one second, from the program's begin. It passes in
+/// - **Time** is virtual and counted in ticks of one second since the start of the program. It advances in
 ///   ``Action/work(_:)``, and while the loop sleeps.
-/// - **Items** are made at tick 0, sources first, then observers, then timers, each kind in the order of the program.
-/// - **A call-out** writes its entry into the log, and then does the actions of its body's next call. Calls are counted
-///   for each item, and for each block by its number, whether nested or not.
-/// - **A sleeping loop** is woken by its timers or by interruptions, whichever come first; at the same tick,
-///   interruptions. The time moves to the first interruption's tick, unless it has passed while the loop was awake;
-///   then all interruptions that are due are done, one after the other, and the loop goes on.
-/// - **A loop that would sleep for ever**, because neither a timer nor an interruption is to come, is logged as
-///   ``Log/Event/asleepForEver``, and then stopped as ``Action/stop`` does.
-/// - **A run** is not begun by another thread, nor within ``deepestRun`` runs; nothing is logged then.
-/// - **A full log**, with ``Log/limit`` entries, ends the program: from then on no action is done, every call-out only
-///   stops the loop, and nothing is logged.
+/// - **Items** are created at tick 0: sources first, then observers, then timers, each kind in the program's order.
+/// - **A call-out** logs its entry, and then performs the actions of its body's next call. Calls are counted for each
+///   item, and for each block by its number, whether nested or not.
+/// - **A sleeping loop** is woken by its timers or by interruptions, whichever are first; at the same tick,
+///   interruptions. The time advances to the first interruption's tick, unless that has passed while the loop was
+///   awake. Then all interruptions that are due are performed one after the other, and the loop continues.
+/// - **A loop that would sleep forever**, because neither a timer nor an interruption is pending, is logged as
+///   ``Log/Event/asleepForEver``, and then stopped as by ``Action/stop``.
+/// - **A run** is not begun by another thread, nor within ``deepestRun`` runs. Nothing is logged then.
+/// - **A full log**, with ``Log/limit`` entries, ends the program: from then on no actions are performed, every
+///   call-out only stops the loop, and nothing is logged.
 package struct Program: Hashable, Sendable {
   package var sources: [SourcePlan]
   package var observers: [ObserverPlan]
   package var timers: [TimerPlan]
-  /// What blocks do.
+  /// The bodies of blocks.
   ///
-  /// A block is performed as often as an action says so.
+  /// Each action that posts a block performs its body once.
   package var blocks: [Body]
-  /// What the loop's thread does, from the outermost level.
+  /// The actions of the loop's thread, outside any run.
   package var main: [Action]
-  /// What another thread does while the loop sleeps over a tick, in the order of the ticks.
+  /// The actions of another thread while the loop sleeps over a tick, in the order of the ticks.
   ///
-  /// Those of one tick come in the order in which they stand here.
+  /// Interruptions at the same tick keep this order.
   package var whileAsleep: [Interruption]
 
-  /// How many runs may be active at once.
+  /// The maximum number of nested runs.
   package static let deepestRun = 8
 
   package init(
@@ -49,10 +49,10 @@ package struct Program: Hashable, Sendable {
   }
 }
 
-/// A source that is signalled by hand.
+/// A source that is signalled manually.
 package struct SourcePlan: Hashable, Sendable {
   package var order: Int
-  /// Whether the log says when the source enters and leaves a mode.
+  /// Whether the log has entries for the source's addition to and removal from modes.
   package var tellsModes: Bool
   package var body: Body
 
@@ -79,9 +79,9 @@ package struct ObserverPlan: Hashable, Sendable {
 }
 
 package struct TimerPlan: Hashable, Sendable {
-  /// When it fires first; negative: before the program began.
+  /// The first fire date, which is before the program's start if it is negative.
   package var date: Int
-  /// The ticks between two dates; zero: the timer fires once.
+  /// The ticks between two dates, or zero if the timer fires once.
   package var interval: Int
   package var body: Body
 
@@ -92,11 +92,11 @@ package struct TimerPlan: Hashable, Sendable {
   }
 }
 
-/// What a call-out does.
+/// The actions of a call-out.
 package struct Body: Hashable, Sendable {
-  /// What the first call does, the second, and so on.
+  /// The actions of the first call, the second, and so on.
   package var calls: [[Action]]
-  /// What every call after those does.
+  /// The actions of every later call.
   package var afterwards: [Action]
 
   package init(_ calls: [[Action]] = [], afterwards: [Action] = []) {
@@ -110,7 +110,7 @@ package struct Body: Hashable, Sendable {
   }
 }
 
-/// What another thread does at a tick that the loop sleeps over.
+/// Actions of another thread at a tick that the loop sleeps over.
 package struct Interruption: Hashable, Sendable {
   package var tick: Int
   package var actions: [Action]
@@ -140,34 +140,34 @@ package enum Action: Hashable, Sendable {
   case signal(Int)
   case perform(Int, [ModeName])
   case addCommonMode(Int)
-  /// Gives a timer a date, in ticks from the program's begin.
+  /// Sets a timer's date, in ticks from the program's start.
   case setDate(Int, Int)
   case stop
-  /// The stop that waits for a run of its mode.
+  /// Stops a mode, which takes effect in its next run.
   case stopMode(Int)
   case wakeUp
   case run(ModeName, Limit, returnAfterSource: Bool)
-  /// Runs the default mode as the loop's plainest run does; what has ended it is not told.
+  /// Runs the default mode with the loop's simplest call, which has no result.
   case runUntilStopped
-  /// Lets ticks pass, as work that takes so long.
+  /// Spends a number of ticks.
   case work(Int)
   case ask(Question)
-  /// Another thread does this while this one waits for it.
+  /// Another thread performs these actions while this one waits for it.
   case elsewhere([Action])
 }
 
-/// How long a run may last.
+/// The time limit of a run.
 package enum Limit: Hashable, Sendable {
   /// One pass that does not wait.
   case poll
   case forever
   /// A negative number of seconds.
   case overdue
-  /// A number of seconds that is none.
+  /// The number of seconds is NaN.
   case notANumber
 }
 
-/// What a program asks, and its log answers.
+/// A question whose result is logged.
 package enum Question: Hashable, Sendable {
   case contains(Item, ModeName)
   case isValid(Item)

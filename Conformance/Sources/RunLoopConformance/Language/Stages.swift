@@ -12,14 +12,14 @@ package enum Stages {
 }
 
 extension Body {
-  /// Does this at its first call, and nothing later.
+  /// Returns a body with actions in its first call only.
   package static func once(_ actions: Action...) -> Body { Body([actions]) }
-  /// Does this at every call.
+  /// Returns a body with the same actions in every call.
   package static func always(_ actions: Action...) -> Body { Body(afterwards: actions) }
 }
 
 extension ObserverPlan {
-  /// Sees these stages, and does this at each.
+  /// Returns an observer of some activities with a body.
   package static func at(
     _ activities: UInt, repeats: Bool = true, order: Int = 0, _ body: Body = Body()
   ) -> ObserverPlan {

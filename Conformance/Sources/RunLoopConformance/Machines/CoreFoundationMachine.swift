@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Core Foundation comes with Foundation's library, which is linked where Foundation is imported.
+// Core Foundation is part of Foundation's library, which is linked because Foundation is imported.
 import Foundation
 import Synchronization
 
 /// Core Foundation's run loop on virtual time.
 ///
-/// Each program has a fresh thread, which is not the main one: the main loop is never empty. It has a fresh loop, too.
+/// Each program has a new thread and a new loop. It is not the main thread, because the main loop is never empty.
 package struct CoreFoundationMachine: Machine {
   package init() {}
 
   package func run(_ program: Program) -> Log {
-    // At worst, every thread that is kept for the next one has a loop of a dead one.
+    // In the worst case, every cached thread has the loop of an ended one.
     for _ in 0..<1000 {
       if let log = runOnce(program) { return log }
     }
     preconditionFailure("the timers of Core Foundation's loops are not on the clock")
   }
 
-  /// Runs a program on a new thread; nil if the thread's loop is not new.
+  /// Runs a program on a new thread; returns nil if the thread's loop is not new.
   private func runOnce(_ program: Program) -> Log? {
     let clock = VirtualClock()
     let task = ProgramTask()

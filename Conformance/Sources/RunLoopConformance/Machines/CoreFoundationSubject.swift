@@ -5,33 +5,33 @@ import CoreFoundation
 
 /// Core Foundation's loop of the calling thread, on virtual time.
 final class CoreFoundationSubject: Subject, @unchecked Sendable {
-  // Sendable: items are made before another thread is told of them; Core Foundation guards its own.
+  // Sendable: items are created before another thread uses them; Core Foundation's locks guard its own state.
 
   private let clock: VirtualClock
   private let loop: CFRunLoop
   private var sources: [CFRunLoopSource] = []
   private var observers: [CFRunLoopObserver] = []
   private var timers: [CFRunLoopTimer] = []
-  /// What sources are given as their information.
+  /// The contexts of the sources.
   private var sourceCalls: [SourceCall] = []
   private var signals: Int64 = 0
-  /// The items that were added to the common modes, as they were added; some may be invalid by now.
+  /// The items added to the common modes, in that order; some may have become invalid.
   private var commonItems: [Item] = []
   private var commonModes: Set<Int> = [0]
 
-  /// Takes the loop of the calling thread, which is on the clock; nil if the loop was made by a thread that is gone.
+  /// Uses the loop of the calling thread, which has joined the clock; nil if an ended thread has created that loop.
   ///
-  /// Core Foundation knows loops by the ids of their threads. One that is asked for by the last destructors of a thread
-  /// is never let go: a later thread with the same id finds it, with timers that are not on the clock. It leaves with
-  /// this thread, so that the next has a new one.
+  /// Core Foundation identifies loops by their threads' ids. It never releases a loop that was created by a thread's
+  /// last destructors: a later thread with the same id finds it, with timers that do not use the clock. It is
+  /// released with this thread, so that the next one has a new loop.
   init?(_ clock: VirtualClock) {
     self.clock = clock
     self.loop = CFRunLoopGetCurrent()
-    // A loop comes with its default mode, and a mode with its timer.
+    // A new loop has its default mode, and a mode has its timer.
     guard clock.hasTimers else { return nil }
   }
 
-  /// The beginning of the program by Core Foundation's wall clock.
+  /// The program's start by Core Foundation's wall clock.
   private static let begin = Double(cvc_clock_wall_base()) - kCFAbsoluteTimeIntervalSince1970
 
   var tick: Int { clock.tick }
@@ -39,7 +39,7 @@ final class CoreFoundationSubject: Subject, @unchecked Sendable {
   func adoptCallingThread() { clock.join() }
 }
 
-// Making items.
+// Creating items.
 extension CoreFoundationSubject {
   func makeItems(of program: Program, for interpreter: Interpreter) {
     for (index, plan) in program.sources.enumerated() { makeSource(index, plan, interpreter) }
@@ -107,7 +107,7 @@ extension CoreFoundationSubject {
   }
 
   func signal(source: Int) {
-    // The order of signals is that of their times, and no two are made at the same.
+    // Signals are ordered by their times, so each is made at a different time.
     signals += 1
     clock.seeming(later: signals) { CFRunLoopSourceSignal(sources[source]) }
   }
@@ -124,8 +124,8 @@ extension CoreFoundationSubject {
 
   /// Makes a mode common, and adds the common items to it in the order in which they became common.
   ///
-  /// Core Foundation adds them in the order of a set, which depends on where they lie in memory. What they are in
-  /// already, it leaves as it is: the order is made definite by adding them first.
+  /// Core Foundation adds them in the order of a set, which depends on their addresses. Items that the mode already
+  /// contains are not affected, so adding them first makes the order deterministic.
   func addCommonMode(_ mode: Int) {
     if commonModes.insert(mode).inserted {
       for item in commonItems { add(item, to: .mode(mode)) }
@@ -207,14 +207,14 @@ extension CoreFoundationSubject {
 extension CoreFoundationSubject {
   private static let utf8 = CFStringEncoding(0x0800_0100)
 
-  // Strings that nobody changes.
+  // Immutable strings.
   private nonisolated(unsafe) static let names: [CFString] = [kCFRunLoopDefaultMode] + (1..<8).map(makeName)
 
   private static func makeName(_ number: Int) -> CFString {
     CFStringCreateWithCString(nil, ModeName.spell(number), utf8)
   }
 
-  /// Core Foundation knows the pseudo-mode by the pointer of its constant.
+  /// Returns the name of a mode; Core Foundation compares the pseudo-mode by the address of its constant.
   private static func spell(_ mode: ModeName) -> CFString {
     switch mode {
     case .common: kCFRunLoopCommonModes
@@ -247,13 +247,13 @@ extension CoreFoundationSubject {
     UnsafeRawPointer(Unmanaged.passUnretained(object).toOpaque())
   }
 
-  /// Core Foundation's date for none is zero.
+  /// Returns the tick of a date; Core Foundation's date for none is zero.
   private static func tick(of date: CFAbsoluteTime) -> Int? {
     date == 0 ? nil : Int((date - begin).rounded())
   }
 }
 
-/// Whom a source calls.
+/// The context of a source.
 private final class SourceCall {
   let index: Int
   unowned let interpreter: Interpreter

@@ -2,10 +2,10 @@
 
 import Synchronization
 
-/// Does what a program says with a loop, and keeps the log.
+/// Performs a program's actions on a loop, and keeps the log.
 final class Interpreter: @unchecked Sendable {
-  // Sendable: the log has a lock. The rest is used by one thread at a time: the program's, or, while that waits for it,
-  // the companion.
+  // Sendable: a lock guards the log. Everything else is used by one thread at a time: the program's, or the companion
+  // while that waits.
 
   private let program: Program
   private let subject: any Subject
@@ -14,7 +14,7 @@ final class Interpreter: @unchecked Sendable {
   private var depth = 0
   private var isElsewhere = false
   private var companion: Companion?
-  /// How many of the interruptions have been.
+  /// The number of interruptions that were performed.
   private var interrupted = 0
   private let interruptions: [Interruption]
 
@@ -22,7 +22,7 @@ final class Interpreter: @unchecked Sendable {
     self.program = program
     self.subject = subject
     self.calls = CallCounts(program)
-    // A stable sort: those of one tick stay as they stand.
+    // A stable sort: interruptions at the same tick keep their order.
     self.interruptions = program.whileAsleep.enumerated().sorted {
       ($0.element.tick, $0.offset) < ($1.element.tick, $1.offset)
     }.map(\.element)
@@ -30,20 +30,20 @@ final class Interpreter: @unchecked Sendable {
 
   /// Runs the program to its end.
   ///
-  /// A fresh thread, on the subject's time.
+  /// Must be called on a new thread that uses the subject's time.
   func run() {
     subject.makeItems(of: program, for: self)
     perform(program.main)
     companion?.end()
   }
 
-  /// The log so far; complete when the program has ended.
+  /// The log so far, which is complete when the program has ended.
   ///
-  /// Any thread.
+  /// Can be used from any thread.
   var logSoFar: Log { log.withLock { $0 } }
 }
 
-// What loops call.
+// Called by loops.
 extension Interpreter {
   enum CallOut {
     case observer(Int, UInt)
@@ -52,7 +52,7 @@ extension Interpreter {
     case block(Int)
   }
 
-  /// A loop has called an item or a block.
+  /// Handles a loop's call to an item or a block.
   func callOut(_ callOut: CallOut) {
     let event: Log.Event
     let actions: [Action]
@@ -73,15 +73,15 @@ extension Interpreter {
     if record(event) { perform(actions) } else { subject.stop() }
   }
 
-  /// A loop has told a source that it has entered or left a mode.
+  /// Handles a loop's call to a source's mode handler.
   func tell(_ event: Log.Event) { record(event) }
 
-  /// The tick of the interruption that comes next.
+  /// The tick of the next interruption.
   var nextInterruption: Int? {
     interrupted < interruptions.count ? interruptions[interrupted].tick : nil
   }
 
-  /// Does the interruptions whose tick has come, while the loop sleeps.
+  /// Performs the interruptions that are due while the loop sleeps.
   func interrupt() {
     onCompanion {
       while let tick = self.nextInterruption, tick <= self.subject.tick {
@@ -91,7 +91,7 @@ extension Interpreter {
     }
   }
 
-  /// The loop would sleep for ever: it is stopped.
+  /// Stops a loop that would sleep forever.
   func endSleep() {
     record(.asleepForEver)
     subject.stop()
@@ -104,7 +104,7 @@ extension Interpreter {
 }
 
 extension Interpreter {
-  /// Writes an entry; false if the log is full.
+  /// Logs an entry; returns false if the log is full.
   @discardableResult
   private func record(_ event: Log.Event) -> Bool {
     let state = Log.State(
@@ -159,7 +159,7 @@ extension Interpreter {
     record(.ranUntilStopped)
   }
 
-  /// Has another thread do something, and waits for it.
+  /// Runs work on another thread, and waits for it.
   private func onCompanion(_ work: @escaping @Sendable () -> Void) {
     guard !isElsewhere else { return work() }
     isElsewhere = true
@@ -170,7 +170,7 @@ extension Interpreter {
   }
 }
 
-/// How many times each item and each block has been called.
+/// The numbers of calls of each item and block.
 private struct CallCounts {
   var sources: [Int]
   var observers: [Int]

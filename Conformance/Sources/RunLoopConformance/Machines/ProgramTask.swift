@@ -2,24 +2,24 @@
 
 import Synchronization
 
-/// A program on its thread, as the machine sees it that waits for it.
+/// A program on its thread, from the point of view of the machine that waits for it.
 final class ProgramTask: Sendable {
   private let interpreter = Mutex<Interpreter?>(nil)
 
   /// Runs a program to its end.
   ///
-  /// The program's thread.
+  /// Must be called on the program's thread.
   func run(_ interpreter: Interpreter) {
     self.interpreter.withLock { $0 = interpreter }
     interpreter.run()
   }
 
-  /// What the program has logged.
+  /// The log of the program so far.
   var log: Log { interpreter.withLock { $0 }?.logSoFar ?? Log() }
 
-  /// What a program has logged that does not come to its end.
+  /// Returns the log of a program that does not end.
   ///
-  /// Its thread goes on: what it uses is kept for good.
+  /// Its thread continues, so the objects that it uses are kept permanently.
   func hung(keeping used: AnyObject?) -> Log {
     _ = Unmanaged.passRetained(self)
     if let used { _ = Unmanaged.passRetained(used) }

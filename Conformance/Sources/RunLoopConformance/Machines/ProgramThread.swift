@@ -4,22 +4,22 @@ import CVirtualCalls
 import Dispatch
 import Glibc
 
-/// A thread for one program, whose end can be waited for with patience.
+/// A thread for one program, which can be joined with a time limit.
 final class ProgramThread: Sendable {
   private let thread: pthread_t
 
-  /// How long a program may take in real time before it counts as hung.
+  /// The real time in seconds after which a program counts as hung.
   ///
-  /// One takes well under a millisecond.
+  /// A program usually takes well under a millisecond.
   static let patience: Int32 = 60
 
   init(_ body: @escaping @Sendable () -> Void) {
     thread = startThread(body)
   }
 
-  /// Waits until the thread and what it leaves to its destructors have ended; false if it does not end.
+  /// Waits until the thread and its destructors have ended; returns false after the time limit.
   ///
-  /// Once if it is true.
+  /// Must not be called again after it has returned true.
   func end(within seconds: Int32 = patience) -> Bool {
     let answer = cvc_thread_join(thread, seconds)
     precondition(answer == 0 || answer == ETIMEDOUT, "a thread could not be joined (error \(answer))")
@@ -27,15 +27,15 @@ final class ProgramThread: Sendable {
   }
 }
 
-/// Another thread that does what it is given, while the giver waits.
+/// A thread that performs work while the caller waits.
 final class Companion: @unchecked Sendable {
-  // Sendable: the work is handed over through the semaphores, and the giver waits meanwhile.
+  // Sendable: the semaphores order the hand-over of work, and the caller waits meanwhile.
   private var work: (@Sendable () -> Void)?
   private let given = DispatchSemaphore(value: 0)
   private let done = DispatchSemaphore(value: 0)
   private var thread: ProgramThread?
 
-  /// Starts the thread; `begin` is the first thing that it does.
+  /// Starts the thread, which first calls `begin`.
   init(_ begin: @escaping @Sendable () -> Void) {
     thread = ProgramThread { [unowned self] in
       begin()
@@ -48,14 +48,14 @@ final class Companion: @unchecked Sendable {
     }
   }
 
-  /// Has the thread do something, and waits until it is done.
+  /// Runs work on the thread, and waits until it is done.
   func perform(_ work: @escaping @Sendable () -> Void) {
     self.work = work
     given.signal()
     done.wait()
   }
 
-  /// Ends the thread and waits for its end.
+  /// Ends the thread, and waits for its end.
   func end() {
     work = nil
     given.signal()

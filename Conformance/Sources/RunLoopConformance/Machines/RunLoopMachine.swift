@@ -4,7 +4,7 @@ import RunLoopCore
 
 /// Our run loop on virtual time.
 ///
-/// Each program has a fresh thread.
+/// Each program has a new thread.
 package struct RunLoopMachine: Machine {
   package init() {}
 

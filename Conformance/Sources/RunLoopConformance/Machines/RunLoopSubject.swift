@@ -4,7 +4,7 @@ import RunLoopCore
 
 /// Our loop of the calling thread, on virtual time.
 final class RunLoopSubject: Subject, @unchecked Sendable {
-  // Sendable: items are made before another thread is told of them; the loop guards its own.
+  // Sendable: items are created before another thread uses them; the loop's locks guard its own state.
 
   private let time: SteppedTime
   private let loop: RunLoop
@@ -22,7 +22,7 @@ final class RunLoopSubject: Subject, @unchecked Sendable {
   func adoptCallingThread() { _ = time.makeLoop() }
 }
 
-// Making items.
+// Creating items.
 extension RunLoopSubject {
   private typealias ModeHandler = @Sendable (RunLoop, RunLoop.Mode) -> Void
 
@@ -91,7 +91,7 @@ extension RunLoopSubject {
   }
 
   func addCommonMode(_ mode: Int) {
-    // The default mode and modes with numbers are modes, and no descriptors are watched.
+    // Cannot fail: numbered modes are valid, and no descriptors are watched.
     try? loop.addCommonMode(Self.spell(.mode(mode)))
   }
 
@@ -173,7 +173,7 @@ extension RunLoopSubject {
     }
   }
 
-  /// The virtual clock begins with the loop's.
+  /// Returns the instant of a tick; the virtual clock starts with the loop's.
   private static func instant(_ tick: Int) -> SuspendingClock.Instant {
     SuspendingClock().systemEpoch.advanced(by: .seconds(tick))
   }

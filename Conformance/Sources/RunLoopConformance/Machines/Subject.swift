@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A run loop as an interpreter sees it: what an action does, and what can be asked.
+/// An interpreter's interface to a run loop: its operations, and its queries.
 ///
-/// Items, blocks and modes go by their numbers in the program. Everything is called on the program's thread or, while
-/// that waits, on another.
+/// Items, blocks and modes are identified by their numbers in the program. All functions are called on the program's
+/// thread or, while that waits, on another.
 protocol Subject: AnyObject, Sendable {
-  /// Makes the program's items; they call the interpreter out.
+  /// Creates the program's items, which call the interpreter.
   func makeItems(of program: Program, for interpreter: Interpreter)
 
   func add(_ item: Item, to mode: ModeName)
@@ -24,9 +24,9 @@ protocol Subject: AnyObject, Sendable {
   func contains(_ item: Item, in mode: ModeName) -> Bool
   func isValid(_ item: Item) -> Bool
   func isSignalled(source: Int) -> Bool
-  /// Nil: none.
+  /// Returns a timer's date, or nil for none.
   func date(ofTimer timer: Int) -> Int?
-  /// Nil: none.
+  /// Returns the next date of a mode, or nil for none.
   func nextDate(in mode: ModeName) -> Int?
   var modes: Set<ModeName> { get }
   var currentMode: ModeName? { get }
@@ -34,9 +34,9 @@ protocol Subject: AnyObject, Sendable {
 
   /// The virtual time.
   var tick: Int { get }
-  /// Lets the time pass.
+  /// Advances the time.
   func work(_ ticks: Int)
-  /// Puts one more thread on the program's time.
+  /// Makes one more thread use the program's time.
   func adoptCallingThread()
 }
 
@@ -54,12 +54,12 @@ extension Subject {
 }
 
 extension ModeName {
-  /// The name of a mode as both loops spell it.
+  /// Returns the name of a mode for both loops.
   ///
   /// The default mode and the common pseudo-mode have their own constants.
   static func spell(_ number: Int) -> String { "mode \(number)" }
 
-  /// The number of a mode that is neither the default mode nor the pseudo-mode.
+  /// Returns the number of a mode other than the default mode and the pseudo-mode.
   static func number(in name: some StringProtocol) -> Int? {
     name.hasPrefix("mode ") ? Int(name.dropFirst(5)) : nil
   }

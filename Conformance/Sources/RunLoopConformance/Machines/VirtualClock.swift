@@ -2,18 +2,18 @@
 
 import CVirtualCalls
 
-/// The time that Core Foundation is told on the threads that have joined.
+/// The time that Core Foundation sees on threads that have joined the clock.
 ///
-/// It moves when a wait finds nothing ready, and when it is told to.
+/// It advances when a wait finds nothing ready, and on request.
 final class VirtualClock: @unchecked Sendable {
-  // Sendable: the clock has a lock of its own; the sleeper is set before a thread joins.
+  // Sendable: the clock has its own lock; the sleeper is set before a thread joins.
   private var clock: OpaquePointer?
   private var sleeper: (_ deadline: Int?) -> Sleep = { _ in .untilDeadline }
 
-  /// What a wait is to do that has found nothing ready.
+  /// The possible actions of a wait that finds nothing ready.
   enum Sleep {
     case untilDeadline
-    /// Something was done meanwhile.
+    /// Polls again, because something has changed.
     case lookAgain
   }
 
@@ -25,29 +25,29 @@ final class VirtualClock: @unchecked Sendable {
 
   deinit { cvc_clock_destroy(clock) }
 
-  /// Asks `sleeper` whenever a wait has found nothing ready; it is given the tick of the next timer, nil for none.
+  /// Sets a closure that is called whenever a wait finds nothing ready, with the tick of the next timer or nil.
   func whenAsleep(_ sleeper: @escaping (_ deadline: Int?) -> Sleep) { self.sleeper = sleeper }
 
-  /// Puts the calling thread on this clock, which must live longer.
+  /// Makes the calling thread join this clock, which must outlive it.
   func join() { cvc_clock_join(clock) }
 
-  /// Whether a thread on this clock has made a timer.
+  /// Whether a thread of this clock has created a timer.
   var hasTimers: Bool { cvc_clock_has_timers(clock) }
 
-  /// The whole ticks since the clock was made.
+  /// The whole ticks since the clock was created.
   var tick: Int { Int(cvc_clock_now(clock) / Self.nanosecondsOfTick) }
 
-  /// Lets the time pass.
+  /// Advances the time.
   func advance(by ticks: Int) { cvc_clock_advance(clock, Int64(ticks) * Self.nanosecondsOfTick) }
 
-  /// Calls `body`, to which the time seems to be so many microseconds later.
+  /// Calls `body` with a time that appears to be a number of microseconds later.
   func seeming(later microseconds: Int64, _ body: () -> Void) {
     cvc_clock_shift(clock, microseconds * 1000)
     body()
     cvc_clock_shift(clock, 0)
   }
 
-  /// Moves the time on to a tick, unless it has come; what is due at that tick waits.
+  /// Advances the time to a tick unless it has passed; timers due at that tick do not expire yet.
   func move(to tick: Int) { cvc_clock_move(clock, Int64(tick) * Self.nanosecondsOfTick) }
 
   fileprivate func sleep(until deadline: Int64) -> cvc_sleep {

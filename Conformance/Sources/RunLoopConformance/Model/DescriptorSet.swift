@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a mode waits for in the kernel: the loop's wake-up counter and the mode's own timer descriptor.
+/// The descriptors that a mode waits for in the kernel: the loop's wake-up descriptor and the mode's timer
+/// descriptor.
 ///
-/// An epoll set, edge-triggered (R11): a descriptor enters the list of ready ones when something happens to it, unless
-/// it stands there already; it leaves when a wait looks at it and finds it not ready, or reports it. A wait reports
-/// one, the first that is ready.
+/// Models an edge-triggered epoll set (R11): a descriptor is appended to the ready list when an event occurs, unless
+/// it is already in the list. It is removed when a wait finds it not ready, or reports it. A wait reports one
+/// descriptor, the first that is ready.
 struct DescriptorSet {
   enum Descriptor {
     case wakeUp
@@ -16,12 +17,12 @@ struct DescriptorSet {
   private(set) var deadline: Int?
   private var timerIsReadable = false
 
-  /// Notes that something has happened to a descriptor.
+  /// Records an event of a descriptor.
   mutating func note(_ descriptor: Descriptor) {
     if !ready.contains(descriptor) { ready.append(descriptor) }
   }
 
-  /// Arms the timer descriptor; what it had told of before is forgotten.
+  /// Arms the timer descriptor, and discards an earlier expiration.
   mutating func setTimer(to tick: Int, now: Int) {
     timerIsReadable = false
     deadline = tick
@@ -33,7 +34,7 @@ struct DescriptorSet {
     deadline = nil
   }
 
-  /// Lets the timer descriptor expire if its tick is before another.
+  /// Expires the timer descriptor if its tick is before `tick`.
   mutating func expire(before tick: Int) {
     guard let deadline, deadline < tick else { return }
     self.deadline = nil
@@ -41,7 +42,7 @@ struct DescriptorSet {
     note(.timer)
   }
 
-  /// The first descriptor that is ready; those before it leave the list.
+  /// Returns the first descriptor that is ready, and removes those before it from the list.
   mutating func firstReady(wakeUpIsReadable: Bool) -> Descriptor? {
     while let first = ready.first {
       if first == .wakeUp ? wakeUpIsReadable : timerIsReadable { return first }
@@ -50,7 +51,7 @@ struct DescriptorSet {
     return nil
   }
 
-  /// Takes the first descriptor out of the list, as a wait that reports it; the timer descriptor is read.
+  /// Removes the first descriptor, as a wait that reports it does, and reads the timer descriptor.
   mutating func takeFirst() {
     if ready.removeFirst() == .timer { timerIsReadable = false }
   }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where our loop does not do what Core Foundation's does, as far as a program can show it.
+/// A difference between our loop and Core Foundation's that a program can show.
 ///
-/// The numbers are those of the list of rules, which says what each is about. One that is missing here cannot be shown:
-/// it is about locks, descriptors, tolerances, closures, threads or processes, of which the language of programs knows
-/// nothing.
+/// The numbers are those of the list of rules, which describes each. A number that is missing here is about locks,
+/// descriptors, tolerances, closures, threads or processes, which programs cannot express.
 package enum Difference: Int, CaseIterable, Hashable, Sendable {
   case m1 = 1
   case m2 = 2
@@ -22,21 +21,21 @@ package enum Difference: Int, CaseIterable, Hashable, Sendable {
 }
 
 extension Difference: Comparable, CustomStringConvertible {
-  /// Whether one has the smaller number.
+  /// Compares the numbers.
   package static func < (left: Difference, right: Difference) -> Bool { left.rawValue < right.rawValue }
 
-  /// The number as the documentation writes it.
+  /// The number in the documentation's format.
   package var description: String { "M\(rawValue)" }
 }
 
 extension Difference {
-  /// What our loop does: the title of the article's section.
+  /// The behavior of our loop: the title of the article's section.
   package var summary: String {
     RuleChapter.differences.rules.first { $0.name == description }?.difference?.title ?? ""
   }
 }
 
-/// A set of differences that is asked at every step.
+/// A set of differences with a fast lookup.
 struct Switches {
   private let bits: UInt64
 

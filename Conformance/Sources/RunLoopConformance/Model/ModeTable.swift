@@ -4,7 +4,7 @@
 struct ModeTable {
   private var states: [ModeState?] = []
 
-  /// The state of a mode; nil: it was not made.
+  /// The state of a mode, or nil if it does not exist.
   subscript(_ mode: Int) -> ModeState? {
     get { states.indices.contains(mode) ? states[mode] : nil }
     _modify {
@@ -15,21 +15,21 @@ struct ModeTable {
 
   /// One more than the largest number.
   var end: Int { states.count }
-  /// The modes that were made.
+  /// The modes that exist.
   var made: [Int] { states.indices.filter { states[$0] != nil } }
 }
 
-/// R23: a mode stays as long as its loop.
+/// The state of a mode, which exists as long as its loop (R23).
 struct ModeState {
   var sources: [Int] = []
-  /// R83: by order, then as they were added.
+  /// The observers by order, then by the time of their addition (R83).
   var observers: [Int] = []
-  /// R93: by tick, then as they were inserted.
+  /// The timers by tick, then by the time of their insertion (R93).
   var timers: [Int] = []
-  /// R42: stopped until a run of the mode answers it.
+  /// Whether the mode is stopped, until a run of the mode ends by it (R42).
   var isStopped = false
   var descriptors = DescriptorSet()
-  /// The tick for which the timer descriptor was last armed, as far as the mode knows.
+  /// The tick for which the mode last armed the timer descriptor.
   var armedTick: Int?
 
   subscript(_ item: Item) -> Bool {

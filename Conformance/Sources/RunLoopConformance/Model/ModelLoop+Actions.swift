@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What call-outs do, and what is logged of them.
+// The actions of call-outs, and their log entries.
 
 extension ModelLoop {
-  /// Logs a call-out and does what its body says for this call.
+  /// Logs a call-out, and performs its body's actions for this call.
   mutating func callOut(_ event: Log.Event) {
     write(event)
     // A full log ends the program.
@@ -30,7 +30,7 @@ extension ModelLoop {
     for action in actions where !log.isFull { perform(action) }
   }
 
-  /// Does what another thread does, while this one waits for it.
+  /// Performs actions of another thread while this one waits for it.
   mutating func performElsewhere(_ actions: [Action]) {
     let wasElsewhere = isElsewhere
     isElsewhere = true

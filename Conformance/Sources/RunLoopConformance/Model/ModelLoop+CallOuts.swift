@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The steps of a pass that call out: observers, blocks, sources.
+// The steps of a pass that make call-outs: observers, blocks, sources.
 
 /// Core Foundation's bits of the activities.
 enum Stage: UInt {
@@ -13,7 +13,7 @@ enum Stage: UInt {
 }
 
 extension ModelLoop {
-  /// R83, R85: calls the observers of a stage as the mode has them when the stage begins.
+  /// R83, R85: calls the observers that the mode has for a stage when that begins.
   mutating func notify(_ stage: Stage, _ mode: Int) {
     // R86.
     let called = (modes[mode]?.observers ?? []).filter {
@@ -28,7 +28,7 @@ extension ModelLoop {
     }
   }
 
-  /// R58: runs the blocks of the mode that are there now; those that come meanwhile wait for the next time.
+  /// R58: runs the blocks that the mode has now; blocks posted meanwhile wait for the next time.
   mutating func performBlocks(_ mode: Int) {
     guard !blocks.isEmpty else { return }
     let taken = blocks
@@ -42,7 +42,7 @@ extension ModelLoop {
     blocks = left + blocks
   }
 
-  /// R55: which modes are common is asked when the block could run.
+  /// R55: whether a mode is common is determined when the block could run.
   private func canRun(_ block: PostedBlock, _ mode: Int) -> Bool {
     block.modes.contains(.mode(mode)) || (block.modes.contains(.common) && commonModes.contains(mode))
   }
@@ -50,20 +50,20 @@ extension ModelLoop {
   func hasBlock(_ mode: Int) -> Bool { blocks.contains { canRun($0, mode) } }
 
   mutating func post(_ block: Int, _ names: [ModeName]) {
-    // R56, M21: one for no mode never runs, and wakes nobody.
+    // R56, M21: a block for no mode never runs, and wakes no loop.
     guard !names.isEmpty else { return }
     blocks.append(PostedBlock(number: block, modes: Set(names)))
     // R22, R30. M11.
     for case .mode(let mode) in names { makeMode(mode) }
     if names.contains(.common), !differs(.m11) { hasLiteralCommonMode = true }
-    // M3: in Core Foundation it waits until somebody wakes the loop (R54).
+    // M3: in Core Foundation it waits until the loop is woken (R54).
     if differs(.m3) {
       let concerns = sleep.map { canRun(blocks[blocks.endIndex - 1], $0.mode) } ?? false
       poke(concerns ? .block : .unknown)
     }
   }
 
-  /// R62: performs the signalled sources of the mode; whether a source was handled.
+  /// R62: performs the signalled sources of the mode, and returns whether a source was handled.
   mutating func performSources(_ mode: Int) -> Bool {
     let marked = (modes[mode]?.sources ?? []).filter { sources[$0].signal != nil }.sorted {
       (program.sources[$0].order, sources[$0].signal ?? 0) < (program.sources[$1].order, sources[$1].signal ?? 0)
@@ -71,9 +71,9 @@ extension ModelLoop {
     var handled = false
     let oldest = marked.compactMap { sources[$0].signal }.min() ?? 0
     for source in marked {
-      // M19: in runs that return after a source, it passes over another once.
+      // M19: in runs that return after a source, a source lets others go first once.
       if differs(.m19), innermost.returnsAfterSource, sources[source].lastTurn >= oldest { continue }
-      // R66, R67: a nested run may have performed it, or it was invalidated; that it was removed does not matter.
+      // R66, R67: a nested run may have performed it, or it was invalidated. Its removal has no effect.
       let performs = sources[source].signal != nil
       if performs {
         // R64.
@@ -81,7 +81,7 @@ extension ModelLoop {
         if innermost.returnsAfterSource { sources[source].lastTurn = signalCount }
         callOut(.source(source))
       }
-      // M4: in Core Foundation the last one decides (R69).
+      // M4: in Core Foundation the last source decides (R69).
       handled = differs(.m4) ? handled || performs : performs
       // R9.
       if handled, innermost.returnsAfterSource { break }
@@ -89,7 +89,7 @@ extension ModelLoop {
     return handled
   }
 
-  /// R63, R70: a source that is signalled keeps its first signal; the loop is not woken.
+  /// R63, R70: a signalled source keeps its first signal, and the loop is not woken.
   mutating func signal(_ source: Int) {
     guard sources[source].isValid, sources[source].signal == nil else { return }
     signalCount += 1

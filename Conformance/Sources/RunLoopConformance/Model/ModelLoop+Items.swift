@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Items, the modes that they are in, and the common modes.
+// Items, their modes, and the common modes.
 
 extension ModelLoop {
-  /// R22: makes a mode if there is none.
+  /// R22: creates a mode if it does not exist.
   mutating func makeMode(_ mode: Int) {
     guard modes[mode] == nil else { return }
     modes[mode] = ModeState()
-    // A counter that can be read is ready in a set that it comes into.
+    // A readable wake-up descriptor is ready in a set that it is added to.
     if wakeUpIsReadable { modes[mode]?.descriptors.note(.wakeUp) }
   }
 
@@ -25,7 +25,7 @@ extension ModelLoop {
 
   private mutating func insert(_ item: Item, _ mode: Int) {
     makeMode(mode)
-    // R72, R99b: again is nothing.
+    // R72, R99b: adding again has no effect.
     guard modes[mode]?[item] == false else { return }
     switch item {
     case .source(let source):
@@ -40,7 +40,7 @@ extension ModelLoop {
       modes[mode]?.observers.insert(observer, at: index)
     case .timer(let timer):
       insertByTick(timer, mode)
-      // M19: a sleep that would last too long ends by looking.
+      // M19: a sleep that would last too long ends with another look.
       if differs(.m19), sleepsTooLong(for: timer, mode) { poke() }
     }
   }
@@ -81,14 +81,14 @@ extension ModelLoop {
     case .observer(let observer): observers[observer].isValid = false
     case .timer(let timer): timers[timer].isValid = false
     }
-    // R106: what is in no mode does not leave the common items. M9: it does.
+    // R106: an item in no mode stays among the common items. M9: it does not.
     guard wasBound || differs(.m9) else { return }
     take(item, outOf: modes.made)
     // R105.
     commonItems.removeAll { $0 == item }
   }
 
-  /// R87, R99b: whether an item is bound to the loop, as it is in one of its modes.
+  /// R87, R99b: whether an item is bound to the loop, because it is in one of its modes.
   func isBound(_ item: Item) -> Bool { modes.made.contains { modes[$0]?[item] == true } }
 
   func isValid(_ item: Item) -> Bool {
@@ -103,7 +103,7 @@ extension ModelLoop {
     switch name {
     case .mode(let mode): return modes[mode]?[item] == true
     case .common:
-      // R99g. M9: the same goes for observers.
+      // R99g. M9: observers behave the same.
       switch item {
       case .timer: return isBound(item) && commonItems.contains(item)
       case .observer: return (isBound(item) || !differs(.m9)) && commonItems.contains(item)
@@ -112,23 +112,23 @@ extension ModelLoop {
     }
   }
 
-  /// R115: takes the sources out of all modes, as the end of the loop's thread does.
+  /// R115: removes the sources from all modes, as the end of the loop's thread does.
   mutating func end() {
     for source in sources.indices { take(.source(source), outOf: modes.made) }
   }
 
-  /// R102.
+  /// R102: makes a mode common.
   ///
-  /// The common items enter the mode in the order in which they came. Core Foundation has them in a set; its machine
-  /// sees to the order.
+  /// The common items are added in the order in which they became common. Core Foundation has a set; its machine
+  /// ensures this order.
   mutating func addCommonMode(_ mode: Int) {
-    // M3: a block for the common modes may have come to be one for the mode that sleeps.
+    // M3: a block for the common modes may now be one for the sleeping mode.
     if differs(.m3) { poke() }
     guard commonModes.insert(mode).inserted else { return }
     for item in commonItems where isValid(item) { insert(item, mode) }
   }
 
-  /// Whether no source and no timer is in a mode.
+  /// Whether a mode has neither sources nor timers.
   func holdsNoItem(_ mode: Int) -> Bool {
     modes[mode].map { $0.sources.isEmpty && $0.timers.isEmpty } ?? true
   }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// One run: its passes, in the steps of R2.
+// One run, whose passes have the steps of R2.
 
 extension ModelLoop {
   mutating func run(_ name: ModeName, _ limit: Limit, returnsAfterSource: Bool) -> RunOutcome {
-    // R16, R24: the common pseudo-mode, an unknown mode and an empty one are not entered.
+    // R16, R24: the common pseudo-mode, unknown modes and empty ones are not run.
     guard case .mode(let mode) = name, modes[mode] != nil, !isEmpty(mode) else { return .finished }
     // R12, R13.
     let polls = limit == .poll || limit == .overdue
@@ -32,7 +32,7 @@ extension ModelLoop {
       let served = wait(mode, polls: polls)
       if !polls { notify(.afterWaiting, mode) }
 
-      // R5. M19: timers are due by the clock, whatever has ended the wait.
+      // R5. M19: timers that are due fire, whatever has ended the wait.
       if !putsOffTimers(mode), served == .timer || differs(.m19) { fireTimers(mode) }
       performBlocks(mode)
 
@@ -49,9 +49,9 @@ extension ModelLoop {
     set { runs[runs.endIndex - 1] = newValue }
   }
 
-  /// R25: whether nothing is there that could still happen.
+  /// R25: whether the mode has nothing left that could happen.
   ///
-  /// R59: blocks that a pass has taken do not count.
+  /// Blocks that a pass has taken do not count (R59).
   func isEmpty(_ mode: Int) -> Bool { holdsNoItem(mode) && !hasBlock(mode) }
 
   /// M1: whether the mode has something to run now.

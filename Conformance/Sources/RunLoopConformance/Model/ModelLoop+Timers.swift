@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Timers: their dates, their order, and how they fire.
+// Timers: their dates, their order, and their firing.
 
 extension ModelLoop {
-  /// R94: fires what is due when the wait is over.
+  /// R94: fires the timers that are due when the wait has ended.
   mutating func fireTimers(_ mode: Int) {
     let due = (modes[mode]?.timers ?? []).filter { !timers[$0].isFiring && timers[$0].tick <= now }
     var hasFired = false
@@ -12,7 +12,7 @@ extension ModelLoop {
   }
 
   private mutating func fire(_ timer: Int, _ mode: Int) -> Bool {
-    // R94: an earlier one may have moved, removed or ended it, or a nested run fired it.
+    // R94: an earlier timer may have moved, removed or invalidated it, or a nested run fired it.
     guard timers[timer].isValid, timers[timer].tick <= now, !timers[timer].isFiring, isBound(.timer(timer)) else {
       return false
     }
@@ -20,10 +20,10 @@ extension ModelLoop {
     timers[timer].isFiring = true
     timers[timer].wasMoved = false
     armAnew(mode)
-    // M20: the descriptors of the timer's other modes do not tell of it any more.
+    // M20: the descriptors of the timer's other modes no longer report it.
     if differs(.m20) { for other in modesOf(timer) where other != mode { armAnew(other) } }
     callOut(.timer(timer))
-    // R96: whatever date it was given.
+    // R96: whatever date was set.
     if program.timers[timer].interval <= 0 { invalidate(.timer(timer)) }
     timers[timer].isFiring = false
     guard timers[timer].isValid else { return true }
@@ -32,7 +32,7 @@ extension ModelLoop {
       arm(mode)
       if differs(.m20) { for other in modesOf(timer) { arm(other) } }
     } else {
-      // R97: the first date of its phase that is still to come.
+      // R97: the next date of its phase.
       var next = firedTick
       while next <= now { next += program.timers[timer].interval }
       move(timer, date: next, tick: next)
@@ -40,18 +40,18 @@ extension ModelLoop {
     return true
   }
 
-  /// R99: gives a timer a date.
+  /// R99: sets the date of a timer.
   mutating func setDate(_ timer: Int, _ date: Int) {
     guard timers[timer].isValid else { return }
     timers[timer].wasMoved = true
     move(timer, date: date, tick: Self.tick(of: date, now: now, switches))
-    // R51. M25: the loop sleeps until the new date, and that is all.
+    // R51. M25: the loop only sleeps until the new date.
     if isElsewhere, isBound(.timer(timer)), !differs(.m25) { wakeUp() }
   }
 
-  /// R93: when a timer is due that is given a date; one in the past counts as now.
+  /// R93: returns the tick at which a timer with a date is due; a past date counts as now.
   static func tick(of date: Int, now: Int, _ switches: Switches) -> Int {
-    // M33: in Core Foundation a date further ahead than sixteen years counts as that far (R95).
+    // M33: in Core Foundation a date more than sixteen years ahead is limited to that (R95).
     max(now, switches.contains(.m33) ? date : min(date, now + 504_911_232))
   }
 
@@ -66,7 +66,7 @@ extension ModelLoop {
     }
   }
 
-  /// R93: behind all that are due at the same tick or before.
+  /// R93: inserts a timer after all that are due at the same tick or earlier.
   mutating func insertByTick(_ timer: Int, _ mode: Int) {
     let others = modes[mode]?.timers ?? []
     let index = others.firstIndex { timers[$0].tick > timers[timer].tick } ?? others.endIndex
@@ -76,7 +76,7 @@ extension ModelLoop {
 
   private func modesOf(_ timer: Int) -> [Int] { modes.made.filter { modes[$0]?.timers.contains(timer) == true } }
 
-  /// R99a: when the first timer that is not being called is due.
+  /// R99a: returns the tick of the first timer that is not being called.
   func firstTick(_ mode: Int) -> Int? {
     modes[mode]?.timers.first { !timers[$0].isFiring }.map { timers[$0].tick }
   }
@@ -92,7 +92,7 @@ extension ModelLoop {
     if let tick, tick != modes[mode]?.armedTick {
       modes[mode]?.descriptors.setTimer(to: tick, now: now)
     } else if tick == nil, differs(.m20) {
-      // M20: in Core Foundation it stays armed for a timer that is gone.
+      // M20: in Core Foundation it stays armed for a removed timer.
       modes[mode]?.descriptors.disarmTimer()
     }
     modes[mode]?.armedTick = tick
@@ -103,7 +103,7 @@ extension ModelLoop {
     arm(mode)
   }
 
-  /// R32: the date of the first timer, also of one that is being called.
+  /// R32: returns the date of the first timer, even if it is being called.
   func nextDate(_ name: ModeName) -> Int? {
     guard case .mode(let mode) = name, let first = modes[mode]?.timers.first else { return nil }
     return timers[first].date

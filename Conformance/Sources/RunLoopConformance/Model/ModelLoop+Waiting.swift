@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The wait of a pass (R2, 9 and 10), and the passing of time.
+// The wait of a pass (R2, 9 and 10), and the advance of time.
 
 /// A sleep of the loop.
 struct SleepState {
   let mode: Int
-  /// M19: until when, as the loop saw it when it last looked; nil: without end.
+  /// M19: the deadline at the loop's last look, or nil for none.
   var deadline: Int?
-  /// Whether the loop is to look for a reason not to sleep: before it sleeps, and when somebody asks.
+  /// Whether the loop must look for a reason not to sleep: before it sleeps, and when another thread requests it.
   var looks = true
   var hasLooked = false
   /// M19: the cause of the post that woke the loop, or nil if no post has.
   var cause: WakeCause?
-  /// M19: whether a source of the mode was signalled, or one came in that was, since the loop looked.
+  /// M19: whether a source of the mode was signalled, or a signalled one added, since the last look.
   var hasSignal = false
 }
 
-/// M19: what a poster has for a sleeping loop.
+/// M19: the kinds of work that a post has for a sleeping loop.
 enum WakeCause {
   case unknown
   case block
@@ -24,7 +24,7 @@ enum WakeCause {
 }
 
 extension ModelLoop {
-  /// Waits, or only looks, and gives the one descriptor that is to be served (R2, 12).
+  /// Waits or polls, and returns the one descriptor to serve (R2, 12).
   mutating func wait(_ mode: Int, polls: Bool) -> DescriptorSet.Descriptor? {
     isWaiting = true
     innermost.wakeCause = .unknown
@@ -39,7 +39,7 @@ extension ModelLoop {
     sleep = SleepState(mode: mode)
     while firstReady(mode) == nil, !findsReason(mode) {
       var deadline = modes[mode]?.descriptors.deadline
-      // M19: the loop counts for itself how long it may sleep.
+      // M19: the loop has its own limit for the sleep.
       if differs(.m19), let own = sleep?.deadline { deadline = min(own, deadline ?? own) }
       if let next = interruptions.first, max(now, next.tick) <= deadline ?? .max {
         passTime(to: next.tick)
@@ -56,12 +56,14 @@ extension ModelLoop {
     sleep = nil
   }
 
-  /// M19: what wakes the loop first leaves its cause.
+  /// M19: records the cause of the first post that wakes the loop.
   mutating func noteCause(_ cause: WakeCause) {
     if let sleep, sleep.hasLooked, sleep.cause == nil { self.sleep?.cause = cause }
   }
 
-  /// M19: lets what has woken the loop begin before the timers; whether they are left to the next pass.
+  /// M19: lets the work that has woken the loop begin before the timers.
+  ///
+  /// Returns whether these wait for the next pass.
   mutating func putsOffTimers(_ mode: Int) -> Bool {
     guard differs(.m19) else { return false }
     let cause = innermost.wakeCause
@@ -77,31 +79,31 @@ extension ModelLoop {
     return innermost.hasPutOff
   }
 
-  /// Looks, if there is cause to look, for a reason not to sleep that no descriptor tells of.
+  /// Looks, if requested, for a reason not to sleep that no descriptor reports.
   private mutating func findsReason(_ mode: Int) -> Bool {
     guard let current = sleep, current.looks else { return false }
     let first = firstTick(mode)
     sleep?.deadline = first
     sleep?.looks = false
     sleep?.hasLooked = true
-    // M19: what is due is due, whatever became of the descriptor.
+    // M19: a due timer counts, whatever the state of the descriptor.
     if differs(.m19), let first, first <= now { return true }
     if differs(.m20), isStopped(mode) { return true }
-    // M1: whatever the blocks, and the observers before the wait, have left to be done.
+    // M1: anything that the blocks and the observers before the wait have left.
     if differs(.m1), isRunnable(mode) || isStopped(mode) { return true }
-    // Core Foundation sleeps on top of what was posted while it sleeps (R54). That the mode has become empty is noticed
-    // at the end of a pass, in both (R28).
+    // Core Foundation ignores blocks posted while it sleeps (R54). Both loops notice an empty mode only at the end of
+    // a pass (R28).
     if current.hasLooked && differs(.m3) && hasBlock(mode) { return true }
-    // The next one that wakes it is the first again.
+    // The next post that wakes it counts as the first again.
     sleep?.cause = nil
     sleep?.hasSignal = false
     return false
   }
 
-  /// R10, R11: the one descriptor that a wait reports.
+  /// R10, R11: returns the one descriptor that a wait reports.
   private mutating func takeReady(_ mode: Int) -> DescriptorSet.Descriptor? {
     let taken = takeFirstReady(mode)
-    // M19: nothing that is ready waits for a pass of its own.
+    // M19: no other ready descriptor needs another pass.
     if differs(.m19) { while takeFirstReady(mode) != nil {} }
     return taken
   }
@@ -113,13 +115,13 @@ extension ModelLoop {
     return first
   }
 
-  /// What ends the wait, if anything is ready.
+  /// Returns a ready descriptor, which ends the wait.
   private mutating func firstReady(_ mode: Int) -> DescriptorSet.Descriptor? {
     expireTimers(before: now + 1)
     return modes[mode]?.descriptors.firstReady(wakeUpIsReadable: wakeUpIsReadable)
   }
 
-  /// Does what another thread does until now.
+  /// Performs the actions of another thread up to now.
   private mutating func interrupt() {
     while let next = interruptions.first, next.tick <= now {
       interruptions.removeFirst()
@@ -127,16 +129,16 @@ extension ModelLoop {
     }
   }
 
-  /// Lets time pass in a sleep.
+  /// Advances the time in a sleep.
   ///
-  /// What another thread does at that tick comes before the timers of that tick.
+  /// The actions of another thread precede the timers of the same tick.
   private mutating func passTime(to tick: Int) {
     guard tick > now else { return }
     now = tick
     expireTimers(before: now)
   }
 
-  /// Lets ticks pass, as work that takes so long.
+  /// Spends a number of ticks.
   mutating func work(_ ticks: Int) {
     now += ticks
     expireTimers(before: now + 1)

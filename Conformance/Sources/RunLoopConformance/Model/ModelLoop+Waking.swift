@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Wake-ups and stops, and which run they belong to.
+// Wake-ups and stops, and the runs to which they belong.
 
 extension ModelLoop {
   mutating func beginRun(_ run: RunState) {
     var run = run
-    // M2: what was to wake the run around this one is kept for it. In Core Foundation this run takes it (R49).
+    // M2: a wake-up for the run around this one is kept for it. In Core Foundation this run consumes it (R49).
     if differs(.m2), !runs.isEmpty, wakeUpIsReadable {
       run.keepsWakeUp = true
       wakeUpIsReadable = false
@@ -17,17 +17,17 @@ extension ModelLoop {
     let ended = runs.removeLast()
     let isHeard = runs.last?.listens == true
     var isUnanswered = ended.hasLateWakeUp
-    // M20: a wake-up goes with the run that it was for. In Core Foundation the counter stays readable (R37).
+    // M20: a wake-up ends with the run that it was for. In Core Foundation the descriptor stays readable (R37).
     if differs(.m20), wakeUpIsReadable, !isHeard {
       wakeUpIsReadable = false
       isUnanswered = true
     }
-    // M26: a wake-up that was not answered is for the run around it. In Core Foundation it is forgotten (R47).
+    // M26: a wake-up that was not handled is for the run around it. In Core Foundation it is forgotten (R47).
     if differs(.m26), isUnanswered { wakeUp() }
     if ended.keepsWakeUp { write() }
   }
 
-  /// The top of a pass (R2, 1).
+  /// Begins a pass (R2, 1).
   mutating func beginListening() {
     innermost.listens = true
     innermost.hasLateWakeUp = false
@@ -40,14 +40,14 @@ extension ModelLoop {
     if run.listens { write() } else { innermost.hasLateWakeUp = true }
   }
 
-  /// Makes the wake-up counter readable, for every mode.
+  /// Makes the wake-up descriptor readable, for every mode.
   private mutating func write() {
     noteCause(sleep?.hasSignal == true ? .source : .unknown)
     wakeUpIsReadable = true
     for mode in 0..<modes.end { modes[mode]?.descriptors.note(.wakeUp) }
   }
 
-  /// Lets a sleeping loop look again whether there is a reason to go on sleeping.
+  /// Makes a sleeping loop check again whether to continue sleeping.
   mutating func poke(_ cause: WakeCause = .unknown) {
     noteCause(cause)
     sleep?.looks = true
@@ -61,7 +61,7 @@ extension ModelLoop {
     wakeForStop()
   }
 
-  /// R42: stops a mode, also before it runs.
+  /// R42: stops a mode, even before it runs.
   mutating func stopMode(_ mode: Int) {
     makeMode(mode)
     modes[mode]?.isStopped = true
@@ -74,7 +74,7 @@ extension ModelLoop {
     if differs(.m20) { poke() } else { wakeUp() }
   }
 
-  /// R6, R41: answers a stop once, that of the run before that of the mode.
+  /// R6, R41: consumes a stop, that of the run before that of the mode.
   mutating func answersStop(_ mode: Int) -> Bool {
     if innermost.isStopped {
       innermost.isStopped = false

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Everything that a run loop and the world around it remember.
+/// The complete state of a run loop and of its environment.
 ///
-/// The rules are in the extensions, by concern. R and M: the documentation's numbers.
+/// The rules are in the extensions, by concern. R and M refer to the documentation's numbers.
 struct ModelLoop {
   let program: Program
   let switches: Switches
   var log = Log([])
 
-  // The world.
+  // The environment.
 
-  /// The tick.
+  /// The current tick.
   var now = 0
-  /// What is still to come from outside.
+  /// The interruptions that have not happened yet.
   var interruptions: ArraySlice<Interruption>
-  /// Whether another thread acts at this moment.
+  /// Whether another thread is acting now.
   var isElsewhere = false
 
   // The items.
@@ -26,28 +26,28 @@ struct ModelLoop {
 
   // The loop.
 
-  /// R21: a new loop has the default mode.
+  /// The modes; a new loop has the default mode (R21).
   var modes = ModeTable()
-  /// R30: whether posting a block for the common pseudo-mode has made a mode of that name.
+  /// Whether posting a block for the common pseudo-mode has created a mode of that name (R30).
   var hasLiteralCommonMode = false
-  /// R21: the default mode is common.
+  /// The common modes, which include the default mode (R21).
   var commonModes: Set<Int> = [0]
-  /// In the order in which they came.
+  /// The common items, in the order of their addition.
   var commonItems: [Item] = []
-  /// R53: the posted blocks, in their order, but for those that a pass has taken.
+  /// The posted blocks in order, without those that a pass has taken (R53).
   var blocks: [PostedBlock] = []
   /// The active runs, the innermost last.
   var runs: [RunState] = []
-  /// R33: between the observers before and after the wait.
+  /// Whether the loop is between the observers before and after the wait (R33).
   var isWaiting = false
-  /// How many times sources were signalled.
+  /// The number of signals of all sources.
   var signalCount = 0
 
-  // What lets it sleep and wakes it.
+  // The state of sleeping and waking.
 
-  /// R44: whether the counter that wakes the loop can be read.
+  /// Whether the wake-up descriptor is readable (R44).
   var wakeUpIsReadable = false
-  /// The sleep, while there is one.
+  /// The current sleep, if any.
   var sleep: SleepState?
 
   init(_ program: Program, _ switches: Switches) {
@@ -63,36 +63,38 @@ struct ModelLoop {
     makeMode(0)
   }
 
-  /// Whether a rule is changed.
+  /// Whether a rule has the behavior of our loop.
   func differs(_ difference: Difference) -> Bool { switches.contains(difference) }
 }
 
 /// A source (version 0).
 struct SourceState {
   var isValid = true
-  /// R62, R63: the place of its first signal among all signals; nil: not signalled.
+  /// The number of its first signal among all signals, or nil if it is not signalled (R62, R63).
   var signal: Int?
-  /// M19: how many signals there had been when a run that returns after a source last performed it.
+  /// M19: the number of signals when a run that returns after a source last performed it.
   var lastTurn = 0
   var calls = 0
 }
 
 struct ObserverState {
   var isValid = true
-  /// R86: a nested run skips it meanwhile.
+  /// Whether the observer is being called, so that nested runs skip it (R86).
   var isFiring = false
   var calls = 0
 }
 
 struct TimerState {
   var isValid = true
-  /// R93: the date as it was set.
+  /// The date as it was set (R93).
   var date: Int
-  /// When it is due: a date in the past counts from when it was set.
+  /// The tick at which it is due.
+  ///
+  /// A past date counts as the time at which it was set.
   var tick: Int
-  /// R99a: it fires in no nested run meanwhile.
+  /// Whether the timer is being called, so that it does not fire in nested runs (R99a).
   var isFiring = false
-  /// Whether it was given a date while it fired.
+  /// Whether its date was set while it fired.
   var wasMoved = false
   var calls = 0
 }
@@ -103,19 +105,19 @@ struct PostedBlock {
   let modes: Set<ModeName>
 }
 
-/// R1: what belongs to one run.
+/// The state of one run (R1).
 struct RunState {
   let mode: Int
   let polls: Bool
   let returnsAfterSource: Bool
   var isStopped = false
-  /// R46–R48: a wake-up counts for the coming wait; later ones are answered by the next pass.
+  /// Whether a wake-up counts for the coming wait; later ones are handled by the next pass (R46–R48).
   var listens = true
-  /// M2: a wake-up that came before this run began, for the run around it.
+  /// M2: whether a wake-up from before this run is kept for the run around it.
   var keepsWakeUp = false
-  /// M26: a wake-up that came when this run listened no more.
+  /// M26: whether a wake-up arrived when this run no longer listened.
   var hasLateWakeUp = false
-  /// M19: what had the poster that ended the last wait.
+  /// M19: the cause of the post that ended the last wait.
   var wakeCause = WakeCause.unknown
   /// M19: whether the last pass has left its timers to this one.
   var hasPutOff = false

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A run loop as the rules have it: plain values, no thread and no kernel.
+/// A run loop according to the rules, as plain values without threads or a kernel.
 ///
-/// Without switches it gives Core Foundation's log of a program, with all of them ours. Each switch changes one rule,
-/// at the rule's place.
+/// Without switches it returns Core Foundation's log of a program, with all of them ours. Each switch changes one
+/// rule.
 package struct ReferenceModel: Machine {
   /// The rules that are changed.
   package let switches: Set<Difference>
 
-  /// A model of Core Foundation's loop, but for some rules.
+  /// Creates a model of Core Foundation's loop with some rules changed.
   package init(switches: Set<Difference> = []) {
     self.switches = switches
   }
@@ -18,7 +18,7 @@ package struct ReferenceModel: Machine {
 
   /// Runs a program on a new loop.
   ///
-  /// The log is the same every time.
+  /// The log is deterministic.
   package func run(_ program: Program) -> Log {
     var loop = ModelLoop(program, Switches(switches))
     loop.perform(program.main)

@@ -33,7 +33,7 @@ struct DifferencePage {
       """ + sections.joined()
   }
 
-  /// What a link to a heading is spelt with.
+  /// Returns the anchor of a heading.
   private static func anchor(_ heading: String) -> String {
     String(
       heading.compactMap { character in

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The documentation's page of logs: what both loops log for every rule when they are run.
+/// The documentation's page of the logs of both loops for every rule.
 package struct LogPage {
   private let coreFoundation: any Machine
   private let ours: any Machine
 
   package init() { self.init(coreFoundation: CoreFoundationMachine(), ours: RunLoopMachine()) }
 
-  /// A page of what other machines log.
+  /// Creates a page with the logs of other machines.
   init(coreFoundation: any Machine, ours: any Machine) {
     self.coreFoundation = coreFoundation
     self.ours = ours
   }
 
-  /// The page of some chapters, made by running their programs.
+  /// Runs the programs of some chapters, and returns their page.
   package func text(of chapters: [RuleChapter] = RuleChapter.ofCoreFoundation) -> String {
     var sections = [Self.head(chapters.flatMap(\.rules))]
     for chapter in chapters {

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A test that names the rules that it shows.
+/// A test that names the rules that it demonstrates.
 struct NamedTest: Equatable {
   var suite: String
   var title: String
   var rules: [String]
 }
 
-/// One file of tests, read line by line.
+/// Parses one file of tests, line by line.
 ///
-/// A test of Swift Testing has the trait `.rule(.r34, .m16)`, and so may a suite. A test of XCTest has a comment above
-/// it, `// R34, M16`.
+/// A test or a suite of Swift Testing has the trait `.rule(.r34, .m16)`. An XCTest test has a comment above it, `//
+/// R34, M16`.
 struct TestFile {
   private(set) var tests: [NamedTest] = []
-  /// What is wrong with the file, with the numbers of the lines.
+  /// The errors in the file, with line numbers.
   private(set) var mistakes: [String] = []
   private var suite: String
-  /// The rules of a comment whose test has not come yet.
+  /// The rules of a comment whose test follows.
   private var rules: [String] = []
-  /// The attribute of Swift Testing whose end has not come yet.
+  /// The beginning of an attribute that continues on the next line.
   private var attribute: String?
-  /// Whether a string of several lines has begun: what it says is not read.
+  /// Whether the line is within a multiline string, whose contents are skipped.
   private var isInString = false
 
-  /// Reads a file; the suite is called as the file is unless it says otherwise.
+  /// Parses a file; the suite has the file's name unless the file declares another.
   init(name: String, text: String) {
     suite = name
     for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
@@ -31,7 +31,7 @@ struct TestFile {
     }
   }
 
-  /// Reads a line without its indent; returns what is wrong with it.
+  /// Parses a line without its indentation, and returns an error, if any.
   private mutating func read(_ line: Substring) -> String? {
     let wasInString = isInString
     if line.matches(of: /"""/).count % 2 == 1 { isInString.toggle() }

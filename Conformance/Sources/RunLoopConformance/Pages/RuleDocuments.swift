@@ -2,14 +2,14 @@
 
 import Foundation
 
-/// What is made of the list of rules and of a project's tests: two pages, and the names by which tests refer to rules.
+/// The documents generated from the list of rules and a project's tests: two pages, and the names for tests.
 struct RuleDocuments {
   let chapters: [RuleChapter]
   private var tests: [String: [NamedTest]] = [:]
-  /// What is wrong with the tests, and which rules nothing shows.
+  /// The errors in the tests, and the rules without evidence.
   private(set) var mistakes: [String] = []
 
-  /// Takes files of tests by their names and paths, in their order.
+  /// Creates the documents from test files with their names and paths, in order.
   init(_ chapters: [RuleChapter] = RuleChapter.all, files: [(name: String, path: String, text: String)]) {
     self.chapters = chapters
     let names = Set(chapters.flatMap(\.rules).map(\.name))
@@ -26,7 +26,7 @@ struct RuleDocuments {
     mistakes += chapters.flatMap(\.rules).compactMap(mistake)
   }
 
-  /// Reads the tests of the project in a folder, in the order of the files' names.
+  /// Reads the tests of a project's directory, in the order of the files' names.
   init(project: String) throws(ConformanceArguments.Failure) {
     var paths: [(inFolder: String, path: String)] = []
     for folder in ["Conformance/Tests", "Tests"] {
@@ -45,7 +45,7 @@ struct RuleDocuments {
     self.init(files: files)
   }
 
-  /// What is made, by the path in the project.
+  /// The documents, with their paths in the project.
   var documents: [(path: String, text: String)] {
     let pages = "Sources/RunLoopCore/RunLoopCore.docc"
     let rules = chapters.flatMap(\.rules)
@@ -56,7 +56,7 @@ struct RuleDocuments {
     ]
   }
 
-  /// How many rules there are, and what shows them.
+  /// The number of rules, by their evidence.
   var summary: String {
     let rules = chapters.flatMap(\.rules)
     let withPrograms = rules.count { !$0.rulesWithPrograms(in: chapters).isEmpty }
@@ -64,7 +64,7 @@ struct RuleDocuments {
     return "\(rules.count) rules: \(withPrograms) shown by programs, \(withTests) by tests"
   }
 
-  /// What is wrong with what shows a rule.
+  /// Returns an error in the evidence for a rule, if any.
   private func mistake(_ rule: Rule) -> String? {
     let hasTest = tests[rule.name] != nil
     return switch rule.evidence {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The names of the rules as source, for tests to refer to.
+/// The source file with the names of the rules, for tests.
 struct RuleNames {
   var rules: [Rule]
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The documentation's page of the rules: what holds for our loop, and what shows it.
+/// The documentation's page of the rules of our loop, with their evidence.
 struct RuleTable {
   var chapters: [RuleChapter]
   /// The tests that name a rule, by its name.
   var tests: [String: [NamedTest]]
 
-  /// How many tests a row names.
+  /// The maximum number of tests in a row.
   private static let shown = 3
 
   var text: String {
@@ -37,13 +37,13 @@ struct RuleTable {
     cell.split(separator: "|", omittingEmptySubsequences: false).joined(separator: "\\|")
   }
 
-  /// Where the logs of a rule's programs are, or why there are none.
+  /// Returns a link to the logs of a rule's programs, or the reason why there are none.
   private func programs(of rule: Rule) -> String {
     if let reason = rule.reason { return "*None.* \(reason)" }
     return rule.rulesWithPrograms(in: chapters).map { "<doc:Conformance#\($0)>" }.joined(separator: ", ")
   }
 
-  /// The first of a rule's tests, by suite.
+  /// Returns the first of a rule's tests, by suite.
   private func tests(of rule: Rule) -> String {
     let tests = tests[rule.name] ?? []
     guard !tests.isEmpty else { return "–" }
@@ -59,7 +59,8 @@ struct RuleTable {
 }
 
 extension Rule {
-  /// The names of the rules whose programs show this one: its own, or those in which a difference has a part.
+  /// Returns the rules whose programs demonstrate this one: the rule itself, or those in which a difference is
+  /// involved.
   func rulesWithPrograms(in chapters: [RuleChapter]) -> [String] {
     guard case .programsOfRules = evidence else { return scripts.isEmpty ? [] : [name] }
     return chapters.flatMap(\.rules).filter { rule in

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Generator {
-  /// Who acts.
+  /// The code that performs an action.
   enum Actor {
     case main
     case callOut
@@ -55,7 +55,7 @@ extension Generator {
     case .elsewhere: weights += [(2, .work)]
     }
     for index in weights.indices { weights[index].weight *= shape.emphasis[weights[index].element] ?? 1 }
-    // Whatever it is inclined to, there is something that it can do.
+    // At least one action is possible, whatever the weights.
     return weights + [(1, .wakeUp)]
   }
 
@@ -78,7 +78,7 @@ extension Generator {
 
   mutating func date() -> Int { random.number(in: -2...shape.lastDate) }
 
-  /// A mode, or so many times in a hundred the common pseudo-mode.
+  /// Returns a mode, or with a probability in percent the common pseudo-mode.
   mutating func mode(common percent: Int) -> ModeName {
     random.chance(percent) ? .common : .mode(random.element(of: [shape.home, shape.home] + Array(0..<shape.modes)))
   }
@@ -93,11 +93,13 @@ extension Generator {
 
   var hasItem: Bool { shape.sources + shape.observers + shape.timers > 0 }
 
-  /// All items but the stopper.
+  /// Returns all items except the stopper.
   func items() -> [Item] {
     (0..<shape.sources).map(Item.source) + (0..<shape.observers).map(Item.observer) + (0..<shape.timers).map(Item.timer)
   }
 
-  /// One of the items; there is one.
+  /// Returns a random item.
+  ///
+  /// There must be at least one.
   mutating func item() -> Item { random.element(of: items()) }
 }

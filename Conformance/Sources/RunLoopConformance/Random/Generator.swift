@@ -1,42 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Makes random programs.
+/// Generates random programs.
 ///
-/// Most have a stopper: a repeating timer that is in every mode, that no action touches, and whose call-out stops the
-/// innermost run. A program without one ends because a loop that would sleep forever is stopped, and because a full
-/// log ends it.
+/// Most have a stopper: a repeating timer in every mode, which no action affects, and whose call-out stops the
+/// innermost run. A program without one still ends, because a loop that would sleep forever is stopped, and a full
+/// log ends the program.
 package struct Generator: Sendable {
   var random: SplitMix64
-  /// What there is to act upon.
+  /// The items that actions can use.
   var shape = Shape()
 
-  /// The generator of one program of a series.
+  /// Creates the generator for one program of a series.
   package init(seed: UInt64, number: Int) {
     var seeds = SplitMix64(seed: seed)
     random = SplitMix64(seed: seeds.next() ^ (UInt64(number) &* 0xD1B5_4A32_D192_ED03))
   }
 
-  /// How many of each there are, and what the program is inclined to.
+  /// The numbers of items, and the program's tendencies.
   struct Shape {
     var modes = 1
     var sources = 0
     var observers = 0
-    /// Without the stopper.
+    /// The number of timers without the stopper.
     var timers = 0
     var blocks = 0
-    /// The mode in which most things happen.
+    /// The mode in which most actions take place.
     var home = 0
-    /// Whether that mode becomes common in the course of the program, if at all, and much waits for it.
+    /// Whether that mode may only become common during the program, and many items depend on it.
     var becomesCommon = false
     var hasStopper = true
-    /// How likely a call-out does anything, in a hundred.
+    /// The probability in percent that a call-out has actions.
     var zeal = 50
-    /// How many actions a call-out does at most.
+    /// The maximum number of actions of a call-out.
     var length = 3
-    /// The last date that is given.
+    /// The last date of a timer.
     var lastDate = 8
-    /// What a kind of action weighs more than it usually does: many programs without some, and some with much of one,
-    /// come to more places than many alike.
+    /// The additional weight of kinds of actions.
+    ///
+    /// Programs without some kinds, and others with many of one kind, cover more cases than uniform ones.
     var emphasis: [ActionKind: Int] = [:]
   }
 
@@ -81,7 +82,7 @@ package struct Generator: Sendable {
       program.main = (0..<shape.modes).map { .add(.timer(shape.timers), .mode($0)) } + program.main
     }
     program.whileAsleep = interruptions()
-    // One of the sources, and in one mode: in what order several are told is not promised.
+    // Only one source and one mode, because the order of several mode handlers is unspecified.
     if shape.sources > 0, shape.modes == 1, random.chance(30), !program.addsCommonMode {
       program.sources[random.number(below: shape.sources)].tellsModes = true
     }
@@ -106,7 +107,7 @@ package struct Generator: Sendable {
     TimerPlan(date: date(), interval: random.element(of: [0, 0, 0, 0, 0, -1, 1, 1, 2, 2, 3, 3]), body: body())
   }
 
-  /// What the loop's thread does: it adds most items, and runs the loop a few times.
+  /// Returns the actions of the loop's thread: it adds most items, and runs the loop a few times.
   private mutating func main() -> [Action] {
     var actions: [Action] = []
     for item in items() where random.chance(85) { actions.append(.add(item, mode(common: 30))) }
@@ -140,7 +141,7 @@ package struct Generator: Sendable {
     for _ in 0..<random.number(below: 4) {
       body.calls.append(random.chance(shape.zeal) ? actions(1...shape.length, in: .callOut) : [])
     }
-    // What is done every time is only what ends of itself.
+    // Repeated actions must end by themselves.
     if random.chance(shape.zeal / 4) {
       var actions: [Action] = [.ask(question()), .wakeUp, .work(1), .stop]
       if hasItem { actions.append(.remove(item(), mode(common: 20))) }
@@ -151,7 +152,7 @@ package struct Generator: Sendable {
 }
 
 extension Program {
-  /// Whether another mode than the default one may become common.
+  /// Whether a mode other than the default one may become common.
   fileprivate var addsCommonMode: Bool {
     var adds = false
     forEachAction { if case .addCommonMode(1...) = $0 { adds = true } }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A small generator of random numbers; the same seed gives the same numbers everywhere.
+/// A small random number generator with reproducible results.
 ///
 /// Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014.
 package struct SplitMix64: Sendable {
@@ -16,7 +16,7 @@ package struct SplitMix64: Sendable {
     return word ^ (word >> 31)
   }
 
-  /// A number from zero up to `bound`, which must be positive.
+  /// Returns a number from zero up to `bound`, which must be positive.
   package mutating func number(below bound: Int) -> Int {
     Int(next().multipliedFullWidth(by: UInt64(bound)).high)
   }
@@ -25,12 +25,12 @@ package struct SplitMix64: Sendable {
     range.lowerBound + number(below: range.count)
   }
 
-  /// True so many times in a hundred.
+  /// Returns true with a probability in percent.
   package mutating func chance(_ percent: Int) -> Bool { number(below: 100) < percent }
 
   package mutating func element<Element>(of elements: [Element]) -> Element { elements[number(below: elements.count)] }
 
-  /// One of several, the more often the more it weighs.
+  /// Returns one of several elements, with probabilities proportional to their weights.
   mutating func element<Element>(weighing elements: [(weight: Int, element: Element)]) -> Element {
     var rest = number(below: elements.reduce(0) { $0 + $1.weight })
     for (weight, element) in elements {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Differences that are about one part of the loop, with their explanations.
+/// The differences that concern one part of the loop, with their explanations.
 struct DifferenceTopic: Sendable {
   var title: String
   var rules: [Rule]
@@ -12,17 +12,17 @@ struct DifferenceTopic: Sendable {
     fileprivate var evidence: Rule.Evidence
     fileprivate var text: String
 
-    /// A difference by which the programs of rules differ.
+    /// Creates a difference that the programs of rules demonstrate.
     init(_ name: String, title: String, _ statement: String, _ text: String) {
       self.init(name, title, statement, .programsOfRules, text)
     }
 
-    /// A difference that no program shows, but a test.
+    /// Creates a difference that only a test demonstrates.
     init(_ name: String, title: String, _ statement: String, notShown reason: String, _ text: String) {
       self.init(name, title, statement, .tests(reason: reason), text)
     }
 
-    /// A difference that nothing shows.
+    /// Creates a difference without evidence.
     init(_ name: String, title: String, _ statement: String, notTested reason: String, _ text: String) {
       self.init(name, title, statement, .none(reason: reason), text)
     }

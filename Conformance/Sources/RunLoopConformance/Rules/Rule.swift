@@ -1,44 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A rule of the run loop, and what shows it.
+/// A rule of the run loop, and its evidence.
 ///
-/// The rules of all chapters are the one list of them: the documentation's pages of rules, of logs and of differences,
-/// and the names by which tests say what they show, are made of it.
+/// All chapters together are the single list of rules, from which the documentation's pages of rules, logs and
+/// differences, and the names for tests are generated.
 package struct Rule: Sendable {
-  /// The name by which the documentation and the tests refer to it.
+  /// The name that the documentation and the tests use.
   ///
   /// R and a number for a rule of Core Foundation's loop or Foundation's runs, M and a number for a difference.
   package var name: String
-  /// What both loops do; what Core Foundation's does, if ours differs; of a difference, what ours does.
+  /// The behavior of both loops; of Core Foundation's if ours differs; of ours for a difference.
   package var statement: String
-  /// What our loop does instead, with the names of the differences.
+  /// The behavior of our loop if it differs, with the names of the differences.
   package var here: String?
   package var evidence: Evidence
   /// The explanation of a difference.
   package var difference: DifferenceText?
 
   package enum Evidence: Sendable {
-    /// Programs of one thread show it, and what is done to a loop while that thread waits.
+    /// Programs of one thread demonstrate it, and operations on the loop while that thread waits.
     case programs([Script])
-    /// Programs of rules show it that differ by this difference.
+    /// Programs of rules demonstrate it, whose logs differ by this difference.
     case programsOfRules
-    /// No program shows it, for this reason; a test does.
+    /// Only a test demonstrates it; no program can, for this reason.
     case tests(reason: String)
-    /// Neither a program nor a test shows it, for this reason.
+    /// It has neither a program nor a test, for this reason.
     case none(reason: String)
   }
 
-  /// A rule that programs show.
+  /// Creates a rule that programs demonstrate.
   init(_ name: String, _ statement: String, here: String? = nil, _ scripts: Script...) {
     self.init(name, statement, here: here, .programs(scripts))
   }
 
-  /// A rule that no program shows, but a test.
+  /// Creates a rule that only a test demonstrates.
   init(_ name: String, _ statement: String, here: String? = nil, notShown reason: String) {
     self.init(name, statement, here: here, .tests(reason: reason))
   }
 
-  /// A rule that nothing shows.
+  /// Creates a rule without evidence.
   init(_ name: String, _ statement: String, here: String? = nil, notTested reason: String) {
     self.init(name, statement, here: here, .none(reason: reason))
   }
@@ -58,7 +58,7 @@ package struct Rule: Sendable {
     return scripts
   }
 
-  /// Why no program shows it.
+  /// The reason why no program demonstrates it.
   package var reason: String? {
     switch evidence {
     case .programs, .programsOfRules: nil
@@ -66,34 +66,34 @@ package struct Rule: Sendable {
     }
   }
 
-  /// The differences that the text of our loop refers to.
+  /// The differences that the text about our loop refers to.
   package var namedDifferences: [String] { (here ?? "").matches(of: /\bM[0-9]+\b/).map { String($0.output) } }
 }
 
-/// What the documentation's page of differences says of one.
+/// The text about a difference on the documentation's page.
 package struct DifferenceText: Sendable {
   package var title: String
-  /// What the difference is about, in a few words.
+  /// The subject of the difference, in a few words.
   package var topic: String
   package var text: String
 }
 
-/// A program, and the logs that it gives on both loops.
+/// A program, and its logs on both loops.
 package struct Script: Sendable {
   package var program: Program
-  /// What Core Foundation's loop logs.
+  /// The log of Core Foundation's loop.
   package var coreFoundation: String
-  /// What our loop logs.
+  /// The log of our loop.
   package var ours: String
-  /// Why the logs differ; empty if they are the same.
+  /// The reasons why the logs differ, or none if they are equal.
   package var differences: Set<Difference>
 
-  /// A program whose logs are the same on both loops.
+  /// Creates a program with the same log on both loops.
   init(_ program: Program, _ log: String) {
     self.init(program, coreFoundation: log, ours: log, [])
   }
 
-  /// A program whose logs differ, and for what reason.
+  /// Creates a program with different logs, and the reasons.
   init(_ program: Program, coreFoundation: String, ours: String, _ differences: Set<Difference>) {
     self.program = program
     self.coreFoundation = coreFoundation

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What the catalogue's programs are written with.
+// Shorthand for the catalog's programs.
 
 extension ModeName {
   static let main = ModeName.mode(0)
@@ -17,7 +17,7 @@ extension Item {
 }
 
 extension Action {
-  /// Runs a mode without end.
+  /// Runs a mode without a time limit.
   static func runs(_ mode: ModeName = .main) -> Action { .run(mode, .forever, returnAfterSource: false) }
   /// Runs a mode for one pass.
   static func polls(_ mode: ModeName = .main) -> Action { .run(mode, .poll, returnAfterSource: false) }
@@ -32,11 +32,11 @@ extension [Action] {
 }
 
 extension ObserverPlan {
-  /// Sees every stage, and does nothing.
+  /// An observer of every activity without actions.
   static let ofAll = ObserverPlan(activities: Stages.all)
-  /// Sees the ends of runs.
+  /// An observer of the beginning and end of runs.
   static let ofRuns = ObserverPlan(activities: Stages.entry | Stages.exit)
-  /// Sees the wait.
+  /// An observer of the wait.
   static let ofWait = ObserverPlan(activities: Stages.beforeWaiting | Stages.afterWaiting)
 }
 
@@ -46,6 +46,6 @@ extension SourcePlan {
 }
 
 extension TimerPlan {
-  /// Fires once, and does this.
+  /// Returns a timer that fires once with actions.
   static func at(_ date: Int, _ actions: Action...) -> TimerPlan { TimerPlan(date: date, body: Body([actions])) }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Literal {
-  /// The literals that are a step simpler than this one, the large steps first.
+  /// The literals that are one step simpler than this one, the large steps first.
   ///
-  /// Not all of them are programs, or make sense.
+  /// Some of them are not valid programs.
   var simplifications: [Literal] {
     switch self {
     case .number(let number): Self.smaller(number).map(Literal.number)
@@ -22,7 +22,7 @@ extension Literal {
     }
   }
 
-  /// The list without a part of it: first all of it, then each half, each quarter, and so on.
+  /// Returns lists without a part of this one: first without all of it, then each half, each quarter, and so on.
   private static func shorter(_ elements: [Literal]) -> [Literal] {
     var shorter: [Literal] = []
     var size = elements.count
@@ -37,7 +37,7 @@ extension Literal {
     return shorter
   }
 
-  /// The list with one element simpler; what another thread does may as well be done by this one.
+  /// Returns lists with one element simpler; actions of another thread may also become actions of this one.
   private static func withOneSimpler(_ elements: [Literal]) -> [[Literal]] {
     var lists: [[Literal]] = []
     for (index, element) in elements.enumerated() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Program {
-  /// The program without an item, and without what is done to it; those behind it move up.
+  /// Returns the program without an item and the actions on it; later items are renumbered.
   func removing(_ item: Item) -> Program {
     var program = self
     switch item {
@@ -28,7 +28,7 @@ extension Program {
 }
 
 extension Item {
-  /// This item's number when another is gone; nil if it is this one.
+  /// Returns this item's number after the removal of another; nil if it is this one.
   fileprivate func without(_ other: Item) -> Item? {
     switch (self, other) {
     case (.source(let index), .source(let gone)): index == gone ? nil : .source(index > gone ? index - 1 : index)
@@ -40,7 +40,7 @@ extension Item {
 }
 
 extension Action {
-  /// The action upon the items that `renumber` gives; nil if an item is gone.
+  /// Returns the action with items renumbered by `renumber`; nil if an item was removed.
   fileprivate func renumbered(_ renumber: (Item) -> Item?) -> Action? {
     switch self {
     case .add(let item, let mode): return renumber(item).map { .add($0, mode) }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Finds a small program that still fails as a large one does.
+/// Finds a small program that fails like a given one.
 package struct Shrinker {
-  /// How many programs it has tried.
+  /// The number of programs that were tried.
   package private(set) var tries = 0
   private let limit: Int
 
-  /// - Parameter limit: How many programs to try at most.
+  /// - Parameter limit: The maximum number of programs to try.
   package init(limit: Int = 20_000) { self.limit = limit }
 
-  /// The smallest program that was found to fail.
+  /// Returns the smallest failing program that was found.
   ///
-  /// Each step makes the program simpler, so that this ends: if it ends before the limit, no single step makes the
-  /// program simpler and lets it fail.
+  /// Each step makes the program simpler, so the search ends. Unless it reached the limit, no single further step
+  /// results in a simpler program that still fails.
   package mutating func smallest(_ program: Program, where fails: (Program) -> Bool) -> Program {
     var smallest = program
     var isDone = false
@@ -23,7 +23,7 @@ package struct Shrinker {
       while position < steps.count, tries < limit {
         let simpler = steps[position].program()
         if let simpler, simpler != smallest, simpler.faults.isEmpty, isFailing(simpler, fails) {
-          // On from here: what stands before was of no use to the larger program.
+          // Continues from this step, as the earlier ones did not help with the larger program.
           smallest = simpler
           steps = smallest.simplifications
           isDone = false
@@ -42,7 +42,7 @@ package struct Shrinker {
 }
 
 extension Program {
-  /// Every step that makes the program simpler, the large ones first.
+  /// All steps that make the program simpler, the large ones first.
   fileprivate var simplifications: [Simplification] {
     items.map { .without($0, self) } + blocks.indices.map { .withoutBlock($0, self) }
       + literal.simplifications.map { .literal($0) }
@@ -53,7 +53,7 @@ extension Program {
   }
 }
 
-/// One program that is simpler than another.
+/// A step from one program to a simpler one.
 private enum Simplification {
   case without(Item, Program)
   case withoutBlock(Int, Program)

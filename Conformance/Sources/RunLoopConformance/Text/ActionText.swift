@@ -146,7 +146,7 @@ extension Limit: LiteralConvertible {
 }
 
 extension Literal {
-  /// The case of an enumeration, with values that have no labels.
+  /// Returns a case of an enumeration whose associated values have no labels.
   fileprivate static func `case`(_ name: String, _ values: any LiteralConvertible...) -> Literal {
     .call("." + name, values.map { Argument(nil, $0.literal) })
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The arguments of a call, as they are written or as they are read one by one.
+/// The arguments of a call, for writing or for reading one by one.
 struct Arguments {
   private(set) var all: [Literal.Argument] = []
   private var name = ""
@@ -38,7 +38,7 @@ extension Arguments {
     return value
   }
 
-  /// Sees to it that nothing is left.
+  /// Throws an error if arguments are left.
   func end() throws(LiteralError) {
     if let label = all.first?.label { throw LiteralError("\(name) with \(label)") }
     if let value = all.first?.value { throw LiteralError("\(name) with \(value.text)") }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A value as Swift source spells it: what a program is printed as and read from.
+/// A value in Swift syntax, for printing and parsing programs.
 indirect enum Literal: Hashable {
   case number(Int)
   case bool(Bool)
   case list([Literal])
-  /// A call of an initializer, or of an enumeration's case; a case without values has no arguments.
+  /// A call of an initializer, or a case of an enumeration; a case without associated values has no arguments.
   case call(String, [Argument] = [])
 
   struct Argument: Hashable {
@@ -32,10 +32,9 @@ extension Literal {
     }
   }
 
-  /// The literal on as many lines as it takes, none beyond `width` if that is possible, as `swift format` would have
-  /// it.
+  /// Returns the literal on as many lines as necessary, within `width` if possible, in the format of `swift format`.
   ///
-  /// The first line stands after `used` characters of a line that is indented by `indentation`.
+  /// The first line begins after `used` characters of a line with `indentation`.
   func layout(width: Int, indentation: Int, used: Int) -> String {
     let line = text
     guard used + line.count > width else { return line }
@@ -56,7 +55,7 @@ extension Literal {
     }
   }
 
-  /// The lines of a list: of elements that fit on a line, as many as fit.
+  /// Returns the lines of a list, with as many elements on a line as fit.
   private static func fill(_ elements: [Literal], width: Int, indentation: Int) -> [String] {
     var lines: [String] = []
     var mayTakeMore = false
@@ -78,13 +77,13 @@ extension Literal.Argument {
   fileprivate var text: String { (label.map { $0 + ": " } ?? "") + value.text }
 }
 
-/// A type whose values have a literal.
+/// A type whose values can be written as literals.
 protocol LiteralConvertible {
   var literal: Literal { get }
   init(_ literal: Literal) throws(LiteralError)
 }
 
-/// What is wrong with a text that is to be a program.
+/// An error in the text of a program.
 package struct LiteralError: Error, Hashable, CustomStringConvertible {
   package var description: String
 

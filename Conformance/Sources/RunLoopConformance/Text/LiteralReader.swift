@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads a literal from Swift source.
+/// Parses a literal in Swift syntax.
 struct LiteralReader {
   private let text: [Character]
   private var position = 0
 
-  /// Reads the one literal that a text holds.
+  /// Parses a text that consists of one literal.
   static func read(_ text: String) throws(LiteralError) -> Literal {
     var reader = LiteralReader(text: Array(text))
     let literal = try reader.literal()
@@ -38,7 +38,7 @@ struct LiteralReader {
     return .call(name, try arguments(until: ")"))
   }
 
-  /// Reads what stands between brackets, the closing one too.
+  /// Parses the arguments up to and including the closing bracket.
   private mutating func arguments(until close: Character) throws(LiteralError) -> [Literal.Argument] {
     var arguments: [Literal.Argument] = []
     skipSpace()
@@ -75,7 +75,7 @@ struct LiteralReader {
     return number
   }
 
-  /// A name, with the point of an enumeration's case before it.
+  /// Parses a name, including the leading dot of an enumeration's case.
   private mutating func word() -> String {
     let start = position
     if next == "." { position += 1 }

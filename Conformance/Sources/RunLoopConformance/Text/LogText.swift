@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Log: CustomStringConvertible {
-  /// The log on one line, in the letters of the rules; two logs with the same text are equal.
+  /// The log on one line, in the letters of the rules; logs with the same text are equal.
   ///
-  /// `E BT BS BW AW X` are the first observer's activities, `E.1` is the second's; `S0`, `T0`, `B0` are the first
-  /// source, timer and block; `S0+m1` and `S0-m1` say that a source has entered and left a mode; `=stopped` is a run's
-  /// result. `@3` says that the time is tick 3 from here on, `1m0` that one run is active, in the mode 0, `0-` that
-  /// none is. What happened while the loop was waiting has a `~`.
+  /// `E BT BS BW AW X` are the first observer's activities, `E.1` is the second's. `S0`, `T0`, `B0` are the first
+  /// source, timer and block. `S0+m1` and `S0-m1` mean that a source was added to and removed from a mode. `=stopped`
+  /// is a run's result. `@3` means that the time is tick 3 from here on, `1m0` that one run is active, in mode 0, and
+  /// `0-` that none is. An event while the loop was waiting has a `~`.
   package var description: String {
     var words: [String] = []
     var tick = 0
@@ -27,7 +27,7 @@ extension Log: CustomStringConvertible {
 }
 
 extension Log.State {
-  /// How deep the runs are, and in what mode the innermost is.
+  /// The number of nested runs, and the mode of the innermost.
   fileprivate var place: String { "\(depth)\(mode?.description ?? "-")" }
 }
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Program {
-  /// The program as a Swift expression, on lines of at most `width` characters.
+  /// Returns the program as a Swift expression, on lines of at most `width` characters.
   ///
-  /// The first line stands after `used` characters of a line that is indented by `indentation`.
+  /// The first line begins after `used` characters of a line with `indentation`.
   package func source(width: Int = 120, indentation: Int = 0, used: Int = 0) -> String {
     literal.layout(width: width, indentation: indentation, used: used)
   }
 
-  /// Reads what ``source(width:indentation:used:)`` writes.
+  /// Parses the output of ``source(width:indentation:used:)``.
   package init(source: String) throws(LiteralError) {
     try self.init(try LiteralReader.read(source))
   }

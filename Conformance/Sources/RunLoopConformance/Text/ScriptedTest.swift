@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A program and its logs as a test, ready to be pasted among the scripted ones.
+/// A program and its logs as a test, to be pasted among the scripted ones.
 struct ScriptedTest {
   var title: String
   var program: Program

@@ -3,9 +3,9 @@
 import RunLoopConformance
 import Testing
 
-/// Core Foundation's loop and ours give these logs, word for word, and so does the model.
+/// Expects these logs from Core Foundation's loop, from ours and from the model, word for word.
 ///
-/// The form in which `conformance` prints a program.
+/// `conformance` prints programs in this form.
 func expectLogs(
   of program: Program, coreFoundation: String, ours: String, sourceLocation: SourceLocation = #_sourceLocation
 ) {
@@ -17,7 +17,7 @@ func expectLogs(
   #expect(logs.modelOfOurs.description == ours, "the model", sourceLocation: sourceLocation)
 }
 
-/// Both loops give this log, word for word, and so does the model.
+/// Expects the same log from both loops and from the model, word for word.
 func expectLogs(of program: Program, _ log: String, sourceLocation: SourceLocation = #_sourceLocation) {
   expectLogs(of: program, coreFoundation: log, ours: log, sourceLocation: sourceLocation)
 }

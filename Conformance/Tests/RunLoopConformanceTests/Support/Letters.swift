@@ -4,7 +4,7 @@ import RunLoopConformance
 import Testing
 
 extension Stages {
-  /// What Core Foundation calls all activities, with bits that mean nothing.
+  /// Core Foundation's constant for all activities, including undefined bits.
   static let everything: UInt = 0x0FFF_FFFF
 }
 
@@ -22,21 +22,21 @@ extension Action {
 }
 
 extension ObserverPlan {
-  /// Watches everything and does nothing.
+  /// An observer of every bit, without actions.
   static let watcher = ObserverPlan(activities: Stages.everything)
 }
 
 extension Log {
-  /// What happened, in the letters of the rules, without when and where.
+  /// The events in the letters of the rules, without their times and places.
   var letters: String { entries.map { "\($0.event)" }.joined(separator: " ") }
 }
 
-/// Core Foundation's loop and ours do this, and so says the model.
+/// Expects the same events from Core Foundation's loop, from ours and from the model.
 func expectRule(_ program: Program, gives letters: String, sourceLocation: SourceLocation = #_sourceLocation) {
   expectRule(program, coreFoundation: letters, ours: letters, sourceLocation: sourceLocation)
 }
 
-/// Core Foundation's loop and ours do this, each its own, and so says the model.
+/// Expects different events from Core Foundation's loop and ours, and the same from the models of each.
 func expectRule(
   _ program: Program, coreFoundation: String, ours: String, sourceLocation: SourceLocation = #_sourceLocation
 ) {
@@ -49,7 +49,7 @@ func expectRule(
   #expect(RunLoopMachine().run(program) == modelOfOurs, sourceLocation: sourceLocation)
 }
 
-/// A program shows one difference: the model gives our log with that rule changed, as with all.
+/// Expects a program to demonstrate one difference: the model has our log with only that rule changed.
 func expectDifference(
   _ difference: Difference, _ program: Program, coreFoundation: String, ours: String,
   sourceLocation: SourceLocation = #_sourceLocation
