@@ -263,7 +263,7 @@ struct GLibHostTests {
   }
 
   @Test(
-    "the loop's turn is before what draws, or after it, by its priority",
+    "the loop's turn is before or after drawing, depending on its priority",
     arguments: [(0, "ours draws"), (150, "draws ours")])
   func priorities(priority: Int32, order: String) throws {
     try onThread { context in

@@ -19,7 +19,7 @@ import Testing
   }
 
   @Test(
-    "chunks are complete, cut or garbage, wherever they are divided",
+    "a chunked body is complete, truncated or malformed, wherever its bytes are divided",
     arguments: [
       ("5\r\nhello\r\n0\r\n\r\n", .complete), ("5;a=b\r\nhello\r\n0\r\nX: y\r\nZ: 1\r\n\r\n", .complete),
       ("00aF\r\n\(String(repeating: "x", count: 175))\r\n000\r\n\r\n", .complete), ("1\nx\n0\n\n", .complete),

@@ -10,7 +10,7 @@ import Testing
 /// Redirected connections, and limits on the wait for a connection.
 @Suite struct ConnectionChoiceTests {
   @Test(
-    "a host is connected to elsewhere, and remains itself to the server",
+    "a host's connections can be redirected, and the server still sees the original host",
     arguments: [
       ("nowhere.invalid", "127.0.0.1:PORT"), ("NOWHERE.invalid:81", "localhost:PORT"), ("10.0.0.1", "127.0.0.1:PORT"),
       ("[2001:db8::1]", "127.0.0.1:PORT"), ("2001:db8::1", "localhost:PORT"),
@@ -65,7 +65,7 @@ import Testing
   }
 
   @Test(
-    "what cannot be read is an error of each request, with its text",
+    "a malformed host override is an error of each request, with its text",
     arguments: [
       "", "a b", "127.0.0.1:0", "127.0.0.1:99999", "a.invalid/path", "u:p@a.invalid", "[::1", "[::1]:x", "a\0b", "a?b",
     ])

@@ -55,7 +55,7 @@ import Testing
   }
 
   @Test(
-    "a file with a line that is no cookie is an error that names the line, and nothing is loaded",
+    "a cookie file with an invalid line is an error that names the line, and nothing is loaded",
     arguments: [
       "nonsense", "a\tFALSE\t/\tFALSE\tsoon\tn\tv", "a\tFALSE\tpath\tFALSE\t0\tn\tv", "a b\tFALSE\t/\tFALSE\t0\tn\tv",
       "#Port_x_a\tFALSE\t/\tFALSE\t0\tn\tv", "a\tFALSE\t/\tFALSE\t0\tn\tv\tw", ".org\tTRUE\t/\tFALSE\t0\tn\tv",

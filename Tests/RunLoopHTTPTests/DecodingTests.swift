@@ -29,7 +29,7 @@ import Testing
   }
 
   @Test(
-    "Brotli and zstd are asked for where their libraries are, and decoded",
+    "Brotli and zstd are requested and decoded if their libraries are installed",
     arguments: [("br", brotli, ContentCoding.brotli), ("zstd", zstd, .zstd), ("zstd", zstd + zstd, .zstd)])
   func libraries(_ name: String, _ bytes: [UInt8], _ coding: ContentCoding) async throws {
     let server = try LyingServer { $0.answer(bytes, ["Content-Encoding: \(name)"]) }
@@ -48,7 +48,7 @@ import Testing
   }
 
   @Test(
-    "what is wrong with a body and does no harm is passed over, unless the client is strict",
+    "harmless errors in a body are ignored, unless the client is strict",
     arguments: [
       ("gzip", gzip + Array("\r\n<!-- junk -->".utf8), "gzip", .bytesAfterEnd),
       ("gzip", gzip + [1], "gzip", .bytesAfterEnd),
@@ -79,7 +79,7 @@ import Testing
   }
 
   @Test(
-    "what follows the end is dropped however it is cut", arguments: [gzip + gzip + [0, 1, 2], gzip + [0x1f, 0x8b, 1]])
+    "trailing bytes are dropped, however divided", arguments: [gzip + gzip + [0, 1, 2], gzip + [0x1f, 0x8b, 1]])
   func cutRest(_ bytes: [UInt8]) throws {
     for size in 1...bytes.count {
       let decoder = Decoder([.gzip])
@@ -102,7 +102,7 @@ import Testing
   }
 
   @Test(
-    "a further member that begins and is cut is an error, however little of it there is",
+    "a further gzip member that is truncated is an error, however little of it arrives",
     arguments: [("gzip", gzip, 2...24), ("zstd", zstd, 2...13)] as [(String, [UInt8], ClosedRange<Int>)])
   func cutMembers(_ name: String, _ member: [UInt8], _ counts: ClosedRange<Int>) throws {
     guard let coding = ContentCoding(name), coding.isAvailable else { return }
@@ -120,7 +120,7 @@ import Testing
   }
 
   @Test(
-    "a part that nobody has asked for is taken if it is the whole, unless the client is strict",
+    "an unrequested partial response is accepted if it is the whole, unless the client is strict",
     arguments: [
       ("Content-Range: bytes 0-4/5", true), ("Content-Range: bytes 0-4/6", false),
       ("Content-Range: bytes 1-5/6", false),
@@ -167,7 +167,7 @@ import Testing
   }
 
   @Test(
-    "each way of decoding",
+    "each decoding option has its effect",
     arguments: [
       // Requested by the client; by the program; with a range; and by the program with another encoding.
       (HTTP.Decoding.negotiated, [:], 200, "200 hello gzip"),

@@ -26,7 +26,7 @@ import Testing
   }
 
   @Test(
-    "lines end with a line feed, a carriage return or both, however they are cut into chunks",
+    "lines end with a line feed, a carriage return or both, wherever the chunks end",
     arguments: [
       ("", []), ("a", ["a"]), ("a\n", ["a"]), ("a\nb", ["a", "b"]), ("a\r\nb\r\n", ["a", "b"]), ("a\rb\r", ["a", "b"]),
       ("\n\n", ["", ""]), ("\r\n\r\n", ["", ""]), ("\r\r\n\n", ["", "", ""]), ("a\r\n\nb", ["a", "", "b"]),
@@ -59,7 +59,7 @@ import Testing
   }
 
   @Test(
-    "events are those of HTML's standard",
+    "server-sent events are parsed as HTML's standard specifies",
     arguments: [
       ("data: a\n\n", ["message|a|"]), ("data:a\ndata: b\n\n", ["message|a\nb|"]),
       ("data\n\ndata\ndata\n\n", ["message||", "message|\n|"]),

@@ -27,7 +27,7 @@ import Testing
   }
 
   @Test(
-    "Python's client keeps a connection as long as it may",
+    "Python's client keeps a connection up to its limit",
     .enabled(if: system("\(python) -c 'import http.client' 2>/dev/null") == 0))
   func pythonClient() async throws {
     let server = try Self.server()
@@ -50,7 +50,7 @@ import Testing
   }
 
   @Test(
-    "curl loses nothing at a server that goes away, by either protocol",
+    "curl loses nothing at a server that closes connections, with either protocol",
     .enabled(if: access(curl, X_OK) == 0 && TLSFiles.canBeMade), arguments: ["--http1.1", "--http2"])
   func curlClient(_ version: String) async throws {
     let server = try Self.server(isSecured: true)

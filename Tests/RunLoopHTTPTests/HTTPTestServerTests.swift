@@ -82,7 +82,7 @@ import Testing
   }
 
   @Test(
-    "a large body arrives whole, whatever ends the connection behind it", .enabled(if: TLSFiles.canBeMade),
+    "a large body arrives completely, however the connection ends after it", .enabled(if: TLSFiles.canBeMade),
     arguments: [false, true])
   func largeBody(_ isHTTP2: Bool) async throws {
     let identity = TLSIdentity(certificateFile: TLSFiles.path("server.pem"), keyFile: TLSFiles.path("server.key"))
@@ -106,7 +106,7 @@ import Testing
   }
 
   @Test(
-    "what is no request is answered with 400, and the connection ends",
+    "an invalid request gets a 400 response, and the connection ends",
     arguments: [
       "GET /\r\n\r\n", "GET  / HTTP/1.1\r\nHost: a\r\n\r\n", "G\u{e4}T / HTTP/1.1\r\nHost: a\r\n\r\n",
       "GET / HTTP/1.2\r\nHost: a\r\n\r\n", "GET / HTTP/1.1\nHost: a\n\n", "GET / HTTP/1.1\r\n\r\n",
@@ -128,7 +128,7 @@ import Testing
   }
 
   @Test(
-    "what is longer than allowed is answered with 413",
+    "a request that is too long gets a 413 response",
     arguments: [
       "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\n",
       "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999\r\n\r\n",
@@ -140,7 +140,7 @@ import Testing
   }
 
   @Test(
-    "a head that never ends is answered with 413",
+    "headers that never end get a 413 response",
     arguments: zip(["GET /", "", "GET / HTTP/1.1\r\n"], ["a", "\r\n", "A: b\r\n"]))
   func endlessHead(_ start: String, _ rest: String) async throws {
     let server = try HTTPTestServer { _ in Response("hello") }

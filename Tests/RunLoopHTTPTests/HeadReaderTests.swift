@@ -85,7 +85,7 @@ import Testing
   }
 
   @Test(
-    "what is no field is passed over with what continues it, unless the reader is strict",
+    "a line that is not a header field is skipped with its continuation, unless the reader is strict",
     arguments: [
       ("X Some Test: abc", .malformedLine("X Some Test: abc")), (": nothing", .malformedLine(": nothing")),
       (
@@ -159,7 +159,7 @@ import Testing
   }
 
   @Test(
-    "a range of content is read, and what contradicts itself is not",
+    "a content range is parsed, and a contradictory one is ignored",
     arguments: [
       ("bytes 0-4/10", "0-4/10"), ("bytes */10", "-/10"), ("Bytes 5-5/*", "5-5/"), ("bytes 4-0/10", ""),
       ("bytes 0-10/10", ""), ("items 0-4/10", ""), ("bytes 0-4", ""), ("bytes -4/10", ""),
@@ -180,7 +180,7 @@ import Testing
   }
 
   @Test(
-    "dates are read in all their forms",
+    "HTTP dates are parsed in all their formats",
     arguments: [
       "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
       "Sun, 06-Nov-1994 08:49:37 GMT",
@@ -188,7 +188,7 @@ import Testing
   func dates(_ text: String) { #expect(WebDate.read(text) == 784_111_777) }
 
   @Test(
-    "what is no date is none",
+    "an invalid HTTP date is nil",
     arguments: ["", "0", "Sun, 32 Nov 1994 08:49:37 GMT", "06 Nov 1994", "06 Nov 1994 25:00:00"])
   func noDates(_ text: String) { #expect(WebDate.read(text) == nil) }
 }

@@ -22,14 +22,14 @@ import Testing
   private func end(after text: String) async throws -> String { try await end(after: Array(text.utf8)) }
 
   @Test(
-    "a head that is cut anywhere is a lost connection",
+    "headers that are truncated anywhere are a lost connection",
     arguments: [
       "", "HTTP/1.1 20", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nContent-Le", "HTTP/1.1 200 OK\r\nA: b\r\n",
     ])
   func halfHead(_ text: String) async throws { #expect(try await end(after: text) == "connectionLost") }
 
   @Test(
-    "a body that is cut is a lost connection",
+    "a truncated body is a lost connection",
     arguments: [
       "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello",
       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel",
@@ -38,7 +38,7 @@ import Testing
   func halfBody(_ text: String) async throws { #expect(try await end(after: text) == "connectionLost") }
 
   @Test(
-    "lengths that contradict each other, overflow or are no numbers are no answer",
+    "lengths that are contradictory, overflow or are not numbers are a bad response",
     arguments: [
       "Content-Length: 5\r\nContent-Length: 6", "Content-Length: 5, 6", "Content-Length: -5", "Content-Length: +5",
       "Content-Length: 99999999999999999999", "Content-Length: 0x5", "Content-Length:",
@@ -51,7 +51,7 @@ import Testing
   }
 
   @Test(
-    "what is no status line is no answer",
+    "an invalid status line is a bad response",
     arguments: [
       "hello", "HTTP/1.1 abc OK", "HTTP/1.1 20 OK", "HTTP/1.1 2000 OK", "HTTP/7.3 200 OK", "HTTP/1.1 099 Low",
       "HTTP/1.1 101 Switching Protocols", "HTTP/2 200 OK", "HTTP/2 200 ", "HTTP/2.0 200 OK", "HTTP/3 200 ",
@@ -61,7 +61,7 @@ import Testing
   }
 
   @Test(
-    "chunks that are garbage are no answer",
+    "malformed chunks are a bad response",
     arguments: [
       "zz\r\nhello\r\n", "fffffffffffffffffffff\r\nhello\r\n", "-5\r\nhello\r\n", "5\r\nhelloX\r\n0\r\n\r\n",
     ])

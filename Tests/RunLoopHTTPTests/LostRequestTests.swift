@@ -103,7 +103,7 @@ import Testing
   }
 
   @Test(
-    "a new connection of HTTP/2 that ends before the first response is made once more for what may be sent twice",
+    "a new HTTP/2 connection that ends before its first response is opened once more for resendable requests",
     .enabled(if: TLSFiles.canBeMade), arguments: [HTTP.Method.get, .head, .put, .post])
   func freshConnection(_ method: HTTP.Method) async throws {
     var options = HTTPTestServer.Options()

@@ -12,7 +12,7 @@ import Testing
   }
 
   @Test(
-    "a form has its parts in their order, and announces its length unless a part has none", arguments: [true, false])
+    "a form has its parts in order, and announces its length unless a part has none", arguments: [true, false])
   func parts(isKnown: Bool) async throws {
     let scratch = Scratch()
     scratch.make("file", text: "of a file")

@@ -54,7 +54,7 @@ import Testing
   }
 
   @Test(
-    "a version that is weak begins afresh, and so does a server that does not know ranges", arguments: [true, false])
+    "a download restarts if its version is weak or the server does not support ranges", arguments: [true, false])
   func restarting(_ isWeak: Bool) async throws {
     let rest = Latch()
     let server = try Self.halfServer(rest, tag: isWeak ? "W/\"v1\"" : "\"v1\"", ranges: isWeak)
@@ -71,7 +71,7 @@ import Testing
   }
 
   @Test(
-    "a part that does not go on where the body ended is a mismatch",
+    "a partial response that does not continue where the body ended is a mismatch",
     arguments: [
       ("206 Part", "Content-Range: bytes 5-9/1000000"), ("206 Part", "Content-Range: bytes 500000-999999/1000001"),
       ("206 Part", "A: b"), ("206 Part", "Content-Range: bytes 500000-600000/1000000"),
@@ -104,7 +104,7 @@ import Testing
   }
 
   @Test(
-    "a part that has fewer or more bytes than its head says is no rest of a body",
+    "a partial response with fewer or more bytes than announced is rejected",
     arguments: [
       ("A: b", "fewer", "connectionLost"), ("A: b", String(repeating: "m", count: 101), "badServerResponse"),
       ("Transfer-Encoding: chunked", "5\r\nfewer\r\n0\r\n\r\n", "badServerResponse"),
@@ -137,7 +137,7 @@ import Testing
   }
 
   @Test(
-    "a server that takes each of its numbers once, or counts their uses, goes on with a body again and again",
+    "a server that accepts each digest nonce once, or counts its uses, resumes a body repeatedly",
     arguments: [true, false])
   func digestParts(_ takesOnce: Bool) async throws {
     let used = Box<Set<String>>([])
@@ -213,7 +213,7 @@ import Testing
   }
 
   @Test(
-    "an operation that was cancelled ends once with that, wherever it was",
+    "a cancelled operation ends once as cancelled, whatever its phase",
     arguments: ["ready", "sending", "receiving", "held", "paused"])
   func cancelling(_ place: String) async throws {
     let rest = Latch()

@@ -75,7 +75,7 @@ import Testing
 
   // According to their source, libcurl 8.1 to 8.12 do not notice it, and only an idle timeout ends the request.
   @Test(
-    "what is no HTTP/2 ends the request, also where it is read by itself and nothing follows",
+    "invalid HTTP/2 ends the request, even if it is read separately and nothing follows",
     .enabled(if: !(0x080100..<0x080d00).contains(clc_version())),
     arguments: [
       // An unreadable header block, alone and after the headers of a response; data for a stream that does not exist.
@@ -96,7 +96,7 @@ import Testing
   }
 
   @Test(
-    "a server that sends frame after frame of which nothing comes loses the connection",
+    "a plain HTTP/2 server that floods the client with frames without effect loses the connection",
     arguments: [
       // PRIORITY; PING without and with the ACK flag; WINDOW_UPDATE.
       [0, 0, 5, 2, 0, 0, 0, 0, 1, 0, 0, 0, 0, 15], [0, 0, 8, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],

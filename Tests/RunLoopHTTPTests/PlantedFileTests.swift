@@ -57,7 +57,7 @@ import Testing
   }
 
   @Test(
-    "what is there under the part's name and is not the user's own file is neither written to, followed, nor continued",
+    "a partial file that is not the user's own is neither written to, followed, nor resumed",
     arguments: ["link", "dangling", "hard link", "writable", "fifo", "directory"])
   func parts(_ kind: String) async throws {
     let directory = try scratch()

@@ -26,7 +26,7 @@ import Testing
   }
 
   @Test(
-    "a body that cannot be read twice goes through a proxy that wants a credential, by either way",
+    "a body that cannot be read twice passes a proxy that requires credentials, by either method",
     arguments: ["Basic realm=\"r\"", "Digest realm=\"r\", nonce=\"n\", qop=\"auth\""], [nil, Int64(1000)])
   func streams(_ challenge: String, _ length: Int64?) async throws {
     let scheme = String(challenge.prefix { $0 != " " })
@@ -54,7 +54,7 @@ import Testing
   }
 
   @Test(
-    "a proxy's answer to CONNECT without an end ends the request, and keeps no other waiting", arguments: [200, 407])
+    "an endless response to CONNECT ends the request, and delays no other", arguments: [200, 407])
   func endlessAnswer(_ status: Int) async throws {
     let proxy = try LyingServer { exchange in
       var text = "HTTP/1.1 \(status) X\r\nProxy-Authenticate: Basic realm=\"r\"\r\n"

@@ -173,7 +173,7 @@ import Testing
   }
 
   @Test(
-    "a request that must not be made twice is not, when its kept connection ends under it",
+    "a request that must not be repeated is not, when its kept connection ends",
     arguments: [HTTP.Method.post, .patch])
   func closedUnder(_ method: HTTP.Method) async throws {
     let server = try LyingServer { exchange in

@@ -51,7 +51,7 @@ import Testing
   }
 
   @Test(
-    "a request that the server has rejected unprocessed is sent again, whatever its method",
+    "a request that the server has rejected unprocessed is resent, whatever its method",
     arguments: [HTTP.Method.get, .post, .patch])
   func unprocessed(_ method: HTTP.Method) async throws {
     // The last count is more than the number of times that libcurl resends a request itself.
@@ -228,7 +228,7 @@ import Testing
   }
 
   @Test(
-    "a POST over TLS is not sent again if a kept connection is reset after it was read",
+    "a POST over TLS is not resent if a kept connection is reset after it was read",
     .enabled(if: TLSFiles.canBeMade))
   func securedReset() async throws {
     let identity = TLSIdentity(certificateFile: TLSFiles.path("server.pem"), keyFile: TLSFiles.path("server.key"))

@@ -39,7 +39,7 @@ import Testing
   func good(_ name: String) async throws { #expect(try await outcome(Self.server(name)) == "200 hello") }
 
   @Test(
-    "a certificate that is not in order is not, whatever is wrong with it; in tests one may want it all the same",
+    "an invalid certificate is rejected, whatever is wrong with it, unless a test accepts it",
     arguments: ["expired", "future", "elsewhere", "unknown", "self", "below", "wide", "usage", "onlycommon"])
   func bad(_ name: String) async throws {
     let server = try Self.server(name)
@@ -138,7 +138,7 @@ import Testing
   }
 
   @Test(
-    "encrypted chunks are garbage or cut, with and without the server's farewell", arguments: ["zz\r\n", "5\r\nhel"])
+    "bad encrypted chunks are detected, with or without close_notify", arguments: ["zz\r\n", "5\r\nhel"])
   func chunks(_ rest: String) async throws {
     let server = try Self.server("server", { _ in }) { exchange in
       exchange.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n" + rest)

@@ -10,7 +10,7 @@ import Testing
 /// SOCKS proxies, and the choice of a request's proxy.
 @Suite(.timeLimit(.minutes(20))) struct SocksTests {
   @Test(
-    "each kind of SOCKS looks the names of hosts up where it says",
+    "each SOCKS version resolves host names locally or at the proxy, as specified",
     arguments: [
       ("socks5h", "http://no.such.host.invalid/", "200 5 name no.such.host.invalid:80"),
       ("socks4a", "http://no.such.host.invalid:81/", "200 4 name no.such.host.invalid:81"),
@@ -90,7 +90,7 @@ import Testing
   }
 
   @Test(
-    "a host's address that a proxy cannot connect to is looked up again by the next request",
+    "a host's address that a proxy cannot reach is looked up again by the next request",
     arguments: ["socks4", "socks5"])
   func forgetting(_ scheme: String) async throws {
     let proxy = try SocksServer(rejects: true)
@@ -143,7 +143,7 @@ import Testing
   }
 
   @Test(
-    "an error names the variable that the proxy comes from",
+    "a proxy's error names the environment variable that it comes from",
     arguments: [
       ("ALL_PROXY", "gopher://a", "gopher"), ("http_proxy", "http://a:b", "http_proxy"),
       ("all_proxy", "socks9://u:secret@a", "socks9"), ("http_proxy", "http://u%00:secret@a", "http_proxy"),
@@ -159,7 +159,7 @@ import Testing
   }
 
   @Test(
-    "the address of a proxy",
+    "the URL of a proxy is parsed",
     arguments: [
       ("proxy.example", "http://proxy.example:80"), ("https://proxy.example", "https://proxy.example:443"),
       ("socks5://proxy.example", "socks5://proxy.example:1080"), ("socks://[::1]:9", "socks4://[::1]:9"),

@@ -80,7 +80,7 @@ import Testing
   }
 
   @Test(
-    "Digest by SHA-512/256, and with the digest of a body",
+    "Digest authentication with SHA-512/256, and with the digest of a body",
     arguments: [
       (
         "SHA-512-256", "auth-int,auth", .get, "/", nil,
@@ -158,7 +158,7 @@ import Testing
   }
 
   @Test(
-    "secrets stay with their origin",
+    "secrets are only sent to their origin",
     arguments: [
       ("http://a/y", true), ("//a:80/y", true), ("http://b/", false), ("https://a/", false), ("http://a:81/", false),
     ])

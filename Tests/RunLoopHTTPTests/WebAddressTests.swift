@@ -7,7 +7,7 @@ import Testing
 /// URLs of requests and redirects.
 @Suite struct WebAddressTests {
   @Test(
-    "an address is read into the form in which it is sent",
+    "a URL is normalized to the form in which it is sent",
     arguments: [
       ("http://Example.ORG", "http://example.org/"), ("https://example.org:443/a?b#c", "https://example.org/a?b"),
       ("http://example.org:8080/a/./b/../c", "http://example.org:8080/a/c"),
@@ -22,7 +22,7 @@ import Testing
   }
 
   @Test(
-    "what is no address of http or https is rejected",
+    "a text that is not an http or https URL is rejected",
     arguments: [
       "", "nonsense", "http://", "http:///path", "ftp://example.org/", "http://a b/", "http://a:99999/", "http://a:0/",
       "http://a:1x/", "http://[::1/", "http://[1.2.3.4]/", "http://a%41/", "http://a\u{0}b/", "http://a/\r\nb", "//a/b",
@@ -30,7 +30,7 @@ import Testing
   func rejecting(_ text: String) { #expect(throws: WebAddress.Failure.self) { try WebAddress(text) } }
 
   @Test(
-    "a reference is resolved as RFC 3986 shows",
+    "a relative reference is resolved as in RFC 3986's examples",
     arguments: [
       ("g", "http://a/b/c/g"), ("./g", "http://a/b/c/g"), ("g/", "http://a/b/c/g/"), ("/g", "http://a/g"),
       ("//g", "http://g/"), ("?y", "http://a/b/c/d;p?y"), ("g?y", "http://a/b/c/g?y"), ("#s", "http://a/b/c/d;p?q"),
@@ -64,7 +64,7 @@ import Testing
   }
 
   @Test(
-    "names that are not ASCII are mapped as UTS 46 says, or rejected without libidn2",
+    "international names are mapped as UTS 46 specifies, or rejected without libidn2",
     arguments: [
       ("bücher.example", "xn--bcher-kva.example"), ("bu\u{308}cher.example", "xn--bcher-kva.example"),
       ("ＥＸＡＭＰＬＥ.com", "example.com"), ("例え。テスト", "xn--r8jz45g.xn--zckzah"), ("ex\u{ad}ample.com", "example.com"),
@@ -82,7 +82,7 @@ import Testing
   }
 
   @Test(
-    "names that cannot be mapped are rejected",
+    "host names that cannot be mapped are rejected",
     arguments: ["a\u{ff0f}b.example", "a\u{2048}b", "\u{ad}", "a\u{d7ff}b", "xn--ü", "\u{e000}"])
   func unmapped(_ host: String) { #expect(throws: WebAddress.Failure.self) { try WebAddress("http://\(host)/") } }
 }

@@ -49,7 +49,7 @@ struct WithHTTPClientTests {
   }
 
   @Test(
-    "what is under way is stopped when the body throws, when its task is cancelled, and when that comes after the body",
+    "pending requests are stopped when the closure throws, or its task is cancelled during or after it",
     arguments: ["throw", "cancel", "cancel late"])
   func failing(_ way: String) async throws {
     let server = try SlowServer()

@@ -103,7 +103,7 @@ struct MessagePortDirectoryTests {
 }
 
 @Suite(
-  "Directories of message ports that belong to others", .timeLimit(.minutes(20)),
+  "Directories of message ports that belong to other users", .timeLimit(.minutes(20)),
   .enabled(if: geteuid() == 0, "only root can give files to another user"))
 struct ForeignDirectoryTests {
   @Test("another user's directory is not used for a local port, even if it is shared", arguments: [true, false])
@@ -123,7 +123,7 @@ struct ForeignDirectoryTests {
   }
 
   @Test(
-    "a user whose name in /tmp another has taken has another name there, which all of his processes find",
+    "a user whose name in /tmp is taken by another gets a different one, which all processes find",
     .disabled(if: isSanitizedForThreads, "the child of a process with many threads"))
   func squatted() async {
     await #expect(processExitsWith: .success) {

@@ -72,7 +72,7 @@ struct MessagePortLimitTests {
   }
 
   @Test(
-    "a message for which there is no memory is rejected, and the next is received",
+    "a message for which memory is unavailable is rejected, and the next is received",
     .disabled(if: isSanitizedForThreads, "the sanitizer needs more memory than the limit leaves"))
   func noMemory() async {
     await #expect(processExitsWith: .success) {

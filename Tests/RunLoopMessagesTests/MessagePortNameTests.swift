@@ -15,7 +15,7 @@ struct MessagePortNameTests {
   }
 
   @Test(
-    "what is no name is rejected, and named",
+    "an invalid port name is rejected with an error that contains it",
     arguments: ["", "/", "..", ".a", "a/b", "a b", "ä", "a\0b", "x.lock", String(repeating: "a", count: 65), "-a"])
   func names(name: String) throws {
     let directory = try PortDirectory()

@@ -72,7 +72,7 @@ struct MessagePortTests {
 
   // 992 bytes plus the header is the longest packet that is copied when it is sent.
   @Test(
-    "payloads of any size arrive as they were sent, both ways",
+    "payloads of any size arrive unchanged, in both directions",
     arguments: [0, 1, 991, 992, 993, 32 * 1024, 32 * 1024 + 1, 5 << 20])
   func sizes(size: Int) throws {
     let directory = try PortDirectory()

@@ -12,7 +12,7 @@ import Testing
 /// Each attack begins with a socket whose last close takes an hour, so that every later close waits for it, and then
 /// sends as many descriptors as possible.
 @Suite(
-  "Which descriptors another user may cost a message port", .timeLimit(.minutes(20)),
+  "The descriptors that another user may cost a message port", .timeLimit(.minutes(20)),
   .disabled(if: isSanitizedForThreads), .enabled(if: geteuid() == 0, "only root can become another user"))
 struct OtherUserDescriptorTests {
   /// The ways in which unwanted descriptors arrive.
@@ -87,7 +87,7 @@ struct OtherUserDescriptorTests {
   }
 
   @Test(
-    "a hostile user costs at most 128 descriptors however they come, and the loop goes on", arguments: Attack.allCases)
+    "a hostile user costs at most 128 descriptors in any attack, and the loop continues", arguments: Attack.allCases)
   func bound(attack: Attack) async {
     switch attack {
     case .moreThanClaimed:

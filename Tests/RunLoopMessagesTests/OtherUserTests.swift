@@ -14,7 +14,7 @@ import Testing
 private func leaveNamespaces(_ flags: Int32) -> Int32
 
 @Suite(
-  "What another user may use of a message port", .timeLimit(.minutes(20)), .disabled(if: isSanitizedForThreads),
+  "Resources of a message port for other users", .timeLimit(.minutes(20)), .disabled(if: isSanitizedForThreads),
   .enabled(if: geteuid() == 0, "only root can become another user"))
 struct OtherUserTests {
   @Test("a hostile user costs at most 32 MiB and 128 descriptors, and another gets a reply")

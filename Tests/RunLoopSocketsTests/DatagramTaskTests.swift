@@ -34,7 +34,7 @@ struct DatagramTaskTests {
   }
 
   @Test(
-    "a task that is cancelled gets nil and loses nothing, a second waiter is rejected, and the loop's end is reported")
+    "a cancelled task gets nil and loses nothing, a second waiter is rejected, and the loop's end is reported")
   func ends() async throws {
     let (thread, loop) = SourceRig.startLoop()
     let receiver = try DatagramSocket(boundTo: .loopback(port: 0))
@@ -56,7 +56,7 @@ struct DatagramTaskTests {
   }
 
   @Test(
-    "a task sends when there is room, and one that is cancelled meanwhile has sent nothing", arguments: [true, false])
+    "a task sends when there is room, and one that is cancelled before that has sent nothing", arguments: [true, false])
   func room(isConnected: Bool) async throws {
     let (thread, loop) = SourceRig.startLoop()
     let receiver = try DatagramSocket(boundTo: socketAddress("unix:@"))
@@ -111,7 +111,7 @@ struct DatagramTaskTests {
     }
 
     @Test(
-      "what fails while a socket is made is thrown with its address",
+      "a call that fails during a socket's creation is thrown with its address",
       arguments: [
         (SystemCall.socket, EMFILE), (.socketOption, ENOMEM), (.bind, EACCES), (.connect, ENETUNREACH),
       ])
@@ -128,7 +128,7 @@ struct DatagramTaskTests {
     }
 
     @Test(
-      "a fault while a socket is taken over is thrown, and the descriptor stays its owner's",
+      "a fault while a datagram socket is taken over is thrown, and the descriptor stays its owner's",
       arguments: [(SystemCall.socketOptionRead, ENOBUFS), (.socketName, ENOBUFS), (.descriptorFlags, EPERM)])
     func takingOver(call: SystemCall, number: Int32) {
       let descriptor = socket(AF_INET, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
@@ -265,7 +265,7 @@ struct DatagramTaskTests {
     }
 
     @Test(
-      "a loop that cannot watch says so, and the socket can be added later",
+      "a loop that cannot watch a datagram socket throws, and the socket can be added later",
       arguments: [SystemCall.epollCreate, .epollControl])
     func watching(call: SystemCall) {
       let log = onVirtualSocketLoop { loop, log in

@@ -405,7 +405,7 @@ struct FileStreamTests {
     }
 
     @Test(
-      "what fails while a descriptor is taken over is thrown, and it stays its owner's",
+      "a fault while a descriptor is taken over is thrown, and it stays its owner's",
       arguments: [(SystemCall.fileStatus, ENOMEM), (.fileWatchable, EMFILE), (.fileReopen, EMFILE)])
     func faults(call: SystemCall, number: Int32) throws {
       let (reading, writing) = try makePipe()

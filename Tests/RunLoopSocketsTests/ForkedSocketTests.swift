@@ -104,7 +104,7 @@ struct ForkedSocketTests {
   }
 
   @Test(
-    "the datagram sockets of the parent are invalid in a child, which has its own and disturbs nothing", .rule(.m17))
+    "a parent's datagram sockets are invalid in a child, which may create its own", .rule(.m17))
   func datagrams() async {
     await #expect(processExitsWith: .success) {
       let path = socketPath()

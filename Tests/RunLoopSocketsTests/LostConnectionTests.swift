@@ -96,7 +96,7 @@ struct LostConnectionTests {
   }
 
   @Test(
-    "an alert of the peer is what a handshake fails with, whatever becomes of the connection",
+    "a handshake fails with the peer's alert, whatever happens to the connection",
     .enabled(if: TLSFiles.isAvailable), arguments: Loss.End.allCases, [false, true])
   func handshake(end: Loss.End, isBusy: Bool) async throws {
     let context = try TLSContext.client()
@@ -121,7 +121,7 @@ struct LostConnectionTests {
   }
 
   @Test(
-    "every byte is delivered before the error over a Unix socket too, whose peer has left bytes unread",
+    "every byte is delivered before the error over a Unix socket whose peer has left bytes unread",
     arguments: [Loss.Failure.write, .shutDown], Loss.Receiver.allCases)
   func unix(failure: Loss.Failure, receiver: Loss.Receiver) async throws {
     let (near, far) = try socketPair()
@@ -268,7 +268,7 @@ struct LostConnectionTests {
   }
 
   @Test(
-    "a paused socket is closed at once by a write that fails, unless bytes wait for its handler",
+    "a paused socket is closed immediately by a failed write, unless bytes wait for its handler",
     arguments: [false, true])
   func paused(bytesWait: Bool) async throws {
     let (near, far) = try connectedPair()
@@ -348,7 +348,7 @@ struct LostConnectionTests {
   }
 
   @Test(
-    "what the kernel notes of packets that were sent does not keep a loop awake",
+    "the kernel's error queue for sent packets does not keep a loop awake",
     arguments: [(0, 11, 1), (1, 37, 1 << 1 | 1 << 4 | 1 << 11)])
   func notes(level: Int, name: Int, value: Int) async throws {
     let option = SocketOption(

@@ -26,7 +26,7 @@ private let resettingServer = """
   """
 
 @Suite(
-  "Sockets beside a server in Python", .timeLimit(.minutes(20)),
+  "Sockets with a server in Python", .timeLimit(.minutes(20)),
   .enabled(if: access("/usr/bin/env", X_OK) == 0 && system("python3 -c '' 2>/dev/null") == 0, "python3 is missing"))
 struct PythonPeerTests {
   /// Runs a body with the address of the server.

@@ -7,7 +7,7 @@ import Testing
 @Suite("Socket addresses")
 struct SocketAddressTests {
   @Test(
-    "an address reads what it prints",
+    "an address parses its own description",
     arguments: [
       "127.0.0.1:80", "0.0.0.0:0", "255.255.255.255:65535", "[::1]:443", "[::]:0", "[fe80::1%1]:9", "[2001:db8::2]:1",
       "unix:/run/service", "unix:@name",
@@ -37,7 +37,7 @@ struct SocketAddressTests {
   }
 
   @Test(
-    "what is no address is rejected with its name",
+    "a text that is not an address is rejected with an error that contains it",
     arguments: [
       ("", SocketAddressError.noPort("")), ("127.0.0.1", .noPort("127.0.0.1")), ("127.0.0.1:", .notAPort("")),
       ("127.0.0.1:65536", .notAPort("65536")), ("127.0.0.1:+1", .notAPort("+1")), ("127.0.0.1:-1", .notAPort("-1")),

@@ -11,7 +11,7 @@ import TestSupport
 @Suite("Ending the reading side of a socket", .enabled(if: TLSFiles.isAvailable), .timeLimit(.minutes(20)))
 struct SocketDrainTests {
   @Test(
-    "a drain that ends the input delivers what has arrived, and then the end, whatever the peer does",
+    "a drain that ends the input delivers received bytes, and then the end, whatever the peer does",
     arguments: ["plain", "secured", "secured later"])
   func drain(kind: String) async throws {
     let address = try SocketAddress(path: socketPath())

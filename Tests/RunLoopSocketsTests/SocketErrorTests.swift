@@ -11,7 +11,7 @@ import TestSupport
 @Suite("The contents of socket errors", .timeLimit(.minutes(20)))
 struct SocketErrorTests {
   @Test(
-    "a connection that is rejected names its address, for a socket and both streams",
+    "a rejected connection names its address, for a socket and both streams",
     arguments: ["127.0.0.1:0", "[::1]:0"])
   func rejected(kind: String) throws {
     let (address, descriptor) = try refusingAddress(kind)

@@ -19,7 +19,7 @@
     }
 
     @Test(
-      "what fails while a socket begins to listen is thrown",
+      "a call that fails when a socket begins to listen is thrown",
       arguments: [
         (SystemCall.socket, EMFILE), (.socketOption, ENOMEM), (.bind, EACCES), (.listen, EADDRINUSE),
         (.socketName, ENOBUFS),
@@ -42,7 +42,7 @@
     }
 
     @Test(
-      "what fails while a stale file is replaced is thrown; unless the file is gone by then, the next who tries has it",
+      "a fault while a stale file is replaced is thrown, and the next attempt succeeds unless the file is gone",
       arguments: [
         (SystemCall.openFile, 0, EACCES), (.lockFile, 0, ENOLCK), (.socket, 1, EMFILE), (.connect, 0, EACCES),
         (.unlink, 0, EROFS), (.bind, 1, EACCES), (.listen, 0, EADDRINUSE),
@@ -90,7 +90,7 @@
     }
 
     @Test(
-      "what fails while a socket begins to connect is thrown",
+      "a call that fails when a socket begins to connect is thrown",
       arguments: [(SystemCall.socket, EMFILE), (.socketOption, ENOMEM), (.connect, ENETUNREACH)])
     func connecting(call: SystemCall, number: Int32) throws {
       let listener = try ListeningSocket(at: .loopback(port: 0))
@@ -102,7 +102,7 @@
     }
 
     @Test(
-      "what fails later closes the socket, and is reported once",
+      "a call that fails later closes the socket, and is reported once",
       arguments: [
         (SystemCall.socketOptionRead, ENOMEM), (.streamWrite, EPIPE), (.streamRead, ETIMEDOUT), (.shutDown, ENOTCONN),
       ])
@@ -172,7 +172,7 @@
     }
 
     @Test(
-      "a loop that cannot watch says so, and the socket can be added later",
+      "a loop that cannot watch a socket throws, and the socket can be added later",
       arguments: [
         (SystemCall.epollCreate, EMFILE), (.epollControl, ENOSPC),
       ])
@@ -192,7 +192,7 @@
     }
 
     @Test(
-      "a listener that has no descriptor left pauses, says so once, and goes on later", arguments: [EMFILE, ENOMEM])
+      "a listener without a free descriptor pauses, reports it once, and continues", arguments: [EMFILE, ENOMEM])
     func exhausted(number: Int32) {
       let log = onSocketLoop { loop, log in
         var options = ListeningSocket.Options()

@@ -84,7 +84,7 @@ struct SocketOptionTests {
   }
 
   @Test(
-    "an option that the system rejects is an error that names it, and nothing is bound or connected",
+    "an option that the system rejects is an error that names it, and no socket is bound or connected",
     arguments: [
       SocketOption.receiveBuffer(bytes: -1), .sendBuffer(bytes: .min), .userTimeout(.seconds(-1)),
       .keepAlive(idle: .zero, interval: .seconds(1), count: 1),

@@ -155,7 +155,7 @@ struct SocketTakingOverTests {
     }
 
     @Test(
-      "a fault while a socket is taken over is thrown, and the descriptor stays its owner's",
+      "a fault while a listener is taken over is thrown, and the descriptor stays its owner's",
       arguments: [(SystemCall.socketOptionRead, ENOBUFS), (.descriptorFlags, EPERM), (.socketName, ENOBUFS)])
     func faults(call: SystemCall, number: Int32) throws {
       let listener = try ListeningSocket(at: .loopback(port: 0))

@@ -131,7 +131,7 @@ struct SpawnTests {
   }
 
   @Test(
-    "what is wrong with the first line of a script is said",
+    "an error in the first line of a script is reported",
     arguments: [
       ("#!/no/such/shell\n", "/no/such/shell"), ("#! /bin/sh\r\necho\r\n", "/bin/sh\r"),
       ("#!/etc/passwd -x", "/etc/passwd"),

@@ -91,7 +91,7 @@ import TestSupport
     }
 
     @Test(
-      "whichever call is interrupted or would wait, everything arrives",
+      "whichever call is interrupted or would block, everything arrives",
       arguments: [SystemCall.streamRead, .streamWrite])
     func again(call: SystemCall) throws {
       let contexts = try (TLSContext.client(), TLSContext.server())
@@ -159,7 +159,7 @@ import TestSupport
     private static let wholeStreams = "[\"open\", \"hello\", \"end\"] [\"open\"]"
 
     @Test(
-      "whichever call of two streams fails, each is reported of it at most once",
+      "whichever call of two streams fails, each stream reports it at most once",
       arguments: [(SystemCall.streamRead, ECONNRESET), (.streamWrite, EPIPE), (.shutDown, ENOTCONN)])
     func streams(call: SystemCall, number: Int32) throws {
       let contexts = try (TLSContext.client(), TLSContext.server())

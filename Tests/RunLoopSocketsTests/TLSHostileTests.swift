@@ -11,7 +11,7 @@ import TestSupport
 @Suite("TLS sockets and hostile peers", .enabled(if: TLSFiles.isAvailable), .timeLimit(.minutes(20)))
 struct TLSHostileTests {
   @Test(
-    "a peer that speaks something else, too much or nothing is answered by an end",
+    "a peer that sends another protocol, too much or nothing is disconnected",
     arguments: [
       ("GET / HTTP/1.1\r\n\r\n", "notTLS"), ("", "closedDuringHandshake"),
       ("\u{16}\u{3}\u{1}", "closedDuringHandshake"),

@@ -10,7 +10,7 @@ import TestSupport
 @Suite("TLS connections in memory", .enabled(if: TLSFiles.isAvailable), .timeLimit(.minutes(20)))
 struct TLSSessionTests {
   @Test(
-    "bytes pass both ways and both ends end, however the bytes are cut",
+    "bytes pass in both directions and both ends end, however the bytes are divided",
     arguments: [TLSVersion.tls12, .tls13], [1, 2, 5, 63, 1000, 64 * 1024])
   func chunks(version: TLSVersion, chunk: Int) throws {
     let server = try TLSContext.server { $0.maximumVersion = version }
@@ -48,7 +48,7 @@ struct TLSSessionTests {
   }
 
   @Test(
-    "every kind of bad certificate is rejected with its cause, of which the server is notified",
+    "every kind of bad certificate is rejected with its cause, which the server receives",
     arguments: [
       ("server", "open open"), ("rsa", "open open"), ("chain", "open open"), ("expired", "expired alert45"),
       ("future", "notYetValid alert42"), ("elsewhere", "wrongHost(expected: \"localhost\") alert42"),
@@ -67,7 +67,7 @@ struct TLSSessionTests {
   func weak() { #expect(tlsFailure { _ = try TLSContext.server("weak") } == "badCertificate") }
 
   @Test(
-    "the name in the certificate decides: one label for a star, addresses as such, never the common name",
+    "a certificate's name is matched with one label for a wildcard, addresses as such, never the common name",
     arguments: [
       ("server", "a.example", true), ("server", "A.EXAMPLE.", true), ("server", "b.wild.example", true),
       ("server", "c.b.wild.example", false), ("server", "wild.example", false), ("server", "127.0.0.1", true),
@@ -161,7 +161,7 @@ struct TLSSessionTests {
   }
 
   @Test(
-    "what is no TLS is reported as such",
+    "bytes that are not TLS are reported as such",
     arguments: ["GET / HTTP/1.1\r\nHost: a\r\n\r\n", "SSH-2.0-OpenSSH_9.2\r\n", "EHLO example.org\r\n"])
   func otherProtocols(text: String) throws {
     let ends = try TLSEnds(.client(), .server())

@@ -13,7 +13,7 @@ import TestSupport
 @Suite("TLS sockets", .enabled(if: TLSFiles.isAvailable), .timeLimit(.minutes(20)))
 struct TLSSocketTests {
   @Test(
-    "what is sent comes back, the end both ways, and then both are closed",
+    "bytes are echoed over TLS, both directions end, and then both sockets are closed",
     arguments: socketKinds, [TLSVersion.tls12, .tls13])
   func echo(kind: String, version: TLSVersion) throws {
     let address = try socketAddress(kind)
@@ -109,7 +109,7 @@ struct TLSSocketTests {
   }
 
   @Test(
-    "each end is closed with its cause",
+    "both ends of a failed handshake are closed with its cause",
     arguments: [
       ("expired", "expired", "alert45"), ("self", "selfSigned", "alert48"), ("unknown", "unknownIssuer", "alert48"),
       ("elsewhere", "wrongHost(expected: \"localhost\")", "alert42"),

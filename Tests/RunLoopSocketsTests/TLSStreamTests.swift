@@ -11,7 +11,7 @@ import TestSupport
 @Suite("TLS streams", .enabled(if: TLSFiles.isAvailable), .timeLimit(.minutes(20)))
 struct TLSStreamTests {
   @Test(
-    "a pair opens when it is secured, passes bytes both ways, and sees the end", arguments: ["127.0.0.1:0", "unix"])
+    "a TLS pair of streams opens, passes bytes both ways, and sees the end", arguments: ["127.0.0.1:0", "unix"])
   func echo(kind: String) throws {
     let address = try socketAddress(kind)
     let (client, server) = try (TLSContext.client(), TLSContext.server())
@@ -88,7 +88,7 @@ struct TLSStreamTests {
   }
 
   @Test(
-    "what was taken of a stream that is closed is sent, however slowly the peer reads, also if it was in no loop then",
+    "bytes accepted by a closed stream are sent, however slowly the peer reads, even if it was in no loop",
     arguments: [true, false], [false, true])
   func lingering(isFull: Bool, isInNoLoop: Bool) throws {
     let (client, server) = try (TLSContext.client(), TLSContext.server())

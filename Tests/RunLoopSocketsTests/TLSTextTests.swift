@@ -25,7 +25,7 @@ struct TLSTextTests {
   }
 
   @Test(
-    "a server's name is a host's or an address",
+    "a server's name is a host name or an address",
     arguments: [
       ("localhost", "host(\"localhost\")"), ("A.b-c_d.example.", "host(\"A.b-c_d.example\")"),
       ("127.0.0.1", "address(\"127.0.0.1\")"), ("::1", "address(\"::1\")"),
@@ -75,7 +75,7 @@ struct TLSTextTests {
   }
 
   @Test(
-    "a library that is missing, has not what it should, or is too old is reported with the package",
+    "an OpenSSL that is missing, incomplete or too old is reported with the package to install",
     arguments: [
       ("libnothing.so.3", "libssl.so.3", 0, cos_missing), ("libcrypto.so.3", "libnothing.so.3", 0, cos_missing),
       ("libc.so.6", "libssl.so.3", 0, cos_symbol_missing), ("libcrypto.so.3", "libc.so.6", 0, cos_symbol_missing),

@@ -53,7 +53,7 @@ struct WithListeningSocketTests {
   }
 
   @Test(
-    "connections are cut when the body throws, when its task is cancelled, and when that comes after the body",
+    "connections are cut when the closure throws, or its task is cancelled during or after it",
     arguments: ["throw", "cancel", "cancel late"])
   func failing(_ way: String) async throws {
     let serving = Serving()

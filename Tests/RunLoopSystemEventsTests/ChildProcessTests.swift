@@ -228,7 +228,7 @@ struct ChildProcessTests {
   @Suite("Child processes when system calls fail", .timeLimit(.minutes(20)))
   struct ChildProcessFaultTests {
     @Test(
-      "a source that cannot be made says which call failed", arguments: [SystemCall.processDescriptor, .processWait])
+      "a source that cannot be created names the call", arguments: [SystemCall.processDescriptor, .processWait])
     func make(call: SystemCall) {
       let child = spawn("/bin/true")
       let plan = FaultPlan()

@@ -169,7 +169,7 @@ struct GracefulShutdownTests {
   }
 
   @Test(
-    "in a forked child a signal begins it, and with nothing to end it is over with success",
+    "in a forked child a signal begins the shutdown, which succeeds immediately without steps",
     .disabled(if: isSanitizedForThreads))
   func signals() {
     let end = inForkedChild {

@@ -162,7 +162,7 @@ struct SignalTests {
   }
 
   @Test(
-    "what cannot be handled is rejected by its number",
+    "a signal that cannot be handled is rejected with its number",
     arguments: [SIGKILL, SIGSTOP, SIGSEGV, SIGILL, 0, -1, 32, 33, 65, 1000, .max, .min])
   func rejected(signal: Int32) {
     #expect(throws: SignalError.cannotBeHandled(signal: signal)) { try SignalSource(signal: signal) { _, _ in } }

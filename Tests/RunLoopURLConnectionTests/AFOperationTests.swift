@@ -119,7 +119,7 @@ struct AFOperationTests {
   }
 
   @Test(
-    "a paused operation that is cancelled finishes; one that was paused before its start is started by the resumption")
+    "a paused operation that is cancelled finishes, and one paused before its start is started by resuming")
   func pausedEnds() async throws {
     let server = try LyingServer { if $0.path == "/hello" { $0.answer("hello") } }
     let operation = AFHTTPRequestOperation(request: server.request("/silent"))

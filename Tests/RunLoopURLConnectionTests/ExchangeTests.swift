@@ -36,7 +36,7 @@ struct ExchangeTests {
   }
 
   @Test(
-    "a body is decoded if the client or the request has asked for its coding",
+    "a body is decoded if the client or the request has requested its encoding",
     arguments: [
       ([:], 200, "hello"), (["Accept-Encoding": "gzip;q=1.0, compress;q=0.5"], 200, "hello"),
       (["Accept-Encoding": "identity"], 200, nil), (["Range": "bytes=0-24"], 206, nil),

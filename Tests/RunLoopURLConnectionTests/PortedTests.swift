@@ -43,7 +43,7 @@ struct PortedTests {
   }
 
   @Test(
-    "there is no object beside an error about the type or the body",
+    "there is no response object with an error about the type or the body",
     arguments: [
       ("text/html", "{}", 200), ("text/html", "{}", 500), ("application/json", "{", 200),
       ("application/json", "{", 500),
@@ -56,7 +56,7 @@ struct PortedTests {
   }
 
   @Test(
-    "texts in the charsets that the system knows",
+    "texts are decoded in the charsets that the system supports",
     arguments: [
       ("gbk", [0xc4, 0xe3, 0xba, 0xc3], "你好"), ("GB2312", [0xc4, 0xe3, 0xba, 0xc3], "你好"),
       ("gb18030", [0x81, 0x30, 0x81, 0x30], "\u{80}"), ("Shift_JIS", [0x93, 0xfa, 0x96, 0x7b], "日本"),
@@ -82,7 +82,7 @@ struct PortedTests {
   }
 
   @Test(
-    "JSON in the charset that the answer names",
+    "JSON is decoded in the response's charset",
     arguments: [
       ("iso-8859-1", [0xe9], "é"), ("Shift_JIS", [0x93, 0xfa], "日"), ("utf-8", [0xc3, 0xa9], "é"),
       ("gbk", [0xff, 0xff], nil),

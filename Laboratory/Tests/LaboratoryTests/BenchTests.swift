@@ -119,7 +119,7 @@ struct FunctionNameTests {
   }
 
   @Test(
-    "a file that is cut, or has anything in its head, is no program or has other names, and nothing is read beside it")
+    "a file that is truncated or has a random header is no program or has other names, and reads stay within it")
   func garbage() throws {
     var image = lab_image()
     let address = UInt64(UInt(bitPattern: try #require(dlsym(nil, "getenv"))))

@@ -82,7 +82,7 @@ struct ExperimentTests {
   }
 
   @Test(
-    "no article is called wrong for what only ours does otherwise",
+    "no article is refuted because of a behavior that is specific to this loop",
     arguments: ["A2", "A9", "B6", "B8", "C1", "C2", "C5", "D12"])
   func rightAboutApple(_ id: String) throws {
     #expect(try #require(Catalog.experiment(id)).verdict == .confirmed)

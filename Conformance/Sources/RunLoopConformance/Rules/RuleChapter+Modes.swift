@@ -9,7 +9,7 @@ extension RuleChapter {
       "Modes are equal when their names are.",
       Script(
         Program(
-          // Mode names from 8 on are created anew each time.
+          // Mode names from 8 on are created again each time.
           sources: [.idle],
           main: [
             .add(.s0, .mode(8)), .asks(.contains(.s0, .mode(8))), .signal(0), .polls(.mode(8)), .remove(.s0, .mode(8)),
