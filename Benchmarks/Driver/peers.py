@@ -9,7 +9,7 @@ import sys
 
 HERE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
-# The racer, and, of those that make builds, a file that its Debian package brings.
+# The racer, and for those that are compiled, a file from its Debian package.
 SWIFT = ["RunLoopKit", "CoreFoundation", "Foundation", "libdispatch", "concurrency", "ports", "nodes"]
 MADE = {
     "libdispatch-c": (None, None),
@@ -22,12 +22,12 @@ MADE = {
     "floor-wheel": (None, None),
     "tls": ("/usr/include/openssl/ssl.h", "libssl-dev"),
 }
-# Programs that run others, and the headers that a part of theirs needs.
+# Programs that run others, and the headers that part of them needs.
 SCRIPTS = {"frames": ["frame-bytes"], "beats": ["display-beats", "gates"]}
 HEADERS = {"/usr/include/curses.h": "libncurses-dev"}
 TOOLS = {"make": "make", "cc": "gcc", "c++": "g++", "pkg-config": "pkg-config"}
 
-# Which of the names in the results are what.
+# The roles of the names in the results.
 OURS = "RunLoopKit"
 C_PEERS = ["libdispatch (C)", "libuv", "libevent", "libev", "GLib", "Boost.Asio"]
 C_PEERS_WITH_POSTS = ["libdispatch (C)", "GLib", "Boost.Asio"]

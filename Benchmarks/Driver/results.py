@@ -22,7 +22,7 @@ class Results:
     def __init__(self, about):
         self.about = about
         self.failures = []
-        # (workload, metric, n) -> peer -> round -> value; both in the order in which they came.
+        # (workload, metric, n) -> peer -> round -> value; both in order of appearance.
         self.values = {}
         self.units = {}
 

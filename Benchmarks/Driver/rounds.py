@@ -42,7 +42,7 @@ def machine():
 def versions():
     """The versions of the peers' packages."""
     packages = ["libuv1-dev", "libevent-dev", "libev-dev", "libglib2.0-dev", "libboost-dev", "libncurses-dev"]
-    # Of a package that is not there it says so, and goes on with the others.
+    # For a missing package it reports an error, and continues with the others.
     told = subprocess.run(["dpkg-query", "-W", "-f", "${Package} ${Version}\\n", *packages], capture_output=True, text=True)
     return dict(line.split() for line in told.stdout.split("\n") if len(line.split()) == 2)
 

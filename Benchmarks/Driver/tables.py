@@ -144,7 +144,7 @@ def aims_table(results):
     return "\n".join(rows) + "\n"
 
 
-# Those of the README, which has no room for all: the article has them.
+# The rows of the README, which has no room for all. The article has the rest.
 README_ROWS = [("W1", "post"), ("W5", "processor time per timer"), ("W8", "pass"), ("W11", "requests per second")]
 README_PEERS = ["CoreFoundation", "libdispatch (Swift)", "libdispatch (C)", "libuv", "libevent", "libev", "Boost.Asio"]
 README_BEGIN, README_END = "<!-- race -->\n", "<!-- end of the race -->\n"
@@ -161,7 +161,7 @@ def readme(results, old):
 def how(results):
     about = results.about
     versions = ", ".join(f"{package} {version}" for package, version in sorted(about["versions"].items()))
-    # Of a record that was made before loads were noted there is none.
+    # A record from before loads were recorded has none.
     load = about.get("load", 0)
     load = f" a load of {load:.0f} by others when it began;" if load >= 1 else ""
     return (

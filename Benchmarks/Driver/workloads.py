@@ -2,7 +2,7 @@
 
 """What is raced, in words, and what is to be reached."""
 
-# Name: title, and the variants that are runs of their own: options of the racers, and what they add to a metric's name.
+# Name: title, and the variants with runs of their own: the racers' options, and the suffix of their metrics' names.
 PLAIN, CAPTURE, PINNED = ("", ""), ("--capture", ""), ("--pinned", ", on one processor")
 APART = ("--apart", ", each on its own processor")
 ONE, THOUSAND = ("--one", ", 1 connection"), ("--thousand", ", 1,000 connections")
@@ -50,7 +50,7 @@ def more_is_better(metric):
     return metric.split(",")[0] in ("requests per second", "handshakes per second")
 
 
-# Metrics that may be zero or negative, of which there is no ratio.
+# Metrics that may be zero or negative, and so have no ratio.
 WITHOUT_RATIO = {
     "the last is late", "drift per tick", "descriptors per loop", "worst gap above the control's",
     "time, as a part of what the loop's thread needs", "more for a frame that is shown as a whole",
@@ -61,9 +61,9 @@ STEADY = ["frame of text, drawn and shown", "frame in which a list scrolls by th
 WITHOUT_RATIO |= {f"allocations, {frame}" for frame in STEADY}
 
 BEST, BEST_C = "the best peer", "the best C peer"
-# libuv, libevent and libev leave the queue to their user, who writes it as lean as the floor's.
+# libuv, libevent and libev leave the queue to their user, who can make it as lean as the floor's.
 BEST_C_POST = "the best C peer that takes posts itself"
-# Workload, metric, against whom, and the ratio that is to be reached: at most, or at least where more is better.
+# Workload, metric, peer, and the target ratio: a maximum, or a minimum if more is better.
 RATIOS = [
     ("W1", "post", BEST_C, 0.6),
     ("W1", "post", BEST_C_POST, 0.6),
@@ -80,7 +80,7 @@ RATIOS = [
     ("W4", "post and wait, on one processor", BEST, 1.0),
     ("W4", "post and wait", "floor", 0.04),
     ("W4", "post and wait", BEST, 1.0),
-    # Net: without the client's part, which is an empty run of the same loop.
+    # Net: without the client's part, which is measured with an empty run of the same loop.
     ("W5", "processor time per timer, net", "libev", 1.5),
     ("W6", "cancel a random one and add one, net", "libev", 3),
     ("W6", "add one and cancel it, net", "libev", 4),
@@ -111,7 +111,7 @@ RATIOS = [
     ("E4", "yield", "a thread with a queue", 1.3),
     ("E5", "child of a task group", "a thread with a queue", 1.1),
 ]
-# Workload, metric, and the value that is to be reached: at most.
+# Workload, metric, and the maximum value.
 VALUES = [
     ("W5", "the last is late", 1.0),
     ("W10", "drift per tick", 0.1),

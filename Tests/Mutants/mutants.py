@@ -39,13 +39,13 @@ class Mutant:
 
     name: str
     edits: tuple
-    # The experiments that must not hold.
+    # The experiments that must fail.
     experiments: str
-    # Whether random programs must come out otherwise than the model says.
+    # Whether random programs must differ from the model.
     conformance: bool = False
 
 
-# What every mutant needs: no way past the changed places, and no long wait for what does not come.
+# Applied with every mutant: disables paths around the changed places, and long waits that cannot succeed.
 COMMON = (
     instead(CORE + "Items/Timer+Home.swift", "guard !isCommon else { return false }",
             "guard !ANY, !isCommon else { return false }"),
@@ -68,7 +68,7 @@ MUTANTS = (
         "D10 E1 E2 E3 E4 E5", conformance=True),
     Mutant(
         "duplicatesAdded",
-        # As the change before this one has left it.
+        # Uses the text that the previous change has left.
         (before(CORE + "Modes/ModeState.swift", "    let made = ObserverLists(observers)",
                 "    if MUTANT { observers += observers }"),),
         "D5 E2 E3 E4", conformance=True),
@@ -212,7 +212,7 @@ MUTANTS = (
         "A1 A6 B3 B4 B5 C4"),
 )
 
-# What the laboratory prints where something does not hold: the mutant, the arguments, and texts of the output.
+# The laboratory's output for a failure: the mutant, the arguments, and texts in the output.
 REPORTS = (
     ("stopIgnored", "D2 D4", (
         "-> timedOut 3, after 10 s\n",
@@ -221,6 +221,6 @@ REPORTS = (
         "1 of 2 experiments hold; these do not: D2.\n"
         "The articles' claims about Apple's loop: 1 confirmed, 0 corrected",
     )),
-    # The main loop of an application, beside the article's.
+    # The main loop of an application, compared with the article's.
     ("commonItemsNotCopied", "E", ("(it is not so)",)),
 )
