@@ -153,7 +153,7 @@ bool race_echo_serve(int connection);
 int race_udp_socket(int *port);
 /// Echoes a socket's datagrams forever: the floor.
 void race_udp_serve(int descriptor);
-/// Sends requests of 64 bytes to a port, `window` at a time, until `count` replies have arrived. Returns the time in ns.
+/// Sends requests of 64 bytes to a port, `window` at a time, until `count` replies have arrived. Returns nanoseconds.
 int64_t race_udp_ask(int port, int64_t count, int window);
 
 // -- L1 and L2: waits
