@@ -4,7 +4,7 @@ import CRace
 import Race
 import RunLoopCore
 
-// The growth of an operation's time with the number of existing things, all in processor time.
+// Measures how an operation's processor time grows with the number of existing items.
 
 /// Runs `body` with a new loop on a new thread, and waits for it.
 private func onFreshLoop(_ body: @escaping @Sendable (RunLoop) -> Void) {

@@ -89,7 +89,7 @@ extension ModelLoop {
     // M19: a due timer counts, whatever the state of the descriptor.
     if differs(.m19), let first, first <= now { return true }
     if differs(.m20), isStopped(mode) { return true }
-    // M1: anything that the blocks and the observers before the wait have left.
+    // M1: work that the blocks or the observers before the wait have left prevents a sleep.
     if differs(.m1), isRunnable(mode) || isStopped(mode) { return true }
     // Core Foundation ignores blocks posted while it sleeps (R54). Both loops notice an empty mode only at the end of
     // a pass (R28).
