@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A page with charts: bars on a logarithmic scale, floors as lines. One file, with nothing from elsewhere."""
+"""Makes a self-contained page with charts: bars on a logarithmic scale, and floors as lines."""
 
 import html
 import math
@@ -32,7 +32,7 @@ WIDTH, LEFT, RIGHT, ROW = 900, 190, 110, 22
 
 
 class Scale:
-    """A logarithmic scale over whole decades, or the part of one that is used."""
+    """A logarithmic scale over whole decades, or the used part of one."""
 
     def __init__(self, values, start, end):
         self.low, self.high = math.log10(min(values)) - 0.1, math.log10(max(values)) + 0.1
@@ -61,7 +61,7 @@ def label(x, y, words, kind="", anchor="start"):
 
 
 def bars(results, key):
-    """A chart of one metric; nothing if a logarithm cannot show it."""
+    """A chart of one metric, or nothing if it does not fit a logarithmic scale."""
     spreads = {peer: results.spread(key, peer) for peer in results.peers(key)}
     if len(spreads) < 2 or any(spread.low <= 0 for spread in spreads.values()):
         return ""
@@ -98,7 +98,7 @@ COLOURS = ["#d9480f", "#1971c2", "#2b8a3e", "#9c36b5", "#a8800a"]
 
 
 def curves(series):
-    """A chart of how times grow, both axes logarithmic."""
+    """A chart of the growth of times, with two logarithmic axes."""
     height, bottom = 300, 268
     spreads = [spread for steps in series.values() for _, spread in steps]
     values = [value for spread in spreads for value in (spread.low, spread.high) if value > 0]

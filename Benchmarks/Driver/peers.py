@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Who races: how each racer is built, and what it needs."""
+"""The racers, their builds and their requirements."""
 
 import os
 import shutil
@@ -46,7 +46,7 @@ def position(peer):
 
 
 class Racer:
-    """A program, and the workloads that it has."""
+    """A program and its workloads."""
 
     def __init__(self, name, path, environment):
         self.name, self.path, self.environment = name, path, environment
@@ -75,7 +75,7 @@ def install():
 
 
 def build(scratch, chosen, install=True):
-    """Builds the racers and gives those that there are."""
+    """Builds the racers, and returns those that are available."""
     if install:
         globals()["install"]()
     names = chosen.split(",") if chosen else SWIFT + list(MADE) + list(SCRIPTS)

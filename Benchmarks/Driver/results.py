@@ -52,7 +52,7 @@ class Results:
         return results
 
     def include(self, other):
-        """Takes the workloads of another run in place of its own: each is compared within one run."""
+        """Replaces workloads by those of another run; each is compared within one run."""
         names = {key[0] for key in other.values}
         self.values = {key: values for key, values in self.values.items() if key[0] not in names} | other.values
         self.units |= other.units
@@ -63,7 +63,7 @@ class Results:
         return [name for name in workloads.WORKLOADS if any(key[0] == name for key in self.values)]
 
     def metrics(self, workload):
-        """The metrics of a workload that are not about growth: what is told first is what it is about."""
+        """The metrics of a workload except for growth; the first one is the main metric."""
         return [key for key in self.values if key[0] == workload and key[2] == 0]
 
     def growth(self, workload):
@@ -91,7 +91,7 @@ class Results:
         return Spread(ratios) if ratios else None
 
     def best(self, key, candidates):
-        """The peer that has done best, by the median."""
+        """The best peer, by the median."""
         known = [peer for peer in self.values.get(key, {}) if peer in candidates]
         sign = -1 if workloads.more_is_better(key[1]) else 1
         return min(known, key=lambda peer: sign * self.spread(key, peer).median) if known else None

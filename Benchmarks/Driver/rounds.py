@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Rounds: in each, every racer runs a workload once, in another order."""
+"""Rounds, in each of which every racer runs a workload once, in a different order."""
 
 import datetime
 import json
@@ -20,7 +20,7 @@ def output_of(*command):
 
 
 def machine():
-    """The machine in words."""
+    """A description of the machine."""
     models, system = set(), ""
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         lines = file.readlines()
@@ -48,7 +48,7 @@ def versions():
 
 
 def run(racer, workload, option, size):
-    """Runs a racer once; gives its results, or what went wrong."""
+    """Runs a racer once, and returns its results or an error."""
     command = [racer.path, workload] + [word for word in (option, size) if word]
     try:
         told = subprocess.run(command, env=racer.environment, capture_output=True, text=True, timeout=300)
@@ -60,14 +60,14 @@ def run(racer, workload, option, size):
 
 
 def command(options):
-    """The command, without where its output goes."""
+    """The command, without the redirection of its output."""
     words = ["Benchmarks/run"] + options.workloads + (["--quick"] if options.quick else [])
     words += ["--rounds", str(options.rounds)] if options.rounds else []
     return " ".join(words + (["--peers", options.peers] if options.peers else []))
 
 
 def rounds_of(options, workload):
-    """Growth compares us with ourselves, and is told by three."""
+    """Growth needs only three rounds, because it has no peers."""
     return options.rounds or (3 if options.quick or workload.startswith("G") else 7)
 
 

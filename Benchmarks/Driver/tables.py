@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Results as text, as tables in Markdown, as the documentation's article, and as the README's part of it."""
+"""Formats results as text, Markdown tables, the documentation's article, and the README's table."""
 
 import os
 
@@ -9,7 +9,7 @@ import workloads
 
 
 def number(value):
-    """Three digits that count."""
+    """A number with three significant digits."""
     if value == 0:
         return "0"
     if abs(value) >= 1000:
@@ -54,7 +54,7 @@ def opponent(results, key, against):
 
 
 def aims(results):
-    """[(met, line)] for each aim of which there are results."""
+    """[(met, line)] for each target with results."""
     told = []
     for workload, metric, against, limit in workloads.RATIOS:
         key = (workload, metric, 0)
@@ -83,7 +83,7 @@ def aims(results):
 
 
 def special_aims(results):
-    """A loop's memory beyond its thread's, and what is compared with another metric of ours."""
+    """Targets for a loop's memory beyond its thread's, and for comparisons with another metric of ours."""
     told = []
     key = ("W12", "bytes in memory per idle loop and its thread", 0)
     ours, floor = results.spread(key, peers.OURS), results.spread(key, "floor")
@@ -138,7 +138,7 @@ def rows_of(results, keys, names):
 
 
 def aims_table(results):
-    """One row for each aim: what was reached, with quartiles, and whether that is enough."""
+    """One row for each target: the result with quartiles, and whether the target is met."""
     rows = ["| | |", "|---|---|"]
     rows += [f"| {'reached' if met else '**missed**'} | {line} |" for met, line in aims(results)]
     return "\n".join(rows) + "\n"
@@ -151,7 +151,7 @@ README_BEGIN, README_END = "<!-- race -->\n", "<!-- end of the race -->\n"
 
 
 def readme(results, old):
-    """The README with the table of this run in place of the one before."""
+    """The README with the table replaced by this run's."""
     begin, end = old.index(README_BEGIN) + len(README_BEGIN), old.index(README_END)
     keys = [key for key in compared(results) if tuple(key[:2]) in README_ROWS]
     words = f"Ratios of ours to the peer's, within one run; below one is better for us, of requests above one. {how(results)}"
@@ -170,7 +170,7 @@ def how(results):
 
 
 def article(results):
-    """The documentation's article: of the display alone, or of everything."""
+    """The documentation's article, for the display only or for everything."""
     of_display = all(name.startswith("D") for name in results.workloads())
     lines = ["# What a screen costs", "", "Bytes, allocations and time of frames and drawings, in one run on one machine."]
     if not of_display:
@@ -211,7 +211,7 @@ DISPLAY_WORDS = """
 
 
 def bounds():
-    """What keeps us from the aims that are missed: written by hand, with what was counted."""
+    """The hand-written reasons for missed targets, with counts."""
     with open(os.path.join(peers.HERE, "Driver", "bounds.md"), encoding="utf-8") as file:
         return file.read()
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is raced, in words, and what is to be reached."""
+"""The workloads with their titles and targets."""
 
 # Name: title, and the variants with runs of their own: the racers' options, and the suffix of their metrics' names.
 PLAIN, CAPTURE, PINNED = ("", ""), ("--capture", ""), ("--pinned", ", on one processor")
@@ -46,7 +46,7 @@ WORKLOADS = {
 
 
 def more_is_better(metric):
-    """Whether more of a metric is better; of most, less is."""
+    """Whether more of a metric is better; for most, less is."""
     return metric.split(",")[0] in ("requests per second", "handshakes per second")
 
 
@@ -128,7 +128,7 @@ VALUES = [
 
 
 def chosen(words):
-    """The workloads that the words name or begin."""
+    """The workloads whose names begin with one of the words."""
     if not words:
         return list(WORKLOADS)
     def matches(name, word):

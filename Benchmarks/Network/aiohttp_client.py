@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""aiohttp as its documentation shows it: PORT PATH COUNT CONNECTIONS."""
+"""aiohttp, used as in its documentation: PORT PATH COUNT CONNECTIONS."""
 
 import asyncio
 import json

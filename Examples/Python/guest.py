@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""asyncio's loop as the host of Swift's main loop: a task of Swift's main actor answers a coroutine, on one thread.
+"""Uses asyncio's loop as the host of Swift's main loop: a main actor task replies to a coroutine, on one thread.
 
     python3 Examples/Python/guest.py PATH-OF-libGuestLibrary.so
 """

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The ways in which the laboratory and the conformance tool must see a loop fail that is broken on purpose.
+"""The mutations of a loop that the laboratory and the conformance tool must detect.
 
-The product knows nothing of them: `check` writes them into a copy of the sources. Each is a change to one place or two,
-with the condition `MUTANT`, which is true in a process that runs under the mutant's name. `ANY` is true under all names.
+The product does not contain them: `check` applies them to a copy of the sources. Each is a change in one or two places, with
+the condition `MUTANT`, which is true in a process with the mutant's name. `ANY` is true with any name.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ LAB = "Laboratory/Sources/LaboratoryKit/"
 
 @dataclass(frozen=True)
 class Edit:
-    """What takes the place of a text that a file has exactly once."""
+    """A replacement for a text that occurs exactly once in a file."""
 
     path: str
     old: str
@@ -35,7 +35,7 @@ def instead(path, old, new):
 
 @dataclass(frozen=True)
 class Mutant:
-    """A loop that is broken in one way."""
+    """A loop with one mutation."""
 
     name: str
     edits: tuple

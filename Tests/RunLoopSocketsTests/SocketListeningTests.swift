@@ -44,7 +44,7 @@ struct SocketListeningTests {
   func otherFile() throws {
     let path = socketPath()
     let first = try ListeningSocket(at: SocketAddress(path: path))
-    // As by a program that replaces its predecessor.
+    // Like a program that replaces its predecessor.
     try #require(unlink(path) == 0)
     let second = try ListeningSocket(at: SocketAddress(path: path))
     first.invalidate()
