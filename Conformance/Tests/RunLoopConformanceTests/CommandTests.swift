@@ -5,7 +5,7 @@ import Testing
 
 @testable import RunLoopConformance
 
-@Suite("The command line", .timeLimit(.minutes(20)))
+@Suite("The conformance tool's command line", .timeLimit(.minutes(20)))
 struct CommandTests {
   private struct Session {
     let status: Int32
@@ -37,7 +37,7 @@ struct CommandTests {
     #expect(conformance("--seed", "7", "--programs", "100").lines == session.lines)
   }
 
-  @Test("without a seed there is one, which is printed")
+  @Test("without a seed, a random one is used and printed")
   func randomSeed() {
     let session = conformance("--programs", "0")
     #expect(session.lines.first?.wholeMatch(of: /seed [0-9]+, 0 programs/) != nil)
@@ -65,7 +65,7 @@ struct CommandTests {
   }
 
   @Test(
-    "a mistake is said, with the usage",
+    "an invalid argument is reported with the usage",
     arguments: [
       (["--seed"], "--seed wants a value"), (["--programs", "many"], "--programs wants a number, not many"),
       (["--programs", "-1"], "--programs wants a number, not -1"), (["--sed", "1"], "unknown argument --sed"),
@@ -78,7 +78,7 @@ struct CommandTests {
     #expect(complaints == ["conformance: \(complaint)", ConformanceCommand.usage])
   }
 
-  @Test("help is the usage")
+  @Test("--help prints the usage")
   func help() {
     #expect(conformance("--help").lines == [ConformanceCommand.usage])
     #expect(conformance("--help").status == 0)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import RunLoopConformance
 
-@Suite("The comparison")
+@Suite("The comparison of logs")
 struct ComparisonTests {
   /// A machine whose logs the test determines.
   private struct Told: Machine {
@@ -38,7 +38,7 @@ struct ComparisonTests {
     #expect(verdict(log, log) { _ in log } == .equal)
   }
 
-  @Test("a loop that does not do what the model says is different, though the other does")
+  @Test("a loop that does not follow the model is different, although the other does")
   func different() {
     let (one, two) = (log(1), log(2))
     #expect(verdict(one, two) { _ in two } == .different(.coreFoundation))
@@ -48,14 +48,14 @@ struct ComparisonTests {
     #expect(verdict(one, one) { $0.isEmpty ? one : two } == .different(.ours))
   }
 
-  @Test("one that does not come to its end is different, whatever it has done")
+  @Test("a program that does not end is different, whatever its log")
   func hung() {
     let hung = Log([Log.Entry(.hung, Self.before)])
     #expect(verdict(log(1), hung) { _ in log(1) } == .different([.ours, .hung]))
     #expect(verdict(hung, hung) { _ in hung } == .different(.hung))
   }
 
-  @Test("a difference has the smallest name that explains it, and of several the first")
+  @Test("a difference is named by the smallest set that explains it, and of several by the first")
   func names() {
     let (one, two) = (log(1), log(2))
     #expect(verdict(one, two) { $0.contains(.m19) ? two : one } == .named([.m19]))

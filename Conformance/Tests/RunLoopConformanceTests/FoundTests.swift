@@ -5,9 +5,9 @@ import TestRules
 import Testing
 
 /// The smallest programs in which a loop was wrong, as `conformance` printed them.
-@Suite("Programs that have found a mistake")
+@Suite("Programs that have found a bug")
 struct FoundTests {
-  @Test("a due timer that was moved to a date which has come since fires in the same pass", .rule(.r94))
+  @Test("a due timer moved to a date that has passed since fires in the same pass", .rule(.r94))
   func movedAndDueByThen() {
     let program = Program(
       timers: [
@@ -21,7 +21,7 @@ struct FoundTests {
     expectLogs(of: program, "1m0 T0 @1 T2 T1 @2 T0 0- =stopped")
   }
 
-  @Test("a repeating timer that is ended in its call keeps the date for which it was called", .rule(.r99c, .m27))
+  @Test("a repeating timer invalidated in its call keeps the date for which it was called", .rule(.r99c, .m27))
   func dateOfEnded() {
     let program = Program(
       timers: [TimerPlan(date: 0, interval: 1, body: Body([[.invalidate(.timer(0))]]))],
@@ -32,7 +32,7 @@ struct FoundTests {
       ours: "1m0 T0 0- =timedOut date(T0)=0")
   }
 
-  @Test("a timer takes its turn when it is given a date, also in its own call", .rule(.r93, .r99))
+  @Test("a timer's order is determined when its date is set, even in its own call", .rule(.r93, .r99))
   func turnOfOneBeingCalled() {
     let program = Program(
       timers: [TimerPlan(date: 0, interval: 1, body: Body([[.setDate(0, 5), .setDate(1, 5)]])), TimerPlan(date: 7)],

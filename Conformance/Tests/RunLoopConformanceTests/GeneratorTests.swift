@@ -11,7 +11,7 @@ struct GeneratorTests {
     return generator.program()
   }
 
-  @Test("the numbers of a seed are always the same")
+  @Test("a seed always generates the same numbers")
   func numbers() {
     // The first numbers for the seed 1234567 according to the authors' program.
     var random = SplitMix64(seed: 1_234_567)
@@ -20,7 +20,7 @@ struct GeneratorTests {
     #expect(random.next() == 9_817_491_932_198_370_423)
   }
 
-  @Test("a number below a bound is any of those, and none is rare")
+  @Test("numbers below a bound are uniform")
   func bounds() {
     var random = SplitMix64(seed: 9)
     var counts = [0, 0, 0, 0, 0, 0, 0]
@@ -28,7 +28,7 @@ struct GeneratorTests {
     #expect(counts.allSatisfy { 800...1200 ~= $0 })
   }
 
-  @Test("the same seed and number give the same program, others give others")
+  @Test("the same seed and number generate the same program, and others different ones")
   func same() {
     for number in 0..<50 { #expect(program(number) == program(number)) }
     #expect(Set((0..<200).map { program($0) }).count > 195)
@@ -62,7 +62,7 @@ struct GeneratorTests {
     #expect(50...200 ~= without)
   }
 
-  @Test("every kind of action comes, in main, in call-outs and from another thread")
+  @Test("every kind of action occurs, in main, in call-outs and on another thread")
   func kinds() {
     var names: Set<String> = []
     for number in 0..<500 {

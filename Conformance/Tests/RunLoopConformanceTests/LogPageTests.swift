@@ -66,7 +66,7 @@ struct LogPageTests {
     #expect(!sections(.finished, .finished)[1].contains("M20"))
   }
 
-  @Test("what holds here follows, and what no program shows has its reason")
+  @Test("our loop's behavior is listed, and a rule without a program has its reason")
   func notShown() {
     #expect(
       sections(nil, nil)[2...] == [

@@ -7,7 +7,7 @@ import Testing
 
 @testable import RunLoopConformance
 
-@Suite("Threads that find the loop of a dead one", .timeLimit(.minutes(20)))
+@Suite("Threads that find the loop of an ended one", .timeLimit(.minutes(20)))
 struct LoopOfDeadThreadTests {
   /// A key whose destructor makes Core Foundation create the calling thread's loop, in the last round of destructors.
   ///
@@ -27,7 +27,7 @@ struct LoopOfDeadThreadTests {
   }()
 
   @Test(
-    "a program has a new loop, though Core Foundation keeps loops of threads that had the ids of its own",
+    "a program has a new loop, although Core Foundation keeps loops of ended threads with the same id",
     .rule(.r113, .r118))
   func fresh() {
     let program = Program(timers: [TimerPlan(date: 2)], main: [.add(.timer(0), .mode(0)), .runUntilStopped])

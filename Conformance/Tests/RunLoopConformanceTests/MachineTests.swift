@@ -24,7 +24,7 @@ struct MachineTests {
       "1m0 E BT BS BW @100 AW T0 BT BS BW @3000000 AW T1 X 0- =stopped")
   }
 
-  @Test("another thread comes while the loop waits, and the loop is waiting then", .rule(.r33, .r45))
+  @Test("another thread acts while the loop waits, and the loop is then waiting", .rule(.r33, .r45))
   func interruption() {
     expectLog(
       Program(
@@ -35,7 +35,7 @@ struct MachineTests {
       "1m0 E BT BS BW @5 signalled(S0)=no~ AW BT BS S0 BT BS BW @7 AW X 0- =stopped")
   }
 
-  @Test("an interruption that the loop was too busy for comes with its next sleep")
+  @Test("an interruption during a busy time is performed in the next sleep")
   func lateInterruption() {
     expectLog(
       Program(
@@ -45,7 +45,7 @@ struct MachineTests {
       "@1 1m0 T0 @6 valid(T0)=no~ date(T1)=9~ @9 T1 0- =stopped")
   }
 
-  @Test("a source logs the modes that it enters and leaves, at last at the end of the thread", .rule(.r72, .r73, .r115))
+  @Test("a source logs its addition to and removal from modes, even at the thread's end", .rule(.r72, .r73, .r115))
   func modes() {
     expectLog(
       Program(
@@ -59,7 +59,7 @@ struct MachineTests {
       "S0+m0 S0+m1 1m1 E S0-m1 T0 0- =finished S0-m0 S0+m0 S0-m0")
   }
 
-  @Test("a loop that would sleep forever is stopped, each of its runs")
+  @Test("a loop that would sleep forever is stopped, in each of its runs")
   func asleepForEver() {
     expectLog(
       Program(
@@ -67,7 +67,7 @@ struct MachineTests {
       "1m0 S0 2m0 asleep-for-ever~ 1m0 =stopped asleep-for-ever~ 0- =stopped")
   }
 
-  @Test("another thread does what a call-out lets it do, and begins no run")
+  @Test("another thread performs a call-out's actions, and begins no run")
   func elsewhere() {
     expectLog(
       Program(
@@ -76,7 +76,7 @@ struct MachineTests {
       "1m0 S0 @2 modes=m0 0- =stopped")
   }
 
-  @Test("runs nest so deep and no deeper")
+  @Test("runs nest up to the limit")
   func deepest() {
     let log = CoreFoundationMachine().run(
       Program(
@@ -85,7 +85,7 @@ struct MachineTests {
     #expect(log.entries.map(\.state.depth).max() == Program.deepestRun)
   }
 
-  @Test("a full log ends a program that would go on forever")
+  @Test("a full log ends an endless program")
   func full() {
     let program = Program(
       sources: [SourcePlan(body: .always(.signal(0), .ask(.modes)))], timers: [TimerPlan(date: 0, interval: 1)],
@@ -96,7 +96,7 @@ struct MachineTests {
     #expect(log == ReferenceModel().run(program))
   }
 
-  @Test("the same program gives the same log, a hundred times, on several threads at once")
+  @Test("a program has the same log a hundred times, on several threads at once")
   func deterministic() {
     let programs = (0..<4).map { number in
       var generator = Generator(seed: 11, number: number)
@@ -111,7 +111,7 @@ struct MachineTests {
     }
   }
 
-  @Test("a thread that does not end is not waited for forever, and its log says so")
+  @Test("the wait for a thread is limited, and the log reports a hang")
   func hung() {
     let gate = DispatchSemaphore(value: 0)
     let thread = ProgramThread { gate.wait() }

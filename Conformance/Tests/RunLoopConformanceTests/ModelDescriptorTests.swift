@@ -32,7 +32,7 @@ import Testing
     #expect(set.firstReady(wakeUpIsReadable: true) == .wakeUp)
   }
 
-  @Test("one that was read elsewhere leaves the list when a wait looks at it, and not before")
+  @Test("a descriptor that was read elsewhere leaves the list in the next wait, and not before")
   func stale() {
     var set = DescriptorSet()
     set.note(.wakeUp)

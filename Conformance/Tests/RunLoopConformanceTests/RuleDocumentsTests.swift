@@ -5,7 +5,7 @@ import Testing
 
 @testable import RunLoopConformance
 
-@Suite("What is made of the list of rules", .timeLimit(.minutes(20)))
+@Suite("Documents generated from the list of rules", .timeLimit(.minutes(20)))
 struct RuleDocumentsTests {
   private let chapters = [
     RuleChapter(
@@ -38,7 +38,7 @@ struct RuleDocumentsTests {
     }
     """
 
-  @Test("the page of rules says what holds here, and names programs and tests")
+  @Test("the page of rules has our loop's behavior, and names programs and tests")
   func table() throws {
     let documents = documents(shown)
     #expect(documents.mistakes == [])
@@ -64,7 +64,7 @@ struct RuleDocumentsTests {
     #expect(page.hasSuffix("\n### M1: The loop's title, in short\n\nThe text.\n"))
   }
 
-  @Test("the names are the cases of an enumeration, with what the rules say here")
+  @Test("the names are the cases of an enumeration, with our loop's behavior")
   func names() {
     #expect(
       documents(shown).documents[2].text.hasSuffix(
@@ -122,7 +122,7 @@ struct RuleDocumentsTests {
   }
 
   @Test(
-    "a comment that is no test's, a name that is no rule's and a rule that nothing shows are mistakes",
+    "comments without a test, unknown names and rules without evidence are errors",
     arguments: [
       ("// R2\nlet number = 1", "Tests/FirstTests.swift: line 2: no test follows the comment with rules above"),
       ("// R2\n// R1\nfunc testIt() {}", "Tests/FirstTests.swift: line 2: a comment with rules is not above its test"),
@@ -139,12 +139,12 @@ struct RuleDocumentsTests {
     #expect(documents(text).mistakes.contains(mistake))
   }
 
-  @Test("a difference that has a part in no program is a mistake")
+  @Test("a difference that is not involved in any program is an error")
   func difference() {
     #expect(RuleDocuments([chapters[1]], files: []).mistakes == ["M1 has a part in no program"])
   }
 
-  @Test("the command writes into a project, and reports what is not current and what nothing shows")
+  @Test("the command updates a project, and reports outdated files and rules without evidence")
   func command() throws {
     var lines: [String] = []
     func conformance(_ arguments: String...) -> Int32 {

@@ -11,7 +11,7 @@ struct RuleTests {
   private static let project = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..")
 
   @Test(
-    "its programs give the logs that are written down, on both loops and the model of both",
+    "a rule's programs have the recorded logs, on both loops and the model of both",
     arguments: rules.filter { !$0.scripts.isEmpty })
   func logs(of rule: Rule) {
     for script in rule.scripts {
@@ -20,7 +20,7 @@ struct RuleTests {
   }
 
   @Test(
-    "where the logs differ, the differences that are named are the fewest that explain it",
+    "if a rule's logs differ, the named differences are the smallest explanation",
     arguments: rules.filter { !$0.scripts.isEmpty })
   func differences(of rule: Rule) {
     for script in rule.scripts {
@@ -29,7 +29,7 @@ struct RuleTests {
     }
   }
 
-  @Test("every rule is there once, in the order of the numbers, of which none is missing")
+  @Test("every rule exists once, in the order of the numbers, without gaps")
   func names() {
     let names = Self.rules.map(\.name)
     #expect(names == names.sorted(by: Self.isBefore))
@@ -55,7 +55,7 @@ struct RuleTests {
     }
   }
 
-  @Test("what is made of the list is current, and something shows every rule")
+  @Test("the generated files are current, and every rule has evidence")
   func documents() throws {
     let documents = try RuleDocuments(project: Self.project.path)
     #expect(documents.mistakes == [])
@@ -64,7 +64,7 @@ struct RuleTests {
     }
   }
 
-  @Test("each difference that a program can show has a part in a rule")
+  @Test("each difference that programs can demonstrate is involved in a rule")
   func everyDifference() {
     let shown = Self.rules.flatMap(\.scripts).reduce(into: Set()) { $0.formUnion($1.differences) }
     #expect(Set(Difference.allCases).subtracting(shown) == [])

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Series of random programs", .timeLimit(.minutes(20)))
 struct SeriesTests {
-  @Test("both loops do what the model says in every program", arguments: [1, 2, 3] as [UInt64])
+  @Test("both loops follow the model in every program", arguments: [1, 2, 3] as [UInt64])
   func programs(seed: UInt64) {
     let report = Series(seed: seed, numbers: 0..<400, jobs: 2).run()
     #expect(report.count == 400)
@@ -14,7 +14,7 @@ struct SeriesTests {
     #expect(report.equal > 200 && report.namedCount > 30)
   }
 
-  @Test("a series finds the same on one thread as on several, and part by part as in one go")
+  @Test("a series has the same results on one thread and on several, in parts and as a whole")
   func jobs() {
     let whole = Series(seed: 8, numbers: 0..<60).run()
     #expect(Series(seed: 8, numbers: 0..<60, jobs: 4).run() == whole)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import RunLoopConformance
 
-@Suite("Shrinking")
+@Suite("Shrinking failing programs")
 struct ShrinkerTests {
   private func program(_ number: Int) -> Program {
     var generator = Generator(seed: 21, number: number)
@@ -63,7 +63,7 @@ struct ShrinkerTests {
           sources: [SourcePlan()], blocks: [Body()], main: [.perform(0, []), .signal(0), .ask(.isSignalled(0))]))
   }
 
-  @Test("every step gives a program that can be run")
+  @Test("every step of shrinking results in a valid program")
   func valid() {
     var shrinker = Shrinker(limit: 50)
     _ = shrinker.smallest(program(1)) { program in
@@ -73,7 +73,7 @@ struct ShrinkerTests {
     #expect(shrinker.tries == 50)
   }
 
-  @Test("the limit ends it")
+  @Test("the limit of tries ends the shrinking")
   func limit() {
     var shrinker = Shrinker(limit: 3)
     _ = shrinker.smallest(program(2)) { _ in true }

@@ -45,7 +45,7 @@ struct TextTests {
     #expect(everything.faults == [])
   }
 
-  @Test("what is printed is read again, at whatever width")
+  @Test("a printed program can be parsed, at any width")
   func roundTrip() throws {
     #expect(try Program(source: everything.description) == everything)
     for number in 0..<300 {
@@ -57,7 +57,7 @@ struct TextTests {
     }
   }
 
-  @Test("lines are as long as they may be, but for what cannot be broken")
+  @Test("lines are as long as allowed, except for unbreakable parts")
   func width() {
     for number in 0..<100 {
       var generator = Generator(seed: 6, number: number)
@@ -67,7 +67,7 @@ struct TextTests {
   }
 
   @Test(
-    "what is no program is rejected, and it is said why",
+    "a text that is not a program is rejected with the reason",
     arguments: [
       ("", "the end instead of a value"),
       ("Program(main: [.stop]", "the end instead of a comma or )"),
@@ -86,7 +86,7 @@ struct TextTests {
     #expect(throws: LiteralError(reason)) { try Program(source: text) }
   }
 
-  @Test("numbers that name nothing are faults")
+  @Test("numbers without an item are faults")
   func faults() {
     let program = Program(
       timers: [TimerPlan(date: 0, interval: -1)],

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Another thread, at every point of a pass", .timeLimit(.minutes(20)))
 struct TwoThreadTests {
-  @Test("both loops do what the model says, whatever it does there", arguments: TwoThreads.Point.allCases)
+  @Test("both loops follow the model, whatever the other thread does", arguments: TwoThreads.Point.allCases)
   func everything(at point: TwoThreads.Point) {
     let comparison = Comparison()
     for operation in TwoThreads.Operation.allCases {

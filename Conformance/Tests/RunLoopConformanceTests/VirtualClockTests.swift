@@ -30,7 +30,7 @@ struct VirtualClockTests {
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
   }
 
-  @Test("all clocks that tell the time stand still until they are moved, and then move together")
+  @Test("all clocks of the time of day stand still until they are advanced together")
   func together() {
     let differences = onClock { clock in
       let before = [Self.read(CLOCK_REALTIME), Self.read(CLOCK_MONOTONIC), CFAbsoluteTimeGetCurrent()]
@@ -41,7 +41,7 @@ struct VirtualClockTests {
     #expect(differences == [7, 7, 7])
   }
 
-  @Test("a clock of work done is not touched")
+  @Test("processor-time clocks are unaffected")
   func cpuTime() {
     let isReal = onClock { clock in
       let before = Self.read(CLOCK_THREAD_CPUTIME_ID)
@@ -51,7 +51,7 @@ struct VirtualClockTests {
     #expect(isReal == true)
   }
 
-  @Test("threads that have not joined have the real time")
+  @Test("threads that have not joined see the real time")
   func others() {
     let virtual = onClock { _ in Self.read(CLOCK_REALTIME) } ?? 0
     // The two times are years apart.
@@ -72,7 +72,7 @@ struct VirtualClockTests {
     #expect(ticks == [3, 5])
   }
 
-  @Test("Core Foundation's loop and dispatch's timers go on as ever on threads that have not joined")
+  @Test("Core Foundation's loop and Dispatch's timers are unaffected on threads that have not joined")
   func realTime() {
     let fired = DispatchSemaphore(value: 0)
     let thread = ProgramThread {
@@ -94,7 +94,7 @@ struct VirtualClockTests {
     fired.wait()
   }
 
-  @Test("dispatch works on a thread that has joined")
+  @Test("Dispatch works on a thread that has joined")
   func dispatch() {
     let ran = onClock { _ in
       let done = DispatchSemaphore(value: 0)
@@ -110,7 +110,7 @@ struct VirtualClockTests {
     dlsym(nil, name).map { unsafeBitCast($0, to: type) }
   }
 
-  @Test("a timer that is set to a time in the past is ready at once; one that is taken back reports nothing")
+  @Test("a timer set to a past time is ready immediately; a disarmed one reports nothing")
   func timerDescriptors() {
     typealias Create = @convention(c) (clockid_t, Int32) -> Int32
     typealias SetTime =
@@ -155,7 +155,7 @@ struct VirtualClockTests {
     #expect(counts == [1, 0, 0, 1, 0, 0])
   }
 
-  @Test("a wait with a time of its own lasts so long on the clock")
+  @Test("a wait with a timeout takes that time on the virtual clock")
   func timeout() {
     typealias Poll =
       @convention(c) (UnsafeMutableRawPointer?, UInt, UnsafePointer<timespec>?, UnsafeRawPointer?) -> Int32
