@@ -6,10 +6,10 @@ import RunLoopInstruments
 
 @testable import RunLoopToolKit
 
-/// What libFuzzer calls with bytes of its own.
+/// The entry point for libFuzzer.
 ///
-/// The bytes are what an agent answers. Each line is sent as a frame, with its length, but for the last, which is sent
-/// as it is. Whatever it is, the tool has an answer that it can show, or says in one sentence why not.
+/// The bytes are an agent's reply. Each line is sent as a frame with its length, except for the last, which is sent
+/// unchanged. For any input, the tool must either show a reply or report one sentence with the reason.
 @c(LLVMFuzzerTestOneInput)
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   let bytes = Array(UnsafeBufferPointer(start: start, count: count))
@@ -31,7 +31,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
 }
 
 private func send(_ socket: Int32, _ bytes: [UInt8]) {
-  // What is longer than what the kernel keeps is cut off.
+  // Bytes beyond the kernel's buffer are dropped.
   _ = Glibc.send(socket, bytes, bytes.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
 }
 
@@ -49,7 +49,7 @@ private func show(_ request: String, _ agent: AgentConnection, _ target: TargetP
   }
 }
 
-/// Knows nothing.
+/// A symbolizer without symbols.
 private struct NoSymbols: FrameSource {
   func frames(at addresses: [UInt64], in path: String) -> [[CodeFrame]] { addresses.map { _ in [] } }
   func frames(ofSymbol symbol: String, in path: String) -> [CodeFrame] { [] }

@@ -5,31 +5,30 @@ import RunLoopCore
 
 @testable import RunLoopSockets
 
-/// What a receiver was told.
+/// The datagrams that a receiver has reported.
 private final class Told: @unchecked Sendable {
   // Sendable: everything happens on one thread.
   var datagrams: [(bytes: [UInt8], envelope: Datagram.Envelope)] = []
 }
 
-/// Binds a descriptor to a name that begins with a zero byte, or to the one that the kernel chooses; false: it is
-/// taken.
+/// Binds a descriptor to an abstract name, or to one that the kernel chooses; returns false if the name is in use.
 private func bindName(_ descriptor: Int32, _ name: ArraySlice<UInt8>) -> Bool {
   var address = sockaddr_un()
   address.sun_family = sa_family_t(AF_UNIX)
   let name = name.prefix(MemoryLayout.size(ofValue: address.sun_path) - 1)
   withUnsafeMutableBytes(of: &address.sun_path) { $0.dropFirst().copyBytes(from: name) }
-  // Without a name the kernel makes one up.
+  // Without a name the kernel chooses one.
   let length = MemoryLayout<sa_family_t>.size + (name.isEmpty ? 0 : name.count + 1)
   return withUnsafePointer(to: &address) {
     $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(descriptor, $0, UInt32(length)) == 0 }
   }
 }
 
-/// What libFuzzer calls with bytes of its own: datagrams from senders with any name or none, of any length, to a
-/// receiver with little room.
+/// The entry point for libFuzzer: datagrams from senders with any name or none, of any length, to a receiver with a
+/// small buffer.
 ///
-/// Whatever is sent, each arrives once and in order, with its length, as many of its bytes as there is room for, and
-/// its sender's name, to which it can be answered.
+/// Each datagram must arrive once and in order, with its length, as many of its bytes as fit, and its sender's name,
+/// to which a reply can be sent.
 @c(LLVMFuzzerTestOneInput)
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   var rest = UnsafeBufferPointer(start: start, count: count)[...]
@@ -49,12 +48,12 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   else { fatalError("no receiver") }
   do { try RunLoop.current.add(receiver, forMode: .default) } catch { fatalError("\(error)") }
   var sent: [(bytes: [UInt8], isNamed: Bool)] = []
-  // A pass takes as many as the socket expects, one at least.
+  // A pass receives as many as the socket expects, and at least one.
   func receiveAll() {
     for _ in 0..<10 where told.datagrams.count < sent.count { RunLoop.current.run(mode: .default, for: .zero) }
     precondition(told.datagrams.count == sent.count, "\(told.datagrams.count) of \(sent.count) have arrived")
   }
-  // Fewer than the kernel keeps for one receiver.
+  // Fewer than the kernel queues for one receiver.
   while !rest.isEmpty, sent.count < 10 {
     let sender = socket(
       AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
@@ -75,7 +74,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     }
   }
   receiveAll()
-  // Nothing comes twice.
+  // No datagram arrives twice.
   RunLoop.current.run(mode: .default, for: .zero)
   precondition(told.datagrams.count == sent.count, "\(told.datagrams.count) of \(sent.count) have arrived")
   for (got, sent) in zip(told.datagrams, sent) {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What libFuzzer calls with bytes of its own: a datagram of anybody's, to the name server of the examples.
+/// The entry point for libFuzzer: an untrusted datagram to the examples' name server.
 ///
-/// Whatever it is, it is ignored, or answered with the number that it has: by a message that fits into a datagram of
-/// DNS, that says of itself that it is an answer, and that is ignored where it is taken for a question, so that two
-/// servers never answer each other.
+/// It must be ignored, or answered with its own id by a message that fits into a DNS datagram, is marked as an
+/// answer, and is ignored if it is parsed as a question, so that two servers never answer each other.
 @c(LLVMFuzzerTestOneInput)
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   let bytes = Array(UnsafeBufferPointer(start: start, count: count))

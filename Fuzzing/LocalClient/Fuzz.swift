@@ -6,7 +6,7 @@ import RunLoopCore
 
 @testable import RunLoopMessages
 
-/// A port with connections that the fuzzer makes itself.
+/// A port with connections that the fuzzer creates itself.
 private let port: MessagePort.Local = {
   var template = Array("/tmp/message-fuzz-XXXXXX".utf8CString)
   precondition(mkdtemp(&template) != nil)
@@ -19,11 +19,11 @@ private let port: MessagePort.Local = {
   } catch { fatalError("\(error)") }
 }()
 
-/// What a sender knows of its messages.
+/// A sender's record of its messages.
 private struct Sender {
   var socket: Int32
   var lastToken: UInt64 = 0
-  /// The requests without an answer, and the one-way messages that are neither confirmed nor refused.
+  /// The requests without a reply, and the one-way messages that are neither confirmed nor rejected.
   var awaited: Set<UInt64> = []
   var unconfirmed: Set<UInt64> = []
 
@@ -37,7 +37,7 @@ private struct Sender {
     if isRequest { awaited.insert(lastToken) } else { unconfirmed.insert(lastToken) }
   }
 
-  /// Reads one packet; false: there is none.
+  /// Reads one packet; returns false if there is none.
   mutating func read(_ reader: MessageReader, _ descriptor: MessagePort.Descriptor) -> Bool {
     guard let incoming = try? reader.next(on: descriptor, limit: 1 << 20) else { return false }
     guard case .message(let frame, _, _) = incoming else { return false }
@@ -54,17 +54,17 @@ private struct Sender {
   }
 }
 
-/// What libFuzzer calls with bytes of its own: each two are something that a sender, the program or the loop does.
+/// The entry point for libFuzzer: each two bytes are an operation of a sender, the program or the loop.
 ///
-/// Whatever is done in whatever order, what is charged is what is there, and when all has been answered and read, each
-/// request had one answer, each one-way message was confirmed or refused, and nothing is charged any more.
+/// In any order, the charged resources must be the existing ones. When everything has been replied to and read, each
+/// request must have one reply, each one-way message must be confirmed or rejected, and nothing may be charged.
 @c(LLVMFuzzerTestOneInput)
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   let bytes = UnsafeBufferPointer(start: start, count: count)
   guard let first = bytes.first else { return 0 }
   var ends: [Int32] = [0, 0]
   precondition(socketpair(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0, &ends) == 0)
-  // Few packets fit, so that some have to wait.
+  // Few packets fit, so that some must wait.
   var room: Int32 = first & 2 == 0 ? 5000 : 200_000
   setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &room, socklen_t(MemoryLayout<Int32>.size))
   let isOther = first & 1 == 1
@@ -108,7 +108,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
       }
       check(client, held, account, all)
     }
-    // Everything comes to its end.
+    // Completes all pending messages.
     for _ in 0..<2000 where !isOver {
       held.removeAll()
       while sender.read(reader, peer) {}

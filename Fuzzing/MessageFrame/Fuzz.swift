@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What libFuzzer calls with bytes of its own.
+/// The entry point for libFuzzer.
 ///
-/// Whatever they are, the decoder refuses them or gives a frame that is consistent and encodes to the same bytes.
+/// The decoder must reject the bytes, or return a frame that is consistent and encodes to the same bytes.
 @c(LLVMFuzzerTestOneInput)
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   let bytes = UnsafeRawBufferPointer(start: start, count: count)

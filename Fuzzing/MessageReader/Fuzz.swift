@@ -6,12 +6,12 @@ import RunLoopCore
 
 @testable import RunLoopMessages
 
-/// What a packet brings.
+/// A kind of descriptor in a packet.
 private enum Thing: UInt8 {
   case sealed, pipe, unsealed, sparse, long
 }
 
-/// The descriptors that packets bring, made once: each of them belongs to the fuzzer.
+/// The descriptors to send in packets, created once and owned by the fuzzer.
 private let things: [Thing: Int32] = {
   var ends: [Int32] = [0, 0]
   precondition(pipe(&ends) == 0)
@@ -35,11 +35,11 @@ private let things: [Thing: Int32] = {
 private let size = 5000
 private let limit = 6000
 
-/// What libFuzzer calls with bytes of its own: each eight are a packet with a header, a payload and descriptors, some
-/// of it wrong.
+/// The entry point for libFuzzer: each eight bytes are a packet with a header, a payload and descriptors, parts of
+/// which may be invalid.
 ///
-/// Whatever they are, the reader says of each what a few lines say below, charges what it returns and nothing else, and
-/// leaves no descriptor open.
+/// The reader's result must match the expectation below. It must charge exactly what it returns, and leave no
+/// descriptor open.
 @c(LLVMFuzzerTestOneInput)
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   let bytes = UnsafeBufferPointer(start: start, count: count)
@@ -72,7 +72,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   return 0
 }
 
-/// Sends one packet and compares what is read; false: the connection is over.
+/// Sends one packet and checks the result; returns false if the connection has ended.
 private func send(
   _ bytes: UnsafeBufferPointer<UInt8>, on socket: Int32, _ reader: MessageReader, _ receiving: MessagePort.Descriptor,
   _ mode: UInt8, _ account: MessageAccount
@@ -91,7 +91,7 @@ private func send(
       kind ?? .request, id: 5, token: 9, length: length, isOutOfLine: isOutOfLine, descriptorCount: claimed
     ).encode(into: $0)
   }
-  // One byte of the header may be another, or the packet shorter.
+  // May change one byte of the header, or truncate the packet.
   if bytes[6] & 64 != 0 { packet[Int(bytes[6] % 32)] ^= bytes[7] }
   if bytes[6] & 128 != 0 { packet.removeLast(min(packet.count, Int(bytes[7]))) }
   let sent = crl_message_send(socket, packet, packet.count, nil, 0, numbers, Int32(numbers.count))
@@ -124,7 +124,7 @@ private func send(
   return true
 }
 
-/// What a reader has to say of a packet.
+/// Returns the expected result of reading a packet.
 private func expectation(
   _ frame: MessageFrame?, _ packet: [UInt8], _ numbers: [Int32], _ isOther: Bool, _ takesDescriptors: Bool
 ) -> String {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What libFuzzer calls with bytes of its own.
+/// The entry point for libFuzzer.
 ///
-/// Whatever is in `NAME.part.json`: it is rejected, or it is a note that is the same when it was written and read
-/// again.
+/// The contents of `NAME.part.json` must be rejected, or be a note that is unchanged after writing and reading it.
 @c(LLVMFuzzerTestOneInput)
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   let bytes = UnsafeRawBufferPointer(start: start, count: count)

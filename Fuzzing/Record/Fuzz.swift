@@ -8,11 +8,11 @@ import RunLoopInstruments
 
 @testable import RunLoopToolKit
 
-/// What libFuzzer calls with bytes of its own.
+/// The entry point for libFuzzer.
 ///
-/// The bytes are changes to a record of this process: places of four bytes, each with a byte of a length and that many
-/// bytes. Whatever is in the record, each command that reads records prints something or says in one sentence why not.
-/// The first byte says which command, and whether the file is cut off.
+/// The bytes are changes to a record of this process: offsets of four bytes, each followed by a length byte and that
+/// many bytes. For any contents, each command that reads records must print a result or one sentence with the reason.
+/// The first byte selects the command, and whether the file is truncated.
 @c(LLVMFuzzerTestOneInput)
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   var bytes = UnsafeBufferPointer(start: start, count: count)[...]
@@ -27,7 +27,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   case 3: run("trace", "--from", path, "--output", path + ".html", "--json")
   case 4: run("postmortem", path, "--thread", "fuzz", "--last", "3")
   case 5: MainActor.assumeIsolated { readTop() }
-  // A look at a busy loop takes a second.
+  // Observing a busy loop takes a second.
   default: if choice == 6 { run("ps", "\(getpid())", "--json") } else { readAll() }
   }
   return 0
@@ -39,7 +39,7 @@ private func run(_ arguments: String...) {
   precondition(status == 0 || status == 1, "\(arguments) ends with \(status)")
 }
 
-/// What `runloop top` reads.
+/// Reads the data of `runloop top`.
 @MainActor private func readTop() {
   guard let target = try? TargetProcess(getpid()), let file = try? RecordFile(path: Record.shared.path) else { return }
   let reader = TopReader(target, file)
@@ -49,7 +49,7 @@ private func run(_ arguments: String...) {
   }
 }
 
-/// All that can be read of a file.
+/// Reads all data of a file.
 private func readAll() {
   guard let file = try? RecordFile(path: Record.shared.path) else { return }
   var tails = (0..<file.faceCount).map { RecordTail(slot: $0) }
@@ -57,7 +57,7 @@ private func readAll() {
   _ = (file.lostLoops, file.images, file.clock)
 }
 
-/// A record of this process, in its own place, so that it is found by the process's number.
+/// A record of this process, in a separate directory, so that it is found by the process's id.
 private final class Record: @unchecked Sendable {
   // Sendable: libFuzzer uses one thread.
   static let shared = Record()
@@ -86,7 +86,7 @@ private final class Record: @unchecked Sendable {
     unlink(copy)
     whole = Array(data)
     holder.release()
-    // From now on this process writes into a file without a name.
+    // From now on this process writes to an unnamed file.
     unlink(path)
     descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
     precondition(descriptor >= 0)
@@ -113,7 +113,7 @@ private final class Record: @unchecked Sendable {
       let length = Int(rest[rest.startIndex + 4])
       let bytes = Array(rest.dropFirst(5).prefix(length))
       rest = rest.dropFirst(5 + length)
-      // Mostly the front, where everything else is found.
+      // Usually the beginning, which refers to everything else.
       let limit = place & 3 == 0 ? whole.count : place & 3 == 1 ? 300_000 : 8192
       let start = (place >> 2) % limit
       let end = min(start + bytes.count, whole.count)

@@ -4,10 +4,10 @@ import RunLoopCore
 
 @testable import RunLoopMessages
 
-/// What libFuzzer calls with bytes of its own: each two are something that happens to a remote port's messages.
+/// The entry point for libFuzzer: each two bytes are an event for a remote port's messages.
 ///
-/// Whatever happens in whatever order, each request is in the state until it has its outcome, each one-way message
-/// until it is confirmed or refused, and nothing else is, as in two plain lists.
+/// In any order, each request must be in the state until it has its outcome, each one-way message until it is
+/// confirmed or rejected, and nothing else may be, as in two plain lists.
 @c(LLVMFuzzerTestOneInput)
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   let bytes = UnsafeBufferPointer(start: start, count: count)
@@ -17,7 +17,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   var last: (token: UInt64, waiter: ReplyWaiter?)?
   for index in stride(from: 0, to: bytes.count - 1, by: 2) {
     let operation = bytes[index] % 9
-    // A token near the last: of a message that is there, that was, or that was never.
+    // A token near the last one: of a message that exists, existed, or never did.
     let token = state.lastToken &+ 1 &- UInt64(bytes[index + 1])
     var next: (token: UInt64, waiter: ReplyWaiter?)?
     switch operation {
@@ -27,14 +27,14 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
       next = (state.register(id: Int32(bytes[index + 1]), waiter), waiter)
       awaited.append((state.lastToken, waiter))
       precondition(waiter.token == state.lastToken)
-    // More than it remembers in one step of the list's cleaning.
+    // More messages than one cleaning step of the list removes.
     case 2, 3:
       for _ in 0..<(operation == 2 ? 1 : 300) where state.unconfirmed.count < UnconfirmedMessages.limit {
         next = (state.register(id: Int32(bytes[index + 1]), nil), nil)
         unconfirmed.append((state.lastToken, Int32(bytes[index + 1])))
       }
     case 4:
-      // The last was not sent after all.
+      // The last one was not sent after all.
       guard let (token, waiter) = last else { continue }
       state.unregister(token, waiter)
       if waiter != nil {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What libFuzzer calls with bytes of its own: a text, or what the kernel could say, by the first of them.
+/// The entry point for libFuzzer: a text or a kernel address, selected by the first byte.
 ///
-/// Whatever it is, it is refused or an address, whose description reads as the same one; a socket address of any length
-/// can be described.
+/// It must be rejected, or be an address whose description parses to the same one. A kernel address of any length
+/// must have a description.
 @c(LLVMFuzzerTestOneInput)
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   let bytes = UnsafeRawBufferPointer(start: start, count: count)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What libFuzzer calls with what a terminal could send: by the first byte, where the rest is split.
+/// The entry point for libFuzzer: terminal input, split at a position given by the first byte.
 ///
-/// However it is split, the events are the same; whatever it is, no more is kept than the longest paste, and after CAN,
-/// or the end of a paste, a letter is a key.
+/// The events must not depend on the position. At most the longest paste may be buffered, and after CAN, or the end
+/// of a paste, a letter must be a key.
 @c(LLVMFuzzerTestOneInput)
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   let bytes = UnsafeRawBufferPointer(start: start, count: count)

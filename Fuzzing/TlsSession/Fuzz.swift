@@ -5,7 +5,7 @@ import RunLoopCore
 
 @testable import RunLoopSockets
 
-/// Both ends' contexts, made once: the certificate and the key are in the file that the environment names.
+/// Both ends' contexts, created once, with the certificate and the key from the file that the environment names.
 private let contexts: (client: TLSContext, server: TLSContext) = {
   guard let path = getenv("FUZZ_TLS_IDENTITY").map({ String(cString: $0) }) else {
     fatalError("FUZZ_TLS_IDENTITY names no file")
@@ -20,13 +20,13 @@ private let contexts: (client: TLSContext, server: TLSContext) = {
   } catch { fatalError("\(error)") }
 }()
 
-/// One end, the bytes that it wrote and those that it received.
+/// One end, with the bytes that it has written and received.
 private struct End {
   let session: TLSSession
   var written: [UInt8] = []
   var got: [UInt8] = []
 
-  /// Gives it bytes; what comes out has to be what the other has written, however the bytes were changed.
+  /// Passes bytes to the end; its output must be what the other has written, however the bytes were changed.
   mutating func receive(_ bytes: [UInt8], room: Int, from other: [UInt8]) {
     let (hadFailed, hadEnded) = (session.state.failure != nil, session.state.hasEnded)
     var plain = [UInt8](repeating: 0, count: room)
@@ -47,10 +47,10 @@ private struct End {
   }
 }
 
-/// What libFuzzer calls with bytes of its own: each three are something that happens to two ends of a connection.
+/// The entry point for libFuzzer: each three bytes are an event for two ends of a connection.
 ///
-/// Whatever is lost, changed or made up on the way, no end gets a byte that the other has not written, in its order,
-/// nothing after an end or a failure, and neither grows without bound.
+/// Whatever is lost, changed or forged in transit, an end may only receive bytes that the other has written, in
+/// order, and none after an end or a failure. Neither end may grow without bound.
 @c(LLVMFuzzerTestOneInput)
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   let bytes = UnsafeBufferPointer(start: start, count: count)
@@ -75,7 +75,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
       if first & 1 == 0 { ends[from].session.endWriting() } else { ends[from].session.transportEnded() }
       continue
     default:
-      // Bytes that were made up.
+      // Forged bytes.
       ends[to].receive([UInt8(first), 3, 3, 0, UInt8(second)] + [0, 1, 2, 3], room: second, from: ends[from].written)
       continue
     }

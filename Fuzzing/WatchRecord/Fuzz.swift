@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What libFuzzer calls with bytes of its own.
+/// The entry point for libFuzzer.
 ///
-/// Whatever they are, the decoder stays within them: the records are the bytes, one after the other, up to the first
-/// that is not there as a whole.
+/// The decoder must stay within the bytes: the records are the bytes, one after the other, up to the first incomplete
+/// one.
 @c(LLVMFuzzerTestOneInput)
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   let bytes = UnsafeRawBufferPointer(start: start, count: count)
@@ -20,7 +20,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     precondition(record.name.count == length || bytes[offset + record.name.count] == 0, "a name that is cut")
     offset += length
   }
-  // What is left is no record.
+  // The remaining bytes are not a record.
   guard count - offset >= WatchRecord.headerSize else { return 0 }
   let length = Int(bytes.loadUnaligned(fromByteOffset: offset + 12, as: UInt32.self))
   precondition(length > count - offset - WatchRecord.headerSize, "a record that was left out")

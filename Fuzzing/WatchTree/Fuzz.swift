@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What libFuzzer calls with bytes of its own: each four are an operation on a tree of few watches and names.
+/// The entry point for libFuzzer: each four bytes are an operation on a tree of few watches and names.
 ///
-/// Whatever is done in whatever order, parents and children agree, nothing is below itself, what is removed is gone
-/// with all that was below it, and the paths that the tree gives lead back to the directory.
+/// In any order, parents and children must be consistent, nothing may be below itself, a removed directory must be
+/// gone with everything below it, and the tree's paths must lead back to their directories.
 @c(LLVMFuzzerTestOneInput)
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   let bytes = UnsafeBufferPointer(start: start, count: count)
