@@ -68,9 +68,7 @@ struct Source {
     return Dictionary(texts) { first, _ in first }
   }
 
-  /// Returns the text of some sections.
-  ///
-  /// Lines of other sections are blank, so that line numbers stay the same.
+  /// Returns the text of some sections, with blank lines for the others so that line numbers stay the same.
   func text(of sections: Set<Section>) -> String {
     let kept = zip(lines, owners).map { line, owner in owner.map(sections.contains) ?? true ? line : "" }
     return "#sourceLocation(file: \"\(path)\", line: 1)\n" + kept.joined(separator: "\n")
@@ -199,9 +197,7 @@ struct DiagnosticList {
     }
   }
 
-  /// The text of the list.
-  ///
-  /// Diagnostics that both language modes share have one line.
+  /// The text of the list, with one line for diagnostics that both language modes share.
   var text: String {
     var text = preamble.joined(separator: "\n") + "\n"
     for company in Company.allCases {

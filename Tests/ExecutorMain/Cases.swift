@@ -15,9 +15,7 @@
   }
 
   extension ExecutorMain {
-    /// Sleeps by each clock, on the main actor and elsewhere.
-    ///
-    /// Each must end, and none early.
+    /// Sleeps by each clock, on the main actor and elsewhere, all of which must end, and none early.
     @MainActor static func sleeps() async throws {
       let start = ContinuousClock.now
       try await Task.sleep(for: .milliseconds(5))

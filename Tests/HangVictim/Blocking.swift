@@ -15,9 +15,7 @@ enum Interruptions {
   }
 }
 
-/// Blocking calls.
-///
-/// Each is made once, and counted if it is interrupted.
+/// Blocking calls that are made once, and counted if they are interrupted.
 enum Blocking {
   /// Two connected descriptors, into which a byte is written after a delay.
   static func pair(isSocket: Bool, _ microseconds: UInt32) -> [Int32] {

@@ -7,9 +7,7 @@ import RunLoopThreads
 import Synchronization
 import TestSupport
 
-/// Thirteen loops.
-///
-/// Each hangs in a different way, in a function named after it.
+/// Thirteen loops that hang in different ways, each in a function named after it.
 final class Hangs: Sendable {
   private let time: UInt32
   private let workers: [String: ResidentThread]

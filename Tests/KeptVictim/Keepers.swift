@@ -7,9 +7,7 @@ import RunLoopSystemEvents
 import RunLoopThreads
 import TestSupport
 
-/// A thread whose loop holds one item of each kind.
-///
-/// Each is added by a function named after it.
+/// A thread whose loop holds one item of each kind, added by a function named after it.
 final class Importer: @unchecked Sendable {
   // Sendable: only the one thread uses what is added.
   private var kept: [AnyObject] = []

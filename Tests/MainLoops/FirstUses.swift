@@ -29,9 +29,7 @@ enum FirstUse: String, CaseIterable {
     }
   }
 
-  /// Uses a main loop on the calling thread.
-  ///
-  /// `done` is called later, on the main thread.
+  /// Uses a main loop on the calling thread, and calls `done` later on the main thread.
   func begin(_ done: @escaping @Sendable () -> Void) {
     switch self {
     case .timer:
@@ -149,9 +147,7 @@ enum WayOfRunning: String, CaseIterable {
     }
   }
 
-  /// Ends the run.
-  ///
-  /// Called on the main thread by the last call.
+  /// Ends the run; called on the main thread by the last call.
   func end() {
     switch self {
     case .cfRun, .cfRunInMode: CoreFoundation.CFRunLoopStop(CFRunLoopGetMain())

@@ -57,9 +57,7 @@ private func start(_ role: String, _ directory: String, _ count: Int) -> pid_t {
   return process
 }
 
-/// Whether every message was either delivered once or reported.
-///
-/// Prints the counts.
+/// Prints the counts, and returns whether every message was either delivered once or reported.
 private func countUp(_ ledger: Ledger, _ kills: [Int]) -> Bool {
   var fates = [0, 0, 0, 0]
   var twice = 0

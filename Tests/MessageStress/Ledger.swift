@@ -6,9 +6,7 @@ import Glibc
 struct Ledger: @unchecked Sendable {
   // Sendable: each byte has one writer at a time, the process that has the message or counts its descriptors.
 
-  /// The sender's knowledge of a message.
-  ///
-  /// Values only increase.
+  /// The sender's knowledge of a message, whose value only increases.
   enum Fate: UInt8 {
     /// The message was never sent.
     case none

@@ -87,9 +87,7 @@ func send(in directory: String, count: Int) {
   ledger.write(.done, 1)
 }
 
-/// Sends one message.
-///
-/// Some expect a reply, some are long, and some carry a descriptor.
+/// Sends a message, which may expect a reply, be long, or carry a descriptor.
 private func attempt(_ message: Int, to remote: MessagePort.Remote, _ ledger: Ledger) {
   let length = message % 977 == 0 ? 100_000 : 8
   let bytes = payload(message, length)

@@ -10,9 +10,7 @@ import XCTest
 /// Long enough that only a hung test reaches it.
 private let limit: TimeInterval = 600
 
-/// Runs the main loop until a condition holds.
-///
-/// Returns false if the limit passes first.
+/// Runs the main loop until a condition holds; returns false if the limit passes first.
 private func runs(until condition: () -> Bool) -> Bool {
   let end = Date(timeIntervalSinceNow: limit)
   while !condition(), Date() < end { RunLoop.current.run(mode: .default, before: Date(timeIntervalSinceNow: 0.01)) }

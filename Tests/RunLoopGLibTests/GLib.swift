@@ -42,9 +42,7 @@ final class Context: @unchecked Sendable {
     push(pointer)
   }
 
-  /// Runs the context until `quit()` is called.
-  ///
-  /// Calls may nest.
+  /// Runs the context until `quit()` is called; calls may nest.
   func run() {
     let new: @convention(c) (GLib.Pointer, Int32) -> GLib.Pointer = GLib.function("g_main_loop_new")
     let run: @convention(c) (GLib.Pointer) -> Void = GLib.function("g_main_loop_run")
@@ -54,14 +52,10 @@ final class Context: @unchecked Sendable {
     loops.update { _ = $0.removeLast() }
   }
 
-  /// Ends the innermost run.
-  ///
-  /// Can be called from any thread.
+  /// Ends the innermost run; can be called from any thread.
   func quit() { quit(depth: loops.value.count) }
 
-  /// Ends the run at a nesting depth if it has begun.
-  ///
-  /// Can be called from any thread.
+  /// Ends the run at a nesting depth if it has begun; can be called from any thread.
   func quit(depth: Int) {
     let quit: @convention(c) (GLib.Pointer) -> Void = GLib.function("g_main_loop_quit")
     let running = loops.value

@@ -200,12 +200,8 @@ struct GLibHostEndTests {
 
 }
 
-/// The poll function that the test's own function calls.
-///
-/// Used by one thread.
+/// The poll function that the test's own function calls; used by one thread.
 private nonisolated(unsafe) var chained: GLib.Poll?
 
-/// The number of times that a context has polled with the test's own function.
-///
-/// Used by one thread.
+/// The number of times that a context has polled with the test's own function; used by one thread.
 private nonisolated(unsafe) var waitCount = 0

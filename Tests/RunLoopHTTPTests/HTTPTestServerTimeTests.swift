@@ -11,9 +11,7 @@ import Testing
 @Suite struct HTTPTestServerTimeTests {
   typealias Response = HTTPTestServer.Response
 
-  /// Sends a request on the test's own loop.
-  ///
-  /// Returns what has arrived after some times, with the seconds.
+  /// Sends a request on the test's own loop; returns what has arrived after some times, with the seconds.
   private func received(
     after seconds: [Int], from options: HTTPTestServer.Options = .init(), _ response: Response,
     to request: String = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"

@@ -8,9 +8,7 @@ import Testing
 
 /// Timeouts on virtual time, which passes when nothing happens.
 @Suite struct TimeTests {
-  /// Makes a request to a silent server on virtual time.
-  ///
-  /// Returns the outcome, and the seconds that passed.
+  /// Makes a request to a silent server on virtual time; returns the outcome, and the seconds that passed.
   private func wait(
     _ begin: (HTTP.Operation) -> Void = { $0.start() }, _ change: (inout HTTP.Configuration) -> Void
   ) throws -> String {
@@ -100,9 +98,7 @@ import Testing
     }
   }
 
-  /// Makes two requests to a silent server with a limit of one connection.
-  ///
-  /// Returns each outcome and its seconds.
+  /// Makes two requests to a silent server with a limit of one connection; returns each outcome and its seconds.
   private func takeTurns(_ afterASecond: @escaping @Sendable (HTTP.Operation) -> Void = { _ in }) throws -> [String] {
     let server = try LyingServer { _ in }
     defer { server.stop() }

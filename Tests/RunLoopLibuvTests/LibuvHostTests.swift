@@ -22,9 +22,7 @@ private struct UVLoop: @unchecked Sendable {
     precondition(make(pointer) == 0)
   }
 
-  /// Runs until no handle is active, or once.
-  ///
-  /// Returns whether handles are still active.
+  /// Runs until no handle is active, or once; returns whether handles are still active.
   @discardableResult
   func run(once: Bool = false, waits: Bool = true) -> Bool {
     let run: @convention(c) (Pointer, Int32) -> Int32 = UVLoop.function("uv_run")

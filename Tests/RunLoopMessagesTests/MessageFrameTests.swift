@@ -54,9 +54,7 @@ struct MessageFrameTests {
     for count in 0..<good.count { #expect(decode(Array(good.prefix(count))) == .failure(.tooShort)) }
   }
 
-  /// Decodes the fuzzer's inputs.
-  ///
-  /// Those whose names begin with `bad` are invalid packets.
+  /// Decodes the fuzzer's inputs, in which a name that begins with `bad` marks an invalid packet.
   @Test("the fuzzer's corpus is decoded or rejected as its names indicate")
   func corpus() throws {
     let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("MessagePortCorpus")

@@ -74,9 +74,7 @@ final class PortServer: Sendable {
 
   deinit { stop() }
 
-  /// Invalidates the port and ends the thread.
-  ///
-  /// Later calls have no effect.
+  /// Invalidates the port and ends the thread; later calls have no effect.
   func stop() {
     guard !isOver.value else { return }
     isOver.value = true
@@ -110,9 +108,7 @@ final class RawClient {
     crl_message_send(socket.number, bytes, bytes.count, nil, 0, descriptors, Int32(descriptors.count))
   }
 
-  /// Reads one packet without a reply's time stamp.
-  ///
-  /// Returns no bytes at the end of the connection.
+  /// Reads one packet without a reply's time stamp; returns no bytes at the end of the connection.
   func receive() -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: 40_000)
     var descriptors = [Int32](repeating: -1, count: 253)

@@ -25,9 +25,7 @@ struct Loss: Hashable, Sendable, CustomTestStringConvertible {
   let receiver: Receiver
 
   var isSecured: Bool { isServer || failure == .record }
-  /// Whether the near end is a server.
-  ///
-  /// Only servers send tickets.
+  /// Whether the near end is a server, which sends tickets.
   var isServer: Bool { failure == .ticket }
 
   static var all: [Loss] {
@@ -278,9 +276,7 @@ final class Reader: Sendable {
     if !log.text.isEmpty { loop.stop() }
   }
 
-  /// Writes a little.
-  ///
-  /// Returns false if it has failed.
+  /// Writes a little; returns false if it has failed.
   func write() -> Bool {
     do {
       if let socket = socket.value { return try socket.write("ack") }

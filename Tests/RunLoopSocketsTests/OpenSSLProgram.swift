@@ -69,9 +69,7 @@ final class OpenSSLProgram: Sendable {
     return try SocketAddress("127.0.0.1:\(port.prefix { $0.isNumber })")
   }
 
-  /// Closes the program's input, and waits for its end.
-  ///
-  /// Every test must call this once.
+  /// Closes the program's input and waits for its end; every test must call this once.
   func end() async -> Int32 {
     shutdown(input, Int32(SHUT_RDWR))
     let (status, reader) = (status, reader)

@@ -9,9 +9,7 @@ import TestSupport
 @testable import RunLoopSockets
 
 extension TLSFiles {
-  /// Whether the certificates and OpenSSL are available.
-  ///
-  /// Otherwise tests are disabled.
+  /// Whether the certificates and OpenSSL are available; otherwise tests are disabled.
   static let isAvailable = canBeMade && (try? TLSLibrary.open()) != nil
 
   static func identity(_ name: String) -> TLSIdentity {

@@ -32,9 +32,7 @@ struct Mirror {
     }
   }
 
-  /// Removes an entry and everything below it.
-  ///
-  /// The keys of the result are the relative paths.
+  /// Removes an entry and everything below it, and returns these by their relative paths.
   private mutating func take(_ path: String) -> [String: Bool] {
     var taken: [String: Bool] = [:]
     for (name, isDirectory) in entries where name == path || name.hasPrefix(path + "/") {
@@ -67,9 +65,7 @@ func listing(_ root: String) -> [String: Bool] {
 private typealias RenameWithFlags =
   @convention(c) (Int32, UnsafePointer<CChar>, Int32, UnsafePointer<CChar>, UInt32) -> Int32
 
-/// Exchanges two names atomically.
-///
-/// Returns false if one of them does not exist.
+/// Exchanges two names atomically; returns false if one of them does not exist.
 @discardableResult
 func exchange(_ one: String, _ other: String) -> Bool {
   // The C library declares the call and RENAME_EXCHANGE only as extensions.

@@ -18,9 +18,7 @@ extension Scratch {
   }
 }
 
-/// A watched new directory.
-///
-/// Reports are collected until a file with a certain name is created.
+/// A watched new directory, whose reports are collected until a file with a certain name is created.
 struct WatchedScratch {
   let scratch = Scratch()
   let loop: RunLoop

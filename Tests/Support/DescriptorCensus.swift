@@ -12,9 +12,7 @@ import Glibc
 package struct DescriptorCensus: Equatable, CustomStringConvertible {
   private var counts: [String: Int] = [:]
 
-  /// Counts the open descriptors.
-  ///
-  /// The first call makes Dispatch open its descriptors first.
+  /// Counts the open descriptors, after making Dispatch open its own in the first call.
   package init() {
     Self.warmUp
     guard let directory = opendir("/proc/self/fd") else { return }
@@ -46,9 +44,7 @@ package struct DescriptorCensus: Equatable, CustomStringConvertible {
     }
   }
 
-  /// Whether no kind has more descriptors than before, apart from `more`.
-  ///
-  /// Descriptors may have been closed since.
+  /// Whether no kind has more descriptors than before, apart from `more`; it may have fewer.
   package func isWithin(_ before: DescriptorCensus, with more: [String: Int] = [:]) -> Bool {
     counts.allSatisfy { kind, count in
       count <= before.counts[kind, default: 0] + more[kind, default: 0] + (Self.more[kind] ?? 0)

@@ -28,9 +28,7 @@ package enum ForkedEnd: Equatable, Sendable {
   package var isTrap: Bool { self == .killed(SIGILL) || self == .killed(SIGTRAP) || self == .killed(SIGABRT) }
 }
 
-/// Forks.
-///
-/// The child runs the body and exits with its result, or with 99 if it throws.
+/// Forks a child that runs the body and exits with its result, or with 99 if it throws.
 package func inForkedChild(_ body: () throws -> Int32) -> ForkedEnd {
   let child = forkProcess()
   guard child == 0 else { return ForkedEnd(waitingFor: child) }

@@ -10,9 +10,7 @@ package final class Token: Sendable {
     self.init { log.write(entry) }
   }
 
-  /// Does nothing.
-  ///
-  /// A closure calls it to capture the token.
+  /// Does nothing; a closure calls it to capture the token.
   package func touch() {}
 
   deinit { body() }

@@ -12,9 +12,7 @@ import class RunLoopThreads.Thread
 /// A place where our code calls user code when a thread ends.
 struct Place: Sendable {
   let name: String
-  /// Arranges for the use at that place.
-  ///
-  /// Called on the thread before it ends.
+  /// Arranges for the use at that place; called on the thread before it ends.
   let prepare: @Sendable (_ use: @escaping @Sendable () -> Void) -> Void
 
   private init(_ name: String, _ prepare: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void) {

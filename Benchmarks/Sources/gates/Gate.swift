@@ -4,9 +4,7 @@ import CCounts
 import Glibc
 import Limits
 
-/// An operation whose cost is counted.
-///
-/// The limits are in `Benchmarks/Limits`.
+/// An operation whose cost is counted, and limited by a file in `Benchmarks/Limits`.
 struct Gate: Sendable {
   let name: String
   /// The number of operations.

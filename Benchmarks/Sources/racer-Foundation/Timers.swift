@@ -37,9 +37,7 @@ private func makeTimer(_ date: Date) -> Timer {
   Timer(fire: date, interval: 0, repeats: false) { _ in race_check(false, "a timer has fired") }
 }
 
-/// Creates timers that do not fire during the measurement.
-///
-/// Their dates ascend, so that the creation of many is fast.
+/// Creates timers with ascending dates, which is fast, that do not fire during the measurement.
 private func liveTimers(_ count: Int64, _ base: Date) -> [Timer] {
   (0..<count).map { index in
     let timer = makeTimer(base + 60 + 60 * Double(index) / Double(count))

@@ -3,9 +3,7 @@
 import CHostLoop
 import RunLoopCore
 
-/// GLib's main loop, with one of our run loops as its guest.
-///
-/// Must be used on the main thread.
+/// GLib's main loop, with one of our run loops as its guest; must be used on the main thread.
 final class Host {
   private let host: OpaquePointer
   private let guest: RunLoop.Guest

@@ -2,9 +2,7 @@
 
 import Glibc
 
-/// An index of line offsets for the part of a file read so far.
-///
-/// A line is found by reading from the mark before it.
+/// An index of the part of a file read so far, in which a line is found by reading from the mark before it.
 struct LineIndex: Sendable {
   /// A line whose offset is known.
   struct Mark: Hashable, Sendable {
@@ -26,9 +24,7 @@ struct LineIndex: Sendable {
 
   init() {}
 
-  /// The number of lines.
-  ///
-  /// A line after the last line end counts only if it has a character.
+  /// The number of lines, without an empty one after the last line end.
   var lineCount: Int { byteCount > lastLineOffset ? begun : begun - 1 }
 
   /// Indexes the next bytes of the file.

@@ -27,9 +27,7 @@ final class LogFile: Sendable {
   private let descriptor: Int32
   private let index = Mutex(LineIndex())
 
-  /// The number of bytes read of a line.
-  ///
-  /// The rest of a longer one is not shown.
+  /// The number of bytes read of a line, beyond which it is not shown.
   static let longestLine = 8192
   private static let blockSize = 262_144
 
@@ -124,9 +122,7 @@ final class LogFile: Sendable {
 
 // Search.
 extension LogFile {
-  /// The maximum number of bytes searched between two marks.
-  ///
-  /// A longer range is a single line.
+  /// The maximum number of bytes searched between two marks; a longer range is a single line.
   private static let longestSearch = 4 << 20
 
   /// Finds the next line that contains a text, wrapping around at the end or the beginning.

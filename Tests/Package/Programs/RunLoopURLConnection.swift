@@ -11,9 +11,7 @@ final class Delegate: NSURLConnectionDataDelegate {
   }
 }
 
-/// A connection on the current loop.
-///
-/// One import provides both Foundation's request and our loop.
+/// A connection on the current loop, with one import for both Foundation's request and our loop.
 @main enum Program {
   static func main() {
     guard let url = URL(string: "http://127.0.0.1:1/") else { exit(1) }

@@ -22,9 +22,7 @@ package struct Program: Hashable, Sendable {
   package var sources: [SourcePlan]
   package var observers: [ObserverPlan]
   package var timers: [TimerPlan]
-  /// The bodies of blocks.
-  ///
-  /// Each action that posts a block performs its body once.
+  /// The bodies of blocks, each performed once for every action that posts the block.
   package var blocks: [Body]
   /// The actions of the loop's thread, outside any run.
   package var main: [Action]

@@ -28,18 +28,14 @@ final class Interpreter: @unchecked Sendable {
     }.map(\.element)
   }
 
-  /// Runs the program to its end.
-  ///
-  /// Must be called on a new thread that uses the subject's time.
+  /// Runs the program to its end; must be called on a new thread that uses the subject's time.
   func run() {
     subject.makeItems(of: program, for: self)
     perform(program.main)
     companion?.end()
   }
 
-  /// The log so far, which is complete when the program has ended.
-  ///
-  /// Can be used from any thread.
+  /// The log so far, which is complete when the program has ended; can be used from any thread.
   var logSoFar: Log { log.withLock { $0 } }
 }
 

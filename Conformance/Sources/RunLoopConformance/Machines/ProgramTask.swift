@@ -6,9 +6,7 @@ import Synchronization
 final class ProgramTask: Sendable {
   private let interpreter = Mutex<Interpreter?>(nil)
 
-  /// Runs a program to its end.
-  ///
-  /// Must be called on the program's thread.
+  /// Runs a program to its end; must be called on the program's thread.
   func run(_ interpreter: Interpreter) {
     self.interpreter.withLock { $0 = interpreter }
     interpreter.run()

@@ -2,9 +2,7 @@
 
 import RunLoopCore
 
-/// Our run loop on virtual time.
-///
-/// Each program has a new thread.
+/// Our run loop on virtual time, with a new thread for each program.
 package struct RunLoopMachine: Machine {
   package init() {}
 

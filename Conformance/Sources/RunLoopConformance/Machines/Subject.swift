@@ -54,9 +54,7 @@ extension Subject {
 }
 
 extension ModeName {
-  /// Returns the name of a mode for both loops.
-  ///
-  /// The default mode and the common pseudo-mode have their own constants.
+  /// Returns a mode's name for both loops, which have constants for the default mode and the pseudo-mode.
   static func spell(_ number: Int) -> String { "mode \(number)" }
 
   /// Returns the number of a mode other than the default mode and the pseudo-mode.

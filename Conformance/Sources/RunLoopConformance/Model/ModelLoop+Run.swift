@@ -49,9 +49,7 @@ extension ModelLoop {
     set { runs[runs.endIndex - 1] = newValue }
   }
 
-  /// R25: whether the mode has nothing left that could happen.
-  ///
-  /// Blocks that a pass has taken do not count (R59).
+  /// R25: whether nothing is left that could happen in the mode, without the blocks of a pass (R59).
   func isEmpty(_ mode: Int) -> Bool { holdsNoItem(mode) && !hasBlock(mode) }
 
   /// M1: whether the mode has something to run now.

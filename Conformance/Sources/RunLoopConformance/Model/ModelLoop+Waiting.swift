@@ -61,9 +61,7 @@ extension ModelLoop {
     if let sleep, sleep.hasLooked, sleep.cause == nil { self.sleep?.cause = cause }
   }
 
-  /// M19: lets the work that has woken the loop begin before the timers.
-  ///
-  /// Returns whether these wait for the next pass.
+  /// M19: lets the work that has woken the loop begin before the timers; returns whether these wait for the next pass.
   mutating func putsOffTimers(_ mode: Int) -> Bool {
     guard differs(.m19) else { return false }
     let cause = innermost.wakeCause
@@ -129,9 +127,7 @@ extension ModelLoop {
     }
   }
 
-  /// Advances the time in a sleep.
-  ///
-  /// The actions of another thread precede the timers of the same tick.
+  /// Advances the time in a sleep, with another thread's actions before the timers of the same tick.
   private mutating func passTime(to tick: Int) {
     guard tick > now else { return }
     now = tick

@@ -88,9 +88,7 @@ struct TimerState {
   var isValid = true
   /// The date as it was set (R93).
   var date: Int
-  /// The tick at which it is due.
-  ///
-  /// A past date counts as the time at which it was set.
+  /// The tick at which it is due, which for a past date is the time at which it was set.
   var tick: Int
   /// Whether the timer is being called, so that it does not fire in nested runs (R99a).
   var isFiring = false

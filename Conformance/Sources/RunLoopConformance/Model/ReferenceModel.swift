@@ -16,9 +16,7 @@ package struct ReferenceModel: Machine {
   /// The model of our loop.
   package static let ours = ReferenceModel(switches: Set(Difference.allCases))
 
-  /// Runs a program on a new loop.
-  ///
-  /// The log is deterministic.
+  /// Runs a program on a new loop, and returns its deterministic log.
   package func run(_ program: Program) -> Log {
     var loop = ModelLoop(program, Switches(switches))
     loop.perform(program.main)

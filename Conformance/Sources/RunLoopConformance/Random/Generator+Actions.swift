@@ -98,8 +98,6 @@ extension Generator {
     (0..<shape.sources).map(Item.source) + (0..<shape.observers).map(Item.observer) + (0..<shape.timers).map(Item.timer)
   }
 
-  /// Returns a random item.
-  ///
-  /// There must be at least one.
+  /// Returns a random item; there must be at least one.
   mutating func item() -> Item { random.element(of: items()) }
 }

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Literal {
-  /// The literals that are one step simpler than this one, the large steps first.
-  ///
-  /// Some of them are not valid programs.
+  /// The literals one step simpler than this one, the large steps first; some are not valid programs.
   var simplifications: [Literal] {
     switch self {
     case .number(let number): Self.smaller(number).map(Literal.number)

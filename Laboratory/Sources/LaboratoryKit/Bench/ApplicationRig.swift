@@ -114,9 +114,7 @@ extension Bench {
     }
   }
 
-  /// Runs `body` with a loop on virtual time that is the main loop during the call.
-  ///
-  /// Must be called on the main thread.
+  /// Runs `body` with a loop on virtual time that is the main loop during the call; must be called on the main thread.
   @MainActor
   func onMainStandIn<Result>(_ body: (Rig) -> Result) -> Result {
     log.write("An application on a new terminal:")

@@ -90,9 +90,7 @@ final class Meeting: @unchecked Sendable {
   }
 }
 
-/// A one-time event that threads can wait for.
-///
-/// Can be used from any thread.
+/// A one-time event that threads can wait for; can be used from any thread.
 final class Flag: Sendable {
   private let isRaised = Atomic<Bool>(false)
   private let meeting: Meeting

@@ -6,9 +6,7 @@ import RunLoopInstruments
 import RunLoopHTTP
 import RunLoopThreads
 
-/// A client and a server on the loopback interface, with the client's loader watched.
-///
-/// Can be used from any thread.
+/// A client and a server on the loopback interface, with the client's loader watched; can be used from any thread.
 final class NetworkRig: Sendable {
   let bench: Bench
   let server: LoopbackServer

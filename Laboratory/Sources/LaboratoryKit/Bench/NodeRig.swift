@@ -66,9 +66,7 @@ final class NodeRig {
 }
 
 extension Bench {
-  /// Runs `body` with an application that shows nodes.
-  ///
-  /// Must be called on the main thread.
+  /// Runs `body` with an application that shows nodes; must be called on the main thread.
   @MainActor
   func onNodes(_ body: (NodeRig) -> String) -> String {
     onApplication { stage in

@@ -17,9 +17,7 @@ struct Outcome: Sendable, Hashable {
   /// All observations, in order.
   private(set) var observations: [Observation] = []
 
-  /// Whether all observations are as required.
-  ///
-  /// An outcome without observations does not hold.
+  /// Whether all observations are as required, and there is at least one.
   var holds: Bool { !observations.isEmpty && observations.allSatisfy(\.holds) }
 
   /// Adds an observation.

@@ -2,9 +2,7 @@
 
 import Glibc
 
-/// A nonblocking pipe, closed on deinitialization.
-///
-/// Can be used from any thread.
+/// A nonblocking pipe, closed on deinitialization; can be used from any thread.
 final class Pipe: Sendable {
   let reading: Int32
   let writing: Int32

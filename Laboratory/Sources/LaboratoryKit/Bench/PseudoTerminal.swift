@@ -2,9 +2,7 @@
 
 import Glibc
 
-/// A pseudo-terminal, on which an experiment types and reads the application's output.
-///
-/// Can be used from any thread.
+/// A pseudo-terminal, on which an experiment types and reads the application's output; can be used from any thread.
 final class PseudoTerminal: Sendable {
   /// The application's end of the terminal.
   let application: Int32

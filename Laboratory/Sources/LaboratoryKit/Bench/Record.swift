@@ -2,9 +2,7 @@
 
 import Synchronization
 
-/// The entries that call-outs write, in order.
-///
-/// Can be used from any thread.
+/// The entries that call-outs write, in order; can be used from any thread.
 final class Record: Sendable {
   private let entries = Mutex<[String]>([])
 

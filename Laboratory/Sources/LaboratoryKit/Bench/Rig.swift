@@ -3,9 +3,7 @@
 import RunLoopCore
 import RunLoopTesting
 
-/// An instrumented loop under test.
-///
-/// Must be used on the loop's own thread.
+/// An instrumented loop under test; must be used on the loop's own thread.
 struct Rig: Sendable {
   /// The loop's clock, which advances only when the loop sleeps or a call-out spends time.
   ///

@@ -52,8 +52,6 @@ final class Found<Value: Sendable>: Sendable {
 }
 
 extension Found where Value: RangeReplaceableCollection, Value.Element: Sendable {
-  /// Appends an element.
-  ///
-  /// Can be called by several threads at the same time.
+  /// Appends an element; can be called by several threads at the same time.
   func append(_ element: Value.Element) { found.withLock { $0.append(element) } }
 }

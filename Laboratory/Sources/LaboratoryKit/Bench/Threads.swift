@@ -14,9 +14,7 @@ var hasLoop: Bool {
   return Instruments.loops.contains { $0.thread == thread }
 }
 
-/// Whether the loop of a thread sleeps.
-///
-/// Can be called from any thread.
+/// Whether the loop of a thread sleeps; can be called from any thread.
 func isAsleep(_ thread: Int32) -> Bool { Instruments.loops.first { $0.thread == thread }?.isWaiting == true }
 
 /// Runs `body` on a new thread and waits until the thread has ended.

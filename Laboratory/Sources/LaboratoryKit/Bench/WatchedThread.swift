@@ -53,9 +53,7 @@ final class WatchedThread: Thread, @unchecked Sendable {
   }
 }
 
-/// The state of a thread, which remains available after its object was deallocated.
-///
-/// Can be used from any thread.
+/// The state of a thread, which remains available after its object was deallocated; can be used from any thread.
 final class Watch: Sendable {
   /// The state that a thread has settled in.
   enum Rest: String {

@@ -2,9 +2,7 @@
 
 /// The parsed arguments of the laboratory.
 struct LabArguments: Sendable, Hashable {
-  /// The ids of experiments, each once, in the order given.
-  ///
-  /// Empty means all.
+  /// The ids of experiments, each once, in the order given, or none for all.
   var ids: [String] = []
   /// The letters of the groups that were requested as a whole.
   var groups: [String] = []

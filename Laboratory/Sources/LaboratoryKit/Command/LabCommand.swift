@@ -6,9 +6,7 @@ import RunLoopCore
 package struct LabCommand: Sendable {
   let output: Output
 
-  /// Creates the command.
-  ///
-  /// Its output defaults to standard output and standard error.
+  /// Creates the command, whose output defaults to standard output and standard error.
   package init(output: Output = .standard) { self.output = output }
 
   static let usage = """

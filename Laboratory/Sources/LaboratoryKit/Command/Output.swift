@@ -29,9 +29,7 @@ package struct Output: Sendable {
     print: { writeLine($0, to: STDOUT_FILENO) }, complain: { writeLine($0, to: STDERR_FILENO) })
 }
 
-/// Writes a line to a descriptor.
-///
-/// Write errors are ignored.
+/// Writes a line to a descriptor, ignoring errors.
 private func writeLine(_ line: String, to descriptor: Int32) {
   var text = line + "\n"
   text.withUTF8 { bytes in

@@ -100,9 +100,7 @@ struct ApplicationLoopRow: Sendable {
 
   static let commonModes = ["kCFRunLoopDefaultMode", "UITrackingRunLoopMode"]
 
-  /// The rows of every mode.
-  ///
-  /// Common items are repeated for each common mode.
+  /// The rows of every mode, with the common items repeated for each common mode.
   static let all: [ApplicationLoopRow] =
     commonModes.flatMap { mode in
       commonItems.map {

@@ -112,9 +112,7 @@ struct LoopDescribed: Experiment {
   }
 }
 
-/// Records descriptions of a loop whose items have names.
-///
-/// It retains the items, so that no address is used twice.
+/// Records descriptions of a loop, and retains its named items so that no address is used twice.
 private final class Printer: Sendable {
   private struct State {
     var names: [(object: any AnyObject & Sendable, name: String)]

@@ -67,9 +67,7 @@ struct HangFound: Experiment {
   }
 }
 
-/// A call-out that waits for a descriptor until its hang has been reported.
-///
-/// Can be used from any thread.
+/// A call-out that waits for a descriptor until its hang has been reported; can be used from any thread.
 private final class Hang: Sendable {
   private struct State {
     var watch: HangWatch?

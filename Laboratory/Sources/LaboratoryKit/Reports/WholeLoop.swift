@@ -9,9 +9,7 @@ struct WholeLoop {
   /// The items of ui-catalog's loop according to its description.
   private let found: [LoopItem]
 
-  /// Runs the example on a new pseudo-terminal.
-  ///
-  /// Must be called on the main thread.
+  /// Runs the example on a new pseudo-terminal; must be called on the main thread.
   init(on bench: Bench) {
     let description = MainActor.assumeIsolated {
       bench.onMainStandIn { rig in
