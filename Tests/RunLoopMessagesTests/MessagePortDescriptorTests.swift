@@ -67,7 +67,7 @@ struct MessagePortDescriptorTests {
     let port = try MessagePort.Local(name: "a", directory: directory.place)
     do {
       let remote = try MessagePort.Remote(name: "a", directory: directory.place)
-      // Received and never taken; then a reply whose sender has ended.
+      // First a message that is received and never taken, then a reply whose sender has ended.
       try remote.send(id: 1, descriptors: [pipe.writing])
       let requests = port.requests.makeAsyncIterator()
       #expect(await requests.next()?.descriptors.count == 1)

@@ -20,7 +20,7 @@ package struct Rule: Sendable {
   package enum Evidence: Sendable {
     /// Programs of one thread demonstrate it, and operations on the loop while that thread waits.
     case programs([Script])
-    /// Programs of rules demonstrate it, whose logs differ by this difference.
+    /// Programs of other rules demonstrate it, because their logs differ by it.
     case programsOfRules
     /// Only a test demonstrates it; no program can, for this reason.
     case tests(reason: String)
