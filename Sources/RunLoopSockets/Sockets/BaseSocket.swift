@@ -5,29 +5,30 @@ public import RunLoopCore
 import RunLoopSystemEvents
 import Synchronization
 
-/// What all sockets have in common: a descriptor that they own, and the modes of loops that serve it.
+/// The base class of all sockets: an owned descriptor and the run loop modes that serve it.
 ///
-/// ``Socket``, ``ListeningSocket`` and ``DatagramSocket`` are its subclasses. A loop holds the sockets that are in it;
-/// a socket that is in no loop and that nothing else holds is closed.
+/// Its subclasses are ``Socket``, ``ListeningSocket`` and ``DatagramSocket``. A loop retains the sockets that were
+/// added to it. A socket that is in no loop is closed when its last reference is released.
 ///
 /// The corresponding Core Foundation type is `CFSocket`.
 public class BaseSocket: @unchecked Sendable {
-  // Sendable: all that changes is guarded by the lock.
+  // Sendable: the lock guards all mutable state.
 
   final let lock = ProcessLock()
   /// The file of a Unix address, which is removed when the socket is closed.
   final let file: SocketFile?
 
-  // Guarded by the lock, under which nothing is called out: so no access meets another, and none is checked for that.
+  // Guarded by the lock. No call-out is made while it is held, so accesses cannot overlap and exclusivity is not
+  // checked.
 
   @exclusivity(unchecked) final var descriptor: OwnedDescriptor?
   @exclusivity(unchecked) final var registrations = Registrations()
-  /// The thread that responds to an event and calls the handler, or zero.
+  /// The thread that is responding to an event or calling the handler, or zero.
   @exclusivity(unchecked) final var responder: pthread_t = 0
-  /// The number of the last wait of a task.
+  /// The number of the most recent wait of a task.
   final var lastWait: UInt64 = 0
 
-  /// Whether a task has ever waited; used without the lock.
+  /// Whether a task has ever waited. Used without the lock.
   final let hasBeenAwaited = Atomic<Bool>(false)
 
   init(_ descriptor: OwnedDescriptor, _ file: SocketFile? = nil) {
@@ -36,37 +37,37 @@ public class BaseSocket: @unchecked Sendable {
   }
 
   deinit {
-    // The file of a parent is the parent's.
+    // In a forked child, the file still belongs to the parent.
     if descriptor != nil, !lock.isParents { file?.remove() }
   }
 
-  // What a kind of socket defines. Each requires the lock, but for `ready` and the package's.
+  // Overridden by subclasses. All except `ready` and the package-level properties require the lock.
 
-  /// What is waited for at the descriptor now; nil means nothing.
+  /// The events to watch for on the descriptor now, or `nil` for none.
   var interest: RunLoop.DescriptorSource.Events? { nil }
 
-  /// Whether the socket is closed, or its handler is yet to be notified of the end.
+  /// Whether the socket is closed or is waiting to report its end.
   var isOver: Bool { descriptor == nil }
 
   /// The address of the handler's function, or zero.
   var handlerCode: UInt64 { 0 }
 
-  /// The part of a description that follows the descriptor.
+  /// The part of the debug description that follows the descriptor.
   var details: String { "" }
 
-  /// The socket was added to another mode.
+  /// Called after the socket was added to another mode.
   func hasEntered() {}
 
-  /// The system cannot watch the descriptor.
+  /// Called when the system cannot watch the descriptor.
   func cannotWatch(_ error: RunLoopError) {}
 
-  /// Responds to what the descriptor is ready for, on a loop's thread, without the lock.
+  /// Responds to the descriptor's events on a loop's thread. Must be called without the lock.
   ///
-  /// Without events it reports the end that has been noted.
+  /// With no events, it only reports an end that was recorded earlier.
   func ready(_ events: RunLoop.DescriptorSource.Events) {
     let thread = pthread_self()
     lock.lock()
-    // Of several loops one responds at a time; a run nested in the handler does too.
+    // If the socket is in several loops, only one responds at a time. A nested run in the handler may respond too.
     guard responder == 0 || responder == thread else { return lock.unlock() }
     let outer = responder
     responder = thread
@@ -75,24 +76,24 @@ public class BaseSocket: @unchecked Sendable {
     if isOver { reportEnd() } else { lock.unlock() }
   }
 
-  /// Does the work of ``ready(_:)``, and returns whether the socket is over; call-outs are made without the lock.
+  /// Does the work of ``ready(_:)`` and returns whether the socket is over. It releases the lock during call-outs.
   func serve(_ events: RunLoop.DescriptorSource.Events) -> Bool { false }
 
-  /// Unlocks, ends a socket that is over, and notifies its handler, unless that was done before.
+  /// Releases the lock. If the socket is over, ends it and notifies the handler, unless that was already done.
   func reportEnd() { lock.unlock() }
 
-  /// Ends the socket and returns what is to be released without the lock; nil if that was done before.
+  /// Ends the socket and returns the resources to release without the lock, or `nil` if that was already done.
   ///
-  /// - Parameter isInvalidated: Whether what was received and not taken is dropped too.
+  /// - Parameter isInvalidated: Whether data that was received but not taken is dropped too.
   func finish(isInvalidated: Bool) -> Remains? { nil }
 
-  /// What waiting tasks get when the socket is invalidated; nil means the end.
+  /// The error that waiting tasks get when the socket is invalidated; with `nil`, they get the end of the stream.
   var invalidationError: (any Error)? { nil }
 
-  /// Ends all waits of tasks; each closure is to be called with an error, without the lock.
+  /// Ends the waits of all tasks and returns closures that fail them; call each without the lock.
   func takeWaits() -> [(any Error) -> Void] { [] }
 
-  /// Why a task cannot wait, in the words of the kind.
+  /// Returns the subclass's error for a wait that was rejected.
   func waitError(_ rejection: WaitRejection) -> any Error { RunLoopError.invalidSource }
 
   package var keepAliveKind: KeepAliveKind { .descriptor }
@@ -101,10 +102,10 @@ public class BaseSocket: @unchecked Sendable {
 }
 
 extension BaseSocket: RunLoopItem {
-  /// Enters or leaves a mode of a loop, or says whether it is in the mode.
+  /// Adds the socket to a mode of a loop, removes it, or returns whether it is in the mode.
   ///
-  /// A socket may be in several modes of several loops; the timeouts of a ``Socket`` count as long as it is in one. It
-  /// stays open in no loop as long as a reference to it is kept.
+  /// A socket can be in several modes of several loops. The timeouts of a ``Socket`` count while it is in at least
+  /// one. A socket that is in no loop stays open as long as it is referenced.
   ///
   /// - Throws: `RunLoopError.invalidSource` if the socket is over, and the errors of adding a descriptor source.
   ///
@@ -160,22 +161,23 @@ extension BaseSocket {
 
   /// Closes the socket at once: it leaves all modes, and its handler is not called again.
   ///
-  /// Bytes that wait to be sent are dropped: to send them, use ``Socket/shutDown(_:)`` and wait for the end.
-  /// Connections that wait in the system to be accepted are closed, and datagrams are dropped. A task that waits for a
-  /// connection or a datagram gets nil, another ``SocketError/invalid`` or ``DatagramError/invalid``. Can be called
-  /// from any thread. Calling it again has no effect.
+  /// Bytes waiting to be sent are dropped. To send them first, call ``Socket/shutDown(_:)`` and wait for the end.
+  /// Connections waiting to be accepted are closed, and queued datagrams are dropped. A task that is waiting for a
+  /// connection or a datagram gets `nil`; any other task gets ``SocketError/invalid`` or ``DatagramError/invalid``.
+  /// Can be called from any thread. Calling it again has no effect.
   public func invalidate() {
     guard lock.lockUnlessParents() else { return }
     unlock(releasing: finish(isInvalidated: true), invalidationError)
   }
 
-  /// Calls a closure with the socket's descriptor, for what this library does not wrap, such as joining a group.
+  /// Calls a closure with the socket's descriptor, for operations that this library does not wrap, such as joining
+  /// a multicast group.
   ///
-  /// The descriptor stays open until the closure returns, even if the socket is closed meanwhile. It belongs to the
-  /// socket: the closure neither closes it, nor reads or writes, nor makes it block. Can be called from any thread;
-  /// the closure is called on the same thread, under no lock.
+  /// The descriptor stays open until the closure returns, even if the socket is closed in the meantime. The socket
+  /// still owns it, so the closure must not close it, read from it, write to it or make it blocking. Can be called
+  /// from any thread; the closure is called on the same thread, without a lock.
   ///
-  /// - Returns: The closure's result; nil if the socket is closed, and the closure is not called.
+  /// - Returns: The closure's result, or `nil` if the socket is closed and the closure was not called.
   public func withDescriptor<Result, Failure: Error>(
     _ body: (Int32) throws(Failure) -> Result
   ) throws(Failure) -> Result? {
@@ -184,10 +186,10 @@ extension BaseSocket {
     return try body(descriptor.number)
   }
 
-  /// The descriptor, which a reference keeps open.
+  /// The descriptor, which stays open as long as the returned reference is held.
   var openDescriptor: OwnedDescriptor? { lock.ifOwned(else: nil) { descriptor } }
 
-  /// Updates what the source waits for, if it is something else now.
+  /// Updates the events that the source watches for if they have changed.
   ///
   /// Requires the lock.
   @inline(__always)
@@ -196,38 +198,38 @@ extension BaseSocket {
     do throws(RunLoopError) {
       try source.watch(for: events)
     } catch {
-      // An invalid source is one of a socket that is being closed.
+      // The source is invalid only if the socket is being closed.
       if error != .invalidSource { cannotWatch(error) }
     }
   }
 
-  /// Has a loop report that the socket is over.
+  /// Asks a loop to report that the socket is over.
   ///
   /// Requires the lock.
   func postEnd() {
-    // A thread that responds to an event looks for the end when that is done.
+    // A thread that is responding to an event reports the end when it is done.
     guard responder == 0 else { return }
     _ = post { [self] in ready([]) }
   }
 
-  /// Unlocks, ends the socket, and notifies its handler, which finds the descriptor closed.
+  /// Releases the lock, ends the socket, and then calls `notify`, by which time the descriptor is closed.
   func end(_ error: (any Error)?, _ notify: () -> Void) {
     unlock(releasing: finish(isInvalidated: false), error)
     notify()
   }
 
-  /// Unlocks, and releases what a socket had that is over.
+  /// Releases the lock and then the resources of a socket that is over.
   func unlock(releasing remains: consuming Remains?, _ error: (any Error)?) {
     lock.unlock()
     remains?.release(error)
   }
 
-  /// Leaves all modes and gives the descriptor up.
+  /// Leaves all modes and returns the socket's resources.
   ///
   /// Requires the lock.
   ///
-  /// - Parameter resume: Resumes the tasks that wait with an error, or with the end; it holds what else is released
-  ///   without the lock, after the descriptor.
+  /// - Parameter resume: Resumes the waiting tasks with an error, or with the end of the stream. It also retains
+  ///   whatever else is released without the lock, after the descriptor.
   func takeRemains(_ resume: @escaping ((any Error)?) -> Void) -> Remains {
     defer { descriptor = nil }
     return Remains(
@@ -236,7 +238,7 @@ extension BaseSocket {
       file: file, descriptor: descriptor, resume: resume)
   }
 
-  /// What a socket had that is over.
+  /// The resources of a socket that is over, released without the lock.
   struct Remains: ~Copyable {
     let source: RunLoop.DescriptorSource?
     let timers: [RegisteredTimer?]
@@ -255,7 +257,7 @@ extension BaseSocket {
 }
 
 extension BaseSocket: CustomDebugStringConvertible {
-  /// The item's state, in the shape of Core Foundation's description.
+  /// The socket's state, in the format of Core Foundation's descriptions.
   public var debugDescription: String {
     lock.ifOwned(else: "<\(type(of: self))>{of the parent process}") {
       "<\(type(of: self)) \(Unmanaged.passUnretained(self).toOpaque())>{descriptor = \(descriptor?.number ?? -1), "
@@ -264,21 +266,21 @@ extension BaseSocket: CustomDebugStringConvertible {
   }
 }
 
-// What it is for those who ask what keeps a loop.
+// Describes the socket in reports of what keeps a loop running.
 extension BaseSocket: CarriedItem {
   package var keepAliveCode: UInt64 { lock.ifOwned(else: 0) { handlerCode } }
 }
 
 extension SocketKind {
-  /// Has a timer that fires once after a time, wherever the socket is, unless it is replaced before.
+  /// Starts a one-shot timer on all loops that the socket is in. It can be replaced before it fires.
   ///
   /// Requires the lock.
   ///
   /// - Parameters:
-  ///   - place: The place of the timer, which is empty.
-  ///   - time: The time from now on.
-  ///   - body: Called on a loop's thread with the lock held, when the timer has left its place.
-  ///   - next: Called after that without the lock.
+  ///   - place: Where the timer is stored; must be empty.
+  ///   - time: The time until the timer fires.
+  ///   - body: Called on a loop's thread with the lock held, after the timer was removed from its place.
+  ///   - next: Called after `body`, without the lock.
   func setTimer(
     _ place: Registrations.TimerPlace, after time: Duration, _ body: @escaping @Sendable (Self) -> Void,
     then next: @escaping @Sendable (Self) -> Void = { _ in }

@@ -5,20 +5,20 @@ import RunLoopCore
 import RunLoopSystemEvents
 
 extension ListeningSocket {
-  /// Whether a connection that arrives is accepted.
+  /// Whether a connection that arrives now would be accepted.
   ///
-  /// Under the lock.
+  /// Requires the lock.
   var accepts: Bool {
     !isPaused && registrations.timer == nil && (acceptor.isTaken || body != nil)
       && connectionCount < options.maximumConnectionCount ?? .max
   }
 
-  /// Updates what the source waits for, if it is something else now.
+  /// Updates the events that the source watches for if they have changed.
   ///
-  /// Under the lock.
+  /// Requires the lock.
   func updateInterest() { watch(for: interest) }
 
-  /// Accepts what has arrived, some at a time, on the loop's thread.
+  /// Accepts a batch of waiting connections on the loop's thread.
   func acceptSome() {
     for _ in 0..<Self.batch {
       lock.lock()
@@ -46,18 +46,18 @@ extension ListeningSocket {
 
   private typealias Accepted = (descriptor: OwnedDescriptor, peer: SocketAddress?)
 
-  /// Accepts one connection; nil: the socket is closed.
+  /// Accepts one connection. Returns `nil` if the socket is closed.
   ///
-  /// Under the lock.
+  /// Requires the lock.
   private func acceptOne() -> Result<Accepted, SystemError>? {
     guard let descriptor else { return nil }
     return Result { () throws(SystemError) in try descriptor.accept() }
   }
 
-  // The optimizer of Swift 6.3 fails where this is inlined.
+  // The optimizer of Swift 6.3 crashes if this is inlined.
   @inline(never)
   private func connection(with accepted: OwnedDescriptor, from peer: SocketAddress) -> Socket {
-    // Only a socket that has been reset meanwhile rejects the option, and says so itself.
+    // This fails only if the connection was reset in the meantime, which the socket then reports itself.
     try? accepted.setNoDelay(address.family)
     var failure: SocketError?
     do throws(SocketError) {
@@ -74,7 +74,7 @@ extension ListeningSocket {
     return connection
   }
 
-  /// A connection that was accepted is closed.
+  /// Called after an accepted connection was closed.
   func connectionEnded() {
     guard lock.lockUnlessParents() else { return }
     connectionCount -= 1
@@ -85,15 +85,15 @@ extension ListeningSocket {
     for drain in over { drain.resume() }
   }
 
-  /// The descriptor of a connection is about to be closed.
+  /// Called when the descriptor of a connection is about to be closed.
   func descriptorEnds(_ descriptor: Int32, _ place: ConnectionPlace) {
     guard lock.lockUnlessParents() else { return }
     defer { lock.unlock() }
-    // Its number may be another's by now.
+    // The descriptor's number may have been reused by another connection.
     if openPlaces[descriptor] == ObjectIdentifier(place) { openPlaces[descriptor] = nil }
   }
 
-  /// Responds to an error of accepting, and unlocks; true if the next connection is to be looked for.
+  /// Responds to an error of `accept` and releases the lock. Returns whether to try to accept another connection.
   private func respond(to error: SystemError) -> Bool {
     switch error.number {
     case EAGAIN:
@@ -115,15 +115,15 @@ extension ListeningSocket {
       }
       return false
     default:
-      // That connection is lost, as its client has seen; the others are not.
+      // Only this connection is lost, and its client knows.
       lock.unlock()
       return true
     }
   }
 
-  /// Stops accepting for a while.
+  /// Pauses accepting for the retry interval.
   ///
-  /// Under the lock.
+  /// Requires the lock.
   func postpone(_ error: SystemError) {
     guard registrations.timer == nil else { return }
     setTimer(\.timer, after: options.retryInterval) { $0.updateInterest() }

@@ -6,17 +6,16 @@ public import RunLoopSystemEvents
 import Synchronization
 
 extension ListeningSocket {
-  /// Closes the socket, as ``BaseSocket/invalidate()`` does, and waits until all connections that it has accepted are
-  /// over.
+  /// Closes the socket, as ``BaseSocket/invalidate()`` does, and waits until all accepted connections have ended.
   ///
-  /// If the task is cancelled, the connections that are left are cut: their peers see the end, and their handlers are
-  /// notified of it when their loops serve them. Can be called from any thread, and again.
+  /// If the task is cancelled, the remaining connections are cut: their peers see the end of the stream, and their
+  /// handlers are notified when their loops serve them. Can be called from any thread, and repeatedly.
   ///
-  /// - Parameter endsInput: Whether nothing more is received on the connections: their handlers respond to what has
-  ///   arrived, and are then notified of the end (``Socket/Event/ended``), as if their peers had written their last
-  ///   byte. That ends connections on which a peer keeps silent between requests. A secured connection whose handshake
-  ///   is not done is closed with ``TLSError/Cause/closedDuringHandshake``.
-  /// - Returns: How many connections were cut.
+  /// - Parameter endsInput: Whether to stop receiving on the connections. Their handlers process the bytes that
+  ///   have arrived and are then notified of the end (``Socket/Event/ended``), as if their peers had finished
+  ///   writing. This ends connections on which a peer is silent between requests. A secured connection that has not
+  ///   completed its handshake is closed with ``TLSError/Cause/closedDuringHandshake``. The default is false.
+  /// - Returns: The number of connections that were cut.
   @discardableResult
   public func drain(endsInput: Bool = false) async -> Int {
     invalidate()
@@ -43,11 +42,11 @@ extension ListeningSocket {
     return shutDownConnections(Int32(SHUT_RDWR))
   }
 
-  /// Ends a side of each connection, whose loops find that; returns how many there were.
+  /// Shuts each connection down, which its loop then notices. Returns the number of connections.
   @discardableResult
   private func shutDownConnections(_ how: Int32) -> Int {
     lock.ifOwned(else: 0) {
-      // Each is open as long as it is here.
+      // Each descriptor in this dictionary is still open.
       for descriptor in openPlaces.keys { _ = shutdown(descriptor, how) }
       return openPlaces.count
     }
@@ -59,7 +58,7 @@ extension GracefulShutdown {
   ///
   /// See ``ListeningSocket/drain(endsInput:)``.
   ///
-  /// - Returns: False if the shutdown is over: the step is not run.
+  /// - Returns: False if the shutdown is over and the step will not run.
   @discardableResult
   public func add(_ name: String, _ listener: ListeningSocket, endsInput: Bool = false) -> Bool {
     add(name) { await listener.drain(endsInput: endsInput) }

@@ -6,20 +6,20 @@ import RunLoopCore
 import RunLoopSystemEvents
 
 extension ListeningSocket {
-  /// Takes over a descriptor that listens, such as one of ``SocketActivation`` or of the program that ran before.
+  /// Takes over a listening descriptor, such as one from ``SocketActivation`` or from a previous instance of the
+  /// program.
   ///
-  /// From now on the descriptor does not block, is closed on exec, and belongs to the socket. The options that concern
-  /// binding and listening are not applied: ``Options/backlog``, ``Options/replacesStaleFile`` and
-  /// ``Options/fileMode``.
+  /// The descriptor becomes nonblocking and close-on-exec, and the socket owns it. The options for binding and
+  /// listening, ``Options/backlog``, ``Options/replacesStaleFile`` and ``Options/fileMode``, are not applied.
   ///
   /// - Parameters:
-  ///   - descriptor: A stream socket that listens.
-  ///   - options: How to accept. The file of a Unix address is removed when the socket is closed only if `removesFile`
-  ///     is set here; the maker of the file, such as systemd, may want to keep it.
-  ///   - handler: Called when the socket is in a loop. It is released when the socket is invalidated.
-  /// - Throws: ``SocketError/descriptor(_:_:)``: `getsockopt` with `EBADF` or `ENOTSOCK`, with `EPROTOTYPE` for a
-  ///   socket of messages, with `EINVAL` for one that does not listen; `fcntl`, `getsockname`;
-  ///   ``SocketError/option(_:_:)``. The descriptor stays the caller's then.
+  ///   - descriptor: A stream socket that is listening.
+  ///   - options: The configuration of the socket. Set `removesFile` only if the file of a Unix address should be
+  ///     removed when the socket is closed; the program that created the file, such as systemd, may need it.
+  ///   - handler: Called once the socket is in a loop. It is released when the socket is invalidated.
+  /// - Throws: ``SocketError/descriptor(_:_:)`` with the error of `getsockopt`: `EBADF` or `ENOTSOCK`, `EPROTOTYPE`
+  ///   for a message-oriented socket, or `EINVAL` for one that is not listening; or with the error of `fcntl` or
+  ///   `getsockname`. ``SocketError/option(_:_:)``. The caller then still owns the descriptor.
   public convenience init(
     takingOver descriptor: Int32, options: Options, handler: Handler? = nil
   ) throws(SocketError) {
@@ -46,13 +46,14 @@ extension ListeningSocket {
       options: options, handler: handler)
   }
 
-  /// Ends the socket without closing its descriptor, with which another program can go on: waiting connections stay.
+  /// Ends the socket but leaves its listening descriptor open for another program, so that waiting connections are
+  /// kept.
   ///
-  /// The socket is over as after ``BaseSocket/invalidate()``, but its file stays.
+  /// The socket is over, as after ``BaseSocket/invalidate()``, but its file stays.
   ///
-  /// - Returns: A descriptor that listens, is closed on exec, and is the caller's.
-  /// - Throws: ``SocketError/invalid``, or ``SocketError/system(_:address:)``: `fcntl (F_DUPFD_CLOEXEC)` with `EMFILE`;
-  ///   the socket goes on then.
+  /// - Returns: A listening descriptor, owned by the caller and marked close-on-exec.
+  /// - Throws: ``SocketError/invalid``, or ``SocketError/system(_:address:)`` for `fcntl (F_DUPFD_CLOEXEC)` with
+  ///   `EMFILE`, after which the socket continues.
   public func handOver() throws(SocketError) -> Int32 {
     guard lock.lockUnlessParents() else { throw .invalid }
     guard let descriptor else {

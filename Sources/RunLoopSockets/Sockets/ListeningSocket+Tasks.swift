@@ -4,21 +4,21 @@ import RunLoopCore
 import RunLoopSystemEvents
 import Synchronization
 
-// For tasks: the socket is in a loop, and a task waits for it on whatever thread it runs.
+// For tasks. The socket has to be in a loop; the tasks can run on any thread.
 extension ListeningSocket {
-  /// Waits for a connection; returns nil when the socket is invalidated or the task is cancelled.
+  /// Waits for a connection. Returns `nil` if the socket is invalidated or the task is cancelled.
   ///
-  /// Nothing is accepted between two calls, unless there is a handler. Only one task can wait at a time.
+  /// Between two calls nothing is accepted unless there is a handler. Only one task can wait at a time.
   ///
-  /// - Throws: ``SocketError/busy``, or the error that has closed the socket while the task waited;
-  ///   ``SocketError/loop(_:)`` if the socket is in no loop, or the threads of all its loops have ended.
+  /// - Throws: ``SocketError/busy``; the error that closed the socket while the task was waiting;
+  ///   ``SocketError/loop(_:)`` if the socket is in no loop, or if the threads of all its loops have ended.
   public func accept() async throws -> Socket? {
     guard !lock.isParents else { return nil }
     return try await wait(
       \.acceptor, cancelled: nil, unless: { descriptor == nil ? .success(nil) : nil }, changed: { updateInterest() })
   }
 
-  /// The connections that arrive until the socket is invalidated, as a sequence, which accepts only those that are
-  /// asked for.
+  /// The connections that arrive until the socket is invalidated, as an asynchronous sequence. A connection is
+  /// accepted only when the next element is requested.
   public var connections: Arrivals<Socket> { Arrivals { try await self.accept() } }
 }

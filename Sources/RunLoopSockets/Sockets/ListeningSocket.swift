@@ -8,21 +8,21 @@ import Synchronization
 
 /// A socket that accepts connections.
 ///
-/// It is an item of a run loop: it can be in any number of modes, whose loop accepts connections and calls its handler.
-/// Instead of a handler, a task may wait for ``connections``; the socket must be in a loop nevertheless. A socket in no
-/// loop that nobody holds is closed.
+/// A listening socket is a run loop item. It can be added to any number of modes, whose loop accepts connections
+/// and calls the handler. Instead of setting a handler, a task can iterate over ``connections``. The socket must
+/// still be added to a loop. A socket that is in no loop is closed when its last reference is released.
 ///
 /// The corresponding Core Foundation type is `CFSocket` with `kCFSocketAcceptCallBack`.
 public final class ListeningSocket: BaseSocket, @unchecked Sendable {
-  // Sendable: all that changes is guarded by the lock.
+  // Sendable: the lock guards all mutable state.
 
   /// An event that a handler is called with.
   public enum Event: Sendable {
-    /// A connection has arrived; it is in no loop yet, and is closed if nobody keeps it.
+    /// A connection was accepted. It is in no loop yet, and is closed unless the handler keeps a reference to it.
     case accepted(Socket)
-    /// The system has no descriptor or memory left for a waiting connection (`EMFILE`, `ENFILE`, `ENOBUFS`, `ENOMEM`).
-    /// Accepting is paused, and tried again after ``Options/retryInterval`` or by
-    /// ``ListeningSocket/resumeAccepting()``.
+    /// The system lacks a descriptor or memory for a waiting connection (`EMFILE`, `ENFILE`, `ENOBUFS`, `ENOMEM`).
+    /// Accepting is paused and resumes after ``Options/retryInterval`` or when
+    /// ``ListeningSocket/resumeAccepting()`` is called.
     case exhausted(SystemError)
     /// The socket is closed because of an error; this is the last event.
     case closed(SocketError)
@@ -31,58 +31,64 @@ public final class ListeningSocket: BaseSocket, @unchecked Sendable {
   /// A handler of events, called on the thread of a loop that the socket is in.
   public typealias Handler = @Sendable (ListeningSocket, Event) -> Void
 
-  /// How a socket listens.
+  /// The configuration of a listening socket.
   public struct Options: Sendable {
-    /// How many connections the system keeps waiting, at most as many as its settings allow.
+    /// The maximum number of waiting connections that the system queues, subject to its own limit. The default is
+    /// 1024.
     public var backlog = 1024
-    /// Whether the file of a Unix address is removed when the socket is closed.
+    /// Whether the file of a Unix address is removed when the socket is closed. The default is true.
     ///
-    /// Only a file that the socket has made is removed: a file that another program has put in its place stays.
+    /// Only the file that the socket created is removed. If another program has replaced it, the replacement stays.
     public var removesFile = true
-    /// Whether a Unix address may be taken whose file exists though nobody listens at it, as a killed program leaves
-    /// it.
+    /// Whether to replace the file of a Unix address that has no listener, such as one left behind by a killed
+    /// program. The default is false.
     ///
-    /// To find out whether a program listens, the socket connects, which a listening program sees as a connection that
-    /// ends at once. Programs that set this exclude each other by a lock (`flock`), for which they wait a tenth of a
-    /// second at most: on the file's directory, which they must be allowed to read, if it is their user's alone.
-    /// Otherwise, as everyone who can read a directory can hold its lock, on a file in the directory of the user's
-    /// message ports, and on the file's directory only if that succeeds in the same time. A socket that another program
-    /// has bound but does not listen with yet is mistaken for an abandoned one.
+    /// To find out whether there is a listener, the socket connects to the address. A program that listens there
+    /// accepts a connection that ends at once. Programs that set this option exclude each other with a lock
+    /// (`flock`), for which they wait at most a tenth of a second. If the file's directory is accessible only to
+    /// the current user, the lock is on that directory, which has to be readable. Otherwise, because any user who
+    /// can read a directory can lock it, the lock is on a file in the directory of the user's message ports; the
+    /// file's directory is then locked too if that succeeds within the same time. A socket that another program has
+    /// bound but not yet put into the listening state is treated as abandoned.
     public var replacesStaleFile = false
-    /// How long to wait before trying again when the system lacks resources for a connection.
+    /// The time to wait before trying again when the system lacks resources for a connection. The default is 100
+    /// milliseconds.
     public var retryInterval: Duration = .milliseconds(100)
-    /// The mode of the file of a Unix address, such as 0o660; nil means 0o777 without the bits of the process's
-    /// `umask`.
+    /// The mode of the file of a Unix address, such as 0o660. Defaults to `nil`, which means 0o777 without the bits
+    /// in the process's `umask`.
     ///
-    /// The file never has more permissions than these, not even before the socket listens.
+    /// The file never has more permissions than these, not even before the socket starts listening.
     public var fileMode: UInt16?
-    /// Options of the system, set in this order before the socket is bound.
+    /// The system's socket options, set in this order before the socket is bound. Defaults to none.
     ///
-    /// Unless these say otherwise, a port may be taken while old connections of it are still remembered
-    /// (`SO_REUSEADDR`), and a socket of IPv6 leaves IPv4 to others (`IPV6_V6ONLY`).
+    /// Unless these options override it, `SO_REUSEADDR` is set, so that a port can be bound while the system still
+    /// remembers old connections of it. IPv6 sockets also have `IPV6_V6ONLY` set, so that other sockets can use the
+    /// port with IPv4.
     public var socketOptions: [SocketOption] = []
-    /// How many accepted connections there may be at a time; nil means any number.
+    /// The maximum number of open accepted connections. Defaults to `nil`, which sets no limit.
     ///
-    /// At the limit accepting stops, and new connections wait in the system until a connection is closed.
+    /// At the limit, the socket stops accepting, and new connections wait in the system until a connection is
+    /// closed.
     public var maximumConnectionCount: Int?
-    /// How long after it was accepted a connection is closed with ``SocketError/deadlinePassed(after:address:)``,
-    /// unless ``Socket/setDeadline(after:)`` was called meanwhile; nil means never.
+    /// The time after which an accepted connection is closed with ``SocketError/deadlinePassed(after:address:)``
+    /// unless ``Socket/setDeadline(after:)`` was called in the meantime. Defaults to `nil`, which sets no deadline.
     ///
-    /// A peer that sends its request a byte at a time never reaches ``Socket/Options/idleTimeout``, but reaches this
-    /// deadline.
+    /// A peer that sends its request one byte at a time never reaches ``Socket/Options/idleTimeout``, but it does
+    /// reach this deadline.
     public var requestDeadline: Duration?
-    /// How accepted sockets behave.
+    /// The configuration of accepted sockets. Defaults to the default ``Socket/Options``.
     ///
-    /// A connection whose options cannot be set is accepted, and then closed with ``SocketError/option(_:_:)``.
+    /// A connection whose system options cannot be set is accepted and then closed with
+    /// ``SocketError/option(_:_:)``.
     public var accepted = Socket.Options()
 
-    /// The usual behaviour.
+    /// Creates the default options.
     public init() {}
   }
 
-  /// How the socket listens.
+  /// The options that the socket was created with.
   public let options: Options
-  /// Where the socket listens, with the port that the system has chosen.
+  /// The address at which the socket listens, with the port that the system has chosen.
   public let address: SocketAddress
 
   // Guarded by the lock.
@@ -90,34 +96,35 @@ public final class ListeningSocket: BaseSocket, @unchecked Sendable {
   var body: Body?
   var acceptor = TaskWait<Socket?>()
   var isPaused = false
-  /// How many connections that were accepted are there.
+  /// The number of accepted connections that have not ended.
   var connectionCount = 0
-  /// The places of those whose descriptors are open, by those.
+  /// The places of open connections, keyed by descriptor.
   var openPlaces: [Int32: ObjectIdentifier] = [:]
-  /// Whether a drain has ended the input of the connections.
+  /// Records whether a drain has ended the input of the connections.
   let inputEnd = ConnectionPlace.InputEnd()
-  /// Who waits for the last of them to end.
+  /// The tasks that are waiting for the last connection to end.
   var drains: [CheckedContinuation<Void, Never>] = []
 
   struct Body {
     let handler: Handler
   }
 
-  /// How many connections are accepted before the loop looks at something else.
+  /// The maximum number of connections that are accepted before the loop serves other items.
   static let batch = 16
 
-  /// Begins to listen.
+  /// Starts listening.
   ///
-  /// The file of a Unix path is made in the file system, and removed when the socket is closed if
-  /// ``Options/removesFile`` is set.
+  /// For a Unix path, this creates a file, which is removed when the socket is closed if ``Options/removesFile`` is
+  /// true.
   ///
   /// - Parameters:
-  ///   - address: Where to listen; port zero lets the system choose.
-  ///   - options: How to listen.
-  ///   - handler: Called when the socket is in a loop. It is released when the socket is invalidated.
-  /// - Throws: ``SocketError/system(_:address:)``: `socket`, `setsockopt`, `bind` (`EADDRINUSE`, `EACCES`,
-  ///   `EADDRNOTAVAIL`), `listen` or `getsockname`; with ``Options/fileMode`` also `fchmod` and `chmod`; with
-  ///   ``Options/replacesStaleFile`` also `open` of the directory, `flock`, and `unlink`.
+  ///   - address: The address to listen at; port zero lets the system choose a port.
+  ///   - options: The configuration of the socket.
+  ///   - handler: Called once the socket is in a loop. It is released when the socket is invalidated.
+  /// - Throws: ``SocketError/system(_:address:)`` with the error of `socket`, `setsockopt`, `bind` (`EADDRINUSE`,
+  ///   `EACCES`, `EADDRNOTAVAIL`), `listen` or `getsockname`; with ``Options/fileMode`` also of `fchmod` and
+  ///   `chmod`; with ``Options/replacesStaleFile`` also of `open` for the directory, `flock` and `unlink`.
+  ///   ``SocketError/option(_:_:)``.
   ///   ``SocketError/option(_:_:)``.
   public init(at address: SocketAddress, options: Options = Options(), handler: Handler? = nil) throws(SocketError) {
     let descriptor: OwnedDescriptor
@@ -151,7 +158,7 @@ public final class ListeningSocket: BaseSocket, @unchecked Sendable {
     super.init(descriptor, options.removesFile ? made : nil)
   }
 
-  /// Listens with a descriptor that listens already.
+  /// Creates a socket from a descriptor that is already listening.
   init(
     listening descriptor: OwnedDescriptor, at address: SocketAddress, file: SocketFile?, options: Options,
     handler: Handler?
@@ -162,7 +169,7 @@ public final class ListeningSocket: BaseSocket, @unchecked Sendable {
     super.init(descriptor, file)
   }
 
-  // What the base asks for.
+  // MARK: - Overrides of the base class
 
   override var interest: RunLoop.DescriptorSource.Events? { accepts ? .readable : nil }
 
@@ -201,7 +208,8 @@ public final class ListeningSocket: BaseSocket, @unchecked Sendable {
 extension ListeningSocket: SocketKind {}
 
 extension ListeningSocket {
-  /// The closure that is called with the socket's events; while it is nil, nothing is accepted.
+  /// The closure that is called with the socket's events. While it is `nil`, connections are accepted only for a
+  /// waiting task.
   ///
   /// Can be used from any thread.
   public var handler: Handler? {
@@ -216,7 +224,7 @@ extension ListeningSocket {
     }
   }
 
-  /// Stops accepting; new connections wait in the system.
+  /// Stops accepting connections. New connections wait in the system.
   ///
   /// Can be called from any thread. Calling it again has no effect.
   public func pauseAccepting() {
@@ -226,7 +234,7 @@ extension ListeningSocket {
     }
   }
 
-  /// Accepts again, even before the time when the system lacked resources.
+  /// Resumes accepting connections, even if the retry interval after ``Event/exhausted(_:)`` has not passed yet.
   ///
   /// Can be called from any thread. Calling it again has no effect.
   public func resumeAccepting() {
@@ -240,7 +248,7 @@ extension ListeningSocket {
 }
 
 extension OwnedDescriptor {
-  /// Binds a socket and begins to listen, and notes the file that this has made.
+  /// Binds the socket, starts listening, and records the file that binding created.
   fileprivate func begin(
     at address: SocketAddress, _ options: ListeningSocket.Options, _ file: inout SocketFile?
   ) throws(SystemError) {
@@ -248,13 +256,13 @@ extension OwnedDescriptor {
     try listen(options.backlog)
   }
 
-  /// Binds a socket and notes the file that this has made, which never has more permissions than its mode.
+  /// Binds the socket and records the file that this creates, which never has more permissions than `fileMode`.
   func bind(_ address: SocketAddress, fileMode: UInt16?, _ file: inout SocketFile?) throws(SystemError) {
     let mode = address.pathBytes == nil ? nil : fileMode
     if let mode { _ = try SystemCall.descriptorMode.make { fchmod(number, mode_t(mode)) < 0 ? -errno : 0 } }
     try bind(address)
     file = SocketFile(address)
-    // What the process's mask has taken away.
+    // Restores the permissions that the process's `umask` has removed.
     if let mode { try file?.setMode(mode) }
   }
 

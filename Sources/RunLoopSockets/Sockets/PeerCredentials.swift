@@ -5,22 +5,23 @@ import RunLoopLibC
 import RunLoopCore
 public import RunLoopSystemEvents
 
-/// The process at the other end of a Unix socket, as the kernel noted it when the connection was made (`SO_PEERCRED`).
+/// The process at the other end of a Unix socket, as recorded by the kernel when it connected (`SO_PEERCRED`).
 public struct PeerCredentials: Sendable {
-  /// The process's number; 0 if it is in a namespace that is not visible from here.
+  /// The process ID, or 0 if the process is in a PID namespace that is not visible to this process.
   ///
-  /// The number may be reused for another process by now; ``reference`` never refers to another.
+  /// The ID may have been reused by another process since then. ``reference`` always refers to the original
+  /// process.
   public let process: Int32
   /// The effective user id.
   public let user: UInt32
   /// The effective group id.
   public let group: UInt32
-  /// The process itself (`SO_PEERPIDFD`); nil if it has been reaped, or if the kernel, before Linux 6.5, does not
-  /// report it.
+  /// A reference to the process itself (`SO_PEERPIDFD`), or `nil` if it has been reaped or if the kernel is older
+  /// than Linux 6.5, which introduced the option.
   public let reference: ProcessReference?
 
-  /// Whether this is the calling process's effective user; never true for the overflow user id of a user namespace that
-  /// lacks ids for some users.
+  /// Whether the peer has the calling process's effective user. This is never true for the overflow user ID of a
+  /// user namespace that does not map all users.
   public var isSameUser: Bool { UserID.isOwn(user) }
 
   init(of descriptor: OwnedDescriptor) throws(SystemError) {
@@ -30,7 +31,7 @@ public struct PeerCredentials: Sendable {
     _ = try SystemCall.socketOptionRead.make {
       crl_socket_peer_credentials(descriptor.number, &process, &user, &group)
     }
-    // A socket of TCP has no such peer: the kernel makes one up.
+    // A TCP socket has no peer credentials; the kernel returns placeholder values.
     guard process != 0 || user != .max else {
       throw SystemError(call: SystemCall.socketOptionRead.rawValue, number: EOPNOTSUPP)
     }

@@ -5,11 +5,11 @@ public import RunLoopCore
 import RunLoopSystemEvents
 import Synchronization
 
-/// An open descriptor that a peer has passed over a Unix socket (`SCM_RIGHTS`), closed with this object unless it was
-/// taken.
+/// An open descriptor that a peer has passed over a Unix socket (`SCM_RIGHTS`).
 ///
-/// Closing a descriptor of another process can take as long as that process likes, as for a socket with `SO_LINGER`. So
-/// a thread of the package's own closes it. Can be used from any thread.
+/// The descriptor is closed with this object unless it was taken. Closing a descriptor of another process can block
+/// for as long as that process wants, as for a socket with `SO_LINGER`, so it is closed on a thread of this
+/// package. Can be used from any thread.
 public final class ReceivedDescriptor: Sendable, IdentityHashable {
   private let stored: Atomic<Int32>
   private let generation = ForkGeneration.current
@@ -18,21 +18,21 @@ public final class ReceivedDescriptor: Sendable, IdentityHashable {
 
   deinit { close() }
 
-  /// The descriptor, which is closed on exec, or -1 when it has been taken or closed.
+  /// The descriptor, which is marked close-on-exec, or -1 if it has been taken or closed.
   ///
-  /// Keep this object while the number is in use.
+  /// Keep a reference to this object while the number is in use.
   public var number: Int32 { stored.load(ordering: .acquiring) }
 
-  /// Hands the descriptor to the caller, who closes it; nil if it has been taken or closed.
+  /// Transfers ownership of the descriptor to the caller. Returns `nil` if it has already been taken or closed.
   public func take() -> Int32? {
     let number = stored.exchange(-1, ordering: .acquiringAndReleasing)
     return number >= 0 ? number : nil
   }
 
-  /// Closes the descriptor soon, unless it has been taken or closed.
+  /// Closes the descriptor asynchronously, unless it has been taken or closed.
   public func close() {
     guard let number = take() else { return }
-    // A child of a fork has copies: closing them ends nothing.
+    // A forked child has only copies, and closing them does not block.
     if generation.isPast { _ = crl_close(number) } else { DescriptorCloser.close(number) }
   }
 }

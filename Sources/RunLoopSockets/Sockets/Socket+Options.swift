@@ -4,7 +4,7 @@ import RunLoopCore
 import RunLoopSystemEvents
 
 extension Socket {
-  /// Sets an option of the system.
+  /// Sets a socket option of the system.
   ///
   /// Can be called from any thread. The corresponding system call is `setsockopt`.
   ///
@@ -15,12 +15,13 @@ extension Socket {
     try option.apply(to: descriptor.number)
   }
 
-  /// Returns the process at the other end of a Unix socket, as the kernel noted it when the connection was made.
+  /// Returns the process at the other end of a Unix socket, as the kernel recorded it when the connection was
+  /// established.
   ///
   /// Can be called from any thread.
   ///
-  /// - Throws: ``SocketError/system(_:address:)``: `getsockopt` with `EOPNOTSUPP` for a socket of TCP, with `EMFILE` if
-  ///   the system has no descriptor left for the process; ``SocketError/invalid``.
+  /// - Throws: ``SocketError/system(_:address:)`` for `getsockopt` with `EOPNOTSUPP` if this is a TCP socket, or
+  ///   with `EMFILE` if no descriptor is left for the process; ``SocketError/invalid``.
   public func peerCredentials() throws(SocketError) -> PeerCredentials {
     guard let descriptor = openDescriptor else { throw .invalid }
     do throws(SystemError) {
@@ -30,15 +31,15 @@ extension Socket {
     }
   }
 
-  /// Closes the socket with ``SocketError/deadlinePassed(after:address:)`` after a time from now on, whatever is
-  /// received or sent meanwhile; nil means never.
+  /// Sets a deadline, a time from now after which the socket is closed regardless of activity.
   ///
-  /// It replaces the former deadline, such as ``ListeningSocket/Options/requestDeadline`` when a whole request has
-  /// arrived. It takes effect while the socket is in a loop, on whose clock it is counted. Can be called from any
-  /// thread.
+  /// The socket is then closed with ``SocketError/deadlinePassed(after:address:)``. This replaces an earlier
+  /// deadline, such as ``ListeningSocket/Options/requestDeadline`` after a whole request has arrived; `nil` removes
+  /// it. The deadline takes effect while the socket is in a loop and is measured on that loop's clock. Can be
+  /// called from any thread.
   public func setDeadline(after time: Duration?) { setDeadline(after: time, on: nil) }
 
-  /// The same on the clock of a loop, as the socket is in none yet.
+  /// Sets a deadline on the clock of `loop`, for a socket that is in no loop yet.
   func setDeadline(after time: Duration?, on loop: RunLoop?) {
     guard lock.lockUnlessParents() else { return }
     var next: RegisteredTimer?
@@ -51,7 +52,7 @@ extension Socket {
     before?.invalidate()
   }
 
-  /// On the thread of one of the loops.
+  /// Called on the thread of one of the socket's loops.
   private func deadlinePassed(_ timer: Timer, _ time: Duration) {
     lock.lock()
     guard registrations.secondTimer?.contains(timer) == true else { return lock.unlock() }

@@ -4,16 +4,17 @@ import RunLoopCore
 import RunLoopSystemEvents
 import Synchronization
 
-// For tasks: the socket is in a loop, and tasks wait for it on whatever thread they run.
+// For tasks. The socket has to be in a loop; the tasks can run on any thread.
 extension Socket {
-  /// Waits for bytes and takes them; returns nil at the end.
+  /// Waits for bytes and returns them, or returns `nil` at the end of the stream.
   ///
-  /// Nothing is received between two calls, so a slow task makes the peer wait. Only one task can wait at a time. A
-  /// task that is cancelled gets nil, and nothing is lost.
+  /// Nothing is received between two calls, so a slow task makes the peer wait. Only one task can wait at a time.
+  /// If the task is cancelled, this method returns `nil`, and no bytes are lost.
   ///
-  /// - Parameter limit: How many bytes to take at most; never more than a mebibyte at a time.
-  /// - Throws: ``SocketError``: that of the connection once, then ``SocketError/invalid``; ``SocketError/busy``;
-  ///   ``SocketError/loop(_:)`` if the socket is in no loop, or the threads of all its loops have ended.
+  /// - Parameter limit: The maximum number of bytes to return, at most 1 MiB. The default is 64 KiB.
+  /// - Throws: A ``SocketError``: the error of the connection once, and ``SocketError/invalid`` afterwards;
+  ///   ``SocketError/busy``; ``SocketError/loop(_:)`` if the socket is in no loop, or if the threads of all its
+  ///   loops have ended.
   public func receive(atMost limit: Int = 64 * 1024) async throws -> [UInt8]? {
     guard !lock.isParents else { throw SocketError.invalid }
     let limit = min(max(1, limit), Self.longestPiece)
@@ -29,16 +30,17 @@ extension Socket {
       })
   }
 
-  /// The most bytes that a task takes at a time: room for them is made before they are there.
+  /// The maximum number of bytes that a task receives at a time. Memory for them is allocated before they arrive.
   private static let longestPiece = 1 << 20
 
-  /// Sends bytes, and waits while ``Options/highWater`` bytes or more are queued.
+  /// Sends bytes, and waits while ``Options/highWater`` or more bytes are queued.
   ///
-  /// Several tasks may send: the bytes of each call stay together. A task that is cancelled no longer waits; bytes that
-  /// were taken are sent, and if they were not, as others waited, the call throws `CancellationError`.
+  /// Several tasks can send at the same time; the bytes of each call stay together. A task that is cancelled stops
+  /// waiting. Bytes that were already queued are still sent. If they were not queued because other tasks were
+  /// waiting, this method throws `CancellationError`.
   ///
-  /// - Throws: ``SocketError``: that of the connection, ``SocketError/closedForWriting``, ``SocketError/invalid``;
-  ///   ``SocketError/loop(_:)`` as for receiving.
+  /// - Throws: A ``SocketError``: the error of the connection, ``SocketError/closedForWriting``,
+  ///   ``SocketError/invalid``, or ``SocketError/loop(_:)`` as for receiving.
   public func send(_ bytes: [UInt8]) async throws {
     let isUnserved = lock.ifOwned(else: false) {
       registrations.all.isEmpty && (state.phase == .connecting || state.phase == .securing)
@@ -49,7 +51,7 @@ extension Socket {
         if try write(bytes) { return }
         break
       } catch {
-        // Another task's bytes wait.
+        // Wait until the bytes of other tasks have been sent.
         guard case .bufferFull = error else { throw error }
       }
       try await awaitRoom()
@@ -71,19 +73,21 @@ extension Socket {
       }, changed: {})
   }
 
-  /// The bytes that arrive, as a sequence of chunks, which receives only the bytes that are asked for.
+  /// The bytes that arrive, as an asynchronous sequence of chunks. Bytes are received only when the next chunk is
+  /// requested.
   public var chunks: Arrivals<[UInt8]> { Arrivals { try await self.receive() } }
 
-  /// The lines that arrive, as a sequence.
+  /// Returns the lines that arrive as an asynchronous sequence.
   ///
-  /// - Parameter limit: The most bytes of a line.
+  /// - Parameter limit: The maximum length of a line in bytes. The default is 1 MiB.
   public func lines(upTo limit: Int = 1 << 20) -> ByteLines<Arrivals<[UInt8]>> {
     ByteLines(chunks: chunks, limit: limit)
   }
 
-  /// The frames that arrive, as a sequence: each with its length before it, in four bytes, the most significant first.
+  /// Returns the frames that arrive as an asynchronous sequence. Each frame is preceded by its length as a
+  /// four-byte big-endian number.
   ///
-  /// - Parameter limit: The most bytes of a frame, without its length.
+  /// - Parameter limit: The maximum length of a frame in bytes, without its length field. The default is 16 MiB.
   public func frames(upTo limit: Int = 1 << 24) -> ByteFrames<Arrivals<[UInt8]>> {
     ByteFrames(chunks: chunks, limit: limit)
   }
@@ -91,12 +95,12 @@ extension Socket {
   /// Sends a text as UTF-8, as ``send(_:)-([UInt8])`` sends bytes.
   public func send(_ text: String) async throws { try await send(Array(text.utf8)) }
 
-  /// Sends a line as UTF-8, with a line feed behind it.
+  /// Sends a line as UTF-8, followed by a line feed.
   public func send(line: String) async throws { try await send(Array(line.utf8) + [UInt8(ascii: "\n")]) }
 
-  /// Sends bytes as a frame: behind their length in four bytes, the most significant first.
+  /// Sends bytes as a frame, preceded by their length as a four-byte big-endian number.
   ///
-  /// - Throws: A ``PieceTooLongError`` if the length takes more than four bytes, and the errors of sending.
+  /// - Throws: A ``PieceTooLongError`` if the length does not fit in four bytes, and the errors of sending.
   public func send(frame bytes: [UInt8]) async throws {
     guard let length = UInt32(exactly: bytes.count) else { throw PieceTooLongError(limit: Int(UInt32.max)) }
     try await send((0..<4).map { UInt8(truncatingIfNeeded: length >> (24 - 8 * $0)) } + bytes)

@@ -3,11 +3,11 @@
 import RunLoopCore
 import RunLoopSystemEvents
 
-// Timeouts.
+// MARK: - Timeouts
 extension Socket {
-  /// Counts the time of what the socket waits for now, if that has a timeout, and returns the timer that is over.
+  /// Starts the timer for the current phase, if that has a timeout, and returns the timer that it replaces.
   ///
-  /// Under the lock.
+  /// Requires the lock.
   @discardableResult
   func startTimer() -> RegisteredTimer? {
     if state.awaitsRoom, state.phase == .connecting { return startRetrying() }
@@ -27,10 +27,10 @@ extension Socket {
     return registrations.replaceTimer(timer)
   }
 
-  /// How often connecting is tried where there is no room for the connection yet.
+  /// How often to retry connecting while the listener's queue is full.
   private static let retryInterval: Duration = .milliseconds(10)
 
-  /// Under the lock.
+  /// Requires the lock.
   private func startRetrying() -> RegisteredTimer? {
     guard let loop = registrations.all.first?.loop else { return registrations.replaceTimer(nil) }
     lastActivity = loop.clockNow
@@ -40,7 +40,7 @@ extension Socket {
     return registrations.replaceTimer(timer)
   }
 
-  /// On the thread of one of the loops.
+  /// Called on the thread of one of the socket's loops.
   private func tryToConnect(_ timer: Timer) {
     lock.lock()
     guard registrations.timer?.contains(timer) == true, let address = awaitedAddress, let descriptor,
@@ -64,7 +64,7 @@ extension Socket {
     ready([])
   }
 
-  /// On the thread of one of the loops.
+  /// Called on the thread of one of the socket's loops.
   private func timeIsOver(_ timer: Timer, _ limit: Duration) {
     lock.lock()
     guard registrations.timer?.contains(timer) == true, let lastActivity else { return lock.unlock() }
@@ -81,17 +81,17 @@ extension Socket {
   }
 }
 
-// How long nothing may happen.
+// MARK: - Idle timeouts
 extension Socket {
-  /// Ends what has been idle for too long, or looks again when something may be.
+  /// Ends the socket if it has been idle for too long, and otherwise sets the timer to the next possible time.
   ///
-  /// Under the lock.
+  /// Requires the lock.
   private func lookForIdleness(_ timer: Timer, _ now: Tick) {
     noteDirections()
     var next = Tick.never
     for (side, limit) in options.idleLimits {
       guard let last = idle.last(side), last + Int64(saturating: limit) <= now else {
-        // Whatever begins to be waited for from now on is due later than this.
+        // A wait that starts later than now ends later than this.
         next = min(next, (idle.last(side) ?? now) + Int64(saturating: limit))
         continue
       }
@@ -101,9 +101,9 @@ extension Socket {
     timer.deadline = next.instant
   }
 
-  /// Ends the socket for one of its limits, and returns whether it is over.
+  /// Ends the socket because of one of its limits, and returns whether it is over.
   ///
-  /// If the loop was busy while something has arrived, that is received first.
+  /// If bytes have arrived while the loop was busy, they are received first.
   private func isOver(_ side: Side, _ limit: Duration) -> Bool {
     let error: SocketError =
       side == .both ? .timedOut(after: limit, address: errorAddress) : .idle(side, after: limit, address: errorAddress)
@@ -111,7 +111,8 @@ extension Socket {
       switch side {
       case .read, .both: if state.receives, try descriptor?.hasBytes() != nil { return false }
       case .write:
-        // The reader gets what is there, for as long again; whoever keeps sending and takes nothing is ended then.
+        // The reader gets the same time again for what has arrived. A peer that keeps sending but accepts nothing
+        // is ended then.
         let isFirst = !state.hasOutputFailed
         failOutput(error)
         idle.writing = idleNow
@@ -123,15 +124,15 @@ extension Socket {
       }
       close(error)
     } catch {
-      // The system reports it once.
+      // The system reports the error only once.
       close(firstError(failure(error)))
     }
     return true
   }
 
-  /// Notes that something was received.
+  /// Records that bytes were received.
   ///
-  /// Under the lock.
+  /// Requires the lock.
   @inline(__always)
   func noteReceived() {
     guard options.hasIdleLimit, let now = idleNow else { return }
@@ -139,9 +140,9 @@ extension Socket {
     if idle.reading != nil { idle.reading = now }
   }
 
-  /// Notes that the system has taken bytes to be sent.
+  /// Records that the system accepted bytes to send.
   ///
-  /// Under the lock.
+  /// Requires the lock.
   @inline(__always)
   func noteSent(_ count: Int) {
     guard options.hasIdleLimit, count > 0, let now = idleNow else { return }
@@ -149,24 +150,24 @@ extension Socket {
     if idle.writing != nil { idle.writing = now }
   }
 
-  // The time of a handshake goes on whatever comes.
+  // Activity does not extend the timeout of a handshake.
   private var idleNow: Tick? { state.phase == .securing ? nil : registrations.all.first?.loop.clockNow }
 
-  /// Notes which directions something is waited for in: the time of others does not count.
+  /// Records which directions are waiting; the others do not time out.
   @inline(__always)
   func noteDirections() { if options.hasIdleLimit { noteDirectionsNow() } }
 
   private func noteDirectionsNow() {
     guard let now = idleNow else { return }
     var isWriting = hasUnsent
-    // The time for which the reader still gets what is there.
+    // The output has timed out, and the reader has this time to receive what has arrived.
     if case .idle = state.outputFailure { isWriting = true }
     idle.reading = state.receives ? idle.reading ?? now : nil
     idle.writing = isWriting ? idle.writing ?? now : nil
   }
 }
 
-/// Since when nothing has happened in a direction; nil while nothing is waited for there.
+/// The times of the last activity in each direction, or `nil` for a direction that is not waiting.
 struct IdleTimes {
   var either: Tick?
   var reading: Tick?
@@ -174,7 +175,7 @@ struct IdleTimes {
 
   init() {}
 
-  /// From the beginning of a connection on.
+  /// The state at the start of a connection.
   init(now: Tick) { either = now }
 
   func last(_ side: Socket.Side) -> Tick? {

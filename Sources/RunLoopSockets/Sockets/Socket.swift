@@ -5,99 +5,108 @@ import RunLoopCore
 import RunLoopSystemEvents
 import Synchronization
 
-/// A connection: bytes in both directions, between machines by TCP or within one by a Unix socket.
+/// A stream connection over TCP or a Unix socket.
 ///
-/// It is an item of a run loop: it can be in any number of modes, whose loop calls its handler when it is connected,
-/// when bytes have arrived, when there is room to write, and when the connection has ended. Writing, shutting down and
-/// closing work from any thread. A loop holds the sockets that are in it; a socket in no loop that nobody holds is
-/// closed.
+/// A socket is a run loop item. It can be added to any number of modes, whose loop calls the handler when the
+/// connection is established, when bytes have arrived, when there is room to write, and when the connection has
+/// ended. Writing, shutting down and closing can be done from any thread. A loop retains the sockets that were
+/// added to it. A socket that is in no loop is closed when its last reference is released.
 ///
-/// Instead of a handler, tasks may use ``receive(atMost:)`` and ``send(_:)-([UInt8])``; the socket must be in a loop
-/// nevertheless.
+/// Instead of setting a handler, tasks can use ``receive(atMost:)`` and ``send(_:)-([UInt8])``. The socket must
+/// still be added to a loop.
 ///
 /// The corresponding Core Foundation type is `CFSocket`.
 public final class Socket: BaseSocket, @unchecked Sendable {
-  // Sendable: all that changes is guarded by the lock.
+  // Sendable: the lock guards all mutable state.
 
   /// An event that a handler is called with.
   ///
-  /// ``closed(_:)`` is the last event, and is reported exactly once unless the socket is invalidated before. An event
-  /// is valid until the handler returns: the compiler rejects code that keeps it.
+  /// ``closed(_:)`` is the last event. It is reported exactly once, unless the socket is invalidated first. An
+  /// event is valid until the handler returns; the compiler rejects code that stores it.
   public enum Event: ~Escapable, Sendable {
-    /// The connection is made and, if TLS is used, secured; with TLS this is also reported for a socket that was
-    /// accepted or secured later.
+    /// The connection is established and, if TLS is used, secured. With TLS, this event is also reported for a
+    /// socket that was accepted or that was secured later.
     case connected
-    /// These bytes have arrived. They are in a buffer of the loop, which is reused when the handler returns: copy the
-    /// bytes that you keep, as with `bytes.withUnsafeBytes { Array($0) }`.
+    /// Bytes have arrived. They are in a buffer of the loop that is reused when the handler returns, so copy the
+    /// bytes that you keep, for example with `bytes.withUnsafeBytes { Array($0) }`.
     case received(RawSpan)
-    /// There is something to read, or the end; reported once until ``Socket/read(into:)``.
+    /// There are bytes to read, or the end of the stream; reported once until ``Socket/read(into:)`` is called.
     case readable
     /// There is room to write again, after a write that returned false or threw an error.
     case writable
-    /// The peer has stopped writing; this is reported once, and the other direction stays open.
+    /// The peer has stopped writing. This event is reported once, and the other direction stays open.
     case ended
-    /// The socket is closed: both directions have ended, or an error has happened.
+    /// The socket is closed, because both directions have ended or an error has occurred.
     case closed(SocketError?)
   }
 
-  /// A handler of events, called on the thread of a loop that the socket is in, never by two threads at a time.
+  /// A handler of events, called on the thread of a loop that the socket is in, and never on two threads at a time.
   public typealias Handler = @Sendable (Socket, Event) -> Void
 
-  /// How a socket behaves.
+  /// The configuration of a socket.
   public struct Options: Sendable {
-    /// How the handler gets the bytes.
+    /// How received bytes are delivered to the handler.
     public enum Delivery: Hashable, Sendable {
-      /// Each ``Socket/Event/received(_:)`` contains them, with one receive for each.
+      /// Each ``Socket/Event/received(_:)`` carries the bytes of one receive.
       case bytes
-      /// ``Socket/Event/readable`` reports that there are bytes, and the handler reads as many as it likes.
+      /// ``Socket/Event/readable`` reports that there are bytes, and the handler reads as many as it wants.
       case readiness
     }
 
-    /// How the handler gets the bytes.
+    /// How received bytes are delivered to the handler. Defaults to ``Delivery/bytes``.
     public var delivery = Delivery.bytes
-    /// How long connecting may take, from when the socket is first added to a loop; nil means as long as the system
-    /// tries.
+    /// The time limit for connecting, counted from when the socket is first added to a loop. Defaults to `nil`,
+    /// which leaves the limit to the system.
     public var connectTimeout: Duration?
-    /// How long nothing may be received or sent, from then or from the connection on; with nil, indefinitely.
+    /// The time after which the socket is closed if nothing is received or sent. Defaults to `nil`, which sets no
+    /// limit.
     public var idleTimeout: Duration?
-    /// How long nothing may arrive while something is waited for: neither reading is paused nor a task has to ask.
+    /// The time after which the socket is closed if nothing arrives while it is receiving: reading is not paused,
+    /// and there is a handler or a waiting task.
     ///
-    /// After that the socket is closed with ``SocketError/idle(_:after:address:)`` of the side `read`; with nil it
-    /// waits indefinitely.
+    /// The socket is then closed with ``SocketError/idle(_:after:address:)`` for the side `read`. Defaults to
+    /// `nil`, which sets no limit.
     public var readTimeout: Duration?
-    /// How long bytes may wait to be sent of which the system takes none, as the peer does not read.
+    /// The time that queued bytes may wait while the system accepts none of them because the peer does not read.
     ///
-    /// After that nothing more can be written, and the socket is closed with ``SocketError/idle(_:after:address:)`` of
-    /// the side `write`, at once or, if something has arrived, when that was received. A peer that keeps sending is
-    /// ended after the same time once more. With nil it waits indefinitely.
+    /// After that time nothing more can be written, and the socket is closed with
+    /// ``SocketError/idle(_:after:address:)`` for the side `write`: at once, or after the bytes that have arrived
+    /// were received. If the peer keeps sending, the socket is closed when the same time has passed again. Defaults
+    /// to `nil`, which sets no limit.
     public var writeTimeout: Duration?
-    /// The number of queued bytes from which on writers are asked to wait, and further writes are rejected.
+    /// The number of queued bytes at which writers are asked to wait and further writes are rejected. The default
+    /// is 256 KiB.
     public var highWater = 256 * 1024
-    /// The number of queued bytes at which writers are notified that there is room.
+    /// The number of queued bytes at or below which writers are notified that there is room. The default is 64 KiB.
     public var lowWater = 64 * 1024
-    /// How many descriptors that a peer within this machine has passed may wait for ``Socket/takeDescriptors()``.
+    /// The maximum number of descriptors passed by a peer on this machine that are kept for
+    /// ``Socket/takeDescriptors()``.
     ///
-    /// Others are closed, and counted by ``Socket/droppedDescriptorCount``. If a peer passes hundreds of those, and
-    /// closing them takes long, the socket is closed with ``SocketError/system(_:address:)`` and `ETOOMANYREFS`.
+    /// Further descriptors are closed and counted by ``Socket/droppedDescriptorCount``. If a peer passes hundreds
+    /// of them and closing them takes long, the socket is closed with ``SocketError/system(_:address:)`` and
+    /// `ETOOMANYREFS`. The default is 0.
     public var maximumDescriptorCount = 0
-    /// Options of the system, set in this order before the socket connects, or after it was accepted.
+    /// The system's socket options, set in this order before the socket connects or after it was accepted. Defaults
+    /// to none.
     ///
-    /// TCP sends small amounts at once unless ``SocketOption/noDelay(_:)`` is here with false.
+    /// TCP sends small amounts of data at once unless this array contains ``SocketOption/noDelay(_:)`` with false.
     public var socketOptions: [SocketOption] = []
-    /// The context that secures the connection as soon as it is made or accepted; with nil, it is not secured.
+    /// The TLS context that secures the connection once it is established or accepted. Defaults to `nil`, which
+    /// means no TLS.
     public var tls: TLSContext?
-    /// The name that the server of a secured client connection has to have; with nil, its certificate has to be for the
-    /// address.
+    /// The name that a client requires in the server's certificate. Defaults to `nil`, which requires a certificate
+    /// for the server's address.
     public var serverName: String?
 
-    /// The usual behaviour.
+    /// Creates the default options.
     public init() {}
   }
 
-  /// How the socket behaves.
+  /// The options that the socket was created with.
   public let options: Options
 
-  /// The address for errors: the peer's, or for a peer without one that at which it was accepted.
+  /// The address reported in errors: the peer's or, if the peer has none, the one at which the connection was
+  /// accepted.
   let errorAddress: SocketAddress?
 
   // Guarded by the lock, as in the base.
@@ -105,46 +114,46 @@ public final class Socket: BaseSocket, @unchecked Sendable {
   @exclusivity(unchecked) var state: SocketState
   @exclusivity(unchecked) var queue = ByteQueue()
   @exclusivity(unchecked) var body: Body?
-  /// Whether the peer can pass descriptors: it is one within this machine.
+  /// Whether the peer can pass descriptors, which requires a Unix socket.
   let receivesDescriptors: Bool
   @exclusivity(unchecked) var passed = PassedDescriptors()
-  /// Of the descriptors that were dropped; made with the first.
+  /// The number of dropped descriptors not yet closed; created when the first one is dropped.
   var closingCount: ClosingCount?
-  /// Where the socket is to connect to as soon as the queue of the one that listens there has room.
+  /// The address to connect to as soon as the listening socket's queue has room.
   var awaitedAddress: SocketAddress?
-  /// When what has a timeout began: connecting or the handshake.
+  /// When the phase that is being timed began, such as connecting or the handshake.
   @exclusivity(unchecked) var lastActivity: Tick?
   @exclusivity(unchecked) var idle = IdleTimes()
   @exclusivity(unchecked) var reader = TaskWait<[UInt8]?>()
   var readerLimit = 0
   @exclusivity(unchecked) var writer = RoomWaits()
-  /// Whether the reading side is to end as soon as the connection is made.
+  /// Whether to shut the reading side down as soon as the connection is established.
   var endsReading = false
-  /// What encrypts and decrypts, if the connection is or will be secured.
+  /// The TLS session, if the connection is or will be secured.
   @exclusivity(unchecked) var tls: TLSSession?
-  /// Whether a loop will look for what the session has.
+  /// Whether a block that checks the TLS session has been posted to a loop.
   @exclusivity(unchecked) var hasPostedSession = false
-  /// The place that the socket has among the connections of the listening socket that accepted it.
+  /// The socket's place among the connections of the listening socket that accepted it.
   var place: ConnectionPlace?
 
-  /// A handler; in a structure of its own it is stored without a thunk.
+  /// A handler; wrapping it in a structure avoids a reabstraction thunk.
   struct Body {
     let handler: Handler
   }
 
-  /// Begins to connect to an address.
+  /// Starts connecting to an address.
   ///
-  /// If the queue of a listening Unix socket is full, the system neither connects nor waits. The socket then tries
-  /// again every hundredth of a second while it is in a loop, until ``Options/connectTimeout`` has passed.
+  /// If the queue of a listening Unix socket is full, the system fails the attempt instead of waiting. The socket
+  /// then tries again every 10 milliseconds while it is in a loop, until ``Options/connectTimeout`` has passed.
   ///
   /// - Parameters:
   ///   - address: The address to connect to.
-  ///   - options: How the socket behaves.
-  ///   - handler: Called when the socket is in a loop. It is released when the socket is closed or invalidated.
-  /// - Throws: ``SocketError/system(_:address:)`` if the system reports an error at once: it has no descriptor left
-  ///   (`EMFILE`), there is no route to the address (`ENETUNREACH`), or nobody listens on a Unix address (`ENOENT`,
-  ///   `ECONNREFUSED`); ``SocketError/option(_:_:)``; ``SocketError/tls(_:)`` if ``Options/serverName`` is not a valid
-  ///   name. Later errors are reported by an event.
+  ///   - options: The configuration of the socket.
+  ///   - handler: Called once the socket is in a loop. It is released when the socket is closed or invalidated.
+  /// - Throws: ``SocketError/system(_:address:)`` if the system reports an error at once: the process has no
+  ///   descriptor left (`EMFILE`), there is no route to the address (`ENETUNREACH`), or there is no listener at a
+  ///   Unix address (`ENOENT`, `ECONNREFUSED`); ``SocketError/option(_:_:)``; ``SocketError/tls(_:)`` if
+  ///   ``Options/serverName`` is not a valid name. Later errors are reported by an event.
   public init(connectingTo address: SocketAddress, options: Options = Options(), handler: Handler? = nil)
     throws(SocketError)
   {
@@ -173,7 +182,8 @@ public final class Socket: BaseSocket, @unchecked Sendable {
     state.taker = handlerTaker
   }
 
-  /// A connection that was accepted; with an error it is over, which its handler is yet to be notified.
+  /// Creates a socket for an accepted connection. If `error` is set, the connection is over, and only the end is
+  /// reported.
   init(
     accepted descriptor: OwnedDescriptor, from address: SocketAddress, options: Options, place: ConnectionPlace?,
     error: SocketError?
@@ -192,13 +202,14 @@ public final class Socket: BaseSocket, @unchecked Sendable {
     }
   }
 
-  /// Takes over a connected stream socket, which it closes from now on.
+  /// Takes over a connected stream socket, which the new object then owns and closes.
   ///
-  /// No options of the system are set; use ``set(_:)``. It is closed on exec from now on.
+  /// The descriptor is marked close-on-exec. No system options are set; use ``set(_:)``.
   ///
-  /// - Throws: ``SocketError/descriptor(_:_:)`` if the descriptor cannot be used so: `getpeername` with `EBADF`,
-  ///   `ENOTCONN` or `ENOTSOCK`, `getsockopt` with `EPROTOTYPE` for a socket of messages, such as a datagram socket;
-  ///   ``SocketError/tls(_:)`` if ``Options/serverName`` is not a valid name. The descriptor then stays the caller's.
+  /// - Throws: ``SocketError/descriptor(_:_:)`` if the descriptor cannot be used: `getpeername` with `EBADF`,
+  ///   `ENOTCONN` or `ENOTSOCK`, or `getsockopt` with `EPROTOTYPE` for a message-oriented socket, such as a
+  ///   datagram socket; ``SocketError/tls(_:)`` if ``Options/serverName`` is not a valid name. The caller then
+  ///   still owns the descriptor.
   public init(takingOver descriptor: Int32, options: Options = Options(), handler: Handler? = nil) throws(SocketError) {
     let address: SocketAddress?
     do throws(SystemError) {
@@ -222,16 +233,16 @@ public final class Socket: BaseSocket, @unchecked Sendable {
     state.taker = handlerTaker
   }
 
-  // Before the number of the descriptor can be another's.
+  // Leave before the descriptor is closed, because its number can be reused afterwards.
   deinit { place?.leave() }
 
-  /// Who takes what is received when no task waits.
+  /// The recipient of received bytes when no task is waiting.
   var handlerTaker: SocketState.Taker {
     guard body != nil else { return .nobody }
     return options.delivery == .bytes ? .handler : .request
   }
 
-  // What the base asks for.
+  // MARK: - Overrides of the base class
 
   override var interest: RunLoop.DescriptorSource.Events? { state.interest(isQueueEmpty: !hasUnsent) }
 
@@ -248,7 +259,7 @@ public final class Socket: BaseSocket, @unchecked Sendable {
     if registrations.timer == nil { startTimer() }
     postFailure()
     if tls != nil {
-      // A loop that has ended looks for nothing.
+      // A block posted to a loop that has ended is never run, so post again.
       hasPostedSession = false
       postSession()
     }
@@ -260,7 +271,7 @@ public final class Socket: BaseSocket, @unchecked Sendable {
     respond(to: events)
     if state.hasOutputFailed {
       tellFailure()
-      // A writer may have resumed reading: what is decrypted makes no descriptor ready.
+      // A writer may have resumed reading, and decrypted bytes do not make the descriptor ready.
       attendToSession()
     }
     return state.isOver
@@ -310,9 +321,10 @@ public final class Socket: BaseSocket, @unchecked Sendable {
 extension Socket: SocketKind {}
 
 extension Socket {
-  /// The closure that is called with the socket's events; while it is nil, nothing is received.
+  /// The closure that is called with the socket's events. While it is `nil`, nothing is received unless a task is
+  /// waiting.
   ///
-  /// Can be used from any thread. A handler that is replaced while it runs is not called again after it has returned.
+  /// Can be used from any thread. If a handler is replaced while it runs, it is not called again after it returns.
   public var handler: Handler? {
     get { lock.ifOwned(else: nil) { body?.handler } }
     set {
@@ -328,27 +340,31 @@ extension Socket {
     }
   }
 
-  /// Whether the connection is made and not over.
+  /// Whether the connection is established and has not ended.
   ///
   /// Can be used from any thread.
   public var isConnected: Bool { lock.ifOwned(else: false) { state.phase == .open } }
 
-  /// How many bytes wait to be sent.
+  /// The number of bytes waiting to be sent.
   ///
   /// Can be used from any thread.
   public var queuedByteCount: Int { lock.ifOwned(else: 0) { queue.count } }
 
-  /// The socket's own address.
+  /// Returns the socket's own address.
   ///
-  /// Can be called from any thread. Errors are those of `getsockname`, and ``SocketError/invalid``.
+  /// Can be called from any thread.
+  ///
+  /// - Throws: The errors of `getsockname`, and ``SocketError/invalid``.
   public func localAddress() throws(SocketError) -> SocketAddress {
     try address { descriptor throws(SystemError) in try descriptor.ownAddress() }
   }
 
-  /// The peer's address.
+  /// Returns the peer's address.
   ///
-  /// Can be called from any thread. Errors are those of `getpeername`, `ENOTCONN` before the connection is made, and
-  /// ``SocketError/invalid``.
+  /// Can be called from any thread.
+  ///
+  /// - Throws: The errors of `getpeername`, such as `ENOTCONN` before the connection is established, and
+  ///   ``SocketError/invalid``.
   public func remoteAddress() throws(SocketError) -> SocketAddress {
     try address { descriptor throws(SystemError) in try descriptor.peerAddress() }
   }
@@ -367,6 +383,6 @@ extension Socket {
     }
   }
 
-  /// An error of a system call, with the socket's address.
+  /// Returns an error that adds the socket's address to that of a system call.
   func failure(_ error: SystemError) -> SocketError { .system(error, address: errorAddress) }
 }

@@ -5,38 +5,38 @@ import RunLoopLibC
 public import RunLoopCore
 import Synchronization
 
-/// Descriptors that the program was started with by a service manager, such as `systemd` with a `.socket` unit.
+/// The descriptors that a service manager passed to the program at start, such as `systemd` with a `.socket` unit.
 ///
 /// The corresponding C function is `sd_listen_fds_with_names`.
 public enum SocketActivation {
-  /// A descriptor, with its name at the service manager.
+  /// A descriptor and the name that the service manager gave it.
   public struct Descriptor: Hashable, Sendable {
-    /// The descriptor, which belongs to the caller: hand it to ``ListeningSocket/init(takingOver:options:handler:)`` or
+    /// The descriptor, which the caller owns. Pass it to ``ListeningSocket/init(takingOver:options:handler:)`` or
     /// ``DatagramSocket/init(takingOver:options:handler:)``.
     public let number: Int32
-    /// The name, `FileDescriptorName=` of the unit; "unknown" if there is none.
+    /// The name from `FileDescriptorName=` in the unit, or "unknown" if there is none.
     public let name: String
   }
 
-  /// The first number, by agreement with the service manager.
+  /// The number of the first passed descriptor, as defined by the protocol of service managers.
   private static let first: Int32 = 3
   private static let isTaken = Atomic<Bool>(false)
 
-  /// Takes the descriptors that were passed to this process, so that they belong to the caller.
+  /// Returns the descriptors that were passed to this process, and transfers their ownership to the caller.
   ///
-  /// They are closed on exec from now on. Can be called from any thread. A second call returns none.
+  /// The descriptors are marked close-on-exec. Can be called from any thread. A second call returns none.
   ///
-  /// - Returns: The descriptors, in the order of the unit; none if the program was not started in this way, or the
-  ///   variables are those of its parent.
-  /// - Throws: ``SocketActivationError``; the descriptors stay as they are, and a further call tries again.
+  /// - Returns: The descriptors, in the order of the unit, or none if the program was not started this way or the
+  ///   environment variables were meant for its parent.
+  /// - Throws: A ``SocketActivationError``. The descriptors are then unchanged, and a later call tries again.
   public static func take() throws(SocketActivationError) -> [Descriptor] {
     guard !isTaken.load(ordering: .acquiring) else { return [] }
     let taken = try read(process: getpid(), first: first) { name in Environment.value(name) }
-    // Of two at the same time one has them.
+    // If two threads call this at the same time, only one gets the descriptors.
     return isTaken.exchange(true, ordering: .acquiringAndReleasing) ? [] : taken
   }
 
-  /// The same with the variables and numbers that a test has.
+  /// Implements ``take()`` with injectable variables and numbers for tests.
   static func read(
     process: Int32, first: Int32, _ variable: (String) -> String?
   ) throws(SocketActivationError) -> [Descriptor] {
@@ -57,7 +57,7 @@ public enum SocketActivation {
         _ = try SystemCall.descriptorFlags.make { control(number, F_SETFD, FD_CLOEXEC) }
         before.append((number, flags))
       } catch {
-        // A program that is started instead of this one is to have them all.
+        // Restore the flags, so that a program that replaces this one inherits all descriptors.
         for (number, flags) in before { _ = control(number, F_SETFD, flags) }
         throw .notOpen(descriptor: number, error)
       }
@@ -69,17 +69,17 @@ public enum SocketActivation {
   }
 }
 
-/// The answer of `fcntl`, or the kernel's error below zero.
+/// Returns the result of `fcntl`, or the negated error number.
 private func control(_ descriptor: Int32, _ command: Int32, _ argument: Int32) -> Int32 {
   let answer = fcntl(descriptor, command, argument)
   return answer < 0 ? -errno : answer
 }
 
-/// The reason why the descriptors of a service manager cannot be taken.
+/// An error of taking over the descriptors of a service manager.
 public enum SocketActivationError: Error, Hashable, Sendable {
-  /// A variable of the environment has a value that is not a number in its range.
+  /// The value of an environment variable is not a number in the expected range.
   case malformed(variable: String, value: String)
-  /// A descriptor that was announced is not open.
+  /// A descriptor announced by the service manager is not open.
   case notOpen(descriptor: Int32, SystemError)
 }
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension SocketAddress: CustomStringConvertible {
-  /// Reads an address as ``description`` prints it.
+  /// Parses an address in the format of ``description``.
   ///
-  /// - Parameter text: `127.0.0.1:80`, `[::1]:80`, `unix:/run/service`, or `unix:@name` for a name outside the file
-  ///   system.
+  /// - Parameter text: `127.0.0.1:80`, `[::1]:80`, `unix:/run/service`, or `unix:@name` for an abstract name.
   public init(_ text: String) throws(SocketAddressError) {
     if text.hasPrefix("unix:@") {
       try self.init(abstractName: String(text.dropFirst(6)))
@@ -27,7 +26,7 @@ extension SocketAddress: CustomStringConvertible {
     }
   }
 
-  /// The address, in a form that ``init(_:)`` reads.
+  /// The address, in a format that ``init(_:)`` parses.
   public var description: String {
     if let host, let port { return family == .ipv6 ? "[\(host)]:\(port)" : "\(host):\(port)" }
     if let path { return "unix:\(path)" }
@@ -36,9 +35,9 @@ extension SocketAddress: CustomStringConvertible {
   }
 }
 
-/// The reason why a text is not an address.
+/// An error that is thrown when a text is not a valid address.
 public enum SocketAddressError: Error, Hashable, Sendable {
-  /// The host is not a numeric address of IPv4 or IPv6; a name would have to be looked up first.
+  /// The host is not a numeric IPv4 or IPv6 address. A host name has to be resolved first.
   case notNumeric(host: String)
   /// There is no such network interface.
   case unknownInterface(String)
@@ -48,9 +47,9 @@ public enum SocketAddressError: Error, Hashable, Sendable {
   case notAPort(String)
   /// A numeric IPv6 address before a port needs brackets.
   case noBrackets(String)
-  /// The path or name is empty or has a zero byte.
+  /// The path or name is empty or contains a zero byte.
   case notAPath(String)
-  /// The path or name has more bytes than an address has room for.
+  /// The path or name has more bytes than fit in an address.
   case tooLong(String, limit: Int)
 }
 

@@ -5,32 +5,32 @@ import RunLoopCore
 import RunLoopLibC
 public import RunLoopSystemEvents
 
-/// Where a socket is or connects to: an address of IPv4 or IPv6 with a port, or a name of this machine.
+/// The address of a socket: an IPv4 or IPv6 address with a port, or a Unix socket's path or name.
 ///
-/// It is numeric: ``HostResolver`` makes addresses of host names. Two addresses are equal if the system's
-/// representations are. The corresponding C type is `sockaddr`.
+/// Internet addresses are numeric; use ``HostResolver`` to resolve host names. Two addresses are equal if their
+/// system representations are equal. The corresponding C type is `sockaddr`.
 public struct SocketAddress: Hashable, Sendable {
-  /// The kinds of addresses.
+  /// The address families.
   public enum Family: Hashable, Sendable {
-    /// Four bytes and a port.
+    /// An IPv4 address of four bytes, and a port.
     case ipv4
-    /// Sixteen bytes, a port, and the interface for addresses that are valid on one link only.
+    /// An IPv6 address of sixteen bytes, a port, and an interface if the address is link-local.
     case ipv6
-    /// A path in the file system, a name outside it, or no name, on this machine.
+    /// A Unix socket on this machine: a path in the file system, an abstract name, or no name.
     case unix
   }
 
   /// The bytes of a `sockaddr`.
   let bytes: [UInt8]
 
-  /// How many bytes an address has at most.
+  /// The maximum size of an address in bytes.
   static let capacity = 128
 
-  /// Makes an address of a numeric host and a port.
+  /// Creates an address from a numeric host and a port.
   ///
   /// - Parameters:
   ///   - host: A numeric address, such as `127.0.0.1`, `::1`, or `fe80::1%eth0` with an interface's name or number.
-  ///   - port: The port; for listening, zero lets the system choose.
+  ///   - port: The port. For listening, zero lets the system choose one.
   public init(host: String, port: UInt16) throws(SocketAddressError) {
     guard !host.utf8.contains(0) else { throw .notNumeric(host: host) }
     if let bytes = SocketAddress.make({ crl_address_make_ipv4(host, port, $0, $1) }) {
@@ -51,11 +51,11 @@ public struct SocketAddress: Hashable, Sendable {
     self.bytes = bytes
   }
 
-  /// Makes the address of a path in the file system, of at most 107 bytes.
+  /// Creates the address of a path in the file system of at most 107 bytes.
   public init(path: String) throws(SocketAddressError) { try self.init(path: FileChangeSource.Path(path)) }
 
-  /// Makes the address of a path that is bytes and need not be text, such as the path of a `FileChange`, of at most 107
-  /// bytes.
+  /// Creates the address of a path of at most 107 bytes that need not be valid text, such as the path of a
+  /// `FileChange`.
   @_disfavoredOverload
   public init(path: FileChangeSource.Path) throws(SocketAddressError) {
     let name = path.bytes
@@ -63,9 +63,9 @@ public struct SocketAddress: Hashable, Sendable {
     try self.init(unixName: name + [0], named: path.string, limit: 107)
   }
 
-  /// Makes the address of a name outside the file system, of at most 107 bytes.
+  /// Creates the address of an abstract name, which is outside the file system, of at most 107 bytes.
   ///
-  /// Such a name disappears with its socket; every user of the machine can connect to it.
+  /// The name disappears with its socket. Every user of the machine can connect to it.
   public init(abstractName: String) throws(SocketAddressError) {
     let name = Array(abstractName.utf8)
     guard !name.isEmpty else { throw .notAPath(abstractName) }
@@ -79,24 +79,24 @@ public struct SocketAddress: Hashable, Sendable {
     self.bytes = bytes
   }
 
-  /// Takes the bytes of a `sockaddr`; nil if its family is none of ours.
+  /// Creates an address from the bytes of a `sockaddr`. Returns `nil` if the family is not supported.
   init?(bytes: UnsafeRawBufferPointer) {
     let family = crl_address_family(bytes.baseAddress, UInt32(bytes.count))
     guard family == crl_family_ipv4 || family == crl_family_ipv6 || family == crl_family_unix else { return nil }
     self.bytes = Array(bytes)
   }
 
-  /// Makes an address of the bytes of a host, with its interface if it is valid on that alone.
+  /// Creates an address from the bytes of a host, with an interface if the address is link-local.
   init?(host: UnsafeRawBufferPointer, of family: Int32, interface: UInt32, port: UInt16) {
     let bytes = SocketAddress.make { crl_address_make_host(family, host.baseAddress, interface, port, $0, $1) }
     guard let bytes else { return nil }
     self.bytes = bytes
   }
 
-  /// Whether it is the address of all interfaces.
+  /// Whether this is the wildcard address of all interfaces.
   var isAny: Bool { withBytes { crl_address_is_any($0, $1) } != 0 }
 
-  /// Lets `body` write a `sockaddr` and give its length, or zero.
+  /// Calls `body` to write a `sockaddr` and return its length, or zero if there is none.
   private static func make(_ body: (UnsafeMutableRawPointer, UInt32) -> Int32) -> [UInt8]? {
     let bytes = [UInt8](unsafeUninitializedCapacity: capacity) { buffer, count in
       guard let address = buffer.baseAddress else { return }
@@ -105,7 +105,7 @@ public struct SocketAddress: Hashable, Sendable {
     return bytes.isEmpty ? nil : bytes
   }
 
-  /// Asks the kernel for an address.
+  /// Gets an address from the kernel.
   static func ask(
     _ call: SystemCall, _ body: (UnsafeMutableRawPointer, UInt32) -> Int32
   ) throws(SystemError) -> SocketAddress? {
@@ -118,22 +118,22 @@ public struct SocketAddress: Hashable, Sendable {
 }
 
 extension SocketAddress {
-  /// The loopback interface's address of a family, `127.0.0.1` or `::1`.
+  /// Returns the loopback address of a family, `127.0.0.1` or `::1`.
   ///
   /// - Parameters:
   ///   - port: The port.
-  ///   - family: Which of the two.
-  /// - Precondition: The family is one of the Internet's.
+  ///   - family: The family; IPv4 by default.
+  /// - Precondition: The family is not `unix`.
   public static func loopback(port: UInt16, family: Family = .ipv4) -> SocketAddress {
     known(family, "127.0.0.1", "::1", port)
   }
 
-  /// The address for listening on all interfaces, `0.0.0.0` or `::`.
+  /// Returns the address for listening on all interfaces, `0.0.0.0` or `::`.
   ///
   /// - Parameters:
   ///   - port: The port.
-  ///   - family: Which of the two.
-  /// - Precondition: The family is one of the Internet's.
+  ///   - family: The family; IPv4 by default.
+  /// - Precondition: The family is not `unix`.
   public static func any(port: UInt16, family: Family = .ipv4) -> SocketAddress {
     known(family, "0.0.0.0", "::", port)
   }
@@ -148,7 +148,7 @@ extension SocketAddress {
     }
   }
 
-  /// The kind of address.
+  /// The address family.
   public var family: Family {
     switch systemFamily {
     case crl_family_ipv4: .ipv4
@@ -157,10 +157,10 @@ extension SocketAddress {
     }
   }
 
-  /// The system's number of the family.
+  /// The system's constant for the family.
   var systemFamily: Int32 { crl_address_family(bytes, UInt32(bytes.count)) }
 
-  /// The numeric address, with its interface's number if it has one; nil for a name of this machine.
+  /// The numeric host, followed by its interface's number if it has one, or `nil` for a Unix socket.
   public var host: String? {
     guard family != .unix else { return nil }
     let text = String(unsafeUninitializedCapacity: 64) { buffer in
@@ -173,28 +173,28 @@ extension SocketAddress {
     return scope == 0 ? text : "\(text)%\(scope)"
   }
 
-  /// The port; nil for a name of this machine.
+  /// The port, or `nil` for a Unix socket.
   public var port: UInt16? { UInt16(exactly: crl_address_port(bytes, UInt32(bytes.count))) }
 
-  /// The path in the file system as text, if it is one; bytes that are not UTF-8 become replacement characters.
+  /// The path of a Unix socket in the file system, or `nil`. Invalid UTF-8 is replaced by replacement characters.
   public var path: String? { pathBytes.map { String(decoding: $0, as: UTF8.self) } }
 
-  /// The path in the file system, if it is one.
+  /// The bytes of the path of a Unix socket in the file system, or `nil`.
   public var pathBytes: [UInt8]? {
     guard let name = unixName, let first = name.first, first != 0 else { return nil }
     return Array(name.prefix { $0 != 0 })
   }
 
-  /// The path as C takes it.
+  /// The path as a C string.
   var pathText: CText? { pathBytes.flatMap { try? CText(bytes: $0) } }
 
-  /// The name outside the file system, if it is one.
+  /// The abstract name of a Unix socket, or `nil`.
   public var abstractName: String? {
     guard let name = unixName, name.first == 0 else { return nil }
     return String(decoding: name.dropFirst(), as: UTF8.self)
   }
 
-  /// The address, unless it is that of a Unix socket that is not bound.
+  /// The address, or `nil` if it is that of an unbound Unix socket.
   var unlessUnnamed: SocketAddress? { unixName?.isEmpty == true ? nil : self }
 
   private var unixName: ArraySlice<UInt8>? { family == .unix ? bytes.dropFirst(2) : nil }

@@ -2,37 +2,35 @@
 
 public import RunLoopCore
 
-/// The reason why a socket or stream did not do what it was asked to, or has ended.
+/// An error of a socket or stream.
 public enum SocketError: Error, Hashable, Sendable {
-  /// A system call has failed: a refused connection is `connect` with `ECONNREFUSED`, a reset one `recv` with
+  /// A system call has failed. A refused connection is `connect` with `ECONNREFUSED`, a reset one `recv` with
   /// `ECONNRESET`.
   ///
-  /// The address is the one that the socket connects to or is connected to, or at which it listens or was to listen.
-  /// For a peer without an address, such as most peers of a Unix socket, it is the address at which the peer was
-  /// accepted. It is nil if there is none, as for a pipe, or if it is not known.
+  /// The address is the one that the socket connects to, is connected to, or listens at. For a peer without an
+  /// address, such as most peers of a Unix socket, it is the address at which the connection was accepted. It is
+  /// `nil` if there is none, as for a pipe, or if it is unknown.
   case system(SystemError, address: SocketAddress?)
-  /// The time limit for connecting, or for nothing being received or sent, is over; with the address as in
-  /// ``system(_:address:)``.
+  /// The connect timeout or the idle timeout has expired. See ``system(_:address:)`` for the address.
   case timedOut(after: Duration, address: SocketAddress?)
-  /// Nothing was received in ``Socket/Options/readTimeout``, or sent in ``Socket/Options/writeTimeout``, as the side
-  /// says; with the address as in ``system(_:address:)``.
+  /// Nothing was received within ``Socket/Options/readTimeout``, or sent within ``Socket/Options/writeTimeout``,
+  /// depending on the side. See ``system(_:address:)`` for the address.
   case idle(Socket.Side, after: Duration, address: SocketAddress?)
-  /// The deadline of the socket has passed, whatever was received or sent meanwhile; with the address as in
-  /// ``system(_:address:)``.
+  /// The socket's deadline has passed, regardless of activity. See ``system(_:address:)`` for the address.
   case deadlinePassed(after: Duration, address: SocketAddress?)
-  /// A descriptor that was to be taken over, written or read cannot be used.
+  /// A descriptor to be taken over, written or read cannot be used.
   case descriptor(Int32, SystemError)
   /// An option could not be set.
   case option(SocketOption, SystemError)
-  /// This many bytes wait to be sent already; none of the new bytes was taken.
+  /// At least `limit` bytes are already waiting to be sent. None of the new bytes were queued.
   case bufferFull(limit: Int)
   /// The socket's writing side has been shut down.
   case closedForWriting
   /// The socket has been closed or invalidated.
   case invalid
-  /// Another task waits for the same already.
+  /// Another task is already waiting for the same event.
   case busy
-  /// The connection is not secured, or no longer secured.
+  /// The connection could not be secured, or its TLS session has failed.
   case tls(TLSError)
   /// The run loop cannot watch the socket.
   case loop(RunLoopError)
@@ -51,7 +49,7 @@ extension SocketError: CustomStringConvertible {
     }
   }
 
-  /// The text without the address.
+  /// The description without the address.
   var cause: String {
     switch self {
     case .system(let error, _): "\(error)"

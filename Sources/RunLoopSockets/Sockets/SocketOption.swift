@@ -4,11 +4,11 @@ import CRunLoopSystem
 import RunLoopLibC
 import RunLoopCore
 
-/// An option of a socket with its value, as `setsockopt` takes it.
+/// A socket option with its value, as passed to `setsockopt`.
 ///
-/// Pass options to ``Socket/Options/socketOptions``, ``ListeningSocket/Options/socketOptions`` and
-/// ``DatagramSocket/Options/socketOptions``, which set them before the socket connects or is bound, and to
-/// ``Socket/set(_:)`` later.
+/// Options in ``Socket/Options/socketOptions``, ``ListeningSocket/Options/socketOptions`` and
+/// ``DatagramSocket/Options/socketOptions`` are set before the socket connects or is bound. ``Socket/set(_:)`` sets
+/// them later.
 public struct SocketOption: Hashable, Sendable {
   /// One call of `setsockopt`.
   private struct Setting: Hashable {
@@ -31,7 +31,8 @@ public struct SocketOption: Hashable, Sendable {
 
   /// A human-readable description.
   public let description: String
-  /// None: the value is none that the system could be given.
+  /// The calls to make; empty if the value cannot be represented, in which case applying the option fails with
+  /// `EINVAL`.
   private let settings: [Setting]
 
   private init(_ description: String, _ settings: [Setting]) {
@@ -39,7 +40,7 @@ public struct SocketOption: Hashable, Sendable {
     self.settings = settings
   }
 
-  /// Any other option, with its bytes.
+  /// Creates an option from its level, name and bytes.
   ///
   /// - Parameters:
   ///   - level: The level, such as `SOL_SOCKET`.
@@ -49,7 +50,7 @@ public struct SocketOption: Hashable, Sendable {
     self.init("\(level):\(name)", [Setting(level, name, value)])
   }
 
-  /// Any other option whose value is a C `int`.
+  /// Creates an option whose value is a C `int`.
   ///
   /// - Parameters:
   ///   - level: The level, such as `SOL_SOCKET`.
@@ -59,13 +60,13 @@ public struct SocketOption: Hashable, Sendable {
     self.init("\(level):\(name) = \(value)", [Setting(level, name, value)])
   }
 
-  /// Whether several sockets of one user may listen on one port, among which the system distributes connections and
-  /// datagrams (`SO_REUSEPORT`).
+  /// Whether several sockets of one user may be bound to the same port, with the system distributing connections
+  /// and datagrams among them (`SO_REUSEPORT`).
   public static func reusePort(_ isOn: Bool = true) -> SocketOption {
     SocketOption("SO_REUSEPORT = \(isOn)", [Setting(crl_level_socket, crl_option_reuse_port, isOn ? 1 : 0)])
   }
 
-  /// Whether TCP sends small amounts at once (`TCP_NODELAY`).
+  /// Whether TCP sends small amounts of data at once (`TCP_NODELAY`).
   public static func noDelay(_ isOn: Bool = true) -> SocketOption {
     SocketOption("TCP_NODELAY = \(isOn)", [Setting(crl_level_tcp, crl_option_no_delay, isOn ? 1 : 0)])
   }
@@ -75,12 +76,12 @@ public struct SocketOption: Hashable, Sendable {
     SocketOption("SO_BROADCAST = \(isOn)", [Setting(crl_level_socket, crl_option_broadcast, isOn ? 1 : 0)])
   }
 
-  /// How many bytes the system keeps of received data (`SO_RCVBUF`); the system doubles it, and has a limit.
+  /// The size in bytes of the system's receive buffer (`SO_RCVBUF`). The system doubles this value and limits it.
   public static func receiveBuffer(bytes: Int) -> SocketOption {
     buffer("SO_RCVBUF", crl_option_receive_buffer, bytes)
   }
 
-  /// How many bytes the system keeps of sent data (`SO_SNDBUF`); the system doubles it, and has a limit.
+  /// The size in bytes of the system's send buffer (`SO_SNDBUF`). The system doubles this value and limits it.
   public static func sendBuffer(bytes: Int) -> SocketOption { buffer("SO_SNDBUF", crl_option_send_buffer, bytes) }
 
   private static func buffer(_ text: String, _ name: Int32, _ bytes: Int) -> SocketOption {
@@ -89,13 +90,13 @@ public struct SocketOption: Hashable, Sendable {
       "\(text) = \(bytes)", bytes < 0 ? [] : [Setting(crl_level_socket, name, Int32(clamping: bytes))])
   }
 
-  /// Makes TCP probe whether a silent peer is still there, and end the connection if it does not answer
-  /// (`SO_KEEPALIVE`, `TCP_KEEPIDLE`, `TCP_KEEPINTVL`, `TCP_KEEPCNT`).
+  /// Makes TCP probe silent peers, and close the connection if a peer does not respond (`SO_KEEPALIVE`,
+  /// `TCP_KEEPIDLE`, `TCP_KEEPINTVL`, `TCP_KEEPCNT`).
   ///
   /// - Parameters:
-  ///   - idle: The silence after which the first probe is sent; whole seconds, rounded up, from 1 to 32767.
-  ///   - interval: The time between two probes, likewise.
-  ///   - count: The number of unanswered probes after which the connection fails with `ETIMEDOUT`; from 1 to 127.
+  ///   - idle: The silence before the first probe, in whole seconds, rounded up, from 1 to 32767.
+  ///   - interval: The time between two probes, with the same units and range.
+  ///   - count: The number of unanswered probes, from 1 to 127, after which the connection fails with `ETIMEDOUT`.
   public static func keepAlive(idle: Duration, interval: Duration, count: Int) -> SocketOption {
     SocketOption(
       "SO_KEEPALIVE(\(idle.text), \(interval.text), \(count))",
@@ -107,19 +108,20 @@ public struct SocketOption: Hashable, Sendable {
       ])
   }
 
-  /// Makes TCP not probe whether a silent peer is still there.
+  /// Disables TCP's probes of silent peers.
   public static let noKeepAlive = SocketOption(
     "SO_KEEPALIVE = false", [Setting(crl_level_socket, crl_option_keep_alive, 0)])
 
-  /// The time without an acknowledgement of sent data after which TCP ends the connection (`TCP_USER_TIMEOUT`); whole
-  /// milliseconds, rounded up; zero means as long as the system tries.
+  /// The time that sent data may remain unacknowledged before TCP closes the connection, in whole milliseconds,
+  /// rounded up (`TCP_USER_TIMEOUT`). Zero leaves the limit to the system.
   public static func userTimeout(_ time: Duration) -> SocketOption {
     SocketOption(
       "TCP_USER_TIMEOUT = \(time.text)",
       [Setting(crl_level_tcp, crl_option_user_timeout, units(of: time, perSecond: 1000))])
   }
 
-  /// How many parts of a second a time has, rounded up; -1, which the system rejects, for a negative one.
+  /// Returns a duration in units of 1/`count` seconds, rounded up, or -1, which the system rejects, if it is
+  /// negative.
   private static func units(of time: Duration, perSecond count: Int64) -> Int32 {
     guard time >= .zero else { return -1 }
     let size = Int128(1_000_000_000_000_000_000 / count)
@@ -127,7 +129,7 @@ public struct SocketOption: Hashable, Sendable {
     return Int32(clamping: whole + (rest > 0 ? 1 : 0))
   }
 
-  /// Sets the option of a socket.
+  /// Applies the option to a socket.
   func apply(to descriptor: Int32) throws(SocketError) {
     do throws(SystemError) {
       guard !settings.isEmpty else { throw SystemError(call: SystemCall.socketOption.rawValue, number: EINVAL) }

@@ -2,7 +2,7 @@
 
 public import RunLoopCore
 
-/// Runs a body with a listening socket, and ends the socket in every way in which the body can end.
+/// Calls a closure with a listening socket, and closes the socket when the closure returns or throws.
 ///
 /// ```swift
 /// try await withListeningSocket(at: .loopback(port: 8080), on: loop) { listener in
@@ -10,22 +10,23 @@ public import RunLoopCore
 /// }
 /// ```
 ///
-/// When the body returns, connections that were accepted go on to their end, as with
-/// ``ListeningSocket/drain(endsInput:)``. If the body throws, or its task is cancelled, then or later, they are cut.
-/// This function returns when the socket is closed and the connections are over or cut.
+/// When the closure returns, accepted connections continue until they end, as with
+/// ``ListeningSocket/drain(endsInput:)``. If the closure throws, or if its task is cancelled at any time, they are
+/// cut. This function returns when the socket is closed and all connections have ended or were cut.
 ///
 /// - Parameters:
-///   - address: Where the socket listens.
-///   - tls: What secures the connections, made of a ``TLSServerConfiguration``; nil leaves them plain.
+///   - address: The address to listen at.
+///   - tls: The context that secures the connections, created from a ``TLSServerConfiguration``. Defaults to `nil`,
+///     which means no TLS.
 ///   - options: The socket's options.
-///   - loop: The loop that serves the socket; it has to run.
-///   - mode: The mode that the socket is in.
-///   - endsInput: Whether nothing more is received on the connections that are left when the body has returned.
-///   - isolation: The actor on which the body runs: the caller's.
-///   - report: Called at the end with how many connections were cut.
-///   - body: What accepts connections. A reference that it keeps is of a socket that is closed.
-/// - Returns: What the body returns.
-/// - Throws: A ``SocketError``, a `RunLoopError`, or what the body throws.
+///   - loop: The loop that serves the socket. It has to be running.
+///   - mode: The mode that the socket is added to.
+///   - endsInput: Whether to stop receiving on the remaining connections when the closure has returned.
+///   - isolation: The actor on which the closure runs; the caller's by default.
+///   - report: Called at the end with the number of connections that were cut.
+///   - body: The closure that accepts connections. The socket is closed after the closure returns.
+/// - Returns: The closure's result.
+/// - Throws: A ``SocketError``, a `RunLoopError`, or the error that the closure throws.
 public func withListeningSocket<Result>(
   at address: SocketAddress, tls: TLSContext? = nil, options: ListeningSocket.Options = .init(), on loop: RunLoop,
   forMode mode: RunLoop.Mode = .default, endsInput: Bool = false, isolation: isolated (any Actor)? = #isolation,
@@ -46,7 +47,8 @@ public func withListeningSocket<Result>(
 }
 
 extension ListeningSocket {
-  /// Closes the socket, and cuts the connections that it has accepted; returns how many there were.
+  /// Closes the socket and cuts the connections that it has accepted. Returns the number of connections that were
+  /// cut.
   fileprivate func cut() async -> Int {
     let drain = Task { await self.drain() }
     drain.cancel()
