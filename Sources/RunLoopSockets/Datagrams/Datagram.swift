@@ -5,54 +5,54 @@ import RunLoopCore
 
 /// A datagram that a task has received.
 public struct Datagram: Hashable, Sendable {
-  /// The bytes that arrived; fewer than were sent if the datagram was cut off.
+  /// The bytes that arrived, fewer than were sent if the datagram was truncated.
   public let bytes: [UInt8]
   /// The sender and the original length.
   public let envelope: Envelope
 
   /// The information about a datagram besides its bytes.
   public struct Envelope: Hashable, Sendable {
-    /// The sender's address, to which an answer can be sent; nil for a Unix socket that is not bound.
+    /// The sender's address, to which a reply can be sent, or `nil` for an unbound Unix socket.
     public let sender: SocketAddress?
-    /// How many bytes were sent.
+    /// The number of bytes that were sent.
     public let byteCount: Int
-    /// Whether bytes are missing at the end, because there was no room for them (`MSG_TRUNC`).
+    /// Whether the end of the datagram is missing because there was no room for it (`MSG_TRUNC`).
     public let isTruncated: Bool
-    /// What only some sockets report; nil for the others.
+    /// Information that only some sockets report, or `nil`.
     let extras: Extras?
 
-    /// The address that the sender has sent the datagram to: one of this machine's, or that of a group or a network.
+    /// The address that the datagram was sent to: one of this machine, or a multicast or broadcast address.
     ///
-    /// Reported by a socket that is bound to the address of all interfaces, or with
-    /// ``DatagramSocket/Options/reportsDestination``; nil for others. The port is the socket's own.
+    /// Reported if the socket is bound to the wildcard address or has ``DatagramSocket/Options/reportsDestination``
+    /// set, and `nil` otherwise. The port is the socket's own.
     public var destination: SocketAddress? { extras?.arrival?.destination }
-    /// The address of this machine to answer from, as with ``DatagramSocket/send(_:to:from:)-([UInt8],_,_)``.
+    /// The local address to reply from, for example with ``DatagramSocket/send(_:to:from:)-([UInt8],_,_)``.
     ///
-    /// It is the ``destination`` or, of a datagram to a network, the address of the interface in that network. Nil
-    /// means that the system chooses: it is not reported, or was sent to a group of IPv6.
+    /// This is the ``destination`` or, for a broadcast, the interface's address in that network. It is `nil`, which
+    /// lets the system choose, if it is not reported or if the datagram was sent to an IPv6 multicast group.
     public var localAddress: SocketAddress? { extras?.arrival?.localAddress }
-    /// The number of the interface that the datagram arrived at; reported together with ``destination``.
+    /// The number of the interface that the datagram arrived at, reported together with ``destination``.
     public var interface: UInt32? { extras?.arrival?.interface }
-    /// When the system received the datagram: the time since 1970 by its clock, which can be set (`CLOCK_REALTIME`).
+    /// The time at which the system received the datagram, since 1970 by the settable clock `CLOCK_REALTIME`.
     ///
-    /// Reported with ``DatagramSocket/Options/reportsTime``.
+    /// Reported with ``DatagramSocket/Options/reportsTime``, and `nil` otherwise.
     public var time: Duration? { extras?.nanoseconds.map { .nanoseconds($0) } }
-    /// The descriptors that the sender within this machine has passed with the datagram, at most
-    /// ``DatagramSocket/Options/maximumDescriptorCount``; those that are not taken are closed.
+    /// The descriptors passed with the datagram by a sender on this machine, at most
+    /// ``DatagramSocket/Options/maximumDescriptorCount``. Those that are not taken are closed.
     public var descriptors: [ReceivedDescriptor] { extras?.descriptors ?? [] }
-    /// How many other descriptors came with the datagram and were closed; one stands for all that the process could not
-    /// have.
+    /// The number of other descriptors that arrived with the datagram and were closed. Descriptors that the process
+    /// had no room for count as one in total.
     public var droppedDescriptorCount: Int { extras?.droppedDescriptorCount ?? 0 }
   }
 
-  /// Where a datagram has arrived.
+  /// The address and interface at which a datagram has arrived.
   struct Arrival: Hashable, Sendable {
     let destination: SocketAddress
     let localAddress: SocketAddress?
     let interface: UInt32
   }
 
-  /// In an object of its own: most datagrams have none of it, and each envelope is copied.
+  /// A separate object, because most datagrams have no extras and each envelope is copied.
   final class Extras: Hashable, Sendable {
     let arrival: Arrival?
     let nanoseconds: Int64?
@@ -80,7 +80,7 @@ public struct Datagram: Hashable, Sendable {
 }
 
 extension Datagram.Arrival {
-  /// Where a datagram has arrived, by what the system has delivered with it; nil if that says nothing of it.
+  /// Reads the arrival from a datagram's ancillary data. Returns `nil` if the system did not deliver it.
   init?(_ ancillary: borrowing Ancillary, port: UInt16) {
     let found = ancillary.memory
     guard found.pointee.family != 0 else { return nil }

@@ -1,34 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How many datagrams a service of a socket takes, as a value.
+/// The number of datagrams to receive in one service of a socket, as a value.
 ///
-/// That nothing more has arrived is learned by a receive for nothing, which costs as much as a small datagram. So a
-/// service that has taken as many as the one before leaves it to the coming wait to find more, as the wait asks the
-/// system anyway. Now and then it asks nevertheless: where more arrives than before, it takes more.
+/// Finding out that nothing more has arrived takes a futile receive, which costs as much as a small datagram. A
+/// service that has received as many datagrams as the previous one therefore stops, because the next wait asks the
+/// system anyway. From time to time it tries nevertheless, and receives more if the rate has increased.
 struct DatagramBatch: Hashable {
-  /// How many a service takes at most before the loop looks at something else.
+  /// The maximum number of datagrams per service before the loop serves other items.
   static let most = DatagramBurst.most
-  /// How many services in a row may go without asking.
+  /// The maximum number of consecutive services that stop at the expected number.
   static let mostTrusted = 16
 
-  /// How many the last service that has asked has found, one at least.
+  /// The number of datagrams found by the last service that received until the socket was empty, at least one.
   private(set) var expected = 1
-  /// For how many services in a row the expectation is trusted, and for how many more.
+  /// The number of consecutive services that stop at the expected number; `trustedCount` is how many are left.
   private var trust = 1
   private var trustedCount = 0
 
-  /// Whether so many are expected that one system call for all pays, which then also says when there are no more.
+  /// Whether so many datagrams are expected that one system call should receive them all, which also shows whether
+  /// there are more.
   var isBurst: Bool { expected >= DatagramBatch.leastBurst }
   static let leastBurst = 4
 
-  /// How many the coming service takes at most.
+  /// The maximum number of datagrams for the next service.
   var limit: Int { trustedCount > 0 ? expected : DatagramBatch.most }
 
-  /// Notes a service.
+  /// Records a service.
   ///
   /// - Parameters:
-  ///   - count: How many it has taken.
-  ///   - isEmpty: Whether the system has said that there is nothing more.
+  ///   - count: The number of datagrams received.
+  ///   - isEmpty: Whether the system has reported that nothing more has arrived.
   mutating func noteService(count: Int, isEmpty: Bool) {
     if isEmpty {
       trust = count == expected ? min(2 * trust, DatagramBatch.mostTrusted) : 1

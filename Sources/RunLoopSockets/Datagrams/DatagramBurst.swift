@@ -4,29 +4,30 @@ import CRunLoopSystem
 import RunLoopLibC
 import RunLoopCore
 
-/// Datagrams that one system call has received, in the order of their arrival.
+/// Datagrams received by one system call, in the order of their arrival.
 ///
-/// They lie in memory of the service that has made the call, which takes them one after the other.
+/// They are stored in memory of the service that made the call and takes them one by one.
 struct DatagramBurst {
-  /// How many a system call receives at most.
+  /// The maximum number of datagrams per system call.
   static let most = Int(crl_burst_most)
 
   private let memory: UnsafeMutableRawPointer?
   private let size: Int
   private var next = 0
   private var count = 0
-  /// Descriptors that came with datagrams, by the index of those; all are closed with this.
+  /// The descriptors passed with datagrams, keyed by the datagrams' indices; closed with this value unless they are
+  /// taken.
   private var passed: [Int: PassedDescriptors] = [:]
 
-  /// No datagrams.
+  /// Creates an empty burst.
   init() {
     memory = nil
     size = 0
   }
 
-  /// Receives what has arrived, of each datagram `size` bytes at most; nil if that is nothing.
+  /// Receives the datagrams that have arrived, up to `size` bytes of each. Returns `nil` if there are none.
   ///
-  /// - Parameter extras: What is wanted beside the bytes; nil for nothing.
+  /// - Parameter extras: The ancillary data to receive, or `nil` for none.
   init?(
     from descriptor: Int32, size: Int, in memory: UnsafeMutableRawBufferPointer, _ extras: DatagramExtras?
   ) throws(SystemError) {
@@ -46,7 +47,7 @@ struct DatagramBurst {
     }
   }
 
-  /// Takes over the descriptors of all datagrams at once: what is not taken in the end is closed.
+  /// Takes over the descriptors of all datagrams at once, so that those that are not used are closed.
   private mutating func takePassed(_ start: UnsafeMutableRawPointer, _ extras: DatagramExtras) {
     for index in 0..<count where crl_burst_has_descriptors(start, UInt32(index)) != 0 {
       Ancillary.withOne { ancillary in
@@ -57,7 +58,7 @@ struct DatagramBurst {
     }
   }
 
-  /// What came beside the datagram that was taken last.
+  /// Returns the ancillary data of the datagram that was taken last.
   func extras(_ wanted: DatagramExtras) -> Datagram.Extras? {
     guard let memory, next > 0 else { return nil }
     return Ancillary.withOne { ancillary in
@@ -66,10 +67,10 @@ struct DatagramBurst {
     }
   }
 
-  /// How many there are that were not taken.
+  /// The number of datagrams not taken yet.
   var remaining: Int { count - next }
 
-  /// Takes the next: its bytes, its length as it was sent, and the address of its sender.
+  /// Takes the next datagram: its bytes, its original length, and its sender's address.
   @inline(__always)
   mutating func takeNext() -> (bytes: UnsafeRawBufferPointer, byteCount: Int, sender: UnsafeRawBufferPointer)? {
     guard next < count, let memory else { return nil }
@@ -85,12 +86,12 @@ struct DatagramBurst {
     )
   }
 
-  /// How many bytes a burst needs of datagrams of a size.
+  /// Returns the memory in bytes that a burst of datagrams of a size needs.
   static func memorySize(of size: Int) -> Int { headSize + most * stride(of: size) }
 
   private static let headSize = rounded(crl_burst_size())
 
-  /// Small datagrams at a distance of whole pages would share a few lines of the cache.
+  /// The padding keeps datagrams off whole-page distances, where they would share a few cache lines.
   private static func stride(of size: Int) -> Int { rounded(size) + 5 * 64 }
 
   private static func rounded(_ size: Int) -> Int { (size + 63) & ~63 }

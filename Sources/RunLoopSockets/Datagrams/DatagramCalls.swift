@@ -4,14 +4,14 @@ import CRunLoopSystem
 import RunLoopLibC
 import RunLoopCore
 
-// The system calls of datagram sockets, each under its name for the tests' faults.
+// The system calls of datagram sockets, each made under its name so that tests can inject faults.
 extension OwnedDescriptor {
-  /// A new socket of datagrams that does not block.
+  /// Creates a nonblocking datagram socket.
   static func makeDatagrams(_ address: SocketAddress) throws(SystemError) -> OwnedDescriptor {
     OwnedDescriptor(try SystemCall.socket.make { crl_socket_datagram(address.systemFamily) })
   }
 
-  /// A new socket of datagrams that does not block, bound and connected.
+  /// Creates a nonblocking datagram socket, and binds and connects it.
   static func makeDatagram(
     _ first: SocketAddress, _ address: SocketAddress?, _ peer: SocketAddress?, _ options: DatagramSocket.Options,
     _ file: inout SocketFile?
@@ -33,7 +33,7 @@ extension OwnedDescriptor {
     }
     if let peer {
       do throws(SystemError) {
-        // Of datagrams it never waits.
+        // Connecting a datagram socket never waits.
         _ = try SystemCall.connect.makeUninterrupted { peer.withBytes { crl_socket_connect(made.number, $0, $1) } }
       } catch {
         throw .system(error, address: peer)
@@ -54,9 +54,10 @@ extension OwnedDescriptor {
   }
 }
 
-/// What is done for every datagram, with the number of the descriptor: a reference would be counted each time.
+/// The calls made for every datagram. They use the descriptor's number to avoid reference counting.
 enum DatagramCall {
-  /// Receives a datagram: its length as it was sent, and that of its sender's address; nil: there is none now.
+  /// Receives a datagram, and returns its original length and that of its sender's address, or `nil` if none has
+  /// arrived.
   @inline(__always)
   static func receive(
     from descriptor: Int32, _ bytes: UnsafeMutableRawBufferPointer, sender: UnsafeMutableRawBufferPointer
@@ -73,7 +74,7 @@ enum DatagramCall {
     }
   }
 
-  /// Receives a datagram as above, with what came beside it.
+  /// Receives a datagram with its ancillary data.
   static func receive(
     from descriptor: Int32, _ bytes: UnsafeMutableRawBufferPointer, sender: UnsafeMutableRawBufferPointer,
     _ wanted: DatagramExtras
@@ -100,7 +101,7 @@ enum DatagramCall {
     return try received.get()
   }
 
-  /// Sends a datagram; false: there is no room now.
+  /// Sends a datagram. Returns false if there is no room.
   @inline(__always)
   static func send(
     _ bytes: UnsafeRawBufferPointer, to address: SocketAddress?, from source: SocketAddress?, by descriptor: Int32
@@ -113,7 +114,7 @@ enum DatagramCall {
       }
       return true
     } catch {
-      // The queue of the interface is full, which is over as soon.
+      // With `ENOBUFS`, the interface's queue is full, which is as temporary as `EAGAIN`.
       guard error.number == EAGAIN || error.number == ENOBUFS else { throw error }
       return false
     }

@@ -2,23 +2,23 @@
 
 public import RunLoopCore
 
-/// The reason why a datagram socket did not do what it was asked to.
+/// An error of a datagram socket.
 public enum DatagramError: Error, Hashable, Sendable {
-  /// A system call has failed. The address is the one that the socket was to be bound to, that it was to send to, or
-  /// that it is or was to be connected to, or the socket's own; nil if it has none.
+  /// A system call has failed. The address is the one to bind, send or connect to, or the socket's own, or `nil` if
+  /// there is none.
   ///
-  /// On a connected socket, `ECONNREFUSED` means that nobody receives at the other end, which the network has reported
-  /// about an earlier datagram.
+  /// On a connected socket, `ECONNREFUSED` means that the network has reported, for an earlier datagram, that there is
+  /// no receiver at the other end.
   case system(SystemError, address: SocketAddress?)
   /// A datagram is longer than the network or the socket's buffer allows.
   case tooLong(byteCount: Int, address: SocketAddress?)
-  /// A descriptor that was to be taken over cannot be used.
+  /// A descriptor to be taken over cannot be used.
   case descriptor(Int32, SystemError)
   /// An option could not be set.
   case option(SocketOption, SystemError)
   /// The socket has been closed or invalidated.
   case invalid
-  /// Another task waits for the same already.
+  /// Another task is already waiting for the same event.
   case busy
   /// The run loop cannot watch the socket.
   case loop(RunLoopError)

@@ -4,16 +4,16 @@ import CRunLoopSystem
 import RunLoopLibC
 import RunLoopCore
 
-/// What the system delivers beside the bytes of a socket's datagrams, for a socket of which that is more than nothing.
+/// The ancillary data of a socket's datagrams, for a socket that reports any.
 ///
 /// Guarded by the socket's lock.
 final class DatagramExtras {
   let maximumDescriptorCount: Int
   let closing = ClosingCount()
   private let descriptor: Int32
-  /// The socket's port, which a datagram arrives at as soon as there is one; zero until it has been asked for.
+  /// The socket's port, or zero until the first datagram needs it.
   private var port: UInt16 = 0
-  /// Where the last datagram has arrived, which is not made again for the next.
+  /// The arrival of the last datagram, reused if the next has the same.
   private var lastArrival: (family: Int32, interface: UInt32, destination: UInt128, local: UInt128, Datagram.Arrival)?
 
   private init(_ descriptor: Int32, _ options: DatagramSocket.Options) {
@@ -21,12 +21,12 @@ final class DatagramExtras {
     maximumDescriptorCount = options.maximumDescriptorCount
   }
 
-  /// Asks the system for what a socket reports; nil if there is nothing.
+  /// Enables the ancillary data that a socket reports. Returns `nil` if there is none.
   ///
   /// - Parameters:
-  ///   - descriptor: The socket's.
-  ///   - address: The address that it is bound to; nil if it is not.
-  ///   - family: That of its addresses.
+  ///   - descriptor: The socket's descriptor.
+  ///   - address: The address that the socket is bound to, or `nil` if it is unbound.
+  ///   - family: The family of the socket's addresses.
   static func prepare(
     _ descriptor: Int32, _ address: SocketAddress?, _ family: SocketAddress.Family, _ options: DatagramSocket.Options
   ) throws(SystemError) -> DatagramExtras? {
@@ -36,7 +36,7 @@ final class DatagramExtras {
       do throws(SystemError) {
         _ = try SystemCall.socketOption.make { crl_datagram_report_destination(descriptor, systemFamily) }
       } catch {
-        // Where nobody has asked for it, it need not be there.
+        // The destination is optional unless the options ask for it.
         if options.reportsDestination { throw error }
       }
     }
@@ -45,10 +45,11 @@ final class DatagramExtras {
     return DatagramExtras(descriptor, options)
   }
 
-  /// Whether so many descriptors of senders wait to be closed that no more are taken over: then the system closes them.
+  /// Whether so many dropped descriptors are waiting to be closed that no more are received, so that the system closes
+  /// them.
   var refusesDescriptors: Bool { closing.isExceeded }
 
-  /// What was delivered with a datagram; nil for nothing.
+  /// Returns the extras of a datagram, or `nil` if there are none.
   func make(_ ancillary: borrowing Ancillary, _ passed: PassedDescriptors) -> Datagram.Extras? {
     let nanoseconds = ancillary.memory.pointee.nanoseconds
     let arrival = arrival(ancillary)

@@ -4,25 +4,25 @@ import RunLoopLibC
 import RunLoopCore
 import RunLoopSystemEvents
 
-// What a loop has found, on its thread.
+// Handling of the descriptor's events, on a loop's thread.
 extension DatagramSocket {
-  /// Responds to what the descriptor is ready for, and to what is kept.
+  /// Responds to events of the descriptor, and delivers kept datagrams.
   ///
-  /// Under the lock, which is not held during call-outs.
+  /// Requires the lock, which is released during call-outs.
   func respond(to events: RunLoop.DescriptorSource.Events) {
     var called = CalledHandler(body: body, serial: bodySerial)
     if state.room != .notAwaited, !events.isEmpty, events != .readable { tellRoom(&called) }
     if state.receives, events != .writable { receive(&called) } else { updateInterest() }
-    // With the last of them an error would go that is yet to be received.
+    // Dropping the last notification also clears a pending error, which must be received first.
     if events.contains(.error), state.isOpen { descriptor?.dropNotes() }
     guard called.serial != bodySerial else { return }
-    // The socket holds another now: this one is released without the lock.
+    // The socket has a new handler, so this may be the last reference to the old one. Release it without the lock.
     lock.unlock()
     called.body = nil
     lock.lock()
   }
 
-  /// Under the lock, which is not held during call-outs.
+  /// Requires the lock, which is released during call-outs.
   @inline(never)
   private func tellRoom(_ called: inout CalledHandler) {
     guard state.takeRoom() else { return }
@@ -32,11 +32,11 @@ extension DatagramSocket {
       waiting.resume()
       lock.lock()
     }
-    // A task may have closed it meanwhile.
+    // A task may have closed the socket in the meantime.
     if state.isOpen { tell(.writable, &called) }
   }
 
-  /// Under the lock, which is not held during call-outs.
+  /// Requires the lock, which is released during call-outs.
   private func receive(_ called: inout CalledHandler) {
     let interest = state.interest
     passOnKept(&called)
@@ -48,7 +48,7 @@ extension DatagramSocket {
         receiveSingly(from: descriptor, size, &called)
       }
     }
-    // What a handler changes is told to the source at once.
+    // Pass changes made by a handler on to the source.
     if state.interest != interest { updateInterest() }
   }
 
@@ -62,10 +62,9 @@ extension DatagramSocket {
     }
   }
 
-  /// Receives as many datagrams as a service takes, each by a system call.
+  /// Receives the datagrams of a service, with one system call for each.
   ///
-  /// Whatever is done for each of them is done in this function: after a system call the processor has forgotten where
-  /// functions return to.
+  /// All work for a datagram is inlined here, because after a system call the processor mispredicts function returns.
   @inline(__always)
   private func receive(
     from descriptor: Int32, _ buffer: UnsafeMutableRawBufferPointer, _ sender: UnsafeMutableRawBufferPointer,
@@ -74,7 +73,7 @@ extension DatagramSocket {
     let limit = state.batch.limit
     var taken = 0
     var isEmpty = false
-    // A socket that is closed by a handler receives no more.
+    // A handler may close the socket, which then receives no more.
     while taken < limit, state.receives {
       do throws(SystemError) {
         var beside: Datagram.Extras?
@@ -91,7 +90,7 @@ extension DatagramSocket {
         break
       }
     }
-    // A handler that has paused the socket, or an error, says nothing of how many there are.
+    // If a handler paused the socket, or an error occurred, the number received says nothing about the rate.
     if isEmpty || taken == limit { state.batch.noteService(count: taken, isEmpty: isEmpty) }
   }
 
@@ -108,7 +107,7 @@ extension DatagramSocket {
     return (received.count, received.senderCount)
   }
 
-  /// Receives as many datagrams as a service takes by one system call.
+  /// Receives the datagrams of a service with one system call.
   private func receiveBurst(from descriptor: Int32, _ size: Int, _ called: inout CalledHandler) {
     let memory = ReceiveBuffers.burst.take()
     defer { ReceiveBuffers.burst.giveBack(memory) }
@@ -127,12 +126,12 @@ extension DatagramSocket {
       passOn(next.bytes, envelope(next.byteCount, next.bytes, next.sender, extras.flatMap(burst.extras)), &called)
     }
     loop.unreadItem = nil
-    // Somebody has paused the socket, or a run in a handler has left what it was to find.
+    // The socket was paused, or a nested run in a handler did not take all datagrams.
     keepRest()
     passOnKept(&called)
   }
 
-  /// Calls the handler with a datagram, or resumes the task that waits for one.
+  /// Calls the handler with a datagram, or resumes the task that is waiting for one.
   @inline(__always)
   private func passOn(_ bytes: UnsafeRawBufferPointer, _ envelope: Datagram.Envelope, _ called: inout CalledHandler) {
     if state.hasWaiter, let waiting = reader.take() {
@@ -154,10 +153,10 @@ extension DatagramSocket {
       sender: address(sender), byteCount: count, isTruncated: count > bytes.count, extras: beside)
   }
 
-  /// The longest datagram that is received.
+  /// The maximum size of a received datagram in bytes.
   private static let mostBytes = 1 << 20
 
-  /// The address of a sender, made anew if it is another than the last.
+  /// Returns the sender's address, reusing the previous one if it is equal.
   @inline(__always)
   private func address(_ bytes: UnsafeRawBufferPointer) -> SocketAddress? {
     if let lastSender, lastSender.isMade(of: bytes) { return lastSender }
@@ -180,12 +179,12 @@ extension DatagramSocket {
       postpone()
       tell(.failed(reason), &called)
     default:
-      // A task is notified by its next attempt to send; what it waits for may still arrive.
+      // Tasks are not notified: the next attempt to send reports the error, and a datagram may still arrive.
       tell(.failed(reason), &called)
     }
   }
 
-  /// Calls the handler, without the lock.
+  /// Calls the handler. Requires the lock, which is released during the call.
   @inline(__always)
   private func tell(_ event: Event, _ called: inout CalledHandler) {
     let old = called.serial == bodySerial ? nil : renew(&called)
@@ -196,7 +195,7 @@ extension DatagramSocket {
     lock.lock()
   }
 
-  /// Takes the handler that has replaced the one that was called before, and returns that.
+  /// Switches to the current handler, and returns the previous one, to be released without the lock.
   @inline(never)
   private func renew(_ called: inout CalledHandler) -> Body? {
     let old = called.body
@@ -215,16 +214,16 @@ extension DatagramSocket {
     }
   }
 
-  /// The handler that a thread calls again and again, which is held once for that.
+  /// The handler of a thread's current service, retained once rather than for each call.
   private struct CalledHandler {
     var body: Body?
     let serial: Int
   }
 }
 
-// What was received and is yet to be passed on.
+// Datagrams that were received but not delivered yet.
 extension DatagramSocket: UnreadItem {
-  /// A run begins in a handler that is called with one datagram of several: it finds the others.
+  /// Called when a nested run begins in a handler during a burst, so that the run finds the remaining datagrams.
   package func runBegins() {
     guard lock.lockUnlessParents() else { return }
     keepRest()
@@ -232,9 +231,9 @@ extension DatagramSocket: UnreadItem {
     lock.unlock()
   }
 
-  /// Keeps what is left of a burst.
+  /// Keeps the remaining datagrams of a burst.
   ///
-  /// Under the lock.
+  /// Requires the lock.
   private func keepRest() {
     while state.isOpen, let next = burst.takeNext() {
       let envelope = envelope(next.byteCount, next.bytes, next.sender, extras.flatMap(burst.extras))
@@ -243,10 +242,9 @@ extension DatagramSocket: UnreadItem {
     burst = DatagramBurst()
   }
 
-  /// What is kept makes no descriptor ready: a timer calls for it wherever the socket is, as soon as there is one who
-  /// receives.
+  /// Starts a timer to deliver kept datagrams, which do not make the descriptor ready, once there is a receiver.
   ///
-  /// Under the lock.
+  /// Requires the lock.
   func offerKept() {
     guard !kept.isEmpty, state.receives, registrations.timer == nil else { return }
     receiveAgain(after: .zero)
@@ -261,12 +259,12 @@ extension SocketAddress {
 }
 
 extension DatagramSocket {
-  /// Stops receiving: what arrives waits in the system, as far as there is room.
+  /// Stops receiving. Datagrams that arrive wait in the system as far as there is room.
   ///
   /// Can be called from any thread. Calling it again has no effect.
   public func pauseReading() { setPaused(true) }
 
-  /// Receives again.
+  /// Resumes receiving.
   ///
   /// Can be called from any thread. Calling it again has no effect.
   public func resumeReading() { setPaused(false) }

@@ -3,23 +3,23 @@
 import RunLoopCore
 import RunLoopSystemEvents
 
-// Under the lock.
+// Each of these requires the lock.
 extension DatagramSocket {
-  /// Updates what the source waits for, if it is something else now.
+  /// Updates the events that the source watches for if they have changed.
   @inline(__always)
   func updateInterest() {
     if !kept.isEmpty { offerKept() }
     watch(for: state.interest)
   }
 
-  /// Notes that the socket is over, for its handler to be notified on a loop.
+  /// Records that the socket is over, and asks a loop to notify the handler.
   func close(_ error: DatagramError) {
     guard !state.isOver else { return }
     state.close(error)
     postEnd()
   }
 
-  /// Stops receiving for a while.
+  /// Pauses receiving for the retry interval.
   func postpone() {
     state.isExhausted = true
     receiveAgain(after: options.retryInterval)
@@ -30,13 +30,13 @@ extension DatagramSocket {
     setTimer(\.timer, after: time) {
       $0.state.isExhausted = false
     } then: { socket in
-      // Before the next timer is asked for: what is kept goes now.
+      // Deliver kept datagrams before another timer is started for them.
       socket.ready([])
       socket.lock.withLock { socket.updateInterest() }
     }
   }
 
-  /// How often sending is tried where nobody reports that there is room.
+  /// How often to retry sending if the system does not report when there is room.
   private static let roomInterval: Duration = .milliseconds(10)
 
   func startRetrying() {

@@ -10,17 +10,18 @@ extension DatagramSocket {
   /// Can be called from any thread.
   ///
   /// - Parameters:
-  ///   - bytes: The bytes to send; an empty datagram is sent too.
-  ///   - address: The receiver; nil means the address that the socket is connected to.
-  ///   - source: The address of this machine that the receiver sees as the sender's, such as
-  ///     ``Datagram/Envelope/localAddress`` of what is answered; nil means that the system chooses among those that the
-  ///     socket is bound to. Its port is not looked at. It corresponds to `IP_PKTINFO` and `IPV6_PKTINFO`.
-  /// - Returns: Whether it was sent. False if there is no room: nothing was taken, and ``Event/writable`` reports when
-  ///   to try again, if the socket is in a loop.
-  /// - Throws: ``DatagramError/tooLong(byteCount:address:)``; ``DatagramError/system(_:address:)``: `sendto` with
-  ///   `EDESTADDRREQ` or `ENOTCONN` without an address, with `ECONNREFUSED` if nobody receives at the peer, which may
-  ///   be about an earlier datagram; with a source also `EINVAL` or `ENETUNREACH` if it is none of this machine's, and
-  ///   `EAFNOSUPPORT` if it is of another family than the socket; ``DatagramError/invalid``.
+  ///   - bytes: The bytes to send. An empty datagram is sent too.
+  ///   - address: The receiver. Defaults to `nil`, which means the address that the socket is connected to.
+  ///   - source: The local address that the receiver sees as the sender's, such as the
+  ///     ``Datagram/Envelope/localAddress`` of the datagram being replied to. Defaults to `nil`, which lets the system
+  ///     choose among the addresses that the socket is bound to. The port is ignored. This corresponds to `IP_PKTINFO`
+  ///     and `IPV6_PKTINFO`.
+  /// - Returns: Whether the datagram was sent. False if there is no room, in which case nothing was sent and
+  ///   ``Event/writable`` reports when to try again, provided that the socket is in a loop.
+  /// - Throws: ``DatagramError/tooLong(byteCount:address:)``; ``DatagramError/system(_:address:)`` for `sendto` with
+  ///   `EDESTADDRREQ` or `ENOTCONN` if there is no address, with `ECONNREFUSED` if the peer has no receiver, possibly
+  ///   for an earlier datagram, and with `EINVAL`, `ENETUNREACH` or `EAFNOSUPPORT` if `source` is not an address of
+  ///   this machine or not of the socket's family; ``DatagramError/invalid``.
   @discardableResult
   public func send(
     _ bytes: UnsafeRawBufferPointer, to address: SocketAddress? = nil, from source: SocketAddress? = nil

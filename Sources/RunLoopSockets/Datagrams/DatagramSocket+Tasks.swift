@@ -4,15 +4,15 @@ import RunLoopCore
 import RunLoopSystemEvents
 import Synchronization
 
-// For tasks: the socket is in a loop, and tasks wait for it on whatever thread they run.
+// For tasks. The socket has to be in a loop; the tasks can run on any thread.
 extension DatagramSocket {
-  /// Waits for a datagram; returns nil when the socket is invalidated or the task is cancelled.
+  /// Waits for a datagram. Returns `nil` if the socket is invalidated or the task is cancelled.
   ///
-  /// Nothing is received between two calls, unless there is a handler; datagrams that arrive wait in the system, as far
+  /// Between two calls nothing is received unless there is a handler; datagrams that arrive wait in the system as far
   /// as there is room. Only one task can wait at a time.
   ///
-  /// - Throws: ``DatagramError/busy``, or the error that has closed the socket while the task waited;
-  ///   ``DatagramError/loop(_:)`` if the socket is in no loop, or the threads of all its loops have ended.
+  /// - Throws: ``DatagramError/busy``; the error that closed the socket while the task was waiting;
+  ///   ``DatagramError/loop(_:)`` if the socket is in no loop, or if the threads of all its loops have ended.
   public func receive() async throws -> Datagram? {
     guard !lock.isParents else { return nil }
     return try await wait(
@@ -25,11 +25,10 @@ extension DatagramSocket {
 
   /// Sends a datagram, and waits while there is no room for it.
   ///
-  /// Several tasks may wait. A task that is cancelled no longer waits, and nothing was sent.
+  /// Several tasks can wait. A task that is cancelled stops waiting, and its datagram is not sent.
   ///
-  /// - Returns: Whether it was sent; false if the task was cancelled before.
-  /// - Throws: The errors of ``send(_:to:from:)-([UInt8],_,_)`` without waiting; ``DatagramError/loop(_:)``
-  ///   as for receiving.
+  /// - Returns: Whether the datagram was sent; false if the task was cancelled first.
+  /// - Throws: The errors of ``send(_:to:from:)-([UInt8],_,_)``, and ``DatagramError/loop(_:)`` as for receiving.
   @discardableResult
   public func sendWhenRoom(
     _ bytes: [UInt8], to address: SocketAddress? = nil, from source: SocketAddress? = nil
@@ -48,7 +47,7 @@ extension DatagramSocket {
       changed: {})
   }
 
-  /// The datagrams that arrive until the socket is invalidated, as a sequence, which receives only those that are asked
-  /// for.
+  /// The datagrams that arrive until the socket is invalidated, as an asynchronous sequence. A datagram is received
+  /// only when the next element is requested.
   public var datagrams: Arrivals<Datagram> { Arrivals { try await self.receive() } }
 }

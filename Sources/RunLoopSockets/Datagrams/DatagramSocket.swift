@@ -6,124 +6,127 @@ import RunLoopCore
 import RunLoopSystemEvents
 import Synchronization
 
-/// A socket of datagrams: of UDP, or within the machine.
+/// A UDP socket, or a Unix socket for datagrams.
 ///
-/// It is an item of a run loop: it can be in any number of modes, whose loop calls its handler with each datagram.
-/// Instead of a handler, a task may wait for ``datagrams``; the socket must be in a loop nevertheless. Sending works
-/// from any thread. A loop holds the sockets that are in it; a socket in no loop that nobody holds is closed.
+/// A datagram socket is a run loop item. It can be added to any number of modes, whose loop calls its handler with
+/// each datagram. Instead of setting a handler, a task can iterate over ``datagrams``. The socket must still be added
+/// to a loop. Sending is possible from any thread. A loop retains the sockets that were added to it. A socket that is
+/// in no loop is closed when its last reference is released.
 ///
-/// Datagrams that have arrived and were not received wait in the system, up to the size of
-/// ``SocketOption/receiveBuffer(bytes:)``. Beyond that, datagrams are lost or, on a Unix socket, their sender waits. If
-/// several arrive at a time, they are received together, at most sixteen. If the socket is paused, those that the
-/// handler was not called with yet wait here; a run in a handler goes on with the next of them; closing the socket
-/// drops them, as it drops those in the system.
+/// Datagrams that were not received yet wait in the system, up to the size of ``SocketOption/receiveBuffer(bytes:)``.
+/// Beyond that, datagrams are lost or, on a Unix socket, their sender waits. Up to sixteen datagrams that have arrived
+/// together are received at once. If the socket is paused, those that were not delivered yet are kept. A nested run in
+/// a handler continues with the next of them. Closing the socket drops them, as it drops those in the system.
 ///
 /// The corresponding Core Foundation type is `CFSocket` with `kCFSocketDataCallBack`.
 public final class DatagramSocket: BaseSocket, @unchecked Sendable {
-  // Sendable: all that changes is guarded by the lock.
+  // Sendable: the lock guards all mutable state.
 
   /// An event that a handler is called with.
   ///
-  /// An event is valid until the handler returns: the compiler rejects code that keeps it.
+  /// An event is valid until the handler returns; the compiler rejects code that stores it.
   public enum Event: ~Escapable, Sendable {
-    /// A datagram has arrived. Its bytes are in a buffer of the loop, which is reused when the handler returns.
+    /// A datagram has arrived. Its bytes are in a buffer of the loop that is reused when the handler returns.
     case received(RawSpan, Datagram.Envelope)
     /// There may be room again, after a ``DatagramSocket/send(_:to:from:)-(UnsafeRawBufferPointer,_,_)`` that returned
     /// false.
     case writable
-    /// The system has reported an error, such as that nobody receives at the other end (`ECONNREFUSED`), or that it has
-    /// no memory for what has arrived. The socket goes on.
+    /// The system has reported an error, for example that there is no receiver at the other end (`ECONNREFUSED`) or
+    /// that it has no memory for a datagram that arrived. The socket stays open.
     case failed(DatagramError)
     /// The socket is closed because of an error; this is the last event.
     case closed(DatagramError)
   }
 
-  /// A handler of events, called on the thread of a loop that the socket is in, never by two threads at a time.
+  /// A handler of events, called on the thread of a loop that the socket is in, and never on two threads at a time.
   public typealias Handler = @Sendable (DatagramSocket, Event) -> Void
 
-  /// How a socket behaves.
+  /// The configuration of a datagram socket.
   public struct Options: Sendable {
-    /// How many bytes of a datagram are received, from 1 to 1 MiB; a longer datagram arrives truncated, and reports
-    /// that.
+    /// The number of bytes to receive of a datagram, from 1 to 1 MiB. A longer datagram is truncated, and its envelope
+    /// reports that.
     ///
-    /// The default is the most that UDP can carry.
+    /// The default, 65,507 bytes, is the maximum for UDP over IPv4.
     public var maximumDatagramSize = 65_507
-    /// Whether the file of a Unix address is removed when the socket is closed; only a file that the socket has made is
-    /// removed.
+    /// Whether the file of a Unix address is removed when the socket is closed, provided that the socket created it.
+    /// The default is true.
     public var removesFile = true
-    /// Whether a Unix address may be taken whose file exists though no socket receives at it, as a killed program
-    /// leaves it.
+    /// Whether to replace the file of a Unix address that has no receiver, such as one left behind by a killed
+    /// program. The default is false.
     ///
-    /// Programs that set this exclude each other as with ``ListeningSocket/Options/replacesStaleFile``.
+    /// Programs that set this option exclude each other as with ``ListeningSocket/Options/replacesStaleFile``.
     public var replacesStaleFile = false
-    /// Whether each datagram reports the address that it was sent to and the interface that it arrived at
-    /// (`IP_PKTINFO`, `IPV6_RECVPKTINFO`), even if the socket is bound to one address.
+    /// Whether datagrams report their destination address and interface even if the socket is bound to a single
+    /// address (`IP_PKTINFO`, `IPV6_RECVPKTINFO`). The default is false.
     ///
-    /// A socket that is bound to the address of all interfaces reports them always, as answers need them.
+    /// A socket that is bound to the wildcard address always reports them, because they are needed for replies.
     public var reportsDestination = false
-    /// Whether each datagram reports when the system received it (`SO_TIMESTAMPNS`).
+    /// Whether datagrams report when the system received them (`SO_TIMESTAMPNS`). The default is false.
     public var reportsTime = false
-    /// How many descriptors of a datagram within this machine are delivered; others are closed and counted.
+    /// The maximum number of descriptors delivered with a datagram on a Unix socket. The default is 0. Others are
+    /// closed and counted.
     public var maximumDescriptorCount = 0
-    /// The mode of the file of a Unix address, such as 0o660; nil means 0o777 without the bits of the process's
-    /// `umask`.
+    /// The mode of the file of a Unix address, such as 0o660. Defaults to `nil`, which means 0o777 without the bits in
+    /// the process's `umask`.
     public var fileMode: UInt16?
-    /// How long to wait before trying again when the system had no memory for a datagram that has arrived.
+    /// The time to wait before receiving again when the system lacked memory for a datagram. The default is 100
+    /// milliseconds.
     public var retryInterval: Duration = .milliseconds(100)
-    /// Options of the system, set in this order before the socket is bound.
+    /// The system's socket options, set in this order before the socket is bound. Defaults to none.
     ///
-    /// Unless these say otherwise, a socket of IPv6 leaves IPv4 to others (`IPV6_V6ONLY`).
+    /// IPv6 sockets have `IPV6_V6ONLY` set unless these options override it, so that other sockets can use the port
+    /// with IPv4.
     public var socketOptions: [SocketOption] = []
 
-    /// The usual behaviour.
+    /// Creates the default options.
     public init() {}
   }
 
-  /// How the socket behaves.
+  /// The options that the socket was created with.
   public let options: Options
 
-  // Guarded by the lock, as in the base.
+  // Guarded by the lock, as in the base class.
 
   @exclusivity(unchecked) var state = DatagramState()
-  /// What is wanted beside the bytes of datagrams; nil for nothing.
+  /// The ancillary data of datagrams, or `nil` if none is reported.
   let extras: DatagramExtras?
-  /// The address that it is connected to, for errors.
+  /// The address that the socket is connected to, for errors.
   let peer: SocketAddress?
-  /// Whether a Unix socket has a peer, of whose queue the system reports that it has room.
+  /// Whether the system reports when there is room: it does not for an unconnected Unix socket.
   let reportsRoom: Bool
   @exclusivity(unchecked) var body: Body? { didSet { bodySerial &+= 1 } }
-  /// How often the handler was replaced.
+  /// The number of times the handler was replaced.
   @exclusivity(unchecked) private(set) var bodySerial = 0
   @exclusivity(unchecked) var reader = TaskWait<Datagram?>()
   @exclusivity(unchecked) var writer = RoomWaits()
-  /// The sender of the last datagram, whose address is not made again for the next.
+  /// The sender of the last datagram, reused if the next has the same.
   @exclusivity(unchecked) var lastSender: SocketAddress?
-  /// What a system call has received and the handler was not called with yet, while that service goes on.
+  /// The datagrams of the current service that were received by one system call but not delivered yet.
   @exclusivity(unchecked) var burst = DatagramBurst()
-  /// What was received before the socket was paused, or before a run began in a handler; at most a burst.
+  /// Datagrams received before the socket was paused or before a nested run began in a handler; at most a burst.
   @exclusivity(unchecked) var kept: [Datagram] = []
 
-  /// A handler; in a structure of its own it is stored without a thunk.
+  /// A handler; wrapping it in a structure avoids a reabstraction thunk.
   struct Body {
     let handler: Handler
   }
 
-  /// Makes a socket.
+  /// Creates a datagram socket.
   ///
-  /// A connected socket receives from its peer alone, and is notified of errors. To get answers, a Unix socket has to
-  /// be bound.
+  /// A connected socket receives only from its peer and is notified of errors. A Unix socket has to be bound to
+  /// receive replies.
   ///
   /// - Parameters:
-  ///   - address: Where it receives; port zero lets the system choose. If it is nil, the system chooses when the socket
-  ///     connects or first sends, and a Unix socket has no address.
-  ///   - peer: The address that it is connected to; nil for none.
-  ///   - options: How the socket behaves.
-  ///   - handler: Called when the socket is in a loop. It is released when the socket is closed or invalidated.
-  /// - Throws: ``DatagramError/system(_:address:)`` with one of the two addresses: `socket`, `setsockopt`, `bind`
-  ///   (`EADDRINUSE`, `EACCES`), `connect` (`ENOENT`, `ECONNREFUSED`, `ENETUNREACH`), with
-  ///   ``Options/fileMode`` also `fchmod` and `chmod`, with ``Options/replacesStaleFile`` also `open` of the directory,
-  ///   `flock`, and `unlink`; ``DatagramError/option(_:_:)``.
-  /// - Precondition: One of the two addresses is given.
+  ///   - address: The address to receive at; port zero lets the system choose a port. If it is `nil`, the system
+  ///     chooses an address when the socket connects or first sends; a Unix socket then has no address.
+  ///   - peer: The address to connect to. Defaults to `nil`, which leaves the socket unconnected.
+  ///   - options: The configuration of the socket.
+  ///   - handler: Called once the socket is in a loop. It is released when the socket is closed or invalidated.
+  /// - Throws: ``DatagramError/system(_:address:)`` with one of the two addresses and the error of `socket`,
+  ///   `setsockopt`, `bind` (`EADDRINUSE`, `EACCES`) or `connect` (`ENOENT`, `ECONNREFUSED`, `ENETUNREACH`); with
+  ///   ``Options/fileMode`` also of `fchmod` and `chmod`; with ``Options/replacesStaleFile`` also of `open` for the
+  ///   directory, `flock` and `unlink`. ``DatagramError/option(_:_:)``.
+  /// - Precondition: At least one of the two addresses is not `nil`.
   public init(
     boundTo address: SocketAddress?, connectedTo peer: SocketAddress? = nil, options: Options = Options(),
     handler: Handler? = nil
@@ -152,13 +155,13 @@ public final class DatagramSocket: BaseSocket, @unchecked Sendable {
     super.init(descriptor, options.removesFile ? made : nil)
   }
 
-  /// Takes over a socket of datagrams, such as one of ``SocketActivation``, which it closes from now on.
+  /// Takes over a datagram socket, such as one from ``SocketActivation``, which the new object then owns and closes.
   ///
-  /// Of the options, those that concern binding are not applied. The file of a Unix address is not removed.
+  /// The options for binding are not applied. The file of a Unix address is not removed.
   ///
-  /// - Throws: ``DatagramError/descriptor(_:_:)``: `getsockopt` with `EBADF` or `ENOTSOCK`, with `EPROTOTYPE` for
-  ///   another type of socket; `getsockname`, `fcntl`; ``DatagramError/option(_:_:)``. The descriptor stays the
-  ///   caller's then.
+  /// - Throws: ``DatagramError/descriptor(_:_:)`` for `getsockopt` with `EBADF` or `ENOTSOCK`, or with `EPROTOTYPE`
+  ///   for another type of socket, and for `getsockname` and `fcntl`; ``DatagramError/option(_:_:)``. The caller then
+  ///   still owns the descriptor.
   public init(
     takingOver descriptor: Int32, options: Options = Options(), handler: Handler? = nil
   ) throws(DatagramError) {
@@ -186,7 +189,7 @@ public final class DatagramSocket: BaseSocket, @unchecked Sendable {
     super.init(OwnedDescriptor(descriptor))
   }
 
-  // What the base asks for.
+  // MARK: - Overrides of the base class
 
   override var interest: RunLoop.DescriptorSource.Events? { state.interest }
 
@@ -250,9 +253,10 @@ public final class DatagramSocket: BaseSocket, @unchecked Sendable {
 extension DatagramSocket: SocketKind {}
 
 extension DatagramSocket {
-  /// The closure that is called with the socket's events; while it is nil, nothing is received.
+  /// The closure that is called with the socket's events. While it is `nil`, nothing is received unless a task is
+  /// waiting.
   ///
-  /// Can be used from any thread. A handler that is replaced while it runs is not called again after it has returned.
+  /// Can be used from any thread. If a handler is replaced while it runs, it is not called again after it returns.
   public var handler: Handler? {
     get { lock.ifOwned(else: nil) { body?.handler } }
     set {
@@ -268,9 +272,11 @@ extension DatagramSocket {
     }
   }
 
-  /// The socket's own address, with the port that the system has chosen.
+  /// Returns the socket's own address, with the port that the system has chosen.
   ///
-  /// Can be called from any thread. Errors are those of `getsockname`, and ``DatagramError/invalid``.
+  /// Can be called from any thread.
+  ///
+  /// - Throws: The errors of `getsockname`, and ``DatagramError/invalid``.
   public func localAddress() throws(DatagramError) -> SocketAddress {
     guard let descriptor = openDescriptor else { throw .invalid }
     do throws(SystemError) {
@@ -283,7 +289,7 @@ extension DatagramSocket {
     }
   }
 
-  /// Sets an option of the system.
+  /// Sets a socket option of the system.
   ///
   /// Can be called from any thread.
   ///

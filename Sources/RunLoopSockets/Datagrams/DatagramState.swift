@@ -2,30 +2,31 @@
 
 import RunLoopCore
 
-/// What a datagram socket waits for, as a value: each event is a mutating function, effects lie elsewhere.
+/// The state machine of a datagram socket, as a value: each event is a mutating function, and effects are implemented
+/// elsewhere.
 struct DatagramState: Hashable {
   enum Phase: Hashable {
     case open
-    /// It is over, and its handler is yet to be notified.
+    /// The socket is over, and its handler has not been notified yet.
     case closing(DatagramError)
     case closed
   }
 
-  /// How a sender that found no room is notified when there may be some.
+  /// How to notify a sender that found no room when there may be some.
   enum Room: Hashable {
     case notAwaited
-    /// By the descriptor.
+    /// Wait for the descriptor.
     case byDescriptor
-    /// By trying again: whether another socket's queue has room the system does not report.
+    /// Try again after a time, because the system does not report when another socket's queue has room.
     case byTime
   }
 
   private(set) var phase = Phase.open { didSet { isOpen = phase == .open } }
-  /// Whether it is open, which is looked at for every datagram: the phase has an error beside it.
+  /// Cached for each datagram, because comparing `phase` involves its error.
   private(set) var isOpen = true
   private(set) var room = Room.notAwaited
   var isPaused = false
-  /// The system had no memory for what has arrived: it is asked again later.
+  /// Whether the system lacked memory for a datagram that arrived. Receiving is retried later.
   var isExhausted = false
   var hasHandler = false
   var hasWaiter = false
@@ -35,7 +36,7 @@ struct DatagramState: Hashable {
 
   var receives: Bool { isOpen && !isExhausted && (hasWaiter || hasHandler && !isPaused) }
 
-  /// What is to be waited for; nil: nothing.
+  /// The events to watch for, or `nil` for none.
   var interest: RunLoop.DescriptorSource.Events? {
     guard isOpen else { return nil }
     var events: RunLoop.DescriptorSource.Events = []
@@ -46,7 +47,7 @@ struct DatagramState: Hashable {
 
   mutating func awaitRoom(byTime: Bool) { room = byTime ? .byTime : .byDescriptor }
 
-  /// Takes the debt of reporting that there may be room.
+  /// Clears the pending notification of room. Returns whether there was one.
   mutating func takeRoom() -> Bool {
     defer { room = .notAwaited }
     return room != .notAwaited
@@ -56,7 +57,7 @@ struct DatagramState: Hashable {
     if phase == .open { phase = .closing(error) }
   }
 
-  /// Nobody is notified any more; returns whether somebody still was to be.
+  /// Ends all notifications. Returns whether the end had not been reported yet.
   mutating func finish() -> Bool {
     defer { phase = .closed }
     return phase != .closed

@@ -6,14 +6,15 @@ import RunLoopCore
 import RunLoopSystemEvents
 import Synchronization
 
-/// Descriptors that came with bytes or with a datagram, up to a limit.
+/// Descriptors received with bytes or with a datagram, up to a limit.
 struct PassedDescriptors {
   private(set) var taken: [ReceivedDescriptor] = []
-  /// How many were closed: those beyond the limit, and those that the process had no room for, of which the system
-  /// does not say how many there were: one for each message.
+  /// The number of closed descriptors: those beyond the limit, and one for each message with descriptors that the
+  /// process had no room for, whose number the system does not report.
   private(set) var droppedCount = 0
 
-  /// Takes over what came with a message; each descriptor is kept, or closed and counted in `closing` until it is.
+  /// Takes over the descriptors of a message. Those beyond the limit are closed, and counted by `closing` until they
+  /// are.
   mutating func take(_ ancillary: borrowing Ancillary, limit: Int, _ closing: ClosingCount) {
     for index in 0..<ancillary.descriptorCount {
       let number = ancillary.descriptor(index)
@@ -27,25 +28,25 @@ struct PassedDescriptors {
     if ancillary.hasLost { droppedCount += 1 }
   }
 
-  /// Removes and returns those that are kept.
+  /// Removes and returns the kept descriptors.
   mutating func takeAll() -> [ReceivedDescriptor] {
     defer { taken = [] }
     return taken
   }
 }
 
-/// How many descriptors of a socket's peers, which nobody has asked for, wait to be closed.
+/// The number of unrequested descriptors of a socket's peers that have not been closed yet.
 ///
-/// Each of them is one less for the process, and its sender decides how long closing it takes.
+/// Each of them uses up a descriptor of the process for as long as its sender delays closing it.
 final class ClosingCount: Sendable {
-  /// More than a message can have.
+  /// More than a single message can carry.
   private static let most = 256
-  // Relaxed: a count that orders nothing.
+  // Relaxed, because the count orders no other accesses.
   private let count = Atomic<Int>(0)
 
   var isExceeded: Bool { count.load(ordering: .relaxed) > Self.most }
 
-  /// A descriptor that waits.
+  /// Counts one descriptor until it is closed.
   final class Share: Sendable {
     private let whole: ClosingCount
 
@@ -58,7 +59,7 @@ final class ClosingCount: Sendable {
   }
 }
 
-/// Memory for what the system delivers beside the bytes of one message; valid while the allocation is.
+/// Memory for the ancillary data of one message; valid within the closure of ``withOne(_:)``.
 struct Ancillary: ~Copyable {
   let memory: UnsafeMutablePointer<crl_ancillary>
 
@@ -83,9 +84,9 @@ struct Ancillary: ~Copyable {
 }
 
 extension Socket {
-  /// Receives bytes, with the descriptors among them that a peer within this machine passes.
+  /// Receives bytes and, on a Unix socket, the descriptors passed with them.
   ///
-  /// Under the lock.
+  /// Requires the lock.
   @inline(__always)
   func receiveBytes(
     _ bytes: UnsafeMutableRawBufferPointer, from descriptor: OwnedDescriptor
@@ -122,17 +123,17 @@ extension Socket {
     throw SystemError(call: SystemCall.streamRead.rawValue, number: ETOOMANYREFS)
   }
 
-  /// Takes the descriptors that a peer within this machine has passed (`SCM_RIGHTS`) and that were not taken before, in
-  /// their order.
+  /// Returns the descriptors passed by a peer on this machine (`SCM_RIGHTS`) that were not taken before, in order.
   ///
-  /// A descriptor is here when the bytes it was sent with are: in the call of the handler with them, and after
-  /// ``read(into:)`` or ``receive(atMost:)``. Bytes that were sent later are not received together with them. At most
-  /// ``Options/maximumDescriptorCount`` wait here; those that are not taken are closed when the socket is invalidated
-  /// or released. Can be called from any thread.
+  /// A descriptor is available together with the bytes it was sent with: in the handler's call for them, and after
+  /// ``read(into:)`` or ``receive(atMost:)``. Bytes sent later are not received together with them. At most
+  /// ``Options/maximumDescriptorCount`` descriptors are kept. Those that are not taken are closed when the socket is
+  /// invalidated or released. Can be called from any thread.
   public func takeDescriptors() -> [ReceivedDescriptor] { lock.ifOwned(else: []) { passed.takeAll() } }
 
-  /// How many descriptors of the peer were closed, as there were more than ``Options/maximumDescriptorCount`` or the
-  /// process could have no more, which counts once for a message.
+  /// The number of the peer's descriptors that were closed because there were more than
+  /// ``Options/maximumDescriptorCount``, or because the process had reached its own limit, which counts once per
+  /// message.
   ///
   /// Can be used from any thread.
   public var droppedDescriptorCount: Int { lock.ifOwned(else: 0) { passed.droppedCount } }

@@ -4,20 +4,20 @@ import RunLoopCore
 import RunLoopSystemEvents
 import Synchronization
 
-/// Where an item keeps the tasks that wait for one thing.
+/// A place where an item stores the tasks that wait for one event.
 protocol WaitPlace<Value>: SendableMetatype {
   associatedtype Value: Sendable
 
-  /// Whether no other task may wait now.
+  /// Whether no further task may wait now.
   var isBusy: Bool { get }
 
   mutating func begin(_ continuation: CheckedContinuation<Value, any Error>, _ number: UInt64)
 
-  /// Ends the wait with a number, for its task to be resumed without the lock: a task cancels its own wait alone.
+  /// Removes the wait with a number, so that a task can only cancel its own. Resume the task without the lock.
   mutating func take(_ number: UInt64) -> CheckedContinuation<Value, any Error>?
 }
 
-/// The tasks that wait for room, in order.
+/// The tasks that are waiting for room, in order.
 struct RoomWaits: WaitPlace, Sendable {
   private var waiting: [(number: UInt64, continuation: CheckedContinuation<Void, any Error>)] = []
 
@@ -33,14 +33,14 @@ struct RoomWaits: WaitPlace, Sendable {
     waiting.firstIndex { $0.number == number }.map { waiting.remove(at: $0).continuation }
   }
 
-  /// Ends the waits, for their tasks to be resumed without the lock; nil if there are none.
+  /// Removes all waits, or returns `nil` if there are none. Resume the tasks without the lock.
   mutating func take() -> RoomWaits? {
     guard isTaken else { return nil }
     defer { waiting = [] }
     return self
   }
 
-  /// Takes the waits out; the closure that is returned ends them with an error, without the lock.
+  /// Removes all waits, and returns a closure that fails them. Call it without the lock.
   mutating func takeFailing() -> ((any Error) -> Void)? { take().map { waits in { waits.resume(throwing: $0) } } }
 
   func resume() { for each in waiting { each.continuation.resume() } }
@@ -48,7 +48,7 @@ struct RoomWaits: WaitPlace, Sendable {
   func resume(throwing error: any Error) { for each in waiting { each.continuation.resume(throwing: error) } }
 }
 
-/// The task that waits for one thing, if there is one.
+/// The task that is waiting for an event, if there is one.
 struct TaskWait<Value: Sendable>: WaitPlace {
   private var continuation: CheckedContinuation<Value, any Error>?
   private var number: UInt64 = 0
@@ -61,7 +61,7 @@ struct TaskWait<Value: Sendable>: WaitPlace {
     self.number = number
   }
 
-  /// Ends the wait, for its task to be resumed without the lock.
+  /// Removes the wait. Resume the task without the lock.
   mutating func take() -> CheckedContinuation<Value, any Error>? {
     defer { continuation = nil }
     return continuation
@@ -71,20 +71,20 @@ struct TaskWait<Value: Sendable>: WaitPlace {
     number == self.number ? take() : nil
   }
 
-  /// Ends the wait with an error, which is to be done without the lock.
+  /// Removes the wait, and returns a closure that fails it. Call it without the lock.
   mutating func takeFailing() -> ((any Error) -> Void)? { take().map { waiting in { waiting.resume(throwing: $0) } } }
 }
 
 extension CheckedContinuation {
-  /// Resumes the task with the end, or with an error.
+  /// Resumes the task with the end of the stream, or with an error.
   func resume<Value>(atEnd error: (any Error)?) where T == Value?, E == any Error {
     if let error { resume(throwing: error) } else { resume(returning: nil) }
   }
 }
 
-/// Why a task cannot wait.
+/// A reason why a task cannot wait.
 enum WaitRejection {
-  /// Another waits for the same.
+  /// Another task is waiting for the same event.
   case busy
   /// The item is in no loop.
   case noLoop
@@ -92,18 +92,18 @@ enum WaitRejection {
   case loopsHaveEnded
 }
 
-/// A kind of socket, for what names the kind in its types.
+/// A concrete kind of socket, for declarations whose types depend on `Self`.
 protocol SocketKind: BaseSocket {}
 
-// Tasks wait on whatever threads they run, while the socket is in a loop.
+// Tasks can wait on any thread while the socket is in a loop.
 extension SocketKind {
-  /// Suspends the task until whatever it waits for has arrived.
+  /// Suspends the task until the event it waits for has arrived.
   ///
   /// - Parameters:
-  ///   - path: Where the item keeps the wait.
-  ///   - cancelled: What a task gets that is cancelled.
-  ///   - answer: What is available without waiting; under the lock.
-  ///   - changed: Does what is due when a wait has begun or was cancelled; under the lock.
+  ///   - path: Where the item stores the wait.
+  ///   - cancelled: The result for a task that is cancelled.
+  ///   - answer: Returns a result that is available without waiting. Called with the lock held.
+  ///   - changed: Updates the item after a wait has begun or was cancelled. Called with the lock held.
   func wait<Place: WaitPlace>(
     _ path: any ReferenceWritableKeyPath<Self, Place> & Sendable, cancelled: Place.Value,
     unless answer: @Sendable () -> Result<Place.Value, any Error>?, changed: @Sendable () -> Void
@@ -126,7 +126,7 @@ extension SocketKind {
       }
     } onCancel: {
       lock.lock()
-      // A task that was rejected, or has yet to wait, leaves alone the one that waits.
+      // The number distinguishes this wait from that of another task.
       let waiting = self[keyPath: path].take(number)
       if waiting != nil { changed() }
       lock.unlock()
@@ -142,16 +142,16 @@ extension SocketKind {
 }
 
 extension BaseSocket {
-  /// Whether tasks of this process may wait.
+  /// Whether a task of this process has ever waited.
   var isAwaited: Bool { !lock.isParents && hasBeenAwaited.load(ordering: .sequentiallyConsistent) }
 
   fileprivate func lackOfLoops<Value>() -> Result<Value, any Error>? {
-    // Before the loops are looked at: then either the task finds them over, or their end finds the task.
+    // Store before checking the loops, so that either the task sees that they are over, or their end sees the task.
     hasBeenAwaited.store(true, ordering: .sequentiallyConsistent)
     return registrations.lack.map { .failure(waitError($0)) }
   }
 
-  /// Ends the waits of all tasks if the socket is in no loop, or its loops have ended.
+  /// Fails the waits of all tasks if the socket is in no loop, or its loops have ended.
   func endWaitsIfUnserved() {
     lock.lock()
     guard let lack = registrations.lack else { return lock.unlock() }
@@ -161,17 +161,17 @@ extension BaseSocket {
   }
 }
 
-/// Lives as long as a socket is in a loop, and keeps the socket.
+/// Retains a socket, and lives as long as the socket is in a loop.
 ///
-/// A task that waits for what no loop will serve is notified. As the last loop may release the socket wherever another
-/// thread has just looked at it, under the socket's lock, it is a task of its own that takes the lock.
+/// Its deinitializer fails tasks that no loop will serve. The last loop may release it on a thread that already holds
+/// the socket's lock, so the lock is taken in a separate task.
 final class Presence: Sendable {
   let item: BaseSocket
 
   init(_ item: BaseSocket) { self.item = item }
 
   deinit {
-    // A task that begins to wait later than this finds the loops over.
+    // A task that starts waiting later checks the loops itself.
     if item.isAwaited { Task.detached { [item] in item.endWaitsIfUnserved() } }
   }
 }

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Bytes that wait to be sent, in one piece.
+/// A contiguous queue of bytes waiting to be sent.
 ///
-/// It keeps its room while it is small, so that a queue that fills and empties repeatedly allocates nothing.
+/// It keeps a small buffer when it is empty, so that filling and emptying it repeatedly allocates nothing.
 struct ByteQueue {
   private var bytes: [UInt8] = []
   private var start = 0
 
-  /// What an empty queue keeps at most, in bytes.
+  /// The maximum capacity in bytes that an empty queue keeps.
   static let keptCapacity = 64 * 1024
 
   var count: Int { bytes.count - start }
 
   /// Appends bytes.
   ///
-  /// Amortised O(n) in their number.
+  /// - Complexity: Amortized O(*n*), where *n* is the number of bytes.
   mutating func append(_ more: UnsafeRawBufferPointer) {
-    // What was sent makes room before the array grows, once it is as much as what would have to be moved.
+    // Reuse the space of sent bytes before the array grows, once it is at least as large as the bytes to move.
     if start > 0, start >= count, bytes.count + more.count > bytes.capacity {
       bytes.removeFirst(start)
       start = 0
@@ -24,7 +24,6 @@ struct ByteQueue {
     bytes.append(contentsOf: more)
   }
 
-  /// Drops the first bytes.
   mutating func removeFirst(_ count: Int) {
     start += count
     guard start == bytes.count else { return }

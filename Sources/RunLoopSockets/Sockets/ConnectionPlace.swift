@@ -2,12 +2,12 @@
 
 import Synchronization
 
-/// The place of a connection among those of a listening socket; it is free again when this goes, after the descriptor
-/// was closed.
+/// A connection's place among those of a listening socket. Deinitialization, after the descriptor was closed, frees
+/// it.
 final class ConnectionPlace: Sendable {
   private let listener: WeakListener
   private let inputEnd: InputEnd
-  /// The connection's descriptor, which is open until this has left.
+  /// The connection's descriptor, which is open until ``leave()`` is called.
   private let descriptor: Int32
 
   init(_ listener: ListeningSocket, _ descriptor: Int32) {
@@ -21,19 +21,19 @@ final class ConnectionPlace: Sendable {
     listener.value?.connectionEnded()
   }
 
-  /// Whether this end has ended the input of the listening socket's connections.
+  /// Whether a drain of the listening socket has ended the input of its connections.
   var hasEndedInput: Bool { inputEnd.isEnded.load(ordering: .acquiring) }
 
-  /// Whether the input of all connections of a listening socket was ended, which may outlive it.
+  /// Records whether the input of a listening socket's connections was ended. It can outlive the socket.
   final class InputEnd: Sendable {
     let isEnded = Atomic<Bool>(false)
   }
 
-  /// The descriptor is about to be closed; again: nothing.
+  /// Must be called before the descriptor is closed. Calling it again has no effect.
   func leave() { listener.value?.descriptorEnds(descriptor, self) }
 
   private struct WeakListener: @unchecked Sendable {
-    // Sendable: a weak reference that is never written again; reading one is atomic.
+    // Sendable: the weak reference is never written after initialization, and reading it is atomic.
     weak var value: ListeningSocket?
 
     init(_ value: ListeningSocket) { self.value = value }

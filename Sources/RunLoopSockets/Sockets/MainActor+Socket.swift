@@ -3,7 +3,7 @@
 import RunLoopCore
 
 extension MainActor {
-  /// Returns a handler of a socket's events that runs on the main actor.
+  /// Returns a handler of socket events that runs on the main actor.
   ///
   /// See `MainActor.handler(_:)` of RunLoopCore.
   ///

@@ -2,22 +2,21 @@
 
 import Synchronization
 
-/// Buffers into which sockets receive: one for each call-out that is under way, in whatever loop.
+/// A pool of receive buffers: each call-out in progress, in any loop, uses one.
 ///
-/// A socket has none of its own, so that a thousand idle connections hold no memory for what they may receive. They are
-/// taken and given back for each message, so there is no lock; a child of a fork goes on with its copies of those that
-/// were free.
+/// Sockets have no buffers of their own, so a thousand idle connections use no memory for receiving. A buffer is taken
+/// and returned for each message without a lock. A forked child keeps its own copies of the buffers that were free.
 struct ReceiveBuffers: @unchecked Sendable {
-  // Sendable: the pointer is never changed, and what it leads to is atomic.
+  // Sendable: the pointers never change, and the memory that `places` points to is atomic.
 
-  // Relaxed where a place is looked for: it is taken, or filled, by an exchange that acquires or releases what is in
-  // it.
+  // A relaxed load suffices to find a place; the exchange that takes or fills it acquires or releases the buffer's
+  // contents.
   private typealias Place = Atomic<UnsafeMutableRawPointer?>
 
-  /// How many bytes one of them has.
+  /// The size of a buffer in bytes.
   let size: Int
   private let keptCount: Int
-  /// Where the free ones are kept, for as long as the process lives.
+  /// The free buffers; never deallocated.
   private let places: UnsafeMutablePointer<Place>
 
   private init(size: Int, keptCount: Int) {
@@ -27,11 +26,11 @@ struct ReceiveBuffers: @unchecked Sendable {
     for index in 0..<keptCount { (places + index).initialize(to: Place(nil)) }
   }
 
-  /// For one receive.
+  /// Buffers for a single receive.
   static let single = ReceiveBuffers(size: 64 * 1024, keptCount: 8)
-  /// For a burst of datagrams.
+  /// Buffers for a burst of datagrams.
   ///
-  /// What small datagrams do not reach of it never becomes memory.
+  /// The pages that small datagrams leave untouched are never backed by memory.
   static let burst = ReceiveBuffers(size: DatagramBurst.memorySize(of: single.size), keptCount: 2)
 
   func take() -> UnsafeMutableRawBufferPointer {

@@ -5,20 +5,21 @@ import RunLoopSystemEvents
 
 /// Holds a source weakly, guarded by the item's lock.
 ///
-/// In an object of its own: a structure with a weak reference is copied as a whole, and at some cost, where one of its
-/// properties is read.
+/// It is a separate object because reading a property of a structure with a weak reference copies the whole structure,
+/// which is expensive.
 private final class SourcePlace {
   @exclusivity(unchecked) weak var source: RunLoop.DescriptorSource?
 }
 
-/// Where an item of ours is, and the descriptor source by which it is there.
+/// The modes that an item is in, and the descriptor source that represents it there.
 ///
-/// The loops hold the source, the source its handler, and the handler the item; the item holds the source weakly. So a
-/// loop holds what is in it, and what no loop and nobody else holds ends.
+/// The loops retain the source, the source its handler, and the handler the item, while the item references the source
+/// only weakly. A loop thus retains the items that were added to it, and an item that is in no loop ends with its last
+/// other reference.
 ///
 /// Guarded by the item's lock.
 struct Registrations {
-  /// Why no loop serves the item until it is added to another; nil if one does.
+  /// The reason why no loop serves the item until it is added to another one, or `nil` if a loop serves it.
   var lack: WaitRejection? {
     if all.isEmpty { return .noLoop }
     return all.allSatisfy { $0.loop.takesNoItems } ? .loopsHaveEnded : nil
@@ -31,25 +32,25 @@ struct Registrations {
   }
   private(set) var all: [(loop: RunLoop, mode: RunLoop.Mode)] = []
   var timer: RegisteredTimer?
-  /// Counts beside the other, and independently of it.
+  /// A second timer, independent of the first.
   var secondTimer: RegisteredTimer?
   typealias TimerPlace = any WritableKeyPath<Registrations, RegisteredTimer?> & Sendable
 
-  /// Enters a mode of a loop with the source that is in loops, or with a new one.
+  /// Enters a mode of a loop with the source that is already in loops, or with a new one.
   ///
-  /// Nothing is called out meanwhile, so that the item's lock is held: who enters a place and who leaves it come one
-  /// after the other. The caller releases the source outside the lock.
+  /// No call-out is made, so the item's lock is held throughout, which serializes entering and leaving. The caller
+  /// must release the source without the lock.
   mutating func enter(
     _ loop: RunLoop, _ mode: RunLoop.Mode, _ entering: RunLoop.DescriptorSource
   ) throws(RunLoopError) {
     try loop.add(entering, forMode: mode)
-    // Else the loops that it was in have ended.
+    // A new source means that the loops of the previous one have ended.
     if source !== entering { all = [] }
     source = entering
     insert(loop, mode)
   }
 
-  /// Leaves a mode of a loop, and returns the source for it to be released outside the lock.
+  /// Leaves a mode of a loop, and returns the source, which the caller must release without the lock.
   mutating func leave(_ loop: RunLoop, _ mode: RunLoop.Mode) -> RunLoop.DescriptorSource? {
     let present = source
     all.removeAll { $0.loop === loop && $0.mode == mode }
@@ -60,7 +61,7 @@ struct Registrations {
     return present
   }
 
-  /// Notes a place that is entered later.
+  /// Records a mode of a loop, and adds the timers to it.
   mutating func insert(_ loop: RunLoop, _ mode: RunLoop.Mode) {
     guard !contains(loop, mode) else { return }
     all.append((loop, mode))
@@ -75,7 +76,7 @@ struct Registrations {
   /// Whether the item is in a loop of the calling thread.
   var isHere: Bool { all.contains { $0.loop.isCurrent } }
 
-  /// Gives up the source, for it to be invalidated outside the lock.
+  /// Removes the source and returns it, for the caller to invalidate it without the lock.
   mutating func removeAll() -> RunLoop.DescriptorSource? {
     defer {
       all = []
@@ -84,8 +85,8 @@ struct Registrations {
     return source
   }
 
-  /// Runs a block on the loop in which the item was first of those that go on, in all of its modes there; false if
-  /// there is none.
+  /// Performs a block on the first loop of the item that has not ended, in all of the item's modes there. Returns
+  /// false if there is no such loop.
   func perform(_ block: @escaping @Sendable () -> Void) -> Bool {
     for (index, place) in all.enumerated() where !all[..<index].contains(where: { $0.loop === place.loop }) {
       guard !place.loop.takesNoItems else { continue }
@@ -95,7 +96,8 @@ struct Registrations {
     return false
   }
 
-  /// Has a timer wherever the item is and will be, and returns the one before, to be ended outside the lock.
+  /// Sets a timer for all current and future modes of the item. Returns the previous one, to be invalidated without
+  /// the lock.
   @discardableResult
   mutating func replaceTimer(_ next: RegisteredTimer?, _ timer: TimerPlace = \.timer) -> RegisteredTimer? {
     let before = self[keyPath: timer]
@@ -104,7 +106,7 @@ struct Registrations {
     return before
   }
 
-  /// The instant after a time, on the clock of the loop that the item entered first.
+  /// Returns the instant after a time, on the clock of the loop that the item entered first.
   func instant(after time: Duration) -> SuspendingClock.Instant {
     all.first?.loop.instant(after: time) ?? Tick.after(time).instant
   }
@@ -120,14 +122,14 @@ extension BaseSocket: Registered {}
 extension ByteStream: Registered {}
 
 extension Registered {
-  /// Calls a closure on a loop that the item is in by then; false if it is in none.
+  /// Calls a closure on a loop that the item is in at that time. Returns false if the item is in no loop.
   ///
-  /// Requires the lock, without which the closure is called.
+  /// Requires the lock. The closure is called without it.
   func post(_ body: @escaping @Sendable () -> Void) -> Bool {
     registrations.perform { [self] in
       lock.lock()
       let isHere = registrations.isHere
-      // It has left: what is due is posted again when it is added to a loop.
+      // The item has left this loop. Post the closure to another one, if there is one.
       if !isHere { _ = post(body) }
       lock.unlock()
       if isHere { body() }

@@ -5,23 +5,23 @@ import RunLoopLibC
 import RunLoopCore
 import RunLoopSystemEvents
 
-/// The locks under which a socket's file without a listener is replaced; they are released with the object.
+/// The locks held while a socket file that has no listener is replaced. They are released with this object.
 ///
-/// A lock on the directory alone would let any user who may read the directory prevent others from listening there:
-/// `flock` needs no right to write. Therefore the lock that must be had is on the directory only if it is this user's
-/// and others cannot open it. Otherwise it is on a file in the directory of the user's message ports, which others
-/// cannot open either. Then the directory is locked as well, if that can be done soon: another user who replaces files
-/// there waits. Two processes of a user whose environments name different directories for message ports exclude each
-/// other by that lock only.
+/// A lock on the directory alone would let any user who can read the directory prevent others from listening there,
+/// because `flock` requires no write permission. The mandatory lock is therefore on the directory only if the current
+/// user owns it and others cannot open it. Otherwise it is on a file in the directory of the user's message ports,
+/// which others cannot open either. The directory is then locked too if this succeeds in time, which excludes other
+/// users who replace files there. It is also the only lock shared by two processes of a user whose environments name
+/// different directories for message ports.
 struct ReplacementLock {
-  /// How often it is tried, every millisecond.
+  /// The number of attempts, one per millisecond.
   private static let attempts = 100
 
   private let directory: OwnedDescriptor
   private let file: OwnedDescriptor?
 
-  /// - Throws: `flock` with `EWOULDBLOCK` if other processes of this user do not release it; `open` if there is no such
-  ///   directory.
+  /// - Throws: `flock` with `EWOULDBLOCK` if another process of this user does not release the lock; `open` if the
+  ///   directory does not exist.
   init(_ path: CText) throws(SystemError) {
     let bytes = path.bytes
     let end = bytes.lastIndex(of: UInt8(ascii: "/"))
@@ -48,13 +48,13 @@ struct ReplacementLock {
     _ = try? Self.lock(opened, attempts: left)
   }
 
-  /// A file that others cannot open; nil if there is no directory for one.
+  /// Opens a file that others cannot open. Returns `nil` if there is no directory for it.
   private static func ownFile() throws(SystemError) -> OwnedDescriptor? {
     let place: OwnedDescriptor
     do throws(CheckedDirectory.Failure) {
       place = try CheckedDirectory(path: UserDirectory.path).open(making: true)
     } catch {
-      // Without a descriptor nothing is known of the directory.
+      // Without a free descriptor, the directory could not be checked.
       if case .system(let error) = error, [EMFILE, ENFILE].contains(error.number) { throw error }
       return nil
     }
@@ -64,7 +64,7 @@ struct ReplacementLock {
       })
   }
 
-  /// Locks a file, and returns how many attempts are left.
+  /// Locks a file, and returns the number of attempts left.
   private static func lock(_ file: OwnedDescriptor, attempts: Int) throws(SystemError) -> Int {
     var attempt = 0
     while true {

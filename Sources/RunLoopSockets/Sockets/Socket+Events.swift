@@ -4,11 +4,11 @@ import RunLoopLibC
 import RunLoopCore
 import RunLoopSystemEvents
 
-// What a loop has found, on its thread.
+// Handling of the descriptor's events, on a loop's thread.
 extension Socket {
-  /// Responds to what the descriptor is ready for.
+  /// Responds to events of the descriptor.
   ///
-  /// Under the lock, which is not held during call-outs.
+  /// Requires the lock, which is released during call-outs.
   func respond(to events: RunLoop.DescriptorSource.Events) {
     guard !events.isEmpty else { return }
     switch state.phase {
@@ -17,7 +17,7 @@ extension Socket {
     case .securing: shakeHands()
     case .closing, .closed: break
     }
-    // With the last of them an error would go that is yet to be taken.
+    // Dropping the last notification also clears a pending error, which must be taken first.
     if events.contains(.error), !state.isOver { descriptor?.dropNotes() }
   }
 
@@ -30,7 +30,7 @@ extension Socket {
       // There is nothing to read, and the output has failed.
       failOrEnd(isHungUp: events.contains(.hangUp))
     } else if events.contains(.readable) || hasTrouble {
-      // Found before it was paused, or in a run within the handler.
+      // These events occurred before reading was paused, or were handled by a nested run.
       if hasTrouble { closeIfNothingIsLeft() }
       updateInterest()
     }
@@ -44,7 +44,7 @@ extension Socket {
       try descriptor.takeError(of: .connect)
     } catch {
       guard (try? descriptor.hasBytes()) == true else { return close(failure(error)) }
-      // The connection was made, and the peer has sent something and reset it before anybody looked.
+      // The connection was established, and the peer sent bytes and reset it before this pass.
       lost = failure(SystemError(call: SystemCall.streamRead.rawValue, number: error.number))
     }
     if descriptor.isConnectedToItself(errorAddress) { return close(failure(descriptor.rejectItself())) }
@@ -68,20 +68,20 @@ extension Socket {
     guard let descriptor else { return }
     do throws(SystemError) {
       try descriptor.takeError(of: .streamRead)
-      // Only the kernel's notes of packets were there: the other direction continues.
+      // The events were only the kernel's transmit notifications. The other direction continues.
       if isHungUp { close(nil) }
     } catch {
       close(failure(error))
     }
   }
 
-  /// Calls the handler, without the lock.
+  /// Calls the handler. Requires the lock, which is released during the call.
   func tell(_ event: Event) {
     var body = body
     lock.unlock()
     noteCall(of: body)
     body?.handler(self, event)
-    // One that was replaced meanwhile goes here.
+    // Release a handler that was replaced in the meantime before taking the lock.
     body = nil
     lock.lock()
   }

@@ -4,18 +4,19 @@ import RunLoopLibC
 import RunLoopCore
 import RunLoopSystemEvents
 
-// A failure of one direction ends that direction only: what the kernel has received is delivered before the error.
+// A failure of one direction ends only that direction: bytes that the kernel has received are delivered before the
+// error.
 //
-// Under the lock.
+// Each of these requires the lock.
 extension Socket {
-  /// Ends the writing side by an error: what waits to be sent is dropped, and writers get the error.
+  /// Ends the writing side with an error: queued bytes are dropped, and writers get the error.
   ///
-  /// The socket is closed with the error when what was received has been delivered.
+  /// The socket is closed with the error when the bytes that were received have been delivered.
   func failOutput(_ error: SocketError) {
     guard state.failOutput(error) else { return }
     queue.removeAll()
     tls?.dropOutput()
-    // The peer of a connection that is not lost sees the end, and ends it too.
+    // If the connection still exists, the peer sees the end of the stream and ends its side too.
     try? descriptor?.shutDown(Int32(SHUT_WR))
     if state.isOpen, state.hasEnded { return close(error) }
     closeIfNothingIsLeft()
@@ -23,7 +24,7 @@ extension Socket {
     postFailure()
   }
 
-  /// The same after a shutdown that has failed, which knows less than the socket does.
+  /// Handles a failed `shutdown`, whose own error is less specific than the socket's pending error.
   func failShutDown(_ error: SystemError) {
     guard error.number == ENOTCONN, let descriptor else { return failOutput(failure(error)) }
     do throws(SystemError) {
@@ -34,25 +35,27 @@ extension Socket {
     }
   }
 
-  /// What the socket is closed with when receiving has failed or has found an end that is none.
+  /// Returns the error to close the socket with if receiving fails or finds an end that is not the peer's.
   ///
-  /// A reset is reported once, by whichever call comes first; the others find a connection that has ended.
+  /// The system reports a reset only to the first call that encounters it; later calls see a connection that has
+  /// ended.
   func firstError(_ error: SocketError) -> SocketError { state.outputFailure ?? error }
 
-  /// Called at the end of the input; returns zero if the handler must be notified of it, or else nil.
+  /// Handles the end of the input. Returns 0 if the handler must be notified of it, and `nil` otherwise.
   func inputEnded() -> Int? {
     guard let failure = state.outputFailure else {
       if state.ended() { close(nil) }
       return 0
     }
     defer { close(failure) }
-    // After a reset, no end was reported by the peer.
+    // After a reset, the end of the stream does not come from the peer.
     guard failure.isBehindEnd else { return nil }
     _ = state.ended()
     return 0
   }
 
-  /// Closes a socket that no task or handler reads now, if its connection is lost and there is nothing to read.
+  /// Closes the socket if its connection is lost, nothing is left to read, and neither a task nor the handler is
+  /// reading.
   func closeIfNothingIsLeft() {
     guard state.isOpen, !state.hasEnded, !state.receives, let descriptor else { return }
     if let tls { return closeIfNothingIsLeft(tls, descriptor) }
@@ -60,7 +63,7 @@ extension Socket {
       guard try descriptor.hasBytes() == false, let failure = state.outputFailure else { return }
       close(failure)
     } catch {
-      // It was taken from the socket, which would not report it again.
+      // The error was taken from the socket, which will not report it again.
       close(firstError(failure(error)))
     }
   }
@@ -70,7 +73,7 @@ extension Socket {
     defer { ReceiveBuffers.single.giveBack(buffer) }
     let nowhere = UnsafeMutableRawBufferPointer(start: nil, count: 0)
     do throws(SystemError) {
-      // What is not for the reader, such as tickets, is no reason to wait for one.
+      // Process TLS records that carry no data for the reader, such as session tickets.
       while tls.plain.count == 0, tls.state.reads {
         guard let count = try receiveBytes(buffer, from: descriptor) else { return }
         feed(UnsafeRawBufferPointer(rebasing: buffer[..<count]), nowhere, tls)
@@ -84,9 +87,9 @@ extension Socket {
     if tls.state.hasFailed { closeIfFailed() } else if let failure = state.outputFailure { close(failure) }
   }
 
-  /// Notifies tasks and handlers that wait to write that the output has failed.
+  /// Notifies tasks and handlers waiting to write that the output has failed.
   ///
-  /// The loop's thread.
+  /// Must be called on the loop's thread.
   func tellFailure() {
     guard state.owesWriter, let failure = state.outputFailure else { return }
     if let waiting = writer.take() {
@@ -97,7 +100,7 @@ extension Socket {
     if state.takeFailure() { tell(.writable) }
   }
 
-  /// Has a loop do that, unless one responds to something now.
+  /// Asks a loop to notify the writers, unless a thread is already responding to an event.
   func postFailure() {
     guard responder == 0, state.owesWriter, state.owesRoom || writer.isTaken else { return }
     _ = post { [self] in ready([]) }
@@ -105,8 +108,8 @@ extension Socket {
 }
 
 extension SocketError {
-  /// Whether the end that is received after this error of sending is the peer's, and not what is left of a connection
-  /// that the system has given up.
+  /// Whether an end of the stream received after this send error comes from the peer, and not from a connection that
+  /// the system has aborted.
   fileprivate var isBehindEnd: Bool {
     guard case .system(let error, _) = self else { return true }
     return !error.endsConnection
@@ -114,9 +117,9 @@ extension SocketError {
 }
 
 extension SystemError {
-  /// Whether the system has given the connection up with this error, in both directions.
+  /// Whether this error means that the system has aborted the connection in both directions.
   ///
-  /// If the peer has ended before a reset, the error is `EPIPE`.
+  /// If the peer ended its side before a reset, the error is `EPIPE`.
   var endsConnection: Bool {
     switch number {
     case ECONNRESET, ECONNABORTED, ETIMEDOUT, EHOSTUNREACH, EHOSTDOWN, ENETUNREACH, ENETDOWN: true

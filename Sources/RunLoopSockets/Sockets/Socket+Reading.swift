@@ -7,12 +7,12 @@ import RunLoopSystemEvents
 extension Socket {
   /// Reads the bytes that have arrived, without waiting.
   ///
-  /// For handlers of ``Event/readable``, which is reported again when something arrives after this. Can be called from
+  /// Call this in a handler of ``Event/readable``, which is reported again when more bytes arrive. Can be called from
   /// any thread.
   ///
-  /// - Returns: How many bytes were read, zero at the end, nil if there is nothing yet.
-  /// - Throws: ``SocketError/invalid``. An error of the connection is reported by ``Event/closed(_:)``, and nil is
-  ///   returned.
+  /// - Returns: The number of bytes read, 0 at the end of the stream, or `nil` if no bytes have arrived.
+  /// - Throws: ``SocketError/invalid``. If the connection has failed, this returns `nil`, and ``Event/closed(_:)``
+  ///   reports the error.
   public func read(into bytes: UnsafeMutableRawBufferPointer) throws(SocketError) -> Int? {
     guard lock.lockUnlessParents() else { throw .invalid }
     defer { lock.unlock() }
@@ -25,14 +25,14 @@ extension Socket {
     return count
   }
 
-  /// Stops receiving, so that the peer has to wait when the system's buffers are full.
+  /// Stops receiving, so that the peer has to wait once the system's buffers are full.
   ///
-  /// An error waits behind the bytes that have arrived: it is reported when receiving is resumed and they were
-  /// delivered, or at once if there are none; a write that finds it throws it. Bytes that are being received now are
-  /// still reported. Can be called from any thread. Calling it again has no effect.
+  /// An error is held back until receiving is resumed and the bytes before it were delivered. If there are no such
+  /// bytes, it is reported at once. A write that encounters the error throws it. Bytes that are being received at the
+  /// time of the call are still reported. Can be called from any thread. Calling it again has no effect.
   public func pauseReading() { setPaused(true) }
 
-  /// Receives again.
+  /// Resumes receiving.
   ///
   /// Can be called from any thread. Calling it again has no effect.
   public func resumeReading() { setPaused(false) }
@@ -48,9 +48,9 @@ extension Socket {
     }
   }
 
-  /// Receives once, for whom it is.
+  /// Receives once, for the handler or the waiting task.
   ///
-  /// Under the lock; the loop's thread.
+  /// Requires the lock. Must be called on the loop's thread.
   func receive() {
     switch state.taker {
     case .nobody: break
@@ -58,7 +58,7 @@ extension Socket {
     case .request:
       state.toldReadable()
       tell(.readable)
-      // A handler that has read costs no system call.
+      // Updating after the call-out saves a system call if the handler has read the bytes.
       updateInterest()
     case .waiter: receiveForTask()
     }
@@ -91,9 +91,9 @@ extension Socket {
     lock.lock()
   }
 
-  /// Receives into a buffer, and notes the end or an error; nil: nothing to be notified of.
+  /// Receives into a buffer and records the end or an error. Returns `nil` if there is nothing to report.
   ///
-  /// Under the lock.
+  /// Requires the lock.
   func take(_ bytes: UnsafeMutableRawBufferPointer, from descriptor: OwnedDescriptor) -> Int? {
     if let tls { return takeSecured(bytes, from: descriptor, tls) }
     do throws(SystemError) {

@@ -2,9 +2,9 @@
 
 import RunLoopCore
 
-// Under the lock.
+// Each of these requires the lock.
 extension Socket {
-  /// Updates what the source waits for, if it is something else now.
+  /// Updates the events that the source watches for if they have changed.
   func updateInterest() {
     noteDirections()
     guard registrations.source != nil else { return }
@@ -12,7 +12,7 @@ extension Socket {
     watch(for: interest)
   }
 
-  /// Notes that the socket is over, for its handler to be notified on a loop.
+  /// Records that the socket is over, and asks a loop to notify the handler.
   func close(_ error: SocketError?) {
     guard state.close(error) else { return }
     queue.removeAll()

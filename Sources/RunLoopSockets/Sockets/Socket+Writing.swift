@@ -5,16 +5,17 @@ import RunLoopCore
 import RunLoopSystemEvents
 
 extension Socket {
-  /// Sends bytes: at once as far as there is room, the rest when there is room.
+  /// Sends as many bytes as the system accepts now, and queues the rest.
   ///
-  /// Before the connection is made, the bytes wait for it. Can be called from any thread. The bytes of one call stay
-  /// together.
+  /// Before the connection is established, all bytes are queued. The bytes of one call stay together. Can be called
+  /// from any thread.
   ///
-  /// - Returns: Whether to go on. False if ``Options/highWater`` is reached, and ``Event/writable`` will report when
-  ///   there is room; or if an error has happened, which ``Event/closed(_:)`` will report behind what was received.
-  /// - Throws: ``SocketError/bufferFull(limit:)`` if `highWater` was reached before, so that the queued bytes stay
-  ///   below `highWater` and one more write; ``SocketError/closedForWriting``, ``SocketError/invalid``; the error of an
-  ///   earlier write, after which nothing can be written. Then no bytes are taken.
+  /// - Returns: Whether to continue writing. False if ``Options/highWater`` is reached, in which case
+  ///   ``Event/writable`` reports when there is room, or if an error has occurred, which ``Event/closed(_:)`` reports
+  ///   after the received bytes.
+  /// - Throws: ``SocketError/bufferFull(limit:)`` if `highWater` was already reached, which bounds the queue to
+  ///   `highWater` plus one write; ``SocketError/closedForWriting``; ``SocketError/invalid``; or the error of an
+  ///   earlier write, after which nothing can be written. No bytes are queued then.
   @discardableResult
   public func write(_ bytes: UnsafeRawBufferPointer) throws(SocketError) -> Bool {
     guard lock.lockUnlessParents() else { throw .invalid }
@@ -47,7 +48,7 @@ extension Socket {
     guard !rest.isEmpty || tls?.hasOutput == true else { return true }
     queue.append(rest)
     updateInterest()
-    // The loop may be unable to wait for room, and then the socket is over.
+    // The loop may fail to watch for room, which ends the socket.
     guard !state.isOver else { return false }
     guard queue.count >= options.highWater else { return true }
     state.oweRoom()
@@ -72,28 +73,28 @@ extension Socket {
     return try result.get()
   }
 
-  /// Sends a text in UTF-8, as ``write(_:)-(UnsafeRawBufferPointer)`` does.
+  /// Sends a text as UTF-8, as ``write(_:)-(UnsafeRawBufferPointer)`` does.
   @discardableResult
   public func write(_ text: String) throws(SocketError) -> Bool { try write(Array(text.utf8)) }
 
-  /// One side of a connection, or both.
+  /// The sides of a connection.
   public enum Side: Hashable, Sendable {
     /// The bytes from the peer.
     case read
     /// The bytes to the peer.
     case write
-    /// Both.
+    /// Both sides.
     case both
   }
 
-  /// Ends one side of the connection.
+  /// Ends one side of the connection, or both.
   ///
-  /// The writing side ends when the queued bytes have been sent; the peer then sees the end. The reading side ends as
-  /// if the peer had written its last byte. Before the connection is made, or secured, both wait for that. When both
-  /// sides have ended, the socket is closed, of which the handler is notified. Can be called from any thread. Calling
-  /// it again, or on a closed socket, has no effect.
+  /// The writing side ends when the queued bytes have been sent; the peer then sees the end of the stream. The reading
+  /// side ends as if the peer had finished writing. Both wait until the connection is established and, with TLS,
+  /// secured. When both sides have ended, the socket is closed and the handler is notified. Can be called from any
+  /// thread. Calling it again, or on a closed socket, has no effect.
   ///
-  /// The corresponding system call is `shutdown`; its error is reported by ``Event/closed(_:)``.
+  /// The corresponding system call is `shutdown`. Its errors are reported by ``Event/closed(_:)``.
   public func shutDown(_ side: Side) {
     guard lock.lockUnlessParents() else { return }
     defer { lock.unlock() }
@@ -101,7 +102,7 @@ extension Socket {
       switch state.endWriting(isQueueEmpty: queue.count == 0) {
       case .nothing: break
       case .now: endWritingIfDue()
-      // While it connects too.
+      // Also while the socket is connecting.
       case .later: updateInterest()
       }
     }
@@ -111,9 +112,9 @@ extension Socket {
     }
   }
 
-  /// Shuts the reading side down if that is wanted and the connection is made.
+  /// Shuts the reading side down if this was requested and the connection is established.
   ///
-  /// Under the lock.
+  /// Requires the lock.
   func endReadingIfDue() {
     guard endsReading, state.phase == .open, !state.hasEnded, let descriptor else { return }
     do throws(SystemError) {
@@ -121,14 +122,14 @@ extension Socket {
       tls?.endedReading()
       updateInterest()
     } catch {
-      // Of a connection that is lost, what has arrived and the error are received as they are.
+      // If the connection is lost, the bytes that have arrived and the error can still be received.
       if error.number != ENOTCONN { close(failure(error)) }
     }
   }
 
-  /// Shuts the writing side down if that is wanted and nothing is queued.
+  /// Shuts the writing side down if this was requested and nothing is queued.
   ///
-  /// Under the lock.
+  /// Requires the lock.
   func endWritingIfDue() {
     guard state.writing == .ending, state.phase == .open, queue.count == 0, let descriptor else { return }
     guard sendEnd() else { return updateInterest() }
@@ -141,9 +142,9 @@ extension Socket {
     }
   }
 
-  /// Sends what is queued, and reports that there is room if somebody waits for that.
+  /// Sends queued bytes, and notifies waiting writers if there is room.
   ///
-  /// Under the lock; the loop's thread.
+  /// Requires the lock. Must be called on the loop's thread.
   func flush() {
     if queue.count == 0 { sendOutput() }
     let sent = queue.withBytes { send($0) }
@@ -157,13 +158,13 @@ extension Socket {
       waiting.resume()
       lock.lock()
     }
-    // Tasks are resumed after the end of the writing side, too: their bytes have been sent.
+    // Tasks are also resumed after the writing side has ended, because their bytes have been sent.
     if state.writing == .open { tell(.writable) }
   }
 
-  /// Sends once, and notes an error.
+  /// Makes one send call, and records an error.
   ///
-  /// Under the lock.
+  /// Requires the lock.
   private func send(_ bytes: UnsafeRawBufferPointer) -> Int {
     guard !bytes.isEmpty else { return 0 }
     if let tls { return sendSecured(bytes, tls) }

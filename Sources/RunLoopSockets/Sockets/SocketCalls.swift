@@ -4,9 +4,9 @@ import CRunLoopSystem
 import RunLoopLibC
 import RunLoopCore
 
-// The system calls of sockets, each under its name for the tests' faults.
+// The system calls of sockets, each made under its name so that tests can inject faults.
 extension OwnedDescriptor {
-  /// A new stream socket that does not block.
+  /// Creates a nonblocking stream socket.
   static func makeStream(_ address: SocketAddress) throws(SystemError) -> OwnedDescriptor {
     OwnedDescriptor(try SystemCall.socket.make { crl_socket_stream(address.systemFamily) })
   }
@@ -19,23 +19,24 @@ extension OwnedDescriptor {
     _ = try SystemCall.listen.make { crl_socket_listen(number, Int32(clamping: backlog)) }
   }
 
-  /// Begins to connect; false if the queue of a Unix socket that listens has no room, so that it has to be tried again.
+  /// Starts connecting. Returns false if the queue of the listening Unix socket is full and the attempt must be
+  /// repeated.
   ///
-  /// An interrupted connect goes on as one that is in progress does.
+  /// An interrupted `connect` continues in the background, as one in progress does.
   func connect(_ address: SocketAddress) throws(SystemError) -> Bool {
     do {
       _ = try SystemCall.connect.make { address.withBytes { crl_socket_connect(number, $0, $1) } }
     } catch {
-      // For an address with a port it says that there is no port left on this side.
+      // For an Internet address, `EAGAIN` means that no local port is left.
       if error.number == EAGAIN, address.family == .unix { return false }
       guard error.number == EINPROGRESS || error.number == EINTR else { throw error }
     }
     return true
   }
 
-  /// Accepts a connection, with the peer's address; nil for a peer that has none.
+  /// Accepts a connection, and returns it with the peer's address, or `nil` for a peer that has none.
   func accept() throws(SystemError) -> (descriptor: OwnedDescriptor, peer: SocketAddress?) {
-    // With Swift 6.2 the library's function throws untyped errors only.
+    // With Swift 6.2, the standard library's function only throws untyped errors.
     let accepted = withUnsafeTemporaryAllocation(byteCount: SocketAddress.capacity, alignment: 8) { bytes in
       Result { () throws(SystemError) -> (descriptor: OwnedDescriptor, peer: SocketAddress?) in
         var length: UInt32 = 0
@@ -50,7 +51,7 @@ extension OwnedDescriptor {
     return try accepted.get()
   }
 
-  /// Receives at most so many bytes; nil: there are none now; zero: the end.
+  /// Receives up to `bytes.count` bytes. Returns `nil` if the read would block and 0 at the end of the stream.
   @inline(__always)
   func receive(_ bytes: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int? {
     do {
@@ -62,7 +63,7 @@ extension OwnedDescriptor {
     }
   }
 
-  /// Sends as many bytes as there is room for.
+  /// Sends as many bytes as the system accepts, and returns their number.
   @inline(__always)
   func send(_ bytes: UnsafeRawBufferPointer) throws(SystemError) -> Int {
     do {
@@ -74,7 +75,7 @@ extension OwnedDescriptor {
     }
   }
 
-  /// Whether bytes wait to be received; nil: there are none now; false: the end.
+  /// Returns whether bytes are waiting: `nil` if a read would block, false at the end of the stream.
   func hasBytes() throws(SystemError) -> Bool? {
     do {
       return try SystemCall.streamPeek.makeUninterrupted { crl_socket_peek(number) } > 0
@@ -84,24 +85,24 @@ extension OwnedDescriptor {
     }
   }
 
-  /// How many of the kernel's notes of packets that were sent are dropped at a time.
+  /// The maximum number of transmit notifications to drop at a time.
   private static let mostNotes: Int32 = 1024
 
-  /// Drops what the kernel notes of packets that were sent, if an option asks for that: it is not read here, and it
-  /// would be reported in each pass.
+  /// Drops the kernel's transmit notifications, if an option has enabled them. They are not read here, and would make
+  /// the descriptor ready in each pass.
   func dropNotes() { _ = crl_socket_drop_notes(number, Self.mostNotes) }
 
-  /// Whether a connection that was made to a port of this machine leads from it to itself.
+  /// Returns whether a socket connected to a local port is connected to itself.
   ///
-  /// If no other socket listens at the port to connect to, the system may choose it for this end, too, and connects the
-  /// socket to itself.
+  /// If no other socket listens at that port, the system may also choose it as the local port and connect the socket
+  /// to itself.
   func isConnectedToItself(_ address: SocketAddress?) -> Bool {
     guard let port = address?.port, let own = (try? ownAddress()) ?? nil, own.port == port else { return false }
-    // A connection to the address of all interfaces is one to this machine.
+    // A connection to the wildcard address is a connection to this machine.
     return (try? peerAddress()) == own
   }
 
-  /// The error of a socket that has connected to itself, as no other listens there; releases the port at once.
+  /// Returns the error for a socket that has connected to itself, and makes closing it release the port at once.
   func rejectItself() -> SystemError {
     _ = crl_socket_reset_when_closed(number)
     return SystemError(call: SystemCall.connect.rawValue, number: ECONNREFUSED)
@@ -111,13 +112,13 @@ extension OwnedDescriptor {
     _ = try SystemCall.shutDown.make { crl_socket_shut_down(number, how) }
   }
 
-  /// The error that has happened to the socket, under the name of the call that it belongs to.
+  /// Throws the socket's pending error, if there is one, under the name of the given call.
   func takeError(of call: SystemCall) throws(SystemError) {
     let error = try SystemCall.socketOptionRead.make { crl_socket_take_error(number) }
     guard error == 0 else { throw SystemError(call: call.rawValue, number: error) }
   }
 
-  /// Small pieces are sent at once, if the address is one of TCP.
+  /// Makes TCP send small amounts of data at once; has no effect on a Unix socket.
   func setNoDelay(_ family: SocketAddress.Family) throws(SystemError) {
     guard family != .unix else { return }
     _ = try SystemCall.socketOption.make { crl_socket_no_delay(number, 1) }
@@ -137,27 +138,27 @@ extension SocketAddress {
 }
 
 extension SystemCall {
-  /// Sees whether a descriptor is a connected stream socket, and returns the address of its peer; nil for a family that
-  /// is none of ours.
+  /// Checks that a descriptor is a connected stream socket, and returns its peer's address, or `nil` if the address
+  /// family is not supported.
   static func connectedPeer(of descriptor: Int32) throws(SystemError) -> SocketAddress? {
     let peer = try SocketAddress.peer(of: descriptor)
     let type = try SystemCall.socketOptionRead.make { crl_socket_type(descriptor) }
-    // Messages would be cut and lost: a socket of them has a type of its own.
+    // Reading a message-oriented socket as a stream would truncate messages.
     guard type == crl_socket_type_stream else {
       throw SystemError(call: SystemCall.socketOptionRead.rawValue, number: EPROTOTYPE)
     }
     return peer
   }
 
-  /// Keeps a descriptor that was taken over from the programs that this process becomes or starts.
+  /// Prevents a descriptor that was taken over from being inherited by programs that this process executes.
   static func closeOnExec(_ descriptor: Int32) throws(SystemError) {
     _ = try SystemCall.descriptorFlags.make { fcntl(descriptor, F_SETFD, FD_CLOEXEC) < 0 ? -errno : 0 }
   }
 }
 
-// Options of sockets that listen.
+// MARK: - Options of listening sockets
 extension OwnedDescriptor {
-  /// A socket of IPv6 leaves IPv4 to others.
+  /// Leaves the port with IPv4 to other sockets.
   func setIPv6Only() throws(SystemError) {
     _ = try SystemCall.socketOption.make { crl_socket_ipv6_only(number, 1) }
   }

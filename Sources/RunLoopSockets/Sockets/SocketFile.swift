@@ -5,17 +5,17 @@ import RunLoopLibC
 import RunLoopCore
 import RunLoopSystemEvents
 
-/// The file of a Unix address that a listening socket has made.
+/// The file of a Unix address that a listening socket has created.
 ///
-/// It is known by its device and number, and its path does not depend on the working directory: what another program
-/// has put in its place is not removed.
+/// The file is identified by device and inode, and its path is absolute, so a file that another program has put in its
+/// place is not removed.
 struct SocketFile: Sendable {
   private struct Identity: Equatable {
     let device: dev_t
     let number: ino_t
     let isSocket: Bool
 
-    /// Of the file itself, and not of one that a link leads to; nil if there is none.
+    /// Identifies the file itself, without following a symbolic link. Returns `nil` if there is no file.
     init?(_ path: CText) {
       var status = stat()
       guard path.withPointer({ lstat($0, &status) }) == 0 else { return nil }
@@ -26,7 +26,7 @@ struct SocketFile: Sendable {
   private let path: CText
   private let identity: Identity
 
-  /// The file of an address that a socket has just been bound to; nil if the address has none.
+  /// Records the file of an address that a socket was just bound to. Returns `nil` if the address has none.
   init?(_ address: SocketAddress) {
     guard let name = address.pathBytes, let path = try? CText(bytes: FileChangeSource.Path(bytes: name).absolute.bytes),
       let identity = Identity(path)
@@ -35,7 +35,7 @@ struct SocketFile: Sendable {
     self.identity = identity
   }
 
-  /// Sets the file's mode; another that is in its place is not touched.
+  /// Sets the file's mode, unless another file is in its place.
   func setMode(_ mode: UInt16) throws(SystemError) {
     let found = OwnedDescriptor(
       try SystemCall.openFile.make { path.withPointer { crl_file_find(AT_FDCWD, $0, 0, 0) } })
@@ -45,31 +45,32 @@ struct SocketFile: Sendable {
     }
   }
 
-  /// Removes the file, unless another is in its place.
+  /// Removes the file, unless another file is in its place.
   func remove() {
     guard Identity(path) == identity else { return }
-    // Nobody can be notified; a file that is left says so to the next who listens there.
+    // The error cannot be reported here. A file that stays causes an error when a socket is bound to the address
+    // again.
     _ = try? SystemCall.unlink.make { path.withPointer { unlink($0) } < 0 ? -errno : 0 }
   }
 }
 
-// MARK: - Files that nobody listens at
+// MARK: - Files without a listener
 
 extension SocketFile {
-  /// Binds a socket, if need be in the place of a file at which nobody listens any more.
+  /// Binds a socket, replacing the file of an address that no longer has a listener if necessary.
   ///
-  /// Those who do so at the same time come one after the other, by a lock: else one would remove the file that another
-  /// has just made, and does not listen at yet. The lock is on a file of this user's that others cannot open
-  /// (``ReplacementLock``). The directory is locked too, for other users who may replace the file, but a process that
-  /// does not release that lock prevents no listener.
+  /// A lock serializes concurrent replacements. Without it, one process could remove the file that another has just
+  /// created but does not listen at yet. The lock is on a file of this user that others cannot open
+  /// (``ReplacementLock``). The directory is locked too, to exclude other users who may replace the file, but a
+  /// process that does not release that lock cannot prevent others from listening.
   ///
   /// - Parameters:
-  ///   - address: Where to listen.
+  ///   - address: The address to listen at.
   ///   - path: The path of the address.
-  ///   - isOfDatagrams: Whether the socket receives datagrams, and not connections.
-  ///   - body: Binds and begins to listen.
-  /// - Throws: `bind` with `EADDRINUSE` if there is a listener, or the file is no socket; `flock` if other processes
-  ///   of this user have held the lock for a tenth of a second; what `body` throws.
+  ///   - isOfDatagrams: Whether this is a datagram socket rather than a stream socket.
+  ///   - body: Binds the socket and starts listening.
+  /// - Throws: `bind` with `EADDRINUSE` if there is a listener or the file is not a socket; `flock` if other processes
+  ///   of this user have held the lock for a tenth of a second; the errors of `body`.
   static func replacing(
     _ address: SocketAddress, _ path: CText, isOfDatagrams: Bool = false, _ body: () throws(SystemError) -> Void
   ) throws(SystemError) {
@@ -86,7 +87,7 @@ extension SocketFile {
     try body()
   }
 
-  /// Whether nobody listens at an address.
+  /// Returns whether an address has no listener.
   private static func isAbandoned(_ address: SocketAddress, _ isOfDatagrams: Bool) throws(SystemError) -> Bool {
     let descriptor =
       try isOfDatagrams ? OwnedDescriptor.makeDatagrams(address) : OwnedDescriptor.makeStream(address)
@@ -94,7 +95,7 @@ extension SocketFile {
       _ = try descriptor.connect(address)
       return false
     } catch {
-      // Of another type it is `EPROTOTYPE`, without permission `EACCES`.
+      // A socket of another type fails with `EPROTOTYPE`, and a missing permission with `EACCES`.
       return error.number == ECONNREFUSED || error.number == ENOENT
     }
   }

@@ -2,62 +2,63 @@
 
 import RunLoopCore
 
-/// Where a socket is in its life, as a value: each event is a mutating function, effects lie elsewhere.
+/// The state machine of a socket, as a value: each event is a mutating function, and effects are implemented
+/// elsewhere.
 struct SocketState: Hashable {
   enum Phase: Hashable {
     /// The system is connecting.
     case connecting
-    /// The ends agree on keys.
+    /// The TLS handshake is in progress.
     case securing
     case open
-    /// It is over, and its handler is yet to be notified, with the error if there was one.
+    /// The connection is over, with an error if there was one, and the handler has not been notified yet.
     case closing(SocketError?)
     case closed
   }
 
-  /// The writing side.
+  /// The state of the writing side.
   enum Writing: Hashable {
     case open
-    /// What is queued is still sent.
+    /// The writing side was shut down, but queued bytes are still being sent.
     case ending
     case ended
   }
 
-  /// Who takes what is received.
+  /// The recipient of received bytes.
   enum Taker: Hashable {
     case nobody
     /// The handler is called with the bytes.
     case handler
-    /// The handler is notified once that there is something, and reads when it likes.
+    /// The handler is notified once that bytes are available and reads them later.
     case request
-    /// A task waits.
+    /// A task is waiting.
     case waiter
   }
 
   private(set) var phase: Phase { didSet { notePhase() } }
-  // What is looked at for every message: the phase has an error beside it.
+  // Cached for each message, because comparing `phase` involves its error.
   private(set) var isOpen = false
   private(set) var isOver = false
   private(set) var writing = Writing.open
-  /// Why the writing side has ended before it was shut down.
+  /// The error that ended the writing side before it was shut down.
   ///
-  /// What was received before that is still delivered.
+  /// Bytes received before the error are still delivered.
   private(set) var outputFailure: SocketError?
   private(set) var hasOutputFailed = false
-  /// Tasks and handlers that wait to write have not been notified of the failure yet.
+  /// Whether tasks and handlers waiting to write must still be notified of the failure.
   private var owesFailure = false
-  /// The peer writes no more.
+  /// Whether the peer has stopped writing.
   private(set) var hasEnded = false
-  /// The system is not connecting: it has to be asked again.
+  /// Whether the system is not connecting, so that the attempt has to be repeated.
   var awaitsRoom = false
-  /// So many encrypted bytes wait to be sent that none are received, which might cause more.
+  /// Whether receiving is suspended because too many encrypted bytes are waiting to be sent, and receiving could add
+  /// more.
   var isClogged = false
-  /// Reading is paused.
   var isPaused = false
   var taker = Taker.nobody
-  /// Somebody was notified that there is something to read, and has not read since.
+  /// Whether the reader was notified that there are bytes to read and has not read since.
   private(set) var hasToldReadable = false
-  /// A writer was told to wait for room.
+  /// Whether a writer was asked to wait for room.
   private(set) var owesRoom = false
 
   init(isConnecting: Bool) {
@@ -73,7 +74,7 @@ struct SocketState: Hashable {
     }
   }
 
-  /// Whether bytes are to be received when there are any.
+  /// Whether to receive bytes when they arrive.
   var receives: Bool {
     guard isOpen, !hasEnded, !isClogged else { return false }
     switch taker {
@@ -84,9 +85,9 @@ struct SocketState: Hashable {
     }
   }
 
-  /// What is to be waited for; nil: nothing, not even errors.
+  /// Returns the events to watch for, or `nil` for none, not even errors.
   ///
-  /// Where nobody takes what was received, an error has to wait: it would overtake the bytes that came before it.
+  /// Without a reader, an error must wait, because it would overtake the bytes that arrived before it.
   func interest(isQueueEmpty: Bool) -> RunLoop.DescriptorSource.Events? {
     switch phase {
     case .connecting: return awaitsRoom ? nil : .writable
@@ -105,13 +106,13 @@ struct SocketState: Hashable {
     phase = .open
   }
 
-  /// The connection is made, and is yet to be secured.
+  /// The connection is established, and the TLS handshake begins.
   mutating func secure() {
     switch phase {
     case .connecting, .open: phase = .securing
     case .securing, .closing, .closed: fatalError("a socket is secured that is \(phase)")
     }
-    // What is there now is not for its readers.
+    // Bytes that have arrived belong to the handshake, not to the reader.
     hasToldReadable = false
   }
 
@@ -120,16 +121,16 @@ struct SocketState: Hashable {
     phase = .open
   }
 
-  /// It is over, for the first reason that there is; true if this is it.
+  /// Ends the connection. Returns false if it has already ended for another reason.
   mutating func close(_ error: SocketError?) -> Bool {
     guard !isOver else { return false }
     phase = .closing(error)
     return true
   }
 
-  /// Records that the output has failed; returns whether this is the first reason.
+  /// Records that the output has failed. Returns whether this is the first failure.
   ///
-  /// The socket is over when what was received has been delivered.
+  /// The socket ends when the bytes that were received have been delivered.
   mutating func failOutput(_ error: SocketError) -> Bool {
     guard !isOver, !hasOutputFailed else { return false }
     outputFailure = error
@@ -140,20 +141,20 @@ struct SocketState: Hashable {
     return true
   }
 
-  /// Bytes have arrived: a writer that has stopped reading, to wait for room, is notified once more.
+  /// Records that bytes have arrived. A writer that stopped reading to wait for room is then notified once more.
   mutating func received() { if hasOutputFailed { owesFailure = true } }
 
-  /// Whether a writer has to be notified that nothing can be written.
+  /// Whether a writer must be notified that nothing can be written.
   var owesWriter: Bool { owesFailure && isOpen }
 
-  /// Takes the debt of notifying writers; true if one was told to wait for room.
+  /// Clears the pending notification of a failure. Returns true if a writer was asked to wait for room.
   mutating func takeFailure() -> Bool {
     guard owesFailure, owesRoom else { return false }
     (owesFailure, owesRoom) = (false, false)
     return true
   }
 
-  /// Nobody is notified any more; returns whether somebody still was to be.
+  /// Ends all notifications. Returns whether the end had not been reported yet.
   mutating func finish() -> Bool {
     guard phase != .closed else { return false }
     phase = .closed
@@ -162,10 +163,9 @@ struct SocketState: Hashable {
 
   mutating func toldReadable() { hasToldReadable = true }
 
-  /// Somebody has read.
   mutating func hasRead() { hasToldReadable = false }
 
-  /// The peer writes no more; true if both sides are over now.
+  /// Records that the peer has stopped writing. Returns whether both sides have now ended.
   mutating func ended() -> Bool {
     hasEnded = true
     return writing == .ended
@@ -173,20 +173,19 @@ struct SocketState: Hashable {
 
   enum ShutDown {
     case nothing
-    /// Shut down now.
     case now
     /// Shut down when the queue is empty.
     case later
   }
 
-  /// Nothing more is to be written.
+  /// Records that nothing more will be written, and returns when to shut the writing side down.
   mutating func endWriting(isQueueEmpty: Bool) -> ShutDown {
     guard writing == .open, !isOver else { return .nothing }
     writing = .ending
     return isQueueEmpty && phase == .open ? .now : .later
   }
 
-  /// The writing side is over; true if both are now.
+  /// Records that the writing side was shut down. Returns whether both sides have now ended.
   mutating func writingEnded() -> Bool {
     writing = .ended
     return hasEnded
@@ -194,7 +193,7 @@ struct SocketState: Hashable {
 
   mutating func oweRoom() { owesRoom = true }
 
-  /// Takes the debt of reporting that there is room, if there is now.
+  /// Clears the pending notification of room, and returns true, if there is room now.
   mutating func takeRoom(queued: Int, lowWater: Int) -> Bool {
     guard owesRoom, queued <= lowWater, !hasOutputFailed else { return false }
     owesRoom = false

@@ -4,24 +4,25 @@ import CRunLoopSystem
 import RunLoopLibC
 import RunLoopCore
 
-/// What the bytes of a stream pass through: a socket, or anything else that is read and written.
+/// The channel that carries a stream's bytes: a socket, or any other descriptor that can be read or written.
 final class ByteChannel: Sendable {
   enum Kind: Hashable, Sendable {
     case socket
-    /// It was opened so that it does not block.
+    /// The descriptor was opened in nonblocking mode.
     case nonBlocking
-    /// Others have it too, for whom it blocks: it is used only when it is ready, and for little at a time.
+    /// The open file is shared with other processes and blocks. It is used only when it is ready, with small
+    /// transfers.
     case blocking
   }
 
   let descriptor: OwnedDescriptor
-  /// What a loop waits for: the descriptor as it was given, or, as the system waits for no file, one that is always
+  /// The descriptor that a loop watches: the original one or, for a file that epoll cannot watch, one that is always
   /// ready.
   let watched: OwnedDescriptor
   let kind: Kind
-  /// What the bytes are in, as far as its end has rules of its own.
+  /// The type of file, as far as its end needs special handling.
   private let medium: Medium
-  /// Whether the system waits for no such file.
+  /// Whether the descriptor is a file that epoll cannot watch.
   let isAlwaysReady: Bool
 
   private enum Medium: Hashable, Sendable {
@@ -30,7 +31,7 @@ final class ByteChannel: Sendable {
     case other
   }
 
-  /// How much a pipe that is ready takes without waiting (`PIPE_BUF`).
+  /// The number of bytes that a ready pipe accepts without blocking (`PIPE_BUF`).
   private static let piece = 4096
 
   init(_ descriptor: OwnedDescriptor, _ kind: Kind) {
@@ -51,13 +52,13 @@ final class ByteChannel: Sendable {
     self.isAlwaysReady = isAlwaysReady
   }
 
-  /// Takes a descriptor of any kind over, or has a copy of one that stays the caller's.
+  /// Takes over a descriptor of any type, or duplicates one that the caller keeps.
   ///
-  /// A pipe or a terminal may be others' too, such as the standard input, which is the shell's: it is opened once more,
-  /// so that it does not block here and continues to block there. Bytes pass through the second descriptor alone. The
-  /// loop waits for the first, which stays open: a second one has not seen the writers that have left already, and
-  /// without the first a pipe that was opened for reading and writing would end with its first writer. The descriptor
-  /// stays the caller's if this throws.
+  /// A pipe or terminal may be shared with other processes, such as the standard input with the shell. It is therefore
+  /// reopened, so that it is nonblocking here and stays blocking there. Bytes pass only through the reopened
+  /// descriptor. The loop watches the original, which stays open: the reopened one does not report writers that left
+  /// earlier, and without the original a pipe opened for reading and writing would end with its first writer. If this
+  /// throws, the caller still owns the descriptor.
   static func over(_ number: Int32, writes: Bool, isOwned: Bool) throws(SystemError) -> ByteChannel {
     let type = try SystemCall.fileStatus.make { crl_file_type(number) }
     if type == crl_file_type_socket { return ByteChannel(try descriptor(number, isOwned: isOwned), .socket) }
@@ -73,7 +74,7 @@ final class ByteChannel: Sendable {
       do throws(SystemError) {
         opened = OwnedDescriptor(try SystemCall.fileReopen.make { crl_reopen(number, writes ? 1 : 0) })
       } catch {
-        // Another user's terminal, a device, or a system without /proc: it is used as it is.
+        // Another user's terminal, a device, or a system without /proc. Use the descriptor as it is.
         guard error.number != EMFILE, error.number != ENFILE else { throw error }
       }
     }
@@ -84,7 +85,7 @@ final class ByteChannel: Sendable {
     return ByteChannel(opened ?? given, kind, medium, watched: watched ?? given, isAlwaysReady: !isWatchable)
   }
 
-  /// The descriptor itself, which no program inherits from now on, or a copy of one that stays the caller's.
+  /// Returns the descriptor itself, marked close-on-exec, or a duplicate of one that the caller keeps.
   private static func descriptor(_ number: Int32, isOwned: Bool) throws(SystemError) -> OwnedDescriptor {
     guard isOwned else { return try copy(of: number) }
     try SystemCall.closeOnExec(number)
@@ -99,7 +100,7 @@ final class ByteChannel: Sendable {
       })
   }
 
-  /// Receives at most so many bytes; nil: there are none now; zero: the end.
+  /// Receives up to `bytes.count` bytes. Returns `nil` if the read would block and 0 at the end of the stream.
   @inline(__always)
   func receive(_ bytes: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int? {
     guard kind != .socket else { return try descriptor.receive(bytes) }
@@ -108,17 +109,17 @@ final class ByteChannel: Sendable {
       let count = try SystemCall.fileRead.makeUninterrupted {
         crl_read(descriptor.number, bytes.baseAddress, min(bytes.count, Int(Int32.max)))
       }
-      // A pipe whose first writer has yet to come reads as one whose last has left.
+      // A pipe that no writer has opened yet reads like one whose last writer has closed it.
       if count == 0, medium == .pipe, try !hasHungUp() { return nil }
       return Int(count)
     } catch {
       switch error.number {
       case EAGAIN:
-        // A terminal that was hung up before it was opened the second time is at its end by the first alone.
+        // If a terminal was hung up before it was reopened, only the original descriptor reports the end.
         guard medium == .terminal else { return nil }
         return try hasHungUp() ? 0 : nil
       case EIO where crl_is_terminal_master(descriptor.number) != 0:
-        // The end of a pseudo-terminal: no program has its other side open.
+        // This is the end of a pseudo-terminal: no program has its other side open.
         return 0
       default: throw error
       }
@@ -129,7 +130,7 @@ final class ByteChannel: Sendable {
     try SystemCall.fileReady.makeUninterrupted { crl_has_hung_up(watched.number) } > 0
   }
 
-  /// Sends as many bytes as there is room for.
+  /// Sends as many bytes as the system accepts, and returns their number.
   @inline(__always)
   func send(_ bytes: UnsafeRawBufferPointer) throws(SystemError) -> Int {
     guard kind != .socket else { return try descriptor.send(bytes) }

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The lines of a connection or stream, without the line feeds and carriage returns that end them.
+/// An asynchronous sequence of the lines of a socket or stream, without their line feeds and carriage returns.
 ///
-/// What follows the last line feed is a line too, unless it is empty. Bytes that are not UTF-8 become replacement
-/// characters. One task iterates at a time.
+/// Text after the last line feed is also a line, unless it is empty. Invalid UTF-8 is replaced by replacement
+/// characters. Supports one task at a time.
 public struct ByteLines<Chunks: AsyncSequence & Sendable>: AsyncSequence, Sendable where Chunks.Element == [UInt8] {
   let chunks: Chunks
   let limit: Int
 
-  /// Makes an iterator, which begins to read.
+  /// Creates an iterator, which starts reading.
   public func makeAsyncIterator() -> AsyncIterator {
     AsyncIterator(chunks: chunks.makeAsyncIterator(), pieces: ByteCutter(limit: limit))
   }
 
-  /// Waits for the lines.
+  /// An iterator that waits for each line.
   public struct AsyncIterator: AsyncIteratorProtocol {
     fileprivate var chunks: Chunks.AsyncIterator
     fileprivate var pieces: ByteCutter
 
-    /// Returns the next line; nil at the end, or when the task is cancelled.
+    /// Returns the next line, or `nil` at the end or if the task is cancelled.
     ///
-    /// - Throws: A ``PieceTooLongError`` if a line has more bytes than it may, and what the chunks throw.
+    /// - Throws: A ``PieceTooLongError`` if a line is longer than the limit, and the errors of the chunks.
     public mutating func next() async throws -> String? {
       while true {
         if let line = try pieces.nextLine() { return String(decoding: line, as: UTF8.self) }
@@ -33,32 +33,33 @@ public struct ByteLines<Chunks: AsyncSequence & Sendable>: AsyncSequence, Sendab
   }
 }
 
-/// The frames of a connection or stream: each is preceded by its length in four bytes, the most significant first.
+/// An asynchronous sequence of the frames of a socket or stream.
 ///
-/// One task iterates at a time. The lengths of ``Socket/send(frame:)`` are read by this.
+/// Each frame is preceded by its length as a four-byte big-endian number, as ``Socket/send(frame:)`` sends it.
+/// Supports one task at a time.
 public struct ByteFrames<Chunks: AsyncSequence & Sendable>: AsyncSequence, Sendable where Chunks.Element == [UInt8] {
   let chunks: Chunks
   let limit: Int
 
-  /// Makes an iterator, which begins to read.
+  /// Creates an iterator, which starts reading.
   public func makeAsyncIterator() -> AsyncIterator {
     AsyncIterator(chunks: chunks.makeAsyncIterator(), pieces: ByteCutter(limit: limit))
   }
 
-  /// Waits for the frames.
+  /// An iterator that waits for each frame.
   public struct AsyncIterator: AsyncIteratorProtocol {
     fileprivate var chunks: Chunks.AsyncIterator
     fileprivate var pieces: ByteCutter
 
-    /// Returns the bytes of the next frame, which may be none; nil at the end, or when the task is cancelled.
+    /// Returns the bytes of the next frame, which may be empty, or `nil` at the end or if the task is cancelled.
     ///
-    /// - Throws: A ``PieceTooLongError`` if a frame is longer than it may be, a ``CutFrameError`` if the end comes
-    ///   within a frame, and what the chunks throw.
+    /// - Throws: A ``PieceTooLongError`` if a frame is longer than the limit, a ``CutFrameError`` if the input ends
+    ///   within a frame, and the errors of the chunks.
     public mutating func next() async throws -> [UInt8]? {
       while true {
         if let frame = try pieces.nextFrame() { return Array(frame) }
         guard let more = try await chunks.next() else {
-          // A cancelled task may continue later with what has arrived.
+          // After a cancellation, the bytes that have arrived can still be used by a later call.
           guard !Task.isCancelled, pieces.restCount > 0 else { return nil }
           throw CutFrameError(byteCount: pieces.restCount)
         }
@@ -68,9 +69,9 @@ public struct ByteFrames<Chunks: AsyncSequence & Sendable>: AsyncSequence, Senda
   }
 }
 
-/// A line or frame is longer than the limit.
+/// An error that is thrown when a line or frame is longer than the limit.
 public struct PieceTooLongError: Error, Hashable, Sendable {
-  /// The most bytes of a line or frame.
+  /// The maximum length of a line or frame in bytes.
   public let limit: Int
 
   package init(limit: Int) { self.limit = limit }
@@ -81,9 +82,9 @@ extension PieceTooLongError: CustomStringConvertible {
   public var description: String { "a line or frame has more than \(limit) bytes" }
 }
 
-/// A connection or stream has ended within a frame.
+/// An error that is thrown when a socket or stream ends within a frame.
 public struct CutFrameError: Error, Hashable, Sendable {
-  /// How many bytes of the frame have arrived, its length included.
+  /// The number of bytes of the frame that have arrived, including its length field.
   public let byteCount: Int
 
   package init(byteCount: Int) { self.byteCount = byteCount }
@@ -94,16 +95,16 @@ extension CutFrameError: CustomStringConvertible {
   public var description: String { "the end came after \(byteCount) bytes of a frame" }
 }
 
-/// Cuts bytes that arrive in chunks into lines or frames.
+/// Splits bytes that arrive in chunks into lines or frames.
 struct ByteCutter: Sendable {
   let limit: Int
   private var bytes: [UInt8] = []
-  /// Where the next piece begins, and how far no end was found.
+  /// The start of the next line or frame, and the end of the bytes already searched for a line feed.
   private var (start, seen) = (0, 0)
 
   init(limit: Int) { self.limit = max(0, limit) }
 
-  /// Adds what has arrived.
+  /// Adds bytes that have arrived.
   mutating func feed(_ more: [UInt8]) {
     if start > 0 {
       bytes.removeFirst(start)
@@ -113,9 +114,9 @@ struct ByteCutter: Sendable {
     bytes += more
   }
 
-  /// The next line that has its end.
+  /// Returns the next complete line.
   ///
-  /// - Complexity: O(n) in the bytes that were not looked at before.
+  /// - Complexity: O(*n*), where *n* is the number of bytes not searched before.
   mutating func nextLine() throws(PieceTooLongError) -> ArraySlice<UInt8>? {
     let end = bytes[seen...].firstIndex(of: UInt8(ascii: "\n"))
     seen = end ?? bytes.count
@@ -125,7 +126,7 @@ struct ByteCutter: Sendable {
     return line(upTo: end)
   }
 
-  /// The next frame that is there as a whole.
+  /// Returns the next complete frame.
   mutating func nextFrame() throws(PieceTooLongError) -> ArraySlice<UInt8>? {
     guard bytes.count - start >= 4 else { return nil }
     let length = bytes[start..<start + 4].reduce(0) { $0 << 8 | Int($1) }
@@ -136,14 +137,14 @@ struct ByteCutter: Sendable {
     return bytes[start + 4..<end]
   }
 
-  /// The line that has arrived without its end; nil if that is nothing.
+  /// Returns the remaining bytes as the last line, or `nil` if there are none.
   mutating func takeLastLine() -> ArraySlice<UInt8>? {
     guard restCount > 0 else { return nil }
     defer { (start, seen) = (bytes.count, bytes.count) }
     return line(upTo: bytes.count)
   }
 
-  /// How many bytes have arrived behind the last piece.
+  /// The number of bytes after the last line or frame.
   var restCount: Int { bytes.count - start }
 
   private func line(upTo end: Int) -> ArraySlice<UInt8> {

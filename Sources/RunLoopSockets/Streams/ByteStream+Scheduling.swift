@@ -4,10 +4,10 @@ public import RunLoopCore
 import RunLoopSystemEvents
 
 extension ByteStream {
-  /// Adds the stream to a mode of a loop, which calls its handler.
+  /// Adds the stream to a mode of a loop, which then calls its handler.
   ///
-  /// The two streams of a pair may be in different loops, and each in several modes. A stream can be scheduled before
-  /// or after it is opened; a stream that is not open yet waits for nothing.
+  /// The two streams of a pair can be in different loops, and each can be in several modes. A stream can be scheduled
+  /// before or after it is opened. It waits for events only while it is open.
   ///
   /// - Throws: `RunLoopError.invalidSource` if the stream is closed, and the errors of adding a descriptor source.
   ///
@@ -44,16 +44,16 @@ extension ByteStream {
     }
     postNews()
     postHandshake()
-    // A loop that has ended looks for nothing.
+    // A block posted to a loop that has ended is never run, so post again.
     hasPostedSession = false
     postSession()
     lock.unlock()
     withExtendedLifetime(source) {}
   }
 
-  /// Enters the places in which the stream was scheduled before it was opened, and notes it if that is rejected.
+  /// Enters the modes in which the stream was scheduled before it was opened, and records a failure to do so.
   ///
-  /// Under the lock; the source is to be released outside it.
+  /// Requires the lock. The caller must release the returned source without it.
   func enterPlaces(_ channel: ByteChannel) -> RunLoop.DescriptorSource? {
     guard !registrations.all.isEmpty else { return nil }
     let source = makeSource(channel)
@@ -61,7 +61,7 @@ extension ByteStream {
       do throws(RunLoopError) {
         try registrations.enter(place.loop, place.mode, source)
       } catch {
-        // The thread of one loop may have ended; what the system rejects is the end.
+        // The thread of one loop may have ended. Any other error ends the stream.
         if error != .loopHasEnded { note(.failed(.loop(error))) }
       }
     }
@@ -78,7 +78,7 @@ extension ByteStream {
     return source
   }
 
-  /// What is waited for; nil: nothing.
+  /// The events to watch for, or `nil` for none.
   private var interest: RunLoop.DescriptorSource.Events? {
     switch state {
     case .opening: core.openingInterest
@@ -87,7 +87,7 @@ extension ByteStream {
     }
   }
 
-  /// Under the lock.
+  /// Requires the lock.
   func updateInterest() {
     guard let source = registrations.source else { return }
     postSession()
@@ -99,16 +99,16 @@ extension ByteStream {
     }
   }
 
-  /// Notes a state in which the stream stays, to be reported on a loop.
+  /// Sets a final state, which is reported on a loop.
   ///
-  /// Under the lock.
+  /// Requires the lock.
   func note(_ state: Status) {
     self.state = state
     owesNews = true
     postNews()
   }
 
-  /// Under the lock.
+  /// Requires the lock.
   func postNews() {
     if owesNews || owesOpening { _ = post { [self] in tellNews() } }
   }
@@ -127,14 +127,14 @@ extension ByteStream {
     lock.unlock()
   }
 
-  /// Under the lock.
+  /// Requires the lock.
   private func tellOpening() {
     guard owesOpening else { return }
     owesOpening = false
     if state != .closed { tell(.openCompleted) }
   }
 
-  /// Responds to what the descriptor is ready for, on a loop's thread.
+  /// Responds to events of the descriptor, on a loop's thread.
   func ready(_ events: RunLoop.DescriptorSource.Events) {
     lock.lock()
     var isOther = false
@@ -163,7 +163,7 @@ extension ByteStream {
         isTold = true
         tell(direction == .readable ? .hasBytesAvailable : .canAcceptBytes)
       }
-      // A handler that has done it costs no system call.
+      // Updating after the call-out saves a system call if the handler has read or written.
       updateInterest()
       if events.contains(.error), let channel, channel.kind == .socket { channel.descriptor.dropNotes() }
     case .notOpen, .atEnd, .failed, .closed: break
@@ -172,13 +172,13 @@ extension ByteStream {
     if isOther { core.other(than: self)?.handshakeAdvanced() }
   }
 
-  /// Calls the handler, without the lock.
+  /// Calls the handler. Requires the lock, which is released during the call.
   private func tell(_ event: Event) {
     var body = body
     lock.unlock()
     noteCall(of: body)
     body?.handler(self, event)
-    // One that was replaced meanwhile goes here.
+    // Release a handler that was replaced in the meantime before taking the lock.
     body = nil
     lock.lock()
   }
@@ -189,7 +189,7 @@ extension ByteStream {
     case end
   }
 
-  /// Reads or writes once, and notes what came of it.
+  /// Reads or writes once, and records the outcome.
   func transfer(_ body: (ByteChannel) throws(SocketError) -> Transfer) throws(SocketError) -> Int? {
     guard lock.lockUnlessParents() else { throw .invalid }
     defer { lock.unlock() }
@@ -224,7 +224,7 @@ extension ByteStream {
 }
 
 extension ByteStream: CustomDebugStringConvertible {
-  /// The item's state, in the shape of Core Foundation's description.
+  /// The stream's state, in the format of Core Foundation's descriptions.
   public var debugDescription: String {
     lock.ifOwned(else: "<ByteStream>{of the parent process}") {
       "<\(direction == .readable ? "InputByteStream" : "OutputByteStream") "
@@ -233,7 +233,7 @@ extension ByteStream: CustomDebugStringConvertible {
   }
 }
 
-// What it is for those who ask what keeps a loop.
+// Describes the stream in reports of what keeps a loop running.
 extension ByteStream: CarriedItem {
   package var isAlwaysReady: Bool {
     lock.ifOwned(else: false) { channel?.isAlwaysReady ?? false }

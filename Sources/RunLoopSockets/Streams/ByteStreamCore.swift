@@ -4,12 +4,12 @@ import RunLoopLibC
 import RunLoopCore
 import RunLoopSystemEvents
 
-/// What the two streams of a pair share: the channel, and the connecting of it.
+/// The state shared by the two streams of a pair: the channel and its connection.
 final class ByteStreamCore: @unchecked Sendable {
-  // Sendable: guarded by the lock, which is taken after a stream's.
+  // Sendable: guarded by the lock, which is taken after a stream's lock.
 
   enum Link {
-    /// The first stream that opens begins to connect.
+    /// The first stream that opens starts connecting.
     case address(SocketAddress)
     case connecting(ByteChannel)
     case connected(ByteChannel)
@@ -19,21 +19,21 @@ final class ByteStreamCore: @unchecked Sendable {
   }
 
   let lock = Lock()
-  /// The peer's address for errors; nil: there is none.
+  /// The peer's address for errors, or `nil` if it has none.
   let address: SocketAddress?
   private(set) var link: Link
   private(set) var openSides: Int
-  /// What encrypts and decrypts, if the connection is or will be secured; the channel is a socket then.
+  /// The TLS session, if the connection is or will be secured. The channel is a socket then.
   let tls: TLSSession?
-  /// Why the output has failed.
+  /// The error of the output.
   ///
-  /// What was received before that is still read.
+  /// Bytes received before the error can still be read.
   private(set) var outputFailure: SystemError?
-  /// Whether its handshake has begun.
+  /// Whether the TLS handshake has begun.
   var hasBegun = false
-  /// Ends what goes on after a stream was closed, if that takes too long.
+  /// Limits the time for ending the connection after both streams were closed.
   var lingering: RegisteredTimer?
-  /// The streams: each is notified of what the other has done to the handshake.
+  /// The streams, each of which is notified when the other has advanced the handshake.
   weak var input: ByteStream?
   weak var output: ByteStream?
 
@@ -44,13 +44,12 @@ final class ByteStreamCore: @unchecked Sendable {
     openSides = sides
   }
 
-  /// An error of a system call, with the peer's address.
+  /// Returns an error that adds the peer's address to that of a system call.
   func failure(_ error: SystemError) -> SocketError { .system(error, address: address) }
 
-  /// Records that the output has failed, and returns the first error: a reset is reported once, by whichever
-  /// call comes first.
+  /// Records that the output has failed, and returns the first error, because the system reports a reset only once.
   ///
-  /// Under the lock.
+  /// Requires the lock.
   @discardableResult
   func failOutput(_ error: SystemError) -> SystemError {
     let first = outputFailure ?? error
@@ -59,7 +58,7 @@ final class ByteStreamCore: @unchecked Sendable {
     return first
   }
 
-  /// The channel, if there is one; begins to connect if need be.
+  /// Returns the channel, and starts connecting if necessary.
   func open() throws(SystemError) -> (channel: ByteChannel, isConnected: Bool) {
     lock.lock()
     defer { lock.unlock() }
@@ -85,9 +84,9 @@ final class ByteStreamCore: @unchecked Sendable {
     }
   }
 
-  /// Sees whether the connection is made, now that the descriptor is ready.
+  /// Checks whether the connection was established, now that the descriptor is ready.
   ///
-  /// The kernel tells an error once; the second stream gets it from here.
+  /// The kernel reports an error only once; the second stream gets it from here.
   func finishConnecting() throws(SystemError) {
     lock.lock()
     defer { lock.unlock() }
@@ -102,7 +101,7 @@ final class ByteStreamCore: @unchecked Sendable {
           link = .failed(error)
           throw error
         }
-        // The connection was made, and the peer has sent something and reset it before anybody looked.
+        // The connection was established, and the peer sent bytes and reset it before this call.
         failOutput(SystemError(call: SystemCall.streamRead.rawValue, number: error.number))
       }
       link = .connected(channel)
@@ -111,12 +110,12 @@ final class ByteStreamCore: @unchecked Sendable {
     }
   }
 
-  /// One of the streams is closed: the other end sees it if the other stream goes on, and all is closed with the last.
+  /// Closes one of the streams. The peer sees the end of the output, and the last stream closes the connection.
   ///
   /// - Parameters:
-  ///   - channel: What the stream has, if it was opened.
-  ///   - isOutput: Whether it was the one that writes.
-  /// - Returns: Whether a secured connection is yet to be ended in an orderly way.
+  ///   - channel: The channel of the stream, if it was opened.
+  ///   - isOutput: Whether the stream is the output stream.
+  /// - Returns: Whether the TLS session must still be closed properly.
   func close(_ channel: ByteChannel?, isOutput: Bool) -> Bool {
     lock.lock()
     openSides -= 1
@@ -124,7 +123,7 @@ final class ByteStreamCore: @unchecked Sendable {
     var isWaiting = false
     if isOutput, let channel, case .connected = link {
       isWaiting = !sendEnd(channel.descriptor)
-      // A connection that is lost cannot be shut down, and need not be.
+      // Shutting down a lost connection fails, which is harmless.
       if !isWaiting, openSides > 0 { try? channel.descriptor.shutDown(Int32(SHUT_WR)) }
     }
     if openSides == 0 {

@@ -5,29 +5,29 @@ import RunLoopSystemEvents
 import Synchronization
 
 extension InputByteStream: AsyncSequence {
-  /// The bytes that one read has taken.
+  /// The bytes of one read.
   public typealias Element = [UInt8]
 
-  /// Opens the stream if it is not open yet, and takes the place of its handler.
+  /// Opens the stream if it is not open yet, and replaces its handler.
   ///
-  /// A thread of the library's own serves the stream, which need not be in a loop. One task iterates at a time. The
-  /// stream stays open when the iteration ends; what an iteration of lines has read beyond its last line is lost. To
-  /// close the stream ends the iteration with an error.
+  /// A thread of this library serves the stream, which need not be in a loop. One task can iterate at a time. The
+  /// stream stays open when the iteration ends; bytes that an iteration over lines has read beyond its last line are
+  /// lost. Closing the stream ends the iteration with an error.
   public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(reader: StreamReader(self)) }
 
-  /// Waits for the bytes of a stream.
+  /// An iterator that waits for the bytes of a stream.
   public struct AsyncIterator: AsyncIteratorProtocol {
     fileprivate let reader: StreamReader
 
-    /// Returns the next bytes, at least one; nil at the end, or when the task is cancelled.
+    /// Returns the next bytes, at least one, or `nil` at the end or if the task is cancelled.
     ///
-    /// - Throws: The error that has happened to the stream; ``SocketError/invalid`` if it is closed.
+    /// - Throws: The error of the stream, or ``SocketError/invalid`` if it is closed.
     public mutating func next() async throws -> [UInt8]? { try await reader.next() }
   }
 
-  /// The lines of the stream as an asynchronous sequence.
+  /// Returns the lines of the stream as an asynchronous sequence.
   ///
-  /// - Parameter limit: The most bytes of a line.
+  /// - Parameter limit: The maximum length of a line in bytes. The default is 1 MiB.
   public func lines(upTo limit: Int = 1 << 20) -> ByteLines<InputByteStream> { ByteLines(chunks: self, limit: limit) }
 }
 
@@ -42,7 +42,7 @@ private final class StreamReader: @unchecked Sendable {
   private let lock = Lock()
   private var hasNews = false
   private var waiting: CheckedContinuation<Void, Never>?
-  /// Why the stream could not be added to the loop.
+  /// The error of adding the stream to the loop.
   private var failure: RunLoopError?
 
   init(_ stream: InputByteStream) {
@@ -52,14 +52,15 @@ private final class StreamReader: @unchecked Sendable {
     do throws(RunLoopError) {
       try stream.schedule(in: loop, forMode: .default)
     } catch {
-      // A closed stream says so itself.
+      // If the stream is closed, reading from it reports that.
       if error != .invalidSource { failure = error }
     }
     stream.open()
   }
 
   deinit {
-    // Unless another has taken its place. Relaxed: one task iterates at a time, and orders its iterations itself.
+    // Another reader may have replaced this one. Relaxed, because only one task iterates at a time and orders its
+    // iterations.
     guard stream.taskReader.compareExchange(expected: identity, desired: 0, ordering: .relaxed).exchanged else {
       return
     }
@@ -81,7 +82,7 @@ private final class StreamReader: @unchecked Sendable {
     return nil
   }
 
-  /// What there is to read: nothing at the end, nil if there is nothing yet.
+  /// Reads the available bytes. Returns an empty array at the end of the stream, and `nil` if no bytes have arrived.
   private func read() throws -> [UInt8]? {
     try withUnsafeTemporaryAllocation(byteCount: Self.chunk, alignment: 1) { buffer in
       try stream.read(into: buffer).map { Array(buffer[..<$0]) }
