@@ -2,13 +2,13 @@
 
 import RunLoopCore
 
-/// Which of a host's addresses is tried when, as a value (RFC 8305, "happy eyeballs"): each event is a mutating
-/// function that returns what is to be done.
+/// The state machine that decides when to try which address of a host (RFC 8305, "happy eyeballs"), as a value. Each
+/// event is a mutating function that returns the action to take.
 struct ConnectionRace {
   enum Action: Equatable {
-    /// Begin to connect to the address of this index, and report when the delay has passed.
+    /// Start connecting to the address with this index, and start the delay timer.
     case begin(Int)
-    /// Wait for what comes.
+    /// Wait for the next event.
     case wait
     /// All addresses have failed.
     case fail
@@ -18,7 +18,7 @@ struct ConnectionRace {
   private var next = 0
   private var isOver = false
 
-  /// How many addresses of a host are tried: what a name server answers is bounded by nothing.
+  /// The maximum number of addresses tried per host, because a name server can return any number.
   static let limit = 32
 
   init(_ addresses: [SocketAddress]) {
@@ -27,8 +27,8 @@ struct ConnectionRace {
     }
   }
 
-  /// The addresses in the order in which they are tried: the families take turns, beginning with that of the first,
-  /// each in the order that the system prefers.
+  /// Returns the addresses in the order in which they are tried: alternating between families, starting with the
+  /// family of the first, and within each family in the system's order of preference.
   static func interleaved(_ addresses: [SocketAddress]) -> [SocketAddress] {
     guard let family = addresses.first?.family else { return [] }
     let preferred = addresses.filter { $0.family == family }
@@ -41,10 +41,10 @@ struct ConnectionRace {
     return order
   }
 
-  /// Whether there are addresses that were not tried.
+  /// Whether there are addresses that have not been tried.
   var hasMore: Bool { !isOver && next < attempts.count }
 
-  /// The race begins, or the delay after the last attempt has passed.
+  /// Starts the race, or continues when the delay after the last attempt has passed.
   mutating func goOn() -> Action {
     guard hasMore else { return .wait }
     attempts[next].outcome = .connecting
@@ -52,7 +52,7 @@ struct ConnectionRace {
     return .begin(next - 1)
   }
 
-  /// An attempt has failed: the next begins at once.
+  /// Records that an attempt has failed; the next one starts at once.
   mutating func failed(_ index: Int, _ error: SocketError) -> Action {
     guard !isOver else { return .wait }
     guard attempts[index].outcome == .connecting else {
@@ -67,7 +67,7 @@ struct ConnectionRace {
     return .wait
   }
 
-  /// It is won, cancelled, or out of time; true if it was not over before.
+  /// Ends the race when it is won, cancelled or timed out. Returns false if it was already over.
   mutating func end() -> Bool {
     defer { isOver = true }
     return !isOver

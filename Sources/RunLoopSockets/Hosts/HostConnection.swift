@@ -2,40 +2,38 @@
 
 import RunLoopCore
 
-/// A connection to a host that is being made; it can be cancelled, and goes on without being held.
-///
-/// See ``Socket/connect(toHost:port:family:options:attemptDelay:timeout:on:inModes:_:)``.
+/// A connection to a host that is being established. It can be cancelled, and continues even if it is not retained.
 public final class HostConnection: @unchecked Sendable {
-  // Sendable: a weak reference that is never written again.
+  // Sendable: the weak reference is never written after initialization.
 
-  // Weak: what the loop holds ends with the loop, whoever has this.
+  // Weak, so that what the loop retains is released with the loop.
   private weak var connector: HostConnector?
 
   init(_ connector: HostConnector) { self.connector = connector }
 
-  /// Ends all attempts and closes their sockets: unless its block is being called, it is not called any more, and is
-  /// released.
+  /// Ends all attempts and closes their sockets. The block is released and will not be called, unless the call is in
+  /// progress.
   ///
   /// Can be called from any thread. Calling it again has no effect.
   public func cancel() { connector?.end() }
 
-  /// Whether it was cancelled, or its block was called.
+  /// Whether the connection was cancelled or its block was called.
   ///
   /// Can be called from any thread.
   public var isFinished: Bool { connector?.isFinished ?? true }
 }
 
-/// What connects to the addresses of a host.
+/// Connects to the addresses of a host.
 ///
-/// The lookup, the timers and the sockets hold it, and the loop holds these; it holds them weakly. So it ends with its
-/// loop.
+/// The lookup, the timers and the sockets retain the connector, and the loop retains them, while the connector
+/// references them weakly. The connector is therefore released with its loop.
 final class HostConnector: @unchecked Sendable {
-  // Sendable: what changes is guarded by the lock.
+  // Sendable: the lock guards all mutable state.
 
   typealias Answer = Result<Socket, HostConnectionError>
   typealias Body = @Sendable (Answer) -> Void
 
-  /// What is wanted.
+  /// The parameters of a connection.
   struct Request: Sendable {
     let query: HostResolver.Query
     let options: Socket.Options
@@ -44,7 +42,7 @@ final class HostConnector: @unchecked Sendable {
     let loop: RunLoop
     let modes: [RunLoop.Mode]
 
-    /// The options of each socket: a server whose name is not given has to have the host's.
+    /// The options for each socket. The server name defaults to the host's name.
     var socketOptions: Socket.Options {
       guard options.tls != nil, options.serverName == nil else { return options }
       var options = options
@@ -52,11 +50,11 @@ final class HostConnector: @unchecked Sendable {
       return options
     }
 
-    /// RFC 8305 wants 250 milliseconds, and never less than 10.
+    /// The minimum delay between attempts. RFC 8305 recommends 250 milliseconds, and never less than 10.
     static let leastDelay: Duration = .milliseconds(10)
   }
 
-  /// What makes sockets and looks hosts up; a test has its own.
+  /// The functions that create sockets and resolve hosts, which tests replace.
   struct System: Sendable {
     var resolve: @Sendable (Request, @escaping @Sendable (HostResolver.Answer) -> Void) -> HostLookup = {
       request, body in
@@ -71,7 +69,7 @@ final class HostConnector: @unchecked Sendable {
     }
   }
 
-  /// What is called with the answer, so that a record names it.
+  /// The block, in a structure by which a recording identifies the call.
   private struct Call {
     let body: Body
   }
@@ -119,7 +117,7 @@ final class HostConnector: @unchecked Sendable {
   }
 }
 
-// The loop's thread.
+// Called on the loop's thread.
 extension HostConnector {
   private func resolved(_ answer: HostResolver.Answer) {
     switch answer {
@@ -134,7 +132,7 @@ extension HostConnector {
     }
   }
 
-  /// Begins attempts, and ends when all have failed.
+  /// Starts attempts, and finishes if all have failed.
   private func perform(_ first: ConnectionRace.Action) {
     var action = first
     while case .begin(let index) = action {
@@ -172,11 +170,11 @@ extension HostConnector {
       sockets[index] = Weak(value: socket)
       return body == nil
     }
-    // It was cancelled meanwhile.
+    // The connection was cancelled in the meantime.
     if isOver { socket.invalidate() }
   }
 
-  /// Counts the time until the next address is tried.
+  /// Starts the timer for the next attempt.
   private func startDelay() {
     guard lock.withLock({ race.hasMore }) else { return stop(takeDelay()) }
     let deadline = request.loop.instant(after: max(Request.leastDelay, request.attemptDelay))
@@ -185,7 +183,7 @@ extension HostConnector {
     lock.withLock { delay = timer }
     stop(before)
     for mode in request.modes { request.loop.add(timer, forMode: mode) }
-    // It was cancelled meanwhile.
+    // The connection was cancelled in the meantime.
     if isFinished { timer.invalidate() }
   }
 
@@ -199,7 +197,7 @@ extension HostConnector {
   private func stop(_ timer: Timer?) { timer?.invalidate() }
 
   private func won(_ socket: Socket, _ index: Int) {
-    // Not a loser of the others.
+    // Keep the winner from being invalidated with the other sockets.
     lock.withLock { sockets[index] = nil }
     socket.handler = nil
     for mode in request.modes { request.loop.remove(socket, forMode: mode) }
@@ -212,11 +210,11 @@ extension HostConnector {
   }
 }
 
-// Any thread, but for the first.
+// Can be called from any thread, except for `finish`.
 extension HostConnector {
-  /// Ends it, and calls the block with what came of it; false if it was over.
+  /// Finishes and calls the block with the outcome. Returns false if the connection was already finished.
   ///
-  /// The loop's thread, in a call-out.
+  /// Must be called on the loop's thread, in a call-out.
   @discardableResult
   private func finish(_ answer: ([HostConnectionError.Attempt]) -> Answer) -> Bool {
     let attempts = lock.withLock { race.attempts }
@@ -226,7 +224,7 @@ extension HostConnector {
     return true
   }
 
-  /// Closes what is connecting, and returns the block, if it was not over.
+  /// Closes the connecting sockets, and returns the block, or `nil` if the connection was already finished.
   @discardableResult
   func end() -> Body? {
     lock.lock()

@@ -2,35 +2,35 @@
 
 import RunLoopCore
 
-/// The reason why no connection to a host was made.
+/// An error of connecting to a host.
 public enum HostConnectionError: Error, Hashable, Sendable {
-  /// An address of the host, and the outcome for it.
+  /// An address of the host, and the outcome of connecting to it.
   public struct Attempt: Hashable, Sendable {
     /// The outcome of an attempt to connect to an address.
     public enum Outcome: Hashable, Sendable {
-      /// Its turn had not arrived.
+      /// The address was not tried.
       case notTried
-      /// The system was connecting.
+      /// The attempt was still in progress.
       case connecting
-      /// It has failed.
+      /// The attempt has failed.
       case failed(SocketError)
     }
 
     /// The address.
     public let address: SocketAddress
-    /// The outcome for it.
+    /// The outcome of connecting to the address.
     public internal(set) var outcome: Outcome
   }
 
-  /// The host has no known address.
+  /// The host could not be resolved.
   case lookup(HostError)
-  /// Each of the host's addresses has failed, in the order in which they were tried.
+  /// Connecting to each of the host's addresses has failed. The attempts are in the order in which they were made.
   case failed(host: String, attempts: [Attempt])
-  /// The time limit for the whole attempt was over; without attempts, before the host's addresses were known.
+  /// The time limit for the whole connection has passed. There are no attempts if the host was not yet resolved.
   case timedOut(host: String, after: Duration, attempts: [Attempt])
   /// The task was cancelled.
   case cancelled(host: String)
-  /// The thread of the loop ended before that.
+  /// The thread of the loop ended before the connection was established.
   case loopHasEnded(host: String)
 }
 

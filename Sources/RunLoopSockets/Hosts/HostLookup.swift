@@ -4,17 +4,17 @@ import RunLoopCore
 import RunLoopSystemEvents
 import Synchronization
 
-/// A lookup of a host that is under way.
+/// A lookup of a host in progress.
 public final class HostLookup: Sendable {
   typealias Body = @Sendable (HostLookup, HostResolver.Answer) -> Void
 
   let query: HostResolver.Query
   private let body: HandlerBox<Body>
   private let isOver = Atomic<Bool>(false)
-  /// What has to be done when it is cancelled: whoever looks it up is free for others.
+  /// Called on cancellation, to remove the lookup from the queue or to stop counting its thread.
   private let abandon = HandlerBox<@Sendable (HostLookup) -> Void>()
 
-  /// What ends the time that there is.
+  /// The timer of the lookup's timeout.
   private let timer = HandlerBox<Timer>()
 
   init(_ query: HostResolver.Query, _ body: @escaping Body) {
@@ -22,23 +22,23 @@ public final class HostLookup: Sendable {
     self.body = HandlerBox(body)
   }
 
-  /// Drops the result: unless its block is being called, it is not called any more, and is released.
+  /// Cancels the lookup. The block is released and will not be called, unless the call is in progress.
   ///
-  /// A lookup that waits for its turn leaves the queue. A lookup that the system is answering is left to end, and does
-  /// not keep others waiting. Can be called from any thread. Calling it again has no effect.
+  /// A lookup that is queued leaves the queue. A lookup that the system is processing is left to finish, but does not
+  /// delay others. Can be called from any thread. Calling it again has no effect.
   ///
   /// - Complexity: O(1).
   public func cancel() { if claim() { giveUp() } }
 
-  /// Whether the lookup was cancelled, or its block was called, or released uncalled as its loop has ended.
+  /// Whether the lookup was cancelled, or its block was called or was released because its loop has ended.
   ///
   /// Can be called from any thread.
   public var isFinished: Bool { isOver.load(ordering: .acquiring) }
 
-  /// Takes the right to call the block.
+  /// Claims the right to call the block. Returns false if it was already claimed.
   func claim() -> Bool { !isOver.exchange(true, ordering: .acquiringAndReleasing) }
 
-  /// Counts its time by a timer, which is added to a loop after this.
+  /// Starts the timeout with a timer that the caller then adds to a loop.
   func start(_ timer: Timer) {
     self.timer.put(timer)
     if isFinished { stopTimer() }
@@ -53,10 +53,10 @@ public final class HostLookup: Sendable {
     abandon.take()?(self)
   }
 
-  /// Says what to do when the lookup is given up.
+  /// Sets the closure to call when the lookup is given up.
   func onGivingUp(_ body: @escaping @Sendable (HostLookup) -> Void) {
     abandon.put(body)
-    // It was given up meanwhile.
+    // The lookup was given up in the meantime.
     if isFinished { abandon.take()?(self) }
   }
 

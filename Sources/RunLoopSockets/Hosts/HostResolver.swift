@@ -5,41 +5,43 @@ import RunLoopLibC
 public import RunLoopCore
 import RunLoopSystemEvents
 
-/// Finds the addresses of hosts by their names, without keeping a loop waiting.
+/// Resolves host names to addresses without blocking a loop.
 ///
-/// The system's `getaddrinfo` blocks, so it is called on threads of our own: as a rule at most four in the process,
-/// which are made when there is something to look up and ended when there is nothing more. A numeric host
-/// needs no thread.
+/// The system's `getaddrinfo` blocks, so it is called on threads of this library, which are created on demand and end
+/// when nothing is left to look up. There are usually at most four in the process. A numeric host needs no thread.
 ///
-/// The system may wait half a minute for servers that do not answer, and cannot be interrupted. A lookup that is
-/// cancelled or has timed out, or that takes longer than a second while others wait, keeps its thread until the system
-/// is done, but not its place among the four: another thread is started. There are never more than 32.
+/// The system may wait half a minute for a server that does not respond, and this cannot be interrupted. A lookup that
+/// was cancelled, has timed out, or takes longer than a second while others are waiting occupies its thread until the
+/// system returns, but no longer counts toward the four, so another thread can start. There are never more than 32
+/// threads.
 public enum HostResolver {
-  /// How many lookups run at a time, except those that are cancelled or take long; the others wait for their turn.
+  /// The maximum number of concurrent lookups, not counting those that were cancelled or take long. Others are queued.
   static let maximumLookupCount = 4
-  /// The largest number of threads that look up hosts, including those that cancelled or long lookups keep.
+  /// The maximum number of threads, including those occupied by cancelled or long lookups.
   static let maximumThreadCount = 32
-  /// For how long a lookup keeps others waiting.
+  /// The time after which a lookup no longer delays others.
   static let patience: Duration = .seconds(1)
 
   /// The outcome of a lookup.
   public typealias Answer = Result<[SocketAddress], HostError>
 
-  /// Looks a host up and calls a block with its addresses on a loop.
+  /// Resolves a host, and calls a block with its addresses on a loop.
   ///
   /// Can be called from any thread.
   ///
   /// - Parameters:
-  ///   - host: A name, or a numeric host.
-  ///   - port: The port that the addresses get.
-  ///   - family: Which addresses to look for; nil means those of IPv4 and IPv6, in the order that the system prefers.
-  ///   - timeout: After how long the answer is ``HostError/timedOut(host:after:)``; nil means as long as the system
-  ///     tries. It is counted by the loop, in these modes.
-  ///   - loop: The loop that calls the block, even for a numeric host: never before this returns.
+  ///   - host: A host name or a numeric address.
+  ///   - port: The port of the resulting addresses.
+  ///   - family: The address family to look for. Defaults to `nil`, which means IPv4 and IPv6 in the system's order of
+  ///     preference.
+  ///   - timeout: The time after which the result is ``HostError/timedOut(host:after:)``, measured by the loop in
+  ///     `modes`. Defaults to `nil`, which leaves the limit to the system.
+  ///   - loop: The loop that calls the block, never before this method returns, even for a numeric host.
   ///   - modes: The modes in which the loop calls the block.
-  ///   - body: Called once, unless the lookup is cancelled or the loop's thread ends before. On a loop that has ended
-  ///     it is released uncalled, which the standard error reports, and ``HostLookup/isFinished`` is true.
-  /// - Returns: The lookup, to cancel it; it goes on without being held.
+  ///   - body: Called once, unless the lookup is cancelled or the loop's thread ends first. If the loop has ended, the
+  ///     block is released without being called, which is reported on standard error, and ``HostLookup/isFinished`` is
+  ///     true.
+  /// - Returns: The lookup, which can be cancelled and need not be retained.
   @discardableResult
   public static func resolve(
     _ host: String, port: UInt16, family: SocketAddress.Family? = nil, timeout: Duration? = nil, on loop: RunLoop,
@@ -49,7 +51,7 @@ public enum HostResolver {
       Query(host: host, port: port, family: family), timeout: timeout, on: loop, inModes: modes, by: .shared, body)
   }
 
-  /// Looks a host up by threads that a test may choose.
+  /// Resolves a host with workers that tests can replace.
   static func resolve(
     _ query: Query, timeout: Duration?, on loop: RunLoop, inModes modes: [RunLoop.Mode], by workers: HostWorkers,
     _ body: @escaping @Sendable (Answer) -> Void
@@ -78,23 +80,25 @@ public enum HostResolver {
     return lookup
   }
 
-  /// Looks a host up.
+  /// Resolves a host.
   ///
-  /// A task that is cancelled gets ``HostError/cancelled(host:)`` at once; what the system finds later is dropped.
+  /// If the task is cancelled, this throws ``HostError/cancelled(host:)`` at once, and a later result is dropped.
   ///
   /// - Parameters:
-  ///   - host: A name, or a numeric host.
-  ///   - port: The port that the addresses get.
-  ///   - family: Which addresses to look for; nil means those of IPv4 and IPv6, in the order that the system prefers.
-  ///   - timeout: After how long it throws ``HostError/timedOut(host:after:)``; nil means as long as the system tries.
-  /// - Throws: ``HostError``.
+  ///   - host: A host name or a numeric address.
+  ///   - port: The port of the resulting addresses.
+  ///   - family: The address family to look for. Defaults to `nil`, which means IPv4 and IPv6 in the system's order of
+  ///     preference.
+  ///   - timeout: The time after which this throws ``HostError/timedOut(host:after:)``. Defaults to `nil`, which
+  ///     leaves the limit to the system.
+  /// - Throws: A ``HostError``.
   public static func resolve(
     _ host: String, port: UInt16, family: SocketAddress.Family? = nil, timeout: Duration? = nil
   ) async throws -> [SocketAddress] {
     try await resolve(Query(host: host, port: port, family: family), timeout: timeout, by: .shared)
   }
 
-  /// Looks a host up by threads that a test may choose.
+  /// Resolves a host with workers that tests can replace.
   static func resolve(_ query: Query, timeout: Duration?, by workers: HostWorkers) async throws -> [SocketAddress] {
     let answer = AwaitedAnswer<Answer>()
     let lookup = HostLookup(query) { _, found in answer.give(found) }
@@ -124,7 +128,7 @@ public enum HostResolver {
     }
   }
 
-  /// Ends a lookup whose loop releases the block uncalled.
+  /// Cancels a lookup when its loop releases the block without calling it.
   private final class LookupEnd: Sendable {
     let lookup: HostLookup
 
@@ -133,7 +137,7 @@ public enum HostResolver {
     deinit { lookup.cancel() }
   }
 
-  /// What is called with an answer, so that a record names it.
+  /// The block, in a structure by which a recording identifies the call.
   private struct Call {
     let body: @Sendable (Answer) -> Void
   }
@@ -143,7 +147,7 @@ public enum HostResolver {
     let port: UInt16
     let family: SocketAddress.Family?
 
-    /// Asks the system, which may take long.
+    /// Asks the system, which may block for a long time.
     func answer() -> Answer {
       guard !host.utf8.contains(0), !host.isEmpty else { return .failure(.unknown(host: host)) }
       let found = Found()
@@ -169,7 +173,7 @@ public enum HostResolver {
       }
     }
 
-    /// Addresses as the system gives them.
+    /// Collects the addresses that the system returns.
     private final class Found {
       var addresses: [SocketAddress] = []
 
@@ -181,17 +185,17 @@ public enum HostResolver {
   }
 }
 
-/// The reason why a host has no addresses.
+/// An error of resolving a host.
 public enum HostError: Error, Hashable, Sendable {
-  /// There is no such host, or it has no address of the family.
+  /// There is no such host, or it has no address of the requested family.
   case unknown(host: String)
-  /// The system had no answer within the time limit.
+  /// The system did not return a result within the time limit.
   case timedOut(host: String, after: Duration)
-  /// The addresses cannot be found now, but perhaps later.
+  /// The addresses cannot be found now; a later attempt may succeed.
   case temporary(host: String)
-  /// The resolver has failed, for a reason in its words.
+  /// The resolver has failed, with a reason from the system.
   case failed(host: String, reason: String)
-  /// A system call has failed, in the resolver or in making its thread.
+  /// A system call of the resolver, or the creation of its thread, has failed.
   case system(host: String, SystemError)
   /// The task was cancelled.
   case cancelled(host: String)

@@ -4,48 +4,50 @@ import CRunLoopSystem
 import RunLoopCore
 import RunLoopSystemEvents
 
-/// The threads that look hosts up, and what waits for them.
+/// The threads that resolve hosts, and the queue of lookups.
 ///
-/// A thread that is in the system with a lookup nobody wants any more does not count, nor does one that has been there
-/// for longer than ``HostResolver/patience`` while others wait: in its place another is started. So names whose servers
-/// do not answer do not hold up the others, until there are `HostResolver.maximumThreadCount` threads.
+/// A thread stops counting toward the limit if its lookup was cancelled, or if it takes longer than
+/// ``HostResolver/patience`` while others are waiting; another thread then starts. This way names whose servers do not
+/// respond do not delay others, until there are `HostResolver.maximumThreadCount` threads.
 ///
-/// A child of a fork has workers of its own; its parent's lookups are answered in the parent.
+/// A forked child has workers of its own. Lookups of the parent finish in the parent.
 final class HostWorkers: @unchecked Sendable {
-  // Sendable: guarded by the lock.
+  // Sendable: the lock guards all mutable state.
 
   private static let ours = PerProcess { HostWorkers { $0.answer() } }
 
-  /// This process's.
+  /// The workers of this process.
   static var shared: HostWorkers { ours.value }
 
-  /// A thread, as those see it who look after the others.
+  /// The state of a thread.
   private final class Worker {
-    /// What it looks up.
+    /// The lookup in progress.
     var lookup: HostLookup?
-    /// It does not count, as its lookup is not wanted or takes long, and ends with it.
+    /// Whether the thread no longer counts, because its lookup was cancelled or takes long. It ends after the lookup.
     var isWrittenOff = false
-    /// It has been seen with this lookup when the lookups that wait were looked at.
+    /// Whether the previous check has found the thread with its current lookup.
     var wasSeen = false
   }
 
   private let lock = Lock()
   private let answer: @Sendable (HostResolver.Query) -> HostResolver.Answer
   private let patience: Duration
-  /// What waits, by its number; the numbers from `first` on are in their order, and those that have left are missing.
+  /// The queued lookups, keyed by number. Numbers from `first` on are in order; those of cancelled lookups are
+  /// missing.
   private var waiting: [UInt64: HostLookup] = [:]
   private var numbers: [ObjectIdentifier: UInt64] = [:]
   private var first: UInt64 = 0
   private var next: UInt64 = 0
   private var workers: [ObjectIdentifier: Worker] = [:]
-  /// The workers that count.
+  /// The number of threads that count toward the limit.
   private var counted = 0
   private var mostCounted = 0
   private var isWatched = false
 
-  /// Takes what looks up, which may take long.
+  /// Creates workers that resolve hosts with a function that may block for a long time.
   ///
-  /// - Parameter patience: Tests have more, so that no thread comes that they do not expect.
+  /// - Parameter patience: The time after which a lookup no longer delays others; tests use a longer one to prevent
+  ///   additional threads.
   init(
     patience: Duration = HostResolver.patience,
     _ answer: @escaping @Sendable (HostResolver.Query) -> HostResolver.Answer
@@ -54,16 +56,16 @@ final class HostWorkers: @unchecked Sendable {
     self.patience = patience
   }
 
-  /// The most threads that counted at a time, for tests.
+  /// The maximum number of threads that counted toward the limit at once, for tests.
   var peak: Int { lock.withLock { mostCounted } }
-  /// The threads that there are.
+  /// The number of threads.
   var threadCount: Int { lock.withLock { workers.count } }
-  /// The threads that are looking something up.
+  /// The number of threads with a lookup in progress.
   var busyCount: Int { lock.withLock { workers.values.count { $0.lookup != nil } } }
-  /// How many lookups wait for a thread.
+  /// The number of queued lookups.
   var waitingCount: Int { lock.withLock { waiting.count } }
 
-  /// Looks a host up as soon as there is a thread.
+  /// Queues a lookup, and starts a thread if the limit permits.
   ///
   /// - Complexity: O(1), as for cancelling.
   func add(_ lookup: HostLookup) {
@@ -80,7 +82,7 @@ final class HostWorkers: @unchecked Sendable {
     if watches { watch() }
   }
 
-  /// Under the lock.
+  /// Requires the lock.
   private func makeWorkerIfNeeded() -> Worker? {
     guard !waiting.isEmpty, counted < HostResolver.maximumLookupCount,
       workers.count < HostResolver.maximumThreadCount
@@ -94,14 +96,14 @@ final class HostWorkers: @unchecked Sendable {
     return worker
   }
 
-  /// Under the lock.
+  /// Requires the lock.
   private func writeOff(_ worker: Worker) {
     guard !worker.isWrittenOff else { return }
     worker.isWrittenOff = true
     counted -= 1
   }
 
-  /// A lookup is not wanted any more.
+  /// Called when a lookup was cancelled.
   private func leave(_ lookup: HostLookup) {
     lock.lock()
     var released: HostLookup?
@@ -135,7 +137,7 @@ extension HostWorkers {
       context.release()
       lock.lock()
       end(worker)
-      // Another thread will come to them, if there is one.
+      // Other threads that count will take the queued lookups. If there are none, the lookups fail.
       let left = counted == 0 ? waiting.sorted { $0.key < $1.key }.map(\.value) : []
       if counted == 0 {
         waiting = [:]
@@ -146,7 +148,7 @@ extension HostWorkers {
     }
   }
 
-  /// Under the lock.
+  /// Requires the lock.
   private func end(_ worker: Worker) {
     writeOff(worker)
     workers[ObjectIdentifier(worker)] = nil
@@ -159,14 +161,14 @@ extension HostWorkers {
     return nil
   }
 
-  /// The next lookup; nil ends the thread.
+  /// Returns the next lookup, or `nil` to end the thread.
   private func next(_ worker: Worker) -> HostLookup? {
     lock.lock()
     let before = worker.lookup
     worker.lookup = nil
     worker.wasSeen = false
     if !worker.isWrittenOff, let lookup = takeFirst() { worker.lookup = lookup } else { end(worker) }
-    // One that was written off leaves its place to another, if it was the last that there may be.
+    // If this thread ends because it no longer counted, its slot may be needed for another.
     let other = makeWorkerIfNeeded()
     let lookup = worker.lookup
     lock.unlock()
@@ -175,9 +177,9 @@ extension HostWorkers {
     return lookup
   }
 
-  /// Under the lock.
+  /// Requires the lock.
   ///
-  /// - Complexity: Amortized O(1): each number is passed once.
+  /// - Complexity: Amortized O(1), because each number is visited once.
   private func takeFirst() -> HostLookup? {
     while first < next {
       let number = first
@@ -190,10 +192,10 @@ extension HostWorkers {
   }
 }
 
-// MARK: - Lookups that take long
+// MARK: - Long lookups
 
 extension HostWorkers {
-  /// Sees repeatedly, as long as lookups wait, whether the threads get on.
+  /// Checks at intervals whether the threads make progress while lookups are queued.
   private func watch() {
     let loop = ServiceThread.loop
     loop.add(
@@ -202,8 +204,8 @@ extension HostWorkers {
       }, forMode: .default)
   }
 
-  /// Starts others in the place of threads that have been with one lookup since this was last called; false if nothing
-  /// waits.
+  /// Starts replacements for threads that have had the same lookup since the previous call. Returns false if no
+  /// lookups are queued.
   func relieve() -> Bool {
     lock.lock()
     isWatched = !waiting.isEmpty

@@ -4,27 +4,28 @@ public import RunLoopCore
 import RunLoopSystemEvents
 
 extension Socket {
-  /// Looks a host up and connects to the first of its addresses that answers (RFC 8305, "happy eyeballs").
+  /// Resolves a host and connects to the first of its addresses that responds (RFC 8305, "happy eyeballs").
   ///
-  /// The addresses of IPv4 and IPv6 take turns, each family in the order that the system prefers. The next address is
-  /// tried when one fails, or has not answered within a delay; attempts that were begun go on meanwhile. When one is
-  /// connected, the others are closed. At most 32 addresses are tried. With ``Options/tls``, an address has answered
-  /// when the connection is secured, and the server has to have the host's name unless ``Options/serverName`` says
-  /// otherwise. Can be called from any thread.
+  /// The attempts alternate between IPv4 and IPv6 addresses, each in the system's order of preference. The next
+  /// address is tried when an attempt fails or has not succeeded within a delay; earlier attempts continue in the
+  /// meantime. When one attempt succeeds, the others are closed. At most 32 addresses are tried. With ``Options/tls``,
+  /// an attempt succeeds when the connection is secured, and the server's certificate has to be valid for the host's
+  /// name unless ``Options/serverName`` is set. Can be called from any thread.
   ///
   /// - Parameters:
-  ///   - host: A name, or a numeric host.
+  ///   - host: A host name or a numeric address.
   ///   - port: The port.
-  ///   - family: Which addresses to look for; nil means those of IPv4 and IPv6.
-  ///   - options: How the socket behaves; `connectTimeout` counts for each address.
-  ///   - attemptDelay: How long to wait for an address before the next is tried too, at least 10 milliseconds.
-  ///   - timeout: How long the whole attempt may take, including the lookup; nil means as long as the system tries. It
-  ///     is counted by the loop, as the delay is.
-  ///   - loop: The loop that connects and calls the block, never before this returns.
-  ///   - modes: The modes in which it does so.
-  ///   - body: Called once, unless the attempt is cancelled or the loop's thread ends before: with a socket that is
-  ///     connected, has no handler, and is in no loop, or with the reason of each address.
-  /// - Returns: The connection that is being made, to cancel it.
+  ///   - family: The address family to look for. Defaults to `nil`, which means IPv4 and IPv6.
+  ///   - options: The configuration of the socket. Its `connectTimeout` applies to each address.
+  ///   - attemptDelay: The time to wait before the next address is tried too, at least 10 milliseconds; 250
+  ///     milliseconds by default.
+  ///   - timeout: The time limit for the whole operation, including the lookup. Defaults to `nil`, which leaves the
+  ///     limit to the system. The loop measures this time and the delay.
+  ///   - loop: The loop that connects and calls the block, never before this method returns.
+  ///   - modes: The modes of the loop to use.
+  ///   - body: Called once, unless the connection is cancelled or the loop's thread ends first. On success it gets a
+  ///     connected socket that has no handler and is in no loop.
+  /// - Returns: The connection in progress, which can be cancelled.
   @discardableResult
   public static func connect(
     toHost host: String, port: UInt16, family: SocketAddress.Family? = nil, options: Options = Options(),
@@ -38,22 +39,24 @@ extension Socket {
     return HostConnector.start(request, body)
   }
 
-  /// Looks a host up and connects to the first of its addresses that answers.
+  /// Resolves a host and connects to the first of its addresses that responds, as the method with a block does.
   ///
-  /// This is the method with a block, for tasks. A task that is cancelled gets ``HostConnectionError/cancelled(host:)``
-  /// at once, and sockets that were connecting are closed.
+  /// If the task is cancelled, this throws ``HostConnectionError/cancelled(host:)`` at once, and connecting sockets
+  /// are closed.
   ///
   /// - Parameters:
-  ///   - host: A name, or a numeric host.
+  ///   - host: A host name or a numeric address.
   ///   - port: The port.
-  ///   - family: Which addresses to look for; nil means those of IPv4 and IPv6.
-  ///   - options: How the socket behaves; `connectTimeout` counts for each address.
-  ///   - attemptDelay: How long to wait for an address before the next is tried too, at least 10 milliseconds.
-  ///   - timeout: How long the whole attempt may take, including the lookup; nil means as long as the system tries.
-  ///   - loop: A loop that runs, which connects.
-  ///   - mode: The mode that the loop runs in.
-  /// - Returns: A socket that is connected and in no loop.
-  /// - Throws: ``HostConnectionError``.
+  ///   - family: The address family to look for. Defaults to `nil`, which means IPv4 and IPv6.
+  ///   - options: The configuration of the socket. Its `connectTimeout` applies to each address.
+  ///   - attemptDelay: The time to wait before the next address is tried too, at least 10 milliseconds; 250
+  ///     milliseconds by default.
+  ///   - timeout: The time limit for the whole operation, including the lookup. Defaults to `nil`, which leaves the
+  ///     limit to the system.
+  ///   - loop: A running loop, which connects.
+  ///   - mode: A mode that the loop runs in.
+  /// - Returns: A connected socket that is in no loop.
+  /// - Throws: A ``HostConnectionError``.
   public static func connect(
     toHost host: String, port: UInt16, family: SocketAddress.Family? = nil, options: Options = Options(),
     attemptDelay: Duration = .milliseconds(250), timeout: Duration? = nil, on loop: RunLoop,
@@ -67,10 +70,10 @@ extension Socket {
 
   static func connect(_ request: HostConnector.Request, system: HostConnector.System) async throws -> Socket {
     let host = request.query.host
-    // The error says it; a lookup for the loop would also report the block that the loop rejects.
+    // Otherwise the lookup would also report on standard error that the loop rejected its block.
     guard !request.loop.takesNoItems else { throw HostConnectionError.loopHasEnded(host: host) }
     let answer = AwaitedAnswer<HostConnector.Answer>()
-    // The connector alone holds the block: released uncalled, it is the end of the loop.
+    // Only the connector retains the block, so if it is released without being called, the loop has ended.
     let connection = HostConnector.start(
       request, system: system, LastAnswer.body(answer, last: .failure(.loopHasEnded(host: host))))
     return try await answer.value {
@@ -80,7 +83,7 @@ extension Socket {
   }
 }
 
-/// Gives an answer when it is released, if there is none.
+/// Resumes with a final result on deinitialization, unless there is already a result.
 private final class LastAnswer<Value: Sendable>: Sendable {
   let answer: AwaitedAnswer<Value>
   private let last: Value
@@ -92,7 +95,7 @@ private final class LastAnswer<Value: Sendable>: Sendable {
 
   deinit { answer.give(last) }
 
-  /// Returns a block that gives an answer, and holds nothing else that does.
+  /// Returns a block that passes on a result and is the only owner of the final one.
   static func body(_ answer: AwaitedAnswer<Value>, last: Value) -> @Sendable (Value) -> Void {
     let end = LastAnswer(answer, last)
     return { end.answer.give($0) }

@@ -4,14 +4,14 @@ import RunLoopLibC
 import RunLoopCore
 import RunLoopSystemEvents
 
-/// A program that runs to its end, with all that it writes.
+/// Runs a program until it ends, and collects its output.
 final class ProgramRun: @unchecked Sendable {
-  // Sendable: all variables are used on the loop's thread alone.
+  // Sendable: all variables are used only on the loop's thread.
 
   typealias Completion = SpawnedProcess.Completion
   private typealias Bytes = ReferenceWritableKeyPath<ProgramRun, [UInt8]>
 
-  /// How much is read at once.
+  /// The size of a read in bytes.
   private static let chunk = 65_536
 
   private let loop = ServiceThread.loop
@@ -21,10 +21,10 @@ final class ProgramRun: @unchecked Sendable {
   private var input: ArraySlice<UInt8>
   private var output: [UInt8] = []
   private var error: [UInt8] = []
-  /// The streams that have not ended.
+  /// The output streams that have not ended.
   private var reading: [InputByteStream] = []
   private var end: ChildProcessSource.End?
-  /// Why the program was terminated.
+  /// The error for which the program was terminated.
   private var interruption: (any Error)?
   private var isTimedOut = false
   private var isCancelled = false
@@ -69,13 +69,13 @@ final class ProgramRun: @unchecked Sendable {
 
   func cancel() {
     loop.perform { [self] in
-      // The task may be cancelled before it has begun to wait.
+      // The task may be cancelled before it has started to wait.
       guard continuation != nil else { return isCancelled = true }
       interrupt(by: CancellationError(), kills: false)
     }
   }
 
-  /// Looks for the end now and then: the loop has no descriptor to wait for it.
+  /// Polls for the end of the program, because the loop could not watch its descriptor.
   private func pollEnd() {
     _ = loop.schedule(in: .milliseconds(10), repeating: .milliseconds(10)) { [self] timer in
       guard end == nil else { return timer.invalidate() }
@@ -85,7 +85,7 @@ final class ProgramRun: @unchecked Sendable {
     }
   }
 
-  /// Terminates the program; the first reason is the one that counts, a deadline if there is no error.
+  /// Terminates the program. Only the first reason counts; without an error, the reason is the deadline.
   private func interrupt(by error: (any Error)?, kills: Bool) {
     guard continuation != nil, interruption == nil, !isTimedOut else { return }
     interruption = error
@@ -94,15 +94,16 @@ final class ProgramRun: @unchecked Sendable {
     do throws(SystemError) {
       try terminate(by: kills ? [] : teardown)
     } catch {
-      // A program that belongs to another user by now, such as one that sudo runs, continues. Its source reaps it.
+      // The program now runs as another user, for example with sudo, and continues. Its source reaps it.
       interruption = SpawnedProcess.RunError.notPermitted(error)
       finish()
     }
   }
 
-  /// Asks the program to end by the steps.
+  /// Terminates the program by the given steps.
   ///
-  /// It is killed if the first step cannot be sent although the program may be signalled: there is no such signal.
+  /// If the first signal cannot be sent for a reason other than a missing permission, it does not exist, and the
+  /// program is killed.
   private func terminate(by steps: [SpawnedProcess.TeardownStep]) throws(SystemError) {
     do throws(SystemError) {
       try spawned.tearDown(by: steps, on: loop)
@@ -122,7 +123,7 @@ final class ProgramRun: @unchecked Sendable {
     guard let continuation, end != nil || interruption != nil else { return }
     self.continuation = nil
     timer?.invalidate()
-    // What was written before the end is there; a program that others write for does not end after its deadline.
+    // Read what was written before the end. After a deadline, read once, because other writers may never stop.
     if interruption == nil {
       for stream in reading {
         let bytes: Bytes = stream === spawned.standardOutput ? \.output : \.error
@@ -167,14 +168,14 @@ extension ProgramRun {
     stream.open()
   }
 
-  /// Reads once; returns false when there is nothing now.
+  /// Reads once. Returns false if nothing is available.
   @discardableResult
   private func takeSome(from stream: InputByteStream, _ bytes: Bytes) -> Bool {
     withUnsafeTemporaryAllocation(byteCount: Self.chunk, alignment: 1) { buffer in
       guard let count = (try? stream.read(into: buffer)) ?? nil, count > 0 else { return false }
       guard self[keyPath: bytes].count + count <= limit else {
         let reason = SpawnedProcess.RunError.outputTooLarge(limit: limit)
-        // While the rest is read, the program has ended already.
+        // If this happens while the rest is being read, the program has already ended.
         if continuation == nil { interruption = reason } else { interrupt(by: reason, kills: true) }
         return false
       }
@@ -191,7 +192,7 @@ extension ProgramRun {
       let count = input.withUnsafeBytes { bytes in (try? stream.write(bytes)) ?? nil }
       input = input.dropFirst(count ?? 0)
       if input.isEmpty { stream.close() }
-    // The program may end, or close its input, whenever it has read enough.
+    // The program may end or close its input before it has read everything.
     case .errorOccurred, .endEncountered: stream.close()
     case .openCompleted, .hasBytesAvailable: break
     }

@@ -2,26 +2,27 @@
 
 public import RunLoopCore
 
-/// The reason why a program was not started.
+/// An error of starting a program.
 public enum SpawnError: Error, Hashable, Sendable {
-  /// There is no such program that can be read, or, for a name without a slash, none in the directories of `PATH`.
+  /// There is no such program that can be read or, for a name without a slash, none in the directories of `PATH`.
   case notFound(program: String)
-  /// The program is a script whose first line names an interpreter that is not there or cannot be executed: `execve`.
+  /// The program is a script whose interpreter does not exist or cannot be executed (`execve`).
   case interpreter(String, program: String, SystemError)
-  /// A word for the program has a zero byte, which would end it.
+  /// A word passed to the program contains a zero byte, which would end it.
   case zeroByte(String)
-  /// A name of the environment is empty or has an equals sign, so that the program would read another name.
+  /// The name of an environment variable is empty or contains an equals sign, which would change the name.
   case environmentName(String)
-  /// A number for a descriptor is not from 3 to 65535.
+  /// A descriptor's number in the child is not from 3 to 65535.
   case badNumber(Int32)
-  /// More descriptors were to be passed than can be.
+  /// There are more descriptors to pass than the limit allows.
   case tooManyDescriptors(Int, limit: Int)
-  /// A descriptor of this process cannot be passed under its number there: `dup3` with `EBADF` if it is not open.
+  /// A descriptor of this process cannot be passed under its number in the child: `dup3` with `EBADF` if it is not
+  /// open.
   case descriptor(Int32, as: Int32, program: String, SystemError)
-  /// The directory where the program was to start cannot be entered: `chdir`.
+  /// The working directory for the program cannot be entered (`chdir`).
   case directory(String, program: String, SystemError)
-  /// Another system call has failed, of this process or of the child: `pipe2`, `open`, `clone`, `setsid`, `setpgid`,
-  /// `execve`, `posix_openpt`, `ioctl (TIOCSCTTY)`.
+  /// Another system call of this process or of the child has failed: `pipe2`, `open`, `clone`, `setsid`, `setpgid`,
+  /// `execve`, `posix_openpt` or `ioctl (TIOCSCTTY)`.
   case system(program: String, SystemError)
 }
 

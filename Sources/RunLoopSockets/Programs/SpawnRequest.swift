@@ -4,19 +4,19 @@ import CRunLoopSystem
 import RunLoopLibC
 import RunLoopCore
 
-/// The descriptors of a program that is started, and the other ends of its pipes.
+/// The descriptors of a program to be started, and the parent's ends of its pipes.
 struct SpawnPlumbing {
-  /// The ends that stay here.
+  /// The parent's ends of the pipes.
   private(set) var input: OwnedDescriptor?
   private(set) var output: OwnedDescriptor?
   private(set) var error: OwnedDescriptor?
-  /// This end of the terminal.
+  /// The parent's end of the terminal.
   private(set) var terminal: OwnedDescriptor?
-  /// The child's end, open until it is started.
+  /// The child's end of the terminal, open until the child is started.
   private(set) var childTerminal: OwnedDescriptor?
   private(set) var from: [Int32] = []
   private(set) var to: [Int32] = []
-  /// The child's ends, open until it is started.
+  /// The child's ends, open until the child is started.
   private var held: [OwnedDescriptor] = []
 
   mutating func pass(_ descriptor: Int32, as number: Int32) {
@@ -30,13 +30,13 @@ struct SpawnPlumbing {
     error = try connect(STDERR_FILENO, options.standardError, options)
   }
 
-  /// Connects a standard stream, and returns the end that stays here.
+  /// Connects a standard stream, and returns the parent's end.
   private mutating func connect(
     _ number: Int32, _ redirection: SpawnedProcess.Redirection, _ options: SpawnedProcess.Options
   ) throws(SystemError) -> OwnedDescriptor? {
     switch redirection {
     case .inherited:
-      // One that is closed here is closed there.
+      // A descriptor that is closed here is also closed in the child.
       if fcntl(number, F_GETFD) >= 0 { pass(number, as: number) }
     case .descriptor(let descriptor): pass(descriptor, as: number)
     case .standardOutput:
@@ -55,7 +55,7 @@ struct SpawnPlumbing {
       _ = try SystemCall.pipe.make { crl_pipe(&ends) }
       let (reading, writing) = (OwnedDescriptor(ends[0]), OwnedDescriptor(ends[1]))
       let (ours, theirs) = number == STDIN_FILENO ? (writing, reading) : (reading, writing)
-      // Each end is opened by itself: the child's blocks, as programs expect.
+      // Only this end is nonblocking; the child's end blocks, as programs expect.
       _ = try SystemCall.descriptorFlags.make { fcntl(ours.number, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0 }
       held.append(theirs)
       pass(theirs.number, as: number)
@@ -64,7 +64,8 @@ struct SpawnPlumbing {
     return nil
   }
 
-  /// Connects a standard stream to the terminal, and returns the end that stays here, for one reader at most.
+  /// Connects a standard stream to the terminal, and returns the parent's end, which is used for only one output
+  /// stream.
   private mutating func connectTerminal(
     _ number: Int32, _ options: SpawnedProcess.Options
   ) throws(SystemError) -> OwnedDescriptor? {
@@ -72,7 +73,7 @@ struct SpawnPlumbing {
     if isFirst { try openTerminal(options.terminalSize) }
     guard let terminal, let childTerminal else { return nil }
     pass(childTerminal.number, as: number)
-    // What is written to the error is read with the output.
+    // The terminal's error output is read together with the output.
     return number == STDERR_FILENO && output === terminal ? nil : terminal
   }
 
@@ -83,7 +84,7 @@ struct SpawnPlumbing {
   }
 }
 
-/// The words of a program that is started.
+/// The command line, environment and working directory of a program to be started.
 struct SpawnRequest {
   private let program: SpawnedProcess.Word
   private let paths: [CText]
@@ -123,10 +124,10 @@ struct SpawnRequest {
     return texts
   }
 
-  /// Starts it.
+  /// Starts the program.
   func start(_ plumbing: SpawnPlumbing) throws(SpawnError) -> (process: Int32, descriptor: OwnedDescriptor) {
     // A child that another thread is starting has a copy of each descriptor until it executes its program. If one of
-    // them writes to the file that is started here, the system rejects it until then.
+    // these is open for writing to the file executed here, `execve` fails with `ETXTBSY`, so retry for a while.
     for delay in [1, 2, 4, 8, 16, 32, 64, 128] as [Int] {
       do throws(SpawnError) {
         return try startOnce(plumbing)
@@ -149,7 +150,7 @@ struct SpawnRequest {
       return (process, OwnedDescriptor(descriptor))
     } catch {
       let calls = ["clone", "dup3", "chdir", "setpgid", "setsid", "execve", "waitid", "ioctl (TIOCSCTTY)"]
-      // For a descriptor its place stands above.
+      // For `dup3`, the index of the descriptor is in the upper bits.
       let (kind, place) = (Int(failed & 0xff), Int(failed >> 8))
       let call = calls.indices.contains(kind) ? calls[kind] : error.call
       let reason = SystemError(call: call, number: error.number)
@@ -163,21 +164,22 @@ struct SpawnRequest {
     }
   }
 
-  /// Why no file could be executed.
+  /// Returns the reason why no file could be executed.
   ///
-  /// The system says of a script, or of a program for another system, that it is not there if what it asks for is not.
+  /// The system reports `ENOENT` for a script, or for a program of another system, if the interpreter is missing.
   private func spawnError(_ reason: SystemError) -> SpawnError {
     guard let start = paths.lazy.compactMap({ $0.beginning(in: directory, count: 256) }).first else {
       return reason.number == ENOENT ? .notFound(program: program.string) : .system(program: program.string, reason)
     }
     guard let name = Self.interpreter(start), let path = try? CText(bytes: name),
-      // One with a relative path is looked for where the program would have started.
+      // A relative interpreter path is relative to the program's working directory.
       name.first == UInt8(ascii: "/") || directory == nil, path.withPointer({ access($0, X_OK) }) != 0
     else { return .system(program: program.string, reason) }
     return .interpreter(String(decoding: name, as: UTF8.self), program: program.string, reason)
   }
 
-  /// What the first line of a script asks for; a carriage return at its end is part of the name, as for the system.
+  /// Returns the interpreter in a script's first line. As for the system, a trailing carriage return is part of the
+  /// name.
   private static func interpreter(_ start: [UInt8]) -> [UInt8]? {
     guard start.starts(with: Array("#!".utf8)) else { return nil }
     let blanks = Array(" \t".utf8)
@@ -201,7 +203,7 @@ struct SpawnRequest {
         request.from = from.baseAddress
         request.to = to.baseAddress
         request.count = Int32(from.count)
-        // Whoever leads a session leads its group, and can make no other.
+        // A session leader also leads its process group and cannot create another one.
         let leadsSession = options.leadsSession || plumbing.childTerminal != nil
         request.leads_group = options.leadsProcessGroup && !leadsSession ? 1 : 0
         request.leads_session = leadsSession ? 1 : 0
@@ -211,7 +213,7 @@ struct SpawnRequest {
     }
   }
 
-  /// Strings as C has them: an array that ends with a null pointer.
+  /// C strings in a null-terminated array.
   private final class CStrings {
     let pointers: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
     private let count: Int
@@ -231,8 +233,8 @@ struct SpawnRequest {
 }
 
 extension CText {
-  /// The first bytes of the file with this path, seen from a directory or from this process's own; nil if it cannot be
-  /// read.
+  /// Returns the first bytes of the file with this path, relative to `directory` or to the working directory, or `nil`
+  /// if it cannot be read.
   fileprivate func beginning(in directory: CText?, count: Int) -> [UInt8]? {
     var base: OwnedDescriptor?
     if let directory {

@@ -6,27 +6,27 @@ import RunLoopSystemEvents
 import Synchronization
 
 extension SpawnedProcess {
-  /// A signal that asks a child to end, and the time that it then has.
+  /// A signal that asks a child to end, and the time that it has to do so.
   public struct TeardownStep: Hashable, Sendable {
     /// The signal.
     public let signal: Int32
-    /// How long to wait for the end before the next step, or before the child is killed.
+    /// The time to wait for the end before the next step, or before the child is killed.
     public let grace: Duration
 
-    /// Sends a signal, and waits.
+    /// Sends a signal, and waits for the end.
     public static func send(signal: Int32, within grace: Duration) -> TeardownStep {
       TeardownStep(signal: signal, grace: grace)
     }
 
-    /// Sends `SIGTERM`, and waits.
+    /// Sends `SIGTERM`, and waits for the end.
     public static func terminate(within grace: Duration) -> TeardownStep {
       TeardownStep(signal: SIGTERM, grace: grace)
     }
   }
 
-  /// Asks the child to end, and kills it if it has not ended in time; the same for the process group that it leads.
+  /// Asks the child, or the process group that it leads, to end, and kills it if it has not ended in time.
   ///
-  /// It is ``tearDown(by:on:inModes:of:onKill:)`` with one step.
+  /// This is ``tearDown(by:on:inModes:of:onKill:)`` with one step.
   @discardableResult
   public func terminate(
     within grace: Duration, on loop: RunLoop, inModes modes: [RunLoop.Mode] = [.common], signal: Int32 = 15,
@@ -37,24 +37,24 @@ extension SpawnedProcess {
       by: [.send(signal: signal, within: grace)], on: loop, inModes: modes, of: target, onKill: onKill)
   }
 
-  /// Asks the child to end by one signal after the other, and kills it if it has not ended by then; the same for the
-  /// process group that it leads.
+  /// Asks the child, or the process group that it leads, to end with a series of signals, and kills it if it has not
+  /// ended by then.
   ///
-  /// A process that is stopped is continued, so that it sees the signals. The loop counts the time; it need not be the
-  /// loop that waits for the child. Once a source has seen the end, nothing more happens, unless other processes of the
-  /// group were left then and can be reached: see ``SignalTarget/group``. If the loop ends before the time is over,
-  /// nothing more is sent.
+  /// A stopped process is continued, so that it can handle the signals. The loop measures the time; it need not be the
+  /// loop that waits for the child. Nothing more is sent after a source has reported the end, unless the group still
+  /// has other processes that can be signaled (see ``SignalTarget/group``), or after the loop has ended.
   ///
   /// - Parameters:
-  ///   - steps: The signals, in their order; if there are none, the child is killed at once.
-  ///   - loop: The loop on whose clock the time is counted.
-  ///   - modes: The modes of the loop in which the time is counted.
-  ///   - target: The processes that are asked and killed; nil means the group if the child leads one.
-  ///   - onKill: Called on the loop when the child, or the rest of its group, is killed after the last step. An ended
-  ///     child that has not been reaped counts as part of the group.
-  /// - Returns: Whether the child was asked; false if it has ended.
-  /// - Throws: `pidfd_send_signal` with `EINVAL` if there is no such signal in the first step, with `EPERM` if the
-  ///   child has become another user's.
+  ///   - steps: The signals, in order. If there are none, the child is killed at once.
+  ///   - loop: The loop that measures the time.
+  ///   - modes: The modes of the loop in which the time is measured.
+  ///   - target: The processes to signal. Defaults to `nil`, which means the group if the child leads one, and the
+  ///     child otherwise.
+  ///   - onKill: Called on the loop when the child, or the rest of its group, is killed after the last step. A child
+  ///     that has ended but was not reaped counts as part of the group.
+  /// - Returns: Whether the child was signaled; false if it has already ended.
+  /// - Throws: `pidfd_send_signal` with `EINVAL` if the first step's signal does not exist, or with `EPERM` if the
+  ///   child now belongs to another user.
   @discardableResult
   public func tearDown(
     by steps: [TeardownStep], on loop: RunLoop, inModes modes: [RunLoop.Mode] = [.common],
@@ -69,18 +69,18 @@ extension SpawnedProcess {
       return false
     }
     guard let first = steps.first else { return true }
-    // It may have ended by now.
+    // The child may have ended by now, so ignore errors.
     try? send(signal: SIGCONT, to: target)
     let taken = Atomic<Int>(1)
-    // It repeats, whatever the interval: each call-out sets the next deadline, or invalidates it. One that fires once
-    // would end with the first step.
+    // A repeating timer whose interval is never used: each call-out sets the next deadline or invalidates it. A
+    // one-shot timer would end after the first step.
     let timer = Timer(deadline: loop.instant(after: first.grace), interval: .seconds(1)) { [self] timer in
-      // One timer, whose handler is not called by two threads at a time.
+      // Relaxed, because a timer's handler never runs on two threads at a time.
       let next = taken.wrappingAdd(1, ordering: .relaxed).oldValue
       guard target == .group || !hasEnded else { return timer.invalidate() }
       guard next < steps.count else {
         timer.invalidate()
-        // It may end, and be reaped, just now.
+        // The child may end and be reaped at this moment.
         if (try? send(signal: SIGKILL, to: target)) != nil { onKill?(self) }
         return
       }

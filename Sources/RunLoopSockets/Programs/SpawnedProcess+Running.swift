@@ -5,16 +5,16 @@ public import RunLoopCore
 public import RunLoopSystemEvents
 
 extension SpawnedProcess {
-  /// What a program reads from its standard input.
+  /// The standard input of a program.
   public enum Input: Hashable, Sendable, ExpressibleByStringLiteral {
-    /// Nothing.
+    /// No input.
     case none
     /// A text, as UTF-8.
     case text(String)
-    /// Bytes.
+    /// Raw bytes.
     case bytes([UInt8])
 
-    /// Makes an input of text.
+    /// Creates an input from a text.
     public init(stringLiteral text: String) { self = .text(text) }
 
     var bytes: [UInt8]? {
@@ -26,55 +26,57 @@ extension SpawnedProcess {
     }
   }
 
-  /// The outcome of a program that was run.
+  /// The outcome of a program.
   public struct Completion: Hashable, Sendable {
     /// How the program ended.
     public let status: ChildProcessSource.ExitStatus
-    /// What it wrote to its standard output.
+    /// The bytes that the program wrote to its standard output.
     public let output: [UInt8]
-    /// What it wrote to its standard error.
+    /// The bytes that the program wrote to its standard error.
     public let error: [UInt8]
 
-    /// The output as text; bytes that are not UTF-8 become replacement characters.
+    /// The standard output as text. Invalid UTF-8 is replaced by replacement characters.
     public var outputText: String { String(decoding: output, as: UTF8.self) }
-    /// What was written to the standard error, as text.
+    /// The standard error as text. Invalid UTF-8 is replaced by replacement characters.
     public var errorText: String { String(decoding: error, as: UTF8.self) }
-    /// Whether the program ended with the code 0.
+    /// Whether the program exited with status 0.
     public var isSuccess: Bool { status.isSuccess }
   }
 
-  /// The reason why a program that was started has no completion.
+  /// An error of running a program that was started.
   public enum RunError: Error, Hashable, Sendable {
-    /// The program did not end in time and was terminated; what it wrote by then is part of the completion.
+    /// The program did not end in time and was terminated. The completion contains its output until then.
     case deadlineExceeded(Completion)
-    /// The program wrote more than this to its standard output or error, and was killed.
+    /// The program wrote more bytes than the limit to its standard output or error, and was killed.
     case outputTooLarge(limit: Int)
-    /// The program could not be terminated, because it belongs to another user by now. It continues to run.
+    /// The program could not be terminated because it now belongs to another user. It continues to run.
     case notPermitted(SystemError)
-    /// It is not known how the program ended.
+    /// The program's exit status could not be determined.
     case unknownEnd(ChildProcessError)
-    /// The program's streams could not be watched, and it was killed.
+    /// The program's streams could not be watched, and the program was killed.
     case loop(RunLoopError)
   }
 
-  /// Runs a program to its end, and returns how it ended and what it wrote.
+  /// Runs a program until it ends, and returns its exit status and output.
   ///
-  /// It ends when the program has ended and its output and error are closed, by what it has started, too. A deadline,
-  /// and a task that is cancelled, terminate the program as ``terminate(within:on:inModes:signal:of:onKill:)`` does,
-  /// together with its process group if it leads one, as far as ``SignalTarget/group`` says; what is left of that is
-  /// not waited for. A thread of the library's own serves the program's streams.
+  /// This method returns when the program has ended and its output and error are closed, including by processes that
+  /// it has started. At the deadline, or if the task is cancelled, the program is terminated as by
+  /// ``terminate(within:on:inModes:signal:of:onKill:)``, together with its process group if it leads one and as far as
+  /// ``SignalTarget/group`` permits. The rest of the group is not waited for. A thread of this library serves the
+  /// program's streams.
   ///
   /// - Parameters:
-  ///   - program: A path, or a name without a slash, which is looked for in the directories of this process's `PATH`.
-  ///   - arguments: The words after the program's name.
-  ///   - input: What the program reads. It may end before it has read everything.
-  ///   - directory: Where the program starts; nil means the directory of the options.
-  ///   - environment: The program's environment; nil means that of the options.
-  ///   - maximumOutputSize: The most bytes of the output, and of the error, which are kept in memory.
-  ///   - deadline: How long the program may run; nil means indefinitely.
-  ///   - grace: How long it has to end when it is asked to, before it is killed.
-  ///   - options: The rest of how it is started. The standard streams are those of this call, except that the error may
-  ///     be the same as the output.
+  ///   - program: A path, or a name without a slash that is looked up in the directories of this process's `PATH`.
+  ///   - arguments: The arguments, without the program's name.
+  ///   - input: The program's standard input. The program may end before it has read everything.
+  ///   - directory: The working directory of the program. Defaults to `nil`, which means that of the options.
+  ///   - environment: The program's environment. Defaults to `nil`, which means that of the options.
+  ///   - maximumOutputSize: The maximum number of bytes kept of the output and of the error, each. The default is 16
+  ///     MiB.
+  ///   - deadline: The time that the program may run. Defaults to `nil`, which sets no limit.
+  ///   - grace: The time between the request to end and the kill. The default is 2 seconds.
+  ///   - options: Other options. The standard streams are set by this method, except that the error may be redirected
+  ///     to the output.
   /// - Throws: A ``SpawnError``, a ``RunError``, or `CancellationError`.
   public static func run(
     _ program: String, _ arguments: [String] = [], input: Input = .none, directory: String? = nil,
@@ -89,11 +91,11 @@ extension SpawnedProcess {
       teardown: [.terminate(within: grace)], options: options)
   }
 
-  /// Runs a program by words that are bytes and need not be text, such as the path of a `FileChange`, as
+  /// Runs a program whose words are bytes that need not be valid text, such as the path of a `FileChange`, as
   /// ``run(_:_:input:directory:environment:maximumOutputSize:deadline:grace:options:)`` does.
   ///
-  /// By the steps of `teardown` the program is asked to end at the deadline, or when the task is cancelled; after the
-  /// last step it is killed. If the signal of the first step does not exist, the program is killed at once.
+  /// At the deadline, or if the task is cancelled, the program is asked to end by the steps of `teardown` and killed
+  /// after the last one. If the signal of the first step does not exist, the program is killed at once.
   @_disfavoredOverload
   public static func run(
     _ program: Word, _ arguments: [Word] = [], input: Input = .none, maximumOutputSize: Int = 16 << 20,
@@ -131,15 +133,15 @@ extension SpawnedProcess.RunError: CustomStringConvertible {
 }
 
 extension ChildProcessSource {
-  /// Returns the end of a program that was started as an asynchronous sequence of one element, with a loop to serve it.
+  /// Returns the end of a started program as an asynchronous sequence of one element, served by a loop.
   ///
   /// Can be called from any thread.
   ///
   /// - Parameters:
   ///   - spawned: The program.
-  ///   - leavesStatus: Whether the child is left to be reaped by other code, which has to do so.
-  ///   - loop: A loop that runs; the sequence ends with its thread.
-  ///   - mode: The mode that the loop runs in.
+  ///   - leavesStatus: Whether to leave the child for other code to reap, which must then do so.
+  ///   - loop: A running loop. The sequence ends with its thread.
+  ///   - mode: A mode that the loop runs in.
   /// - Throws: A `RunLoopError`.
   public static func events(
     of spawned: SpawnedProcess, leavesStatus: Bool = false, on loop: RunLoop, forMode mode: RunLoop.Mode = .common

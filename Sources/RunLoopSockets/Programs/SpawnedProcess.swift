@@ -7,61 +7,62 @@ public import RunLoopSystemEvents
 
 /// A program that was started as a child of this process.
 ///
-/// Its descriptor (`pidfd`) is made with it, so that a signal never reaches another process that reuses its number
-/// later, whoever reaps it. Its standard streams may be pipes, whose other ends are ``ByteStream``s.
+/// Its descriptor (`pidfd`) is created together with it, so that a signal never reaches another process that reuses
+/// its ID, whatever code reaps the child. Its standard streams can be pipes, whose other ends are ``ByteStream``s.
 ///
-/// The child inherits only what is passed to it: all other descriptors are closed. Signals have their defaults there,
-/// except those that this process ignores; `SIGPIPE` always has its default. None is blocked.
+/// The child inherits only the descriptors passed to it; all others are closed. Its signals have their default
+/// actions, except for those that this process ignores; `SIGPIPE` always has its default action. No signals are
+/// blocked.
 ///
-/// The child has to be reaped when it has ended: by a `ChildProcessSource`, made with
-/// `init(_:leavesStatus:handler:)`, or by other code that waits for ``process``. The child goes on
-/// when this object is released. Can be used from any thread.
+/// When the child has ended, it has to be reaped by a `ChildProcessSource` created with
+/// `init(_:leavesStatus:handler:)`, or by other code that waits for ``process``. The child continues if this object is
+/// released. Can be used from any thread.
 public final class SpawnedProcess: Sendable {
-  /// The kinds of standard streams of the child.
+  /// A redirection of a standard stream of the child.
   public enum Redirection: Hashable, Sendable {
-    /// This process's own.
+    /// The corresponding stream of this process.
     case inherited
     /// `/dev/null`.
     case null
-    /// A pipe, whose other end is a stream of this object.
+    /// A pipe whose other end is a stream of this object.
     case pipe
-    /// A descriptor of this process, which stays the caller's.
+    /// A descriptor of this process, which the caller still owns.
     case descriptor(Int32)
-    /// For the standard error: the same as the standard output.
+    /// For the standard error: the same destination as the standard output.
     case standardOutput
-    /// A pseudo-terminal, which is the controlling terminal of the child and of the session that it then leads.
+    /// A pseudo-terminal, which becomes the controlling terminal of the child and of its new session.
     ///
-    /// All streams of this kind are one terminal. What the child writes there is read from ``standardOutput`` or, if
-    /// only the standard error is a terminal, from ``standardError``; what is written to ``standardInput`` is typed
-    /// there. Closing that stream ends nothing: type the character 4 (control-D) at the beginning of a line. The
-    /// terminal is closed with its last stream of this object, which hangs up (`SIGHUP`) on the child.
+    /// All streams of this kind share one terminal. The child's output is read from ``standardOutput`` or, if only the
+    /// standard error is a terminal, from ``standardError``. Bytes written to ``standardInput`` are typed there.
+    /// Closing that stream does not end the input; write the character 4 (control-D) at the beginning of a line.
+    /// Closing the last of these streams closes the terminal, which sends the child a hangup (`SIGHUP`).
     case terminal
   }
 
-  /// A word for a program, which on Linux is bytes and need not be text.
+  /// A word passed to a program. On Linux, it consists of bytes and need not be valid text.
   public struct Word: Hashable, Sendable, ExpressibleByStringLiteral {
-    /// The bytes, without an end mark.
+    /// The bytes, without a terminating zero.
     public let bytes: [UInt8]
 
-    /// Makes a word of bytes.
+    /// Creates a word from bytes.
     public init(bytes: [UInt8]) { self.bytes = bytes }
 
-    /// Makes a word of text, as UTF-8.
+    /// Creates a word from a text, as UTF-8.
     public init(_ text: String) { bytes = Array(text.utf8) }
 
-    /// Makes a word of text, as UTF-8.
+    /// Creates a word from a text, as UTF-8.
     public init(stringLiteral text: String) { self.init(text) }
 
-    /// Makes a word of a path.
+    /// Creates a word from a path.
     public init(_ path: FileChangeSource.Path) { bytes = path.bytes }
 
-    /// The word as text; bytes that are not UTF-8 become replacement characters.
+    /// The word as text. Invalid UTF-8 is replaced by replacement characters.
     public var string: String { String(decoding: bytes, as: UTF8.self) }
   }
 
-  /// How a program is started.
+  /// The configuration of a program to start.
   public struct Options: Sendable {
-    /// The child's environment; nil means this process's.
+    /// The child's environment. Defaults to `nil`, which means this process's.
     public var environment: [String: String]? {
       get {
         environmentWords.map { Dictionary($0.map { ($0.key.string, $0.value.string) }) { first, _ in first } }
@@ -72,71 +73,72 @@ public final class SpawnedProcess: Sendable {
         }
       }
     }
-    /// The child's environment as bytes, of which ``environment`` is the text; nil means this process's.
+    /// The child's environment as bytes, of which ``environment`` is the text. Defaults to `nil`, which means this
+    /// process's.
     public var environmentWords: [Word: Word]?
-    /// The directory where the child starts; nil means this process's.
+    /// The child's working directory. Defaults to `nil`, which means this process's.
     public var directory: String? {
       get { directoryWord?.string }
       set { directoryWord = newValue.map { Word($0) } }
     }
-    /// The directory where the child starts as bytes, of which ``directory`` is the text; nil means this process's.
+    /// The child's working directory as bytes, of which ``directory`` is the text. Defaults to `nil`.
     public var directoryWord: Word?
-    /// The child's standard input.
+    /// The child's standard input. Defaults to ``Redirection/inherited``.
     public var standardInput = Redirection.inherited
-    /// The child's standard output.
+    /// The child's standard output. Defaults to ``Redirection/inherited``.
     public var standardOutput = Redirection.inherited
-    /// The child's standard error.
+    /// The child's standard error. Defaults to ``Redirection/inherited``.
     public var standardError = Redirection.inherited
-    /// Further descriptors, by their numbers in the child.
+    /// Additional descriptors to pass, keyed by their numbers in the child. Defaults to none.
     ///
-    /// The numbers are from 3 to 65535, and there are at most 200. The descriptors stay the caller's.
+    /// The numbers must be from 3 to 65535, and there can be at most 200. The caller still owns the descriptors.
     public var descriptors: [Int32: Int32] = [:]
-    /// The size of the terminal of the streams that are one.
+    /// The size of the terminal, if a standard stream is one. The default is 80 columns and 24 rows.
     public var terminalSize = TerminalSize(columns: 80, rows: 24)
-    /// Whether the child leads a process group of its own, so that a terminal's interrupts do not reach it.
+    /// Whether the child leads a process group of its own, so that a terminal's interrupts do not reach it. The
+    /// default is false.
     public var leadsProcessGroup = false
-    /// Whether the child leads a session of its own, without a terminal, and with that a process group.
+    /// Whether the child leads a session of its own, without a terminal, and thus a process group. The default is
+    /// false.
     public var leadsSession = false
 
-    /// The usual behaviour.
+    /// Creates the default options.
     public init() {}
   }
 
-  /// The program's number, which may be reused for another process when it has been reaped.
+  /// The process ID, which may be reused by another process after the child has been reaped.
   public var process: Int32 { child.process }
-  /// The process itself.
+  /// A reference to the process itself.
   public let reference: ProcessReference
-  /// Writes to the child's standard input, if that is a pipe; not open yet.
+  /// A stream that writes to the child's standard input, if that is a pipe or a terminal. It is not open yet.
   public let standardInput: OutputByteStream?
-  /// Reads the child's standard output, if that is a pipe; not open yet.
+  /// A stream that reads the child's standard output, if that is a pipe or a terminal. It is not open yet.
   public let standardOutput: InputByteStream?
-  /// Reads the child's standard error, if that is a pipe of its own; not open yet.
+  /// A stream that reads the child's standard error, if that is a pipe or terminal of its own. It is not open yet.
   public let standardError: InputByteStream?
 
   let child: ChildProcess
-  /// Whether it leads a process group.
+  /// Whether the child leads a process group.
   let leadsGroup: Bool
-  /// This end of the terminal, which its streams keep open.
+  /// The parent's end of the terminal, which is kept open by its streams.
   private let terminal: WeakDescriptor
 
-  /// Starts a program.
-  ///
-  /// It returns when the program runs, or cannot run.
+  /// Starts a program, and returns when the program has been executed or could not be.
   ///
   /// - Parameters:
-  ///   - program: A path, or a name without a slash, which is looked for in the directories of this process's `PATH`.
-  ///   - arguments: The words after the program's name.
-  ///   - options: How the program is started.
-  /// - Throws: ``SpawnError``; then nothing was started, and no descriptor stays open.
+  ///   - program: A path, or a name without a slash that is looked up in the directories of this process's `PATH`.
+  ///   - arguments: The arguments, without the program's name.
+  ///   - options: The configuration of the program.
+  /// - Throws: A ``SpawnError``. In that case nothing was started, and no descriptors remain open.
   public convenience init(
     _ program: String, _ arguments: [String] = [], options: Options = Options()
   ) throws(SpawnError) {
     try self.init(Word(program), arguments.map { Word($0) }, options: options)
   }
 
-  /// Starts a program, by words that are bytes and need not be text, such as the path of a `FileChange`.
+  /// Starts a program whose words are bytes that need not be valid text, such as the path of a `FileChange`.
   ///
-  /// The errors are those of ``init(_:_:options:)-(String,_,_)``.
+  /// - Throws: The errors of ``init(_:_:options:)-(String,_,_)``.
   @_disfavoredOverload
   public init(_ program: Word, _ arguments: [Word] = [], options: Options = Options()) throws(SpawnError) {
     var plumbing = SpawnPlumbing()
@@ -168,21 +170,21 @@ public final class SpawnedProcess: Sendable {
     ByteStreamCore(.connected(ByteChannel(descriptor, .nonBlocking)), sides: 1)
   }
 
-  /// The size of a terminal, in characters.
+  /// The size of a terminal in characters.
   public struct TerminalSize: Hashable, Sendable {
-    /// The width.
+    /// The number of columns.
     public var columns: UInt16
-    /// The height.
+    /// The number of rows.
     public var rows: UInt16
 
-    /// Makes a size.
+    /// Creates a size.
     public init(columns: UInt16, rows: UInt16) {
       self.columns = columns
       self.rows = rows
     }
   }
 
-  /// Sets the size of the child's terminal, of which the foreground processes there are notified by `SIGWINCH`.
+  /// Sets the size of the child's terminal, and notifies its foreground processes by `SIGWINCH`.
   ///
   /// - Throws: `ioctl (TIOCSWINSZ)` with `ENOTTY` if the child has no terminal of this object, or its streams are
   ///   closed.
@@ -195,34 +197,35 @@ public final class SpawnedProcess: Sendable {
   }
 
   private struct WeakDescriptor: @unchecked Sendable {
-    // Sendable: a weak reference that is never written again; reading one is atomic.
+    // Sendable: the weak reference is never written after initialization, and reading it is atomic.
     weak var value: OwnedDescriptor?
 
     init(_ value: OwnedDescriptor?) { self.value = value }
   }
 
-  /// Whether the child has ended, reaped or not.
+  /// Whether the child has ended, whether or not it has been reaped.
   public var hasEnded: Bool { reference.hasEnded }
 
-  /// Sends a signal.
+  /// Sends a signal to the child.
   ///
-  /// - Throws: `pidfd_send_signal`, or `kill` on a system that rejects that, with `ESRCH` if the child has been reaped,
+  /// - Throws: `pidfd_send_signal`, or `kill` on a system without it, with `ESRCH` if the child has been reaped, or
   ///   `EINVAL` if there is no such signal.
   public func send(signal: Int32) throws(SystemError) { try reference.send(signal: signal) }
 
-  /// The processes that a signal is sent to.
+  /// The processes to send a signal to.
   public enum SignalTarget: Hashable, Sendable {
-    /// The child alone.
+    /// Only the child.
     case process
-    /// The process group that the child leads: the child, and what it has started, also after the child has ended.
+    /// The process group that the child leads: the child and the processes it has started, even after the child has
+    /// ended.
     ///
-    /// Before Linux 6.9 the group can be reached until the child has been reaped.
+    /// Before Linux 6.9, the group can only be signaled until the child has been reaped.
     case group
   }
 
   /// Sends a signal to the child, or to the process group that it leads.
   ///
-  /// - Throws: The errors of ``send(signal:)``; `ESRCH` as well if the child leads no group.
+  /// - Throws: The errors of ``send(signal:)``, and `ESRCH` if the child leads no group.
   public func send(signal: Int32, to target: SignalTarget) throws(SystemError) {
     switch target {
     case .process: try send(signal: signal)
@@ -232,20 +235,20 @@ public final class SpawnedProcess: Sendable {
 }
 
 extension SpawnedProcess: CustomDebugStringConvertible {
-  /// The process's number, and whether it has ended.
+  /// The process ID, and whether the process has ended.
   public var debugDescription: String { "<SpawnedProcess>{process = \(process), ended = \(hasEnded)}" }
 }
 
 extension ChildProcessSource {
-  /// Makes a source that waits for a program that was started, and is in no mode yet.
+  /// Creates a source that waits for a started program and is in no mode yet.
   ///
-  /// It never waits for another process, even if other code has reaped the child: how it ended is reported if a source
-  /// has seen it, and is `ChildProcessError.reapedElsewhere` otherwise.
+  /// It never waits for another process, even if other code has reaped the child. In that case it reports the status
+  /// that another source has seen, if there was one, and `ChildProcessError.reapedElsewhere` otherwise.
   ///
   /// - Parameters:
   ///   - spawned: The program.
-  ///   - leavesStatus: Whether the child is left to be reaped by other code, which has to do so.
-  ///   - handler: Called on a loop's thread, once. It is released when it has returned, or when the source is invalid.
+  ///   - leavesStatus: Whether to leave the child for other code to reap, which must then do so.
+  ///   - handler: Called once on a loop's thread. It is released when it has returned or the source is invalidated.
   public convenience init(
     _ spawned: SpawnedProcess, leavesStatus: Bool = false,
     handler: @escaping @Sendable (ChildProcessSource, End) -> Void

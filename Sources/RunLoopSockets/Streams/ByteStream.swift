@@ -5,25 +5,25 @@ public import RunLoopCore
 import RunLoopSystemEvents
 import Synchronization
 
-/// The common part of the two kinds of streams: a life from opening to closing, and events on a loop.
+/// The base class of byte streams, which implements their life cycle and their events on a loop.
 ///
-/// ``InputByteStream`` and ``OutputByteStream`` are its subclasses. All members can be used from any thread. A loop
-/// holds the streams that are in it. The corresponding Foundation class is `Stream`, the Core Foundation types are
-/// `CFReadStream` and `CFWriteStream`.
+/// Its subclasses are ``InputByteStream`` and ``OutputByteStream``. All members can be used from any thread. A loop
+/// retains the streams that were added to it. The corresponding Foundation class is `Stream`; the Core Foundation
+/// types are `CFReadStream` and `CFWriteStream`.
 public class ByteStream: @unchecked Sendable, IdentityHashable {
-  // Sendable: all that changes is guarded by the lock.
+  // Sendable: the lock guards all mutable state.
 
-  /// The states of a stream's life.
+  /// The states of a stream.
   public enum Status: Hashable, Sendable {
     /// The stream has not been opened yet.
     case notOpen
     /// The system is connecting.
     case opening
-    /// Bytes can pass.
+    /// Bytes can be transferred.
     case open
-    /// The other end has stopped writing and everything was read, or it no longer takes bytes.
+    /// All bytes were read and the peer has stopped writing, or the peer no longer accepts bytes.
     case atEnd
-    /// An error has happened.
+    /// An error has occurred.
     case failed(SocketError)
     /// The stream is closed.
     case closed
@@ -33,13 +33,13 @@ public class ByteStream: @unchecked Sendable, IdentityHashable {
   public enum Event: Hashable, Sendable {
     /// The stream is open.
     case openCompleted
-    /// There is something to read; this is reported again after the next read, if there is something then.
+    /// There are bytes to read. This event is reported again after the next read if there are still bytes.
     case hasBytesAvailable
-    /// There is room; this is reported again after the next write, if there is room then.
+    /// There is room to write. This event is reported again after the next write if there is still room.
     case canAcceptBytes
-    /// The end was reached; reported once.
+    /// The end of the stream was reached. This event is reported once.
     case endEncountered
-    /// An error has happened; reported once.
+    /// An error has occurred. This event is reported once.
     case errorOccurred(SocketError)
   }
 
@@ -48,7 +48,7 @@ public class ByteStream: @unchecked Sendable, IdentityHashable {
 
   let lock = ProcessLock()
   let core: ByteStreamCore
-  /// What a stream that is open waits for.
+  /// The event that an open stream waits for.
   let direction: RunLoop.DescriptorSource.Events
 
   // Guarded by the lock.
@@ -57,18 +57,18 @@ public class ByteStream: @unchecked Sendable, IdentityHashable {
   var channel: ByteChannel?
   var body: Body?
   var registrations = Registrations()
-  /// Told that there is something to do; nothing is watched after that call-out until it is done.
+  /// Whether the handler was notified of readiness. Nothing is watched until it has read or written.
   var isTold = false
-  /// Whether a loop will look for what has been decrypted.
+  /// Whether a block that checks for decrypted bytes has been posted to a loop.
   var hasPostedSession = false
-  /// Whether the last state is yet to be reported.
+  /// Whether the final state has not been reported yet.
   var owesNews = false
-  /// Whether the opening is.
+  /// Whether the opening has not been reported yet.
   var owesOpening = false
 
   struct Body {
     let handler: Handler
-    /// Called when the stream is closed, unlike the handler.
+    /// Called when the stream is closed; the handler is not.
     let onClose: (@Sendable () -> Void)?
   }
 
@@ -77,17 +77,19 @@ public class ByteStream: @unchecked Sendable, IdentityHashable {
     self.direction = direction
   }
 
-  /// Makes the two streams of a connection that is made when the first of them is opened.
+  /// Creates a pair of streams that connect to an address when the first of them is opened.
   ///
   /// The corresponding Core Foundation function is `CFStreamCreatePairWithSocketToHost`.
   public static func pair(connectingTo address: SocketAddress) -> (input: InputByteStream, output: OutputByteStream) {
     pair(ByteStreamCore(.address(address)))
   }
 
-  /// Makes the two streams of a connected socket, which they close when both are closed, and which is closed on exec
-  /// from now on.
+  /// Creates a pair of streams that own a connected socket, which is closed when both streams are closed.
   ///
-  /// - Throws: ``SocketError/descriptor(_:_:)`` if the descriptor is not a connected socket; it then is the caller's.
+  /// The descriptor is marked close-on-exec.
+  ///
+  /// - Throws: ``SocketError/descriptor(_:_:)`` if the descriptor is not a connected socket. The caller then still
+  ///   owns it.
   ///
   /// The corresponding Core Foundation function is `CFStreamCreatePairWithSocket`.
   public static func pair(
@@ -98,7 +100,7 @@ public class ByteStream: @unchecked Sendable, IdentityHashable {
     return pair(ByteStreamCore(.connected(ByteChannel(OwnedDescriptor(descriptor), .socket)), at: peer?.unlessUnnamed))
   }
 
-  /// The peer of a connected socket that is to be taken over; nil for a family that is none of ours.
+  /// Returns the peer of a connected socket to be taken over, or `nil` if the address family is not supported.
   static func takeableSocket(_ descriptor: Int32) throws(SocketError) -> SocketAddress? {
     do throws(SystemError) {
       return try SystemCall.connectedPeer(of: descriptor)
@@ -124,10 +126,10 @@ public class ByteStream: @unchecked Sendable, IdentityHashable {
 }
 
 extension ByteStream {
-  /// The state of the stream's life.
+  /// The state of the stream.
   public var status: Status { lock.ifOwned(else: .closed) { state } }
 
-  /// The closure that is called with the stream's events.
+  /// The closure that is called with the stream's events. Defaults to `nil`.
   public var handler: Handler? {
     get { lock.ifOwned(else: nil) { body?.handler } }
     set { setHandler(newValue) }
@@ -141,7 +143,7 @@ extension ByteStream {
     }
   }
 
-  /// Opens the stream; an event reports the outcome.
+  /// Opens the stream. An event reports the outcome.
   ///
   /// Opening it again has no effect. The corresponding Core Foundation functions are `CFReadStreamOpen` and
   /// `CFWriteStreamOpen`.
@@ -153,7 +155,7 @@ extension ByteStream {
       let (opened, isConnected) = try core.open()
       channel = opened
       if isConnected, opened.kind != .socket {
-        // A pipe that is read never becomes writable, as a socket does that is connected.
+        // Unlike a connected socket, a pipe that is read never becomes writable, so no event would report the opening.
         state = .open
         owesOpening = true
       } else {
@@ -169,13 +171,13 @@ extension ByteStream {
     withExtendedLifetime(source) {}
   }
 
-  /// Closes the stream: it leaves all modes and its handler is not called again.
+  /// Closes the stream: it leaves all modes, and its handler is not called again.
   ///
-  /// The connection is closed with the second of its streams; an output stream that is closed first lets the peer see
-  /// the end. Calling it again has no effect. The corresponding Core Foundation functions are `CFReadStreamClose` and
-  /// `CFWriteStreamClose`.
+  /// The connection is closed when both of its streams are closed. If the output stream is closed first, the peer sees
+  /// the end of the stream. Calling it again has no effect. The corresponding Core Foundation functions are
+  /// `CFReadStreamClose` and `CFWriteStreamClose`.
   public func close() {
-    // The connection of a parent is not for its child to shut down.
+    // A forked child must not shut down its parent's connection.
     guard lock.lockUnlessParents() else { return }
     guard state != .closed else { return lock.unlock() }
     state = .closed
@@ -192,38 +194,38 @@ extension ByteStream {
   }
 }
 
-/// The bytes from a connection, a pipe, a terminal or a file.
+/// A stream that reads bytes from a connection, a pipe, a terminal or a file.
 public final class InputByteStream: ByteStream, @unchecked Sendable {
-  // Sendable: it has no variables beside those of the class above, and this.
+  // Sendable: the only state besides that of the base class is atomic.
 
-  /// What reads it for a task.
+  /// Identifies the reader that reads the stream for a task, or is zero.
   let taskReader = Atomic<UInt>(0)
 
   /// Reads the bytes that have arrived, without waiting.
   ///
-  /// - Returns: How many bytes were read, zero at the end, or nil if there is nothing yet.
-  /// - Throws: ``SocketError/invalid`` if the stream is not open, or the error that has happened to it.
+  /// - Returns: The number of bytes read, 0 at the end of the stream, or `nil` if no bytes have arrived.
+  /// - Throws: ``SocketError/invalid`` if the stream is not open, or the error of the stream.
   public func read(into bytes: UnsafeMutableRawBufferPointer) throws(SocketError) -> Int? {
     guard !bytes.isEmpty else { return 0 }
     return try transfer { channel throws(SocketError) in try core.receive(bytes, from: channel) }
   }
 }
 
-/// The bytes to a connection, a pipe, a terminal or a file.
+/// A stream that writes bytes to a connection, a pipe, a terminal or a file.
 public final class OutputByteStream: ByteStream, @unchecked Sendable {
-  // Sendable: it has no variables beside those of the class above.
+  // Sendable: it has no state besides that of the base class.
 
-  /// Writes as much as there is room for, without waiting.
+  /// Writes as many bytes as the system accepts, without waiting.
   ///
-  /// - Returns: How many bytes were taken, or nil if there is no room; ``ByteStream/Event/canAcceptBytes`` reports when
-  ///   there is.
-  /// - Throws: ``SocketError/invalid`` if the stream is not open, or the error that has happened to it.
+  /// - Returns: The number of bytes written, or `nil` if there is no room, in which case
+  ///   ``ByteStream/Event/canAcceptBytes`` reports when there is.
+  /// - Throws: ``SocketError/invalid`` if the stream is not open, or the error of the stream.
   public func write(_ bytes: UnsafeRawBufferPointer) throws(SocketError) -> Int? {
     guard !bytes.isEmpty else { return 0 }
     return try transfer { channel throws(SocketError) in try core.send(bytes, to: channel) }
   }
 
-  /// Writes as much as there is room for, as ``write(_:)-(UnsafeRawBufferPointer)`` does.
+  /// Writes as many bytes as the system accepts, as ``write(_:)-(UnsafeRawBufferPointer)`` does.
   public func write(_ bytes: [UInt8]) throws(SocketError) -> Int? {
     let result = bytes.withUnsafeBytes { bytes in
       Result { () throws(SocketError) in try write(bytes) }

@@ -5,17 +5,18 @@ import RunLoopCore
 import RunLoopSystemEvents
 
 extension ByteStream {
-  /// Makes the two streams of a connection that is made and secured when the first of them is opened.
+  /// Creates a pair of streams that connect to an address with TLS when the first of them is opened.
   ///
-  /// ``Event/openCompleted`` is reported when the peer's identity is verified and the keys are agreed on. Encrypted
-  /// bytes of a closed stream are still sent, on its loops or, if it is in none, on a thread of the library: the
-  /// descriptor stays open there until the peer ends, or for ``TLSConfiguration/handshakeTimeout``.
+  /// ``Event/openCompleted`` is reported when the handshake is complete and the peer was verified. Encrypted bytes of
+  /// a closed stream are still sent, on its loops or, if it is in none, on a thread of this library. The descriptor
+  /// stays open there until the peer ends the connection, or for ``TLSConfiguration/handshakeTimeout`` at most.
   ///
   /// - Parameters:
   ///   - address: The address to connect to.
-  ///   - tls: The settings that the connection shares with others, made of a ``TLSConfiguration``.
-  ///   - serverName: The name that the server has to have; with nil, its certificate has to be for the address.
-  /// - Throws: ``SocketError/tls(_:)`` if the name is not valid, or the context is a server's.
+  ///   - tls: The context of the connection, created from a ``TLSConfiguration``.
+  ///   - serverName: The name required in the server's certificate. Defaults to `nil`, which requires a certificate
+  ///     for the address.
+  /// - Throws: ``SocketError/tls(_:)`` if the name is not valid or the context is a server's.
   public static func pair(
     connectingTo address: SocketAddress, tls: TLSContext, serverName: String? = nil
   ) throws(SocketError) -> (input: InputByteStream, output: OutputByteStream) {
@@ -23,16 +24,18 @@ extension ByteStream {
     return pair(ByteStreamCore(.address(address), try session(tls, serverName, address)))
   }
 
-  /// Makes the two streams of a connected socket, which is secured when the first of them is opened, and which they
-  /// close when both are closed.
+  /// Creates a pair of streams that own a connected socket and start TLS on it when the first of them is opened.
+  ///
+  /// The socket is closed when both streams are closed.
   ///
   /// - Parameters:
   ///   - descriptor: A connected stream socket.
-  ///   - tls: The settings that the connection shares with others, made of a ``TLSConfiguration`` or, for the other
-  ///     end, a ``TLSServerConfiguration``.
-  ///   - serverName: The name that the server has to have; with nil, its certificate has to be for the address.
-  /// - Throws: ``SocketError/descriptor(_:_:)`` if the descriptor is not a connected socket, ``SocketError/tls(_:)`` if
-  ///   the name is not valid; the descriptor then is the caller's.
+  ///   - tls: The context of the connection, created from a ``TLSConfiguration`` or, on the server's side, from a
+  ///     ``TLSServerConfiguration``.
+  ///   - serverName: The name required in the server's certificate. Defaults to `nil`, which requires a certificate
+  ///     for the address.
+  /// - Throws: ``SocketError/descriptor(_:_:)`` if the descriptor is not a connected socket, or
+  ///   ``SocketError/tls(_:)`` if the name is not valid. The caller then still owns the descriptor.
   public static func pair(
     takingOver descriptor: Int32, tls: TLSContext, serverName: String? = nil
   ) throws(SocketError) -> (input: InputByteStream, output: OutputByteStream) {
@@ -53,27 +56,27 @@ extension ByteStream {
     }
   }
 
-  /// What the ends have agreed on; nil before the handshake is done, and without TLS.
+  /// The negotiated parameters of the connection, or `nil` without TLS or before the handshake is complete.
   ///
   /// Can be used from any thread.
   public var tlsInfo: TLSInfo? { lock.isParents ? nil : core.lock.withLock { core.tls?.info } }
 }
 
-// Under the lock.
+// Each of these requires the lock.
 extension ByteStream {
-  /// Whether the stream has to wait for room for what is encrypted.
+  /// Whether the stream has to wait for room to send encrypted bytes.
   var hasUnsent: Bool { direction == .writable && core.tls != nil && core.hasUnsent }
 
-  /// Whether nothing is received until there is room for what is encrypted.
+  /// Whether receiving is suspended until there is room to send encrypted bytes.
   var isClogged: Bool { direction == .readable && core.tls != nil && core.isClogged }
 
-  /// Looks on a loop at a handshake that has begun, as nothing more may come for this stream to find.
+  /// Checks a handshake in progress on a loop, because the other stream may have consumed the last event.
   func postHandshake() {
     guard state == .opening, core.isShakingHands else { return }
     _ = post { [self] in ready([]) }
   }
 
-  /// Has a loop report what the session has to be read, which it does not find.
+  /// Asks a loop to report decrypted bytes, which do not make the descriptor ready.
   func postSession() {
     guard core.tls != nil, direction == .readable, state == .open, !isTold, !hasPostedSession, core.isReadable else {
       return
@@ -84,7 +87,7 @@ extension ByteStream {
     }
   }
 
-  /// Counts the time of the handshake, if it is not counted yet.
+  /// Starts the timer of the handshake, if it is not running yet.
   func startHandshakeTimer() {
     guard registrations.timer == nil, let limit = core.tls?.context.handshakeTimeout else { return }
     let timer = RegisteredTimer(deadline: RunLoop.current.instant(after: limit)) { [weak self] timer in
@@ -95,12 +98,12 @@ extension ByteStream {
 }
 
 extension ByteStream {
-  /// The other stream has gone on with the handshake.
+  /// Called when the other stream has advanced the handshake.
   func handshakeAdvanced() {
     lock.ifOwned { postHandshake() }
   }
 
-  /// On the thread of one of the loops.
+  /// Called on the thread of one of the stream's loops.
   private func handshakeTimedOut(_ timer: Timer, _ limit: Duration) {
     lock.lock()
     guard registrations.timer?.contains(timer) == true, state == .opening else { return lock.unlock() }

@@ -4,7 +4,7 @@ import RunLoopLibC
 import RunLoopCore
 import RunLoopSystemEvents
 
-// What passes between the streams and the channel, encrypted or not.
+// The transfer of bytes between the streams and the channel, with or without encryption.
 extension ByteStreamCore {
   func receive(
     _ bytes: UnsafeMutableRawBufferPointer, from channel: ByteChannel
@@ -49,17 +49,17 @@ extension ByteStreamCore {
     return .nothing
   }
 
-  /// Prepares for what a stream is to be notified of; false if there is nothing after all.
+  /// Prepares for the notification of a stream. Returns false if there is nothing to notify it of.
   func prepare(_ direction: RunLoop.DescriptorSource.Events, _ channel: ByteChannel?) -> Bool {
     guard let tls, let descriptor = channel?.descriptor else { return true }
     lock.lock()
     defer { lock.unlock() }
     if direction == .writable {
-      // What fails is reported by the next write.
+      // A failure is reported by the next write.
       flush(descriptor, tls)
       return !tls.hasOutput || tls.state.hasFailed
     }
-    // What clogs the connection goes first: until then nothing is received.
+    // Send the bytes that suspend receiving first.
     if isClogged(tls) { flush(descriptor, tls) }
     do throws(SocketError) {
       if !tls.isReady { try pump(descriptor, tls) }
@@ -69,7 +69,7 @@ extension ByteStreamCore {
     return tls.isReady
   }
 
-  /// Goes on with connecting and with the handshake; true if the connection can be used.
+  /// Advances connecting and the handshake. Returns true once the connection can be used.
   func advance() throws(SocketError) -> Bool {
     do throws(SystemError) {
       try finishConnecting()
@@ -93,7 +93,7 @@ extension ByteStreamCore {
     return tls.state.hasShakenHands
   }
 
-  /// Ends the handshake that has taken too long.
+  /// Fails the handshake because its time limit has passed.
   func handshakeTimedOut(_ limit: Duration) -> SocketError {
     lock.lock()
     defer { lock.unlock() }
@@ -102,7 +102,7 @@ extension ByteStreamCore {
     return .tls(TLSError(.handshakeTimedOut(after: limit), peer: tls.peer(of: channel.descriptor, at: address)))
   }
 
-  /// What a stream waits for while it is opened.
+  /// The events that a stream watches for while it is being opened.
   var openingInterest: RunLoop.DescriptorSource.Events {
     lock.withLock {
       guard let tls, hasBegun else { return .writable }
@@ -110,23 +110,23 @@ extension ByteStreamCore {
     }
   }
 
-  /// Whether the handshake has begun, so that what comes of it may have arrived before a stream waits for it.
+  /// Whether the handshake has begun, so that its result may have arrived before a stream watches for it.
   var isShakingHands: Bool { tls != nil && lock.withLock { hasBegun } }
 
-  /// Whether encrypted bytes wait for room.
+  /// Whether encrypted bytes are waiting to be sent.
   var hasUnsent: Bool { lock.withLock { tls?.hasOutput == true } }
 
-  /// Whether so many encrypted bytes wait to be sent that none are received.
+  /// Whether so many encrypted bytes are waiting to be sent that receiving is suspended.
   var isClogged: Bool { lock.withLock { tls.map { isClogged($0) } ?? false } }
 
   private func isClogged(_ tls: TLSSession) -> Bool { tls.outputCount >= TLSSession.outputLimit }
 
-  /// Whether there is something to read that the loop does not find.
+  /// Whether there is something to read that does not make the descriptor ready.
   var isReadable: Bool { lock.withLock { tls?.isReady ?? false } }
 
   func other(than stream: ByteStream) -> ByteStream? { lock.withLock { stream === input ? output : input } }
 
-  /// Receives once and decrypts.
+  /// Receives and decrypts once.
   private func pump(_ descriptor: OwnedDescriptor, _ tls: TLSSession) throws(SocketError) {
     guard tls.state.isHandshaking || tls.state.reads, !isClogged(tls) else { return }
     let buffer = ReceiveBuffers.single.take()
@@ -139,15 +139,15 @@ extension ByteStreamCore {
         let room = UnsafeMutableRawBufferPointer(start: nil, count: 0)
         _ = tls.receive(UnsafeRawBufferPointer(rebasing: buffer[..<count]), into: room)
       }
-      // An answer, or the alert by which the peer learns what is wrong.
+      // Send the response, or the alert that reports the failure to the peer.
       flush(descriptor, tls)
     } catch {
-      // What has been decrypted, or has failed, comes first.
+      // Decrypted bytes, or an earlier failure, are reported first.
       if !tls.isReady { throw failure(outputFailure ?? error) }
     }
   }
 
-  /// Sends what is encrypted, as far as there is room; after a failure it is dropped.
+  /// Sends encrypted bytes as far as there is room. After a failure they are dropped.
   private func flush(_ descriptor: OwnedDescriptor, _ tls: TLSSession) {
     if outputFailure != nil { tls.dropOutput() }
     do throws(SystemError) {
@@ -166,51 +166,51 @@ extension ByteStreamCore {
 
   private func check(_ descriptor: OwnedDescriptor, _ tls: TLSSession) throws(SocketError) {
     guard let cause = tls.state.failure else { return }
-    // That nothing more came is no reason, if the connection was lost.
+    // If the connection was lost, that is the reason for the missing end.
     if let outputFailure, cause == .truncated || cause == .closedDuringHandshake { throw failure(outputFailure) }
     throw .tls(TLSError(cause, peer: tls.peer(of: descriptor, at: address)))
   }
 
-  /// Notifies the peer of the end; false if bytes still wait to be sent.
+  /// Notifies the peer of the end. Returns false if bytes are still waiting to be sent.
   ///
-  /// Under the lock.
+  /// Requires the lock.
   func sendEnd(_ descriptor: OwnedDescriptor) -> Bool {
     guard let tls else { return true }
     tls.endWriting()
-    // A connection that is lost keeps nothing waiting.
+    // If the connection is lost, this drops the output.
     flush(descriptor, tls)
     return !tls.hasOutput
   }
 
-  /// Whether more may arrive from the peer, such as tickets, although the application does not read.
+  /// Whether more may arrive from the peer, such as session tickets, although the application no longer reads.
   ///
-  /// Under the lock.
+  /// Requires the lock.
   var awaitsPeer: Bool { tls.map { $0.state.hasShakenHands && $0.state.failure == nil && !$0.state.hasEnded } ?? false }
 
-  /// Goes on with the end of a stream that is closed, and returns what is to be waited for; nil: it is done.
+  /// Continues ending a closed stream, and returns the events to watch for, or `nil` when it is done.
   ///
-  /// Under the lock.
+  /// Requires the lock.
   private func lingeringInterest(_ descriptor: OwnedDescriptor) -> RunLoop.DescriptorSource.Events? {
     guard sendEnd(descriptor) else { return .writable }
     do throws(SystemError) {
       try descriptor.shutDown(Int32(SHUT_WR))
-      // Another stream reads.
+      // The other stream still reads.
       guard openSides == 0 else { return nil }
-      // A descriptor that is closed with bytes unread, such as the peer's tickets, resets the connection, and what the
-      // system has not sent by then is lost: they are dropped until the peer ends.
+      // Closing a descriptor with unread bytes, such as session tickets, resets the connection and loses bytes that
+      // the system has not sent yet. Discard incoming bytes until the peer ends.
       let buffer = ReceiveBuffers.single.take()
       defer { ReceiveBuffers.single.giveBack(buffer) }
       return try descriptor.receive(buffer) == 0 ? nil : .readable
     } catch {
-      // A connection that is lost keeps nothing waiting.
+      // If the connection is lost, there is nothing to wait for.
       return nil
     }
   }
 
-  /// Sends what was taken from a stream that is closed, for as long as a handshake may take, on the loops where it was,
-  /// or on the service thread if there is none.
+  /// Sends the remaining bytes of a closed stream on its former loops or, if there are none, on the service thread.
   ///
-  /// The descriptor stays open until the peer has it all, if no stream has it any more.
+  /// If both streams are closed, the descriptor stays open until the peer has received everything, at most for the
+  /// time limit of a handshake.
   func linger(_ channel: ByteChannel, in former: [(loop: RunLoop, mode: RunLoop.Mode)]) {
     let descriptor = channel.descriptor
     var places = former.filter { !$0.loop.takesNoItems }
@@ -229,7 +229,7 @@ extension ByteStreamCore {
     }
     for place in places { timer.enter(place.loop, place.mode) }
     lock.withLock { lingering = timer }
-    // A loop that has ended sends nothing.
+    // A loop that has ended rejects the source.
     for place in places { try? place.loop.add(source, forMode: place.mode) }
   }
 

@@ -5,17 +5,18 @@ import RunLoopCore
 import RunLoopSystemEvents
 
 extension Socket {
-  /// Begins to connect to an address, and secures the connection when it is made.
+  /// Starts connecting to an address, and starts TLS when the connection is established.
   ///
-  /// ``Event/connected`` is reported when the peer's identity is verified and the keys are agreed on. Bytes that are
-  /// written before wait for that.
+  /// ``Event/connected`` is reported when the handshake is complete and the peer was verified. Bytes that are written
+  /// before that are queued.
   ///
   /// - Parameters:
   ///   - address: The address to connect to.
-  ///   - tls: The settings that the connection shares with others, made of a ``TLSConfiguration``.
-  ///   - serverName: The name that the server has to have; with nil, its certificate has to be for the address.
-  ///   - options: How the socket behaves.
-  ///   - handler: Called when the socket is in a loop. It is released when the socket is closed or invalidated.
+  ///   - tls: The context of the connection, created from a ``TLSConfiguration``.
+  ///   - serverName: The name required in the server's certificate. Defaults to `nil`, which requires a certificate
+  ///     for the address.
+  ///   - options: The configuration of the socket.
+  ///   - handler: Called once the socket is in a loop. It is released when the socket is closed or invalidated.
   /// - Throws: The errors of ``init(connectingTo:options:handler:)``.
   public convenience init(
     connectingTo address: SocketAddress, tls: TLSContext, serverName: String? = nil, options: Options = Options(),
@@ -28,18 +29,18 @@ extension Socket {
     try self.init(connectingTo: address, options: options, handler: handler)
   }
 
-  /// Secures a connection that both ends have used without TLS until now, as SMTP and other protocols do by a command.
+  /// Starts TLS on a connection that both ends have used without it, as with the STARTTLS command of SMTP.
   ///
-  /// Queued bytes are sent as they are, and the handshake follows. ``Event/connected`` is reported again when the keys
-  /// are agreed on. Bytes that were received before, and that the handler has, were not secured: a program that goes on
-  /// to use them trusts anybody. Can be called from any thread.
+  /// Queued bytes are sent unencrypted, followed by the handshake. ``Event/connected`` is reported again when the
+  /// handshake is complete. Bytes that the handler received before were not authenticated, so a program must not rely
+  /// on them afterwards. Can be called from any thread.
   ///
   /// - Parameters:
-  ///   - context: Made of a ``TLSConfiguration`` or a ``TLSServerConfiguration``.
-  ///   - serverName: The name that the server has to have, on a client's side; with nil, its certificate has to be for
-  ///     the address.
-  /// - Throws: ``SocketError/tls(_:)``; ``SocketError/closedForWriting`` and ``SocketError/invalid`` for a socket that
-  ///   is not connected, or of which one side has ended.
+  ///   - context: A context created from a ``TLSConfiguration`` or a ``TLSServerConfiguration``.
+  ///   - serverName: For a client, the name required in the server's certificate. Defaults to `nil`, which requires a
+  ///     certificate for the address.
+  /// - Throws: ``SocketError/tls(_:)``; ``SocketError/closedForWriting`` or ``SocketError/invalid`` if the socket is
+  ///   not connected, or if one of its sides has ended.
   public func startTLS(_ context: TLSContext, serverName: String? = nil) throws(SocketError) {
     let address: SocketAddress? = context.isServer ? nil : try? remoteAddress()
     let session: TLSSession
@@ -61,14 +62,14 @@ extension Socket {
     updateInterest()
   }
 
-  /// What the ends have agreed on; nil before the handshake is done, and without TLS.
+  /// The negotiated parameters of the connection, or `nil` without TLS or before the handshake is complete.
   ///
   /// Can be used from any thread.
   public var tlsInfo: TLSInfo? { lock.ifOwned(else: nil) { tls?.info } }
 
-  /// Makes the socket one that is yet to be secured.
+  /// Attaches a TLS session to the socket and starts its handshake.
   ///
-  /// Under the lock, or before the socket is anybody's.
+  /// Requires the lock, unless the socket is still being initialized.
   func begin(_ session: TLSSession) {
     tls = session
     state.secure()
@@ -77,16 +78,16 @@ extension Socket {
 }
 
 extension ListeningSocket {
-  /// Begins to listen for connections that are secured.
+  /// Starts listening for connections that use TLS.
   ///
-  /// A connection is accepted before its handshake, which begins when the connection is in a loop; its
-  /// ``Socket/Event/connected`` is reported when the handshake is done.
+  /// A connection is accepted before its handshake, which begins when the connection is added to a loop.
+  /// ``Socket/Event/connected`` is reported when the handshake is complete.
   ///
   /// - Parameters:
-  ///   - address: Where to listen; port zero lets the system choose.
-  ///   - tls: The settings that the connections share, made of a ``TLSServerConfiguration``.
-  ///   - options: How to listen.
-  ///   - handler: Called when the socket is in a loop. It is released when the socket is invalidated.
+  ///   - address: The address to listen at; port zero lets the system choose a port.
+  ///   - tls: The context of the connections, created from a ``TLSServerConfiguration``.
+  ///   - options: The configuration of the socket.
+  ///   - handler: Called once the socket is in a loop. It is released when the socket is invalidated.
   /// - Throws: The errors of ``init(at:options:handler:)``.
   public convenience init(
     at address: SocketAddress, tls: TLSContext, options: Options = Options(), handler: Handler? = nil
@@ -99,7 +100,7 @@ extension ListeningSocket {
 }
 
 extension Socket.Options {
-  /// The end of a connection that is secured; nil for one that is not.
+  /// Creates the TLS session of a connection, or returns `nil` if it does not use TLS.
   func makeSession(connectingTo address: SocketAddress?) throws(SocketError) -> TLSSession? {
     guard let tls else { return nil }
     do throws(TLSError) {
@@ -110,18 +111,18 @@ extension Socket.Options {
   }
 }
 
-// Under the lock.
+// Each of these requires the lock.
 extension Socket {
-  /// Whether there are bytes that the system has no room for.
+  /// Whether there are bytes waiting for room in the system's buffer.
   var hasUnsent: Bool {
     if let tls, tls.hasOutput { return true }
     return queue.count > 0 && state.phase != .securing
   }
 
-  /// The peer, for a person.
+  /// The peer, for error messages.
   private var peer: String? { descriptor.flatMap { tls?.peer(of: $0, at: errorAddress) } }
 
-  /// Goes on with the handshake, on the loop's thread.
+  /// Advances the handshake, on the loop's thread.
   func shakeHands() {
     guard let tls, let descriptor else { return }
     sendOutput()
@@ -146,11 +147,11 @@ extension Socket {
     guard state.phase == .open else { return }
     endReadingIfDue()
     flush()
-    // What has arrived with the handshake is not found by the loop.
+    // Bytes that arrived with the handshake do not make the descriptor ready.
     attendToSession()
   }
 
-  /// Gives the session what was received; no bytes are the end.
+  /// Passes received bytes to the session. No bytes mean the end of the stream.
   @discardableResult
   func feed(
     _ bytes: UnsafeRawBufferPointer, _ room: UnsafeMutableRawBufferPointer, _ tls: TLSSession
@@ -161,7 +162,7 @@ extension Socket {
     return 0
   }
 
-  /// Receives and decrypts, and notes the end or an error; nil: nothing to be notified of.
+  /// Receives and decrypts, and records the end or an error. Returns `nil` if there is nothing to report.
   func takeSecured(_ bytes: UnsafeMutableRawBufferPointer, from descriptor: OwnedDescriptor, _ tls: TLSSession) -> Int?
   {
     if tls.plain.count > 0 { return tls.takePlain(into: bytes) }
@@ -172,7 +173,7 @@ extension Socket {
         guard let count = try receiveBytes(buffer, from: descriptor) else { return nil }
         noteReceived()
         let plain = feed(UnsafeRawBufferPointer(rebasing: buffer[..<count]), bytes, tls)
-        // A peer may make this end answer.
+        // The received bytes may require a response.
         sendOutput(of: tls)
         if tls.hasOutput { updateInterest() }
         if plain > 0 {
@@ -192,12 +193,12 @@ extension Socket {
     return nil
   }
 
-  /// Responds to what the session has, as far as somebody wants it.
+  /// Delivers what the session has decrypted, as long as there is a reader.
   ///
-  /// The loop's thread.
+  /// Must be called on the loop's thread.
   func attendToSession() { while let tls, tls.isReady, state.receives { receive() } }
 
-  /// Has a loop attend to what the session has, unless one responds to something now.
+  /// Asks a loop to deliver what the session has decrypted, unless a thread is already responding to an event.
   func postSession() {
     guard responder == 0, !hasPostedSession, let tls, tls.isReady, state.receives else { return }
     hasPostedSession = post { [self] in
@@ -206,7 +207,7 @@ extension Socket {
     }
   }
 
-  /// Sends what is encrypted, as far as there is room.
+  /// Sends encrypted bytes as far as there is room.
   @inline(__always)
   func sendOutput() { if let tls { sendOutput(of: tls) } }
 
@@ -232,7 +233,7 @@ extension Socket {
     }
   }
 
-  /// Encrypts and sends plain bytes, as long as there is room, and returns how many were taken.
+  /// Encrypts and sends bytes as long as there is room, and returns the number of bytes taken.
   func sendSecured(_ bytes: UnsafeRawBufferPointer, _ tls: TLSSession) -> Int {
     var taken = 0
     sendOutput(of: tls)
@@ -244,7 +245,7 @@ extension Socket {
     return taken
   }
 
-  /// Notifies the peer of the end; false if that has to wait for room.
+  /// Notifies the peer of the end. Returns false if this has to wait for room.
   func sendEnd() -> Bool {
     guard let tls else { return true }
     tls.endWriting()
@@ -253,7 +254,8 @@ extension Socket {
     return !state.isOver && !state.hasOutputFailed && !tls.hasOutput
   }
 
-  /// Closes the socket if the session has failed, behind what has been decrypted before that; true if it has failed.
+  /// Closes the socket if the session has failed, after earlier decrypted bytes were delivered. Returns whether it has
+  /// failed.
   @discardableResult
   private func failIfFailed() -> Bool {
     guard let tls, let cause = tls.state.failure else { return false }
@@ -267,33 +269,33 @@ extension Socket {
 
   private func closeFailed(_ tls: TLSSession) {
     guard !state.isOver, let descriptor, let cause = tls.state.failure else { return }
-    // What the peer has said is the reason; that nothing more came of it is none, if the connection was lost.
+    // An error reported by the peer is the reason. A missing end is not, if the connection was lost.
     let isEnd = cause == .truncated || cause == .closedDuringHandshake
     let error = SocketError.tls(TLSError(cause, peer: peer))
     close(isEnd ? firstError(error) : error)
-    // The alert by which the peer learns why.
+    // Send the alert that reports the reason to the peer.
     sendLast()
     try? descriptor.shutDown(Int32(SHUT_WR))
-    // A descriptor that is closed with bytes unread resets the connection, and the peer may not see the alert.
+    // Closing a descriptor with unread bytes resets the connection, and the peer might not see the alert.
     let buffer = ReceiveBuffers.single.take()
     defer { ReceiveBuffers.single.giveBack(buffer) }
     _ = try? receiveBytes(buffer, from: descriptor)
   }
 
-  /// Notifies the peer of the end of a socket that is invalidated, if nothing is missing before it.
+  /// Notifies the peer of the end when the socket is invalidated, provided that all bytes before it were sent.
   func sayGoodbye() {
     guard let tls, state.phase == .open, !hasUnsent else { return }
     tls.endWriting()
     sendLast()
   }
 
-  /// Sends once what nobody waits for.
+  /// Tries once to send the last bytes, and ignores errors.
   private func sendLast() {
     guard let tls, let descriptor else { return }
     tls.withOutput { bytes in _ = try? descriptor.send(bytes) }
   }
 
-  /// The handshake has taken too long.
+  /// Returns the error of a handshake whose time limit has passed.
   func handshakeTimedOut(_ limit: Duration) -> SocketError {
     .tls(TLSError(.handshakeTimedOut(after: limit), peer: peer))
   }

@@ -2,117 +2,120 @@
 
 import CRunLoopOpenSSL
 
-/// How clients make secured connections.
+/// The TLS configuration of clients.
 ///
-/// One ``TLSContext`` is made of it, for any number of connections.
+/// Create a ``TLSContext`` from it, which can be used for any number of connections.
 public struct TLSConfiguration: Sendable {
-  /// How the server's certificate is checked.
+  /// The checks of the server's certificate.
   public enum Verification: Hashable, Sendable {
-    /// The certificate has to lead to a root, be valid now, and be for the server's name.
+    /// The certificate must chain to a trusted root, be currently valid, and match the server's name.
     case full
-    /// The same without the name. The owner of any certificate of one of the roots can be the server.
+    /// As ``full``, but without the name. Any certificate issued by one of the roots is accepted.
     case withoutName
-    /// Only the pins are checked. Without pins, anybody can be the server.
+    /// Only the pins are checked. Without pins, any server is accepted.
     case pinsOnly
   }
 
-  /// How the server's certificate is checked.
+  /// The checks of the server's certificate. Defaults to ``Verification/full``.
   public var verification = Verification.full
-  /// Which certificates are trusted.
+  /// The trusted root certificates. Defaults to the system's.
   public var roots: [TLSRoots] = [.system]
-  /// The SHA-256 digests of public keys, in base64, one of which has to be in the chain of certificates; if it is
-  /// empty, any key is accepted.
+  /// The SHA-256 digests of public keys, in base64, one of which has to be in the certificate chain. If this is empty,
+  /// which is the default, any key is accepted.
   ///
-  /// A digest is that of the key with its type (SubjectPublicKeyInfo), as curl and browsers use it; it may begin with
-  /// "sha256//". With ``Verification/pinsOnly`` the server's own key has to have one of the digests.
+  /// A digest covers the SubjectPublicKeyInfo structure, as used by curl and browsers, and may be prefixed with
+  /// "sha256//". With ``Verification/pinsOnly``, it is the server's own key that must have one of the digests.
   public var pins: [String] = []
-  /// The client's own certificate, for servers that ask for one.
+  /// The client's own certificate and key, for servers that request a certificate. Defaults to `nil`.
   public var identity: TLSIdentity?
-  /// The application protocols, such as "h2", the preferred first; if it is empty, the server is not asked.
+  /// The application protocols to offer (ALPN), such as "h2", in order of preference. If this is empty, which is the
+  /// default, none are offered.
   public var applicationProtocols: [String] = []
-  /// The oldest version of the protocol.
+  /// The oldest TLS version. Defaults to ``TLSVersion/tls12``.
   public var minimumVersion = TLSVersion.tls12
-  /// The newest version of the protocol.
+  /// The newest TLS version. Defaults to ``TLSVersion/tls13``.
   public var maximumVersion = TLSVersion.tls13
-  /// How long the handshake may take, from the connection on; nil means indefinitely.
+  /// The time limit for the handshake, counted from when the connection is established; `nil` sets no limit. The
+  /// default is 30 seconds.
   public var handshakeTimeout: Duration? = .seconds(30)
-  /// Whether a connection may resume the session of an earlier connection to the same server, by name.
+  /// Whether connections may resume the session of an earlier connection to the same server name. The default is true.
   public var resumesSessions = true
 
-  /// The usual behaviour: the system's roots, and everything is checked.
+  /// Creates the default configuration, which trusts the system's roots and checks everything.
   public init() {}
 }
 
-/// How a server answers secured connections.
+/// The TLS configuration of servers.
 ///
-/// One ``TLSContext`` is made of it, for any number of connections.
+/// Create a ``TLSContext`` from it, which can be used for any number of connections.
 public struct TLSServerConfiguration: Sendable {
-  /// Whether clients show certificates.
+  /// Whether clients present certificates.
   public enum ClientVerification: Hashable, Sendable {
-    /// They are not asked to show one.
+    /// Clients are not asked for a certificate.
     case none
-    /// They are asked, and a certificate that is shown has to be valid.
+    /// Clients are asked for a certificate, which must be valid if it is presented.
     case optional
-    /// They have to show one.
+    /// Clients must present a valid certificate.
     case required
   }
 
-  /// The certificate and key for clients that ask for no name, or for one that ``identities`` does not have.
+  /// The certificate and key for clients that request no server name, or one that is not in ``identities``.
   public var identity: TLSIdentity
-  /// The certificates and keys by the name that a client asks for, such as "a.example", or "*.example" for one more
-  /// label.
+  /// The certificates and keys for the server names that clients request, keyed by a name, such as "a.example", or by
+  /// a pattern such as "*.example", which matches one more label. Defaults to none.
   public var identities: [String: TLSIdentity] = [:]
-  /// Whether clients are rejected that ask for no name, or for a name that ``identities`` does not have.
+  /// Whether to reject clients that request no server name, or one that is not in ``identities``. The default is
+  /// false.
   public var rejectsUnknownNames = false
-  /// Whether clients show certificates.
+  /// Whether clients present certificates. Defaults to ``ClientVerification/none``.
   public var clientVerification = ClientVerification.none
-  /// Which issuers of clients' certificates are trusted.
+  /// The trusted issuers of client certificates. Defaults to none.
   public var clientRoots: [TLSRoots] = []
-  /// The application protocols, such as "h2", the preferred first; if it is empty, clients are not answered.
+  /// The supported application protocols (ALPN), such as "h2", in order of preference. If this is empty, which is the
+  /// default, none is negotiated.
   ///
-  /// A client that offers only others is rejected.
+  /// A client that offers only other protocols is rejected.
   public var applicationProtocols: [String] = []
-  /// The oldest version of the protocol.
+  /// The oldest TLS version. Defaults to ``TLSVersion/tls12``.
   public var minimumVersion = TLSVersion.tls12
-  /// The newest version of the protocol.
+  /// The newest TLS version. Defaults to ``TLSVersion/tls13``.
   public var maximumVersion = TLSVersion.tls13
-  /// How long the handshake may take, from when the connection is first added to a loop; nil means indefinitely.
+  /// The time limit for the handshake, counted from when the connection is first added to a loop; `nil` sets no limit.
+  /// The default is 30 seconds.
   public var handshakeTimeout: Duration? = .seconds(30)
-  /// Whether clients may resume the session of an earlier connection.
+  /// Whether clients may resume the session of an earlier connection. The default is true.
   public var resumesSessions = true
 
-  /// The usual behaviour: clients show no certificates.
+  /// Creates the default configuration, which does not ask clients for certificates.
   ///
   /// - Parameter identity: The server's certificate and key.
   public init(identity: TLSIdentity) { self.identity = identity }
 }
 
-/// A version of the protocol.
-///
-/// Older versions are not supported.
+/// A TLS version. Older versions are not supported.
 public enum TLSVersion: Hashable, Comparable, Sendable {
-  /// TLS 1.2, of RFC 5246.
+  /// TLS 1.2 (RFC 5246).
   case tls12
-  /// TLS 1.3, of RFC 8446.
+  /// TLS 1.3 (RFC 8446).
   case tls13
 
   var number: Int32 { self == .tls12 ? Int32(cos_tls_1_2) : Int32(cos_tls_1_3) }
 }
 
-/// Certificates that are trusted.
+/// Trusted root certificates.
 public enum TLSRoots: Hashable, Sendable {
-  /// The certificates of the system, as OpenSSL finds them: on Debian by the package ca-certificates, or where the
-  /// environment's `SSL_CERT_FILE` and `SSL_CERT_DIR` point.
+  /// The system's root certificates as found by OpenSSL: those of the package ca-certificates on Debian, or those that
+  /// the environment variables `SSL_CERT_FILE` and `SSL_CERT_DIR` specify.
   case system
-  /// The certificates in a file in PEM.
+  /// The certificates in a PEM file.
   case file(String)
-  /// The certificates in a text in PEM.
+  /// The certificates in a PEM text.
   case pem([UInt8])
 }
 
-/// A certificate, with those that lead to its root, and its private key.
+/// A certificate with its intermediate certificates, and its private key.
 ///
-/// Neither the key nor the password is in its description.
+/// Its description contains neither the key nor the password.
 public struct TLSIdentity: Sendable {
   enum Source: Sendable {
     case file(String)
@@ -123,11 +126,11 @@ public struct TLSIdentity: Sendable {
   let key: Source
   let password: String?
 
-  /// Takes both from files in PEM, which are read when a ``TLSContext`` is made.
+  /// Creates an identity from PEM files, which are read when a ``TLSContext`` is created.
   ///
   /// - Parameters:
-  ///   - certificateFile: The certificate, followed by those that lead to its root.
-  ///   - keyFile: The private key; it may be the same file.
+  ///   - certificateFile: The certificate, followed by its intermediate certificates.
+  ///   - keyFile: The private key. It can be the same file.
   ///   - password: The password of the key, if it is encrypted.
   public init(certificateFile: String, keyFile: String, password: String? = nil) {
     certificates = .file(certificateFile)
@@ -135,10 +138,10 @@ public struct TLSIdentity: Sendable {
     self.password = password
   }
 
-  /// Takes both as texts in PEM.
+  /// Creates an identity from PEM texts.
   ///
   /// - Parameters:
-  ///   - certificates: The certificate, followed by those that lead to its root.
+  ///   - certificates: The certificate, followed by its intermediate certificates.
   ///   - key: The private key.
   ///   - password: The password of the key, if it is encrypted.
   public init(certificates: [UInt8], key: [UInt8], password: String? = nil) {
@@ -149,7 +152,7 @@ public struct TLSIdentity: Sendable {
 }
 
 extension TLSIdentity: CustomStringConvertible, CustomReflectable {
-  /// Where the certificate comes from.
+  /// The origin of the certificate.
   public var description: String {
     switch certificates {
     case .file(let path): "TLSIdentity(certificateFile: \"\(path)\")"
@@ -157,6 +160,6 @@ extension TLSIdentity: CustomStringConvertible, CustomReflectable {
     }
   }
 
-  /// Shows nothing: code that prints a value with its contents must not print a key.
+  /// A mirror without children, so that code that prints a value's contents does not print a key.
   public var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -4,27 +4,28 @@ import CRunLoopOpenSSL
 import RunLoopLibC
 import RunLoopCore
 
-/// The settings that secured connections share: roots, keys, protocols, and sessions to resume.
+/// The TLS settings shared by connections: roots, keys, protocols, and sessions to resume.
 ///
-/// A context is made once, which reads files, and used for any number of connections of any number of sockets, by
-/// ``Socket/Options/tls``. It can be used from any thread. OpenSSL 3 is opened when the first context is made.
+/// Creating a context reads its files. Set it as ``Socket/Options/tls`` for any number of connections of any number of
+/// sockets. Can be used from any thread. OpenSSL 3 is loaded when the first context is created.
 public final class TLSContext: @unchecked Sendable {
-  // Sendable: nothing changes after it was made but what resumes connections, which has a lock; OpenSSL has its own.
+  // Sendable: only the session tickets change after initialization, guarded by a lock; OpenSSL has its own.
 
-  /// Whether the context is for the end that answers.
+  /// Whether the context is for servers.
   package let isServer: Bool
-  /// How long a handshake may take; nil means indefinitely.
+  /// The time limit for a handshake, or `nil` for none.
   let handshakeTimeout: Duration?
 
   let handle: OpaquePointer
-  /// Whether the server's certificate has to have its name.
+  /// Whether the server's certificate must match its name.
   let checksName: Bool
-  /// What resumes connections of clients.
+  /// The session tickets for resuming clients' connections.
   let tickets: TLSTickets?
 
-  /// Makes a context for clients.
+  /// Creates a context for clients.
   ///
-  /// - Throws: ``TLSError`` if the library, a file, a certificate, a key, a pin or the name of a protocol is not valid.
+  /// - Throws: A ``TLSError`` if the library cannot be loaded, or if a file, certificate, key, pin or application
+  ///   protocol is not valid.
   public init(_ configuration: TLSConfiguration) throws(TLSError) {
     isServer = false
     handshakeTimeout = configuration.handshakeTimeout
@@ -38,9 +39,9 @@ public final class TLSContext: @unchecked Sendable {
     tickets = configuration.resumesSessions ? TLSTickets() : nil
   }
 
-  /// Makes a context for a server.
+  /// Creates a context for servers.
   ///
-  /// - Throws: ``TLSError``, as for clients.
+  /// - Throws: A ``TLSError``, as for clients.
   public init(_ configuration: TLSServerConfiguration) throws(TLSError) {
     isServer = true
     handshakeTimeout = configuration.handshakeTimeout
@@ -73,7 +74,7 @@ public final class TLSContext: @unchecked Sendable {
 
   deinit { cos_context_free(handle) }
 
-  /// What both ends have in common.
+  /// The settings that clients and servers have in common.
   struct Settings {
     let isServer: Bool
     let versions: (oldest: TLSVersion, newest: TLSVersion)
@@ -111,7 +112,7 @@ public final class TLSContext: @unchecked Sendable {
     return handle
   }
 
-  /// Each name behind a byte with its length.
+  /// Encodes names as a list, each preceded by a byte with its length.
   static func protocolList(_ names: [String]) throws(TLSError) -> [UInt8] {
     var list: [UInt8] = []
     for name in names {
@@ -143,7 +144,7 @@ public final class TLSContext: @unchecked Sendable {
   private static func identify(_ identity: TLSIdentity, _ handle: OpaquePointer) throws(TLSError) {
     let (chain, chainSource) = try text(of: identity.certificates, "the text of the certificate")
     var (key, keySource) = try text(of: identity.key, "the text of the key")
-    // What was read of a key does not stay in memory.
+    // Erase the key's text from memory.
     defer { key.withUnsafeMutableBytes { cos_cleanse($0.baseAddress, $0.count) } }
     let answer = cos_context_identify(handle, chain, chain.count, key, key.count, identity.password)
     switch Int(answer) {
@@ -164,7 +165,7 @@ public final class TLSContext: @unchecked Sendable {
   private static var lastReason: String { String(cString: cos_last_reason()) }
 }
 
-/// OpenSSL, opened when it is first needed.
+/// The OpenSSL library, loaded on first use.
 enum TLSLibrary {
   static func open() throws(TLSError) {
     let message = String(unsafeUninitializedCapacity: 512) { buffer in

@@ -3,14 +3,14 @@
 import CRunLoopOpenSSL
 
 extension TLSError.Cause {
-  /// Reads what OpenSSL says of a connection that has failed.
+  /// Translates an OpenSSL error of a failed connection.
   ///
   /// - Parameters:
-  ///   - error: OpenSSL's number of the error, zero for none.
-  ///   - text: OpenSSL's text of it.
-  ///   - verification: What the check of the peer's certificate has come to.
-  ///   - name: The server's name that was checked.
-  ///   - asked: The server's name that was asked for.
+  ///   - error: OpenSSL's error number, or zero for none.
+  ///   - text: OpenSSL's text of the error.
+  ///   - verification: The result of verifying the peer's certificate.
+  ///   - name: The server name that was verified.
+  ///   - asked: The server name that was requested.
   init(error: UInt, text: String, verification: Int, name: String?, asked: String?) {
     let reason = Int(cos_error_reason(error))
     guard cos_error_library(error) == cos_library_ssl else {
@@ -32,7 +32,7 @@ extension TLSError.Cause {
     }
   }
 
-  /// Reads why a certificate is not accepted.
+  /// Translates the reason why a certificate was rejected.
   init(verification: Int, text: String, name: String?) {
     switch verification {
     case cos_verify_expired: self = .expired

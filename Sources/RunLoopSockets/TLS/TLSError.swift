@@ -2,100 +2,102 @@
 
 public import RunLoopCore
 
-/// The reason why a secured connection was not made, or has ended.
+/// An error of a TLS connection or context.
 ///
-/// A socket reports it as ``SocketError/tls(_:)``. It names the peer where there is one, and contains no secrets:
-/// neither keys nor passwords.
+/// A socket reports it as ``SocketError/tls(_:)``. It names the peer if there is one, and contains no secrets such as
+/// keys or passwords.
 public struct TLSError: Error, Hashable, Sendable {
   /// The cause of an error.
   public enum Cause: Hashable, Sendable {
-    // What can be wrong before a connection.
+    // Errors before a connection.
 
-    /// OpenSSL 3 is not installed, or is not what it has to be; the text names the file, the reason and the package.
+    /// OpenSSL 3 is not installed or is not usable. The text names the file, the reason and the package.
     case libraryMissing(String)
     /// The file of a certificate or key cannot be read.
     case file(path: String, SystemError)
-    /// There is no certificate in PEM, or OpenSSL rejects it; with its origin and OpenSSL's reason.
+    /// There is no certificate in PEM format, or OpenSSL rejects it, with its source and OpenSSL's reason.
     case badCertificate(source: String, reason: String)
-    /// There is no private key in PEM that this password, or none, opens.
+    /// There is no private key in PEM format, or the password does not decrypt it.
     case badKey(source: String, reason: String)
-    /// The private key belongs to another certificate.
+    /// The private key does not match the certificate.
     case keyMismatch(source: String)
-    /// The text is not the base64 of the 32 bytes of a SHA-256 digest.
+    /// The text is not the base64 encoding of a SHA-256 digest of 32 bytes.
     case badPin(String)
-    /// The name of an application protocol has no bytes, or more than 255; or all of them have more than 65535.
+    /// The name of an application protocol is empty or longer than 255 bytes, or all names are longer than 65535
+    /// bytes.
     case badApplicationProtocol(String)
-    /// The text is neither a host's name in ASCII nor a numeric address.
+    /// The text is neither an ASCII host name nor a numeric address.
     case badServerName(String)
-    /// A client connects to a Unix address or by a descriptor that is not of TCP, without the server's name.
+    /// The client needs a server name, because it connects to a Unix address or uses a descriptor that is not a TCP
+    /// socket.
     case noServerName
-    /// The oldest version of the protocol is newer than the newest.
+    /// The oldest TLS version is newer than the newest.
     case noVersion
-    /// The socket is secured already.
+    /// The socket is already using TLS.
     case alreadySecured
-    /// The context was made for the other end.
+    /// A client's context was used for a server, or a server's for a client.
     case wrongSide
-    /// There is no memory for the connection.
+    /// There is not enough memory for the connection.
     case outOfMemory
 
-    // What can be wrong with the peer's certificate.
+    // Errors of the peer's certificate.
 
-    /// The peer's certificate, or one that it depends on, has expired.
+    /// The peer's certificate, or one in its chain, has expired.
     case expired
-    /// The peer's certificate, or one that it depends on, is not valid yet.
+    /// The peer's certificate, or one in its chain, is not valid yet.
     case notYetValid
     /// The certificate is for other hosts.
     case wrongHost(expected: String)
-    /// The peer has signed its certificate itself, and it is not among the roots.
+    /// The peer's certificate is self-signed and not among the roots.
     case selfSigned
-    /// The certificate leads to no root that is trusted.
+    /// The certificate does not chain to a trusted root.
     case unknownIssuer
-    /// The certificate is for another purpose, such as for servers where a client shows it.
+    /// The certificate is for another purpose, for example a server certificate presented by a client.
     case wrongPurpose
-    /// A signature in the chain is wrong.
+    /// A signature in the chain is not valid.
     case badSignature
     /// A key or digest in the chain is too weak.
     case weak(reason: String)
-    /// No pin is that of the peer's public key.
+    /// No pin matches the peer's public keys.
     case pinMismatch
-    /// The certificate is not accepted for another reason, in OpenSSL's words.
+    /// The certificate is rejected for another reason, as described by OpenSSL.
     case untrusted(reason: String)
-    /// The client has shown no certificate, although it has to.
+    /// The client has presented no certificate although one is required.
     case noCertificate
 
-    // What can go wrong between both ends.
+    // Errors of the handshake and the connection.
 
-    /// The peer has sent an alert: it ends the connection for the reason with this number.
+    /// The peer has sent an alert and ended the connection.
     case rejectedByPeer(TLSAlert)
-    /// What the peer sends is not TLS.
+    /// The peer is not using TLS.
     case notTLS
-    /// The ends have no version of the protocol in common.
+    /// The peers have no TLS version in common.
     case versionMismatch
-    /// The ends have no cipher suite in common.
+    /// The peers have no cipher suite in common.
     case noCommonCipher
-    /// The ends have no application protocol in common.
+    /// The peers have no application protocol in common.
     case noCommonApplicationProtocol
-    /// A client asks for the name of a server that does not exist here, or, if it is nil, for no name.
+    /// A client requests a server name that does not exist here or, with `nil`, requests no name.
     case unknownServerName(String?)
-    /// The peer has violated the protocol, or the bytes have been changed on their way; in OpenSSL's words.
+    /// The peer has violated the protocol, or bytes were modified in transit, as described by OpenSSL.
     case protocolViolation(reason: String)
-    /// The handshake has taken too long.
+    /// The time limit for the handshake has passed.
     case handshakeTimedOut(after: Duration)
     /// The peer has closed the connection during the handshake.
     case closedDuringHandshake
-    /// The connection has ended without the peer's notice that this is the end: bytes may be missing.
+    /// The connection has ended without a closing notification from the peer, so bytes may be missing.
     case truncated
   }
 
-  /// What was wrong.
+  /// The cause of the error.
   public var cause: Cause
-  /// The peer: the server's name and the address; nil if it is not known or there is none.
+  /// The peer's name and address, or `nil` if they are unknown or there is no peer.
   public var peer: String?
 
-  /// Makes an error.
+  /// Creates an error.
   ///
   /// - Parameters:
-  ///   - cause: What was wrong.
+  ///   - cause: The cause of the error.
   ///   - peer: The peer, if there is one.
   public init(_ cause: Cause, peer: String? = nil) {
     self.cause = cause
@@ -150,19 +152,19 @@ extension TLSError.Cause {
   }
 }
 
-/// The number of an alert, with which one end reports why it ends the connection.
+/// A TLS alert, which reports why a peer ends the connection.
 public struct TLSAlert: Hashable, Sendable {
-  /// The number, as in RFC 8446.
+  /// The alert number, as in RFC 8446.
   public var number: UInt8
 
-  /// Makes an alert of its number.
+  /// Creates an alert from its number.
   public init(number: UInt8) { self.number = number }
 
-  /// The peer has met a record that was changed on its way.
+  /// The peer has received a record that was modified in transit.
   public static let badRecord = TLSAlert(number: 20)
-  /// The peer has no cipher suite or the like in common with this end.
+  /// The peers could not agree on parameters such as the cipher suite.
   public static let handshakeFailure = TLSAlert(number: 40)
-  /// This end's certificate is not in order.
+  /// This end's certificate is malformed.
   public static let badCertificate = TLSAlert(number: 42)
   /// This end's certificate has expired.
   public static let certificateExpired = TLSAlert(number: 45)
@@ -170,13 +172,13 @@ public struct TLSAlert: Hashable, Sendable {
   public static let certificateUnknown = TLSAlert(number: 46)
   /// The peer does not trust the issuer of this end's certificate.
   public static let unknownIssuer = TLSAlert(number: 48)
-  /// The peer does not speak this version of the protocol.
+  /// The peer does not support this TLS version.
   public static let protocolVersion = TLSAlert(number: 70)
-  /// The server does not have the name that was asked for.
+  /// The server does not have the requested name.
   public static let unrecognizedName = TLSAlert(number: 112)
-  /// The server requires a certificate of the client.
+  /// The server requires a client certificate.
   public static let certificateRequired = TLSAlert(number: 116)
-  /// The server speaks none of the client's application protocols.
+  /// The server supports none of the client's application protocols.
   public static let noApplicationProtocol = TLSAlert(number: 120)
 }
 
@@ -191,6 +193,6 @@ extension TLSAlert: CustomStringConvertible {
     116: "certificate required", 120: "no application protocol",
   ]
 
-  /// The name of the alert in RFC 8446, and its number.
+  /// The alert's name in RFC 8446, and its number.
   public var description: String { "\(Self.names[number] ?? "alert") (\(number))" }
 }

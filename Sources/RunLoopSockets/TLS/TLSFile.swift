@@ -3,19 +3,19 @@
 import RunLoopLibC
 import RunLoopCore
 
-/// The files of certificates and keys.
+/// Reads the files of certificates and keys.
 enum TLSFile {
-  /// More than this is no file of certificates: the system's has a quarter of a mebibyte.
+  /// The maximum size of a file in bytes. The system's certificates take a quarter of a mebibyte.
   static let limit = 16 << 20
 
   /// Reads a file.
   ///
-  /// - Throws: `open`, or `read`, with `EFBIG` for one that is longer than the limit.
+  /// - Throws: The error of `open` or `read`, or `EFBIG` if the file is larger than the limit.
   static func read(_ path: String) throws(TLSError) -> [UInt8] {
     do throws(SystemError) {
       let file = OwnedDescriptor(
         try SystemCall.openFile.makeUninterrupted {
-          // Something that nobody writes to does not hang its reader.
+          // Nonblocking, so that opening a FIFO without a writer does not hang.
           let answer = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
           return answer < 0 ? -errno : answer
         })

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A server's name as its certificate has it: a host's, or a numeric address.
+/// A server name as it appears in a certificate: a host name or a numeric address.
 enum TLSName: Hashable {
   case host(String)
   case address(String)
 
-  /// Reads a name; with nil, it is the address that the client connects to.
+  /// Parses a name. With `nil`, the name is the address that the client connects to.
   init(_ name: String?, connectingTo address: SocketAddress?) throws(TLSError) {
     guard let name else {
       guard let host = address?.host else { throw TLSError(.noServerName) }
@@ -16,25 +16,25 @@ enum TLSName: Hashable {
       self = .address(Self.withoutScope(name))
       return
     }
-    // A full name may end with a dot, which certificates and requests do not have.
+    // A fully qualified name may end with a dot, which is omitted in certificates and requests.
     let host = name.hasSuffix(".") ? String(name.dropLast()) : name
     guard Self.isHost(host) else { throw TLSError(.badServerName(name)) }
     self = .host(host)
   }
 
-  /// The text of it.
+  /// The name as text.
   var text: String {
     switch self {
     case .host(let name), .address(let name): name
     }
   }
 
-  /// The name that the server is asked for; an address is not asked for.
+  /// The name to request from the server, or `nil` for an address, which cannot be requested.
   var asked: String? { if case .host(let name) = self { name } else { nil } }
 
   private static func withoutScope(_ host: String) -> String { String(host.prefix { $0 != "%" }) }
 
-  /// Whether a text is a host's name: labels of letters, digits, hyphens and underscores.
+  /// Returns whether a text is a host name: labels of letters, digits, hyphens and underscores.
   static func isHost(_ name: String) -> Bool {
     guard (1...253).contains(name.utf8.count) else { return false }
     return name.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).allSatisfy { label in
@@ -50,7 +50,7 @@ enum TLSName: Hashable {
     }
   }
 
-  /// Whether a text is a host's name, or one with a star for its first label.
+  /// Returns whether a text is a host name, optionally with a wildcard as its first label.
   static func isPattern(_ pattern: String) -> Bool {
     isHost(pattern.hasPrefix("*.") ? String(pattern.dropFirst(2)) : pattern)
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads pins as people copy them.
+/// Parses certificate pins.
 enum TLSPins {
-  /// The digests, one after the other.
+  /// Returns the concatenated digests.
   static func digests(_ pins: [String]) throws(TLSError) -> [UInt8] {
     var digests: [UInt8] = []
     for pin in pins {
@@ -12,10 +12,10 @@ enum TLSPins {
     return digests
   }
 
-  /// The 32 bytes of which a text is the base64, perhaps behind "sha256//".
+  /// Decodes the 32 bytes of a base64 text, which may be prefixed with "sha256//".
   static func digest(_ pin: String) -> [UInt8]? {
     let text = pin.utf8.starts(with: "sha256//".utf8) ? pin.utf8.dropFirst(8) : pin.utf8[...]
-    // 32 bytes are 43 digits and one sign that fills up.
+    // The encoding of 32 bytes has 43 digits and one padding character.
     guard text.count == 44, text.last == UInt8(ascii: "=") else { return nil }
     var bytes: [UInt8] = []
     var bits: UInt32 = 0
@@ -29,7 +29,7 @@ enum TLSPins {
         bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
       }
     }
-    // What is left of the last digit has to be zero: one digest has one text.
+    // The unused bits must be zero, so that each digest has only one encoding.
     guard bits & ((1 << UInt32(count)) - 1) == 0 else { return nil }
     return bytes
   }

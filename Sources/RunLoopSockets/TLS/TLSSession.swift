@@ -3,41 +3,40 @@
 import CRunLoopOpenSSL
 import RunLoopCore
 
-/// One end of a secured connection, without a descriptor: bytes of the peer go in, bytes for the peer come out, and
-/// plain bytes on the other side.
+/// One end of a TLS connection, independent of a descriptor: it converts between encrypted and plain bytes.
 ///
-/// Whoever owns it guards it by a lock. It calls nobody.
+/// The owner guards it with a lock. It makes no call-outs.
 final class TLSSession {
-  /// From how many bytes for the peer on no more plain bytes are taken, and none of the peer should be fed: it may make
-  /// this end answer.
+  /// The number of output bytes at which no more plain bytes are taken. Input should not be fed then either, because
+  /// it may require a response.
   static let outputLimit = 64 * 1024
-  /// How many plain bytes one record has at most.
+  /// The maximum number of plain bytes in a record.
   static let recordSize = 16 * 1024
 
   let context: TLSContext
-  /// The server's name, of a client's connection.
+  /// The server's name, for a client.
   let name: TLSName?
-  // Whoever owns it guards it: no access meets another, and none is checked for that.
+  // The owner's lock guards these variables, so accesses cannot overlap and exclusivity is not checked.
   @exclusivity(unchecked) private(set) var state = TLSState()
-  /// Plain bytes that have arrived, and had no room where they were wanted.
+  /// Decrypted bytes that did not fit in the reader's buffer.
   @exclusivity(unchecked) private(set) var plain = ByteQueue()
-  /// How many bytes for the peer are there.
+  /// The number of encrypted bytes waiting to be sent.
   @exclusivity(unchecked) private(set) var outputCount = 0
   private let handle: OpaquePointer
 
-  /// Makes an end.
+  /// Creates a session.
   ///
   /// - Parameters:
-  ///   - context: What it has in common with others.
-  ///   - serverName: The server's name for a client; with nil it is the address.
-  ///   - address: Where a client connects to.
+  ///   - context: The context of the connection.
+  ///   - serverName: The server's name, for a client. With `nil`, the name is the address.
+  ///   - address: The address that a client connects to.
   init(_ context: TLSContext, serverName: String? = nil, address: SocketAddress? = nil) throws(TLSError) {
     var name: TLSName?
     if !context.isServer {
       do throws(TLSError) {
         name = try TLSName(serverName, connectingTo: address)
       } catch {
-        // Where names are not checked, none is needed.
+        // If names are not checked, none is required.
         guard !context.checksName, serverName == nil else { throw error }
       }
     }
@@ -48,7 +47,7 @@ final class TLSSession {
       throw TLSError(.badServerName(name.text))
     }
     if let tickets = context.tickets, let name, let ticket = tickets.take(for: name.text) {
-      // It is copied, or not resumed.
+      // OpenSSL copies the ticket. If that fails, the session is not resumed.
       _ = cos_session_resume(handle, ticket)
       cos_ticket_free(ticket)
     }
@@ -59,20 +58,20 @@ final class TLSSession {
 
   deinit { cos_session_free(handle) }
 
-  // MARK: - Bytes of the peer
+  // MARK: - Input
 
-  /// Begins: a client speaks first.
+  /// Starts the handshake, in which a client sends the first message.
   func start() {
     guard !context.isServer else { return }
     shakeHands()
     countOutput()
   }
 
-  /// Takes bytes of the peer, and puts plain bytes where there is room; what there is no room for is kept in ``plain``.
+  /// Decrypts received bytes into a buffer. Bytes that do not fit are kept in ``plain``.
   ///
-  /// - Returns: How many plain bytes were put there.
+  /// - Returns: The number of bytes in the buffer.
   func receive(_ bytes: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer) -> Int {
-    // After the end and after an error nothing is wanted any more.
+    // After the end or an error, input is ignored.
     guard state.isHandshaking || state.reads else { return 0 }
     cos_session_lend_input(handle, bytes.baseAddress, bytes.count)
     if state.isHandshaking { shakeHands() }
@@ -80,7 +79,7 @@ final class TLSSession {
     while state.reads, count < room.count {
       guard let more = decrypt(UnsafeMutableRawBufferPointer(rebasing: room[count...])) else { break }
       count += more
-      // A record that left room was the whole of it, and there is no other: to ask for it would take long.
+      // If a record did not fill the buffer and no input is left, there is no other record. Skip the expensive check.
       if count < room.count, cos_session_input_count(handle) == 0 { break }
     }
     if state.reads, count == room.count { keepPlain() }
@@ -90,7 +89,7 @@ final class TLSSession {
     return count
   }
 
-  /// Takes plain bytes that were kept.
+  /// Moves decrypted bytes that were kept into a buffer.
   func takePlain(into room: UnsafeMutableRawBufferPointer) -> Int {
     let count = min(room.count, plain.count)
     plain.withBytes { room.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[..<count])) }
@@ -98,13 +97,13 @@ final class TLSSession {
     return count
   }
 
-  /// The connection below has ended.
+  /// The transport has reached the end of the stream.
   func transportEnded() { state.transportEnded() }
 
-  /// The owner gives it up for a reason of its own.
+  /// Fails the session for a reason of its owner.
   func fail(_ cause: TLSError.Cause) { state.fail(cause) }
 
-  /// The reading side was ended by this end.
+  /// This end has shut the reading side down.
   func endedReading() { state.endedReading() }
 
   private func shakeHands() {
@@ -116,7 +115,7 @@ final class TLSSession {
     }
   }
 
-  /// Decrypts once; nil: there is nothing more.
+  /// Decrypts once. Returns `nil` if there is no more data.
   private func decrypt(_ room: UnsafeMutableRawBufferPointer) -> Int? {
     var count = 0
     switch Int(cos_session_read(handle, room.baseAddress, room.count, &count)) {
@@ -141,11 +140,11 @@ final class TLSSession {
     }
   }
 
-  // MARK: - Bytes for the peer
+  // MARK: - Output
 
-  /// Encrypts plain bytes, as many as there is room for.
+  /// Encrypts as many bytes as there is room for.
   ///
-  /// - Returns: How many were taken.
+  /// - Returns: The number of bytes taken.
   func write(_ bytes: UnsafeRawBufferPointer) -> Int {
     var taken = 0
     while state.writes, taken < bytes.count, outputCount < Self.outputLimit {
@@ -162,29 +161,29 @@ final class TLSSession {
     return taken
   }
 
-  /// Puts bytes for the peer in front of the handshake, as they are.
+  /// Inserts unencrypted bytes before the handshake.
   func putFirst(_ bytes: UnsafeRawBufferPointer) {
     if cos_session_put_output(handle, bytes.baseAddress, bytes.count) == 0 { state.fail(.outOfMemory) }
     countOutput()
   }
 
-  /// Notifies the peer that nothing more is written.
+  /// Notifies the peer that nothing more will be written.
   func endWriting() {
     guard state.endWriting() else { return }
     if cos_session_end_writing(handle) == cos_failed { fail() }
     countOutput()
   }
 
-  /// Whether bytes for the peer are there.
+  /// Whether encrypted bytes are waiting to be sent.
   var hasOutput: Bool { outputCount > 0 }
 
-  /// Whether there is something that the descriptor does not report: plain bytes, the end, or an error.
+  /// Whether there is something that does not make the descriptor ready: decrypted bytes, the end, or an error.
   var isReady: Bool { plain.count > 0 || state.hasEnded || state.hasFailed }
 
-  /// After each call that may have put or taken bytes: they are asked for more often.
+  /// Caches the count after each call that may change it, because it is read more often.
   private func countOutput() { outputCount = cos_session_output_count(handle) }
 
-  /// Shows the bytes for the peer.
+  /// Calls a closure with the encrypted bytes waiting to be sent.
   func withOutput<Result, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -193,7 +192,7 @@ final class TLSSession {
     return try body(UnsafeRawBufferPointer(start: start, count: count))
   }
 
-  /// Drops the first bytes for the peer, which were sent.
+  /// Removes encrypted bytes that were sent.
   func sent(_ count: Int) {
     cos_session_sent(handle, count)
     countOutput()
@@ -202,9 +201,10 @@ final class TLSSession {
   /// Drops the output after a failure.
   func dropOutput() { if hasOutput { sent(outputCount) } }
 
-  // MARK: - What it is
+  // MARK: - Information
 
-  /// The peer, for a person, with its name and its address, which the system forgets of a connection that was reset.
+  /// The peer's name and address for error messages. `known` is used after a reset, when the system no longer has the
+  /// address.
   func peer(of descriptor: OwnedDescriptor, at known: SocketAddress?) -> String? {
     let found = (try? descriptor.peerAddress()) ?? nil
     let address = found?.unlessUnnamed ?? known
@@ -221,7 +221,7 @@ final class TLSSession {
 
   private var askedName: String? { cos_session_asked_name(handle).map { String(cString: $0) } }
 
-  /// What the ends have agreed on; nil before that.
+  /// The negotiated parameters, or `nil` before the handshake is complete.
   var info: TLSInfo? {
     guard state.hasShakenHands else { return nil }
     var length = 0
@@ -241,18 +241,18 @@ final class TLSSession {
   }
 }
 
-/// What the ends of a secured connection have agreed on.
+/// The negotiated parameters of a TLS connection.
 public struct TLSInfo: Hashable, Sendable {
-  /// The version of the protocol.
+  /// The TLS version.
   public let version: TLSVersion
   /// The name of the cipher suite, such as "TLS_AES_256_GCM_SHA384".
   public let cipherSuite: String
-  /// The application protocol; nil if none was agreed on.
+  /// The negotiated application protocol, or `nil` if there is none.
   public let applicationProtocol: String?
-  /// The server's name: the one that was checked, or that the client has asked for.
+  /// The server's name: for a client, the one that was verified; for a server, the one that was requested.
   public let serverName: String?
-  /// Whether the connection resumes an earlier one.
+  /// Whether the connection resumes an earlier session.
   public let isResumed: Bool
-  /// The peer's certificate, in DER; nil if it has shown none.
+  /// The peer's certificate in DER format, or `nil` if it has presented none.
   public let peerCertificate: [UInt8]?
 }

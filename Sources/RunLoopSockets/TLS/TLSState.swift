@@ -1,60 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where a secured connection is in its life, as a value: each event is a mutating function, effects lie elsewhere.
+/// The state machine of a TLS connection, as a value: each event is a mutating function, and effects are implemented
+/// elsewhere.
 struct TLSState: Hashable {
   enum Phase: Hashable {
-    /// The ends agree on keys.
+    /// The handshake is in progress.
     case handshaking
-    /// Bytes can pass.
+    /// Bytes can be transferred.
     case open
-    /// The first reason why nothing passes any more.
+    /// The connection has failed, with the first cause.
     case failed(TLSError.Cause)
   }
 
-  // Flags and not the phase, which they make up: they are looked at for every record, and the cause has texts.
+  // Flags instead of the phase, because they are read for every record, and a cause may contain strings.
 
-  /// Why nothing passes any more.
+  /// The first cause of failure.
   private(set) var failure: TLSError.Cause?
-  /// Whether nothing passes any more.
   private(set) var hasFailed = false
-  /// Whether bytes can pass.
   private(set) var isOpen = false
-  /// The handshake was done once, whatever has come after it.
+  /// Whether the handshake was completed, even if the connection has failed since.
   private(set) var hasShakenHands = false
-  /// The peer has said that it writes no more.
+  /// Whether the peer has announced that it will write no more.
   private(set) var hasEnded = false
-  /// This end has said so.
+  /// Whether this end has announced that it will write no more.
   private(set) var hasEndedWriting = false
-  /// This end wants no more: wherever the bytes of the peer end, nothing is missing.
+  /// Whether this end reads no more, in which case the input may end anywhere.
   private var hasEndedReading = false
 
   var phase: Phase { failure.map { .failed($0) } ?? (isOpen ? .open : .handshaking) }
 
-  /// Whether the ends have yet to agree on keys.
+  /// Whether the handshake is in progress.
   @inline(__always)
   var isHandshaking: Bool { !hasShakenHands && !hasFailed }
 
-  /// Whether bytes for the peer can be taken.
+  /// Whether plain bytes can be written.
   @inline(__always)
   var writes: Bool { isOpen && !hasEndedWriting }
 
-  /// Whether bytes of the peer may come.
+  /// Whether plain bytes can be read.
   @inline(__always)
   var reads: Bool { isOpen && !hasEnded }
 
-  /// The handshake is done.
+  /// Records that the handshake is complete.
   mutating func shookHands() {
     guard isHandshaking else { fatalError("a handshake is done in a connection that is \(phase)") }
     isOpen = true
     hasShakenHands = true
   }
 
-  /// The peer says that it writes no more.
+  /// Records that the peer has announced the end of its output.
   mutating func peerClosed() {
     if isOpen { hasEnded = true } else { fail(.closedDuringHandshake) }
   }
 
-  /// There will be no more bytes from the peer, whether it has said so or not.
+  /// Records the end of the input, whether or not the peer has announced it.
   mutating func transportEnded() {
     if !isOpen {
       fail(.closedDuringHandshake)
@@ -65,7 +64,7 @@ struct TLSState: Hashable {
     }
   }
 
-  /// The reading side was ended by this end: what has arrived before is still read.
+  /// Records that this end reads no more. Bytes that have already arrived can still be read.
   mutating func endedReading() { hasEndedReading = true }
 
   mutating func fail(_ cause: TLSError.Cause) {
@@ -75,7 +74,7 @@ struct TLSState: Hashable {
     isOpen = false
   }
 
-  /// Nothing more is to be written; true if the peer is to be notified.
+  /// Ends writing. Returns whether the peer must be notified.
   mutating func endWriting() -> Bool {
     guard writes else { return false }
     hasEndedWriting = true

@@ -3,24 +3,24 @@
 import CRunLoopOpenSSL
 import RunLoopCore
 
-/// What resumes connections of clients, by the server's name.
+/// The session tickets for resuming clients' connections, keyed by server name.
 ///
-/// Each ticket is used once, so that nobody can recognize a client by it. There are few: those of the servers that were
-/// connected to last.
+/// Each ticket is used only once, so that it cannot be used to link a client's connections. Only the tickets of the
+/// most recently used servers are kept.
 final class TLSTickets: @unchecked Sendable {
-  // Sendable: guarded by the lock.
+  // Sendable: the lock guards all mutable state.
 
   static let serverLimit = 64
   static let limitOfServer = 4
 
   private let lock = Lock()
   private var tickets: [String: [OpaquePointer]] = [:]
-  /// The names, that of the server that was connected to last behind the others.
+  /// The server names, with the most recently used one last.
   private var names: [String] = []
 
   deinit { for ticket in tickets.values.joined() { cos_ticket_free(ticket) } }
 
-  /// Keeps a ticket, and frees what there is no room for.
+  /// Stores a ticket, and frees those beyond the limits.
   func put(_ ticket: OpaquePointer, for name: String) {
     var dropped: [OpaquePointer] = []
     lock.withLock {
@@ -36,9 +36,9 @@ final class TLSTickets: @unchecked Sendable {
     for ticket in dropped { cos_ticket_free(ticket) }
   }
 
-  /// Takes the newest ticket, which is the caller's.
+  /// Removes and returns the newest ticket, which the caller then owns.
   func take(for name: String) -> OpaquePointer? { lock.withLock { tickets[name]?.popLast() } }
 
-  /// How many there are.
+  /// The number of tickets.
   var count: Int { lock.withLock { tickets.values.reduce(0) { $0 + $1.count } } }
 }
