@@ -3,46 +3,46 @@
 internal import CRunLoopSystem
 public import RunLoopCore
 
-/// Something that happened to a watched file, or to the watching.
+/// A change of a watched file, or an event of the watch itself.
 public struct FileChange: Hashable, Sendable {
-  /// What happened.
+  /// The kinds of changes.
   public enum Kind: Hashable, Sendable {
-    /// A file or directory has been made, or was found in a directory that is new here.
+    /// A file or directory was created, or was found in a new directory.
     case created
-    /// A name has been removed.
+    /// A name was removed.
     case removed
-    /// A file has been written to or truncated.
+    /// A file was written to or truncated.
     case modified
-    /// A file that was open for writing has been closed, so its writer has finished.
+    /// A file that was open for writing was closed, so its writer has finished.
     case written
     /// Permissions, owner, dates or the number of links have changed.
     case attributes
-    /// A name has been moved away; a ``movedTo`` with the same ``FileChange/cookie`` reports where to, if that is
-    /// watched.
+    /// A name was moved away. If the destination is watched, a ``movedTo`` with the same ``FileChange/cookie`` reports
+    /// it.
     case movedFrom
-    /// A name has been moved here.
+    /// A name was moved to this path.
     case movedTo
-    /// Changes were lost, because there were too many at once: look at the files themselves.
+    /// Changes were lost because there were too many at once. Rescan the files.
     case overflow
-    /// The watched path no longer leads to the file that is watched, which was removed, moved, replaced or unmounted;
-    /// the source has ended.
+    /// The watched path no longer leads to the watched file, which was removed, moved, replaced or unmounted. The
+    /// source has ended.
     case rootGone
-    /// The path that a source follows leads to another file now, which is watched instead. In a directory, each entry
-    /// is reported as ``created`` next.
+    /// The path that a source follows now leads to another file, which is watched instead. If it is a directory, its
+    /// entries are then reported as ``created``.
     case replaced
-    /// A directory cannot be watched: changes in it are not reported.
+    /// A directory cannot be watched, so changes in it are not reported.
     case unwatched(SystemError)
-    /// The changes cannot be read; the source has ended.
+    /// The changes cannot be read. The source has ended.
     case failed(SystemError)
   }
 
-  /// What happened.
+  /// The kind of change.
   public let kind: Kind
-  /// The path that it happened to: the watched path, with the names below it appended.
+  /// The path that has changed: the watched path, with the names below it appended.
   public let path: FileChangeSource.Path
-  /// Whether that is a directory.
+  /// Whether the path is a directory.
   public let isDirectory: Bool
-  /// The same number in both halves of a move; otherwise 0.
+  /// A number shared by both halves of a move, and 0 for other changes.
   public let cookie: UInt32
 
   init(_ kind: Kind, _ path: FileChangeSource.Path, isDirectory: Bool = false, cookie: UInt32 = 0) {
@@ -54,14 +54,14 @@ public struct FileChange: Hashable, Sendable {
 }
 
 extension FileChangeSource {
-  /// The changes that a source reports.
+  /// The kinds of changes that a source reports.
   ///
-  /// Overflows, directories that cannot be watched and what happens to the watched path itself are always reported.
+  /// Overflows, directories that cannot be watched, and changes of the watched path itself are always reported.
   public struct Events: OptionSet, Hashable, Sendable {
     /// The raw value.
     public let rawValue: UInt8
 
-    /// Makes a value from its raw value.
+    /// Creates a set from a raw value.
     public init(rawValue: UInt8) {
       self.rawValue = rawValue
     }
@@ -78,13 +78,13 @@ extension FileChangeSource {
     public static let moved = Events(rawValue: 1 << 4)
     /// ``FileChange/Kind/written``.
     public static let written = Events(rawValue: 1 << 5)
-    /// All of them except ``written``, which comes in addition to ``modified``.
+    /// All kinds except ``written``, which is reported in addition to ``modified``.
     public static let all: Events = [.created, .removed, .modified, .attributes, .moved]
   }
 }
 
 extension FileChangeSource.Events {
-  /// What the kernel is asked for, to keep the tree up to date and to report these.
+  /// The kernel's mask for these events and for those needed to keep the tree up to date.
   var mask: UInt32 {
     var mask = UInt32(IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF)
     if contains(.modified) { mask |= UInt32(IN_MODIFY) }
@@ -93,7 +93,7 @@ extension FileChangeSource.Events {
     return mask
   }
 
-  /// Whether a change is reported.
+  /// Returns whether a change is reported.
   func include(_ kind: FileChange.Kind) -> Bool {
     switch kind {
     case .created: contains(.created)
@@ -107,14 +107,15 @@ extension FileChangeSource.Events {
   }
 }
 
-/// The reason why files cannot be watched.
+/// An error of watching files.
 public enum FileChangeError: Error, Hashable, Sendable {
-  /// The path cannot be watched: it does not exist (`ENOENT`), is no directory though a tree is asked for (`ENOTDIR`),
-  /// may not be read (`EACCES`); or, for it or a directory below it, the user's watches are used up (`ENOSPC`).
+  /// The path cannot be watched: it does not exist (`ENOENT`), is not a directory although `recursive` was set
+  /// (`ENOTDIR`) or is not readable (`EACCES`); or, for it or a directory below it, the user's limit of watches is
+  /// reached (`ENOSPC`).
   case cannotWatch(FileChangeSource.Path, SystemError)
-  /// The system has no queue of changes left for the user or the process (`EMFILE`).
+  /// The user's or the process's limit of inotify queues is reached (`EMFILE`).
   case noQueue(SystemError)
-  /// The path has a zero byte, which no path of the system has.
+  /// The path contains a zero byte, which the system does not permit.
   case notAPath(FileChangeSource.Path)
 }
 

@@ -3,26 +3,26 @@
 public import RunLoopCore
 
 extension FileChangeSource: RunLoopItem {
-  /// Enters or leaves a mode of a loop, or says whether it is in the mode.
+  /// Adds the source to a mode of a loop, removes it, or returns whether it is in the mode.
   ///
   /// - Throws: The errors of a descriptor source: `RunLoopError.cannotWatch` if the system has no descriptor left for
-  ///   the mode; `RunLoopError.invalidSource`, `RunLoopError.loopHasEnded`.
+  ///   the mode, `RunLoopError.invalidSource`, and `RunLoopError.loopHasEnded`.
   public func respond(to request: RunLoop.ItemRequest) throws(RunLoopError) -> Bool { try carryOut(request) }
 }
 
 extension FileChangeSource {
-  /// Returns changes as an asynchronous sequence, with a loop to serve them.
+  /// Returns changes as an asynchronous sequence, served by a loop.
   ///
-  /// When the buffer is full, its last change becomes ``FileChange/Kind/overflow``, and later changes are lost; only
-  /// the end of the root takes the place of an overflow. Can be called from any thread.
+  /// When the buffer is full, its last change becomes ``FileChange/Kind/overflow`` and later changes are lost. Only
+  /// the end of the source replaces an overflow. Can be called from any thread.
   ///
   /// - Parameters:
   ///   - path: A file or a directory.
-  ///   - recursive: Whether all directories below are watched as well.
-  ///   - events: The changes to report.
-  ///   - loop: A loop that runs; the sequence ends with its thread.
-  ///   - mode: The mode that the loop runs in.
-  ///   - bufferSize: The most changes that wait, at least one.
+  ///   - recursive: Whether to watch all directories below as well. The default is false.
+  ///   - events: The changes to report; ``Events/all`` by default.
+  ///   - loop: A running loop. The sequence ends with its thread.
+  ///   - mode: A mode that the loop runs in.
+  ///   - bufferSize: The maximum number of buffered changes, at least one; 1024 by default.
   /// - Throws: A ``FileChangeError``, or a `RunLoopError`.
   public static func changes(
     of path: Path, recursive: Bool = false, events: Events = .all, on loop: RunLoop,

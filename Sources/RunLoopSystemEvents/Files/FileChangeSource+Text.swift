@@ -2,14 +2,13 @@
 
 public import RunLoopCore
 
-// Paths as texts, which most are.
+// MARK: - Paths as strings
 
 extension FileChangeSource {
-  /// Makes a source for a path that is text.
+  /// Creates a source for a path given as a string.
   ///
-  /// The other parameters, the errors and the complexity are those of
-  /// ``init(path:recursive:events:handler:)-(FileChangeSource.Path,_,_,_)``, which takes paths that are not UTF-8 as
-  /// well. Can be called from any thread.
+  /// See ``init(path:recursive:events:handler:)-(FileChangeSource.Path,_,_,_)``, which also accepts paths that are not
+  /// valid UTF-8.
   @_disfavoredOverload
   public convenience init(
     path: String, recursive: Bool = false, events: Events = .all,
@@ -18,7 +17,7 @@ extension FileChangeSource {
     try self.init(path: Path(path), recursive: recursive, events: events, handler: handler)
   }
 
-  /// Makes a source that follows a path that is text.
+  /// Creates a source that follows a path given as a string.
   ///
   /// See ``init(following:recursive:events:handler:)-(FileChangeSource.Path,_,_,_)``.
   @_disfavoredOverload
@@ -29,7 +28,7 @@ extension FileChangeSource {
     try self.init(following: Path(path), recursive: recursive, events: events, handler: handler)
   }
 
-  /// Returns the changes of a path that is text as an asynchronous sequence, with a loop to serve them.
+  /// Returns the changes of a path given as a string as an asynchronous sequence, served by a loop.
   ///
   /// See ``changes(of:recursive:events:on:forMode:bufferSize:)-(FileChangeSource.Path,_,_,_,_,_)``.
   @_disfavoredOverload

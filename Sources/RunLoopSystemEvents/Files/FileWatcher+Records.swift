@@ -3,20 +3,20 @@
 import RunLoopLibC
 import RunLoopCore
 
-// What the kernel's records mean.
+// MARK: - The kernel's records
 extension FileWatcher {
   mutating func handle(_ record: WatchRecord) {
     if record.has(IN_Q_OVERFLOW) { return overflow() }
     if endsRoot(record) {
-      // One that follows its path has looked already.
+      // A source that follows its path has already checked it.
       guard !isFollowing else { return }
-      // A file may be moved by another of its names.
+      // The file may have been moved under another of its names.
       if record.has(IN_MOVE_SELF) { checkPath() } else { endWithRoot() }
       return
     }
     if record.has(IN_IGNORED) { return forget(record.watch) }
     guard let directory = path(record.watch) else {
-      // It has left the tree or is on its way.
+      // The directory has left the tree or is being moved.
       if !record.name.isEmpty { tree.noteMissed(in: record.watch) }
       return
     }
@@ -25,12 +25,12 @@ extension FileWatcher {
       if record.watch == tree.root { reportFile(record, root) }
       return
     }
-    // The scan will find what has come of it.
+    // The scan will find the result of this change.
     if tree.isUnscanned(record.watch) { return }
     handle(record, directory.appending(record.name))
   }
 
-  /// Handles the first of some records, or the first few if they belong together, and returns how many.
+  /// Handles the first record, or the first few if they belong together, and returns how many were handled.
   mutating func handleFirst(of records: ArraySlice<WatchRecord>) -> Int {
     if let exchange = WatchRecord.Exchange(records), handle(exchange) { return WatchRecord.Exchange.count }
     if let first = records.first { handle(first) }
@@ -75,14 +75,14 @@ extension FileWatcher {
   }
 }
 
-// MARK: - Names that are exchanged
+// MARK: - Exchanged names
 
 extension FileWatcher {
-  /// Reports two names that were exchanged, both halves that leave before both that arrive; false if the directories
-  /// do not show that they were.
+  /// Reports two exchanged names, both departures before both arrivals. Returns false if the directories do not
+  /// confirm the exchange.
   ///
-  /// The kernel reports the move of the first name as a whole, and then that of the second, whose old name the first
-  /// has by then. Two moves there and back look the same.
+  /// The kernel reports the move of the first name completely, and then that of the second, whose old name the first
+  /// has by then. Moving one entry there and back looks the same.
   private mutating func handle(_ exchange: WatchRecord.Exchange) -> Bool {
     let (one, other) = (exchange.first, exchange.second)
     guard let onePath = path(one.watch)?.appending(one.name), let otherPath = path(other.watch)?.appending(other.name),
@@ -112,7 +112,7 @@ extension FileWatcher {
     return true
   }
 
-  /// Whether a directory of the tree is what the name of a record stands for now, and all that happened in it is known.
+  /// Returns whether a directory of the tree now has the name of a record, and no change in it was missed.
   private mutating func isThere(_ child: Int32?, _ record: WatchRecord) -> Bool {
     guard let child, !tree.hasMissed(child), let identity = find(record.name, in: record.watch).identity else {
       return false
@@ -120,17 +120,17 @@ extension FileWatcher {
     return identity == tree.identity(of: child)
   }
 
-  /// Whether a name stands for an entry of a kind now.
+  /// Returns whether a name now exists, as a directory or not as required.
   private mutating func isThere(_ record: WatchRecord, _ isDirectory: Bool) -> Bool {
     guard case .directory(let parent, _) = open(record.watch) else { return false }
     return Self.isDirectory(record.name, in: parent) == isDirectory
   }
 }
 
-// MARK: - Directories that come and go
+// MARK: - Moving and removing directories
 
 extension FileWatcher {
-  /// Something has appeared under a name: reports it, and enters it if it is a directory.
+  /// Reports an entry that has appeared under a name, and adds it to the tree if it is a directory.
   private mutating func appear(_ record: WatchRecord, _ path: FileChangeSource.Path, _ kind: FileChange.Kind) {
     let (parent, name) = (record.watch, record.name)
     let isDirectory = record.has(Int32(IN_ISDIR))
@@ -140,7 +140,7 @@ extension FileWatcher {
     }
     tree.settle(name, in: parent)
     let found = find(name, in: parent)
-    // A scan has found this one before its record was read.
+    // A scan found this directory before its record was read.
     if let child = tree.child(name, of: parent), let identity = found.identity, tree.identity(of: child) == identity {
       return
     }
@@ -168,12 +168,12 @@ extension FileWatcher {
   private mutating func moveHere(_ record: WatchRecord, _ path: FileChangeSource.Path) {
     let (parent, name) = (record.watch, record.name)
     guard let half = moving.removeValue(forKey: record.cookie) else { return appear(record, path, .movedTo) }
-    // It has been found elsewhere meanwhile: what was reported below its name does not come along.
+    // The directory was found elsewhere in the meantime, so changes reported below its old name do not apply.
     guard let moved = half.watch else { return appear(record, path, .created) }
     tree.settle(name, in: parent)
     let found = find(name, in: parent)
     if let identity = found.identity, tree.identity(of: moved) != identity || tree.hasMissed(moved) {
-      // Another directory had the name that this one was known by, or not all that happened on the way is known.
+      // Another directory had the old name, or changes made during the move were missed.
       drop(moved)
       return appear(record, path, .created)
     }
@@ -184,7 +184,7 @@ extension FileWatcher {
       drop(moved)
       changes.append(FileChange(.unwatched(error), path, isDirectory: true))
       return
-    // Where it has gone from here, a later record says.
+    // If it has been moved on, a later record reports the destination.
     case .directory, .gone: break
     case .parentIsElsewhere: postpone(name, in: parent)
     }
@@ -196,33 +196,35 @@ extension FileWatcher {
     if let watch = tree.child(name, of: parent) { drop(watch) }
   }
 
-  /// Drops the directory of a name that turns out to be something else, and reports that.
+  /// Drops the directory of a name that now refers to something else, and reports the removal.
   mutating func replaceChild(_ name: [UInt8], of parent: Int32, _ path: FileChangeSource.Path) {
     guard let watch = tree.child(name, of: parent) else { return }
     report(.removed, path, true)
     drop(watch)
   }
 
-  /// Ends the watches of a directory and of all below it.
+  /// Ends the watches of a directory and of all its descendants.
   mutating func drop(_ watch: Int32) {
     for removed in tree.remove(watch) { queue.remove(removed, inbox) }
     forgetMoving()
   }
 
-  /// The kernel has ended a watch; those below it have been reported, or have moved away.
+  /// Handles a watch that the kernel has ended. Its descendants have been reported, or were moved away.
   private mutating func forget(_ watch: Int32) {
     for removed in tree.remove(watch) where removed != watch { queue.remove(removed, inbox) }
     forgetMoving()
   }
 
-  /// What has been dropped is not on its way any more: if another source has the watch too, its number may come back.
+  /// Clears the watches of dropped directories in `moving`: if another source uses the same watch, its number may
+  /// reappear.
   private mutating func forgetMoving() {
     for (cookie, lost) in moving where lost.watch.map({ !tree.contains($0) }) ?? false {
       moving[cookie] = Moving(watch: nil, since: lost.since)
     }
   }
 
-  /// Drops what was moved away and has not come back: the other half follows the first at once.
+  /// Drops directories that were moved away and have not arrived; the second half of a move follows the first
+  /// directly.
   mutating func dropStrays() {
     for (cookie, stray) in moving where drains > stray.since {
       moving[cookie] = nil

@@ -3,14 +3,14 @@
 import RunLoopLibC
 import RunLoopCore
 
-// Looking at directories, each through a descriptor of its parent.
+// MARK: - Inspection of directories, each through a descriptor of its parent
 extension FileWatcher {
-  /// What a name stands for now.
+  /// The current target of a name.
   enum Found {
     case directory(OwnedDescriptor, WatchTree.Identity)
-    /// It is gone, or is no directory: a record says so.
+    /// The name no longer exists or is not a directory, which a record reports.
     case gone
-    /// The directory that it is in is not where the tree has it: a record says so.
+    /// The parent directory is not where the tree has it, which a record reports.
     case parentIsElsewhere
     case failed(SystemError)
 
@@ -19,7 +19,7 @@ extension FileWatcher {
     }
   }
 
-  /// Looks a directory up in another, which is in the tree.
+  /// Looks up a directory in another directory of the tree.
   mutating func find(_ name: [UInt8], in parent: Int32) -> Found {
     switch open(parent) {
     case .directory(let descriptor, _): Self.find(name, in: descriptor)
@@ -37,7 +37,7 @@ extension FileWatcher {
     }
   }
 
-  /// Opens a directory of the tree, name by name, and compares each with the one that the tree has there.
+  /// Opens a directory of the tree, name by name, and checks that each directory is the one recorded in the tree.
   mutating func open(_ watch: Int32) -> Found {
     var names: [(watch: Int32, name: [UInt8])] = []
     var current = watch
@@ -75,7 +75,7 @@ extension FileWatcher {
 }
 
 extension FileWatcher {
-  /// Puts a directory that was found under a name into the tree, to be scanned.
+  /// Adds a directory that was found under a name to the tree, to be scanned.
   mutating func enter(
     _ descriptor: OwnedDescriptor, _ identity: WatchTree.Identity, _ name: [UInt8], of parent: Int32,
     _ path: FileChangeSource.Path
@@ -85,11 +85,11 @@ extension FileWatcher {
       if tree.contains(watch) {
         // A directory that is mounted within itself, or twice, is watched under its first name.
         guard !tree.isBelow(parent, watch), !isStillThere(watch, identity) else { return }
-        // It has been moved, and the record of that is still to come: it is reported where it is.
+        // The directory was moved, and the record of the move follows. Report it at its new place.
         let place = tree.position(of: watch)
         if let before = self.path(watch) {
           report(.removed, before, true)
-          // What has taken its place there has been reported, and is still to be looked at.
+          // The directory that replaced it there was reported, and is still to be inspected.
           if let place, tree.unresolved(in: place.parent).contains(place.name) { report(.created, before, true) }
         }
         drop(watch)
@@ -103,28 +103,28 @@ extension FileWatcher {
     }
   }
 
-  /// Whether a directory of the tree is where the tree has it.
+  /// Returns whether a directory of the tree is where the tree has it.
   private mutating func isStillThere(_ watch: Int32, _ identity: WatchTree.Identity) -> Bool {
     guard let position = tree.position(of: watch) else { return false }
     return find(position.name, in: position.parent).identity == identity
   }
 
-  /// Notes a name of a directory to be looked at when its parent has been placed anew.
+  /// Records a name of a directory to be inspected after its parent has been placed again.
   mutating func postpone(_ name: [UInt8], in parent: Int32) {
     tree.postpone(name, in: parent)
     postponed.insert(parent)
   }
 
-  /// Directories have been placed anew: what could not be looked at may be there now.
+  /// Retries what was postponed, because directories have been placed again.
   mutating func retryPostponed() {
     toScan += postponed
     postponed = []
   }
 
-  /// Scans a directory, or looks at what was postponed in it.
+  /// Scans a directory, or inspects the postponed names in it.
   mutating func lookAt(_ watch: Int32, reports: Bool) {
     guard let directory = path(watch) else {
-      // On its way: it is placed, or dropped, later.
+      // The directory is being moved; it is placed or dropped later.
       if tree.contains(watch) { postponed.insert(watch) }
       return
     }
@@ -147,7 +147,7 @@ extension FileWatcher {
     }
   }
 
-  /// Reports a directory's entries, and enters its directories.
+  /// Reports a directory's entries, and adds its subdirectories to the tree.
   private mutating func scan(
     _ watch: Int32, _ descriptor: OwnedDescriptor, _ directory: FileChangeSource.Path, reports: Bool
   ) {
@@ -175,12 +175,12 @@ extension FileWatcher {
     drainsAtScan = queue.drainCount
   }
 
-  /// Whether a name stands for a directory itself; nil if it stands for nothing.
+  /// Returns whether a name is a directory and not a link to one, or `nil` if it does not exist.
   static func isDirectory(_ name: [UInt8], in parent: OwnedDescriptor) -> Bool? {
     (try? OpenFile.type(OpenFile.entry(name, in: parent))).map { $0 == UInt32(S_IFDIR) }
   }
 
-  /// Looks at a name that was reported as moved away, and reports what has taken it if there is something.
+  /// Inspects a name that was reported as moved away, and reports the entry that has replaced it, if there is one.
   private mutating func settle(
     _ name: [UInt8], in watch: Int32, _ parent: OwnedDescriptor, _ path: FileChangeSource.Path
   ) {
@@ -202,7 +202,7 @@ extension FileWatcher {
     }
   }
 
-  /// Looks at a name that could not be looked at when a directory appeared there.
+  /// Inspects a name that was postponed when a directory appeared there.
   private mutating func resolve(
     _ name: [UInt8], in watch: Int32, _ parent: OwnedDescriptor, _ path: FileChangeSource.Path
   ) {

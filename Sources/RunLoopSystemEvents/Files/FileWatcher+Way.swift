@@ -3,11 +3,13 @@
 import RunLoopLibC
 import RunLoopCore
 
-// What is watched is a name. The way to it is watched as well: the name in its directory, each link that leads there,
+// MARK: - The watched path
+//
+// The source watches a path, so it also watches what leads there: the name in its directory, each link on the path,
 // and each directory in between.
 
 extension FileWatcher {
-  /// What a path leads to.
+  /// The file that a path leads to.
   enum Destination {
     case file(OwnedDescriptor, WatchTree.Identity)
     case nothing
@@ -22,14 +24,14 @@ extension FileWatcher {
     }
   }
 
-  /// How many links a path may have, as in the kernel.
+  /// The maximum number of links on a path, as in the kernel.
   private static let mostLinks = 40
-  /// How many times a path is looked up that changes meanwhile; a later record reports the next change.
+  /// The maximum number of lookups of a path that keeps changing. A later record reports the next change.
   private static let mostLookups = 4
 
-  /// Watches the way to the path and returns what the path leads to.
+  /// Watches the directories on the path, and returns the file that the path leads to.
   ///
-  /// A change before the last lookup is found by it, a later one is reported by a watch.
+  /// The last lookup finds any change before it, and a watch reports any later one.
   mutating func findPath() -> Destination {
     var found = Destination.nothing
     for _ in 0..<Self.mostLookups {
@@ -45,11 +47,11 @@ extension FileWatcher {
     return found
   }
 
-  /// Watches the way, step by step, and returns what is at its end.
+  /// Watches the path step by step, and returns the identity of the file at its end.
   private mutating func walk() -> WatchTree.Identity? {
     wayFailure = nil
     var way: [Int32: Set<[UInt8]>] = [:]
-    // A way that was not walked to its end for want of descriptors is watched where it was watched before, too.
+    // If the walk fails, for example for lack of descriptors, the previous watches are kept too.
     var isWhole = true
     defer { if isWhole { queue.setWay(way, inbox) } }
     do throws(SystemError) {
@@ -59,7 +61,7 @@ extension FileWatcher {
       while let name = left.popLast() {
         var found = try Step(name, in: here)
         if left.isEmpty || !found.isDirectory {
-          // The name may come to mean something else. Looked up again: that would be reported now.
+          // Watch the directory, because the name may change, and look the name up again to find earlier changes.
           note(here, name, &way)
           found = try Step(name, in: here)
         }
@@ -78,13 +80,13 @@ extension FileWatcher {
       }
       return try OpenFile.identity(here)
     } catch {
-      // Not what has just been removed, which a record reports.
+      // A removed file is not a failure, because a record reports it.
       if !OpenFile.isGone(error) { (isWhole, wayFailure) = (false, error) }
       return nil
     }
   }
 
-  /// What a name on the way stands for.
+  /// The target of a name on the path.
   private enum Step {
     case directory(OwnedDescriptor)
     case link(FileChangeSource.Path)
@@ -115,7 +117,7 @@ extension FileWatcher {
       let watch = try queue.addWay(directory, inbox, name: name)
       way[watch, default: []].formUnion(name.map { [$0] } ?? [])
     } catch {
-      // A directory that this process may not read is on the way of many paths that it may.
+      // Many accessible paths lead through a directory that this process may not read.
       if error.number != EACCES, !OpenFile.isGone(error) { wayFailure = error }
     }
   }

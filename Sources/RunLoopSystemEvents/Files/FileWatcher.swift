@@ -5,65 +5,64 @@ import RunLoopCore
 
 /// Turns the kernel's records into changes, and keeps the tree of watches up to date.
 ///
-/// The records tell of the past, and a path may mean another file by the time it is used. So the tree and the changes
-/// that are reported obey three rules:
+/// The records describe the past, and a path may lead to another file by the time it is used. The tree and the
+/// reported changes therefore follow three rules:
 ///
-/// - **A directory is known by what it is**, its watch and its identity, never by its path. Whatever is looked up under
-///   a name is looked up in a descriptor of the parent, which has been compared with the parent in the tree.
-/// - **Nothing that cannot be looked at now is forgotten.** If a directory is not where the tree has it, the record
-///   that says where it is comes later: "not scanned yet" stays with the directory, "not looked at yet" with the name,
-///   until it has been placed anew.
-/// - **The tree is what has been reported.** A directory in the tree has been reported, with its entries if it has been
-///   scanned. A directory that turns out to be another than the reported one is reported as removed and created, and
-///   scanned afresh.
+/// - **A directory is identified by its watch and its identity**, never by its path. A name is looked up in a
+///   descriptor of the parent, which has been compared with the parent in the tree.
+/// - **A directory that cannot be inspected now is not forgotten.** If it is not where the tree has it, a later record
+///   reports its place. Until then, "unscanned" stays with the directory and "unresolved" with the name.
+/// - **The tree contains what has been reported.** A directory in the tree has been reported, with its entries if it
+///   was scanned. If a directory turns out to differ from the reported one, it is reported as removed and created, and
+///   scanned again.
 ///
-/// What was made in a new directory between its watch and its scan is found twice and reported once.
+/// An entry that is created in a new directory between its watch and its scan is found twice and reported once.
 struct FileWatcher {
-  /// How many changes one step gathers before it returns them.
+  /// The number of changes that a step collects before it returns them.
   private static let batch = 1024
-  /// How many directories may be on their way from one place to another.
+  /// The maximum number of directories being moved.
   static let movingLimit = 1024
 
-  /// A directory that has been moved away.
+  /// A directory that was moved away.
   struct Moving {
-    /// Nil if it has been found elsewhere since.
+    /// The directory's watch, or `nil` if it has been found elsewhere since.
     let watch: Int32?
-    /// How many times the queue had been found empty by then.
+    /// The value of `drains` when the directory was moved away.
     let since: Int
   }
 
   let queue: WatchQueue
   let inbox: WatchInbox
   let root: FileChangeSource.Path
-  /// The same from the root of the system: the working directory may change.
+  /// The absolute path of the root, because the working directory may change.
   let place: FileChangeSource.Path
   /// Whether the source continues when its path leads to another file, or to none.
   let isFollowing: Bool
   let isRecursive: Bool
   let events: FileChangeSource.Events
   var tree: WatchTree
-  /// Directories that have been moved away and not yet arrived, by cookie.
+  /// Directories that were moved away and have not arrived yet, keyed by cookie.
   var moving: [UInt32: Moving] = [:]
-  /// Directories to be looked at, the next one last.
+  /// Directories to inspect, with the next one last.
   var toScan: [Int32] = []
-  /// Directories that were not where the tree has them when they were to be looked at.
+  /// Directories that were not where the tree has them when they were inspected.
   var postponed: Set<Int32> = []
   var changes: [FileChange] = []
   var opened = OpenDirectories()
-  /// How many times the queue had been found empty: after the last scan, and when the last records were taken.
+  /// The number of times the queue had been empty: after the last scan, and when the last records were taken.
   var drainsAtScan = 0
   var drains = 0
   private(set) var hasEnded = false
-  /// Why a directory on the way could not be watched, if that matters.
+  /// The relevant error of watching a directory on the path, if there was one.
   var wayFailure: SystemError?
   /// Whether the root is a directory, or was one.
   private var isDirectory: Bool
-  /// Directories that may not be read, as found when all were looked at.
+  /// Directories that may not be read, as found by the last full scan.
   private(set) var unreadable: [FileChangeSource.Path] = []
 
   /// - Parameters:
-  ///   - limit: How many records may wait.
-  ///   - ownQueue: A queue of its own, for tests; nil: that of the process.
+  ///   - limit: The maximum number of pending records.
+  ///   - ownQueue: A separate queue, for tests. Defaults to `nil`, which means that of the process.
   init(
     _ root: FileChangeSource.Path, recursive: Bool, events: FileChangeSource.Events, isFollowing: Bool = false,
     limit: Int = WatchInbox.defaultLimit, ownQueue: WatchQueue? = nil
@@ -95,7 +94,7 @@ struct FileWatcher {
       tree = WatchTree(root: Self.noWatch)
     }
     if hasRoot, recursive {
-      // Where the system rejects one it will reject others.
+      // If the system rejects one directory, it will reject others, so stop at the first failure.
       if let failure = scanAll(stopsAtFailure: true).first, case .unwatched(let error) = failure.kind {
         close()
         throw .cannotWatch(failure.path, error)
@@ -108,25 +107,26 @@ struct FileWatcher {
       close()
       throw .cannotWatch(root, wayFailure)
     }
-    // It has changed since it was opened.
+    // The path has changed since the root was opened.
     if found != (hasRoot ? tree.identity(of: tree.root) : nil) { queue.notePathChange(inbox) }
   }
 
-  /// The root of a tree whose path leads to no file.
+  /// The watch of the root if its path does not exist.
   private static let noWatch: Int32 = -1
 
   /// Whether the path leads to a file.
   var hasRoot: Bool { tree.root != Self.noWatch }
 
-  /// How many directories, or files, are watched.
+  /// The number of watched directories or files.
   var watchCount: Int { hasRoot ? tree.count : 0 }
 
   /// Ends all watches.
   func close() { queue.leave(inbox, tree.watches) }
 
-  /// What happened, at most a little more than a batch and one directory's entries; nil: nothing is left to do now.
+  /// Returns the next changes, at most slightly more than a batch and one directory's entries, or `nil` if there is
+  /// nothing to do.
   ///
-  /// Each call but the last returns something, or has moved on.
+  /// Each call but the last returns changes or makes progress.
   mutating func step(mayTake: Bool) -> (changes: [FileChange], didTake: Bool)? {
     guard !hasEnded else { return nil }
     let takes = toScan.isEmpty
@@ -134,32 +134,32 @@ struct FileWatcher {
       guard mayTake, take() else { return nil }
     }
     while changes.count < Self.batch, let next = toScan.popLast() { lookAt(next, reports: true) }
-    // None is kept open while others run: the kernel reports the end of a directory when nobody has it open.
+    // Keep no directory open in between: the kernel reports the removal of a directory only when it is closed.
     opened.removeAll()
     let given = changes
     changes = []
     return (given, takes)
   }
 
-  /// Takes records and handles them; false if there were none.
+  /// Takes records and handles them. Returns false if there were none.
   private mutating func take() -> Bool {
     do throws(SystemError) {
       let taken = try queue.take(for: inbox)
       drains = taken.drains
-      // What happened to a file that is no longer the one at the path says nothing of the path that is followed.
+      // After the path has changed, records of the previous file are irrelevant to a source that follows the path.
       if isFollowing, taken.hasPathChanged || taken.records.contains(where: endsRoot) { checkPath() }
       let before = changes.count
-      // A directory below the root is reported by its parent, and its own record is between those of an exchange.
+      // A directory below the root is reported by its parent, and its own record would separate those of an exchange.
       var rest = taken.records.filter { !$0.has(IN_MOVE_SELF) || $0.watch == tree.root }[...]
       while !hasEnded, !rest.isEmpty { rest = rest.dropFirst(handleFirst(of: rest)) }
       if !isFollowing, taken.hasPathChanged, !hasEnded { checkPath() }
-      // By its name: the file itself may not have been watched yet.
+      // Detected by the name, because the file itself may not have been watched yet.
       if taken.isWritten, isFollowing, hasRoot,
         !changes[before...].contains(where: { $0.kind == .written && $0.path == root })
       {
         report(.written, root, false)
       }
-      // All scans lie before the last time that the queue was empty, and so do the records of what they have found.
+      // The queue has been empty since the last scan, so the records of everything that scans have found were read.
       if drains > drainsAtScan { tree.forgetReported() }
       dropStrays()
       return !taken.records.isEmpty || taken.hasPathChanged || taken.isWritten || !toScan.isEmpty
@@ -170,8 +170,7 @@ struct FileWatcher {
     }
   }
 
-  /// Looks at all that is there, without reporting it; returns what could not be watched for another reason than a
-  /// directory's permission.
+  /// Scans the tree without reporting it. Returns the failures to watch a directory, except for missing permissions.
   private mutating func scanAll(stopsAtFailure: Bool) -> [FileChange] {
     let before = changes
     changes = []
@@ -198,13 +197,13 @@ struct FileWatcher {
 
   mutating func overflow() {
     report(.overflow, root, isDirectory)
-    // The records that say where the root is may be among those that were lost.
+    // The records that report the root's place may be among those that were lost.
     let watched = tree.root
     checkPath()
     guard isRecursive, !hasEnded, hasRoot, tree.root == watched, let identity = tree.identity(of: watched) else {
       return
     }
-    // Which directories there are is to be found out anew; whoever is notified looks at the rest.
+    // Determine the directories again. The caller, notified of the overflow, inspects the rest.
     let before = tree.watches
     tree = WatchTree(root: tree.root, identity)
     moving = [:]
@@ -218,22 +217,23 @@ struct FileWatcher {
 // MARK: - The root
 
 extension FileWatcher {
-  /// Whether a record says that the root is no longer watched, or no longer where it was.
+  /// Returns whether a record means that the root is no longer watched, or no longer at its place.
   func endsRoot(_ record: WatchRecord) -> Bool {
     record.watch == tree.root && record.has(IN_DELETE_SELF, IN_MOVE_SELF, IN_UNMOUNT, IN_IGNORED)
   }
 
-  /// Looks where the path leads, and ends or changes the root if that is another file than the one that is watched.
+  /// Looks up the path, and ends or changes the root if the path leads to a file other than the watched one.
   mutating func checkPath() {
     let found = findPath()
-    // One cause may keep the path from being found, too, which is reported below.
+    // The cause may also prevent the path from being found, which is reported below.
     if let wayFailure, found.failure == nil {
       changes.append(FileChange(.unwatched(wayFailure), root, isDirectory: isDirectory))
     }
     switch found {
     case .file(let file, let identity):
       do throws(SystemError) {
-        // Not by the identity: a new file may have that of one that is gone, whose watch has ended.
+        // Compare watches instead of identities: a new file may reuse the identity of a removed one, whose watch has
+        // ended.
         let watch = try queue.add(file, inbox, path: place)
         guard watch != tree.root else { return }
         if isFollowing { return setRoot(watch, identity, isDirectory: try OpenFile.type(file) == UInt32(S_IFDIR)) }

@@ -4,15 +4,15 @@ import CRunLoopSystem
 import RunLoopLibC
 import RunLoopCore
 
-/// Finds files without trusting their paths, and tells one from another.
+/// Opens files without relying on their paths, and identifies them.
 enum OpenFile {
-  /// Finds the root of a source, whose links are the caller's and are followed.
+  /// Opens the root of a source. Links in its path are the caller's and are followed.
   static func root(_ path: FileChangeSource.Path, isDirectory: Bool) throws(SystemError) -> OwnedDescriptor {
     OwnedDescriptor(
       try SystemCall.openFile.make { CText.answer(bytes: path.bytes) { crl_file_find_path($0, isDirectory ? 1 : 0) } })
   }
 
-  /// Finds a directory in another by its name, itself and not where a link leads.
+  /// Opens a directory by its name in another one, without following a link.
   static func directory(_ name: [UInt8], in parent: OwnedDescriptor) throws(SystemError) -> OwnedDescriptor {
     OwnedDescriptor(
       try SystemCall.openFile.make {
@@ -20,7 +20,7 @@ enum OpenFile {
       })
   }
 
-  /// Finds whatever a name stands for in a directory, itself and not where a link leads.
+  /// Opens an entry of any type by its name in a directory, without following a link.
   static func entry(_ name: [UInt8], in parent: OwnedDescriptor) throws(SystemError) -> OwnedDescriptor {
     OwnedDescriptor(
       try SystemCall.openFile.make {
@@ -28,12 +28,12 @@ enum OpenFile {
       })
   }
 
-  /// The type of a file: `S_IFDIR` and its like.
+  /// Returns the type of a file, such as `S_IFDIR`.
   static func type(_ file: OwnedDescriptor) throws(SystemError) -> UInt32 {
     UInt32(try SystemCall.fileStatus.make { crl_file_type(file.number) })
   }
 
-  /// Where a link leads.
+  /// Returns the target of a symbolic link.
   static func target(_ link: OwnedDescriptor) throws(SystemError) -> [UInt8] {
     var target = [UInt8](repeating: 0, count: Int(PATH_MAX))
     let count = try SystemCall.openFile.make {
@@ -48,11 +48,11 @@ enum OpenFile {
     return identity
   }
 
-  /// Whether an error says that a path is not what it was when the queue reported it.
+  /// Returns whether an error means that a path has changed since the queue reported it.
   static func isGone(_ error: SystemError) -> Bool { [ENOENT, ENOTDIR, ELOOP, ESTALE].contains(error.number) }
 }
 
-/// Directories that were opened lately: of a tree that is scanned, those whose entries come next.
+/// A cache of recently opened directories. During a scan, these contain the entries that come next.
 struct OpenDirectories {
   private static let limit = 16
 
@@ -69,9 +69,9 @@ struct OpenDirectories {
   mutating func removeAll() { entries = [] }
 }
 
-/// The entries of a directory.
+/// Reads the entries of a directory.
 enum DirectoryScan {
-  /// Calls `body` with each name and whether it is a directory itself, and not a link to one.
+  /// Calls `body` with each name and whether it is a directory rather than a link to one.
   static func forEach(
     in found: OwnedDescriptor, _ body: (_ name: [UInt8], _ isDirectory: Bool) -> Void
   ) throws(SystemError) {
@@ -89,7 +89,8 @@ enum DirectoryScan {
     }
   }
 
-  /// The next entry; nil at the end, which an error is not: what is behind it would never be watched.
+  /// Returns the next entry, or `nil` at the end. An error is thrown, because the remaining entries would never be
+  /// watched.
   private static func next(_ directory: OpaquePointer) throws(SystemError) -> UnsafeMutablePointer<dirent>? {
     var entry: UnsafeMutablePointer<dirent>?
     _ = try SystemCall.directoryRead.make {
@@ -102,7 +103,7 @@ enum DirectoryScan {
 
   private static func isDirectory(_ type: UInt8, _ name: [UInt8], _ parent: Int32) -> Bool {
     guard type == UInt8(DT_UNKNOWN) else { return type == UInt8(DT_DIR) }
-    // Some file systems do not say.
+    // Some file systems do not report the type.
     var status = stat()
     let answer = CText.answer(bytes: name) { fstatat(parent, $0, &status, AT_SYMLINK_NOFOLLOW) }
     return answer == 0 && status.st_mode & S_IFMT == S_IFDIR

@@ -4,32 +4,32 @@ import CRunLoopSystem
 import RunLoopLibC
 import RunLoopCore
 
-/// What the queue has read for one source and the source has not taken yet.
+/// The records that the queue has read for a source and that the source has not taken yet.
 ///
-/// Guarded by the lock of the queue.
+/// Guarded by the queue's lock.
 final class WatchInbox: @unchecked Sendable {
-  // Sendable: guarded by the lock of the queue.
+  // Sendable: guarded by the queue's lock.
 
-  /// How many records wait at most: as many as the kernel keeps in a queue.
+  /// The maximum number of pending records, which equals the kernel's limit for a queue.
   static let defaultLimit = 16_384
 
-  /// Readable while there is something that another source has read.
+  /// Readable while there are records that another source has read.
   let descriptor: OwnedDescriptor
-  /// What the source is interested in.
+  /// The events that the source needs.
   let mask: UInt32
   private let limit: Int
   private(set) var records: [WatchRecord] = []
-  /// The watches on the way to the watched path, each with the names in its directory that lead there.
+  /// The watches on the watched path, each with the names in its directory that lead there.
   var way: [Int32: Set<[UInt8]>] = [:]
-  /// Whether something has happened on the way since the source last took what there was.
+  /// Whether the path has changed since the source last took its records.
   private(set) var hasPathChanged = false
   /// Whether the file at the path's last name has been closed after writing, since that name last changed.
   private(set) var isWritten = false
-  /// Watches that the source has given up, and how many records there were by then.
+  /// Watches that the source has given up, with the number of records pending at that time.
   private var left: [Int32: Int] = [:]
   private var hasOverflowed = false
   private var isSignalled = false
-  /// Why the queue cannot be read any more.
+  /// The error of reading the queue.
   var failure: SystemError?
 
   init(mask: UInt32, limit: Int) throws(SystemError) {
@@ -40,7 +40,8 @@ final class WatchInbox: @unchecked Sendable {
 
   var isEmpty: Bool { records.isEmpty && failure == nil && !hasPathChanged && !isWritten }
 
-  /// Adds a record; one too many becomes an overflow, and what follows is lost until the source has taken that.
+  /// Adds a record. A record beyond the limit becomes an overflow, and further ones are lost until the source takes
+  /// that.
   ///
   /// A record that ends a watch is never lost. There is one for each watch.
   func add(_ record: WatchRecord) {
@@ -54,7 +55,7 @@ final class WatchInbox: @unchecked Sendable {
     records.append(WatchRecord(watch: -1, mask: UInt32(IN_Q_OVERFLOW), cookie: 0, name: []))
   }
 
-  /// Takes a record of a watch on the way.
+  /// Handles a record of a watch on the path.
   func noteWay(_ record: WatchRecord) {
     guard !record.name.isEmpty else {
       if record.has(IN_DELETE_SELF, IN_MOVE_SELF, IN_UNMOUNT, IN_IGNORED) { notePathChange() }
@@ -73,20 +74,20 @@ final class WatchInbox: @unchecked Sendable {
     isWritten = false
   }
 
-  /// The source gives up a watch: what waits of it is dropped.
+  /// Gives up a watch and drops its pending records.
   ///
-  /// If it has the watch again by the time it takes what waits, what happened in between is not there.
+  /// If the source gets the watch again before it takes its records, the records in between are lost.
   func leave(_ watch: Int32) { if !records.isEmpty { left[watch] = records.count } }
 
   /// Wakes the loops of the source.
   func signal() {
     guard !isSignalled, !isEmpty else { return }
     isSignalled = true
-    // The write cannot fail: the counter would have to be near its end.
+    // The write cannot fail, because the counter never comes close to its maximum.
     _ = try? SystemCall.eventWrite.makeUninterrupted { crl_event_write(descriptor.number) }
   }
 
-  /// Takes what there is.
+  /// Removes and returns the pending records.
   func take() -> [WatchRecord] {
     if isSignalled {
       isSignalled = false

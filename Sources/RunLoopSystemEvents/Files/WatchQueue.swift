@@ -4,48 +4,48 @@ import CRunLoopSystem
 import RunLoopLibC
 import RunLoopCore
 
-/// The kernel's queue of file changes, one for all sources of the process.
+/// The kernel's queue of file changes, shared by all sources of the process.
 ///
-/// The kernel has few queues for each user. So the sources share one: each watch counts the sources that have it, and
-/// whichever source finds the queue readable reads it and puts each record into the inboxes of those whose watch it is.
-/// The queue is closed with its last source. In a child of a fork it is the parent's, and the sources are invalid.
+/// The kernel limits the number of queues per user, so sources share one. Each watch has a list of the sources that
+/// use it, and the source that finds the queue readable reads it and distributes the records to the sources' inboxes.
+/// The queue is closed with its last source. In a forked child, it belongs to the parent, and the sources are invalid.
 final class WatchQueue: @unchecked Sendable {
-  // Sendable: guarded by the lock.
+  // Sendable: the lock guards all mutable state.
 
   let descriptor: OwnedDescriptor
   private let lock = ProcessLock()
-  /// The inboxes of each watch: mostly there is one.
+  /// The inboxes of each watch, usually one.
   private var subscribers: [Int32: [WatchInbox]] = [:]
   /// The inboxes of each watch on the way to a path.
   private var wayfarers: [Int32: [WatchInbox]] = [:]
   private var inboxes: [WatchInbox] = []
-  /// The last source has left: watches may remain, and the next source has another queue.
+  /// Whether the last source has left. Watches may remain, and the next source uses another queue.
   private var isRetired = false
-  /// How many times the queue was found empty.
+  /// The number of times the queue was found empty.
   private var drains = 0
-  /// The inboxes into which the read that goes on has put the first record.
+  /// The inboxes in which the current read has put a first record.
   private var touched: [WatchInbox] = []
 
   init() throws(SystemError) {
     descriptor = OwnedDescriptor(try SystemCall.watchCreate.make { crl_watch_create() })
   }
 
-  /// How many files are watched, apart from what lies on the way to them.
+  /// The number of watched files, not counting those on the way to them.
   var watchCount: Int { lock.withLock { subscribers.count } }
 }
 
-// MARK: - The queue that sources share
+// MARK: - The shared queue
 
 extension WatchQueue {
   private final class Shared: @unchecked Sendable {
-    // Sendable: guarded by the lock.
+    // Sendable: the lock guards all mutable state.
     let lock = Lock()
     weak var queue: WatchQueue?
   }
 
   private static let ours = PerProcess { Shared() }
 
-  /// Lets an inbox join the queue of the process, which is made if there is none.
+  /// Adds an inbox to the queue of the process, which is created if necessary.
   static func join(_ inbox: WatchInbox) throws(SystemError) -> WatchQueue {
     let shared = ours.value
     return try shared.lock.withLock { () throws(SystemError) in
@@ -57,7 +57,7 @@ extension WatchQueue {
     }
   }
 
-  /// Lets an inbox join; false if the queue is being given up.
+  /// Adds an inbox. Returns false if the queue has been retired.
   func accept(_ inbox: WatchInbox) -> Bool {
     lock.withLock {
       guard !isRetired else { return false }
@@ -66,14 +66,14 @@ extension WatchQueue {
     }
   }
 
-  /// Lets an inbox leave, with its watches.
+  /// Removes an inbox and its watches.
   func leave(_ inbox: WatchInbox, _ watches: [Int32]) {
     let isLast = lock.withLock {
       inboxes.removeAll { $0 === inbox }
       isRetired = inboxes.isEmpty
       return isRetired
     }
-    // The watches of the last one end as the queue is closed.
+    // The last inbox's watches end when the queue is closed.
     guard !isLast else { return }
     for watch in watches { remove(watch, inbox) }
     setWay([:], inbox)
@@ -83,16 +83,16 @@ extension WatchQueue {
 // MARK: - Watches
 
 extension WatchQueue {
-  /// Watches the file of a descriptor for an inbox; the same file again: the same watch.
+  /// Watches the file of a descriptor for an inbox. The same file always gets the same watch.
   ///
-  /// The kernel reports what any of its sources wants; the inbox takes its part.
+  /// The kernel reports the events that any source of the watch needs, and each inbox filters them.
   ///
-  /// - Parameter path: The path by which a file was opened that may be no directory: without /proc it is watched by
-  ///   that.
+  /// - Parameter path: The path by which the file was opened, if it may be a file other than a directory. Without
+  ///   /proc, it is used to add the watch.
   func add(
     _ file: OwnedDescriptor, _ inbox: WatchInbox, path: FileChangeSource.Path? = nil
   ) throws(SystemError) -> Int32 {
-    // One step: a watch that another source gives up in between would be a dead one.
+    // Add and register in one step, so that another source cannot give the watch up in between.
     try lock.withLock { () throws(SystemError) in
       let watch = try SystemCall.watchAdd.make {
         guard let path else { return crl_placed_watch(descriptor.number, file.number, nil, inbox.mask) }
@@ -103,7 +103,7 @@ extension WatchQueue {
     }
   }
 
-  /// Ends the watch of an inbox, and the kernel's if it has no other and has not been ended already.
+  /// Ends an inbox's use of a watch, and the watch itself if it has no other users and has not already ended.
   func remove(_ watch: Int32, _ inbox: WatchInbox) {
     lock.withLock {
       inbox.leave(watch)
@@ -111,7 +111,7 @@ extension WatchQueue {
     }
   }
 
-  /// Under the lock.
+  /// Requires the lock.
   private func take(
     _ inbox: WatchInbox, from lists: ReferenceWritableKeyPath<WatchQueue, [Int32: [WatchInbox]]>, _ watch: Int32
   ) {
@@ -122,7 +122,7 @@ extension WatchQueue {
     _ = try? SystemCall.watchRemove.make { crl_watch_remove(descriptor.number, watch) }
   }
 
-  /// Watches a directory on the way to a path, for itself and, if there is one, for a name in it.
+  /// Watches a directory on the way to a path, and optionally a name in it.
   func addWay(_ directory: OwnedDescriptor, _ inbox: WatchInbox, name: [UInt8]?) throws(SystemError) -> Int32 {
     try lock.withLock { () throws(SystemError) in
       var mask = UInt32(IN_MOVE_SELF | IN_DELETE_SELF)
@@ -136,7 +136,7 @@ extension WatchQueue {
     }
   }
 
-  /// Gives up what is no longer on the way of an inbox.
+  /// Removes an inbox's watches that are no longer on its path.
   func setWay(_ way: [Int32: Set<[UInt8]>], _ inbox: WatchInbox) {
     lock.withLock {
       for watch in inbox.way.keys where way[watch] == nil { take(inbox, from: \.wayfarers, watch) }
@@ -144,7 +144,7 @@ extension WatchQueue {
     }
   }
 
-  /// Lets a source look where its path leads.
+  /// Makes a source look up its path again.
   func notePathChange(_ inbox: WatchInbox) {
     lock.withLock {
       inbox.notePathChange()
@@ -156,25 +156,25 @@ extension WatchQueue {
 // MARK: - Reading
 
 extension WatchQueue {
-  /// How many bytes are read at once.
+  /// The size of a read in bytes.
   private static let capacity = 32_768
-  /// More than one record takes: after a read that left so much room the queue was empty.
+  /// The maximum size of a record. A read that leaves this much room has emptied the queue.
   private static let largest = WatchRecord.headerSize + Int(NAME_MAX) + 1
 
   struct Taken {
     let records: [WatchRecord]
-    /// How many times the queue had been found empty by then: all that happened before the last time has been taken.
+    /// The number of times the queue had been empty. Everything before the last time has been taken.
     let drains: Int
-    /// Whether the path may lead elsewhere.
+    /// Whether the path may lead to another file.
     let hasPathChanged: Bool
     /// Whether the file at the path's last name has been closed after writing.
     let isWritten: Bool
   }
 
-  /// How many times the queue has been found empty.
+  /// The number of times the queue was found empty.
   var drainCount: Int { lock.withLock { drains } }
 
-  /// Takes what waits for a source, or else reads some of the queue, without waiting.
+  /// Returns a source's pending records, or else reads part of the queue, without blocking.
   func take(for inbox: WatchInbox) throws(SystemError) -> Taken {
     try lock.withLock { () throws(SystemError) in
       if inbox.isEmpty { read(for: inbox) }
@@ -185,7 +185,7 @@ extension WatchQueue {
     }
   }
 
-  /// Under the lock.
+  /// Requires the lock.
   private func read(for reader: WatchInbox) {
     withUnsafeTemporaryAllocation(byteCount: Self.capacity, alignment: 8) { buffer in
       do throws(SystemError) {
@@ -214,7 +214,7 @@ extension WatchQueue {
           inbox.noteWay(record)
         }
       }
-      // The number is not used again for long: the kernel counts on.
+      // The kernel does not reuse the number soon, because it counts up.
       if record.has(IN_IGNORED) {
         subscribers[record.watch] = nil
         wayfarers[record.watch] = nil

@@ -2,24 +2,24 @@
 
 import RunLoopLibC
 
-/// One record of the kernel's queue of file changes.
+/// A record of the kernel's queue of file changes.
 struct WatchRecord: Hashable {
-  /// The watch that it belongs to; negative: none.
+  /// The record's watch, or a negative number if it has none.
   let watch: Int32
   let mask: UInt32
-  /// What both halves of a move have in common.
+  /// A number shared by both halves of a move.
   let cookie: UInt32
-  /// Whose entry it is about; empty: the watched file itself.
+  /// The name of the entry that has changed, or empty for the watched file itself.
   let name: [UInt8]
 
   func has(_ bits: Int32...) -> Bool { bits.contains { mask & UInt32($0) != 0 } }
 }
 
 extension WatchRecord {
-  /// The bytes before the name: the watch, the mask, the cookie, and the length of the name with its padding.
+  /// The number of bytes before the name: watch, mask, cookie, and the length of the padded name.
   static let headerSize = 16
 
-  /// Calls `body` with each record that is there as a whole.
+  /// Calls `body` with each complete record.
   static func forEach(in bytes: UnsafeRawBufferPointer, _ body: (WatchRecord) -> Void) {
     var rest = bytes[...]
     while rest.count >= headerSize {
@@ -39,15 +39,16 @@ extension WatchRecord {
 }
 
 extension WatchRecord {
-  /// The records of two names that may have been exchanged: the first is moved to the second, and that to the first.
+  /// The records of two names that may have been exchanged: the first was moved to the second, and the second to the
+  /// first.
   struct Exchange {
     static let count = 4
 
-    /// The half of each move that leaves.
+    /// The departing half of each move.
     let first: WatchRecord
     let second: WatchRecord
 
-    /// Nil if the first records are others.
+    /// Returns `nil` if the first records are not an exchange.
     init?(_ records: ArraySlice<WatchRecord>) {
       guard records.count >= Self.count, let start = records.first, start.has(IN_MOVED_FROM) else { return nil }
       let place = records.startIndex

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The watched directories by their watches: a value without effects.
+/// The tree of watched directories, keyed by watch: a value without side effects.
 ///
-/// A directory knows its name and its parent, so that moving one with all that is below it is one step, and a path is
-/// put together when it is needed. A directory that has been moved away, and may come back elsewhere, has no parent and
-/// no path.
+/// A directory stores its name and its parent, so moving one with all its descendants is a single step, and paths are
+/// computed when they are needed. A directory that was moved away, and may arrive elsewhere, has no parent and no
+/// path.
 struct WatchTree {
   typealias Watch = Int32
   typealias Name = [UInt8]
 
-  /// What distinguishes a directory from every other that exists at the same time.
+  /// Distinguishes a directory from all others that exist at the same time.
   struct Identity: Hashable {
     var device: UInt64 = 0
     var number: UInt64 = 0
@@ -20,21 +20,22 @@ struct WatchTree {
     var identity: Identity
     var parent: Watch?
     var children: [Name: Watch] = [:]
-    /// Its entries have not been looked at.
+    /// Whether the entries have not been scanned yet.
     var isUnscanned = true
-    /// Names under which a directory has appeared that could not be looked at, as this one was elsewhere by then.
+    /// Names under which a directory has appeared that could not be inspected, because this one had already been
+    /// moved.
     var unresolved: Set<Name> = []
-    /// Something happened in or below it while it had no path.
+    /// Whether something has changed in or below this directory while it had no path.
     var hasMissed = false
-    /// The name that something was moved to, if nothing else has happened to the directory's names since.
+    /// The name that something was moved to, unless another name in the directory has changed since.
     var arrived: Name?
-    /// Names that were reported as moved away, though another entry may have taken each at the same moment.
+    /// Names that were reported as moved away, although another entry may have replaced each at the same time.
     var doubtful: Set<Name> = []
-    /// What a scan has reported, whose own record may still come.
+    /// Names that a scan has reported, and whose records may still follow.
     var reported: Set<Name> = []
   }
 
-  /// How many names are remembered because a scan has reported them; beyond that, one may be reported twice.
+  /// The maximum number of reported names to remember. Beyond that, a name may be reported twice.
   static let reportedLimit = 65_536
 
   private var directories: [Watch: Directory] = [:]
@@ -54,9 +55,9 @@ struct WatchTree {
 
   func contains(_ watch: Watch) -> Bool { directories[watch] != nil }
 
-  /// The names from the root to a directory, each after a slash; nil if it is not below the root now.
+  /// Returns the names from the root to a directory, or `nil` if it is not below the root now.
   ///
-  /// O(depth).
+  /// - Complexity: O(*d*), where *d* is the depth of the directory.
   func names(to watch: Watch) -> [Name]? {
     var names: [Name] = []
     var current = watch
@@ -70,17 +71,17 @@ struct WatchTree {
 
   func child(_ name: Name, of parent: Watch) -> Watch? { directories[parent]?.children[name] }
 
-  /// The name of a directory and its parent; nil if it is the root or has no parent now.
+  /// Returns the name of a directory and its parent, or `nil` if it is the root or has no parent now.
   func position(of watch: Watch) -> (name: Name, parent: Watch)? {
     directories[watch].flatMap { directory in directory.parent.map { (directory.name, $0) } }
   }
 
   func identity(of watch: Watch) -> Identity? { directories[watch]?.identity }
 
-  /// Puts a directory under its parent, wherever it was before; false if it would be below itself, or the parent is
-  /// unknown.
+  /// Places a directory under a parent, wherever it was before. Returns false if it would be below itself, or if the
+  /// parent is unknown.
   ///
-  /// One that is new has not been scanned. The identity is of one that is new.
+  /// A new directory gets the given identity and is unscanned.
   mutating func place(
     _ watch: Watch, _ name: Name, under parent: Watch, _ identity: Identity = Identity()
   ) -> Bool {
@@ -93,14 +94,14 @@ struct WatchTree {
     return true
   }
 
-  /// Takes a directory away from its parent; what is below it stays with it.
+  /// Removes a directory from its parent, with all its descendants.
   mutating func detach(_ watch: Watch) {
     guard let directory = directories[watch], let parent = directory.parent else { return }
     if directories[parent]?.children[directory.name] == watch { directories[parent]?.children[directory.name] = nil }
     directories[watch]?.parent = nil
   }
 
-  /// Forgets a directory and all below it, and returns their watches.
+  /// Forgets a directory and all its descendants, and returns their watches.
   mutating func remove(_ watch: Watch) -> [Watch] {
     guard directories[watch] != nil else { return [] }
     detach(watch)
@@ -116,7 +117,7 @@ struct WatchTree {
     return removed
   }
 
-  /// Whether a directory is another or below it.
+  /// Returns whether a directory is `ancestor` or one of its descendants.
   func isBelow(_ watch: Watch, _ ancestor: Watch) -> Bool {
     var current: Watch? = watch
     while let there = current {
@@ -128,9 +129,9 @@ struct WatchTree {
 }
 
 extension WatchTree {
-  /// Notes that a scan has reported a name.
+  /// Records that a scan has reported a name.
   mutating func noteReported(_ name: Name, in watch: Watch) {
-    // Changed in place: a copy of the names would be made for each of them.
+    // Insert in place, because otherwise the set would be copied for each name.
     guard reportedCount < Self.reportedLimit,
       directories[watch]?.reported.insert(name).inserted == true
     else { return }
@@ -138,14 +139,14 @@ extension WatchTree {
     if directories[watch]?.reported.count == 1 { reporting.append(watch) }
   }
 
-  /// Whether a scan has reported a name, which then is not remembered any more.
+  /// Returns whether a scan has reported a name, and forgets it.
   mutating func takeReported(_ name: Name, in watch: Watch) -> Bool {
     guard directories[watch]?.reported.remove(name) != nil else { return false }
     reportedCount -= 1
     return true
   }
 
-  /// Forgets what scans have reported: their records have been read.
+  /// Forgets the reported names, whose records have been read.
   mutating func forgetReported() {
     for watch in reporting { directories[watch]?.reported = [] }
     reporting = []
@@ -153,22 +154,22 @@ extension WatchTree {
   }
 }
 
-// What is still to be looked at.
+// MARK: - Pending inspections
 extension WatchTree {
   func isUnscanned(_ watch: Watch) -> Bool { directories[watch]?.isUnscanned ?? false }
 
   mutating func noteScanned(_ watch: Watch) { directories[watch]?.isUnscanned = false }
 
-  /// Notes that a directory has appeared under a name and has not been looked at.
+  /// Records that a directory has appeared under a name and could not be inspected.
   mutating func postpone(_ name: Name, in watch: Watch) { directories[watch]?.unresolved.insert(name) }
 
-  /// A name is gone, or is looked at.
+  /// Records that a name no longer exists or has been inspected.
   mutating func settle(_ name: Name, in watch: Watch) { directories[watch]?.unresolved.remove(name) }
 
   func unresolved(in watch: Watch) -> Set<Name> { directories[watch]?.unresolved ?? [] }
 
-  /// Notes a change of a directory's names, and returns whether the name was both moved to and moved away from with
-  /// nothing in between, as it is when two names are exchanged.
+  /// Records a change of a directory's names. Returns whether the name was moved to and away from with nothing in
+  /// between, as it is when two names are exchanged.
   mutating func noteChange(of name: Name, in watch: Watch, isArrival: Bool, isDeparture: Bool) -> Bool {
     let isDoubtful = isDeparture && directories[watch]?.arrived == name
     directories[watch]?.arrived = isArrival ? name : nil
@@ -181,20 +182,20 @@ extension WatchTree {
 
   mutating func settleDoubts(in watch: Watch) { directories[watch]?.doubtful = [] }
 
-  /// Notes that something happened in a directory that has no path.
+  /// Records that something has changed in a directory that has no path.
   mutating func noteMissed(in watch: Watch) {
     guard var top = directories[watch] == nil ? nil : watch else { return }
     while let parent = directories[top]?.parent { top = parent }
     if top != root { directories[top]?.hasMissed = true }
   }
 
-  /// Whether something happened in a directory or below it while it had no path.
+  /// Returns whether something has changed in a directory or below it while it had no path.
   func hasMissed(_ watch: Watch) -> Bool { directories[watch]?.hasMissed ?? false }
 }
 
 #if DEBUG
   extension WatchTree {
-    /// Whether parents and children agree, and the names are counted right.
+    /// Whether parents and children agree, and the count of names is correct.
     var isConsistent: Bool {
       directories.allSatisfy { watch, directory in
         directory.children.allSatisfy {

@@ -4,17 +4,18 @@ import CRunLoopSystem
 import RunLoopLibC
 import RunLoopCore
 
-/// The ended children that an ``OrphanReaper`` has found, and reaps if no other code does.
+/// The ended children that an ``OrphanReaper`` has found, and which it reaps if no other code does.
 final class AdoptedChildren: @unchecked Sendable {
-  // Sendable: the lock guards what can change.
+  // Sendable: the lock guards all mutable state.
 
-  /// A child that has ended, and never another one that gets its number later.
+  /// A child that has ended. The descriptor never refers to another process that reuses its ID.
   private struct Ended {
     let descriptor: OwnedDescriptor
     let due: Tick
   }
 
-  /// How many are kept at a time, each with a descriptor; the others wait until these are reaped.
+  /// The maximum number of ended children tracked at a time, each with a descriptor. Others wait until these are
+  /// reaped.
   private static let most = 64
 
   private let grace: Duration
@@ -22,10 +23,10 @@ final class AdoptedChildren: @unchecked Sendable {
   private let handler: (@Sendable (OrphanReaper.Orphan) -> Void)?
   private let lock = ProcessLock()
   private var ended: [Int32: Ended] = [:]
-  /// Ended children that are left to other code until the next signal; they hold no descriptor.
+  /// Ended children that are left to other code until the next signal; they have no descriptor here.
   private var left: Set<Int32> = []
-  /// Children that a thread which does not adopt has had, with the time of their start: when that thread ends, the
-  /// kernel gives them to one that does.
+  /// Children of threads that do not adopt orphans, with their start times. When such a thread ends, the kernel
+  /// reparents its children to a thread that does.
   private var others: [Int32: String] = [:]
   private var places: [(loop: RunLoop, mode: RunLoop.Mode)] = []
   private var timer: RegisteredTimer?
@@ -60,12 +61,12 @@ final class AdoptedChildren: @unchecked Sendable {
     over?.invalidate()
   }
 
-  /// Notes children that have ended, and reaps those whose time is over.
+  /// Records children that have ended, and reaps those whose grace period is over.
   ///
-  /// On a loop's thread.
+  /// Must be called on a loop's thread.
   ///
-  /// - Parameter isSignalled: Whether a child has ended since the last look. Only then does it ask again for the
-  ///   children that are left.
+  /// - Parameter isSignalled: Whether a child has ended since the last call. Only then is `leaving` called again for
+  ///   the children left to other code.
   func look(isSignalled: Bool = false) {
     let now = RunLoop.current.clockNow
     let children = Self.children()
@@ -94,11 +95,11 @@ final class AdoptedChildren: @unchecked Sendable {
     over?.invalidate()
   }
 
-  /// Remembers the children of threads that do not adopt, and returns those that may be adopted.
+  /// Records the children of threads that do not adopt orphans, and returns those that may have been adopted.
   ///
-  /// Under the lock.
+  /// Requires the lock.
   private func adoptable(_ children: Children) -> Set<Int32> {
-    // One that moves from thread to thread may be in neither list: the kernel says whether it is still a child.
+    // A child that is being reparented may be in neither list, so ask the kernel whether it is still a child.
     others = others.filter {
       children.others.contains($0.key) || children.adoptable.contains($0.key) || crl_process_has_ended($0.key) >= 0
     }
@@ -106,13 +107,13 @@ final class AdoptedChildren: @unchecked Sendable {
     return children.adoptable.filter { process in
       guard let start = others[process] else { return true }
       if start == Self.start(of: process) { return false }
-      // Another process has its number now.
+      // Another process has this ID now.
       others[process] = nil
       return true
     }
   }
 
-  /// Reaps a child; returns false if it is left.
+  /// Reaps a child. Returns false if it is left to other code.
   private func reap(_ process: Int32, _ found: Ended) -> Bool {
     guard !ChildProcess.isKnown(process), leaving?(process) != true else { return false }
     var code: Int32 = 0
@@ -120,25 +121,25 @@ final class AdoptedChildren: @unchecked Sendable {
     let answer = try? SystemCall.processWait.makeUninterrupted {
       crl_process_wait(found.descriptor.number, 0, &code, &status)
     }
-    // Other code may have reaped it just now.
+    // Other code may have just reaped the child.
     guard answer == 1 else { return false }
     handler?(OrphanReaper.Orphan(process: process, status: .init(code: code, status: status)))
     return true
   }
 
-  /// Notes a child if it has ended.
+  /// Records a child if it has ended.
   ///
-  /// Under the lock.
+  /// Requires the lock.
   private func note(_ process: Int32, _ now: Tick) {
     guard crl_process_has_ended(process) == 1, !ChildProcess.isKnown(process) else { return }
-    // Without a descriptor it is looked for again.
+    // If no descriptor is left, the next check tries again.
     guard let number = try? SystemCall.processDescriptor.make({ crl_process_open(process) }) else { return }
     ended[process] = Ended(descriptor: OwnedDescriptor(number), due: now + Int64(saturating: grace))
   }
 
-  /// Looks again when the next time is over, and returns the timer before.
+  /// Starts a timer for the next child that is due, and returns the timer that it replaces.
   ///
-  /// Under the lock.
+  /// Requires the lock.
   private func waitForNext(_ now: Tick, hasMore: Bool) -> RegisteredTimer? {
     defer { for place in places { timer?.enter(place.loop, place.mode) } }
     let before = timer
@@ -149,13 +150,13 @@ final class AdoptedChildren: @unchecked Sendable {
   }
 }
 
-// Which children there are.
+// MARK: - Enumeration of the children
 extension AdoptedChildren {
-  /// The numbers of the children, ended or not.
+  /// The IDs of the children, including those that have ended.
   private struct Children {
-    /// Those of the threads that adopt.
+    /// The children of threads that adopt orphans.
     var adoptable: Set<Int32> = []
-    /// Those of the other threads.
+    /// The children of other threads.
     var others: Set<Int32> = []
   }
 
@@ -168,23 +169,23 @@ extension AdoptedChildren {
       isKnown = true
       found.others.formUnion(children)
     }
-    // The first thread's come last: those of a thread that ends meanwhile move there.
+    // The first thread is last, because children of a thread that ends in the meantime move there.
     if let children = children(of: own) {
       isKnown = true
       found.adoptable = Set(children)
     }
-    // Some kernels have no such file, and do not say which thread has a child.
+    // Some kernels lack this file and do not report which thread a child belongs to.
     guard isKnown else { return Children(adoptable: Set(names(of: "/proc").filter { parent(of: $0) == own })) }
-    // The first thread adopts; if it has left, any other may.
+    // The first thread adopts orphans. If it has ended, any other thread may.
     return isZombie("/proc/self/task/\(own)/stat") ? Children(adoptable: found.adoptable.union(found.others)) : found
   }
 
-  /// The numbers of a thread's children; nil if the thread has ended, or the kernel does not say.
+  /// Returns the IDs of a thread's children, or `nil` if the thread has ended or the kernel does not report them.
   private static func children(of thread: Int32) -> [Int32]? {
     text(of: "/proc/self/task/\(thread)/children")?.split(separator: " ").compactMap { Int32($0) }
   }
 
-  /// When a process was started, in the kernel's units; empty if that cannot be read.
+  /// Returns the start time of a process in the kernel's units, or an empty string if it cannot be read.
   private static func start(of process: Int32) -> String {
     fields("/proc/\(process)/stat").dropFirst(19).first.map { String($0) } ?? ""
   }
@@ -195,7 +196,7 @@ extension AdoptedChildren {
     fields("/proc/\(process)/stat").dropFirst().first.flatMap { Int32($0) }
   }
 
-  /// What is behind the name, which may contain anything: the state, the parent, and so on.
+  /// Returns the fields after the name, which may contain any character: the state, the parent, and so on.
   private static func fields(_ path: String) -> [Substring] {
     guard let text = text(of: path), let end = text.lastIndex(of: ")") else { return [] }
     return text[text.index(after: end)...].split(separator: " ")
@@ -215,7 +216,7 @@ extension AdoptedChildren {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// The names in a directory that are numbers.
+  /// Returns the names in a directory that are numbers.
   private static func names(of path: String) -> [Int32] {
     guard let directory = opendir(path) else { return [] }
     defer { closedir(directory) }

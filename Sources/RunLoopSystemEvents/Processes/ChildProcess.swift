@@ -4,10 +4,10 @@ import CRunLoopSystem
 import RunLoopLibC
 package import RunLoopCore
 
-/// A child process that sources wait for, shared by all of them, so that it is reaped at most once and each hears how
-/// it ended.
+/// A child process, shared by all sources that wait for it, so that it is reaped at most once and each of them is
+/// notified of its end.
 package final class ChildProcess: @unchecked Sendable {
-  // Sendable: the lock guards what can change.
+  // Sendable: the lock guards all mutable state.
 
   package typealias End = ChildProcessSource.End
 
@@ -16,9 +16,9 @@ package final class ChildProcess: @unchecked Sendable {
   let descriptor: OwnedDescriptor
   private let lock = Lock()
   private var end: End?
-  /// Nobody can wait for the child any more.
+  /// Whether the child has been reaped, so that it can no longer be waited for.
   private var isReaped = false
-  /// The timers that kill it, or the process group that it leads, unless it ends in time.
+  /// The timers that kill the child, or the process group that it leads, unless it ends in time.
   private var escalations: [(timer: Timer, isOfGroup: Bool)] = []
 
   private init(_ process: Int32, _ descriptor: OwnedDescriptor) {
@@ -26,14 +26,14 @@ package final class ChildProcess: @unchecked Sendable {
     self.descriptor = descriptor
   }
 
-  /// How the child ended; nil: it has not.
+  /// Returns how the child ended, or `nil` if it has not ended.
   ///
-  /// It is then reaped, unless its status is to be left to somebody else.
+  /// This reaps the child, unless its status is left to other code.
   package func awaitEnd(leavesStatus: Bool) -> End? {
     let (end, over) = lock.withLock { () -> (End?, [Timer]) in
       let end = lookForEnd(leavesStatus: leavesStatus)
       guard end != nil, !escalations.isEmpty else { return (end, []) }
-      // What the child has started may still run.
+      // Processes that the child has started may still be running.
       let isGroupLeft = escalations.contains(where: \.isOfGroup) && hasGroup
       let over = escalations.filter { !($0.isOfGroup && isGroupLeft) }
       escalations.removeAll { !($0.isOfGroup && isGroupLeft) }
@@ -43,7 +43,7 @@ package final class ChildProcess: @unchecked Sendable {
     return end
   }
 
-  /// Keeps a timer until the child, or the process group that it leads, has ended; false if it has been seen to.
+  /// Keeps a timer until the child, or the process group that it leads, has ended. Returns false if it already has.
   package func escalate(by timer: Timer, ofGroup isOfGroup: Bool) -> Bool {
     lock.withLock {
       guard end == nil || (isOfGroup && hasGroup) else { return false }
@@ -52,9 +52,9 @@ package final class ChildProcess: @unchecked Sendable {
     }
   }
 
-  /// Whether there is a process in the group that the child leads, the child included until it is reaped.
+  /// Whether the process group that the child leads has a process, including the child until it is reaped.
   ///
-  /// Under the lock.
+  /// Requires the lock.
   private var hasGroup: Bool { (try? signalGroup(0)) != nil }
 
   /// Sends a signal to the process group that the child leads, which may outlive it.
@@ -64,19 +64,20 @@ package final class ChildProcess: @unchecked Sendable {
     try signalGroup(signal)
   }
 
-  /// Under the lock.
+  /// Requires the lock.
   private func signalGroup(_ signal: Int32) throws(SystemError) {
     do throws(SystemError) {
       _ = try SystemCall.processSignal.make { crl_process_signal_group(descriptor.number, signal) }
     } catch {
-      // Linux before 6.9, or a filter. The number is the group's as long as the child has not been reaped.
+      // The kernel is older than Linux 6.9, or a filter rejects the call. The ID refers to the group until the child
+      // is reaped.
       guard [EINVAL, ENOSYS, EPERM].contains(error.number) else { throw error }
       guard !isReaped, isThere else { throw SystemError(call: SystemCall.processKill.rawValue, number: ESRCH) }
       _ = try SystemCall.processKill.make { kill(-process, signal) < 0 ? -errno : 0 }
     }
   }
 
-  /// Under the lock.
+  /// Requires the lock.
   private func lookForEnd(leavesStatus: Bool) -> End? {
     guard end == nil || !(isReaped || leavesStatus) else { return end }
     let answer = Self.wait(descriptor, process, leavesStatus: leavesStatus)
@@ -85,17 +86,17 @@ package final class ChildProcess: @unchecked Sendable {
     case .unknown?: isReaped = true
     case nil: break
     }
-    // What was seen before somebody else reaped the child is still so.
+    // An end that was seen before other code reaped the child is still correct.
     if end == nil { end = answer }
     return end
   }
 
-  /// Whether the number still means this process: nobody has reaped it.
+  /// Whether the ID still refers to this process because it has not been reaped.
   private var isUnreaped: Bool { lock.withLock { !isReaped && isThere } }
 
-  /// Whether the child can be waited for: it has not been reaped, by this or other code.
+  /// Whether the child can be waited for because neither this nor other code has reaped it.
   ///
-  /// Under the lock.
+  /// Requires the lock.
   private var isThere: Bool {
     var code: Int32 = 0
     var status: Int32 = 0
@@ -103,8 +104,7 @@ package final class ChildProcess: @unchecked Sendable {
       (try? SystemCall.processWait.makeUninterrupted { crl_process_wait(descriptor.number, 1, &code, &status) }) != nil
   }
 
-  /// Sends a signal by the child's number, which stays the child's until it is reaped: no source does
-  /// meanwhile.
+  /// Sends a signal to the child's ID, which is not reused until the child is reaped; the lock prevents that.
   package func send(signal: Int32) throws(SystemError) {
     lock.lock()
     defer { lock.unlock() }
@@ -134,9 +134,9 @@ package final class ChildProcess: @unchecked Sendable {
 }
 
 extension ChildProcess {
-  /// The children that sources wait for, by their numbers.
+  /// The children that sources wait for, keyed by process ID.
   private final class Table: @unchecked Sendable {
-    // Sendable: the lock guards the rest.
+    // Sendable: the lock guards all mutable state.
 
     struct Entry {
       weak var child: ChildProcess?
@@ -144,10 +144,10 @@ extension ChildProcess {
 
     let lock = Lock()
     var entries: [Int32: Entry] = [:]
-    /// How many entries there may be until those of children that are gone are looked for.
+    /// The number of entries at which those of released children are removed.
     var limit = 16
 
-    /// Under the lock.
+    /// Requires the lock.
     func enter(_ child: ChildProcess) {
       if entries.count >= limit {
         entries = entries.filter { $0.value.child != nil }
@@ -159,12 +159,14 @@ extension ChildProcess {
 
   private static let ours = PerProcess { Table() }
 
-  /// The child of a number, the same for all of its sources.
+  /// Returns the child with a process ID, which is shared by all of its sources.
   ///
-  /// A number is used again once its process has been reaped; then it is another child. Complexity: amortized O(1).
+  /// An ID can be reused after its process has been reaped, and then refers to another child.
+  ///
+  /// - Complexity: Amortized O(1).
   static func find(_ process: Int32) throws(ChildProcessError) -> ChildProcess {
     let table = ours.value
-    // None of the calls under the lock waits, and the end of a child takes no lock.
+    // None of the calls under this lock blocks, and the end of a child does not take it.
     table.lock.lock()
     defer { table.lock.unlock() }
     if let known = table.entries[process]?.child, known.isUnreaped { return known }
@@ -173,14 +175,14 @@ extension ChildProcess {
     return opened
   }
 
-  /// Whether a source, or another object of ours, stands for the child of a number.
+  /// Returns whether a source or another object of this library manages the child with a process ID.
   static func isKnown(_ process: Int32) -> Bool {
     let table = ours.value
     let child = table.lock.withLock { table.entries[process]?.child }
     return child?.isUnreaped == true
   }
 
-  /// A child that was just made, with its descriptor.
+  /// Registers a child that was just created, with its descriptor.
   package static func adopt(_ process: Int32, _ descriptor: OwnedDescriptor) -> ChildProcess {
     let child = ChildProcess(process, descriptor)
     let table = ours.value

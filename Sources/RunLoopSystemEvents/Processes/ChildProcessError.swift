@@ -2,13 +2,13 @@
 
 public import RunLoopCore
 
-/// The reason why a child process cannot be waited for, or why it is not known how the child ended.
+/// An error of waiting for a child process or of determining how it ended.
 public enum ChildProcessError: Error, Hashable, Sendable {
-  /// There is no process of this number.
+  /// There is no process with this ID.
   case noSuchProcess(Int32)
-  /// The process is not a child of this one, or has been reaped already.
+  /// The process is not a child of this one, or has already been reaped.
   case notAChild(Int32)
-  /// The child has ended, and other code has reaped it, or the system did, because `SIGCHLD` is ignored.
+  /// The child has ended and was reaped by other code, or by the system because `SIGCHLD` is ignored.
   case reapedElsewhere(Int32)
   /// A system call failed.
   case system(Int32, SystemError)

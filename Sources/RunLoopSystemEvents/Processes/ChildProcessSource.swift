@@ -2,29 +2,29 @@
 
 package import RunLoopCore
 
-/// A source that waits for one child process to end, and calls its handler with how the child ended.
+/// A source that waits for a child process to end, and calls its handler with the way in which it ended.
 ///
-/// It waits for that child alone, and never touches another: the rest of the program may wait for its own. Any number
-/// of sources may wait for one child, each in any number of modes of any number of loops; the child is reaped once, and
-/// each source is notified how it ended. If other code reaps it, the sources end with
-/// ``ChildProcessError/reapedElsewhere(_:)``. A source that is in no mode reaps nothing: its child stays a zombie until
-/// the source is added, or other code waits for the child.
+/// It waits only for that child, so the rest of the program can wait for its own children. Any number of sources can
+/// wait for the same child, each in any number of modes of any number of loops. The child is reaped once, and each
+/// source is notified. If other code reaps the child, the sources end with ``ChildProcessError/reapedElsewhere(_:)``.
+/// A source that is in no mode reaps nothing; its child stays a zombie until the source is added to a loop or other
+/// code waits for the child.
 ///
-/// A child that other code waits for, such as one of Foundation's `Process`, must be left to be reaped: a source that
-/// `leavesStatus` only looks how it ended.
+/// A child that other code waits for, such as one of Foundation's `Process`, must be left to that code: create its
+/// source with `leavesStatus`, so that it only reads the status.
 ///
-/// The source calls its handler once, and is invalid when it does.
+/// The source is invalidated before it calls its handler, so the handler is called only once.
 public final class ChildProcessSource: Sendable {
-  /// How the child ended, or why that is not known.
+  /// The way in which the child ended, or the reason why it is unknown.
   public enum End: Hashable, Sendable {
-    /// The child has ended this way.
+    /// The child has ended with this status.
     case ended(ExitStatus)
-    /// It is not known how: other code has reaped the child, or a system call has failed.
+    /// The status is unknown because other code has reaped the child or a system call has failed.
     case unknown(ChildProcessError)
 
-    /// How the child has ended.
+    /// Returns the child's exit status.
     ///
-    /// - Throws: The reason why that is not known.
+    /// - Throws: The reason why the status is unknown.
     public func get() throws(ChildProcessError) -> ExitStatus {
       switch self {
       case .ended(let status): return status
@@ -33,16 +33,16 @@ public final class ChildProcessSource: Sendable {
     }
   }
 
-  /// The child's process number.
+  /// The child's process ID.
   public let process: Int32
 
   let loopRegistration: LoopRegistration
-  /// Whether the child is left to be reaped by other code.
+  /// Whether the child is left for other code to reap.
   public let leavesStatus: Bool
   private let waiting: HandlerBox<Waiting>
   private let endsWithLoop: Bool
 
-  /// What a source has until it ends.
+  /// The state of a source until it ends.
   private struct Waiting: Sendable {
     let child: ChildProcess
     let handler: @Sendable (ChildProcessSource, End) -> Void
@@ -52,17 +52,17 @@ public final class ChildProcessSource: Sendable {
     let body: @Sendable (ChildProcessSource, End) -> Void
   }
 
-  /// Makes a source that is in no mode.
-  ///
-  /// - Parameters:
-  ///   - process: A child of this process that has not been reaped yet; it may have ended.
-  ///   - leavesStatus: Whether the child is left to be reaped by other code, which has to do so: until then it stays a
-  ///     zombie. If that happens before the source has seen how the child ended, the source ends with
-  ///     ``ChildProcessError/reapedElsewhere(_:)``.
-  ///   - handler: Called on a loop's thread, once. It is released when it has returned, or when the source is invalid.
-  /// - Throws: A ``ChildProcessError``.
+  /// Creates a source that is in no mode.
   ///
   /// Can be called from any thread.
+  ///
+  /// - Parameters:
+  ///   - process: The ID of a child of this process that has not been reaped yet. The child may have ended.
+  ///   - leavesStatus: Whether to leave the child for other code to reap, which must then do so; until then the child
+  ///     stays a zombie. If it is reaped before the source has seen its status, the source ends with
+  ///     ``ChildProcessError/reapedElsewhere(_:)``. The default is false.
+  ///   - handler: Called once on a loop's thread. It is released when it has returned or the source is invalidated.
+  /// - Throws: A ``ChildProcessError``.
   public convenience init(
     process: Int32, leavesStatus: Bool = false, handler: @escaping @Sendable (ChildProcessSource, End) -> Void
   ) throws(ChildProcessError) {
@@ -91,14 +91,14 @@ public final class ChildProcessSource: Sendable {
     invalidate()
   }
 
-  /// Whether the source can still be added and called.
+  /// Whether the source is valid, so that it can be added to a loop and called.
   ///
   /// Can be used from any thread.
   public var isValid: Bool { loopRegistration.isOpen }
 
-  /// Ends the source permanently: it leaves all modes of all loops and is not called any more.
+  /// Permanently invalidates the source: it leaves all modes of all loops and is not called again.
   ///
-  /// The child goes on. The handler is released at once, or when its running call-out has returned. Can be called from
+  /// The child continues. The handler is released at once, or when a running call-out has returned. Can be called from
   /// any thread. Calling it again has no effect.
   public func invalidate() {
     if loopRegistration.close() { waiting.take() }
@@ -124,12 +124,12 @@ extension ChildProcessSource: RegisteredSource {
 }
 
 extension ChildProcessSource: CustomDebugStringConvertible {
-  /// The item's state, in the shape of Core Foundation's description.
+  /// The source's state, in the format of Core Foundation's descriptions.
   public var debugDescription: String { itemDescription(self, "process = \(process)") }
 }
 
 extension ChildProcessSource.End: CustomStringConvertible {
-  /// The text for a person: "exited with 0", or the reason why that is not known.
+  /// A human-readable description, such as "exited with 0", or the reason why the status is unknown.
   public var description: String {
     switch self {
     case .ended(let status): "\(status)"

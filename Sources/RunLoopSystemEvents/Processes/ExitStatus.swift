@@ -3,20 +3,20 @@
 internal import RunLoopLibC
 
 extension ChildProcessSource {
-  /// How a child process ended.
+  /// The way in which a child process ended.
   public enum ExitStatus: Hashable, Sendable {
-    /// It called `exit` with this code, or returned the code from `main`: 0 to 255.
+    /// The child called `exit` with this code, or returned it from `main`; from 0 to 255.
     case exited(code: Int32)
-    /// A signal ended it.
+    /// The child was terminated by a signal.
     case signalled(signal: Int32, coreDumped: Bool)
 
-    /// Whether it ended with the code 0.
+    /// Whether the child exited with code 0.
     public var isSuccess: Bool { self == .exited(code: 0) }
   }
 }
 
 extension ChildProcessSource.ExitStatus {
-  /// From the members of `siginfo_t` that `waitid` fills.
+  /// Creates a status from the members of `siginfo_t` that `waitid` sets.
   init(code: Int32, status: Int32) {
     let exited: Int32 = 1
     let dumped: Int32 = 3

@@ -4,47 +4,47 @@ import CRunLoopSystem
 import RunLoopLibC
 public import RunLoopCore
 
-/// Reaps processes that this process has adopted, as the first process of a container does: when a process ends, its
-/// children become children of process 1, and stay zombies until that waits for them.
+/// Reaps processes that this process has adopted, as the first process of a container must.
 ///
-/// It is an item of a run loop, which is notified when a child ends (`SIGCHLD`). The kernel does not say which children
-/// were adopted, so it leaves alone:
-/// - children that a `ChildProcessSource` or a `SpawnedProcess` object stands for;
-/// - children that it has seen as those of a thread other than the first, as the first adopts, unless it has left;
-/// - children that other code reaps within the ``grace`` after their end, as code that waits for its child does;
-/// - children that `leaving` names: those that other code waits for later, such as with `pclose`.
+/// When a process ends, its children become children of process 1 and stay zombies until it waits for them. The reaper
+/// is a run loop item and is notified when a child ends (`SIGCHLD`). Because the kernel does not report which children
+/// were adopted, it does not reap:
+/// - children of a `ChildProcessSource` or a `SpawnedProcess`;
+/// - children that it has seen to belong to a thread other than the first, which adopts orphans unless it has ended;
+/// - children that other code reaps within the ``grace`` period after they end, as code that waits for its child does;
+/// - children for which `leaving` returns true, because other code waits for them later, for example with `pclose`.
 ///
-/// Everything else is reaped. When a thread ends, its children become the first one's. The reaper looks at the
-/// children when it is added to a loop and when a child ends (`SIGCHLD`), so it may take a child whose thread ended
-/// before any look. A kernel without `/proc/self/task/*/children` does not say which thread has a child; there it takes
-/// those of all threads.
+/// All other children are reaped. When a thread ends, its children become those of the first thread. Because the
+/// reaper only checks the children when it is added to a loop and when a child ends, it may reap a child whose thread
+/// ended before any check. On a kernel without `/proc/self/task/*/children`, which does not report which thread a
+/// child belongs to, it reaps the children of all threads.
 ///
-/// A loop holds what it needs of the reapers that are in it; one that is in no loop reaps nothing. Can be used from any
-/// thread.
+/// A loop retains the state of the reapers that were added to it. A reaper that is in no loop reaps nothing. Can be
+/// used from any thread.
 public final class OrphanReaper: Sendable {
   /// An adopted process that was reaped.
   public struct Orphan: Hashable, Sendable {
-    /// Its number, which may be reused now.
+    /// The process ID, which can now be reused.
     public let process: Int32
-    /// How it ended.
+    /// The way in which the process ended.
     public let status: ChildProcessSource.ExitStatus
   }
 
-  /// How long a child is left to other code after its end was seen.
+  /// The time for which a child is left to other code after its end was seen.
   public let grace: Duration
 
   private let source: SignalSource
   private let children: AdoptedChildren
 
-  /// Makes a reaper that is in no mode.
+  /// Creates a reaper that is in no mode.
   ///
   /// - Parameters:
-  ///   - grace: How long a child is left to other code after its end was seen.
-  ///   - adoptsOrphans: Whether this process adopts the orphans among its descendants even if it is not process 1, as
-  ///     long as it lives (`PR_SET_CHILD_SUBREAPER`).
+  ///   - grace: The time for which a child is left to other code after its end was seen; 500 milliseconds by default.
+  ///   - adoptsOrphans: Whether this process adopts the orphans among its descendants for the rest of its life, even
+  ///     if it is not process 1 (`PR_SET_CHILD_SUBREAPER`). The default is false.
   ///   - handler: Called on a loop's thread with each process that was reaped.
-  ///   - leaving: Whether a child is other code's. It is called on a loop's thread before the child is reaped; for a
-  ///     child that it names, again whenever another child ends.
+  ///   - leaving: Returns whether to leave a child to other code. It is called on a loop's thread before the child is
+  ///     reaped, and again for a child that is left whenever another child ends.
   /// - Throws: The errors of a ``SignalSource``.
   public init(
     grace: Duration = .milliseconds(500), adoptsOrphans: Bool = false,
@@ -57,10 +57,10 @@ public final class OrphanReaper: Sendable {
     if adoptsOrphans { _ = crl_process_adopt_orphans() }
   }
 
-  /// Whether the reaper can still be added.
+  /// Whether the reaper is valid, so that it can be added to a loop.
   public var isValid: Bool { source.isValid }
 
-  /// Ends the reaper: it leaves all modes and reaps nothing more.
+  /// Permanently invalidates the reaper: it leaves all modes and reaps nothing more.
   ///
   /// Can be called from any thread. Calling it again has no effect.
   public func invalidate() {
@@ -70,9 +70,9 @@ public final class OrphanReaper: Sendable {
 }
 
 extension OrphanReaper: RunLoopItem {
-  /// Enters or leaves a mode of a loop, or says whether it is in the mode.
+  /// Adds the reaper to a mode of a loop, removes it, or returns whether it is in the mode.
   ///
-  /// Children that have ended before are found when the reaper is added.
+  /// When the reaper is added, it finds children that have already ended.
   ///
   /// - Throws: The errors of a ``SignalSource``.
   public func respond(to request: RunLoop.ItemRequest) throws(RunLoopError) -> Bool {
@@ -87,6 +87,6 @@ extension OrphanReaper: RunLoopItem {
 }
 
 extension OrphanReaper: CustomDebugStringConvertible {
-  /// The item's state.
+  /// The reaper's state.
   public var debugDescription: String { "<OrphanReaper>{valid = \(isValid), grace = \(grace)}" }
 }

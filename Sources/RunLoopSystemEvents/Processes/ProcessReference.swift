@@ -4,15 +4,15 @@ import CRunLoopSystem
 import RunLoopLibC
 public import RunLoopCore
 
-/// A process, and never another one that reuses its number later.
+/// A reference to a process, which never refers to another process that reuses its ID.
 ///
-/// It has a descriptor of the process, which is closed with the last reference to it. Can be used from any thread. The
-/// corresponding system call is `pidfd_open`.
+/// The process's descriptor is closed when the reference is released. Can be used from any thread. The corresponding
+/// system call is `pidfd_open`.
 public final class ProcessReference: Sendable {
   let descriptor: OwnedDescriptor
-  /// The number of the process, where it is known.
+  /// The process ID, if it is known.
   private let process: Int32?
-  /// The child that the process is, which keeps its number from being reused while a signal is sent.
+  /// The child process, if it is one; keeps the ID from being reused while a signal is sent.
   private let child: ChildProcess?
 
   package init(_ descriptor: OwnedDescriptor, process: Int32? = nil) {
@@ -27,28 +27,27 @@ public final class ProcessReference: Sendable {
     self.child = child
   }
 
-  /// Makes a reference of a process that exists.
+  /// Creates a reference to an existing process.
   ///
-  /// - Throws: `pidfd_open` with `ESRCH` if there is none of this number, with `EINVAL` for a number that no process
-  ///   can have, with `EMFILE` if there is no descriptor left.
+  /// - Throws: `pidfd_open` with `ESRCH` if there is no process with this ID, `EINVAL` if the ID is not valid, or
+  ///   `EMFILE` if there is no descriptor left.
   public convenience init(process: Int32) throws(SystemError) {
     self.init(OwnedDescriptor(try SystemCall.processDescriptor.make { crl_process_open(process) }), process: process)
   }
 
   /// Sends a signal to the process.
   ///
-  /// The corresponding system call is `pidfd_send_signal`. Where a system rejects that call, the signal is sent by the
-  /// process's number (`kill`), after a look whether the process exists. For a child that no other code reaps the
-  /// number cannot change meanwhile; for any other process it could, if the process ended and was reaped in that
-  /// moment.
+  /// The corresponding system call is `pidfd_send_signal`. If the system rejects that call, the signal is sent to the
+  /// process ID (`kill`) after a check that the process exists. The ID of a child that no other code reaps cannot be
+  /// reused in between. For any other process it can, if the process ends and is reaped at that moment.
   ///
-  /// - Throws: `pidfd_send_signal`, or `kill`, with `ESRCH` if the process has been reaped or, with `kill`, has ended;
-  ///   with `EPERM` if it may not be signalled; with `EINVAL` if there is no such signal.
+  /// - Throws: `pidfd_send_signal` or `kill` with `ESRCH` if the process has been reaped or, for `kill`, has ended;
+  ///   `EPERM` if the signal is not permitted; or `EINVAL` if there is no such signal.
   public func send(signal: Int32) throws(SystemError) {
     do throws(SystemError) {
       _ = try SystemCall.processSignal.make { crl_process_signal(descriptor.number, signal) }
     } catch {
-      // EPERM is the answer of some filters, and that of the kernel for another user's process: `kill` knows.
+      // Both some filters and the kernel, for another user's process, return EPERM. `kill` distinguishes them.
       guard error.number == ENOSYS || error.number == EPERM, let process else { throw error }
       let rejection = error
       do throws(SystemError) {
@@ -65,13 +64,13 @@ public final class ProcessReference: Sendable {
     _ = try SystemCall.processKill.make { RunLoopLibC.kill(process, signal) < 0 ? -errno : 0 }
   }
 
-  /// Whether the process has ended, reaped or not.
+  /// Whether the process has ended, whether or not it has been reaped.
   public var hasEnded: Bool {
     var entry = pollfd(fd: descriptor.number, events: Int16(POLLIN), revents: 0)
     return poll(&entry, 1, 0) == 1
   }
 
-  /// Calls a closure with the descriptor, which stays open until it returns, and belongs to this reference.
+  /// Calls a closure with the descriptor, which this reference owns and keeps open until the closure returns.
   public func withDescriptor<Result, Failure: Error>(
     _ body: (Int32) throws(Failure) -> Result
   ) throws(Failure) -> Result {

@@ -2,9 +2,9 @@
 
 public import RunLoopCore
 
-/// The reason why a signal cannot be waited for.
+/// An error of creating a signal source.
 public enum SignalError: Error, Hashable, Sendable {
-  /// The number is not that of a signal that a program may handle and go on.
+  /// The number is not that of a signal that a program can handle and continue from.
   case cannotBeHandled(signal: Int32)
   /// A system call failed.
   case system(signal: Int32, SystemError)

@@ -4,14 +4,14 @@ import CRunLoopSystem
 import RunLoopLibC
 import RunLoopCore
 
-/// One source's place among those that the process's signal handler tells.
+/// The registration of a source with the process's signal handler.
 final class SignalRegistration: @unchecked Sendable {
-  // Sendable: the C side synchronizes; the pointer never changes and is freed with the last reference.
+  // Sendable: the C code synchronizes access, and the pointer never changes and is freed on deinitialization.
 
   private let signal: Int32
   private let watch: OpaquePointer
 
-  /// Begins to hear; the handler writes to the descriptor until the registration is stopped.
+  /// Starts the registration. The signal handler writes to the descriptor until it is stopped.
   init(_ signal: Int32, _ descriptor: Int32) throws(SystemError) {
     guard let watch = crl_signal_watch_create(signal, descriptor) else {
       throw SystemError(call: "malloc", number: ENOMEM)
@@ -31,20 +31,20 @@ final class SignalRegistration: @unchecked Sendable {
     crl_signal_watch_destroy(watch)
   }
 
-  /// Hears nothing more.
+  /// Stops the registration.
   ///
-  /// If the former action cannot be put back now, the next source of the signal that goes does it.
+  /// If the previous action cannot be restored now, the next source of the signal that is stopped restores it.
   func stop() {
     crl_signal_watch_stop(watch)
     _ = try? SystemCall.signalAction.make { crl_signal_restore(signal) }
   }
 
-  /// What came since this was last asked; nil: nothing.
+  /// Returns the signals that have arrived since the last call, or `nil` if there were none.
   func take() -> SignalSource.Event? {
     var record = crl_signal_record()
     crl_signal_watch_take(watch, &record)
     guard record.count > 0 else { return nil }
-    // The other causes have something else in the place of the sender.
+    // With other causes, the sender's field contains something else.
     let isSent = [Cause.user, Cause.queue, Cause.thread, Cause.messageQueue].contains(record.code)
     let hasSender = isSent || (signal == SIGCHLD && record.code > 0)
     let hasValue = [Cause.queue, Cause.messageQueue, Cause.timer].contains(record.code)
@@ -53,15 +53,15 @@ final class SignalRegistration: @unchecked Sendable {
       user: hasSender ? record.user : nil, value: hasValue ? record.value : nil, code: record.code)
   }
 
-  /// Whether a signal can be waited for.
+  /// Returns whether a source can handle a signal.
   static func accepts(_ signal: Int32) -> Bool {
     let faults = [SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS]
-    // The C library keeps those between the classic ones and the first of the others for itself.
+    // The C library reserves the numbers between the standard signals and the first real-time signal for itself.
     let isKnown = (1...31).contains(signal) || (__libc_current_sigrtmin()...__libc_current_sigrtmax()).contains(signal)
     return isKnown && signal != SIGKILL && signal != SIGSTOP && !faults.contains(signal)
   }
 
-  /// `si_code` of signals that a program sends.
+  /// The values of `si_code` for signals sent by a program.
   private enum Cause {
     static let user: Int32 = 0
     static let queue: Int32 = -1

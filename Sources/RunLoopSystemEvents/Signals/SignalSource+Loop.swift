@@ -3,26 +3,26 @@
 public import RunLoopCore
 
 extension SignalSource: RunLoopItem {
-  /// Enters or leaves a mode of a loop, or says whether it is in the mode.
+  /// Adds the source to a mode of a loop, removes it, or returns whether it is in the mode.
   ///
-  /// It continues to count while it is in no mode.
+  /// The source continues to count signals while it is in no mode.
   ///
   /// - Throws: The errors of a descriptor source: `RunLoopError.cannotWatch` if the system has no descriptor left for
-  ///   the mode; `RunLoopError.invalidSource`, `RunLoopError.loopHasEnded`.
+  ///   the mode, `RunLoopError.invalidSource`, and `RunLoopError.loopHasEnded`.
   public func respond(to request: RunLoop.ItemRequest) throws(RunLoopError) -> Bool { try carryOut(request) }
 }
 
 extension SignalSource {
-  /// Returns a signal's events as an asynchronous sequence, with a loop to serve them.
+  /// Returns a signal's events as an asynchronous sequence, served by a loop.
   ///
-  /// Signals that arrive when the buffer is full are counted in the last event of the buffer. Can be called from any
+  /// Signals that arrive while the buffer is full are added to the count of its last event. Can be called from any
   /// thread.
   ///
   /// - Parameters:
-  ///   - signal: The signal's number.
-  ///   - loop: A loop that runs; the sequence ends with its thread.
-  ///   - mode: The mode that the loop runs in.
-  ///   - bufferSize: The most events that wait, at least one.
+  ///   - signal: The signal number.
+  ///   - loop: A running loop. The sequence ends with its thread.
+  ///   - mode: A mode that the loop runs in.
+  ///   - bufferSize: The maximum number of buffered events, at least one; 16 by default.
   /// - Throws: A ``SignalError``, or a `RunLoopError`.
   public static func events(
     of signal: Int32, on loop: RunLoop, forMode mode: RunLoop.Mode = .common, bufferSize: Int = 16

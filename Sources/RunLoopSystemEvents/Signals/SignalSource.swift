@@ -4,41 +4,41 @@ internal import CRunLoopSystem
 internal import RunLoopLibC
 package import RunLoopCore
 
-/// A source that calls its handler when the process gets a signal.
+/// A source that calls its handler when the process receives a signal.
 ///
-/// The process's signal handler only counts and makes a descriptor readable; the source's handler runs on a loop's
-/// thread, in a pass, and may do anything. Any number of sources may wait for one signal, each in any number of modes
-/// of any number of loops, and each of them is notified of every signal. Signals that arrive before a source is in a
-/// mode are kept for it.
+/// The process's signal handler only increments a count and makes a descriptor readable. The source's handler runs on
+/// a loop's thread, in a pass, and can do anything. Any number of sources can wait for the same signal, each in any
+/// number of modes of any number of loops, and each of them is notified of every signal. Signals that arrive before a
+/// source is in a mode are kept for it.
 ///
-/// A signal to the process reaches it if at least one thread does not block it; the threads of Dispatch block most, the
-/// main thread none unless the program says so.
+/// A signal sent to the process is delivered if at least one thread does not block it. The threads of Dispatch block
+/// most signals; the main thread blocks none by default.
 ///
-/// The first source of a signal replaces the process's action for it. The last source to end puts that action back,
-/// unless other code has replaced it meanwhile. The former action is not called in between. A child of a fork gets the
-/// actions back that were there before the sources.
+/// The first source of a signal replaces the process's action for it, which is not called until the last source
+/// restores it at its end, unless other code has replaced the action in the meantime. In a forked child, the original
+/// actions are restored.
 ///
-/// The nearest relative in Dispatch is `DispatchSourceSignal`, which leaves the action in place.
+/// The closest type in Dispatch is `DispatchSourceSignal`, which does not replace the action.
 public final class SignalSource: Sendable {
-  /// The signals that arrived since the handler was last called.
+  /// The signals that have arrived since the handler was last called.
   public struct Event: Hashable, Sendable {
-    /// The signal's number.
+    /// The signal number.
     public let signal: Int32
-    /// How many times the process's handler ran.
+    /// The number of times the process's signal handler has run.
     ///
-    /// The kernel keeps one of each signal below `SIGRTMIN` and every one of the others.
+    /// The kernel queues only one instance of each signal below `SIGRTMIN`, and every instance of the others.
     public var count: Int
-    /// The process that sent the latest signal, if a process did.
+    /// The process that sent the most recent signal, or `nil` if it was not sent by a process.
     public let sender: Int32?
-    /// The real user of that process.
+    /// The real user ID of that process.
     public let user: UInt32?
-    /// The value of the latest signal, if it was sent with a value, as by `sigqueue`.
+    /// The value of the most recent signal if it was sent with a value, as by `sigqueue`.
     public let value: Int64?
-    /// The latest one's cause: `SI_USER`, `SI_QUEUE` and so on.
+    /// The cause of the most recent signal, such as `SI_USER` or `SI_QUEUE`.
     public let code: Int32
   }
 
-  /// The signal's number.
+  /// The signal number.
   public let signal: Int32
 
   let loopRegistration: LoopRegistration
@@ -51,17 +51,17 @@ public final class SignalSource: Sendable {
 
   private let endsWithLoop: Bool
 
-  /// Makes a source that is in no mode; from now on it counts its signal.
-  ///
-  /// - Parameters:
-  ///   - signal: The signal's number, such as `SIGTERM`.
-  ///   - handler: Called on a loop's thread with the signals that arrived. It is released when the source is invalid
-  ///     and no call-out runs.
-  /// - Throws: ``SignalError/cannotBeHandled(signal:)`` for `SIGKILL`, `SIGSTOP`, for a number that is not a signal,
-  ///   and for signals that report a fault of the thread itself, such as `SIGSEGV`: it would run into the same fault
-  ///   again; ``SignalError/system(signal:_:)`` if the system has no descriptor or memory left.
+  /// Creates a source that is in no mode and starts counting its signal.
   ///
   /// Can be called from any thread.
+  ///
+  /// - Parameters:
+  ///   - signal: The signal number, such as `SIGTERM`.
+  ///   - handler: Called on a loop's thread with the signals that arrived. It is released when the source is invalid
+  ///     and no call-out is running.
+  /// - Throws: ``SignalError/cannotBeHandled(signal:)`` for `SIGKILL` and `SIGSTOP`, for numbers that are not signals,
+  ///   and for signals that report a fault of the thread itself, such as `SIGSEGV`, because the thread would repeat
+  ///   the fault; ``SignalError/system(signal:_:)`` if the system has no descriptor or memory left.
   public convenience init(
     signal: Int32, handler: @escaping @Sendable (SignalSource, Event) -> Void
   ) throws(SignalError) {
@@ -88,18 +88,18 @@ public final class SignalSource: Sendable {
     invalidate()
   }
 
-  /// Whether the source can still be added and called.
+  /// Whether the source is valid, so that it can be added to a loop and called.
   ///
   /// Can be used from any thread.
   public var isValid: Bool { loopRegistration.isOpen }
 
-  /// Ends the source permanently: it leaves all modes of all loops and is not called again.
+  /// Permanently invalidates the source: it leaves all modes of all loops and is not called again.
   ///
-  /// The last source of a signal puts the former action back. The handler is released at once, or when its running
+  /// The last source of a signal restores the original action. The handler is released at once, or when a running
   /// call-out has returned. Can be called from any thread. Calling it again has no effect.
   public func invalidate() {
     guard loopRegistration.isOpen else { return }
-    // Before the descriptor can be closed.
+    // Stop before the descriptor can be closed.
     registration.stop()
     guard loopRegistration.close() else { return }
     handler.take()
@@ -109,7 +109,8 @@ public final class SignalSource: Sendable {
 extension SignalSource: RegisteredSource {
   func serve() {
     guard let descriptor = loopRegistration.opened else { return }
-    // The descriptor before the count: see the handler. Another loop may have been faster.
+    // Read the descriptor before the count; the signal handler updates them in the opposite order. Another loop may
+    // have served the source first.
     _ = try? SystemCall.eventRead.makeUninterrupted { crl_event_read(descriptor.number) }
     guard let event = registration.take(), let handler = handler.held else { return }
     noteCall(of: handler)
@@ -123,6 +124,6 @@ extension SignalSource: RegisteredSource {
 }
 
 extension SignalSource: CustomDebugStringConvertible {
-  /// The item's state, in the shape of Core Foundation's description.
+  /// The source's state, in the format of Core Foundation's descriptions.
   public var debugDescription: String { itemDescription(self, "signal = \(signal)") }
 }

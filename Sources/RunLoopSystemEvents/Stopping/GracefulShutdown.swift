@@ -3,11 +3,12 @@
 public import RunLoopCore
 import RunLoopLibC
 
-/// Stops a program in order: a signal, or ``begin()``, has each step end what it stands for, the last one added first,
-/// until all have ended or the deadline has passed, and reports what became of each.
+/// Shuts a program down in order, by running steps until all have completed or the deadline has passed.
 ///
-/// It is an item of a run loop, on which its signals arrive. A step is an asynchronous function that returns when what
-/// it stands for has ended, such as a listening socket with its connections, an HTTP client or a thread:
+/// The shutdown begins with a signal or with ``begin()`` and runs the steps in reverse order of their addition. Its
+/// report contains the outcome of each. It is a run loop item, and its signals arrive on the loops that it was added
+/// to. A step is an asynchronous function that stops something, such as a listening socket with its connections, an
+/// HTTP client or a thread, and returns when that has ended:
 ///
 /// ```swift
 /// let shutdown = try GracefulShutdown { report in exit(report.exitCode) }
@@ -17,53 +18,53 @@ import RunLoopLibC
 /// }
 /// ```
 ///
-/// At the ``Options/deadline``, or at a second signal, the steps that run are cancelled, and those that have not begun
-/// are all started, cancelled too, so that each can end at once what it stands for. What has not returned within
-/// ``Options/cutTime`` is left. Steps run on Swift's own threads, and the deadline is counted on a thread of the
-/// library, so that a busy loop does not delay it. Can be used from any thread.
+/// At the ``Options/deadline``, or at a second signal, the running step is cancelled, and all remaining steps are
+/// started and cancelled too, so that each can stop at once. Steps that have not returned within ``Options/cutTime``
+/// are abandoned. Steps run on Swift's own threads, and the deadline is measured on a thread of this library, so that
+/// a busy loop does not delay it. Can be used from any thread.
 ///
-/// Other systems have this as `Server.Shutdown` (Go) or a service group (`swift-service-lifecycle`).
+/// Similar facilities are `Server.Shutdown` in Go and service groups in `swift-service-lifecycle`.
 public final class GracefulShutdown: Sendable {
-  /// How a program stops.
+  /// The configuration of a shutdown.
   public struct Options: Sendable {
-    /// The signals that begin the shutdown, by default `SIGTERM` and `SIGINT`; the second of them cuts it short.
+    /// The signals that begin the shutdown; a second one cuts it short. The default is `SIGTERM` and `SIGINT`.
     public var signals: [Int32] = [SIGTERM, SIGINT]
-    /// How long the steps have, together; the default is less than the ten seconds that a container has.
+    /// The time limit for all steps together. The default is 8 seconds, less than the 10 seconds that a container has.
     public var deadline: Duration = .seconds(8)
-    /// How long steps that were cancelled have to return.
+    /// The time that cancelled steps have to return. The default is 1 second.
     public var cutTime: Duration = .seconds(1)
 
-    /// The usual behaviour.
+    /// Creates the default options.
     public init() {}
   }
 
-  /// Why the program stops.
+  /// The reason for the shutdown.
   public enum Cause: Hashable, Sendable {
-    /// It was sent this signal.
+    /// This signal was received.
     case signal(Int32)
     /// ``GracefulShutdown/begin()`` was called.
     case request
   }
 
-  /// What became of a step.
+  /// The outcome of a step.
   public enum Outcome: Sendable {
-    /// It has returned in time.
+    /// The step has returned in time.
     case completed
-    /// It has thrown an error.
+    /// The step has thrown an error.
     case failed(any Error)
-    /// It was cancelled, and has returned or thrown an error after that.
+    /// The step was cancelled, and has then returned or thrown an error.
     case cut
-    /// It was cancelled and has not returned.
+    /// The step was cancelled and has not returned.
     case abandoned
   }
 
-  /// A step that has ended or was left.
+  /// A step that has ended or was abandoned.
   public struct Step: Sendable {
-    /// Its name.
+    /// The step's name.
     public let name: String
-    /// What became of it.
+    /// The outcome of the step.
     public let outcome: Outcome
-    /// How long it took.
+    /// The duration of the step.
     public let duration: Duration
   }
 
@@ -72,13 +73,13 @@ public final class GracefulShutdown: Sendable {
   private let signals: [SignalSource]
   private let course: ShutdownCourse
 
-  /// Makes a shutdown that is in no mode; from now on it counts its signals.
+  /// Creates a shutdown that is in no mode and starts counting its signals.
   ///
   /// - Parameters:
-  ///   - options: How the program stops.
+  ///   - options: The configuration of the shutdown.
   ///   - handler: Called exactly once with the report, on the thread of a loop that the shutdown is in. If there is no
-  ///     such loop, or its thread ends before the call, the handler is called on a thread of the library. It usually
-  ///     ends the process, with ``Report/exitCode``.
+  ///     such loop, or its thread ends before the call, the handler is called on a thread of this library. It usually
+  ///     exits the process with ``Report/exitCode``.
   /// - Throws: The errors of a ``SignalSource``.
   public init(
     options: Options = Options(), handler: (@Sendable (Report) -> Void)? = nil
@@ -92,13 +93,13 @@ public final class GracefulShutdown: Sendable {
     self.signals = signals
   }
 
-  /// Adds a step, which runs before those that were added before it; while the program stops, as the next one.
+  /// Adds a step, which runs before those that were added earlier, or next if the shutdown has begun.
   ///
   /// - Parameters:
   ///   - name: The name in the report.
-  ///   - drain: Ends something, and returns when it has ended; it is cancelled when that takes too long.
-  /// - Returns: Whether the step was added: false if the shutdown is over. The step then never runs, and the caller has
-  ///   to end what it stands for.
+  ///   - drain: Stops something, and returns when that has ended. It is cancelled if that takes too long.
+  /// - Returns: Whether the step was added. False if the shutdown is over; the step will not run, and the caller has
+  ///   to do its work.
   @discardableResult
   public func add(_ name: String, _ drain: @escaping @Sendable () async throws -> Void) -> Bool {
     course.add(name, drain)
@@ -109,7 +110,7 @@ public final class GracefulShutdown: Sendable {
   /// Can be called from any thread. Calling it again has no effect.
   public func begin() { course.begin(.request) }
 
-  /// Cancels what is left of the shutdown, as its deadline does; has no effect before ``begin()`` or a signal.
+  /// Cancels the remaining steps, as the deadline does. Has no effect before the shutdown has begun.
   func cutShort() { course.cut() }
 
   /// Whether the shutdown has begun.
@@ -120,7 +121,7 @@ public final class GracefulShutdown: Sendable {
 }
 
 extension GracefulShutdown: RunLoopItem {
-  /// Enters or leaves a mode of a loop, or says whether it is in the mode.
+  /// Adds the shutdown to a mode of a loop, removes it, or returns whether it is in the mode.
   ///
   /// - Throws: The errors of a ``SignalSource``.
   public func respond(to request: RunLoop.ItemRequest) throws(RunLoopError) -> Bool {
@@ -136,24 +137,24 @@ extension GracefulShutdown: RunLoopItem {
 }
 
 extension GracefulShutdown {
-  /// How a program stopped.
+  /// The report of a shutdown.
   public struct Report: Sendable {
-    /// Why.
+    /// The reason for the shutdown.
     public let cause: Cause
-    /// The signal that cut it short, if one did.
+    /// The signal that cut the shutdown short, if there was one.
     let cuttingSignal: Int32?
     /// The steps, in the order in which they ended.
     public let steps: [Step]
-    /// How long it took.
+    /// The duration of the shutdown.
     public let duration: Duration
 
-    /// Whether each step has completed.
+    /// Whether all steps have completed.
     public var isComplete: Bool {
       steps.allSatisfy { if case .completed = $0.outcome { true } else { false } }
     }
 
-    /// The code to exit with: 0 if each step has completed; or else 128 and the number of the signal that cut it short,
-    /// as shells have it, or 1.
+    /// The exit code: 0 if all steps have completed; otherwise 128 plus the number of the signal that cut the shutdown
+    /// short, as in shells, or 1.
     public var exitCode: Int32 { isComplete ? 0 : cuttingSignal.map { 128 + $0 } ?? 1 }
   }
 }

@@ -3,15 +3,15 @@
 import RunLoopCore
 import Synchronization
 
-/// The course of a ``GracefulShutdown``: which steps wait, run and have ended.
+/// The state of a ``GracefulShutdown``: the steps that are waiting, are running or have ended.
 final class ShutdownCourse: @unchecked Sendable {
-  // Sendable: the lock guards what can change.
+  // Sendable: the lock guards all mutable state.
 
   private enum Phase {
     case waiting
     /// One step runs at a time.
     case draining
-    /// All run that are left, cancelled.
+    /// All remaining steps run, cancelled.
     case cut
     case over(GracefulShutdown.Report)
 
@@ -63,20 +63,20 @@ final class ShutdownCourse: @unchecked Sendable {
     lock.withLock { places.removeAll { $0.loop === loop && $0.mode == mode } }
   }
 
-  /// Adds a step; returns false if the shutdown is over.
+  /// Adds a step. Returns false if the shutdown is over.
   @discardableResult
   func add(_ name: String, _ drain: @escaping GracefulShutdown.Drain) -> Bool {
     lock.withLock { () -> Bool in
       if case .over = phase { return false }
       waiting.append((name, drain))
-      // In the same critical section, so that the shutdown cannot end between the two. It does not end here either,
+      // Advance in the same critical section, so that the shutdown cannot end in between. It does not end here either,
       // because there is a step to run.
       _ = advance()
       return true
     }
   }
 
-  /// A signal has arrived, perhaps several times.
+  /// Called when a signal has arrived, possibly several times.
   func received(_ signal: Int32, count: Int) {
     let isFirst = begin(.signal(signal))
     guard !isFirst || count > 1 else { return }
@@ -84,7 +84,7 @@ final class ShutdownCourse: @unchecked Sendable {
     cut()
   }
 
-  /// Begins; returns false if that was done before.
+  /// Begins the shutdown. Returns false if it has already begun.
   @discardableResult
   func begin(_ cause: GracefulShutdown.Cause) -> Bool {
     let isFirst = lock.withLock {
@@ -98,7 +98,7 @@ final class ShutdownCourse: @unchecked Sendable {
     return true
   }
 
-  /// Cancels the step that runs, and starts the rest.
+  /// Cancels the running step, and starts the remaining ones.
   func cut() {
     let change = lock.withLock { () -> (tasks: [Task<Void, Never>], report: GracefulShutdown.Report?)? in
       guard case .draining = phase else { return nil }
@@ -107,14 +107,14 @@ final class ShutdownCourse: @unchecked Sendable {
       return (tasks, advance())
     }
     guard let change else { return }
-    // After unlocking: cancellation handlers run in this call, and may use the shutdown.
+    // Cancel after unlocking, because cancellation handlers run in this call and may use the shutdown.
     for task in change.tasks { task.cancel() }
     if let report = change.report { return deliver(report) }
     setTimer(options.cutTime, while: \.isCut) { course in course.abandon() }
   }
 
-  /// Replaces the timer with one for a phase, unless the phase has ended since it was set: another thread may have
-  /// installed the timer of the next one.
+  /// Replaces the timer with one for a phase, unless the phase has ended since it was set, in which case another
+  /// thread may have installed the timer of the next phase.
   private func setTimer(
     _ time: Duration, while isCurrent: KeyPath<Phase, Bool>, _ body: @escaping @Sendable (ShutdownCourse) -> Void
   ) {
@@ -138,7 +138,7 @@ final class ShutdownCourse: @unchecked Sendable {
   }
 }
 
-// Steps.
+// MARK: - Steps
 extension ShutdownCourse {
   /// Starts the steps that are due, or ends the shutdown and returns its report.
   ///
@@ -152,13 +152,13 @@ extension ShutdownCourse {
     return running.isEmpty ? conclude() : nil
   }
 
-  /// Starts a step; requires the lock.
+  /// Starts a step. Requires the lock.
   private func run(_ name: String, _ drain: @escaping GracefulShutdown.Drain, isCut: Bool) {
     lastID += 1
     let id = lastID
     let task = Task.detached { [self] in
-      // The task cancels itself, so that the step is cancelled from its beginning and no cancellation handler of the
-      // step runs under the lock.
+      // The task cancels itself, so that the step is cancelled from the start and no cancellation handler of the step
+      // runs with the lock held.
       if isCut { Self.cancelCurrentTask() }
       do {
         try await drain()
@@ -210,7 +210,7 @@ extension ShutdownCourse {
     timer?.invalidate()
     for waiter in waiters { waiter.resume(returning: report) }
     guard let handler else { return }
-    // If no loop takes it, it is delivered when it is released here.
+    // If no loop takes the block, the report is delivered when `delivery` is released.
     let delivery = Delivery(report, handler)
     for (index, place) in places.enumerated() where !places[..<index].contains(where: { $0.loop === place.loop }) {
       let modes = places.filter { $0.loop === place.loop }.map(\.mode)
@@ -218,10 +218,10 @@ extension ShutdownCourse {
     }
   }
 
-  /// A report for the handler, which is called exactly once: by a block of a loop or, if the block is released without
-  /// having run, on the service thread.
+  /// Calls the handler with the report exactly once: in a block on a loop or, if the block is released without having
+  /// run, on the service thread.
   ///
-  /// A loop that accepts a block discards it if its thread ends first.
+  /// A loop that has accepted a block discards it if its thread ends first.
   private final class Delivery: Sendable {
     private let report: GracefulShutdown.Report
     private let handler: @Sendable (GracefulShutdown.Report) -> Void

@@ -4,14 +4,14 @@ import CRunLoopSystem
 import RunLoopLibC
 package import RunLoopCore
 
-/// A directory whose entries no other user can replace.
+/// A directory whose entries other users cannot replace.
 ///
-/// What is checked is what is used: each directory is opened in the one above it, checked through its descriptor, and
-/// the names in the last are looked up in that descriptor. Replacing a directory in between has no effect: its
-/// descriptor is already open.
+/// The directory that was checked is the one that is used: each directory is opened relative to its parent and checked
+/// through its descriptor, and names in the last one are looked up through that descriptor. Replacing a directory in
+/// between has no effect, because its descriptor is already open.
 package struct CheckedDirectory: Sendable {
   package let path: String
-  /// Whether other users may pass it.
+  /// Whether other users may search the directory.
   package let isShared: Bool
 
   package init(path: String, isShared: Bool = false) {
@@ -19,15 +19,15 @@ package struct CheckedDirectory: Sendable {
     self.isShared = isShared
   }
 
-  /// What is wrong with a directory.
+  /// A reason why a directory is not safe.
   package enum Fault: Hashable, Sendable {
-    /// It is a file, or a symbolic link.
+    /// The path leads to a file or a symbolic link.
     case notADirectory
-    /// It belongs to a user who is not to be trusted with it.
+    /// The directory belongs to a user who is not trusted.
     case foreign(user: UInt32)
-    /// Its permissions are these; other users could look or write into it.
+    /// The permissions allow other users to read or write the directory.
     case open(permissions: UInt32)
-    /// The path is not absolute, or has a zero byte.
+    /// The path is not absolute, or contains a zero byte.
     case notAbsolute
   }
 
@@ -38,14 +38,16 @@ package struct CheckedDirectory: Sendable {
 }
 
 extension CheckedDirectory {
-  /// Opens the directory, if it and those above it are safe.
+  /// Opens the directory if it and its parents are safe.
   ///
-  /// - Parameter making: For the owner: the directory is made if it is not there, and must be this user's.
+  /// - Parameter making: Whether the caller is the owner: the directory is created if it does not exist, and must
+  ///   belong to this user.
   package func open(making: Bool) throws(Failure) -> OwnedDescriptor {
     guard path.hasPrefix("/"), !path.utf8.contains(0) else { throw .unsafe(path, .notAbsolute) }
     var names = path.split(separator: "/").map(String.init)
     guard let last = names.popLast(), last != ".", last != ".." else { throw .unsafe(path, .notADirectory) }
-    // Symbolic links above it are followed first. Then what they led to is checked, whichever user made them.
+    // Follow symbolic links in the parents first. Their targets are then checked, no matter which user created the
+    // links.
     guard let resolved = realpath("/" + names.joined(separator: "/"), nil) else {
       throw .system(SystemError(call: SystemCall.directoryDescriptor.rawValue, number: errno))
     }
@@ -57,18 +59,17 @@ extension CheckedDirectory {
       above = try Self.open(name, in: above, path)
       parents.append((path, try status(of: above)))
     }
-    // Before anything is made in them.
+    // Check before creating anything in them.
     if making { try Self.check(parents, trusting: []) }
     let directory = try openLast(last, in: above, making: making)
     let status = try status(of: directory)
-    // The owner of a shared directory offers something there; the process that uses it checks the owner.
+    // The owner of a shared directory offers a service there. The process that uses it checks the owner.
     try Self.check(parents, trusting: isShared && !making ? [status.user] : [])
     if let fault = fault(mode: status.mode, user: status.user, isOwners: making) { throw .unsafe(path, fault) }
     return directory
   }
 
-  /// Checks that nobody can replace a directory in those above it, except this user and those whom no permissions
-  /// restrict.
+  /// Checks that only this user, and users not restricted by permissions, can replace a directory on the path.
   private static func check(
     _ parents: [(path: String, status: crl_file_status)], trusting others: [UInt32]
   ) throws(Failure) {
@@ -81,7 +82,7 @@ extension CheckedDirectory {
     }
   }
 
-  /// What is wrong with a directory of this mode and owner.
+  /// Returns the fault of a directory with this mode and owner, if it has one.
   package func fault(mode: UInt32, user: UInt32, isOwners: Bool) -> Fault? {
     guard mode & S_IFMT == S_IFDIR else { return .notADirectory }
     guard UserID.isOwn(user) || (isShared && !isOwners) else { return .foreign(user: user) }
@@ -105,7 +106,7 @@ extension CheckedDirectory {
           crl_file_find(directory.number, name, 1, 0)
         })
     } catch {
-      // Nothing that is no directory is opened, nor the target of a symbolic link.
+      // The call opens only directories, and does not follow symbolic links.
       guard error.number == ENOTDIR || error.number == ELOOP else { throw .system(error) }
       throw .unsafe(path, .notADirectory)
     }

@@ -4,13 +4,15 @@ import CRunLoopSystem
 import RunLoopCore
 import RunLoopLibC
 
-/// Where a user's processes find each other.
+/// The directory in which a user's processes find each other.
 package enum UserDirectory {
-  /// The path of the user's own: in the directory that the system has made for the user or the service, or in `/tmp`.
+  /// The path of the current user's directory, in the directory that the system has created for the user or the
+  /// service, or in `/tmp`.
   ///
-  /// A program that runs with more rights than the user who started it does not ask the environment.
+  /// A program that runs with more privileges than the user who started it ignores the environment.
   ///
-  /// - Complexity: O(*n*) in the entries of `/tmp` if this user has no directory there yet; otherwise constant.
+  /// - Complexity: O(*n*) in the number of entries of `/tmp` if this user has no directory there yet, and O(1)
+  ///   otherwise.
   package static var path: String {
     for name in ["XDG_RUNTIME_DIR", "RUNTIME_DIRECTORY"] {
       guard let value = Environment.value(name) else { continue }
@@ -20,14 +22,14 @@ package enum UserDirectory {
     return temporary(in: "/tmp", user: geteuid())
   }
 
-  /// The path of a user's directory in one in which everybody may make directories.
+  /// Returns the path of a user's directory within a directory that is writable for all users.
   package static func temporary(in parent: String, user: UInt32) -> String {
     let plain = "\(parent)/runloop-\(user)"
     var status = crl_file_status()
     let answer = crl_status_at(AT_FDCWD, plain, &status)
     func isOwn() -> Bool { status.mode & S_IFMT == S_IFDIR && status.user == user }
     if answer == 0, isOwn() { return plain }
-    // Of several, all processes of the user choose the same.
+    // If there are several, all processes of the user choose the same one.
     let prefix = "runloop-\(user)."
     let others = entries(of: parent, prefix).sorted()
     for name in others where crl_status_at(AT_FDCWD, "\(parent)/\(name)", &status) == 0 && isOwn() {

@@ -3,15 +3,15 @@
 import CRunLoopSystem
 import RunLoopLibC
 
-/// Tests of a user id.
+/// Checks of user IDs.
 package enum UserID {
-  /// Whether it is the calling process's effective user.
+  /// Returns whether an ID is that of the calling process's effective user.
   ///
-  /// In a user namespace that lacks ids for some users, the kernel reports all of them by one id: no process is taken
-  /// for the same user by that id.
+  /// In a user namespace that does not map all users, the kernel reports the unmapped ones by a single overflow ID,
+  /// which is never considered to be the same user.
   package static func isOwn(_ user: UInt32) -> Bool { user == geteuid() && !isOverflow(user) }
 
-  /// Whether it stands for every user who has no id in this user namespace.
+  /// Returns whether an ID stands for all users that are not mapped in this user namespace.
   package static func isOverflow(_ user: UInt32) -> Bool { Int64(user) == overflow }
 
   private static let overflow = crl_overflow_user()

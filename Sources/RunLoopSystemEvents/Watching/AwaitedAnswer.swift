@@ -2,9 +2,9 @@
 
 import RunLoopCore
 
-/// One answer, for which one task waits; the first that is given counts.
+/// A value that one task waits for. Only the first value that is set counts.
 package final class AwaitedAnswer<Value: Sendable>: @unchecked Sendable {
-  // Sendable: the lock guards the variables.
+  // Sendable: the lock guards all mutable state.
 
   private let lock = Lock()
   private var continuation: CheckedContinuation<Value, Never>?
@@ -12,9 +12,9 @@ package final class AwaitedAnswer<Value: Sendable>: @unchecked Sendable {
 
   package init() {}
 
-  /// Waits for the answer, which may have been given already.
+  /// Waits for the value, which may already be set.
   ///
-  /// - Parameter onCancel: Called when the task is cancelled; it sees to an answer.
+  /// - Parameter onCancel: Called when the task is cancelled. It must ensure that a value is set.
   package func value(onCancel: @Sendable () -> Void) async -> Value {
     defer { lock.noteResumption() }
     return await withTaskCancellationHandler {
@@ -30,7 +30,7 @@ package final class AwaitedAnswer<Value: Sendable>: @unchecked Sendable {
     }
   }
 
-  /// Gives the answer; can be called from any thread.
+  /// Sets the value, unless there is already one. Can be called from any thread.
   package func give(_ value: Value) {
     let waiting = lock.withLock { () -> CheckedContinuation<Value, Never>? in
       guard answer == nil else { return nil }

@@ -4,23 +4,24 @@ import CRunLoopSystem
 import RunLoopCore
 import Synchronization
 
-/// A thread that closes what others have sent, made when there is something to close, ended when there is nothing left.
+/// A thread that closes descriptors received from peers. It is started on demand and ends when nothing is left to
+/// close.
 ///
-/// What waits for it are open descriptors, of which a process has a limited number, and each sender still fewer.
-/// Another user's wait for a thread of their own, so that nobody else waits for what that user makes take long. A child
-/// of a fork has a closer of its own.
+/// Descriptors waiting to be closed count toward the process's limit and toward the lower limit of each sender.
+/// Descriptors of another user are closed on a thread of their own, so that a user who makes closing slow does not
+/// delay others. A forked child has a closer of its own.
 package final class DescriptorCloser: @unchecked Sendable {
-  // Sendable: the variables are guarded by the lock.
+  // Sendable: the lock guards all mutable state.
 
   private enum Work {
     case close(Int32, (any AnyObject & Sendable)?)
     case call(@Sendable () -> Void)
   }
 
-  /// The one for everything that is on nobody else's, and how many have a thread.
+  /// The default closer, and the number of closers that have a thread.
   private final class Shared: Sendable {
     let closer = DescriptorCloser()
-    // Relaxed where a thread is counted before it is made; where it ends, what it has done is released.
+    // Relaxed when a thread is counted before it is created, and releasing when it ends.
     let running = Atomic<Int>(0)
   }
 
@@ -32,21 +33,21 @@ package final class DescriptorCloser: @unchecked Sendable {
 
   package init() {}
 
-  /// Has a descriptor closed; it does not wait, unless no thread can be made.
+  /// Closes a descriptor asynchronously, or synchronously if no thread can be created.
   ///
   /// - Parameters:
-  ///   - closer: Whose thread closes it; nil means the one for everything that has none of its own.
-  ///   - charge: Is kept until the descriptor has been closed.
+  ///   - closer: The closer to use. Defaults to `nil`, which means the default closer.
+  ///   - charge: An object that is retained until the descriptor has been closed.
   package static func close(
     _ number: Int32, on closer: DescriptorCloser? = nil, keeping charge: (any AnyObject & Sendable)? = nil
   ) {
     (closer ?? shared.value.closer).enqueue(.close(number, charge))
   }
 
-  /// Has something done that closes descriptors.
+  /// Performs a function that closes descriptors asynchronously.
   package func perform(_ call: @escaping @Sendable () -> Void) { enqueue(.call(call)) }
 
-  /// Whether there is nothing to close and no thread, for tests.
+  /// Whether nothing is waiting to be closed and no thread is running, for tests.
   package static var isIdle: Bool { shared.value.running.load(ordering: .acquiring) == 0 }
 
   private func enqueue(_ work: Work) {
@@ -62,7 +63,7 @@ package final class DescriptorCloser: @unchecked Sendable {
       _ = try SystemCall.threadCreate.make { crl_thread_create(0, Self.thread, context.toOpaque()) }
     } catch {
       context.release()
-      // Late is better than never.
+      // No thread could be created, so do the work on this one.
       doAll()
     }
   }
@@ -72,7 +73,7 @@ package final class DescriptorCloser: @unchecked Sendable {
     return nil
   }
 
-  /// Does what there is to do, until there is nothing.
+  /// Performs all queued work.
   private func doAll() {
     while true {
       lock.lock()

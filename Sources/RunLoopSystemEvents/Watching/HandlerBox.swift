@@ -2,7 +2,7 @@
 
 import RunLoopCore
 
-/// A user's handler, which is released when it has been given up and none of its calls runs.
+/// A handler that is released when it has been removed and no call of it is running.
 package final class HandlerBox<Handler: Sendable>: @unchecked Sendable {
   // Sendable: the lock guards the handler.
 
@@ -13,10 +13,10 @@ package final class HandlerBox<Handler: Sendable>: @unchecked Sendable {
     self.handler = handler
   }
 
-  /// Makes a box that is empty.
+  /// Creates an empty box.
   package init() {}
 
-  /// Puts a handler in, in the place of another.
+  /// Stores a handler, replacing the previous one.
   package func put(_ handler: Handler) {
     let before = lock.withLock {
       let before = self.handler
@@ -26,12 +26,10 @@ package final class HandlerBox<Handler: Sendable>: @unchecked Sendable {
     withExtendedLifetime(before) {}
   }
 
-  /// The handler to call now.
-  ///
-  /// Whoever has it keeps it from being released.
+  /// The current handler. Retain it during a call.
   package var held: Handler? { lock.withLock { handler } }
 
-  /// Takes the handler, so that one caller has it; the caller releases it under no lock.
+  /// Removes and returns the handler, so that only one caller gets it. Release it without holding a lock.
   @discardableResult
   package func take() -> Handler? {
     lock.withLock {

@@ -2,29 +2,30 @@
 
 import RunLoopCore
 
-/// A source that is served when a descriptor is readable.
+/// A source that is served when one of its descriptors is readable.
 protocol RegisteredSource: CarriedItem {
   var loopRegistration: LoopRegistration { get }
 
-  /// Reads what is there and calls out.
+  /// Reads the pending events and makes the call-outs.
   ///
-  /// A loop's thread, under no lock; several at once if the source is in several loops.
+  /// Called on a loop's thread without a lock. If the source is in several loops, this may run on several threads at
+  /// once.
   func serve()
 
-  /// The source is in no mode of any loop any more.
+  /// Called when the source has left its last mode.
   func hasLeft()
 }
 
-/// What connects a source with the loops that serve it: its descriptors, which it may share with others, and a
-/// descriptor source for each as long as it is in a mode.
+/// Connects a source with the loops that serve it: it has the source's descriptors, which may be shared, and a
+/// descriptor source for each while the source is in a mode.
 ///
-/// The loops hold the descriptor sources, which hold the source; the source does not hold the descriptor sources. So a
-/// source is kept alive by the loops that it is in and by whoever has it, and otherwise goes.
+/// The loops retain the descriptor sources, and these retain the source, but the source does not retain the descriptor
+/// sources. A source is thus kept alive by the loops that it is in and by its other references.
 ///
-/// In a child of a fork, the sources of its parent are invalid: the parent's signals, children and file changes are
-/// read from descriptors that both have open, and what the child read the parent would miss.
+/// In a forked child, the sources of the parent are invalid. The descriptors are shared with the parent, which would
+/// miss the signals, children and file changes that the child reads.
 final class LoopRegistration: @unchecked Sendable {
-  // Sendable: the lock guards everything.
+  // Sendable: the lock guards all mutable state.
 
   private let lock = ProcessLock()
   private var descriptors: [OwnedDescriptor]
@@ -35,39 +36,39 @@ final class LoopRegistration: @unchecked Sendable {
     descriptors = [descriptor] + (other.map { [$0] } ?? [])
   }
 
-  /// The first descriptor, unless the source is invalid, as a parent's is.
+  /// The first descriptor, or `nil` if the source is invalid, as the parent's are in a forked child.
   ///
-  /// Whoever has it keeps it open.
+  /// The returned reference keeps the descriptor open.
   var opened: OwnedDescriptor? { lock.ifOwned(else: nil) { descriptors.first } }
 
   var isOpen: Bool { opened != nil }
 
-  /// Leaves all modes and gives the descriptors up; false if that was done before.
+  /// Leaves all modes and releases the descriptors. Returns false if that was already done.
   func close() -> Bool {
-    // What the parent waits for is not for its child to end; the child's copies of the descriptors go with the source.
+    // A child must not end the parent's source. Its copies of the descriptors are closed when the source is released.
     guard !lock.isParents else { return false }
     let (closed, sources) = lock.withLock {
       let before = (descriptors, [first, second])
       descriptors = []
       return before
     }
-    // The epoll sets first: what is closed after this is watched by nobody.
+    // Leave the epoll sets before the descriptors are closed.
     for source in sources { source?.invalidate() }
     return withExtendedLifetime(closed) { !closed.isEmpty }
   }
 
-  /// The descriptor sources that are in modes now.
+  /// The descriptor sources that are in a mode.
   fileprivate var present: [RunLoop.DescriptorSource] {
     lock.ifOwned(else: []) { [first, second].compactMap { $0 } }
   }
 
-  /// The descriptor sources to be put into a mode; none once closed.
+  /// Returns the descriptor sources to add to a mode, or none if this is closed.
   fileprivate func sources(for owner: some RegisteredSource) -> [RunLoop.DescriptorSource] {
     lock.ifOwned(else: []) {
       let present = [first, second].compactMap { $0 }
       guard present.count < descriptors.count else { return present }
       let stay = Stay(owner)
-      // One of them may have left its last mode just now.
+      // One of them may have just left its last mode.
       let sources = zip(descriptors, [first, second]).map { descriptor, present in
         present
           ?? RunLoop.DescriptorSource(descriptor: descriptor.number, events: .readable, carrying: stay) { _, _ in
@@ -81,7 +82,7 @@ final class LoopRegistration: @unchecked Sendable {
   }
 }
 
-/// Lives as long as a source is in a mode.
+/// Retains a source, and lives as long as the source is in a mode.
 private final class Stay: Sendable {
   let owner: any RegisteredSource
 
@@ -125,7 +126,7 @@ extension RegisteredSource {
   }
 }
 
-/// The beginning of a description, with the item's type and address.
+/// Returns an item's description, starting with its type and address.
 func itemDescription(_ item: some RegisteredSource, _ rest: String) -> String {
   let address = UInt(bitPattern: Unmanaged.passUnretained(item).toOpaque())
   let isValid = item.loopRegistration.isOpen ? "Yes" : "No"

@@ -3,10 +3,10 @@
 import RunLoopCore
 import Synchronization
 
-/// Something of which each process has one, made when it is first asked for.
+/// A value that is created once per process, on first use.
 ///
-/// A child of a fork has its own, and leaves its parent's as it is: a thread that is not there may hold its locks, and
-/// the threads that it counts are not there either.
+/// A forked child creates its own value and does not use the parent's: its locks may be held by threads that do not
+/// exist in the child, and its counts may include such threads.
 package final class PerProcess<Value: AnyObject & Sendable>: Sendable {
   private final class Holder: Sendable {
     let value: Value
@@ -18,13 +18,13 @@ package final class PerProcess<Value: AnyObject & Sendable>: Sendable {
   private let held = Atomic<Unmanaged<Holder>?>(nil)
   private let make: @Sendable () -> Value
 
-  /// Takes what makes a value: it waits for nothing, and may be called once more than its result is used.
+  /// Takes a function that creates a value. It must not block, and may be called once more than needed.
   package init(_ make: @escaping @Sendable () -> Value) { self.make = make }
 
-  /// This process's.
+  /// The value of this process.
   package var value: Value {
     let found = held.load(ordering: .acquiring)
-    // What was held once is never released: it lives as long as the process, or is the parent's.
+    // A holder is never released: it lives as long as the process, or belongs to the parent.
     if let holder = found?.takeUnretainedValue(), !holder.generation.isPast { return holder.value }
     let made = Unmanaged.passRetained(Holder(make()))
     let (exchanged, original) = held.compareExchange(

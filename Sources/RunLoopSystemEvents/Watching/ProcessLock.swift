@@ -2,18 +2,18 @@
 
 import RunLoopCore
 
-/// The lock of something that belongs to the process that made it.
+/// The lock of an object that belongs to the process that created it.
 ///
-/// In a child of a fork, a thread that is not there may hold it forever, and what the kernel knows by the descriptors
-/// is the parent's. So a child asks ``isParents`` first, and treats what it has from its parent as invalid. Where that
-/// is forgotten it is stopped with a message: it neither hangs nor disturbs its parent.
+/// In a forked child, the lock may be held by a thread that does not exist there, and the object's descriptors refer
+/// to the parent's kernel state. Code must therefore check ``isParents`` first and treat the parent's objects as
+/// invalid. If it does not, the child is terminated with a message instead of hanging or interfering with its parent.
 package struct ProcessLock: ~Copyable {
   private let inner = Lock()
   private let generation = ForkGeneration.current
 
   package init() {}
 
-  /// Whether what the lock guards is the parent's of this process.
+  /// Whether the lock, and what it guards, belong to this process's parent.
   @inline(__always)
   package var isParents: Bool { generation.isPast }
 
@@ -23,7 +23,7 @@ package struct ProcessLock: ~Copyable {
     inner.lock()
   }
 
-  /// Locks, unless what the lock guards is the parent's: then it returns false.
+  /// Locks and returns true, or returns false without locking if the lock belongs to the parent.
   @inline(__always)
   package borrowing func lockUnlessParents() -> Bool {
     if isParents { return false }
@@ -43,7 +43,7 @@ package struct ProcessLock: ~Copyable {
     return try body()
   }
 
-  /// What is found under the lock, unless that is the parent's: then `fallback`.
+  /// Returns the result of `body`, called with the lock held, or `fallback` if the lock belongs to the parent.
   @inline(__always)
   package borrowing func ifOwned<Result, Failure: Error>(
     else fallback: @autoclosure () -> Result, _ body: () throws(Failure) -> Result
@@ -51,13 +51,13 @@ package struct ProcessLock: ~Copyable {
     isParents ? fallback() : try withLock(body)
   }
 
-  /// Does something under the lock, unless what it guards is the parent's.
+  /// Calls `body` with the lock held, unless the lock belongs to the parent.
   @inline(__always)
   package borrowing func ifOwned<Failure: Error>(_ body: () throws(Failure) -> Void) throws(Failure) {
     if !isParents { try withLock(body) }
   }
 
-  /// Does something under the lock, unless what it guards is the parent's, and releases the result without the lock.
+  /// Calls `body` with the lock held, unless the lock belongs to the parent, and releases its result without the lock.
   @inline(__always)
   package borrowing func releasing<Result>(_ body: () -> Result) {
     guard lockUnlessParents() else { return }

@@ -2,10 +2,11 @@
 
 package import RunLoopCore
 
-/// A timer of an item, which has one in every loop that the item is in: when the thread of a loop ends, the time goes
-/// on in the others, and when there are none, in the next.
+/// A timer of an item, which has a separate timer in each loop that the item is in.
 ///
-/// Guarded by the item's lock. The block takes that lock, and asks whether its time is still wanted.
+/// When the thread of a loop ends, the timers of the other loops continue. If there are none, the next loop that the
+/// item is added to gets one. Guarded by the item's lock. The block acquires that lock, and checks whether the timer
+/// is still current.
 package struct RegisteredTimer {
   private struct Entry {
     weak var loop: RunLoop?
@@ -17,7 +18,7 @@ package struct RegisteredTimer {
   private let block: @Sendable (Timer) -> Void
   private var entries: [Entry] = []
 
-  /// Makes a timer that is in no loop; without an interval it fires once.
+  /// Creates a timer that is in no loop. Without an interval, it fires once.
   package init(
     deadline: SuspendingClock.Instant, interval: Duration? = nil, _ block: @escaping @Sendable (Timer) -> Void
   ) {
@@ -26,7 +27,7 @@ package struct RegisteredTimer {
     self.block = block
   }
 
-  /// The timers that there are.
+  /// The timers in all loops.
   package var timers: [Timer] { entries.map(\.timer) }
 
   package func contains(_ timer: Timer) -> Bool { entries.contains { $0.timer === timer } }
@@ -38,19 +39,17 @@ package struct RegisteredTimer {
     let present = entries.first { $0.loop === loop }?.timer
     let timer = present ?? Timer(deadline: deadline, interval: interval, block: block)
     if present == nil { entries.append(Entry(loop: loop, timer: timer)) }
-    // The socket or port that the timer belongs to is rejected with an error.
+    // If the loop has ended, adding the socket or port itself fails with an error.
     _ = loop.offer(timer, forMode: mode)
   }
 
-  /// Leaves a mode of a loop, perhaps the last.
+  /// Leaves a mode of a loop. `isLast` means that the item is in no other mode of it.
   package mutating func leave(_ loop: RunLoop, _ mode: RunLoop.Mode, isLast: Bool) {
     guard let index = entries.firstIndex(where: { $0.loop === loop }) else { return }
     loop.remove(entries[index].timer, forMode: mode)
     if isLast { entries.remove(at: index) }
   }
 
-  /// Ends the timers.
-  ///
-  /// Outside the lock.
+  /// Invalidates the timers. Must be called without the lock.
   package func invalidate() { for timer in timers { timer.invalidate() } }
 }

@@ -3,14 +3,14 @@
 package import RunLoopCore
 import Synchronization
 
-/// A loop on a thread of the package's own, for what is in no loop of the program's: requests of a message port as a
-/// sequence, replies that tasks wait for, the death of a peer that the program observes, lookups of hosts.
+/// A loop on a thread of this package, for work that is in no loop of the program: requests of a message port as a
+/// sequence, replies that tasks wait for, the death of an observed peer, and lookups of hosts.
 package final class ServiceThread: @unchecked Sendable {
-  // Sendable: the variable is guarded by the lock.
+  // Sendable: the lock guards all mutable state.
 
   private static let ours = PerProcess { ServiceThread() }
 
-  /// The loop, whose thread is started by the first in this process who asks.
+  /// The loop, whose thread is started on first use in the process.
   package static var loop: RunLoop { ours.value.ready() }
 
   private let lock = Lock()
