@@ -22,11 +22,11 @@ cos_context *cos_context_make(int is_server, int oldest_version, int newest_vers
   }
   cos_table.SSL_CTX_set_options(
     context->ssl, COS_OPTION_NO_RENEGOTIATION | COS_OPTION_NO_COMPRESSION | COS_OPTION_SERVER_PREFERENCE);
-  // A record that was begun is our own, and idle connections hold no buffers.
+  // Allow partial writes and moving buffers, and release the buffers of idle connections.
   cos_table.SSL_CTX_ctrl(
     context->ssl, cos_ctrl_mode, cos_mode_partial_write | cos_mode_moving_buffer | cos_mode_release_buffers, NULL);
   if (is_server) {
-    // Connections of clients with certificates are not resumed without it.
+    // Required for resuming connections of clients with certificates.
     static const unsigned char name[] = "run loop";
     cos_table.SSL_CTX_set_session_id_context(context->ssl, name, sizeof name - 1);
   }
@@ -51,7 +51,7 @@ int cos_context_trust_system(cos_context *context) {
   return cos_table.SSL_CTX_set_default_verify_paths(context->ssl) ? cos_added : cos_rejected;
 }
 
-// A key or certificate must not ask for a password on the terminal.
+// Prevents OpenSSL from asking for a password on the terminal.
 static int give_password(char *bytes, int capacity, int writes, void *password) {
   (void)writes;
   if (password == NULL) return -1;
@@ -66,7 +66,7 @@ static BIO *open_text(const void *text, size_t count) {
   return count > INT_MAX ? NULL : cos_table.BIO_new_mem_buf(text, (int)count);
 }
 
-// Whether the last error says that the text has ended before another certificate.
+// Returns whether the last error means that the text has ended before another certificate.
 static int is_at_end(void) {
   unsigned long error = cos_table.ERR_peek_last_error();
   return cos_error_library(error) == cos_pem_library && cos_error_reason(error) == cos_pem_no_start;
@@ -95,7 +95,7 @@ static int use_chain(cos_context *context, BIO *bio) {
   if (certificate == NULL) return cos_bad_certificate;
   int is_used = cos_table.SSL_CTX_use_certificate(context->ssl, certificate);
   cos_table.X509_free(certificate);
-  // Such as a key that is too weak.
+  // For example because its key is too weak.
   if (!is_used) return cos_rejected;
   while ((certificate = cos_table.PEM_read_bio_X509(bio, NULL, give_password, NULL)) != NULL) {
     is_used = (int)cos_table.SSL_CTX_ctrl(context->ssl, cos_ctrl_chain_certificate, 1, certificate);
@@ -215,7 +215,7 @@ int cos_context_offer(cos_context *context, const uint8_t *protocols, size_t cou
     cos_table.SSL_CTX_set_alpn_select_cb(context->ssl, select_protocol, context);
     return 1;
   }
-  // It is 0 that means success.
+  // Unlike other functions, this one returns 0 on success.
   return cos_table.SSL_CTX_set_alpn_protos(context->ssl, protocols, (unsigned int)count) == 0;
 }
 
@@ -225,7 +225,7 @@ void cos_context_resume(cos_context *context, int resumes) {
     cos_table.SSL_CTX_set_num_tickets(context->ssl, 0);
     cos_table.SSL_CTX_ctrl(context->ssl, cos_ctrl_session_cache, cos_cache_off, NULL);
   } else if (context->is_server) {
-    // The clients keep what resumes their connections, and the server the key to it.
+    // The clients keep the tickets, and the server only their key.
     cos_table.SSL_CTX_ctrl(context->ssl, cos_ctrl_session_cache, cos_cache_off, NULL);
   } else {
     cos_table.SSL_CTX_ctrl(context->ssl, cos_ctrl_session_cache, cos_cache_client | cos_cache_no_internal, NULL);
@@ -233,7 +233,7 @@ void cos_context_resume(cos_context *context, int resumes) {
   }
 }
 
-// Whether a name is what a pattern says: a star stands for one label at the beginning.
+// Returns whether a name matches a pattern, in which a leading "*" stands for one label.
 static int matches(const char *pattern, const char *name) {
   if (strcasecmp(pattern, name) == 0) return 1;
   if (strncmp(pattern, "*.", 2) != 0) return 0;

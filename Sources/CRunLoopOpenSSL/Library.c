@@ -45,7 +45,7 @@ static int find_functions(
   return cos_opened;
 }
 
-// Opens both files; on success they stay open, and their handles are stored.
+// Opens both files. On success they stay open, and their handles are stored in `libraries`.
 static int open_libraries(
   const char *crypto_file, const char *ssl_file, unsigned long oldest, cos_functions *found, void *libraries[2],
   char *detail, size_t capacity) {
@@ -82,7 +82,7 @@ int cos_open(char *detail, size_t capacity) {
   if (atomic_load_explicit(&is_open, memory_order_acquire)) return cos_opened;
   pthread_mutex_lock(&lock);
   int answer = cos_opened;
-  // Relaxed: it is stored under the mutex, too.
+  // Relaxed, because it is only stored with the mutex held.
   if (!atomic_load_explicit(&is_open, memory_order_relaxed)) {
     cos_functions found;
     void *libraries[2];
@@ -94,7 +94,7 @@ int cos_open(char *detail, size_t capacity) {
         cos_table = found;
         atomic_store_explicit(&is_open, 1, memory_order_release);
       } else {
-        // The libraries stay: OpenSSL has begun to work.
+        // Do not close the libraries, because OpenSSL is already initialized.
         snprintf(detail, capacity, "libcrypto.so.3 has no memory");
         answer = cos_missing;
       }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Bytes of which the first have been used.
+// Bytes of which a part at the start has been used.
 typedef struct {
   uint8_t *bytes;
   size_t start;
@@ -13,19 +13,20 @@ typedef struct {
   size_t capacity;
 } buffer;
 
-// What an empty buffer keeps at most: most records are small, and idle connections are many.
+// The maximum capacity that an empty buffer keeps, because most records are small and there may be many idle
+// connections.
 enum { kept_capacity = 2048 };
 
 struct cos_session {
   SSL *ssl;
-  // What the peer has sent: what was kept comes before what is lent.
+  // The input from the peer: bytes that were kept come before those that are lent.
   buffer input;
   const uint8_t *lent;
   size_t lent_count;
-  // What goes to the peer.
+  // The output for the peer.
   buffer output;
   unsigned long error;
-  // What was received for resuming the connection, as many as a server usually sends.
+  // The most recently received tickets, as many as a server usually sends.
   SSL_SESSION *tickets[2];
 };
 
@@ -34,7 +35,7 @@ enum { ticket_limit = 2 };
 static int append(buffer *buffer, const void *bytes, size_t count) {
   if (count == 0) return 1;
   if (count > buffer->capacity - buffer->end) {
-    // Once what was used is as much as what has to be moved.
+    // Reuse the used space once it is at least as large as the bytes to move.
     if (buffer->start > 0 && buffer->start >= buffer->end - buffer->start) {
       memmove(buffer->bytes, buffer->bytes + buffer->start, buffer->end - buffer->start);
       buffer->end -= buffer->start;
@@ -99,7 +100,7 @@ long cos_bio_control(BIO *bio, int what, long number, void *pointer) {
   return what == cos_bio_ctrl_flush;
 }
 
-// What this thread has left in its queue would be taken for what comes next. Clearing an empty queue takes long.
+// Errors left in this thread's queue would be attributed to the next call. Checking first avoids the slow clearing.
 static void clear_errors(void) {
   if (cos_table.ERR_peek_last_error() != 0) cos_table.ERR_clear_error();
 }
@@ -116,7 +117,7 @@ cos_session *cos_session_make(cos_context *context) {
   }
   cos_table.BIO_set_data(bio, session);
   cos_table.BIO_set_init(bio, 1);
-  // It is the connection's from now on.
+  // The connection now owns it.
   cos_table.SSL_set_bio(session->ssl, bio, bio);
   cos_table.SSL_set_ex_data(session->ssl, 0, session);
   if (context->is_server) {
@@ -132,7 +133,7 @@ void cos_session_free(cos_session *session) {
   for (int index = 0; index < ticket_limit; index++)
     if (session->tickets[index] != NULL) cos_table.SSL_SESSION_free(session->tickets[index]);
   if (session->ssl != NULL) {
-    // Else OpenSSL lets nobody resume a connection that was cut.
+    // Otherwise OpenSSL prevents a connection that was cut from being resumed.
     if (session->error == 0) cos_table.SSL_set_shutdown(session->ssl, cos_shutdown_both);
     cos_table.SSL_free(session->ssl);
   }
@@ -170,7 +171,7 @@ size_t cos_session_input_count(const cos_session *session) {
 int cos_error_library(unsigned long error) { return (int)(error >> 23 & 0xff); }
 int cos_error_reason(unsigned long error) { return (int)(error & 0x7fffff); }
 
-// Takes the errors of this thread, and keeps the first of the protocol, or else the first.
+// Takes the errors of this thread, and keeps the first one of the TLS library or else the first one.
 static void take_errors(cos_session *session) {
   unsigned long error;
   session->error = 0;
@@ -180,7 +181,7 @@ static void take_errors(cos_session *session) {
   }
 }
 
-// What a call of OpenSSL's has come to, whose result was `answer`.
+// Converts the result of an OpenSSL call to an outcome.
 static int outcome(cos_session *session, int answer) {
   if (answer > 0) return cos_done;
   switch (cos_table.SSL_get_error(session->ssl, answer)) {
@@ -212,7 +213,7 @@ int cos_session_write(cos_session *session, const void *bytes, size_t count, siz
 
 int cos_session_end_writing(cos_session *session) {
   clear_errors();
-  // 0: the peer has not said so yet.
+  // 0 means that the peer has not announced the end yet.
   int answer = cos_table.SSL_shutdown(session->ssl);
   return answer >= 0 ? cos_done : outcome(session, answer);
 }
@@ -276,7 +277,7 @@ int cos_session_got_ticket(SSL *ssl, SSL_SESSION *ticket) {
   if (session->tickets[0] != NULL) cos_table.SSL_SESSION_free(session->tickets[0]);
   session->tickets[0] = session->tickets[1];
   session->tickets[1] = ticket;
-  // It is ours now.
+  // This now owns the ticket.
   return 1;
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// OpenSSL's functions, in a table that is filled when the library is opened, and the numbers that our files need.
+// The table of OpenSSL's functions, which is filled when the library is loaded, and the constants that we need.
 #pragma once
 
 #include "CRunLoopOpenSSL.h"
 
-// OpenSSL's types, none of which we look into.
+// OpenSSL's types, all opaque here.
 typedef struct ssl_st SSL;
 typedef struct ssl_ctx_st SSL_CTX;
 typedef struct ssl_method_st SSL_METHOD;
@@ -126,14 +126,14 @@ typedef int cos_alpn_function(
 typedef struct {
   COS_SSL_FUNCTIONS(COS_MEMBER)
   COS_CRYPTO_FUNCTIONS(COS_MEMBER)
-  // How our connections read and write.
+  // The I/O method of our connections.
   BIO_METHOD *method;
 } cos_functions;
 
-// Written once before the library counts as open; read after it.
+// Written once, before the library counts as loaded, and only read afterwards.
 extern cos_functions cos_table;
 
-// The numbers, which no version of OpenSSL 3 may change.
+// Constants of OpenSSL, which are the same in all versions of OpenSSL 3.
 enum {
   cos_ctrl_mode = 33,
   cos_ctrl_session_cache = 44,
@@ -182,10 +182,10 @@ enum {
 #define COS_OPTION_NO_COMPRESSION ((uint64_t)1 << 17)
 #define COS_OPTION_SERVER_PREFERENCE ((uint64_t)1 << 22)
 #define COS_OPTION_NO_RENEGOTIATION ((uint64_t)1 << 30)
-// The library is not torn down while other threads go on at the end of the program.
+// Do not tear the library down at exit while other threads may still be using it.
 #define COS_INIT_NO_ATEXIT ((uint64_t)0x00080000)
 
-// The three functions of our connections' method.
+// The functions of our connections' I/O method.
 int cos_bio_read_bytes(BIO *bio, char *bytes, size_t count, size_t *done);
 int cos_bio_write_bytes(BIO *bio, const char *bytes, size_t count, size_t *done);
 long cos_bio_control(BIO *bio, int what, long number, void *pointer);
@@ -208,5 +208,5 @@ struct cos_context {
   int rejects_other_names;
 };
 
-// Keeps what resumes a connection, which OpenSSL calls.
+// Called by OpenSSL with a new session, which it stores.
 int cos_session_got_ticket(SSL *ssl, SSL_SESSION *ticket);

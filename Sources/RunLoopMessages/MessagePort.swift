@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Messages between processes, as Core Foundation's `CFMessagePort` has them.
+/// Messages between processes, modeled on Core Foundation's `CFMessagePort`.
 ///
-/// A ``Local`` port has a name and receives; a ``Remote`` port finds it by that name, in this or another process of the
-/// same user, and sends. Messages carry an id, bytes, and open descriptors.
+/// A ``Local`` port has a name and receives messages. A ``Remote`` port finds it by that name, in the same or another
+/// process of the same user, and sends messages to it. A message consists of an ID, bytes, and open descriptors.
 public enum MessagePort {}
 
 extension MessagePort {
-  /// The answer to a request.
+  /// The reply to a request.
   public struct Reply: Sendable {
-    /// The bytes.
+    /// The payload of the reply.
     public var bytes: [UInt8]
-    /// Open descriptors, which go with the reply: they are closed here when it has been sent or dropped.
+    /// Open descriptors to pass with the reply. They are closed here after the reply was sent or dropped.
     public var descriptors: [Descriptor]
 
-    /// Makes an answer.
+    /// Creates a reply.
     public init(_ bytes: [UInt8] = [], descriptors: [Descriptor] = []) {
       self.bytes = bytes
       self.descriptors = descriptors
     }
   }
 
-  /// A one-way message that was not confirmed to have been received.
+  /// A one-way message that was not confirmed by the receiver.
   public struct Undelivered: Hashable, Sendable {
-    /// What ``Remote/send(id:bytes:descriptors:sendTimeout:)`` returned.
+    /// The serial number that ``Remote/send(id:bytes:descriptors:sendTimeout:)`` returned.
     public let serial: UInt64
-    /// The message's id.
+    /// The message's ID.
     public let id: Int32
-    /// What is known of why.
+    /// The reason, as far as it is known.
     public let reason: MessagePortError
   }
 }

@@ -6,16 +6,16 @@ import RunLoopCore
 import RunLoopSystemEvents
 
 extension MessagePort {
-  /// Who is at the other end, as the kernel says (`SO_PEERCRED`): who connected, or who listened, at that time.
+  /// The process at the other end, as the kernel recorded it when it connected or started listening (`SO_PEERCRED`).
   public struct Credentials: Hashable, Sendable {
-    /// The process's id; 0 if it is in a namespace that is not visible from here.
+    /// The process ID, or 0 if the process is in a PID namespace that is not visible to this process.
     public let process: Int32
-    /// The effective user id.
+    /// The effective user ID.
     public let user: UInt32
-    /// The effective group id.
+    /// The effective group ID.
     public let group: UInt32
 
-    /// Makes a value.
+    /// Creates credentials.
     public init(process: Int32, user: UInt32, group: UInt32) {
       self.process = process
       self.user = user
@@ -24,13 +24,13 @@ extension MessagePort {
 
     /// Whether this is the calling process's effective user.
     ///
-    /// In a user namespace that lacks ids for some users, the kernel reports all of them by one id, the overflow user
-    /// id (65534, as a rule): no process is taken for the same user by that id. A process that runs as that user in
-    /// such a namespace has to name the users it accepts. `/proc/self/uid_map` says what kind of namespace it is;
-    /// without /proc it is assumed to lack ids.
+    /// In a user namespace that does not map all users, the kernel reports the unmapped ones by a single overflow user
+    /// ID, usually 65534, which is never considered to be the same user. A process that runs as that user in such a
+    /// namespace has to accept users by ID. The kind of namespace is read from `/proc/self/uid_map`; without /proc, it
+    /// is assumed that not all users are mapped.
     public var isSameUser: Bool { UserID.isOwn(user) }
 
-    /// Asks the kernel who is at the other end of a socket.
+    /// Reads the credentials of the peer of a socket.
     init(of socket: Descriptor) throws(MessagePortError) {
       var answer = crl_credentials()
       do {
@@ -42,6 +42,6 @@ extension MessagePort {
 }
 
 extension MessagePort.Credentials: CustomStringConvertible {
-  /// The text for a person.
+  /// A human-readable description.
   public var description: String { "process \(process) of user \(user), group \(group)" }
 }

@@ -2,50 +2,50 @@
 
 public import RunLoopCore
 
-/// Why a message port was not made or a message not delivered.
+/// An error of creating a message port or delivering a message.
 public enum MessagePortError: Error, Hashable, Sendable {
-  /// Not a name: one to 64 ASCII letters, digits, `.`, `-` and `_`, the first a letter or digit.
+  /// The name is not valid: it needs 1 to 64 ASCII letters, digits, `.`, `-` and `_`, starting with a letter or digit.
   case invalidName(String)
-  /// The socket's path is too long for the kernel.
+  /// The socket's path is longer than the kernel allows.
   case pathTooLong(String)
-  /// The directory is not one in which ports of this user are safe.
+  /// Ports of this user would not be safe in this directory.
   case unsafeDirectory(String, MessagePort.Directory.Fault)
-  /// A living port has this name.
+  /// Another live port has this name.
   case nameInUse(String)
-  /// No living port has this name.
+  /// No live port has this name.
   case noSuchPort(String)
-  /// The process at the other end is not one to talk to.
+  /// The process at the other end is not trusted.
   case untrustedPeer(MessagePort.Credentials)
   /// The port has been invalidated.
   case invalid
-  /// The other end is gone: its process has died, or it has invalidated its port.
+  /// The other end has closed the connection, because its process has died or its port was invalidated.
   ///
-  /// A message that waited for a reply may have been received.
+  /// A message that was waiting for a reply may have been received.
   case peerClosed
-  /// The other end did not keep to the protocol, and the connection was given up.
+  /// The other end violated the protocol, and the connection was closed.
   case peerMalformed
-  /// There was no room for the message until the time was over; it was not sent.
+  /// There was no room for the message within the time limit. It was not sent.
   case sendTimedOut
-  /// No reply came in time; the message may have been received.
+  /// No reply arrived within the time limit. The message may have been received.
   case receiveTimedOut
-  /// The message has so many bytes, the limit is less.
+  /// The message is longer than the limit.
   case messageTooLarge(Int, limit: Int)
-  /// The message has so many descriptors, the limit is less.
+  /// The message carries more descriptors than the limit allows.
   case tooManyDescriptors(Int, limit: Int)
-  /// The receiver did not take the message.
+  /// The receiver rejected the message.
   case rejected(MessagePort.Rejection)
-  /// The run of the loop in which the reply was awaited was stopped; the message may have been received.
+  /// The loop was stopped while it was running to wait for the reply. The message may have been received.
   case stopped
-  /// The task that awaited the reply was cancelled; the message may have been received.
+  /// The task that was waiting for the reply was cancelled. The message may have been received.
   case cancelled
-  /// A run loop did not take the port.
+  /// The port could not be added to a run loop.
   case runLoop(RunLoopError)
   /// A system call failed.
   case system(SystemError)
 }
 
 extension MessagePort {
-  /// Why a receiver does not take a message.
+  /// The reason why a receiver rejects a message.
   public enum Rejection: Int32, Sendable {
     /// The message is longer than the receiver's limit.
     case tooLarge = 1
@@ -53,24 +53,24 @@ extension MessagePort {
     case descriptorsLost = 2
     /// The receiver has too many connections.
     case tooManyConnections = 3
-    /// The receiver does not talk to this sender.
+    /// The receiver does not trust this sender.
     case untrusted = 4
-    /// The receiver has not the memory or descriptors to read the message.
+    /// The receiver lacks the memory or descriptors to read the message.
     case noResources = 5
-    /// The port was invalidated while the message waited in it.
+    /// The port was invalidated before it delivered the message.
     case invalidated = 6
-    /// For another reason.
+    /// Any other reason.
     case other = 7
-    /// The sender, or its user, uses as much of the receiver as it may: messages that are not finished, replies that it
-    /// has not taken.
+    /// The sender or its user has reached its quota at the receiver, for example with unfinished messages or unread
+    /// replies.
     case quotaExceeded = 8
-    /// The receiver takes no descriptors of this sender.
+    /// The receiver does not accept descriptors from this sender.
     case descriptorsUnwanted = 9
   }
 }
 
 extension MessagePortError: CustomStringConvertible {
-  /// The text for a person.
+  /// A human-readable description.
   public var description: String {
     switch self {
     case .invalidName(let name): "\"\(name)\" is not a name for a message port"

@@ -5,20 +5,20 @@ import RunLoopCore
 import RunLoopSystemEvents
 
 extension MessagePort.Descriptor {
-  /// Where a descriptor is closed.
+  /// The way in which a descriptor is closed.
   enum Closing: Sendable {
-    /// By whoever gives it up: it is known what closing does.
+    /// On the current thread, because it is known that closing does not block.
     case here
-    /// By the closing thread: another process decides how long that takes.
+    /// On the closing thread, because another process determines how long it takes.
     case apart
-    /// A connection, which is shut down: by the closing thread if there are descriptors in the packets left in it.
+    /// A connection, which is shut down, and closed on the closing thread if packets left in it contain descriptors.
     ///
-    /// The kernel closes them as part of closing the socket, on the same thread.
+    /// The kernel closes those on the thread that closes the socket.
     case connection
-    /// A listening socket: the same for the connections that nobody has taken.
+    /// A listening socket, which is handled like a connection because of its unaccepted connections.
     case listener
 
-    /// Closes a descriptor, or has it closed; it pays until then.
+    /// Closes a descriptor, possibly asynchronously. Its charge is kept until then.
     func close(_ number: Int32, _ charge: MessageCharge? = nil) {
       defer { withExtendedLifetime(charge) {} }
       switch self {
@@ -34,10 +34,11 @@ extension MessagePort.Descriptor {
       DescriptorCloser.close(number, on: charge?.closer, keeping: charge)
     }
 
-    /// The most packets that are dropped here: more than a sender without privileges can have in a socket.
+    /// The maximum number of packets to drop here, which is more than an unprivileged sender can have in a socket.
     private static let packets: Int32 = 1024
 
-    /// Shuts a connection down and drops the packets in it that have no descriptors; whether it closes without waiting.
+    /// Shuts a connection down and drops the packets in it that have no descriptors. Returns whether closing it will
+    /// not block.
     static func drain(_ number: Int32) -> Bool {
       // No packet arrives after this.
       _ = crl_message_shut_down(number)
@@ -45,7 +46,7 @@ extension MessagePort.Descriptor {
     }
 
     private static func closeListener(_ number: Int32) {
-      // Nobody connects after this, and no call waits for somebody.
+      // No process can connect after this, and blocked calls return.
       _ = crl_message_shut_down(number)
       let connection = crl_accept(number)
       guard connection != -crl_message_no_connection else { return _ = crl_close(number) }

@@ -5,20 +5,20 @@ public import RunLoopCore
 import Synchronization
 
 extension MessagePort {
-  /// An open descriptor that belongs to this object: it is closed with it, once.
+  /// An open descriptor that is owned by this object and closed with it.
   ///
-  /// Closing a descriptor that another process has sent can take as long as that process likes: a socket with
-  /// `SO_LINGER`, a file of a slow file system. So those that arrived in a message, and that nobody has taken with
-  /// ``take()``, are closed by a thread of the package's own, in the order in which they are given up. Can be used from
-  /// any thread.
+  /// Closing a descriptor that another process has sent can block for as long as that process wants, for example a
+  /// socket with `SO_LINGER` or a file of a slow file system. Descriptors that arrived in a message and were not taken
+  /// with ``take()`` are therefore closed on a thread of this package, in the order in which they are released. Can be
+  /// used from any thread.
   public final class Descriptor: Sendable, IdentityHashable {
     private let stored: Atomic<Int32>
     private let closing: Closing
     private let generation = ForkGeneration.current
-    /// What the descriptor is charged with, retained, until it is taken or has been closed.
+    /// The charge for the descriptor, retained until the descriptor is taken or closed.
     private let charge = Atomic<Unmanaged<MessageCharge>?>(nil)
 
-    /// Takes a descriptor over, which is closed where this object is released.
+    /// Takes over a descriptor, which is closed on the thread that releases this object.
     public convenience init(owning number: Int32) { self.init(owning: number, .here) }
 
     init(owning number: Int32, _ closing: Closing) {
@@ -26,21 +26,21 @@ extension MessagePort {
       self.closing = closing
     }
 
-    /// Makes a second descriptor of an open file, which is closed on exec.
+    /// Duplicates a descriptor, and marks the copy close-on-exec.
     ///
-    /// - Throws: The error of `fcntl`: `EBADF`, `EMFILE`.
+    /// - Throws: The error of `fcntl`: `EBADF` or `EMFILE`.
     public convenience init(duplicating number: Int32) throws(SystemError) {
       self.init(owning: try SystemCall.duplicate.make { crl_message_duplicate(number) })
     }
 
     deinit { close() }
 
-    /// The descriptor, or -1 when it has been taken or closed.
+    /// The descriptor, or -1 if it has been taken or closed.
     ///
-    /// Keep this object while the number is in use.
+    /// Keep a reference to this object while the number is in use.
     public var number: Int32 { stored.load(ordering: .acquiring) }
 
-    /// Hands the descriptor to the caller, who closes it; nil if it has been taken or closed.
+    /// Transfers ownership of the descriptor to the caller. Returns `nil` if it has already been taken or closed.
     public func take() -> Int32? {
       takeCharge()
       return takeNumber()
@@ -51,14 +51,14 @@ extension MessagePort {
       return number >= 0 ? number : nil
     }
 
-    /// Has the descriptor pay for itself: the charge is released when it has been closed, or is taken.
+    /// Attaches a charge, which is released when the descriptor is taken or has been closed.
     func charge(_ charge: MessageCharge) {
       self.charge.store(Unmanaged.passRetained(charge), ordering: .releasing)
     }
 
-    /// Gives the descriptor and its charge to another object, which closes it where it is released.
+    /// Moves the descriptor and its charge to an object that closes it on the thread that releases it.
     ///
-    /// For descriptors of which it is known what closing them does.
+    /// Use this only for descriptors that are known not to block when they are closed.
     func moved() -> Descriptor? {
       let charge = takeCharge()
       guard let number = takeNumber() else { return nil }
@@ -74,12 +74,12 @@ extension MessagePort {
 
     /// Closes the descriptor, unless it has been taken or closed.
     ///
-    /// A descriptor that arrived in a message is closed soon, by another thread; any other is closed when the call
-    /// returns.
+    /// A descriptor that arrived in a message is closed asynchronously on another thread; any other is closed when the
+    /// call returns.
     public func close() {
       let charge = takeCharge()
       guard let number = takeNumber() else { return }
-      // What a child of a fork has are copies: closing them ends nothing.
+      // A forked child has only copies, and closing them does not block.
       guard !generation.isPast else { return _ = crl_close(number) }
       closing.close(number, charge)
     }

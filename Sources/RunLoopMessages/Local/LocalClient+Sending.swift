@@ -5,11 +5,11 @@ import RunLoopLibC
 import RunLoopCore
 import RunLoopSystemEvents
 
-// What goes back. Any thread.
+// Sending to the other end. Can be called from any thread.
 extension LocalClient {
-  /// Answers a request of so many bytes.
+  /// Answers a request whose payload has `size` bytes.
   func answer(_ token: UInt64, _ size: Int, _ reply: MessagePort.Reply?) {
-    // The parent answers its senders.
+    // In a forked child, the parent answers.
     guard lock.lockUnlessParents() else { return }
     state.unfinished -= 1
     state.unfinishedBytes -= size
@@ -23,7 +23,7 @@ extension LocalClient {
     lock.unlock()
   }
 
-  /// Notifies the sender that a message of so many bytes is not taken.
+  /// Notifies the sender that a message of `size` bytes is rejected.
   func reject(_ token: UInt64, _ size: Int, _ reason: MessagePort.Rejection) {
     guard !lock.isParents else { return }
     account.release(.init(incoming: size))
@@ -35,7 +35,7 @@ extension LocalClient {
     lock.unlock()
   }
 
-  /// Notes that a one-way message of so many bytes was received.
+  /// Records that a one-way message of `size` bytes was received.
   func noteReceived(_ token: UInt64, _ size: Int) {
     guard !lock.isParents else { return }
     account.release(.init(incoming: size))
@@ -43,7 +43,7 @@ extension LocalClient {
     state.unfinished -= 1
     state.unfinishedBytes -= size
     state.received = max(state.received, token)
-    // While it is served, one confirmation is made for many.
+    // While the connection is being served, one confirmation is sent for many messages.
     if !state.isServing {
       sendConfirmation()
       arm()
@@ -51,7 +51,8 @@ extension LocalClient {
     lock.unlock()
   }
 
-  /// Sends a reply, now or when there is room, or says why there is none; with the lock, which it gives up for a while.
+  /// Sends a reply now or when there is room, or sends a rejection. Requires the lock, which may be released
+  /// temporarily.
   private func send(_ reply: MessagePort.Reply, _ token: UInt64) {
     func reject(_ reason: MessagePort.Rejection) {
       send(MessageContent(.rejection, id: reason.rawValue, token: token), [])
@@ -60,7 +61,7 @@ extension LocalClient {
     guard reply.descriptors.count <= MessageFrame.descriptorLimit else { return reject(.descriptorsLost) }
     let numbers = reply.descriptors.isEmpty ? [] : reply.descriptors.map(\.number)
     var content = MessageContent(.reply, id: 0, token: token, bytes: reply.bytes, descriptors: numbers)
-    // What fits into the packets of a socket is bounded with that; a reply that is sent at once need not be charged.
+    // The socket bounds what fits in its packets, so a reply that is sent at once need not be charged.
     if !isCharged(content.frame), state.waiting == 0, sendNow(&content) { return }
     let isTooMuch = state.waiting > 0 && content.amount.outgoing > limits.connectionBytes - state.waitingBytes
     guard !isTooMuch, account.take(content.amount) else {
@@ -71,7 +72,7 @@ extension LocalClient {
       return reject(.quotaExceeded)
     }
     if content.frame.isOutOfLine, state.waiting == 0, account.maySend(content.amount, on: key) {
-      // Copying takes its time.
+      // Copy the payload without the lock, because that can take long.
       lock.unlock()
       let isReady = (try? content.prepare()) != nil
       lock.lock()
@@ -85,12 +86,12 @@ extension LocalClient {
       if !isCharged(content.frame) { account.release(content.amount) }
       return
     }
-    // Memory is made again when there is room: it costs more than bytes that wait.
+    // Waiting memory costs more than waiting bytes, so create it again when there is room.
     content.forgetMemory()
     state.append(content, reply.descriptors)
   }
 
-  /// Counts a reply whose sender is gone.
+  /// Counts a reply whose receiver has closed the connection.
   private func noteDropped(_ frame: MessageFrame) {
     guard frame.kind.isAnswer else { return }
     counters.change {
@@ -99,12 +100,12 @@ extension LocalClient {
     }
   }
 
-  /// Whether a reply stays charged until its receiver has taken it.
+  /// Returns whether a reply stays charged until its receiver has read it.
   private func isCharged(_ frame: MessageFrame) -> Bool {
     frame.kind == .reply && (isForeign || frame.carriedDescriptors > 0)
   }
 
-  /// Sends now, or when there is room; with the lock.
+  /// Sends now or when there is room. Requires the lock.
   func send(_ content: MessageContent, _ owners: [MessagePort.Descriptor]) {
     guard !state.isClosed else { return }
     var content = content
@@ -112,11 +113,12 @@ extension LocalClient {
     state.append(content, owners)
   }
 
-  /// Sends; false, if there is no room, or if the receiver has much to take before: with the lock.
+  /// Tries to send now. Returns false if there is no room, or if the receiver has much to read first. Requires the
+  /// lock.
   ///
-  /// If the other end is gone, whoever reads is notified of it soon, and what there was to send is dropped.
+  /// If the other end has closed the connection, the message is dropped, and the serving thread notices the end soon.
   ///
-  /// - Parameter content: The message, which the call prepares if it lies in memory.
+  /// - Parameter content: The message, which this prepares if its payload is sent in memory.
   private func sendNow(_ content: inout MessageContent) -> Bool {
     let isCharged = isCharged(content.frame)
     state.isHeldBack = isCharged && !account.maySend(content.amount, on: key)
@@ -144,26 +146,27 @@ extension LocalClient {
         if content.frame.kind.isAnswer { $0.replyCount -= 1 }
         $0.failedSendCount += 1
       }
-      // The sender is notified, with as little as can be sent.
+      // Notify the sender with the smallest possible message.
       let reason = MessagePort.Rejection.noResources.rawValue
       do {
         try MessageContent(.rejection, id: reason, token: content.frame.token).send(on: socket)
       } catch {
-        // A sender that cannot be notified of the reason must not wait for it: the connection ends.
+        // A sender that cannot be notified must not wait indefinitely, so end the connection.
         _ = try? SystemCall.shutDown.make { crl_message_shut_down(socket.number) }
       }
       return true
     }
   }
 
-  /// Sends what waits, as far as there is room; with the lock.
+  /// Sends queued messages as far as there is room. Requires the lock.
   ///
-  /// - Returns: Who kept the descriptors of what was sent, to be released without the lock: closing one can take long.
+  /// - Returns: The owners of the descriptors that were sent. Release them without the lock, because closing one can
+  ///   take long.
   func sendWaiting() -> [MessagePort.Descriptor] {
     var sent: [MessagePort.Descriptor] = []
     while var next = state.next {
       guard sendNow(&next) else { return sent }
-      // A charge that goes on is noted with what was sent.
+      // If the charge continues, `sendNow` has recorded it.
       if next.frame.kind == .reply, !isCharged(next.frame) { account.release(next.amount) }
       sent += state.removeNext()
     }
@@ -172,14 +175,14 @@ extension LocalClient {
     return sent
   }
 
-  /// Confirms what was received; with the lock.
+  /// Confirms received messages. Requires the lock.
   func sendConfirmation() {
     guard state.waiting == 0, state.confirmed < state.received, !state.isClosed else { return }
     var content = MessageContent(.confirmation, token: state.received)
     if sendNow(&content) { state.confirmed = state.received }
   }
 
-  /// Ends the connection, with what can still be said; again: nothing.
+  /// Ends the connection after sending what can still be sent. Calling it again has no effect.
   func close() {
     lock.lock()
     guard !state.isClosed else { return lock.unlock() }
@@ -193,11 +196,11 @@ extension LocalClient {
     account.noteReading(of: key)
     state.isClosed = true
     state.isHeldBack = false
-    // The descriptor closes with the last who uses it, which may be a request that somebody keeps.
+    // The descriptor is closed when its last user, such as a request that is still retained, releases it.
     _ = try? SystemCall.epollControl.make { crl_epoll_control(epoll.number, EPOLL_CTL_DEL, socket.number, 0, 0) }
     _ = try? SystemCall.shutDown.make { crl_message_shut_down(socket.number) }
     lock.unlock()
-    // Closing a handler's descriptor can take long, and others may want the lock.
+    // Release these without the lock, because closing a descriptor of a handler can take long.
     withExtendedLifetime((sent, dropped)) {}
   }
 }

@@ -4,52 +4,52 @@ import CRunLoopSystem
 import RunLoopCore
 import RunLoopSystemEvents
 
-// What arrives. One thread at a time.
+// Receiving, on one thread at a time.
 extension LocalClient {
-  /// How a turn of a connection has ended.
+  /// The ways in which a turn of a connection ends.
   private enum Turn {
-    /// There was nothing.
+    /// No message had arrived.
     case isEmpty
     case hasRead
-    /// It has ended with its last message, and there may be more.
+    /// The limit of messages was reached, and there may be more.
     case isFull
-    /// Another thread drops the next message, and goes on then.
+    /// Another thread drops the next message and then continues.
     case isDropping
-    /// The connection is over.
+    /// The connection has ended.
     case isOver
   }
 
-  /// How many messages are a turn's.
+  /// The maximum number of messages per turn.
   private static let turn = 32
-  /// After how many bytes a turn ends, so that others have theirs.
+  /// The number of bytes after which a turn ends, so that other connections are served.
   private static let turnBytes = 1 << 20
-  /// How many messages are confirmed at once if more and more lie there.
+  /// The number of messages after which a confirmation is sent although more are waiting.
   private static let confirmations = 256
-  /// After how many short turns it is asked again whether there is more.
+  /// The number of consecutive short turns after which to check again whether there are more messages.
   private static let shortTurnLimit = 16
 
-  /// What has come of serving a connection.
+  /// The outcome of serving a connection.
   enum Service {
     case isDone
-    /// There was nothing, or it cannot be served now.
+    /// No message had arrived, or the connection cannot be served now.
     case hadNothing
     case isOver
   }
 
-  /// Sends and reads what can be, and delivers it.
+  /// Sends and receives what is possible, and delivers received messages, at most as many as one turn allows.
   ///
-  /// A loop's thread. At most so many messages as are a turn's.
+  /// Must be called on a loop's thread.
   func serve(_ events: UInt32, _ deliver: (MessagePort.Request) -> Void) -> Service {
     guard beginServing(events) else { return .hadNothing }
     return finishServing(deliver)
   }
 
-  /// Becomes the serving thread and sends what waits; false, if the connection cannot be served now.
+  /// Makes this the serving thread and sends queued messages. Returns false if the connection cannot be served now.
   private func beginServing(_ events: UInt32) -> Bool {
     lock.lock()
     if let armed = state.armed, armed & Self.once != 0 { state.armed = nil }
     guard !state.isServing, !state.isClosed else {
-      // Somebody else serves it, and arms it then.
+      // Another thread is serving the connection, and arms it afterwards.
       if state.isServing { disarm() }
       lock.unlock()
       return false
@@ -58,15 +58,15 @@ extension LocalClient {
     if events & EPOLLHUP.rawValue != 0 { state.isHungUp = true }
     let sent = events & EPOLLOUT.rawValue != 0 || state.isHeldBack ? sendWaiting() : []
     lock.unlock()
-    // Closing a handler's descriptor can take long, and others may want the lock.
+    // Release these without the lock, because closing a descriptor of a handler can take long.
     withExtendedLifetime(sent) {}
     return true
   }
 
-  /// The same, where the port's epoll set was not asked whether there is anything.
+  /// Serves the connection without a prior event from the port's epoll set.
   func serveUnasked(_ deliver: (MessagePort.Request) -> Void) -> Service {
     lock.lock()
-    // What else it is armed for only the set can tell.
+    // If it is armed for anything else, only the epoll set knows whether it is ready.
     guard !state.isServing, !state.isClosed, state.armed == Self.reading else {
       lock.unlock()
       return .hadNothing
@@ -82,7 +82,7 @@ extension LocalClient {
       dropNext()
       return .isDone
     }
-    // With the next turn's, if that is certain to come and the sender does not wait for it.
+    // Confirm together with the next turn if that is certain to follow, provided that the sender does not wait for it.
     let mayConfirmLater = turn == .isFull && SystemCall.isReadable(socket)
     lock.lock()
     if turn != .isOver {
@@ -114,7 +114,7 @@ extension LocalClient {
       case .ended: return .isOver
       case .left: return .isDropping
       case .request where index == 0 && asksOneByOne && shortTurns < Self.shortTurnLimit:
-        // Another read would find nothing; if it would, the loop is notified.
+        // Skip a read that would find nothing. If there is another message, the loop is notified.
         shortTurns += 1
         return .hasRead
       case .request, .message: if index == 1 { asksOneByOne = false }
@@ -127,12 +127,12 @@ extension LocalClient {
     case nothing
     case request
     case message
-    /// The next is rejected and to be dropped.
+    /// The next message was rejected and has to be dropped.
     case left
     case ended
   }
 
-  /// Reads one message and delivers it.
+  /// Reads a message and delivers it.
   private func readOne(_ deliver: (MessagePort.Request) -> Void, _ turnBytes: inout Int) -> Reading {
     let incoming: MessageReader.Incoming
     do {
@@ -146,7 +146,7 @@ extension LocalClient {
       counters.change { $0.failedReadCount += 1 }
       return .ended
     }
-    // Consumed, so that what came with the message is handed on and not counted once more.
+    // Consumed, so that the contents are moved without additional reference counting.
     switch consume incoming {
     case .nothing: return .nothing
     case .ended: return .ended
@@ -172,7 +172,7 @@ extension LocalClient {
         state.unfinishedBytes += bytes.count
         state.hasSpoken = true
       }
-      // The others are counted as they are charged.
+      // Other messages are counted when they are charged.
       if isForeign || frame.isOutOfLine { counters.change { $0.receivedCount += 1 } }
       deliver(MessagePort.Request(frame, bytes, descriptors, from: self))
       return frame.kind == .request ? .request : .message
@@ -182,14 +182,14 @@ extension LocalClient {
     return .ended
   }
 
-  /// Reads the next message of this process's user, whose descriptors are charged when they have arrived.
+  /// Reads the next message from this process's user, whose descriptors are charged after they have arrived.
   private func nextOwn() throws(SystemError) -> MessageReader.Incoming {
     var admitted: MessageAccount.Amount?
     var isTaken = false
     defer { if !isTaken, let admitted { account.release(admitted) } }
     let incoming = try reader.next(on: socket, limit: limits.maximumMessageSize) { frame in
       let amount = MessageAccount.Amount(incoming: frame.length, descriptors: frame.descriptorCount)
-      // What is in the packet is received with that.
+      // A payload within the packet is received together with it.
       let isReceived = !frame.isOutOfLine && frame.kind.expectsAnswer
       guard account.take(amount, counts: isReceived) else { return .quotaExceeded }
       admitted = amount
@@ -202,7 +202,7 @@ extension LocalClient {
     return incoming
   }
 
-  /// Notifies the sender that a message is not taken.
+  /// Notifies the sender that a message is rejected.
   private func reject(_ frame: MessageFrame, _ reason: MessagePort.Rejection) {
     counters.change {
       switch reason {
@@ -214,9 +214,9 @@ extension LocalClient {
     lock.withLock { send(MessageContent(.rejection, id: reason.rawValue, token: frame.token), []) }
   }
 
-  /// Has the next packet dropped by the thread that closes the descriptors in it.
+  /// Makes the thread that closes descriptors drop the next packet, with the descriptors in it.
   ///
-  /// Until then it is served by that thread, and so by no other.
+  /// Until then, that thread is the serving thread of this connection.
   private func dropNext() {
     let drop: @Sendable () -> Void = {
       _ = crl_message_discard(self.socket.number)

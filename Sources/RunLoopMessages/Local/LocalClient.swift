@@ -6,33 +6,34 @@ import RunLoopSystemEvents
 
 /// A connection to a local port.
 ///
-/// One thread at a time serves it, so that its messages are received in order, in whatever loop. In the port's epoll
-/// set it is armed for what it waits for. Whoever finds it being served disarms it, so as not to be woken repeatedly,
-/// and it is armed when it has been served. A connection whose messages are not finished wakes nobody.
+/// One thread at a time serves it, so that its messages are received in order on any number of loops. It is armed in
+/// the port's epoll set for the events it waits for. A thread that finds it being served disarms it, to avoid repeated
+/// wake-ups, and it is armed again after it was served. A connection with unfinished messages at the limit causes no
+/// wake-ups.
 final class LocalClient: @unchecked Sendable {
-  // Sendable: `state` is guarded by the lock, `reader` by the role of the serving thread.
+  // Sendable: the lock guards `state`, and the role of the serving thread guards `reader`.
   let key: UInt64
   let socket: MessagePort.Descriptor
   let credentials: MessagePort.Credentials
-  /// Whether it is another user's.
+  /// Whether the sender is another user.
   let isForeign: Bool
-  /// Until when it has to have said something.
+  /// The time by which the sender must have sent a message.
   let silenceEnd: SuspendingClock.Instant?
   let account: MessageAccount
   let limits: MessagePort.Limits
   let epoll: MessagePort.Descriptor
-  /// The account of all, which counts.
+  /// The port's account, which has the counters.
   let counters: MessageAccount
   let lock = ProcessLock()
-  // Not checked for exclusive access: the lock guards it, and nothing that is called under it calls back.
+  // Exclusivity is not checked: the lock guards it, and no code called with the lock held accesses it again.
   @exclusivity(unchecked) var state = LocalClientState()
   let reader = MessageReader()
 
-  // The serving thread's.
+  // Used only by the serving thread.
 
-  /// Whether the sender had nothing more to say when it was last asked after a request: it waits for the reply.
+  /// Whether the sender sends one request at a time: when last checked after a request, it had sent nothing more.
   @exclusivity(unchecked) var asksOneByOne = false
-  /// How many turns have ended with their first request because of that.
+  /// The number of turns that have ended after their first request for this reason.
   @exclusivity(unchecked) var shortTurns = 0
 
   init(
@@ -50,33 +51,34 @@ final class LocalClient: @unchecked Sendable {
     counters = port.account
   }
 
-  /// Enters the port's epoll set.
+  /// Adds the connection to the port's epoll set.
   func enter() throws(SystemError) {
     _ = try SystemCall.epollControl.make {
       crl_epoll_control(epoll.number, EPOLL_CTL_ADD, socket.number, Self.reading, key)
     }
   }
 
-  // A connection that may not be read is armed for one event at a time: a hang-up is always reported, and would be
-  // reported forever.
+  // A connection that must not be read is armed for a single event, because a hang-up is always reported and would
+  // otherwise be reported repeatedly.
 
   static let once = EPOLLONESHOT.rawValue
   static let reading = EPOLLIN.rawValue | EPOLLRDHUP.rawValue
-  /// Reports every packet that the receiver takes, whether there is room for another or not.
+  /// Reports each packet that the receiver takes, whether or not there is room for another.
   private static let takenByReceiver = EPOLLOUT.rawValue | EPOLLET.rawValue
 
-  /// Arms the connection for what it waits for; with the lock, not while it is served.
+  /// Arms the connection for the events it waits for. Requires the lock. Has no effect while the connection is being
+  /// served.
   func arm() {
     guard !state.isClosed, !state.isServing else { return }
     guard !state.isHeldBack else { return arm(Self.takenByReceiver) }
     let mayRead = self.mayRead
-    // Nothing new can be reported of it: it is armed when it may be read.
+    // Nothing new can be reported for it. It is armed again when it may be read.
     guard mayRead || !state.isHungUp else { return disarm() }
     let mustWrite = state.waiting > 0 || (state.confirmed < state.received && !state.confirmsLater)
     arm((mayRead ? Self.reading : Self.once) | (mustWrite ? EPOLLOUT.rawValue | Self.once : 0))
   }
 
-  /// Whether one more message may be read; with the lock.
+  /// Whether another message may be read. Requires the lock.
   var mayRead: Bool { state.mayRead(limit: limits.maximumUnfinishedMessageCount, bytes: limits.connectionBytes) }
 
   func disarm() { if state.armed != nil { arm(Self.once) } }
@@ -89,12 +91,12 @@ final class LocalClient: @unchecked Sendable {
     state.armed = answer == nil ? nil : events
   }
 
-  /// Whether it has said nothing until its time was over.
+  /// Returns whether the time limit for the first message has passed without one.
   func isSilent(at now: SuspendingClock.Instant) -> Bool {
     guard let silenceEnd, silenceEnd <= now else { return false }
     return lock.withLock { !state.hasSpoken }
   }
 
-  /// Whether it still has to say something.
+  /// Whether the first message has not arrived yet.
   var mustSpeak: Bool { silenceEnd != nil && lock.withLock { !state.hasSpoken && !state.isClosed } }
 }

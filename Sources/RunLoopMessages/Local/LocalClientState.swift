@@ -2,43 +2,44 @@
 
 import CRunLoopSystem
 
-/// What a local port knows of one connection.
+/// The state of a connection to a local port.
 ///
 /// A value, guarded by the connection's lock.
 struct LocalClientState {
-  /// A message that waits, and who keeps its descriptors.
+  /// A queued message, and the owners of its descriptors.
   typealias Outgoing = (content: MessageContent, owners: [MessagePort.Descriptor])
 
-  /// Whether nothing is sent any more.
+  /// Whether the connection is closed for sending.
   var isClosed = false
-  /// Whether a thread reads; there is one at a time.
+  /// Whether a thread is serving the connection. Only one does at a time.
   var isServing = false
-  /// What the epoll set reports of it; nil: nothing, an event that is reported once has been.
+  /// The events that the epoll set reports, or `nil` if a one-shot event has disarmed it.
   var armed: UInt32? = EPOLLIN.rawValue | EPOLLRDHUP.rawValue
-  /// Whether the other end has hung up, with messages left to read.
+  /// Whether the other end has hung up. There may be messages left to read.
   var isHungUp = false
-  /// Whether what waits does so until the receiver has taken what was sent, and not for room in the socket.
+  /// Whether queued replies wait for the receiver to read earlier ones, rather than for room in the socket.
   var isHeldBack = false
-  /// Whether a message has been received.
+  /// Whether a message was received.
   var hasSpoken = false
-  /// The bytes of the messages that are not finished, and of the replies that wait.
+  /// The bytes of unfinished messages and of queued replies.
   var unfinishedBytes = 0
   var waitingBytes = 0
-  /// What could not be sent yet; bounded, since no more is read while this is long (nil: taken out).
+  /// The queued messages, or `nil` for those that were removed. Bounded, because no more is read while the queue is
+  /// long.
   private var outgoing: [Outgoing?] = []
   private var firstOutgoing = 0
-  /// How many messages were received and not finished.
+  /// The number of messages that were received but are not finished.
   var unfinished = 0
-  /// The one-way message up to which all have been received, and up to which the sender knows it.
+  /// The last received one-way message, and the last one that was confirmed.
   var received: UInt64 = 0
   var confirmed: UInt64 = 0
-  /// Whether what was received is confirmed with what lies there to be read.
+  /// Whether the confirmation is postponed until the waiting messages were read.
   var confirmsLater = false
 
-  /// How many replies wait.
+  /// The number of queued messages.
   var waiting: Int { outgoing.count - firstOutgoing }
 
-  /// Whether one more message may be read.
+  /// Returns whether another message may be read.
   func mayRead(limit: Int, bytes: Int) -> Bool {
     !isClosed && !isHeldBack && unfinished + waiting < limit && unfinishedBytes < bytes && waitingBytes < bytes
   }
@@ -48,12 +49,12 @@ struct LocalClientState {
     outgoing.append((content, owners))
   }
 
-  /// The first that waits.
+  /// The first queued message.
   var next: MessageContent? { waiting > 0 ? outgoing[firstOutgoing]?.content : nil }
 
-  /// Takes out the first that waits, and returns its descriptors' owners, to be released without the lock.
+  /// Removes the first queued message, and returns its descriptors' owners, to be released without the lock.
   ///
-  /// - Complexity: O(1) amortised.
+  /// - Complexity: Amortized O(1).
   mutating func removeNext() -> [MessagePort.Descriptor] {
     guard waiting > 0, let taken = outgoing[firstOutgoing].take() else { return [] }
     waitingBytes -= taken.content.amount.outgoing
@@ -68,7 +69,7 @@ struct LocalClientState {
     return taken.owners
   }
 
-  /// Takes out all that waits, to be released without the lock.
+  /// Removes all queued messages, to be released without the lock.
   mutating func removeWaiting() -> [Outgoing] {
     let taken = outgoing[firstOutgoing...].compactMap { $0 }
     outgoing = []

@@ -4,24 +4,25 @@ import CRunLoopSystem
 import RunLoopCore
 import RunLoopSystemEvents
 
-/// What somebody's connections cost a local port, and how much they may: all of them, or those of one other user.
+/// The resources that connections use of a local port, and their limits, either for all connections or for those of
+/// one other user.
 ///
-/// A charge is also one of the account above, and is taken there or not at all. Replies that carry memory or
-/// descriptors stay charged until the receiver has taken them from its socket, as the kernel says; that is looked at
-/// when there is no room.
+/// A user's charges are also charged to the port's account, or rejected if they do not fit there. Replies that carry
+/// memory or descriptors stay charged until the kernel reports that the receiver has read them, which is checked when
+/// there is no room.
 final class MessageAccount: @unchecked Sendable {
-  // Sendable: the variables are guarded by the lock. The lock of an account is taken before that of the one above.
+  // Sendable: the lock guards all mutable state. An account's lock is taken before that of the account above it.
 
-  /// What is charged.
+  /// An amount of resources.
   struct Amount: Sendable {
     var connections = 0
-    /// The bytes of messages that were received and are not finished.
+    /// The bytes of messages that were received but are not finished.
     var incoming = 0
-    /// The bytes of replies that the receiver has not taken.
+    /// The bytes of replies that the receiver has not read.
     var outgoing = 0
-    /// Descriptors of messages and of replies.
+    /// The descriptors of messages and replies.
     var descriptors = 0
-    /// Connections that were rejected and are not closed yet.
+    /// The rejected connections that are not closed yet.
     var rejected = 0
 
     static func += (left: inout Amount, right: Amount) {
@@ -40,7 +41,7 @@ final class MessageAccount: @unchecked Sendable {
       left.rejected -= right.rejected
     }
 
-    /// Whether there is room for more beside this, up to a limit.
+    /// Returns whether another amount fits within a limit.
     func hasRoom(for more: Amount, upTo limit: Amount) -> Bool {
       (more.incoming == 0 || more.incoming <= limit.incoming - incoming)
         && (more.outgoing == 0 || more.outgoing <= limit.outgoing - outgoing)
@@ -52,11 +53,11 @@ final class MessageAccount: @unchecked Sendable {
 
   private let limit: Amount
   private let above: MessageAccount?
-  /// Who closes what is charged here; nil: the closer of everything else.
+  /// The closer of descriptors that are charged here, or `nil` for the default closer.
   let closer: DescriptorCloser?
   private let lock = ProcessLock()
   @exclusivity(unchecked) private var used = Amount()
-  /// What has come to the port, if it is the account of all: a message is charged and counted at once.
+  /// The port's counters, in the account of all connections, so that a message is charged and counted in one step.
   @exclusivity(unchecked) private var counted = MessagePort.Local.Statistics()
   private var unread: [UInt64: UnreadReplies] = [:]
 
@@ -66,19 +67,19 @@ final class MessageAccount: @unchecked Sendable {
     closer = above == nil ? nil : DescriptorCloser()
   }
 
-  /// What is charged now.
+  /// The resources in use.
   var now: Amount { lock.withLock { used } }
 
-  /// Whether nothing is charged.
+  /// Whether no resources are in use.
   var isUnused: Bool {
     let now = now
     return now.connections == 0 && now.incoming == 0 && now.outgoing == 0 && now.descriptors == 0 && now.rejected == 0
   }
 
-  /// Whether as many refused connections are charged as may be.
+  /// Whether the limit of rejected connections is reached.
   var isFullOfRejected: Bool { lock.withLock { used.rejected >= limit.rejected } }
 
-  /// Counts; of the account of all.
+  /// Changes the counters of the port's account.
   @inline(__always)
   func change(_ body: (inout MessagePort.Local.Statistics) -> Void) {
     lock.lock()
@@ -86,11 +87,11 @@ final class MessageAccount: @unchecked Sendable {
     lock.unlock()
   }
 
-  /// What was counted.
+  /// The port's counters.
   var statistics: MessagePort.Local.Statistics { lock.ifOwned(else: .init()) { counted } }
 
-  /// Charges an amount to the account of all and, if that is done, counts one more message; false: there is no room for
-  /// it.
+  /// Charges an amount to the port's account and optionally counts a received message. Returns false if there is no
+  /// room.
   func take(_ amount: Amount, counts: Bool) -> Bool {
     lock.lock()
     guard used.hasRoom(for: amount, upTo: limit) else {
@@ -105,10 +106,10 @@ final class MessageAccount: @unchecked Sendable {
     return true
   }
 
-  /// Charges an amount; false: there is no room for it.
+  /// Charges an amount. Returns false if there is no room.
   func take(_ amount: Amount) -> Bool {
     if takeOnce(amount) { return true }
-    // Receivers may have taken what is still charged.
+    // Receivers may have read replies that are still charged.
     guard amount.incoming == 0 || amount.descriptors > 0 else { return false }
     noteReading()
     above?.noteReading()
@@ -126,7 +127,7 @@ final class MessageAccount: @unchecked Sendable {
     return true
   }
 
-  /// Releases an amount, and counts in the account of all.
+  /// Releases an amount, and changes the counters of the port's account.
   @inline(__always)
   func release(_ amount: Amount, _ count: (inout MessagePort.Local.Statistics) -> Void = { _ in }) {
     guard lock.lockUnlessParents() else { return }
@@ -139,7 +140,7 @@ final class MessageAccount: @unchecked Sendable {
     above.releaseAll(amount, count)
   }
 
-  /// The same in the account of all.
+  /// Releases an amount in the port's account, and changes its counters.
   private func releaseAll(_ amount: Amount, _ count: (inout MessagePort.Local.Statistics) -> Void) {
     lock.lock()
     used -= amount
@@ -147,9 +148,9 @@ final class MessageAccount: @unchecked Sendable {
     lock.unlock()
   }
 
-  // Replies that the receiver has yet to take.
+  // MARK: - Unread replies
 
-  /// Whether a reply that carries memory or descriptors may be sent now: not while much of the kind is unread.
+  /// Returns whether a reply that carries memory or descriptors may be sent now, which depends on how many are unread.
   func maySend(_ amount: Amount, on key: UInt64) -> Bool {
     guard var replies = lock.withLock({ unread.removeValue(forKey: key) }) else { return true }
     let read = replies.takeRead()
@@ -159,22 +160,22 @@ final class MessageAccount: @unchecked Sendable {
     return answer
   }
 
-  /// Notes that a charged reply was sent: the charge is released when the receiver has taken it.
+  /// Records that a charged reply was sent. The charge is released when the receiver has read the reply.
   func noteSent(_ amount: Amount, bytes: Int, on key: UInt64, _ socket: MessagePort.Descriptor) {
     lock.withLock {
       unread[key, default: UnreadReplies(socket)].append(amount, bytes: bytes)
     }
   }
 
-  /// Releases what the receiver of one connection has taken, which has ended.
+  /// Releases the charges of replies that the receiver of a closed connection has read.
   ///
-  /// What it has not taken stays charged, and the socket open, as long as that lies in the kernel.
+  /// Unread replies stay charged, and the socket stays open, as long as the kernel keeps them.
   func noteReading(of key: UInt64) {
     guard lock.withLock({ unread[key] != nil }) else { return }
     noteReading()
   }
 
-  /// Lets go of the sockets; the port has ended.
+  /// Releases the sockets when the port has ended.
   func end() {
     lock.lock()
     let all = unread
@@ -183,9 +184,9 @@ final class MessageAccount: @unchecked Sendable {
     withExtendedLifetime(all) {}
   }
 
-  /// Releases what receivers have taken meanwhile.
+  /// Releases the charges of replies that receivers have read since.
   ///
-  /// - Complexity: O(*n*) in the connections that had something to take.
+  /// - Complexity: O(*n*) in the number of connections with unread replies.
   func noteReading() {
     var read = Amount()
     var gone: [UnreadReplies] = []
@@ -194,7 +195,7 @@ final class MessageAccount: @unchecked Sendable {
       guard var replies = unread[key] else { continue }
       read += replies.takeRead()
       unread[key] = replies.isEmpty ? nil : replies
-      // Its socket may be closed with it, which is not done under the lock.
+      // Releasing this may close its socket, which must not be done with the lock held.
       if replies.isEmpty { gone.append(replies) }
     }
     used -= read
@@ -204,17 +205,17 @@ final class MessageAccount: @unchecked Sendable {
   }
 }
 
-/// The replies of a connection that its other end may not have taken yet, in order.
+/// The replies of a connection that its other end may not have read yet, in order.
 struct UnreadReplies {
   private struct Entry {
     let amount: MessageAccount.Amount
-    /// What was sent before it, in bytes.
+    /// The number of bytes sent before the reply.
     let start: Int
   }
 
-  /// The most bytes and descriptors on their way to one receiver, unless a single reply has more.
+  /// The maximum bytes and descriptors of unread replies per receiver, unless a single reply exceeds it.
   private static let limit = MessageAccount.Amount(outgoing: 32 << 20, descriptors: 16)
-  /// The kernel's own bytes for a packet are at least these.
+  /// The minimum memory that the kernel uses for a packet besides its bytes.
   private static let overhead = 256
 
   private let socket: MessagePort.Descriptor
@@ -228,17 +229,17 @@ struct UnreadReplies {
 
   func hasRoom(for amount: MessageAccount.Amount) -> Bool { isEmpty || sum.hasRoom(for: amount, upTo: Self.limit) }
 
-  /// Takes a reply in, whose packet has so many bytes.
+  /// Adds a reply whose packet has the given number of bytes.
   mutating func append(_ amount: MessageAccount.Amount, bytes: Int) {
     entries.append(Entry(amount: amount, start: sent))
     sent += bytes + Self.overhead
     sum += amount
   }
 
-  /// Takes out what the receiver has taken for sure.
+  /// Removes the replies that the receiver has certainly read, and returns their amount.
   ///
-  /// What is unread are the last packets. The kernel says what they take of its memory, which is more than their bytes;
-  /// so a packet has been read if it and those behind it have more bytes than that.
+  /// The unread packets are the last ones. The kernel reports their memory, which is more than their bytes, so a
+  /// packet has been read if it and the packets after it have more bytes than that.
   mutating func takeRead() -> MessageAccount.Amount {
     var read = MessageAccount.Amount()
     guard !entries.isEmpty else { return read }
@@ -256,18 +257,18 @@ struct UnreadReplies {
   }
 }
 
-/// A charge that is released once, with this object or before.
+/// A charge that is released when this object is deinitialized.
 final class MessageCharge: Sendable {
   private let account: MessageAccount
   private let amount: MessageAccount.Amount
 
-  /// Takes over what was charged.
+  /// Takes over an amount that was charged.
   init(_ amount: MessageAccount.Amount, to account: MessageAccount) {
     self.amount = amount
     self.account = account
   }
 
-  /// Who closes what is charged, if not the closer of everything else.
+  /// The closer of the charged descriptors, or `nil` for the default closer.
   var closer: DescriptorCloser? { account.closer }
 
   deinit { account.release(amount) }

@@ -4,10 +4,11 @@ import RunLoopCore
 import RunLoopSystemEvents
 
 extension MessagePort.Local {
-  /// Takes a name and makes a port whose messages are a sequence: ``requests``.
+  /// Registers a name and creates a port whose messages are received as a sequence, ``requests``.
   ///
-  /// The package's own thread reads them. Parameters and errors are those of the other initializer, and
-  /// ``MessagePortError/runLoop(_:)`` if the process has no descriptor left for that.
+  /// A thread of this package reads them. The parameters and errors are those of
+  /// ``init(name:directory:limits:accepts:handler:)``, and ``MessagePortError/runLoop(_:)`` if the process has no
+  /// descriptor left for reading.
   public convenience init(
     name: String, directory: MessagePort.Directory = .user, limits: MessagePort.Limits = MessagePort.Limits(),
     accepts: @escaping @Sendable (MessagePort.Credentials) -> Bool = { $0.isSameUser }
@@ -22,35 +23,35 @@ extension MessagePort.Local {
     do { try loop.add(source, forMode: .default) } catch { throw .runLoop(error) }
   }
 
-  /// The messages that come, in order, each to one of those who iterate.
+  /// The messages that arrive, in order. Each is received by one of the iterating tasks.
   ///
-  /// A one-way message counts as received when it is taken from here, a request when it is replied to. The sequence
-  /// ends when the port is invalidated; messages that nobody has taken until then are dropped, and their senders are
-  /// notified. A port with a handler has none, and its sequence is at its end.
+  /// A one-way message counts as received when a task takes it, a request when it is replied to. The sequence ends
+  /// when the port is invalidated. Messages that were not taken by then are dropped, and their senders are notified.
+  /// For a port with a handler, the sequence is empty.
   public var requests: Requests { Requests(queue: queue) }
 
-  /// The messages of a port.
+  /// The messages of a port, as an asynchronous sequence.
   public struct Requests: AsyncSequence, Sendable {
     fileprivate let queue: RequestQueue?
 
-    /// Begins.
+    /// Creates an iterator.
     public func makeAsyncIterator() -> Iterator { Iterator(queue: queue) }
 
-    /// Takes messages.
+    /// An iterator that waits for each message.
     public struct Iterator: AsyncIteratorProtocol {
       fileprivate let queue: RequestQueue?
 
-      /// Waits for the next message; nil: the port is invalid, or the task was cancelled.
+      /// Waits for the next message. Returns `nil` if the port is invalid or the task was cancelled.
       public func next() async -> MessagePort.Request? { await queue?.next() }
     }
   }
 }
 
-/// Messages that wait for tasks, or tasks that wait for messages.
+/// A queue of messages waiting for tasks, or of tasks waiting for messages.
 ///
-/// The connections bound how many messages there can be.
+/// The limits of the connections bound the number of messages.
 final class RequestQueue: @unchecked Sendable {
-  // Sendable: the variables are guarded by the lock.
+  // Sendable: the lock guards all mutable state.
   private typealias Taker = CheckedContinuation<MessagePort.Request?, Never>
 
   private let lock = Lock()
@@ -84,7 +85,7 @@ final class RequestQueue: @unchecked Sendable {
     } onCancel: {
       cancel(number)
     }
-    // A cancellation that came too late has left its number.
+    // A cancellation that came too late has left its number behind.
     lock.withLock { _ = cancelled.remove(number) }
     return request
   }
@@ -116,7 +117,7 @@ final class RequestQueue: @unchecked Sendable {
   private func cancel(_ number: UInt64) {
     lock.lock()
     guard let index = takers.firstIndex(where: { $0.number == number }) else {
-      // It has yet to begin, or is over; numbers are not used again.
+      // The wait has not begun yet or is over. Numbers are not reused.
       if !isOver { cancelled.insert(number) }
       return lock.unlock()
     }

@@ -14,7 +14,7 @@ extension MessagePort.Local: MessagePortItem {
     lock.ifOwned(else: nil) { held == nil ? nil : body(&registrations) }
   }
 
-  /// Takes connections and messages; a loop's thread.
+  /// Accepts connections and receives messages. Must be called on a loop's thread.
   func serve() {
     if serveFavourite() { return }
     withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: 16) { events in
@@ -39,12 +39,13 @@ extension MessagePort.Local: MessagePortItem {
     }
   }
 
-  /// How often a connection is served before the set is asked who else has something.
+  /// The number of times a connection is served before the epoll set is asked again.
   private static let favouriteTurns = 8
 
-  /// Serves the connection that alone had something, as it probably has again; false: the set is to be asked.
+  /// Serves the only connection that was ready last time, which is likely to be ready again. Returns false if the
+  /// epoll set has to be asked.
   ///
-  /// A port has one sender mostly, and then the question costs a system call for each message.
+  /// A port usually has one sender, for which asking would cost a system call per message.
   private func serveFavourite() -> Bool {
     lock.lock()
     guard let (client, turns) = favourite, let deliver, turns < Self.favouriteTurns else {
@@ -73,24 +74,24 @@ extension MessagePort.Local: MessagePortItem {
   }
 }
 
-// Connections.
+// MARK: - Connections
 extension MessagePort.Local {
   private func takeConnections() {
     guard let name = lock.withLock({ held }) else { return }
-    // Sockets that are kept for what their receivers have not taken may be closed by now.
+    // Sockets that were kept for unread replies may be closed by now.
     account.noteReading()
     for account in lock.withLock({ Array(users.values) }) { account.noteReading() }
     if lock.withLock({ spare == nil }) { makeSpare() }
-    // Nobody can be rejected whose connection could not be closed at once.
+    // Do not accept connections if a rejected one could not be closed at once.
     guard !lock.withLock({ users.values.contains(where: \.isFullOfRejected) }) else { return postpone() }
-    // Not without end, however many come.
+    // Bounded, because connections may arrive faster than they are accepted.
     for _ in 0..<16 {
       switch takeConnection(name.listener) {
       case .taken:
         guard lock.withLock({ users.values.contains(where: \.isFullOfRejected) }) else { continue }
         return postpone()
       case .none: break
-      // The listener stays as it is, or it would wake the loop forever.
+      // The listener stays disarmed, because it would otherwise wake the loop repeatedly.
       case .exhausted: return postpone()
       }
       break
@@ -104,7 +105,7 @@ extension MessagePort.Local {
     }
   }
 
-  /// After how long to try again when the system has too little for a connection.
+  /// The time to wait before trying again when the system lacks resources for a connection.
   private static var retryInterval: Duration { .milliseconds(100) }
 
   private func postpone() {
@@ -114,7 +115,7 @@ extension MessagePort.Local {
     withRegistrations { $0.replaceTimer(timer) }??.invalidate()
   }
 
-  /// Listens again, in whatever loop it is time first.
+  /// Listens again, on the first loop whose timer fires.
   private func tryAgain() {
     lock.lock()
     let timer = held == nil ? nil : registrations.replaceTimer(nil)
@@ -127,11 +128,11 @@ extension MessagePort.Local {
   private enum Acceptance {
     case taken
     case none
-    /// There is one, which cannot be taken now.
+    /// A connection is waiting but cannot be accepted now.
     case exhausted
   }
 
-  /// Takes one connection.
+  /// Accepts one connection.
   private func takeConnection(_ listener: MessagePort.Descriptor) -> Acceptance {
     guard SystemCall.isReadable(listener) else { return .none }
     do throws(SystemError) {
@@ -168,7 +169,7 @@ extension MessagePort.Local {
       reject(.tooManyConnections)
       return dismiss(socket, credentials)
     }
-    // Until the socket has been closed, which may be later than the connection's end.
+    // Charged until the socket has been closed, which may be later than the connection's end.
     socket.charge(MessageCharge(.init(connections: 1), to: account))
     let isForeign = account !== self.account
     let silenceEnd = isForeign ? RunLoop.current.instant(after: limits.otherUsers.silence) : nil
@@ -191,21 +192,21 @@ extension MessagePort.Local {
     }
   }
 
-  /// Closes a connection that was rejected, or has another user pay until it is closed.
+  /// Closes a rejected connection, charging another user until it is closed.
   private func dismiss(_ socket: MessagePort.Descriptor, _ peer: MessagePort.Credentials) {
     guard !peer.isSameUser, !MessagePort.Descriptor.Closing.drain(socket.number) else { return socket.close() }
     let account = account(of: peer)
-    // There is room, or no connection would have been taken; unless all together have too many.
+    // There is room, because otherwise no connection would have been accepted, unless the total limit is reached.
     if account.take(.init(rejected: 1)) { socket.charge(MessageCharge(.init(rejected: 1), to: account)) }
     socket.close()
   }
 
-  /// Whose account a connection is on: the port's for this user, or another user's own.
+  /// Returns the account of a connection: the port's for this user, or a separate one for another user.
   private func account(of peer: MessagePort.Credentials) -> MessageAccount {
     guard !peer.isSameUser else { return account }
     return lock.withLock {
       if let found = users[peer.user] { return found }
-      // Those that nothing is charged to are made again when they are needed.
+      // Unused accounts are created again when they are needed.
       for (user, account) in users where account.isUnused { users[user] = nil }
       let most = limits.otherUsers
       let made = MessageAccount(
@@ -217,7 +218,7 @@ extension MessagePort.Local {
     }
   }
 
-  /// Sees to it that connections end that say nothing.
+  /// Starts the timer that closes connections on which no message was sent.
   private func awaitSpeech() {
     lock.lock()
     let next =
@@ -228,7 +229,7 @@ extension MessagePort.Local {
     lock.unlock()
   }
 
-  /// Ends the connections whose time to say something is over; a loop's thread.
+  /// Closes the connections whose time limit for the first message has passed. Must be called on a loop's thread.
   private func endSilence() {
     let now = RunLoop.current.now
     lock.lock()
@@ -243,10 +244,11 @@ extension MessagePort.Local {
     awaitSpeech()
   }
 
-  /// Takes a connection only to end it: else it would wake the loop forever; false: there is no descriptor for that.
+  /// Accepts a connection only to close it, because it would otherwise wake the loop repeatedly. Returns false if no
+  /// descriptor is available for that.
   private func rejectConnection(_ listener: MessagePort.Descriptor) -> Bool {
     guard let spare = lock.withLock({ self.spare.take() }) else { return false }
-    // The number is free for a moment.
+    // This frees a descriptor for a moment.
     spare.close()
     defer { makeSpare() }
     guard let socket = try? SystemCall.accept.make({ crl_accept(listener.number) }) else { return false }
@@ -254,7 +256,7 @@ extension MessagePort.Local {
     return true
   }
 
-  /// Has a descriptor to give up again; if another thread has taken the last, at the next connection.
+  /// Creates the spare descriptor. If another thread has taken the last descriptor, the next connection tries again.
   private func makeSpare() {
     let made = try? MessagePort.Descriptor(duplicating: epoll.number)
     lock.withLock { spare = made }

@@ -6,38 +6,38 @@ import RunLoopCore
 import RunLoopSystemEvents
 
 extension MessagePort {
-  /// A port that has a name and receives messages, on the loops that it was added to.
+  /// A named port that receives messages on the loops that it was added to.
   ///
-  /// A loop keeps the ports that are in it alive. In several loops, the messages of different senders may be received
-  /// at the same time; those of one sender one after the other, in their order.
+  /// A loop retains the ports that were added to it. If a port is in several loops, messages of different senders may
+  /// be received concurrently; those of one sender are received one at a time and in order.
   ///
   /// The corresponding Core Foundation function is `CFMessagePortCreateLocal`.
   public final class Local: @unchecked Sendable {
-    // Sendable: the variables are guarded by the lock. Nothing that is called under it calls back, so that those of
-    // each message are not checked for exclusive access.
+    // Sendable: the lock guards all mutable state. No code called with the lock held accesses the variables again, so
+    // exclusivity is not checked for those used for each message.
 
-    /// The name.
+    /// The port's name.
     public let name: String
-    /// How much the port takes.
+    /// The port's limits.
     public let limits: Limits
 
     let epoll: Descriptor
     let lock = ProcessLock()
     var registrations = MessagePortRegistrations()
     let accepts: @Sendable (Credentials) -> Bool
-    /// What all connections cost, and those of each other user.
+    /// The resources used by all connections, and by those of each other user.
     let account: MessageAccount
     var users: [UInt32: MessageAccount] = [:]
     var held: MessageName?
     @exclusivity(unchecked) var deliver: (@Sendable (Request) -> Void)?
     var clients: [UInt64: LocalClient] = [:]
-    /// The connection that alone had something when the set was last asked, and how often it was served since.
+    /// The only connection that was ready when the epoll set was last asked, and how often it was served since.
     @exclusivity(unchecked) var favourite: (client: LocalClient, turns: Int)?
     var lastKey: UInt64 = 0
     private var observers = InvalidationList<InvalidationObserver>()
-    /// Given up for a moment to take a connection and refuse it, when there is no other descriptor left.
+    /// Closed temporarily to accept and reject a connection when no other descriptor is left.
     var spare: Descriptor?
-    /// The port's messages as a sequence, if that is how they are received.
+    /// The port's messages as a sequence, if it has no handler.
     let queue: RequestQueue?
 
     private struct InvalidationObserver {
@@ -48,23 +48,24 @@ extension MessagePort {
       let call: @Sendable (Request) -> Reply?
     }
 
-    /// Whether to take messages of a process.
+    /// The closure that decides whether to accept messages of a process.
     struct Admission {
       let accepts: @Sendable (Credentials) -> Bool
     }
 
-    /// Takes a name and makes a port that is in no mode.
+    /// Registers a name and creates a port that is in no mode.
     ///
     /// - Parameters:
-    ///   - name: One to 64 ASCII letters, digits, `.`, `-` and `_`, the first a letter or digit; not ending in `.lock`.
-    ///   - directory: Where the names are.
-    ///   - limits: How much the port takes.
-    ///   - accepts: Whether to take messages of a process; only of the same user's by default. Called on a loop's
-    ///     thread, once for each connection.
-    ///   - handler: Called on a loop's thread for each message, with no lock held; what it returns is the reply, if one
-    ///     is awaited. It is released when the port is invalid and no call-out runs.
+    ///   - name: 1 to 64 ASCII letters, digits, `.`, `-` and `_`, starting with a letter or digit and not ending in
+    ///     `.lock`.
+    ///   - directory: The directory of the name; the user's own by default.
+    ///   - limits: The limits of the port.
+    ///   - accepts: Returns whether to accept messages of a process; by default, only those of the same user. Called
+    ///     on a loop's thread, once for each connection.
+    ///   - handler: Called on a loop's thread for each message, without a lock. Its result is the reply if the sender
+    ///     expects one. It is released when the port is invalid and no call-out is running.
     /// - Throws: ``MessagePortError/nameInUse(_:)``, ``MessagePortError/invalidName(_:)``,
-    ///   ``MessagePortError/pathTooLong(_:)``, ``MessagePortError/unsafeDirectory(_:_:)``,
+    ///   ``MessagePortError/pathTooLong(_:)``, ``MessagePortError/unsafeDirectory(_:_:)``, or
     ///   ``MessagePortError/system(_:)``.
     public convenience init(
       name: String, directory: Directory = .user, limits: Limits = Limits(),
@@ -106,21 +107,21 @@ extension MessagePort {
 
     static let listening = EPOLLIN.rawValue | EPOLLONESHOT.rawValue
 
-    /// Whether the port can still receive.
+    /// Whether the port can still receive messages.
     ///
     /// Can be used from any thread.
     public var isValid: Bool { lock.ifOwned(else: false) { held != nil } }
 
-    /// Ends the port permanently: it releases the name and ends all connections.
+    /// Permanently invalidates the port: it releases its name, leaves all modes, and closes all connections.
     ///
-    /// The port leaves all modes, and senders are notified. Then the observers are called, on this thread. Can be
-    /// called from any thread. Calling it again has no effect.
+    /// The senders are notified, and then the observers are called on this thread. Can be called from any thread.
+    /// Calling it again has no effect.
     ///
     /// The corresponding Core Foundation function is `CFMessagePortInvalidate`.
     public func invalidate() { for observer in close() { observer.call(self) } }
 
-    /// Calls a closure when the port is invalidated, once, on the thread that does so; at once if it is invalid
-    /// already.
+    /// Calls a closure once when the port is invalidated, on the thread that does so, or at once if it is already
+    /// invalid.
     ///
     /// The corresponding Core Foundation function is `CFMessagePortSetInvalidationCallBack`.
     public func observeInvalidation(_ body: @escaping @Sendable (Local) -> Void) {
@@ -131,20 +132,20 @@ extension MessagePort {
       if isOver { body(self) }
     }
 
-    /// What has arrived at the port so far.
+    /// The counts of the port's connections and messages so far.
     ///
     /// Can be used from any thread.
     public var statistics: Statistics { account.statistics }
 
-    /// How many senders are connected.
+    /// The number of connected senders.
     ///
     /// Can be used from any thread.
     public var connectionCount: Int { lock.ifOwned(else: 0) { clients.count } }
 
-    /// Ends everything, and returns who is to be notified.
+    /// Closes the port, and returns the observers to notify.
     @discardableResult
     private func close() -> [InvalidationObserver] {
-      // A child of a fork has copies of the descriptors, which go with this object; the rest is its parent's.
+      // A child's copies of the descriptors are closed with this object; everything else belongs to the parent.
       guard lock.lockUnlessParents() else { return [] }
       guard let name = held else {
         lock.unlock()
@@ -169,7 +170,7 @@ extension MessagePort {
       for client in clients.values { client.close() }
       account.end()
       for account in users { account.end() }
-      // The name and the handler go here, outside the lock.
+      // The name and the handler are released here, without the lock.
       withExtendedLifetime((name, handler)) {}
       return observers
     }
@@ -177,7 +178,7 @@ extension MessagePort {
 }
 
 extension MessagePort.Local: CustomDebugStringConvertible {
-  /// The port's state, in the shape of Core Foundation's description.
+  /// The port's state, in the format of Core Foundation's descriptions.
   public var debugDescription: String {
     lock.ifOwned(else: "<MessagePort.Local>{name = \(name), valid = No}") {
       "<MessagePort.Local \(UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque()))>{name = \(name), "

@@ -7,19 +7,19 @@ extension MessagePort {
   ///
   /// Can be used from any thread.
   public final class Request: Sendable {
-    /// What the sender calls the message.
+    /// The ID that the sender gave the message.
     public let id: Int32
     /// The payload.
     public let bytes: [UInt8]
-    /// Open descriptors, which belong to the message: they are closed with it, unless somebody takes them.
+    /// The open descriptors of the message, which are closed with it unless they are taken.
     public let descriptors: [Descriptor]
-    /// Who has sent it.
+    /// The credentials of the sender.
     public let sender: Credentials
-    /// Whether the sender waits for a reply.
+    /// Whether the sender is waiting for a reply.
     public let expectsReply: Bool
 
     private let token: UInt64
-    /// Whom to answer, retained, until that is done.
+    /// The connection to answer, retained until that is done.
     private let client: Atomic<Unmanaged<LocalClient>?>
 
     init(_ frame: MessageFrame, _ bytes: [UInt8], _ descriptors: [Descriptor], from client: LocalClient) {
@@ -36,28 +36,29 @@ extension MessagePort {
       client.exchange(nil, ordering: .acquiringAndReleasing)?.takeRetainedValue()
     }
 
-    /// A request that nobody has replied to has no reply, of which the sender is notified.
+    /// A request that was not replied to gets no reply, and the sender is notified of that.
     deinit { reply(nil) }
 
-    /// Sends the reply, or says that there is none.
+    /// Sends the reply, or notifies the sender that there is none.
     ///
-    /// Only the first counts. Nothing happens if the sender waits for none, or is gone: that is counted
-    /// (``Local/Statistics/droppedReplyCount``). The call does not block: what the sender does not read waits here.
+    /// Only the first call has an effect. Nothing is sent if the sender expects no reply or has closed the connection,
+    /// which is counted in ``Local/Statistics/droppedReplyCount``. Does not block; a reply that the sender does not
+    /// read is queued.
     public func reply(_ reply: Reply?) {
       guard let client = takeClient() else { return }
       if expectsReply { client.answer(token, bytes.count, reply) } else { client.noteReceived(token, bytes.count) }
     }
 
-    /// Notifies the sender that nobody will take the message.
+    /// Notifies the sender that the message was rejected.
     func reject(_ reason: Rejection) { takeClient()?.reject(token, bytes.count, reason) }
 
-    /// Notes that a one-way message has come to somebody.
+    /// Records that a one-way message was delivered.
     func noteTaken() { if !expectsReply { reply(nil) } }
   }
 }
 
 extension MessagePort.Request: CustomDebugStringConvertible {
-  /// The message's id and size.
+  /// The message's ID and size.
   public var debugDescription: String {
     "<MessagePort.Request>{id = \(id), bytes = \(bytes.count), descriptors = \(descriptors.count), "
       + "expects reply = \(expectsReply ? "Yes" : "No")}"

@@ -3,33 +3,33 @@
 import RunLoopCore
 
 extension MessagePort.Local {
-  /// What has arrived at a port so far.
+  /// Counts of a port's connections and messages.
   public struct Statistics: Hashable, Sendable {
-    /// The connections that were taken.
+    /// The number of accepted connections.
     public internal(set) var connectionCount = 0
-    /// The connections that were rejected because of their process or user.
+    /// The number of connections rejected because of their process or user.
     package internal(set) var untrustedCount = 0
-    /// The connections that were rejected or failed for want of descriptors, memory, or by the limit.
+    /// The number of connections that were rejected or failed because of a limit or a lack of descriptors or memory.
     public internal(set) var rejectedConnectionCount = 0
-    /// The messages that were received whole.
+    /// The number of messages that were completely received.
     public internal(set) var receivedCount = 0
-    /// The replies that were given, and are in none of the other counts.
+    /// The number of replies that are in none of the other counts.
     public internal(set) var replyCount = 0
-    /// The replies whose senders were gone, before or after they were given.
+    /// The number of replies whose senders had closed the connection before or after the reply was made.
     public internal(set) var droppedReplyCount = 0
-    /// The packets that were no messages; each has ended its connection.
+    /// The number of malformed packets, each of which has ended its connection.
     package internal(set) var malformedCount = 0
-    /// The messages that were longer than the limit; their senders were notified.
+    /// The number of messages longer than the limit. Their senders were notified.
     package internal(set) var oversizedCount = 0
-    /// The messages whose descriptors or payload there was no room for; their senders were notified.
+    /// The number of messages for whose descriptors or payload there was no room. Their senders were notified.
     package internal(set) var lackingResourceCount = 0
-    /// The messages and replies that were rejected because the sender, its user, or all together used what they may.
+    /// The number of messages and replies rejected because of the quota of the sender, its user or the port.
     package internal(set) var overQuotaCount = 0
-    /// The connections of other users that were ended because they said nothing.
+    /// The number of connections of other users that were closed because they sent no message.
     package internal(set) var silentCount = 0
-    /// The connections that ended by an error of the system's in reading.
+    /// The number of connections that ended with a system error while reading.
     package internal(set) var failedReadCount = 0
-    /// The replies that the system did not send.
+    /// The number of replies that could not be sent because of a system error.
     package internal(set) var failedSendCount = 0
   }
 }

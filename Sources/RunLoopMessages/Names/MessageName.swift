@@ -4,12 +4,12 @@ import CRunLoopSystem
 import RunLoopLibC
 import RunLoopCore
 
-/// A name that this process holds: the lock beside the socket's file, and the socket that listens there.
+/// A name held by this process: the lock file, and the socket that listens under the name.
 ///
-/// A lock file says whether the port lives, since the kernel gives its lock up with the process; so the socket file of
-/// a dead process is removed by whoever has the lock, and nobody can take the file of a living one. A child that is
-/// forked without exec has copies of both open: it removes nothing and answers nobody, but a parent that dies before it
-/// leaves the name taken until the child has let go of the port, or ends.
+/// The lock file shows whether the port is alive, because the kernel releases the lock when the process ends. Only the
+/// holder of the lock removes the socket file of a dead process, so that the file of a live one cannot be taken over.
+/// A child forked without exec has copies of both descriptors. It removes no files and accepts no connections, but if
+/// the parent dies first, the name stays taken until the child releases the port or ends.
 final class MessageName: Sendable {
   let listener: MessagePort.Descriptor
   private let name: String
@@ -30,11 +30,11 @@ final class MessageName: Sendable {
     }
   }
 
-  /// Gives the name up.
+  /// Releases the name.
   deinit {
-    // The files are the parent's.
+    // In a forked child, the files belong to the parent.
     guard !generation.isPast else { return }
-    // While the lock is held: the next to have it makes both anew.
+    // Remove these while the lock is held; the next holder creates both again.
     Self.remove(name, in: directory)
     Self.remove(name + ".lock", in: directory)
   }
@@ -43,7 +43,7 @@ final class MessageName: Sendable {
     _ = try? SystemCall.unlink.make { crl_message_unlink(directory.number, name) }
   }
 
-  /// Takes the lock, on the file that has this name still when the lock is taken.
+  /// Locks the lock file, making sure that the locked file still has this name afterwards.
   private static func lock(
     _ name: String, in directory: OwnedDescriptor
   ) throws(MessagePortError) -> MessagePort.Descriptor {
@@ -65,7 +65,7 @@ final class MessageName: Sendable {
     }
   }
 
-  /// Whether a name leads to this open file; not if who had it before has removed it meanwhile.
+  /// Returns whether a name refers to this open file, which a previous holder may have removed in the meantime.
   private static func isFile(
     _ file: MessagePort.Descriptor, at name: String, in directory: OwnedDescriptor
   ) throws(SystemError) -> Bool {
@@ -81,7 +81,7 @@ final class MessageName: Sendable {
     return ours.device == there.device && ours.inode == there.inode
   }
 
-  /// Listens under a name that is ours, whatever was left there.
+  /// Listens under the name, replacing any file left there.
   private static func listen(
     _ name: String, in directory: OwnedDescriptor, mode: UInt32
   ) throws(SystemError) -> MessagePort.Descriptor {
@@ -91,7 +91,7 @@ final class MessageName: Sendable {
       guard error.number == ENOENT else { throw error }
     }
     let socket = MessagePort.Descriptor(owning: try SystemCall.socket.make { crl_message_socket() }, .listener)
-    // The file gets the socket's permissions, without those of the process's mask.
+    // The file gets the socket's permissions, minus those in the process's `umask`.
     _ = try SystemCall.descriptorMode.make { crl_message_set_mode(socket.number, mode) }
     _ = try SystemCall.bind.make { crl_placed_bind(socket.number, directory.number, name) }
     do throws(SystemError) {
@@ -104,8 +104,8 @@ final class MessageName: Sendable {
     return socket
   }
 
-  /// Gives the socket's file the permissions that the process's mask took from it; nobody can connect before it
-  /// listens.
+  /// Restores the permissions that the process's `umask` has removed from the socket's file. Before the socket
+  /// listens, no process can connect to it.
   private static func widen(
     _ name: String, in directory: OwnedDescriptor, to mode: UInt32
   ) throws(SystemError) {
@@ -113,7 +113,7 @@ final class MessageName: Sendable {
       owning: try SystemCall.openFile.makeUninterrupted { crl_file_find(directory.number, name, 0, 0) })
     var status = crl_file_status()
     _ = try SystemCall.fileStatus.make { crl_status_of(file.number, &status) }
-    // Only this user can have put anything else there.
+    // Only this user can have put another file there.
     guard status.mode & S_IFMT == S_IFSOCK, status.user == geteuid() else {
       throw SystemError(call: SystemCall.bind.rawValue, number: EADDRINUSE)
     }

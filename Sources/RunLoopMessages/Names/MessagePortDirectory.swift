@@ -5,56 +5,59 @@ import RunLoopCore
 import RunLoopSystemEvents
 
 extension MessagePort {
-  /// Where the names of ports are: a directory of this user's.
+  /// The directory of port names, which belongs to this user.
   ///
-  /// It is not a symbolic link, and only its owner may write to it, or another user could put a port of his own there.
-  /// The same holds for the directories above it, which may also belong to whoever owns `/`, and in which others may
-  /// write if they are sticky, as `/tmp` is. All of them are checked whenever a port is made, and used as they were
-  /// checked.
+  /// It must not be a symbolic link, and only its owner may have write permission, because otherwise another user
+  /// could create a port there. The same applies to its parents, except that they may belong to the owner of `/`, and
+  /// may be writable for others if they are sticky, as `/tmp` is. All of them are checked whenever a port is created,
+  /// and are used through the descriptors that were checked.
   public struct Directory: Hashable, Sendable {
     /// The absolute path.
     public let path: String
-    /// Whether other users may reach the ports in it.
+    /// Whether other users may reach the ports in the directory.
     ///
-    /// They may if the directory lets them pass; ports check who it is, and take only their own user unless `accepts`
-    /// says otherwise. If not, the directory is one that nobody else can look into (0700). A local port's directory
-    /// belongs to this user in either case.
+    /// If true, the directory's permissions decide which users can reach them, and ports check each user and accept
+    /// only their own unless `accepts` decides otherwise. If false, the directory must not be accessible to others
+    /// (0700). The directory of a local port always belongs to this user.
     public let isShared: Bool
 
-    /// Names a directory, which is made (0700) when the first port is.
+    /// Creates a value for a directory, which is itself created with mode 0700 together with the first port.
     public init(path: String, isShared: Bool = false) {
       self.path = path
       self.isShared = isShared
     }
 
-    /// What is wrong with a directory.
+    /// A reason why a directory is not safe.
     public enum Fault: Hashable, Sendable {
-      /// It is a file, or a symbolic link.
+      /// The path leads to a file or a symbolic link.
       case notADirectory
-      /// It belongs to this user, who is not to be trusted with it.
+      /// The directory belongs to this user, who is not trusted.
       case foreign(user: UInt32)
-      /// Its permissions are these; other users could look or write into it.
+      /// The permissions allow other users to read or write the directory.
       case open(permissions: UInt32)
-      /// The path is not absolute, or has a zero byte.
+      /// The path is not absolute, or contains a zero byte.
       case notAbsolute
     }
   }
 }
 
 extension MessagePort.Directory {
-  /// The user's own: `runloop` in `$XDG_RUNTIME_DIR`, or else in the first directory of `$RUNTIME_DIRECTORY`, which
-  /// systemd makes for a service; where neither is set to an absolute path, `/tmp/runloop-` and the user's id.
+  /// The user's own directory: `runloop` in `$XDG_RUNTIME_DIR` or else in the first directory of `$RUNTIME_DIRECTORY`,
+  /// which systemd creates for a service. If neither is set to an absolute path, it is `/tmp/runloop-` followed by the
+  /// user ID.
   ///
-  /// If another user has taken that name in `/tmp`, it is `/tmp/runloop-`, the user's id, a dot and a random number:
-  /// the first such directory that belongs to this user, or one that is made with the first port. A program that runs
-  /// with more rights than the user who started it does not ask the environment.
+  /// If another user has taken that name in `/tmp`, a dot and a random number are appended: the first such directory
+  /// that belongs to this user is used, or one is created together with the first port. A program that runs with more
+  /// privileges than the user who started it ignores the environment.
   ///
-  /// - Complexity: O(*n*) in the entries of `/tmp` if this user has no directory there yet; otherwise constant.
+  /// - Complexity: O(*n*) in the number of entries of `/tmp` if this user has no directory there yet, and O(1)
+  ///   otherwise.
   public static var user: MessagePort.Directory { MessagePort.Directory(path: UserDirectory.path) }
 
-  /// Opens the directory, if it and those above it are safe.
+  /// Opens the directory if it and its parents are safe.
   ///
-  /// - Parameter making: For a local port: the directory is made if it is not there, and must be this user's.
+  /// - Parameter making: Whether this is for a local port: the directory is created if it does not exist, and must
+  ///   belong to this user.
   func open(making: Bool) throws(MessagePortError) -> OwnedDescriptor {
     do throws(CheckedDirectory.Failure) {
       return try CheckedDirectory(path: path, isShared: isShared).open(making: making)
@@ -79,7 +82,7 @@ extension MessagePort.Directory.Fault {
 }
 
 extension MessagePort.Directory {
-  /// Checks a name, and that the path of its socket is one that other programs can connect to.
+  /// Checks a name, and that its socket's path is short enough for other programs to connect to.
   func check(_ name: String) throws(MessagePortError) {
     func isAlphanumeric(_ byte: UInt8) -> Bool {
       switch byte {
@@ -97,14 +100,14 @@ extension MessagePort.Directory {
       guard isAlphanumeric(byte) || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
       else { throw .invalidName(name) }
     }
-    // The lock file's name is longer by five, and is no socket.
+    // The lock file's name is five bytes longer, but is not used as a socket address.
     let path = "\(path)/\(name)"
     guard path.utf8.count < crl_message_path_limit() else { throw .pathTooLong(path) }
   }
 }
 
 extension MessagePort.Directory.Fault: CustomStringConvertible {
-  /// The text for a person.
+  /// A human-readable description.
   public var description: String {
     switch self {
     case .notADirectory: "it is no directory"

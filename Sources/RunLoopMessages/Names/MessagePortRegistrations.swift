@@ -5,8 +5,8 @@ import RunLoopSystemEvents
 
 /// The modes of loops that a message port is in.
 ///
-/// In each it has a descriptor source of its own, which only the loop holds: a port that is in a loop is kept alive by
-/// it, and let go when the loop ends. Guarded by the port's lock.
+/// In each mode, the port has a separate descriptor source that only the loop retains. A port is thus retained by the
+/// loops that it is in, and released when they end. Guarded by the port's lock.
 struct MessagePortRegistrations {
   private struct Place {
     weak var loop: RunLoop?
@@ -17,15 +17,15 @@ struct MessagePortRegistrations {
   private var all: [Place] = []
   private var timers: [Waiting: RegisteredTimer] = [:]
 
-  /// What a port has a timer for.
+  /// The purposes of a port's timers.
   enum Waiting: CaseIterable {
-    /// The next attempt to take a connection.
+    /// The next attempt to accept a connection.
     case retry
-    /// The time by which connections have to have said something.
+    /// The deadline for the first message of connections.
     case silence
   }
 
-  /// The source of a place, if the port is there.
+  /// Returns the port's source in a mode, if the port is in it.
   func source(in loop: RunLoop, _ mode: RunLoop.Mode) -> RunLoop.DescriptorSource? {
     for place in all where place.loop === loop && place.mode == mode {
       if let source = place.source, source.isValid { return source }
@@ -33,16 +33,16 @@ struct MessagePortRegistrations {
     return nil
   }
 
-  /// Takes a source in; places that are gone are forgotten.
+  /// Adds a source, and removes those of loops that have ended.
   ///
-  /// O(n).
+  /// - Complexity: O(*n*).
   mutating func insert(_ source: RunLoop.DescriptorSource, in loop: RunLoop, _ mode: RunLoop.Mode) {
     all.removeAll { $0.source == nil || $0.loop == nil }
     all.append(Place(loop: loop, mode: mode, source: source))
     for purpose in Waiting.allCases { timers[purpose]?.enter(loop, mode) }
   }
 
-  /// Takes the source of a place out.
+  /// Removes and returns the source in a mode.
   mutating func remove(from loop: RunLoop, _ mode: RunLoop.Mode) -> RunLoop.DescriptorSource? {
     for (index, place) in all.enumerated() where place.loop === loop && place.mode == mode {
       all.remove(at: index)
@@ -53,21 +53,22 @@ struct MessagePortRegistrations {
     return nil
   }
 
-  /// Has a timer wherever the port is and will be, and returns the one before, to be ended outside the lock.
+  /// Sets a timer for all current and future modes of the port. Returns the previous one, to be invalidated without
+  /// the lock.
   mutating func replaceTimer(_ next: RegisteredTimer?, _ purpose: Waiting = .retry) -> RegisteredTimer? {
     let before = timers[purpose]
     timers[purpose] = next
     for place in all {
-      // A place whose source has gone is one whose loop has ended.
+      // If its source was released, the loop has ended.
       if let loop = place.loop, place.source != nil { timers[purpose]?.enter(loop, place.mode) }
     }
     return before
   }
 
-  /// Whether there is a timer for a purpose.
+  /// Returns whether there is a timer for a purpose.
   func hasTimer(_ purpose: Waiting) -> Bool { timers[purpose] != nil }
 
-  /// Takes all sources out.
+  /// Removes and returns all sources.
   mutating func removeAll() -> [RunLoop.DescriptorSource] {
     var sources: [RunLoop.DescriptorSource] = []
     for place in all { if let source = place.source { sources.append(source) } }
@@ -76,13 +77,13 @@ struct MessagePortRegistrations {
   }
 }
 
-/// An end of a conversation, as a loop sees it.
+/// A message port, as served by a loop.
 protocol MessagePortItem: CarriedItem {
-  /// What the loop waits for.
+  /// The descriptor that the loop watches.
   var watched: MessagePort.Descriptor { get }
-  /// Does what is to be done when it is ready; the loop's thread.
+  /// Handles the descriptor's readiness, on the loop's thread.
   func serve()
-  /// Changes the places under the lock; nil if the port is invalid.
+  /// Calls `body` with the registrations and the lock held. Returns `nil` if the port is invalid.
   func withRegistrations<Result: Sendable>(_ body: (inout MessagePortRegistrations) -> Result) -> Result?
 }
 
@@ -113,7 +114,7 @@ extension MessagePortItem {
       if isTaken { try loop.add(source, forMode: mode) }
     } catch {
       source.invalidate()
-      // Whoever invalidated the port meanwhile invalidated the source.
+      // If another thread has invalidated the port in the meantime, it has also invalidated the source.
       throw withRegistrations({ _ in true }) == nil ? .invalid : .runLoop(error)
     }
     guard isTaken else { throw .invalid }
@@ -129,9 +130,9 @@ extension MessagePortItem {
   }
 }
 
-/// Who is to be notified, once, that a port is invalid.
+/// The observers to notify, once, that a port is invalid.
 ///
-/// An observer is a structure with a closure, which is kept without a thunk in it.
+/// An observer is a structure with a closure, which avoids a reabstraction thunk.
 struct InvalidationList<Observer: Sendable> {
   private var observers: [Observer] = []
 

@@ -6,17 +6,17 @@ import RunLoopSystemEvents
 extension MessagePort.Remote {
   /// Sends a message and returns the reply, without blocking a thread.
   ///
-  /// The package's own thread reads the reply.
+  /// A thread of this package reads the reply.
   ///
   /// - Parameters:
-  ///   - id: What the receiver knows the message by.
+  ///   - id: An ID that tells the receiver the kind of message.
   ///   - bytes: The payload.
-  ///   - descriptors: Open descriptors of which the receiver gets copies; they stay the caller's.
-  ///   - timeout: How long to wait, for room and for the reply together. Nil means indefinitely.
-  /// - Returns: The reply; nil if the receiver sent none.
-  /// - Throws: As ``send(id:bytes:descriptors:sendTimeout:receiveTimeout:replyMode:)``, and
+  ///   - descriptors: Open descriptors to copy to the receiver. The caller still owns them.
+  ///   - timeout: The time limit for sending and for the reply together. Defaults to `nil`, which sets no limit.
+  /// - Returns: The reply, or `nil` if the receiver sent none.
+  /// - Throws: The errors of ``send(id:bytes:descriptors:sendTimeout:receiveTimeout:replyMode:)``, and
   ///   ``MessagePortError/cancelled``.
-  /// - Complexity: O(n) in the bytes.
+  /// - Complexity: O(*n*) in the number of bytes.
   public func request(
     id: Int32, bytes: [UInt8] = [], descriptors: [Int32] = [], timeout: Duration? = nil
   ) async throws(MessagePortError) -> MessagePort.Reply? {
@@ -39,7 +39,7 @@ extension MessagePort.Remote {
     return try await answer.value { complete(token, .failure(.cancelled), isReply: false) }.get()
   }
 
-  /// Waits on the package's own loop until the socket has room.
+  /// Waits on the service thread's loop until the socket has room.
   private func awaitRoomInTask(until deadline: Tick) async throws(MessagePortError) {
     let answer = AwaitedAnswer<MessagePortError?>()
     let timer = timer(until: deadline) { answer.give(.sendTimedOut) }

@@ -17,9 +17,9 @@ extension MessagePort.Remote: MessagePortItem {
 }
 
 extension MessagePort.Remote: RunLoopItem {
-  /// Enters or leaves a mode of a loop, or says whether it is in the mode.
+  /// Adds the port to a mode of a loop, removes it, or returns whether it is in the mode.
   ///
-  /// A loop that it is in notices the end of its peer, and reports undelivered messages.
+  /// A loop that the port is in notices the end of its peer and reports undelivered messages.
   ///
   /// - Throws: ``MessagePortError/invalid``, ``MessagePortError/runLoop(_:)``.
   ///
@@ -27,16 +27,16 @@ extension MessagePort.Remote: RunLoopItem {
   public func respond(to request: RunLoop.ItemRequest) throws(MessagePortError) -> Bool { try carryOut(request) }
 }
 
-// Callers whose loop runs while they wait.
+// MARK: - Callers whose loop runs while they wait
 extension MessagePort.Remote {
   func send(
     _ content: inout MessageContent, _ waiter: ReplyWaiter, _ sendTimeout: Duration?, _ receiveTimeout: Duration?,
     in mode: RunLoop.Mode
   ) throws(MessagePortError) -> MessagePort.Reply? {
     let loop = RunLoop.current
-    // Signalled by whoever has the outcome; it ends a pass.
+    // Signaled when the outcome is available, which ends a pass.
     let news = RunLoop.Source {}
-    // A loop that has ended rejects what is waited for next, with an error.
+    // If the loop has ended, the next wait fails with an error.
     _ = loop.offer(news, forMode: mode)
     defer { news.invalidate() }
     waiter.wake = { [weak news] _ in
@@ -55,13 +55,13 @@ extension MessagePort.Remote {
       }
     } catch {
       _ = lock.withLock { state.pending.remove(waiter.token) }
-      // The outcome may have arrived while the time ran out.
+      // The outcome may have arrived when the time limit passed.
       if let outcome = lock.withLock({ waiter.outcome }) { return try outcome.get() }
       throw error
     }
   }
 
-  /// Runs the loop until something has happened; false: the time is over.
+  /// Runs the loop until something has happened. Returns false if the deadline has passed.
   private func turn(
     _ loop: RunLoop, _ mode: RunLoop.Mode, _ events: RunLoop.DescriptorSource.Events, until deadline: Tick
   ) throws(MessagePortError) -> Bool {
@@ -80,18 +80,18 @@ extension MessagePort.Remote {
   }
 }
 
-// The package's own thread watches.
+// MARK: - Watching by the service thread
 extension MessagePort.Remote {
-  /// Sees to it that the end of the peer is noticed though nobody reads.
+  /// Ensures that the end of the peer is noticed even if no thread reads.
   func watchForEnd() throws(MessagePortError) { try watch(\.isWatchedForEnd, .hangUp) }
 
-  /// Sees to it that replies are read though no thread waits.
+  /// Ensures that replies are read even if no thread is waiting.
   func watchForReplies() throws(MessagePortError) { try watch(\.isWatchedForReplies, .readable) }
 
   private func watch(
     _ mark: ReferenceWritableKeyPath<MessagePort.Remote, Bool>, _ events: RunLoop.DescriptorSource.Events
   ) throws(MessagePortError) {
-    // In a child of a fork the port is invalid, and nobody is to be started for it.
+    // In a forked child, the port is invalid, and no service thread must be started for it.
     guard !lock.isParents else { return }
     let loop = ServiceThread.loop
     let source = RunLoop.DescriptorSource(descriptor: socket.number, events: events) { [weak self] _, _ in
@@ -119,7 +119,7 @@ extension MessagePort.Remote {
 }
 
 extension MessagePort.Remote: CustomDebugStringConvertible {
-  /// The port's state, in the shape of Core Foundation's description.
+  /// The port's state, in the format of Core Foundation's descriptions.
   public var debugDescription: String {
     lock.ifOwned(else: "<MessagePort.Remote>{name = \(name), valid = No}") {
       "<MessagePort.Remote \(UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque()))>{name = \(name), "

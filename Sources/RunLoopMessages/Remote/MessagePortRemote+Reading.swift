@@ -6,10 +6,10 @@ import RunLoopCore
 import RunLoopSystemEvents
 import Synchronization
 
-// One thread at a time reads the socket, whoever needs something first, and hands out what comes. The others who wait
-// follow: they sleep on a word that changes whenever the reading thread has given up its role.
+// One thread at a time reads the socket: the first one that needs something. It distributes the packets that arrive.
+// The other waiting threads sleep on a word that changes when the reading thread gives up its role.
 extension MessagePort.Remote {
-  /// Takes the role of the reading thread; false if another has it.
+  /// Takes the role of the reading thread. Returns false if another thread has it.
   private func takeRole() -> Bool {
     lock.withLock {
       guard !state.isReading else { return false }
@@ -29,8 +29,8 @@ extension MessagePort.Remote {
     if mayReport { report(isCallOut: isCallOut) }
   }
 
-  /// Reports the messages that were rejected, one thread at a time, without the role: whoever is notified may use the
-  /// port.
+  /// Reports rejected messages, on one thread at a time and without the reading role, so that `undelivered` can use
+  /// the port.
   private func report(isCallOut: Bool) {
     while true {
       lock.lock()
@@ -49,19 +49,19 @@ extension MessagePort.Remote {
     }
   }
 
-  /// Reads and hands out what is there, unless another thread does so.
+  /// Reads and distributes all packets that have arrived, unless another thread is already doing so.
   ///
-  /// - Parameter isCallOut: Whether a loop has called, and not a user's function.
+  /// - Parameter isCallOut: Whether this was called by a loop rather than by a function of the user.
   func readWhatIsThere(isCallOut: Bool = false) {
     guard takeRole() else { return }
-    // Not without end, however fast the other end writes.
+    // Bounded, because the other end may write faster than this reads.
     for _ in 0..<256 { guard readOne(blocks: false, isCallOut: isCallOut) else { break } }
     giveRoleUp(isCallOut: isCallOut)
   }
 
-  /// Reads one packet and hands it out; false: there is none, or the end has arrived.
+  /// Reads a packet and distributes it. Returns false if there is none, or if the connection has ended.
   ///
-  /// The reading thread's.
+  /// Must be called on the reading thread.
   private func readOne(blocks: Bool, isCallOut: Bool = false) -> Bool {
     let incoming: MessageReader.Incoming
     do {
@@ -70,7 +70,7 @@ extension MessagePort.Remote {
       finish(.system(error), isCallOut: isCallOut)
       return false
     }
-    // Consumed, so that what came with the message is handed on and not counted once more.
+    // Consumed, so that the contents are moved without additional reference counting.
     switch consume incoming {
     case .nothing: return false
     case .ended:
@@ -122,7 +122,7 @@ extension MessagePort.Remote {
     return true
   }
 
-  /// Gives an outcome to whoever waits for it.
+  /// Passes an outcome to the waiter with a token.
   func complete(_ token: UInt64, _ outcome: consuming ReplyWaiter.Outcome, isReply: Bool = true) {
     lock.lock()
     guard let waiter = state.pending.remove(token) else {
@@ -140,9 +140,9 @@ extension MessagePort.Remote {
   }
 }
 
-// Threads that block.
+// MARK: - Blocking threads
 extension MessagePort.Remote {
-  /// Waits for an outcome; nobody waits any more when the call returns.
+  /// Waits for an outcome. The waiter is no longer registered when the call returns.
   func awaitReply(_ waiter: ReplyWaiter, until deadline: Tick) throws(MessagePortError) -> MessagePort.Reply? {
     while true {
       lock.lock()
@@ -167,9 +167,9 @@ extension MessagePort.Remote {
     }
   }
 
-  /// Waits until the reading thread has done something.
+  /// Waits until the reading thread has made progress.
   ///
-  /// With the lock, which it gives up.
+  /// Requires the lock, which is released.
   func follow(until deadline: Tick) {
     state.followers += 1
     let seen = readWord.load(ordering: .relaxed)
@@ -178,13 +178,13 @@ extension MessagePort.Remote {
     lock.withLock { state.followers -= 1 }
   }
 
-  /// Waits for a packet and reads it; it may return early.
+  /// Waits for a packet and reads it. May return early.
   ///
-  /// The reading thread looks before it sleeps, as a loop does. Nobody but the kernel knows that a packet has arrived,
-  /// so a look is a read now and then that does not block.
+  /// The reading thread polls before it sleeps, as a loop does. Only the kernel knows whether a packet has arrived, so
+  /// polling consists of nonblocking reads.
   private func readNext(until deadline: Tick) {
     let waiting = RunLoop.waiting
-    // Not by the kernel's id, which is a system call.
+    // The kernel's thread ID would require a system call.
     let thread = pthread_self()
     if lookingThread != thread {
       lookingThread = thread
@@ -214,7 +214,7 @@ extension MessagePort.Remote {
     }
   }
 
-  /// Sees to it that a read that blocks ends at a date; false: it would not.
+  /// Sets the socket's timeout so that a blocking read ends at the deadline. Returns false if that is not possible.
   private func setTimeout(_ deadline: Tick) -> Bool {
     let limit = deadline == .never ? 0 : Self.roundedTimeout((deadline + -Tick.monotonicNow.nanoseconds).nanoseconds)
     guard limit != socketTimeout else { return true }
@@ -225,16 +225,15 @@ extension MessagePort.Remote {
     return true
   }
 
-  /// A time-out that is at most as long, of few lengths: request after request finds the one before, and need not set
-  /// it.
+  /// Rounds a timeout down to one of a few values, so that consecutive requests need not set it again.
   ///
-  /// Who wakes too early waits again.
+  /// A thread that wakes too early waits again.
   private static func roundedTimeout(_ left: Int64) -> Int64 {
     guard left > 1_000_000 else { return max(1_000, left) }
     return 1 << (63 - left.leadingZeroBitCount)
   }
 
-  /// Waits for a packet the longer way; whether there may be one.
+  /// Waits for a packet with `poll`, which is slower. Returns whether there may be one.
   private func awaitPacket(until deadline: Tick) -> Bool {
     let limit = deadline == .never ? -1 : max(0, (deadline + -Tick.monotonicNow.nanoseconds).nanoseconds)
     do {
@@ -245,9 +244,9 @@ extension MessagePort.Remote {
     }
   }
 
-  /// Waits until there may be room to send: in the socket, or by confirmations.
+  /// Waits until there may be room to send, in the socket or because messages were confirmed.
   ///
-  /// What comes meanwhile is read, or both ends could wait for each other.
+  /// Packets that arrive in the meantime are read, because otherwise both ends could wait for each other.
   func awaitRoom(writable: Bool, until deadline: Tick) throws(MessagePortError) {
     let now = Tick.monotonicNow
     guard now < deadline else { throw .sendTimedOut }

@@ -6,25 +6,24 @@ public import RunLoopCore
 import RunLoopSystemEvents
 
 extension MessagePort.Remote {
-  /// Sends a message and waits for no reply.
+  /// Sends a message without waiting for a reply.
   ///
-  /// It is in the kernel's hands when the call returns. While the receiver is slow, the sender waits: for room in the
-  /// socket, and for the confirmation of one of 1024 messages. Can be called from any thread.
+  /// The kernel has the message when the call returns. If the receiver is slow, the sender waits for room in the
+  /// socket, and when 1024 messages are unconfirmed. Can be called from any thread.
   ///
   /// - Parameters:
-  ///   - id: What the receiver knows the message by.
+  ///   - id: An ID that tells the receiver the kind of message.
   ///   - bytes: The payload.
-  ///   - descriptors: Open descriptors of which the receiver gets copies; they stay the caller's.
-  ///   - sendTimeout: How long to wait for room. Zero means not at all, and nil indefinitely. The calling thread
-  ///     blocks.
-  /// - Returns: The message's number, by which `undelivered` knows it.
+  ///   - descriptors: Open descriptors to copy to the receiver. The caller still owns them.
+  ///   - sendTimeout: The time limit for waiting for room, which blocks the calling thread. With zero, this does not
+  ///     wait. Defaults to `nil`, which sets no limit.
+  /// - Returns: The message's serial number, which `undelivered` reports.
   /// - Throws: ``MessagePortError/sendTimedOut``, ``MessagePortError/peerClosed``, ``MessagePortError/invalid``,
-  ///   ``MessagePortError/messageTooLarge(_:limit:)``, ``MessagePortError/tooManyDescriptors(_:limit:)``,
-  ///   ``MessagePortError/system(_:)``; the message was not sent.
+  ///   ``MessagePortError/messageTooLarge(_:limit:)``, ``MessagePortError/tooManyDescriptors(_:limit:)``, or
+  ///   ``MessagePortError/system(_:)``. The message was not sent.
+  /// - Complexity: O(*n*) in the number of bytes.
   ///
   /// The corresponding Core Foundation function is `CFMessagePortSendRequest` without a reply mode.
-  ///
-  /// - Complexity: O(n) in the bytes.
   @discardableResult
   public func send(
     id: Int32, bytes: [UInt8] = [], descriptors: [Int32] = [], sendTimeout: Duration? = nil
@@ -45,20 +44,19 @@ extension MessagePort.Remote {
   /// Can be called from any thread.
   ///
   /// - Parameters:
-  ///   - id: What the receiver knows the message by.
+  ///   - id: An ID that tells the receiver the kind of message.
   ///   - bytes: The payload.
-  ///   - descriptors: Open descriptors of which the receiver gets copies; they stay the caller's.
-  ///   - sendTimeout: How long to wait for room. Nil means indefinitely.
-  ///   - receiveTimeout: How long to wait for the reply then. Nil means indefinitely.
-  ///   - replyMode: The mode in which the calling thread's loop runs while it waits, by that loop's clock: a mode of
-  ///     the caller's own, so that nothing else is served. Nil: the thread blocks.
-  /// - Returns: The reply; nil if the receiver sent none.
-  /// - Throws: As ``send(id:bytes:descriptors:sendTimeout:)``, and ``MessagePortError/receiveTimedOut``,
-  ///   ``MessagePortError/rejected(_:)``, ``MessagePortError/stopped``, ``MessagePortError/runLoop(_:)``.
+  ///   - descriptors: Open descriptors to copy to the receiver. The caller still owns them.
+  ///   - sendTimeout: The time limit for waiting for room. Defaults to `nil`, which sets no limit.
+  ///   - receiveTimeout: The time limit for the reply after that, or `nil` for none.
+  ///   - replyMode: The mode in which the calling thread's loop runs while it waits, measuring time by its clock. Use
+  ///     a private mode, so that nothing else is served. Defaults to `nil`, which blocks the thread.
+  /// - Returns: The reply, or `nil` if the receiver sent none.
+  /// - Throws: The errors of ``send(id:bytes:descriptors:sendTimeout:)``, and ``MessagePortError/receiveTimedOut``,
+  ///   ``MessagePortError/rejected(_:)``, ``MessagePortError/stopped`` or ``MessagePortError/runLoop(_:)``.
+  /// - Complexity: O(*n*) in the number of bytes.
   ///
   /// The corresponding Core Foundation function is `CFMessagePortSendRequest`.
-  ///
-  /// - Complexity: O(n) in the bytes.
   public func send(
     id: Int32, bytes: [UInt8] = [], descriptors: [Int32] = [], sendTimeout: Duration? = nil,
     receiveTimeout: Duration?, replyMode: RunLoop.Mode? = nil
@@ -74,7 +72,7 @@ extension MessagePort.Remote {
     return try send(&content, ReplyWaiter(), sendTimeout, receiveTimeout, in: replyMode)
   }
 
-  /// A message within the limits.
+  /// Creates a message, and checks that it is within the limits.
   func content(
     _ kind: MessageFrame.Kind, _ id: Int32, _ bytes: [UInt8], _ descriptors: [Int32]
   ) throws(MessagePortError) -> MessageContent {
@@ -91,13 +89,13 @@ extension MessagePort.Remote {
     case sent(UInt64)
     /// The socket has no room.
     case noRoom
-    /// Too many messages are not confirmed.
+    /// Too many messages are unconfirmed.
     case unconfirmed
   }
 
-  /// Sends a message, if there is room now.
+  /// Sends a message if there is room now.
   ///
-  /// The tokens go out in order, which confirmations count on: so the lock is held. Nothing blocks under it.
+  /// Confirmations rely on tokens being sent in order, so the lock is held. Nothing blocks while it is held.
   func attempt(_ content: inout MessageContent, _ waiter: ReplyWaiter?) throws(MessagePortError) -> Attempt {
     guard lock.lockUnlessParents() else { throw .invalid }
     if let end = state.end {
@@ -122,7 +120,7 @@ extension MessagePort.Remote {
       switch error.number {
       case EAGAIN: return .noRoom
       case EPIPE, ECONNRESET, ENOTCONN:
-        // What came before the end is read first.
+        // Read the packets that arrived before the end first.
         readWhatIsThere()
         throw lock.withLock { state.end } ?? .peerClosed
       default: throw .system(error)
@@ -137,10 +135,11 @@ extension MessagePort.Remote {
 
   /// Waits until all one-way messages that were sent are confirmed, or rejected and reported.
   ///
-  /// The calling thread blocks. Any thread, but not in a call of `undelivered`, which would wait for itself.
+  /// Blocks the calling thread. Can be called from any thread, but not within `undelivered`, where it would deadlock.
+  /// The default timeout, `nil`, sets no limit.
   ///
-  /// - Throws: ``MessagePortError/receiveTimedOut``, and what has ended the port if messages were lost with it, which
-  ///   are reported or about to be. ``MessagePortError/invalid`` in a child of a fork, for its parent's port.
+  /// - Throws: ``MessagePortError/receiveTimedOut``; the error that ended the port, if messages were lost, which are
+  ///   then reported; ``MessagePortError/invalid`` in a forked child, for a port of its parent.
   public func awaitConfirmations(timeout: Duration? = nil) throws(MessagePortError) {
     guard !lock.isParents else { throw .invalid }
     let deadline = timeout.map { Tick.after($0) } ?? .never
@@ -157,7 +156,7 @@ extension MessagePort.Remote {
         if isConfirmed && isReported { return }
         throw .receiveTimedOut
       }
-      // Nothing need come any more; another thread is reporting.
+      // Nothing more needs to arrive; another thread is reporting.
       if isConfirmed {
         follow(until: deadline)
         continue

@@ -3,11 +3,11 @@
 import RunLoopCore
 import Synchronization
 
-// Waiting for a name. Nothing notifies a process that a name is there now, whose directory may not be there either: it
-// is tried again, first after a millisecond, then less and less often, at last every twentieth of a second. A task
-// waits in the same way for room for its connection, of which the system notifies only a thread that blocks.
+// A process is not notified when a name appears, and its directory may not exist yet either. Connecting is therefore
+// retried, first after a millisecond, then at increasing intervals, and finally every 50 milliseconds. A task waits in
+// the same way for room for its connection, because the system only notifies blocking threads of that.
 
-/// When to try again, until a time is over.
+/// The times at which to retry, until a deadline.
 private struct Retries {
   private let deadline: Tick
   private var delay: Int64 = 1_000_000
@@ -16,7 +16,7 @@ private struct Retries {
     deadline = .after(limit)
   }
 
-  /// How long to wait for the next attempt; nil: the last one has been made.
+  /// Returns the time to wait before the next attempt, or `nil` if the last one was made.
   mutating func next() -> Duration? {
     let left = deadline - Tick.monotonicNow
     guard left > 0 else { return nil }
@@ -26,7 +26,7 @@ private struct Retries {
 }
 
 extension MessagePort.Remote {
-  /// Connects to a name, and waits for it if it is not there.
+  /// Connects to a name, and waits for it if it does not exist yet.
   static func connect(
     to name: String, in directory: MessagePort.Directory, _ timeout: Duration, waitingFor limit: Duration
   ) throws(MessagePortError) -> MessagePort.Descriptor {
@@ -42,12 +42,12 @@ extension MessagePort.Remote {
     }
   }
 
-  /// Connects to the port that has a name, and waits for it if there is none yet, without blocking a thread.
+  /// Connects to a named port, and waits for it if it does not exist yet, without blocking a thread.
   ///
   /// The parameters and errors are those of
   /// ``init(name:waitingFor:directory:maximumMessageSize:connectTimeout:accepts:undelivered:)``.
   ///
-  /// - Throws: ``MessagePortError/cancelled`` if the task is cancelled while it waits.
+  /// - Throws: ``MessagePortError/cancelled`` if the task is cancelled while it is waiting.
   public static func connection(
     to name: String, waitingFor limit: Duration, directory: MessagePort.Directory = .user,
     maximumMessageSize: Int = 64 << 20, connectTimeout: Duration = .seconds(10),
@@ -55,7 +55,7 @@ extension MessagePort.Remote {
     undelivered: (@Sendable (MessagePort.Undelivered) -> Void)? = nil
   ) async throws(MessagePortError) -> MessagePort.Remote {
     var retries = Retries(for: limit)
-    // While there is the port, but no room.
+    // Used while the port exists but has no room.
     var roomRetries: Retries?
     while true {
       do throws(MessagePortError) {

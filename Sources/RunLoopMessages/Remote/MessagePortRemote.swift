@@ -7,69 +7,73 @@ import RunLoopSystemEvents
 import Synchronization
 
 extension MessagePort {
-  /// A port of this or another process, found by its name, to which messages are sent.
+  /// A port for sending messages to a ``Local`` port, found by its name, in the same or another process.
   ///
-  /// It is a connection to one ``Local`` port. When that is invalidated or its process dies, this port becomes invalid
-  /// permanently: every reply that is awaited ends with ``MessagePortError/peerClosed``, and every one-way message that
-  /// was not confirmed is reported. Make a new one to talk to the name's next owner.
+  /// It represents a connection to one ``Local`` port. When that port is invalidated or its process dies, this port
+  /// becomes permanently invalid: waiting requests fail with ``MessagePortError/peerClosed``, and unconfirmed one-way
+  /// messages are reported. Create another port to connect to the next owner of the name.
   ///
-  /// A one-way message is received at most once; the receiver confirms what it has received, many at a time. What it
-  /// has not confirmed when the connection ends goes to the closure `undelivered`.
+  /// A one-way message is received at most once. The receiver confirms messages in batches. Those that are unconfirmed
+  /// when the connection ends are passed to the closure `undelivered`.
   ///
-  /// Any thread may send. The death of the other end is noticed by a thread that waits for a reply or sends, by a loop
-  /// that the port was added to, and, if an observer or `undelivered` wants to know, by a thread of the package's own.
+  /// Messages can be sent from any thread. The death of the other end is noticed by a thread that waits for a reply or
+  /// sends, by a loop that the port was added to, and, if there is an observer or `undelivered`, by a thread of this
+  /// package.
   ///
   /// The corresponding Core Foundation function is `CFMessagePortCreateRemote`.
   public final class Remote: @unchecked Sendable {
-    // Sendable: `state` and what says whether the port is watched are guarded by the lock, `reader` and the variables
-    // after it by the role of the reading thread.
+    // Sendable: the lock guards `state` and the watch flags; the role of the reading thread guards `reader` and the
+    // variables after it.
 
-    /// The name.
+    /// The name of the port that this one is connected to.
     public let name: String
-    /// Who is at the other end.
+    /// The credentials of the process at the other end.
     public let peer: Credentials
-    /// The longest message to send and the longest reply to take, in bytes.
+    /// The maximum size in bytes of messages to send and of replies.
     public let maximumMessageSize: Int
 
     let socket: Descriptor
     let lock = ProcessLock()
-    // Not checked for exclusive access: the lock guards it, and nothing that is called under it calls back.
+    // Exclusivity is not checked: the lock guards it, and no code called with the lock held accesses it again.
     @exclusivity(unchecked) var state = RemoteState()
     let reader = MessageReader()
-    /// The time-out that the socket has for reading, in nanoseconds; the reading thread's.
+    /// The socket's read timeout in nanoseconds. Used only by the reading thread.
     @exclusivity(unchecked) var socketTimeout: Int64 = 0
-    /// Whether the reading thread looks before it sleeps, and which thread that was last.
+    /// Decides whether the reading thread polls before it sleeps, for the thread that last read.
     ///
-    /// It may be one that has ended and whose number the thread has: its place is then kept for a thousand waits.
+    /// If a thread has ended and another one reuses its number, the new thread inherits its state for a thousand
+    /// waits.
     @exclusivity(unchecked) var looker = Looker()
     @exclusivity(unchecked) var lookingThread: pthread_t = 0
     /// The header of the last answer that the reading thread has read.
     @exclusivity(unchecked) var lastAnswer: MessageFrame?
-    /// Changes when threads that follow the reading one have to look again.
+    /// Changes when threads that wait for the reading thread have to check again.
     ///
-    /// Relaxed where it is read under the lock; the kernel compares it again before a thread sleeps.
+    /// Relaxed loads suffice with the lock held, because the kernel compares the value again before a thread sleeps.
     let readWord = Atomic<UInt32>(0)
     let undelivered: (@Sendable (Undelivered) -> Void)?
     var isWatchedForReplies = false
     var isWatchedForEnd = false
 
-    /// Connects to the port that has a name.
+    /// Connects to a named port.
     ///
     /// - Parameters:
     ///   - name: The port's name.
-    ///   - limit: How long to wait for a port of that name, if there is none yet. The calling thread is blocked
-    ///     meanwhile; a task waits with
+    ///   - limit: The time to wait for a port of that name, which blocks the calling thread; zero by default. A task
+    ///     can wait with
     ///     ``connection(to:waitingFor:directory:maximumMessageSize:connectTimeout:accepts:undelivered:)``.
-    ///   - directory: Where the names are.
-    ///   - maximumMessageSize: The longest message to send and the longest reply to take, in bytes.
-    ///   - connectTimeout: How long to wait if the receiver has no room for one more connection now. Zero means not at
-    ///     all.
-    ///   - accepts: Whether to talk to the process that has the name; only to the same user's by default.
-    ///   - undelivered: Called on any thread, without a lock, for each one-way message that is not confirmed and will
-    ///     not be.
+    ///   - directory: The directory of the name; the user's own by default.
+    ///   - maximumMessageSize: The maximum size in bytes of messages to send and of replies; 64 MiB by default.
+    ///   - connectTimeout: The time to wait while the receiver has no room for another connection; 10 seconds by
+    ///     default. With zero, this does not wait.
+    ///   - accepts: Returns whether to trust the process at the other end. By default, it must belong to the same
+    ///     user.
+    ///   - undelivered: Called on any thread, without a lock, for each one-way message that was not and will not be
+    ///     confirmed.
     /// - Throws: ``MessagePortError/noSuchPort(_:)``, ``MessagePortError/invalidName(_:)``,
     ///   ``MessagePortError/pathTooLong(_:)``, ``MessagePortError/unsafeDirectory(_:_:)``,
-    ///   ``MessagePortError/untrustedPeer(_:)``, ``MessagePortError/sendTimedOut``, ``MessagePortError/system(_:)``.
+    ///   ``MessagePortError/untrustedPeer(_:)``, ``MessagePortError/sendTimedOut``, or
+    ///   ``MessagePortError/system(_:)``.
     public init(
       name: String, waitingFor limit: Duration = .zero, directory: Directory = .user,
       maximumMessageSize: Int = 64 << 20, connectTimeout: Duration = .seconds(10),
@@ -91,14 +95,14 @@ extension MessagePort {
     /// Can be used from any thread.
     public var isValid: Bool { lock.ifOwned(else: false) { state.end == nil } }
 
-    /// Ends the port permanently.
+    /// Permanently invalidates the port.
     ///
-    /// Whoever waits for a reply gets ``MessagePortError/invalid``. Can be called from any thread. Calling it again has
-    /// no effect.
+    /// Waiting requests fail with ``MessagePortError/invalid``. Can be called from any thread. Calling it again has no
+    /// effect.
     public func invalidate() { finish(.invalid) }
 
-    /// Calls a closure when the port becomes invalid, once, on the thread that notices; at once if it is invalid
-    /// already.
+    /// Calls a closure once when the port becomes invalid, on the thread that notices, or at once if it is already
+    /// invalid.
     ///
     /// - Throws: ``MessagePortError/runLoop(_:)`` if the process has no descriptor left for watching the other end.
     ///
@@ -116,28 +120,28 @@ extension MessagePort {
       let call: @Sendable (Remote) -> Void
     }
 
-    /// What is called with a message that was not delivered, so that a record names it.
+    /// The closure for undelivered messages, in a structure by which a recording identifies the call.
     struct UndeliveredHandler {
       let call: @Sendable (Undelivered) -> Void
     }
 
-    /// What has become of the port's messages.
+    /// Counts of the port's messages.
     package struct Statistics: Hashable, Sendable {
-      /// The messages that were sent.
+      /// The number of messages sent.
       package internal(set) var sentCount = 0
-      /// The one-way messages that the receiver has confirmed.
+      /// The number of one-way messages that the receiver has confirmed.
       package internal(set) var confirmedCount = 0
-      /// The one-way messages that were reported as not delivered.
+      /// The number of one-way messages that were reported as undelivered.
       package internal(set) var undeliveredCount = 0
-      /// The replies that somebody waited for.
+      /// The number of replies that a caller was waiting for.
       package internal(set) var replyCount = 0
-      /// Replies and rejections that arrived after no caller waited for them.
+      /// The number of replies and rejections that no caller was waiting for any longer.
       package internal(set) var lateReplyCount = 0
-      /// The packets that broke the protocol.
+      /// The number of packets that violated the protocol.
       package internal(set) var malformedCount = 0
     }
 
-    /// What has become of the port's messages so far.
+    /// The counts of the port's messages so far.
     ///
     /// Can be used from any thread.
     package var statistics: Statistics { lock.ifOwned(else: Statistics()) { state.statistics } }
@@ -161,7 +165,7 @@ extension MessagePort.Remote {
         owning: try SystemCall.socket.make { crl_message_socket() }, .connection)
       let limit = min(max(1000, Int64(saturating: timeout)), 1 << 60)
       _ = try SystemCall.socketOption.make { crl_message_set_timeout(socket.number, 1, limit) }
-      // The shortest time-out is a tick of the kernel's clock. Neither call fails with an open socket.
+      // The shortest timeout is a tick of the kernel's clock, so connect without blocking. `fcntl` cannot fail here.
       let blocks = timeout > .zero
       if !blocks { _ = fcntl(socket.number, F_SETFL, O_NONBLOCK) }
       _ = try SystemCall.connect.makeUninterrupted { crl_placed_connect(socket.number, place.number, name) }
@@ -176,11 +180,11 @@ extension MessagePort.Remote {
     }
   }
 
-  /// Ends the port and notifies everybody.
+  /// Invalidates the port, and notifies waiting requests and observers.
   ///
-  /// - Parameter isCallOut: Whether a loop has called, and not a user's function.
+  /// - Parameter isCallOut: Whether this was called by a loop rather than by a function of the user.
   func finish(_ reason: MessagePortError, tellsObservers: Bool = true, isCallOut: Bool = false) {
-    // The connection is not for a child to end: it has copies of the parent's, which go with this object.
+    // A child must not end its parent's connection. Its copies of the descriptors are closed with this object.
     guard lock.lockUnlessParents() else { return }
     guard state.end == nil else { return lock.unlock() }
     state.end = reason
@@ -196,7 +200,7 @@ extension MessagePort.Remote {
     let observers = state.observers.takeAll()
     lock.unlock()
     for source in sources { source.invalidate() }
-    // Ends the wait of a thread that reads.
+    // Wakes a thread that is blocked in a read.
     _ = try? SystemCall.shutDown.make { crl_message_shut_down(socket.number) }
     readWord.wrappingAdd(1, ordering: .releasing)
     readWord.futexWake(.max)

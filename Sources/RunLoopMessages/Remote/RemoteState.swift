@@ -2,34 +2,34 @@
 
 import RunLoopCore
 
-/// What a remote port knows of its messages.
+/// The state of a remote port and its messages.
 ///
 /// A value, guarded by the port's lock.
 struct RemoteState {
-  /// Why the port is invalid; nil: it is not.
+  /// The reason why the port is invalid, or `nil` if it is valid.
   var end: MessagePortError?
   var lastToken: UInt64 = 0
   var pending = PendingRequests()
-  /// One that was used and may be again.
+  /// A waiter that can be reused.
   var spareWaiter: ReplyWaiter?
   var unconfirmed = UnconfirmedMessages()
   /// Whether messages were reported when the port ended.
   var hasLostMessages = false
-  /// The rejected messages that are to be reported, and whether a thread is reporting one.
+  /// The rejected messages still to be reported, and whether a thread is reporting one.
   var rejected: [MessagePort.Undelivered] = []
   var isReporting = false
-  /// Whether a thread reads the socket; there is one at a time.
+  /// Whether a thread is reading the socket. Only one does at a time.
   var isReading = false
-  /// How many threads wait for the reading thread.
+  /// The number of threads that are waiting for the reading thread.
   var followers = 0
   var statistics = MessagePort.Remote.Statistics()
   var registrations = MessagePortRegistrations()
   var observers = InvalidationList<MessagePort.Remote.InvalidationObserver>()
 
-  /// Somebody for a thread that blocks.
+  /// Returns a waiter for a blocking thread.
   mutating func takeWaiter() -> ReplyWaiter { spareWaiter.take() ?? ReplyWaiter() }
 
-  /// Takes a message in that is about to be sent, and returns its token; replies may come before the call returns.
+  /// Registers a message before it is sent, because a reply may arrive before the call returns. Returns its token.
   mutating func register(id: Int32, _ waiter: ReplyWaiter?) -> UInt64 {
     lastToken += 1
     if let waiter {
@@ -41,26 +41,26 @@ struct RemoteState {
     return lastToken
   }
 
-  /// Takes the last message out again, which was not sent.
+  /// Unregisters the last message, which was not sent.
   mutating func unregister(_ token: UInt64, _ waiter: ReplyWaiter?) {
     lastToken -= 1
     if waiter != nil { pending.remove(token) } else { unconfirmed.removeLast(token) }
   }
 }
 
-/// The requests whose replies are awaited, in the order of their tokens, which is that in which most replies come.
+/// The pending requests, in the order of their tokens, which is also the order of most replies.
 struct PendingRequests {
   private var waiters: [ReplyWaiter] = []
 
   var count: Int { waiters.count }
   var isEmpty: Bool { waiters.isEmpty }
 
-  /// Takes in the newest.
+  /// Adds the newest request.
   mutating func append(_ waiter: ReplyWaiter) { waiters.append(waiter) }
 
-  /// Takes one out; nil if it is not here.
+  /// Removes a request, or returns `nil` if it is not pending.
   ///
-  /// O(log n), and what is newer moves up.
+  /// - Complexity: O(log *n*), plus moving the newer requests.
   @discardableResult
   mutating func remove(_ token: UInt64) -> ReplyWaiter? {
     var (low, high) = (0, waiters.count)
@@ -73,7 +73,7 @@ struct PendingRequests {
     return waiters.remove(at: low)
   }
 
-  /// Takes all out.
+  /// Removes and returns all requests.
   mutating func removeAll() -> [ReplyWaiter] {
     defer { waiters = [] }
     return waiters
@@ -84,7 +84,7 @@ struct PendingRequests {
 struct UnconfirmedMessages {
   typealias Entry = (token: UInt64, id: Int32)
 
-  /// How many there may be: a sender waits for the receiver then.
+  /// The maximum number of unconfirmed messages, at which a sender waits for the receiver.
   static let limit = 1024
 
   private var entries: [Entry] = []
@@ -94,14 +94,14 @@ struct UnconfirmedMessages {
 
   mutating func append(token: UInt64, id: Int32) { entries.append((token, id)) }
 
-  /// Takes the last out, if it is this one.
+  /// Removes the last message if it has this token.
   mutating func removeLast(_ token: UInt64) {
     if count > 0, entries[entries.count - 1].token == token { entries.removeLast() }
   }
 
-  /// Takes all out up to a token, and returns their number.
+  /// Removes all messages up to a token, and returns their number.
   ///
-  /// O(n) in what is taken out, amortised.
+  /// - Complexity: Amortized O(*n*) in the number of messages removed.
   mutating func confirm(upTo token: UInt64) -> Int {
     let before = first
     while first < entries.count, entries[first].token <= token { first += 1 }
@@ -116,15 +116,15 @@ struct UnconfirmedMessages {
     return confirmed
   }
 
-  /// Takes one out; nil if it is not here.
+  /// Removes a message, or returns `nil` if it is not here.
   ///
-  /// O(n).
+  /// - Complexity: O(*n*).
   mutating func remove(_ token: UInt64) -> Entry? {
     guard let index = entries[first...].firstIndex(where: { $0.token == token }) else { return nil }
     return entries.remove(at: index)
   }
 
-  /// Takes all out.
+  /// Removes and returns all messages.
   mutating func removeAll() -> [Entry] {
     defer {
       entries = []
@@ -134,21 +134,20 @@ struct UnconfirmedMessages {
   }
 }
 
-/// Somebody who waits for a reply.
+/// A thread or task that is waiting for a reply.
 ///
-/// A thread that blocks uses one again that nobody uses any more.
+/// Blocking threads reuse waiters.
 final class ReplyWaiter: @unchecked Sendable {
-  // Sendable: the variables are guarded by the port's lock.
+  // Sendable: the port's lock guards all mutable state.
   typealias Outcome = Result<MessagePort.Reply?, MessagePortError>
 
-  /// The request's; 0: it was not sent yet.
+  /// The request's token, or 0 if it was not sent yet.
   var token: UInt64 = 0
   var outcome: Outcome?
-  /// Notifies whoever waits that there is an outcome; nil for a thread that blocks, which is notified by the port's
-  /// word.
+  /// Called when there is an outcome; `nil` for a blocking thread, which is woken through the port's word.
   var wake: (@Sendable (Outcome) -> Void)?
 
-  /// Gives the outcome, once.
+  /// Removes and returns the outcome.
   func takeOutcome() -> Outcome? {
     guard outcome != nil else { return nil }
     return outcome.take()

@@ -4,16 +4,17 @@ import CRunLoopSystem
 import RunLoopLibC
 import RunLoopCore
 
-/// A message as it is sent: its frame, and its payload in the packet or in memory that is passed.
+/// A message to send: its frame, and its payload, which is sent in the packet or in memory that is passed as a
+/// descriptor.
 ///
-/// The memory is made when the message is about to be sent, by ``prepare()``: those that wait are bytes only.
+/// The memory is created just before the message is sent, by ``prepare()``, so queued messages consist only of bytes.
 struct MessageContent: Sendable {
   var frame: MessageFrame
   private let bytes: [UInt8]
   private var memory: MessagePort.Descriptor?
   private let descriptors: [Int32]
 
-  /// Makes a message without content.
+  /// Creates a message without content.
   init(_ kind: MessageFrame.Kind, id: Int32 = 0, token: UInt64) {
     frame = MessageFrame(kind, id: id, token: token)
     bytes = []
@@ -21,9 +22,9 @@ struct MessageContent: Sendable {
     descriptors = []
   }
 
-  /// Makes a message.
+  /// Creates a message.
   ///
-  /// The descriptors are the caller's, who keeps them open until the message was sent.
+  /// The caller owns the descriptors, and must keep them open until the message was sent.
   init(
     _ kind: MessageFrame.Kind, id: Int32, token: UInt64 = 0, bytes: [UInt8], descriptors: [Int32]
   ) {
@@ -35,17 +36,17 @@ struct MessageContent: Sendable {
     self.descriptors = descriptors
   }
 
-  /// Copies a long payload into memory, unless that has been done.
+  /// Copies a long payload into memory, unless that was already done.
   ///
-  /// - Complexity: O(*n*) in the bytes.
+  /// - Complexity: O(*n*) in the number of bytes.
   mutating func prepare() throws(SystemError) {
     if frame.isOutOfLine, memory == nil { memory = try Self.memory(with: bytes) }
   }
 
-  /// Gives the memory up again, if there is any.
+  /// Releases the memory, if there is any.
   mutating func forgetMemory() { memory = nil }
 
-  /// What the message costs until its receiver has taken it.
+  /// The amount that the message is charged until its receiver has read it.
   var amount: MessageAccount.Amount { .init(outgoing: bytes.count, descriptors: frame.carriedDescriptors) }
 
   private static func memory(with bytes: [UInt8]) throws(SystemError) -> MessagePort.Descriptor {
@@ -54,7 +55,7 @@ struct MessageContent: Sendable {
     while written < bytes.count {
       let answer = try SystemCall.memoryWrite.makeUninterrupted {
         bytes.withUnsafeBytes {
-          // One call takes less than two gigabytes.
+          // A single call writes less than two gigabytes.
           crl_message_memory_write(memory.number, $0.baseAddress.map { $0 + written }, min($0.count - written, 1 << 30))
         }
       }
@@ -65,7 +66,7 @@ struct MessageContent: Sendable {
     return memory
   }
 
-  /// Makes empty memory: where `memfd_create` is refused, a file without a name on a file system in memory.
+  /// Creates empty memory. If `memfd_create` is denied, this is an unnamed file in a memory file system.
   private static func newMemory() throws(SystemError) -> (MessagePort.Descriptor, canBeSealed: Bool) {
     do throws(SystemError) {
       return (MessagePort.Descriptor(owning: try SystemCall.memoryCreate.make { crl_message_memory() }), true)
@@ -77,9 +78,9 @@ struct MessageContent: Sendable {
     }
   }
 
-  /// Sends the message whole, or throws: `EAGAIN` if there is no room.
+  /// Sends the whole message, or throws; `EAGAIN` means that there is no room.
   func send(on socket: MessagePort.Descriptor) throws(SystemError) {
-    // The optimizer may not let go of who closes the descriptors before the call.
+    // Keep the owners of the descriptors alive until the call returns.
     defer { withExtendedLifetime((socket, memory)) {} }
     if let memory {
       try send(on: socket.number, [memory.number] + descriptors)
@@ -89,7 +90,7 @@ struct MessageContent: Sendable {
   }
 
   private func send(on socket: Int32, _ descriptors: [Int32]) throws(SystemError) {
-    // What lies in memory is not in the packet.
+    // A payload in memory is not part of the packet.
     let inPacket = frame.isOutOfLine ? 0 : frame.length
     _ = try SystemCall.sendMessage.makeUninterrupted {
       withUnsafeTemporaryAllocation(byteCount: MessageFrame.size, alignment: 8) { header in

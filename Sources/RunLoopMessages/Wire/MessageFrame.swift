@@ -1,49 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The header of a packet between two message ports, and what a packet must be to have one.
+/// The header of a packet between two message ports, and its validation.
 ///
-/// A value on bytes: no socket, no allocation, no import, so that it can be fuzzed alone. All numbers are
+/// A value on bytes without a socket, allocation or import, so that it can be fuzzed separately. All numbers are
 /// little-endian:
 ///
-/// | bytes | what |
+/// | bytes | meaning |
 /// |---|---|
 /// | 0..<4 | the magic, `RLMP` |
 /// | 4 | the version, 1 |
 /// | 5 | the ``Kind`` |
-/// | 6 | 1: the payload lies in memory that comes as the first descriptor, and not in the packet |
+/// | 6 | 1 if the payload is not in the packet, but in memory that is passed as the first descriptor |
 /// | 7 | zero |
-/// | 8..<12 | the sender's id of the message, the reason of a rejection, or the ``time(of:)`` at which an answer is sent |
-/// | 12..<14 | how many descriptors the message has, without the payload's memory |
-/// | 14..<16 | in an answer, one more than the number of the processor that sent it, or zero if that is unknown; else zero |
+/// | 8..<12 | the sender's ID of the message, the reason of a rejection, or the ``time(of:)`` of an answer |
+/// | 12..<14 | the number of descriptors of the message, not counting the payload's memory |
+/// | 14..<16 | one more than the number of the processor that sent an answer, or zero if unknown; zero otherwise |
 /// | 16..<24 | the token, which a reply, a rejection and a confirmation return |
 /// | 24..<32 | the length of the payload |
 struct MessageFrame: Hashable, Sendable {
-  /// What a packet is.
+  /// The kinds of packets.
   enum Kind: UInt8, Sendable, CaseIterable {
-    /// A message whose sender waits for a reply.
+    /// A message whose sender is waiting for a reply.
     case request = 1
-    /// A message whose sender waits for nothing.
+    /// A message whose sender expects no reply.
     case oneWay = 2
     /// The reply to a request.
     case reply = 3
     /// The request was received, and there is no reply to it.
     case noReply = 4
-    /// The message was not received; the id is the reason. With the token zero, all of the connection is rejected.
+    /// The message was rejected for the reason in the ID. A token of zero rejects the whole connection.
     case rejection = 5
     /// All one-way messages up to this token have been received.
     case confirmation = 6
 
-    /// Whether a packet of this kind may have a payload and descriptors.
+    /// Whether a packet of this kind can have a payload and descriptors.
     var hasContent: Bool { self == .request || self == .oneWay || self == .reply }
 
-    /// Whether it answers a request that was received.
+    /// Whether this is the answer to a request that was received.
     var isAnswer: Bool { self == .reply || self == .noReply }
 
-    /// Whether it is a message to a local port, whose sender is told what has become of it.
+    /// Whether this is a message to a local port, whose sender is notified of the outcome.
     var expectsAnswer: Bool { self == .request || self == .oneWay }
   }
 
-  /// Why bytes are not a packet.
+  /// The reasons why a packet is malformed.
   enum Malformation: Error, Hashable, Sendable {
     case tooShort, magic, version, kind, flags, reserved, length, descriptors, content, token
   }
@@ -57,11 +57,11 @@ struct MessageFrame: Hashable, Sendable {
   var token: UInt64 = 0
   var length = 0
 
-  /// How long the header is.
+  /// The size of the header in bytes.
   static let size = 32
-  /// The longest payload that lies in its packet; the longer ones lie in memory that is passed.
+  /// The maximum size of a payload in its packet. Longer ones are sent in memory.
   static let inlineLimit = 32 * 1024
-  /// The most descriptors of one message; one more may carry the payload.
+  /// The maximum number of descriptors of a message; one more may carry the payload.
   static let descriptorLimit = 252
   private static let magic: UInt32 = 0x504D_4C52
   private static let version: UInt8 = 1
@@ -77,21 +77,22 @@ struct MessageFrame: Hashable, Sendable {
     self.length = length
   }
 
-  /// How many descriptors come with the packet.
+  /// The number of descriptors that are sent with the packet.
   var carriedDescriptors: Int { descriptorCount + (isOutOfLine ? 1 : 0) }
 
-  /// What an answer says of the time at which it is sent, so that its receiver knows what waking up has cost: the
-  /// lowest bits of the monotonic clock's nanoseconds.
+  /// Encodes the time at which an answer is sent, as the low bits of the monotonic clock's nanoseconds. From it, the
+  /// receiver determines the cost of waking up.
   static func time(of nanoseconds: Int64) -> Int32 { Int32(truncatingIfNeeded: nanoseconds) }
 
-  /// When an answer was sent that has been received now.
+  /// Returns the time at which an answer that was just received was sent.
   ///
-  /// Another process may say anything: it is within the last five seconds, and no more than that is known.
+  /// The value is not trusted, because it comes from another process: the result is always within the last five
+  /// seconds.
   static func nanoseconds(of time: Int32, receivedAt now: Int64) -> Int64 {
     now - Int64(UInt32(bitPattern: Self.time(of: now) &- time))
   }
 
-  /// Writes the header into the first ``size`` bytes.
+  /// Encodes the header into the first ``size`` bytes.
   func encode(into bytes: UnsafeMutableRawBufferPointer) {
     bytes.storeBytes(of: Self.magic.littleEndian, toByteOffset: 0, as: UInt32.self)
     bytes[4] = Self.version
@@ -106,10 +107,10 @@ struct MessageFrame: Hashable, Sendable {
     bytes.storeBytes(of: UInt64(length).littleEndian, toByteOffset: 24, as: UInt64.self)
   }
 
-  /// Reads the header of a whole packet, whose payload begins after ``size`` bytes.
+  /// Decodes the header of a complete packet, whose payload begins after ``size`` bytes.
   ///
-  /// Whatever the bytes are, the frame is consistent: its payload is in the packet wholly, or not at all. How long a
-  /// payload may be that lies elsewhere is the receiver's to say.
+  /// For any input, the resulting frame is consistent: its payload is either completely in the packet or not at all.
+  /// The receiver must check the length of a payload that is not in the packet.
   init(decoding packet: UnsafeRawBufferPointer) throws(Malformation) {
     guard packet.count >= Self.size else { throw .tooShort }
     func number<Number: FixedWidthInteger>(_ offset: Int, _ type: Number.Type) -> Number {

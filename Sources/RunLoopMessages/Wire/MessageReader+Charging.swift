@@ -4,21 +4,21 @@ import CRunLoopSystem
 import RunLoopLibC
 import RunLoopCore
 
-// Packets of senders who pay for what they have this process hold, before it does.
+// Reading from senders who are charged for resources before this process acquires them.
 //
-// The kernel does not say how many descriptors a packet has; it returns as many as there is room for and closes the
-// others, on the thread that receives. So a packet is looked at first: that gives copies of as many descriptors as its
-// header says, and tells whether there are more. It is received when there are not, without room for any: the copies
-// keep them open. Otherwise it is left in the socket, which another thread closes.
+// The kernel does not report how many descriptors a packet has. It returns as many as there is room for and closes the
+// others on the receiving thread. The packet is therefore peeked at first, which copies as many descriptors as its
+// header announces and shows whether there are more. If there are none, the packet is received without room for
+// descriptors, and the copies keep them open. Otherwise the packet is left in the socket, which another thread closes.
 extension MessageReader {
-  /// Reads the next packet of a sender, whose message has at most `limit` bytes and is paid by an account.
+  /// Reads the next packet of a sender, whose message may have at most `limit` bytes and is charged to an account.
   ///
-  /// The bytes of a message that this returns are charged, and its descriptors until they are taken or closed.
+  /// The bytes of a returned message stay charged, and its descriptors until they are taken or closed.
   func next(
     on socket: MessagePort.Descriptor, limit: Int, paidBy account: MessageAccount, takesDescriptors: Bool
   ) throws(SystemError) -> Incoming {
     guard let seen = try look(socket) else { return .nothing }
-    // An empty packet looks the same as the end, unless it has descriptors.
+    // An empty packet looks like the end of the connection, unless it has descriptors.
     guard seen.size > 0 || seen.truncation & 2 != 0 else { return .ended }
     guard let frame = frame(seen.size, seen.truncation) else { return .malformed }
     let carried = frame.carriedDescriptors
@@ -47,7 +47,7 @@ extension MessageReader {
     return incoming
   }
 
-  /// Looks at the next packet; nil: there is none.
+  /// Peeks at the next packet. Returns `nil` if there is none.
   private func look(_ socket: MessagePort.Descriptor) throws(SystemError) -> (size: Int32, truncation: Int32)? {
     while true {
       var count: Int32 = 0
@@ -60,7 +60,7 @@ extension MessageReader {
       } catch {
         switch error.number {
         case EAGAIN, EINTR: return nil
-        // An error that was kept for this socket comes once.
+        // The error pending on this socket is reported only once.
         case ECONNRESET: continue
         default: throw error
         }
@@ -70,13 +70,13 @@ extension MessageReader {
 
   private enum Copies {
     case all([MessagePort.Descriptor])
-    /// There are no numbers for the others.
+    /// The process has no room for the other descriptors.
     case some
-    /// The packet has more or less than it says.
+    /// The packet has more or fewer descriptors than its header announces.
     case others
   }
 
-  /// Copies the descriptors of the next packet, which says that there are so many, and which are charged.
+  /// Copies the descriptors of the next packet, whose number is announced by its header and already charged.
   private func copies(
     _ socket: MessagePort.Descriptor, _ carried: Int, _ account: MessageAccount
   ) throws(SystemError) -> Copies {
@@ -96,7 +96,7 @@ extension MessageReader {
     return descriptors.count == carried ? .others : .some
   }
 
-  /// Takes the next packet out, whose descriptors have copies or of which there are none.
+  /// Discards the next packet, which has no descriptors, or only ones that were copied.
   private func drop(_ socket: MessagePort.Descriptor) throws(SystemError) {
     _ = try SystemCall.receiveMessage.makeUninterrupted { crl_message_discard(socket.number) }
   }

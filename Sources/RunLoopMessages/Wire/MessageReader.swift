@@ -4,23 +4,23 @@ import CRunLoopSystem
 import RunLoopLibC
 import RunLoopCore
 
-/// Reads packets from a socket, one at a time, whatever the other end has put into them.
+/// Reads packets from a socket, one at a time, regardless of their contents.
 ///
-/// Its room is used by one thread at a time.
+/// Its buffers can be used by only one thread at a time.
 final class MessageReader {
   enum Incoming {
     /// A message.
     case message(MessageFrame, [UInt8], [MessagePort.Descriptor])
-    /// A message that cannot be taken.
+    /// A message that was rejected.
     case rejected(MessageFrame, MessagePort.Rejection)
-    /// A message that cannot be taken, and is left in the socket for its descriptors: there is no room for them, or
-    /// whoever drops it closes them.
+    /// A message that was rejected but is left in the socket, either because there is no room for its descriptors or
+    /// because discarding it would close them on this thread.
     case left(MessageFrame, MessagePort.Rejection)
-    /// What nobody who keeps to the protocol sends.
+    /// A packet that violates the protocol.
     case malformed
-    /// Nothing is there, or came in time, or a signal came.
+    /// No packet has arrived, at all or in time, or a signal interrupted the call.
     case nothing
-    /// The other end is gone.
+    /// The other end has closed the connection.
     case ended
   }
 
@@ -33,11 +33,12 @@ final class MessageReader {
     numbers.deallocate()
   }
 
-  /// Reads the next packet, whose message has at most `limit` bytes.
+  /// Reads the next packet, whose message may have at most `limit` bytes.
   ///
-  /// What came with it belongs to the result: descriptors that nobody takes are closed.
+  /// The descriptors that arrived with it belong to the result and are closed unless they are taken.
   ///
-  /// - Parameter admits: Whether there is room for a message, before any is allocated; else why it is rejected.
+  /// - Parameter admits: Called before anything is allocated. Returns the reason to reject the message, or `nil` to
+  ///   accept it.
   func next(
     on socket: MessagePort.Descriptor, blocks: Bool = false, limit: Int,
     admits: (MessageFrame) -> MessagePort.Rejection? = { _ in nil }
@@ -58,7 +59,7 @@ final class MessageReader {
       descriptors.reserveCapacity(Int(count))
       for number in numbers.prefix(Int(count)) { descriptors.append(MessagePort.Descriptor(owning: number, .apart)) }
     }
-    // An empty packet looks the same, and nobody who keeps to the protocol sends one.
+    // An empty packet looks the same, but violates the protocol.
     guard size > 0 else { return .ended }
     guard let frame = frame(size, truncation) else { return .malformed }
     guard truncation & 2 == 0 else { return .rejected(frame, .descriptorsLost) }
@@ -68,13 +69,13 @@ final class MessageReader {
     return try message(frame, descriptors)
   }
 
-  /// The frame of the packet that lies here; nil: it is none.
+  /// Returns the frame of the packet in the buffer, or `nil` if it is malformed.
   func frame(_ size: Int32, _ truncation: Int32) -> MessageFrame? {
     guard truncation & 1 == 0 else { return nil }
     return try? MessageFrame(decoding: UnsafeRawBufferPointer(start: packet.baseAddress, count: Int(size)))
   }
 
-  /// The message of the packet that lies here.
+  /// Returns the message of the packet in the buffer.
   func message(
     _ frame: MessageFrame, _ descriptors: [MessagePort.Descriptor]
   ) throws(SystemError) -> Incoming {
@@ -82,14 +83,16 @@ final class MessageReader {
     return try readMemory(descriptors[0], frame, Array(descriptors.dropFirst()))
   }
 
-  /// The payload of the packet that lies here.
+  /// Returns the payload of the packet in the buffer.
   private func payload(_ length: Int) -> [UInt8] {
-    // Without uninitialized room: making that is not specialized, and for no bytes it is room that all threads share.
+    // The initializer for uninitialized capacity is not specialized, and for no bytes its storage is shared by all
+    // threads.
     guard let start = packet.baseAddress, length > 0 else { return [] }
     return [UInt8](UnsafeRawBufferPointer(start: start + MessageFrame.size, count: length))
   }
 
-  /// An error that was kept for this socket comes once, in front of the packets that are there: they are read first.
+  /// Receives a packet. A pending error of the socket is reported once, before the packets that have arrived, so it is
+  /// skipped.
   private func receive(
     _ socket: MessagePort.Descriptor, _ blocks: Bool, _ count: inout Int32, _ truncation: inout Int32
   ) throws(SystemError) -> Int32 {
@@ -107,17 +110,17 @@ final class MessageReader {
     }
   }
 
-  /// Reads a payload from the memory that came with the packet.
+  /// Reads a payload from the memory that arrived with the packet.
   ///
-  /// It must be memory, because reading anything else might block: sealed memory, or a file without a name on a file
-  /// system in memory, which a sender passes whose system refuses `memfd_create`. The bytes of such a file may change
-  /// while they are copied, which the copy does not notice and is not harmed by. The memory is as long as the frame
-  /// says and without holes, which would cost the receiver what they did not cost the sender.
+  /// It must be sealed memory, or an unnamed file in a memory file system, which is sent by systems that deny
+  /// `memfd_create`; reading anything else could block. Such a file may change while it is copied, which does no harm.
+  /// The memory must have exactly the announced size and no holes, because holes would cost the receiver memory that
+  /// they did not cost the sender.
   private func readMemory(
     _ memory: MessagePort.Descriptor, _ frame: MessageFrame, _ descriptors: [MessagePort.Descriptor]
   ) throws(SystemError) -> Incoming {
     let isSealed = (try? SystemCall.memoryControl.make { crl_message_memory_is_sealed(memory.number) }) ?? 0
-    // Closing memory waits for no other process.
+    // Closing memory does not depend on another process.
     guard isSealed == 1 || crl_message_memory_is_nameless(memory.number) == 1, let memory = memory.moved() else {
       return .malformed
     }
@@ -125,7 +128,8 @@ final class MessageReader {
     let hasStatus = try? SystemCall.fileStatus.make { crl_status_of(memory.number, &status) }
     guard hasStatus != nil else { return .rejected(frame, .noResources) }
     guard status.size == UInt64(frame.length), status.allocated >= status.size else { return .malformed }
-    // An array that cannot be allocated would end the process. Another thread may take the room meanwhile, if hardly.
+    // Check first, because a failed array allocation ends the process. Another thread taking the memory in between is
+    // unlikely.
     let hasRoom = try? SystemCall.memoryAllocate.make { crl_message_can_allocate(frame.length + 4096) }
     guard hasRoom != nil else { return .rejected(frame, .noResources) }
     var failure: SystemError?
