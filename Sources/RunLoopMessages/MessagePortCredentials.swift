@@ -30,7 +30,6 @@ extension MessagePort {
     /// is assumed that not all users are mapped.
     public var isSameUser: Bool { UserID.isOwn(user) }
 
-    /// Reads the credentials of the peer of a socket.
     init(of socket: Descriptor) throws(MessagePortError) {
       var answer = crl_credentials()
       do {

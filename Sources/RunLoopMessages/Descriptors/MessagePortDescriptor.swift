@@ -56,9 +56,8 @@ extension MessagePort {
       self.charge.store(Unmanaged.passRetained(charge), ordering: .releasing)
     }
 
-    /// Moves the descriptor and its charge to an object that closes it on the thread that releases it.
-    ///
-    /// Use this only for descriptors that are known not to block when they are closed.
+    /// Moves the descriptor and its charge to an object that closes it on the thread that releases it. Use this only
+    /// for descriptors that are known not to block when they are closed.
     func moved() -> Descriptor? {
       let charge = takeCharge()
       guard let number = takeNumber() else { return nil }

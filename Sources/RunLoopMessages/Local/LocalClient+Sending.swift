@@ -35,7 +35,6 @@ extension LocalClient {
     lock.unlock()
   }
 
-  /// Records that a one-way message of `size` bytes was received.
   func noteReceived(_ token: UInt64, _ size: Int) {
     guard !lock.isParents else { return }
     account.release(.init(incoming: size))
@@ -114,9 +113,8 @@ extension LocalClient {
   }
 
   /// Tries to send now. Returns false if there is no room, or if the receiver has much to read first. Requires the
-  /// lock.
-  ///
-  /// If the other end has closed the connection, the message is dropped, and the serving thread notices the end soon.
+  /// lock. If the other end has closed the connection, the message is dropped, and the serving thread notices the end
+  /// soon.
   ///
   /// - Parameter content: The message, which this prepares if its payload is sent in memory.
   private func sendNow(_ content: inout MessageContent) -> Bool {
@@ -182,7 +180,6 @@ extension LocalClient {
     if sendNow(&content) { state.confirmed = state.received }
   }
 
-  /// Ends the connection after sending what can still be sent. Calling it again has no effect.
   func close() {
     lock.lock()
     guard !state.isClosed else { return lock.unlock() }

@@ -6,7 +6,6 @@ import RunLoopSystemEvents
 
 // Receiving, on one thread at a time.
 extension LocalClient {
-  /// The ways in which a turn of a connection ends.
   private enum Turn {
     /// No message had arrived.
     case isEmpty
@@ -15,7 +14,6 @@ extension LocalClient {
     case isFull
     /// Another thread drops the next message and then continues.
     case isDropping
-    /// The connection has ended.
     case isOver
   }
 
@@ -28,7 +26,6 @@ extension LocalClient {
   /// The number of consecutive short turns after which to check again whether there are more messages.
   private static let shortTurnLimit = 16
 
-  /// The outcome of serving a connection.
   enum Service {
     case isDone
     /// No message had arrived, or the connection cannot be served now.
@@ -36,9 +33,8 @@ extension LocalClient {
     case isOver
   }
 
-  /// Sends and receives what is possible, and delivers received messages, at most as many as one turn allows.
-  ///
-  /// Must be called on a loop's thread.
+  /// Sends and receives what is possible, and delivers received messages, at most as many as one turn allows. Must be
+  /// called on a loop's thread.
   func serve(_ events: UInt32, _ deliver: (MessagePort.Request) -> Void) -> Service {
     guard beginServing(events) else { return .hadNothing }
     return finishServing(deliver)
@@ -132,7 +128,6 @@ extension LocalClient {
     case ended
   }
 
-  /// Reads a message and delivers it.
   private func readOne(_ deliver: (MessagePort.Request) -> Void, _ turnBytes: inout Int) -> Reading {
     let incoming: MessageReader.Incoming
     do {
@@ -202,7 +197,6 @@ extension LocalClient {
     return incoming
   }
 
-  /// Notifies the sender that a message is rejected.
   private func reject(_ frame: MessageFrame, _ reason: MessagePort.Rejection) {
     counters.change {
       switch reason {
@@ -214,9 +208,8 @@ extension LocalClient {
     lock.withLock { send(MessageContent(.rejection, id: reason.rawValue, token: frame.token), []) }
   }
 
-  /// Makes the thread that closes descriptors drop the next packet, with the descriptors in it.
-  ///
-  /// Until then, that thread is the serving thread of this connection.
+  /// Makes the thread that closes descriptors drop the next packet, with the descriptors in it. Until then, that thread
+  /// is the serving thread of this connection.
   private func dropNext() {
     let drop: @Sendable () -> Void = {
       _ = crl_message_discard(self.socket.number)

@@ -15,7 +15,6 @@ final class LocalClient: @unchecked Sendable {
   let key: UInt64
   let socket: MessagePort.Descriptor
   let credentials: MessagePort.Credentials
-  /// Whether the sender is another user.
   let isForeign: Bool
   /// The time by which the sender must have sent a message.
   let silenceEnd: SuspendingClock.Instant?
@@ -51,7 +50,6 @@ final class LocalClient: @unchecked Sendable {
     counters = port.account
   }
 
-  /// Adds the connection to the port's epoll set.
   func enter() throws(SystemError) {
     _ = try SystemCall.epollControl.make {
       crl_epoll_control(epoll.number, EPOLL_CTL_ADD, socket.number, Self.reading, key)
@@ -97,6 +95,5 @@ final class LocalClient: @unchecked Sendable {
     return lock.withLock { !state.hasSpoken }
   }
 
-  /// Whether the first message has not arrived yet.
   var mustSpeak: Bool { silenceEnd != nil && lock.withLock { !state.hasSpoken && !state.isClosed } }
 }

@@ -2,14 +2,11 @@
 
 import CRunLoopSystem
 
-/// The state of a connection to a local port.
-///
-/// A value, guarded by the connection's lock.
+/// The state of a connection to a local port. A value, guarded by the connection's lock.
 struct LocalClientState {
   /// A queued message, and the owners of its descriptors.
   typealias Outgoing = (content: MessageContent, owners: [MessagePort.Descriptor])
 
-  /// Whether the connection is closed for sending.
   var isClosed = false
   /// Whether a thread is serving the connection. Only one does at a time.
   var isServing = false
@@ -19,7 +16,6 @@ struct LocalClientState {
   var isHungUp = false
   /// Whether queued replies wait for the receiver to read earlier ones, rather than for room in the socket.
   var isHeldBack = false
-  /// Whether a message was received.
   var hasSpoken = false
   /// The bytes of unfinished messages and of queued replies.
   var unfinishedBytes = 0
@@ -36,10 +32,8 @@ struct LocalClientState {
   /// Whether the confirmation is postponed until the waiting messages were read.
   var confirmsLater = false
 
-  /// The number of queued messages.
   var waiting: Int { outgoing.count - firstOutgoing }
 
-  /// Returns whether another message may be read.
   func mayRead(limit: Int, bytes: Int) -> Bool {
     !isClosed && !isHeldBack && unfinished + waiting < limit && unfinishedBytes < bytes && waitingBytes < bytes
   }
@@ -49,7 +43,6 @@ struct LocalClientState {
     outgoing.append((content, owners))
   }
 
-  /// The first queued message.
   var next: MessageContent? { waiting > 0 ? outgoing[firstOutgoing]?.content : nil }
 
   /// Removes the first queued message, and returns its descriptors' owners, to be released without the lock.

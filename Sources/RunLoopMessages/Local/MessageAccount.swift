@@ -13,16 +13,13 @@ import RunLoopSystemEvents
 final class MessageAccount: @unchecked Sendable {
   // Sendable: the lock guards all mutable state. An account's lock is taken before that of the account above it.
 
-  /// An amount of resources.
   struct Amount: Sendable {
     var connections = 0
-    /// The bytes of messages that were received but are not finished.
     var incoming = 0
     /// The bytes of replies that the receiver has not read.
     var outgoing = 0
     /// The descriptors of messages and replies.
     var descriptors = 0
-    /// The rejected connections that are not closed yet.
     var rejected = 0
 
     static func += (left: inout Amount, right: Amount) {
@@ -41,7 +38,6 @@ final class MessageAccount: @unchecked Sendable {
       left.rejected -= right.rejected
     }
 
-    /// Returns whether another amount fits within a limit.
     func hasRoom(for more: Amount, upTo limit: Amount) -> Bool {
       (more.incoming == 0 || more.incoming <= limit.incoming - incoming)
         && (more.outgoing == 0 || more.outgoing <= limit.outgoing - outgoing)
@@ -67,19 +63,15 @@ final class MessageAccount: @unchecked Sendable {
     closer = above == nil ? nil : DescriptorCloser()
   }
 
-  /// The resources in use.
   var now: Amount { lock.withLock { used } }
 
-  /// Whether no resources are in use.
   var isUnused: Bool {
     let now = now
     return now.connections == 0 && now.incoming == 0 && now.outgoing == 0 && now.descriptors == 0 && now.rejected == 0
   }
 
-  /// Whether the limit of rejected connections is reached.
   var isFullOfRejected: Bool { lock.withLock { used.rejected >= limit.rejected } }
 
-  /// Changes the counters of the port's account.
   @inline(__always)
   func change(_ body: (inout MessagePort.Local.Statistics) -> Void) {
     lock.lock()
@@ -87,7 +79,6 @@ final class MessageAccount: @unchecked Sendable {
     lock.unlock()
   }
 
-  /// The port's counters.
   var statistics: MessagePort.Local.Statistics { lock.ifOwned(else: .init()) { counted } }
 
   /// Charges an amount to the port's account and optionally counts a received message. Returns false if there is no
@@ -167,15 +158,13 @@ final class MessageAccount: @unchecked Sendable {
     }
   }
 
-  /// Releases the charges of replies that the receiver of a closed connection has read.
-  ///
-  /// Unread replies stay charged, and the socket stays open, as long as the kernel keeps them.
+  /// Releases the charges of replies that the receiver of a closed connection has read. Unread replies stay charged,
+  /// and the socket stays open, as long as the kernel keeps them.
   func noteReading(of key: UInt64) {
     guard lock.withLock({ unread[key] != nil }) else { return }
     noteReading()
   }
 
-  /// Releases the sockets when the port has ended.
   func end() {
     lock.lock()
     let all = unread
@@ -262,7 +251,6 @@ final class MessageCharge: Sendable {
   private let account: MessageAccount
   private let amount: MessageAccount.Amount
 
-  /// Takes over an amount that was charged.
   init(_ amount: MessageAccount.Amount, to account: MessageAccount) {
     self.amount = amount
     self.account = account

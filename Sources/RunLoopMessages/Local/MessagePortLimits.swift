@@ -20,7 +20,6 @@ extension MessagePort {
       didSet { maximumUnfinishedMessageCount = max(1, maximumUnfinishedMessageCount) }
     }
     /// The number of bytes per connection and direction above which no more messages are read. The default is 128 MiB.
-    ///
     /// At least one message and one reply of ``maximumMessageSize`` are always possible.
     package var connectionBytes = 128 << 20 { didSet { connectionBytes = max(1, connectionBytes) } }
     /// The maximum number of bytes per direction in total, at least ``maximumMessageSize``. The default is 1 GiB.
@@ -50,12 +49,10 @@ extension MessagePort {
   package struct UserLimits: Hashable, Sendable {
     /// The maximum number of connections. The default is 64.
     package var connections = 64 { didSet { connections = max(1, connections) } }
-    /// The maximum number of bytes in each direction. The default is 16 MiB.
-    ///
-    /// A message or reply that exceeds it is rejected.
+    /// The maximum number of bytes in each direction. The default is 16 MiB. A message or reply that exceeds it is
+    /// rejected.
     package var bytes = 16 << 20 { didSet { bytes = max(1, bytes) } }
-    /// The maximum number of descriptors of messages, of replies, and of memory that carries either. The default is
-    /// 64.
+    /// The maximum number of descriptors of messages, of replies, and of memory that carries either. The default is 64.
     ///
     /// An eighth of them, rounded down, is reserved for rejected connections that contain descriptors, until they are
     /// closed.

@@ -47,9 +47,8 @@ extension MessagePort.Local {
   }
 }
 
-/// A queue of messages waiting for tasks, or of tasks waiting for messages.
-///
-/// The limits of the connections bound the number of messages.
+/// A queue of messages waiting for tasks, or of tasks waiting for messages. The limits of the connections bound the
+/// number of messages.
 final class RequestQueue: @unchecked Sendable {
   // Sendable: the lock guards all mutable state.
   private typealias Taker = CheckedContinuation<MessagePort.Request?, Never>

@@ -42,10 +42,8 @@ extension MessagePort.Local: MessagePortItem {
   /// The number of times a connection is served before the epoll set is asked again.
   private static let favouriteTurns = 8
 
-  /// Serves the only connection that was ready last time, which is likely to be ready again. Returns false if the
-  /// epoll set has to be asked.
-  ///
-  /// A port usually has one sender, for which asking would cost a system call per message.
+  /// Serves the only connection that was ready last time, which is likely to be ready again. Returns false if the epoll
+  /// set has to be asked. A port usually has one sender, for which asking would cost a system call per message.
   private func serveFavourite() -> Bool {
     lock.lock()
     guard let (client, turns) = favourite, let deliver, turns < Self.favouriteTurns else {
@@ -132,7 +130,6 @@ extension MessagePort.Local {
     case exhausted
   }
 
-  /// Accepts one connection.
   private func takeConnection(_ listener: MessagePort.Descriptor) -> Acceptance {
     guard SystemCall.isReadable(listener) else { return .none }
     do throws(SystemError) {

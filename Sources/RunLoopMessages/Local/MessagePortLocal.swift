@@ -25,7 +25,6 @@ extension MessagePort {
     let lock = ProcessLock()
     var registrations = MessagePortRegistrations()
     let accepts: @Sendable (Credentials) -> Bool
-    /// The resources used by all connections, and by those of each other user.
     let account: MessageAccount
     var users: [UInt32: MessageAccount] = [:]
     var held: MessageName?

@@ -49,10 +49,8 @@ extension MessagePort {
       if expectsReply { client.answer(token, bytes.count, reply) } else { client.noteReceived(token, bytes.count) }
     }
 
-    /// Notifies the sender that the message was rejected.
     func reject(_ reason: Rejection) { takeClient()?.reject(token, bytes.count, reason) }
 
-    /// Records that a one-way message was delivered.
     func noteTaken() { if !expectsReply { reply(nil) } }
   }
 }

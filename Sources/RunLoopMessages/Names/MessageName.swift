@@ -30,7 +30,6 @@ final class MessageName: Sendable {
     }
   }
 
-  /// Releases the name.
   deinit {
     // In a forked child, the files belong to the parent.
     guard !generation.isPast else { return }

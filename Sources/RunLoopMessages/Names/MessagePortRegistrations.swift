@@ -17,7 +17,6 @@ struct MessagePortRegistrations {
   private var all: [Place] = []
   private var timers: [Waiting: RegisteredTimer] = [:]
 
-  /// The purposes of a port's timers.
   enum Waiting: CaseIterable {
     /// The next attempt to accept a connection.
     case retry
@@ -42,7 +41,6 @@ struct MessagePortRegistrations {
     for purpose in Waiting.allCases { timers[purpose]?.enter(loop, mode) }
   }
 
-  /// Removes and returns the source in a mode.
   mutating func remove(from loop: RunLoop, _ mode: RunLoop.Mode) -> RunLoop.DescriptorSource? {
     for (index, place) in all.enumerated() where place.loop === loop && place.mode == mode {
       all.remove(at: index)
@@ -65,10 +63,8 @@ struct MessagePortRegistrations {
     return before
   }
 
-  /// Returns whether there is a timer for a purpose.
   func hasTimer(_ purpose: Waiting) -> Bool { timers[purpose] != nil }
 
-  /// Removes and returns all sources.
   mutating func removeAll() -> [RunLoop.DescriptorSource] {
     var sources: [RunLoop.DescriptorSource] = []
     for place in all { if let source = place.source { sources.append(source) } }
@@ -130,9 +126,8 @@ extension MessagePortItem {
   }
 }
 
-/// The observers to notify, once, that a port is invalid.
-///
-/// An observer is a structure with a closure, which avoids a reabstraction thunk.
+/// The observers to notify, once, that a port is invalid. An observer is a structure with a closure, which avoids a
+/// reabstraction thunk.
 struct InvalidationList<Observer: Sendable> {
   private var observers: [Observer] = []
 

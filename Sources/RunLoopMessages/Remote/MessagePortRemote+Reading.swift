@@ -59,9 +59,8 @@ extension MessagePort.Remote {
     giveRoleUp(isCallOut: isCallOut)
   }
 
-  /// Reads a packet and distributes it. Returns false if there is none, or if the connection has ended.
-  ///
-  /// Must be called on the reading thread.
+  /// Reads a packet and distributes it. Returns false if there is none, or if the connection has ended. Must be called
+  /// on the reading thread.
   private func readOne(blocks: Bool, isCallOut: Bool = false) -> Bool {
     let incoming: MessageReader.Incoming
     do {
@@ -167,9 +166,7 @@ extension MessagePort.Remote {
     }
   }
 
-  /// Waits until the reading thread has made progress.
-  ///
-  /// Requires the lock, which is released.
+  /// Waits until the reading thread has made progress. Requires the lock, which is released.
   func follow(until deadline: Tick) {
     state.followers += 1
     let seen = readWord.load(ordering: .relaxed)
@@ -178,10 +175,8 @@ extension MessagePort.Remote {
     lock.withLock { state.followers -= 1 }
   }
 
-  /// Waits for a packet and reads it. May return early.
-  ///
-  /// The reading thread polls before it sleeps, as a loop does. Only the kernel knows whether a packet has arrived, so
-  /// polling consists of nonblocking reads.
+  /// Waits for a packet and reads it. May return early. The reading thread polls before it sleeps, as a loop does. Only
+  /// the kernel knows whether a packet has arrived, so polling consists of nonblocking reads.
   private func readNext(until deadline: Tick) {
     let waiting = RunLoop.waiting
     // The kernel's thread ID would require a system call.
@@ -225,9 +220,8 @@ extension MessagePort.Remote {
     return true
   }
 
-  /// Rounds a timeout down to one of a few values, so that consecutive requests need not set it again.
-  ///
-  /// A thread that wakes too early waits again.
+  /// Rounds a timeout down to one of a few values, so that consecutive requests need not set it again. A thread that
+  /// wakes too early waits again.
   private static func roundedTimeout(_ left: Int64) -> Int64 {
     guard left > 1_000_000 else { return max(1_000, left) }
     return 1 << (63 - left.leadingZeroBitCount)
@@ -244,9 +238,8 @@ extension MessagePort.Remote {
     }
   }
 
-  /// Waits until there may be room to send, in the socket or because messages were confirmed.
-  ///
-  /// Packets that arrive in the meantime are read, because otherwise both ends could wait for each other.
+  /// Waits until there may be room to send, in the socket or because messages were confirmed. Packets that arrive in
+  /// the meantime are read, because otherwise both ends could wait for each other.
   func awaitRoom(writable: Bool, until deadline: Tick) throws(MessagePortError) {
     let now = Tick.monotonicNow
     guard now < deadline else { throw .sendTimedOut }

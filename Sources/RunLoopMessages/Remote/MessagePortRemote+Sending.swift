@@ -87,15 +87,12 @@ extension MessagePort.Remote {
 
   enum Attempt {
     case sent(UInt64)
-    /// The socket has no room.
     case noRoom
-    /// Too many messages are unconfirmed.
     case unconfirmed
   }
 
-  /// Sends a message if there is room now.
-  ///
-  /// Confirmations rely on tokens being sent in order, so the lock is held. Nothing blocks while it is held.
+  /// Sends a message if there is room now. Confirmations rely on tokens being sent in order, so the lock is held.
+  /// Nothing blocks while it is held.
   func attempt(_ content: inout MessageContent, _ waiter: ReplyWaiter?) throws(MessagePortError) -> Attempt {
     guard lock.lockUnlessParents() else { throw .invalid }
     if let end = state.end {

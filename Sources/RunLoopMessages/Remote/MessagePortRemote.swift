@@ -39,17 +39,14 @@ extension MessagePort {
     let reader = MessageReader()
     /// The socket's read timeout in nanoseconds. Used only by the reading thread.
     @exclusivity(unchecked) var socketTimeout: Int64 = 0
-    /// Decides whether the reading thread polls before it sleeps, for the thread that last read.
-    ///
-    /// If a thread has ended and another one reuses its number, the new thread inherits its state for a thousand
-    /// waits.
+    /// Decides whether the reading thread polls before it sleeps, for the thread that last read. If a thread has ended
+    /// and another one reuses its number, the new thread inherits its state for a thousand waits.
     @exclusivity(unchecked) var looker = Looker()
     @exclusivity(unchecked) var lookingThread: pthread_t = 0
     /// The header of the last answer that the reading thread has read.
     @exclusivity(unchecked) var lastAnswer: MessageFrame?
-    /// Changes when threads that wait for the reading thread have to check again.
-    ///
-    /// Relaxed loads suffice with the lock held, because the kernel compares the value again before a thread sleeps.
+    /// Changes when threads that wait for the reading thread have to check again. Relaxed loads suffice with the lock
+    /// held, because the kernel compares the value again before a thread sleeps.
     let readWord = Atomic<UInt32>(0)
     let undelivered: (@Sendable (Undelivered) -> Void)?
     var isWatchedForReplies = false
@@ -66,14 +63,12 @@ extension MessagePort {
     ///   - maximumMessageSize: The maximum size in bytes of messages to send and of replies; 64 MiB by default.
     ///   - connectTimeout: The time to wait while the receiver has no room for another connection; 10 seconds by
     ///     default. With zero, this does not wait.
-    ///   - accepts: Returns whether to trust the process at the other end. By default, it must belong to the same
-    ///     user.
+    ///   - accepts: Returns whether to trust the process at the other end. By default, it must belong to the same user.
     ///   - undelivered: Called on any thread, without a lock, for each one-way message that was not and will not be
     ///     confirmed.
     /// - Throws: ``MessagePortError/noSuchPort(_:)``, ``MessagePortError/invalidName(_:)``,
     ///   ``MessagePortError/pathTooLong(_:)``, ``MessagePortError/unsafeDirectory(_:_:)``,
-    ///   ``MessagePortError/untrustedPeer(_:)``, ``MessagePortError/sendTimedOut``, or
-    ///   ``MessagePortError/system(_:)``.
+    ///   ``MessagePortError/untrustedPeer(_:)``, ``MessagePortError/sendTimedOut``, or ``MessagePortError/system(_:)``.
     public init(
       name: String, waitingFor limit: Duration = .zero, directory: Directory = .user,
       maximumMessageSize: Int = 64 << 20, connectTimeout: Duration = .seconds(10),
@@ -141,9 +136,7 @@ extension MessagePort {
       package internal(set) var malformedCount = 0
     }
 
-    /// The counts of the port's messages so far.
-    ///
-    /// Can be used from any thread.
+    /// The counts of the port's messages so far. Can be used from any thread.
     package var statistics: Statistics { lock.ifOwned(else: Statistics()) { state.statistics } }
   }
 }

@@ -2,9 +2,7 @@
 
 import RunLoopCore
 
-/// The state of a remote port and its messages.
-///
-/// A value, guarded by the port's lock.
+/// The state of a remote port and its messages. A value, guarded by the port's lock.
 struct RemoteState {
   /// The reason why the port is invalid, or `nil` if it is valid.
   var end: MessagePortError?
@@ -26,7 +24,6 @@ struct RemoteState {
   var registrations = MessagePortRegistrations()
   var observers = InvalidationList<MessagePort.Remote.InvalidationObserver>()
 
-  /// Returns a waiter for a blocking thread.
   mutating func takeWaiter() -> ReplyWaiter { spareWaiter.take() ?? ReplyWaiter() }
 
   /// Registers a message before it is sent, because a reply may arrive before the call returns. Returns its token.
@@ -55,7 +52,6 @@ struct PendingRequests {
   var count: Int { waiters.count }
   var isEmpty: Bool { waiters.isEmpty }
 
-  /// Adds the newest request.
   mutating func append(_ waiter: ReplyWaiter) { waiters.append(waiter) }
 
   /// Removes a request, or returns `nil` if it is not pending.
@@ -73,7 +69,6 @@ struct PendingRequests {
     return waiters.remove(at: low)
   }
 
-  /// Removes and returns all requests.
   mutating func removeAll() -> [ReplyWaiter] {
     defer { waiters = [] }
     return waiters
@@ -124,7 +119,6 @@ struct UnconfirmedMessages {
     return entries.remove(at: index)
   }
 
-  /// Removes and returns all messages.
   mutating func removeAll() -> [Entry] {
     defer {
       entries = []
@@ -134,9 +128,7 @@ struct UnconfirmedMessages {
   }
 }
 
-/// A thread or task that is waiting for a reply.
-///
-/// Blocking threads reuse waiters.
+/// A thread or task that is waiting for a reply. Blocking threads reuse waiters.
 final class ReplyWaiter: @unchecked Sendable {
   // Sendable: the port's lock guards all mutable state.
   typealias Outcome = Result<MessagePort.Reply?, MessagePortError>

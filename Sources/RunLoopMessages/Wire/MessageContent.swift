@@ -5,16 +5,14 @@ import RunLoopLibC
 import RunLoopCore
 
 /// A message to send: its frame, and its payload, which is sent in the packet or in memory that is passed as a
-/// descriptor.
-///
-/// The memory is created just before the message is sent, by ``prepare()``, so queued messages consist only of bytes.
+/// descriptor. The memory is created just before the message is sent, by ``prepare()``, so queued messages consist only
+/// of bytes.
 struct MessageContent: Sendable {
   var frame: MessageFrame
   private let bytes: [UInt8]
   private var memory: MessagePort.Descriptor?
   private let descriptors: [Int32]
 
-  /// Creates a message without content.
   init(_ kind: MessageFrame.Kind, id: Int32 = 0, token: UInt64) {
     frame = MessageFrame(kind, id: id, token: token)
     bytes = []
@@ -22,9 +20,7 @@ struct MessageContent: Sendable {
     descriptors = []
   }
 
-  /// Creates a message.
-  ///
-  /// The caller owns the descriptors, and must keep them open until the message was sent.
+  /// Creates a message. The caller owns the descriptors, and must keep them open until the message was sent.
   init(
     _ kind: MessageFrame.Kind, id: Int32, token: UInt64 = 0, bytes: [UInt8], descriptors: [Int32]
   ) {
@@ -43,7 +39,6 @@ struct MessageContent: Sendable {
     if frame.isOutOfLine, memory == nil { memory = try Self.memory(with: bytes) }
   }
 
-  /// Releases the memory, if there is any.
   mutating func forgetMemory() { memory = nil }
 
   /// The amount that the message is charged until its receiver has read it.

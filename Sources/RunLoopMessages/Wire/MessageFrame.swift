@@ -18,7 +18,6 @@
 /// | 16..<24 | the token, which a reply, a rejection and a confirmation return |
 /// | 24..<32 | the length of the payload |
 struct MessageFrame: Hashable, Sendable {
-  /// The kinds of packets.
   enum Kind: UInt8, Sendable, CaseIterable {
     /// A message whose sender is waiting for a reply.
     case request = 1
@@ -84,10 +83,8 @@ struct MessageFrame: Hashable, Sendable {
   /// receiver determines the cost of waking up.
   static func time(of nanoseconds: Int64) -> Int32 { Int32(truncatingIfNeeded: nanoseconds) }
 
-  /// Returns the time at which an answer that was just received was sent.
-  ///
-  /// The value is not trusted, because it comes from another process: the result is always within the last five
-  /// seconds.
+  /// Returns the time at which an answer that was just received was sent. The value is not trusted, because it comes
+  /// from another process: the result is always within the last five seconds.
   static func nanoseconds(of time: Int32, receivedAt now: Int64) -> Int64 {
     now - Int64(UInt32(bitPattern: Self.time(of: now) &- time))
   }

@@ -11,9 +11,8 @@ import RunLoopCore
 // header announces and shows whether there are more. If there are none, the packet is received without room for
 // descriptors, and the copies keep them open. Otherwise the packet is left in the socket, which another thread closes.
 extension MessageReader {
-  /// Reads the next packet of a sender, whose message may have at most `limit` bytes and is charged to an account.
-  ///
-  /// The bytes of a returned message stay charged, and its descriptors until they are taken or closed.
+  /// Reads the next packet of a sender, whose message may have at most `limit` bytes and is charged to an account. The
+  /// bytes of a returned message stay charged, and its descriptors until they are taken or closed.
   func next(
     on socket: MessagePort.Descriptor, limit: Int, paidBy account: MessageAccount, takesDescriptors: Bool
   ) throws(SystemError) -> Incoming {

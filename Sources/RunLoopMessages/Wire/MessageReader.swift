@@ -4,14 +4,11 @@ import CRunLoopSystem
 import RunLoopLibC
 import RunLoopCore
 
-/// Reads packets from a socket, one at a time, regardless of their contents.
-///
-/// Its buffers can be used by only one thread at a time.
+/// Reads packets from a socket, one at a time, regardless of their contents. Its buffers can be used by only one thread
+/// at a time.
 final class MessageReader {
   enum Incoming {
-    /// A message.
     case message(MessageFrame, [UInt8], [MessagePort.Descriptor])
-    /// A message that was rejected.
     case rejected(MessageFrame, MessagePort.Rejection)
     /// A message that was rejected but is left in the socket, either because there is no room for its descriptors or
     /// because discarding it would close them on this thread.
@@ -33,9 +30,8 @@ final class MessageReader {
     numbers.deallocate()
   }
 
-  /// Reads the next packet, whose message may have at most `limit` bytes.
-  ///
-  /// The descriptors that arrived with it belong to the result and are closed unless they are taken.
+  /// Reads the next packet, whose message may have at most `limit` bytes. The descriptors that arrived with it belong
+  /// to the result and are closed unless they are taken.
   ///
   /// - Parameter admits: Called before anything is allocated. Returns the reason to reject the message, or `nil` to
   ///   accept it.
@@ -75,7 +71,6 @@ final class MessageReader {
     return try? MessageFrame(decoding: UnsafeRawBufferPointer(start: packet.baseAddress, count: Int(size)))
   }
 
-  /// Returns the message of the packet in the buffer.
   func message(
     _ frame: MessageFrame, _ descriptors: [MessagePort.Descriptor]
   ) throws(SystemError) -> Incoming {
@@ -83,7 +78,6 @@ final class MessageReader {
     return try readMemory(descriptors[0], frame, Array(descriptors.dropFirst()))
   }
 
-  /// Returns the payload of the packet in the buffer.
   private func payload(_ length: Int) -> [UInt8] {
     // The initializer for uninitialized capacity is not specialized, and for no bytes its storage is shared by all
     // threads.

@@ -4,9 +4,8 @@ import CRunLoopSystem
 import RunLoopLibC
 import RunLoopCore
 
-/// Datagrams received by one system call, in the order of their arrival.
-///
-/// They are stored in memory of the service that made the call and takes them one by one.
+/// Datagrams received by one system call, in the order of their arrival. They are stored in memory of the service that
+/// made the call and takes them one by one.
 struct DatagramBurst {
   /// The maximum number of datagrams per system call.
   static let most = Int(crl_burst_most)
@@ -19,7 +18,6 @@ struct DatagramBurst {
   /// taken.
   private var passed: [Int: PassedDescriptors] = [:]
 
-  /// Creates an empty burst.
   init() {
     memory = nil
     size = 0
@@ -67,7 +65,6 @@ struct DatagramBurst {
     }
   }
 
-  /// The number of datagrams not taken yet.
   var remaining: Int { count - next }
 
   /// Takes the next datagram: its bytes, its original length, and its sender's address.

@@ -6,7 +6,6 @@ import RunLoopCore
 
 // The system calls of datagram sockets, each made under its name so that tests can inject faults.
 extension OwnedDescriptor {
-  /// Creates a nonblocking datagram socket.
   static func makeDatagrams(_ address: SocketAddress) throws(SystemError) -> OwnedDescriptor {
     OwnedDescriptor(try SystemCall.socket.make { crl_socket_datagram(address.systemFamily) })
   }
@@ -74,7 +73,6 @@ enum DatagramCall {
     }
   }
 
-  /// Receives a datagram with its ancillary data.
   static func receive(
     from descriptor: Int32, _ bytes: UnsafeMutableRawBufferPointer, sender: UnsafeMutableRawBufferPointer,
     _ wanted: DatagramExtras

@@ -4,9 +4,7 @@ import CRunLoopSystem
 import RunLoopLibC
 import RunLoopCore
 
-/// The ancillary data of a socket's datagrams, for a socket that reports any.
-///
-/// Guarded by the socket's lock.
+/// The ancillary data of a socket's datagrams, for a socket that reports any. Guarded by the socket's lock.
 final class DatagramExtras {
   let maximumDescriptorCount: Int
   let closing = ClosingCount()
@@ -49,7 +47,6 @@ final class DatagramExtras {
   /// them.
   var refusesDescriptors: Bool { closing.isExceeded }
 
-  /// Returns the extras of a datagram, or `nil` if there are none.
   func make(_ ancillary: borrowing Ancillary, _ passed: PassedDescriptors) -> Datagram.Extras? {
     let nanoseconds = ancillary.memory.pointee.nanoseconds
     let arrival = arrival(ancillary)

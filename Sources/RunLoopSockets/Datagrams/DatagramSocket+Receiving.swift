@@ -6,9 +6,8 @@ import RunLoopSystemEvents
 
 // Handling of the descriptor's events, on a loop's thread.
 extension DatagramSocket {
-  /// Responds to events of the descriptor, and delivers kept datagrams.
-  ///
-  /// Requires the lock, which is released during call-outs.
+  /// Responds to events of the descriptor, and delivers kept datagrams. Requires the lock, which is released during
+  /// call-outs.
   func respond(to events: RunLoop.DescriptorSource.Events) {
     var called = CalledHandler(body: body, serial: bodySerial)
     if state.room != .notAwaited, !events.isEmpty, events != .readable { tellRoom(&called) }
@@ -62,9 +61,8 @@ extension DatagramSocket {
     }
   }
 
-  /// Receives the datagrams of a service, with one system call for each.
-  ///
-  /// All work for a datagram is inlined here, because after a system call the processor mispredicts function returns.
+  /// Receives the datagrams of a service, with one system call for each. All work for a datagram is inlined here,
+  /// because after a system call the processor mispredicts function returns.
   @inline(__always)
   private func receive(
     from descriptor: Int32, _ buffer: UnsafeMutableRawBufferPointer, _ sender: UnsafeMutableRawBufferPointer,
@@ -131,7 +129,6 @@ extension DatagramSocket {
     passOnKept(&called)
   }
 
-  /// Calls the handler with a datagram, or resumes the task that is waiting for one.
   @inline(__always)
   private func passOn(_ bytes: UnsafeRawBufferPointer, _ envelope: Datagram.Envelope, _ called: inout CalledHandler) {
     if state.hasWaiter, let waiting = reader.take() {
@@ -231,9 +228,7 @@ extension DatagramSocket: UnreadItem {
     lock.unlock()
   }
 
-  /// Keeps the remaining datagrams of a burst.
-  ///
-  /// Requires the lock.
+  /// Keeps the remaining datagrams of a burst. Requires the lock.
   private func keepRest() {
     while state.isOpen, let next = burst.takeNext() {
       let envelope = envelope(next.byteCount, next.bytes, next.sender, extras.flatMap(burst.extras))
@@ -243,7 +238,6 @@ extension DatagramSocket: UnreadItem {
   }
 
   /// Starts a timer to deliver kept datagrams, which do not make the descriptor ready, once there is a receiver.
-  ///
   /// Requires the lock.
   func offerKept() {
     guard !kept.isEmpty, state.receives, registrations.timer == nil else { return }

@@ -19,7 +19,6 @@ extension DatagramSocket {
     postEnd()
   }
 
-  /// Pauses receiving for the retry interval.
   func postpone() {
     state.isExhausted = true
     receiveAgain(after: options.retryInterval)

@@ -10,7 +10,6 @@ struct ConnectionRace {
     case begin(Int)
     /// Wait for the next event.
     case wait
-    /// All addresses have failed.
     case fail
   }
 
@@ -41,7 +40,6 @@ struct ConnectionRace {
     return order
   }
 
-  /// Whether there are addresses that have not been tried.
   var hasMore: Bool { !isOver && next < attempts.count }
 
   /// Starts the race, or continues when the delay after the last attempt has passed.

@@ -23,17 +23,14 @@ public final class HostConnection: @unchecked Sendable {
   public var isFinished: Bool { connector?.isFinished ?? true }
 }
 
-/// Connects to the addresses of a host.
-///
-/// The lookup, the timers and the sockets retain the connector, and the loop retains them, while the connector
-/// references them weakly. The connector is therefore released with its loop.
+/// Connects to the addresses of a host. The lookup, the timers and the sockets retain the connector, and the loop
+/// retains them, while the connector references them weakly. The connector is therefore released with its loop.
 final class HostConnector: @unchecked Sendable {
   // Sendable: the lock guards all mutable state.
 
   typealias Answer = Result<Socket, HostConnectionError>
   typealias Body = @Sendable (Answer) -> Void
 
-  /// The parameters of a connection.
   struct Request: Sendable {
     let query: HostResolver.Query
     let options: Socket.Options
@@ -174,7 +171,6 @@ extension HostConnector {
     if isOver { socket.invalidate() }
   }
 
-  /// Starts the timer for the next attempt.
   private func startDelay() {
     guard lock.withLock({ race.hasMore }) else { return stop(takeDelay()) }
     let deadline = request.loop.instant(after: max(Request.leastDelay, request.attemptDelay))
@@ -183,7 +179,6 @@ extension HostConnector {
     lock.withLock { delay = timer }
     stop(before)
     for mode in request.modes { request.loop.add(timer, forMode: mode) }
-    // The connection was cancelled in the meantime.
     if isFinished { timer.invalidate() }
   }
 
@@ -212,9 +207,8 @@ extension HostConnector {
 
 // Can be called from any thread, except for `finish`.
 extension HostConnector {
-  /// Finishes and calls the block with the outcome. Returns false if the connection was already finished.
-  ///
-  /// Must be called on the loop's thread, in a call-out.
+  /// Finishes and calls the block with the outcome. Returns false if the connection was already finished. Must be
+  /// called on the loop's thread, in a call-out.
   @discardableResult
   private func finish(_ answer: ([HostConnectionError.Attempt]) -> Answer) -> Bool {
     let attempts = lock.withLock { race.attempts }

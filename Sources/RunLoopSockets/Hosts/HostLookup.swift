@@ -14,7 +14,6 @@ public final class HostLookup: Sendable {
   /// Called on cancellation, to remove the lookup from the queue or to stop counting its thread.
   private let abandon = HandlerBox<@Sendable (HostLookup) -> Void>()
 
-  /// The timer of the lookup's timeout.
   private let timer = HandlerBox<Timer>()
 
   init(_ query: HostResolver.Query, _ body: @escaping Body) {
@@ -53,7 +52,6 @@ public final class HostLookup: Sendable {
     abandon.take()?(self)
   }
 
-  /// Sets the closure to call when the lookup is given up.
   func onGivingUp(_ body: @escaping @Sendable (HostLookup) -> Void) {
     abandon.put(body)
     // The lookup was given up in the meantime.

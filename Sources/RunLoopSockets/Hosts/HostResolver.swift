@@ -173,7 +173,6 @@ public enum HostResolver {
       }
     }
 
-    /// Collects the addresses that the system returns.
     private final class Found {
       var addresses: [SocketAddress] = []
 

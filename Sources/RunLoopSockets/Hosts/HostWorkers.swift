@@ -16,12 +16,9 @@ final class HostWorkers: @unchecked Sendable {
 
   private static let ours = PerProcess { HostWorkers { $0.answer() } }
 
-  /// The workers of this process.
   static var shared: HostWorkers { ours.value }
 
-  /// The state of a thread.
   private final class Worker {
-    /// The lookup in progress.
     var lookup: HostLookup?
     /// Whether the thread no longer counts, because its lookup was cancelled or takes long. It ends after the lookup.
     var isWrittenOff = false
@@ -32,8 +29,7 @@ final class HostWorkers: @unchecked Sendable {
   private let lock = Lock()
   private let answer: @Sendable (HostResolver.Query) -> HostResolver.Answer
   private let patience: Duration
-  /// The queued lookups, keyed by number. Numbers from `first` on are in order; those of cancelled lookups are
-  /// missing.
+  /// The queued lookups, keyed by number. Numbers from `first` on are in order; those of cancelled lookups are missing.
   private var waiting: [UInt64: HostLookup] = [:]
   private var numbers: [ObjectIdentifier: UInt64] = [:]
   private var first: UInt64 = 0
@@ -58,11 +54,9 @@ final class HostWorkers: @unchecked Sendable {
 
   /// The maximum number of threads that counted toward the limit at once, for tests.
   var peak: Int { lock.withLock { mostCounted } }
-  /// The number of threads.
   var threadCount: Int { lock.withLock { workers.count } }
   /// The number of threads with a lookup in progress.
   var busyCount: Int { lock.withLock { workers.values.count { $0.lookup != nil } } }
-  /// The number of queued lookups.
   var waitingCount: Int { lock.withLock { waiting.count } }
 
   /// Queues a lookup, and starts a thread if the limit permits.
@@ -103,7 +97,6 @@ final class HostWorkers: @unchecked Sendable {
     counted -= 1
   }
 
-  /// Called when a lookup was cancelled.
   private func leave(_ lookup: HostLookup) {
     lock.lock()
     var released: HostLookup?

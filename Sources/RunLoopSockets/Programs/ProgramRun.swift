@@ -11,7 +11,6 @@ final class ProgramRun: @unchecked Sendable {
   typealias Completion = SpawnedProcess.Completion
   private typealias Bytes = ReferenceWritableKeyPath<ProgramRun, [UInt8]>
 
-  /// The size of a read in bytes.
   private static let chunk = 65_536
 
   private let loop = ServiceThread.loop
@@ -100,10 +99,8 @@ final class ProgramRun: @unchecked Sendable {
     }
   }
 
-  /// Terminates the program by the given steps.
-  ///
-  /// If the first signal cannot be sent for a reason other than a missing permission, it does not exist, and the
-  /// program is killed.
+  /// Terminates the program by the given steps. If the first signal cannot be sent for a reason other than a missing
+  /// permission, it does not exist, and the program is killed.
   private func terminate(by steps: [SpawnedProcess.TeardownStep]) throws(SystemError) {
     do throws(SystemError) {
       try spawned.tearDown(by: steps, on: loop)

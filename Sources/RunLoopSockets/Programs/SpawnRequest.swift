@@ -30,7 +30,6 @@ struct SpawnPlumbing {
     error = try connect(STDERR_FILENO, options.standardError, options)
   }
 
-  /// Connects a standard stream, and returns the parent's end.
   private mutating func connect(
     _ number: Int32, _ redirection: SpawnedProcess.Redirection, _ options: SpawnedProcess.Options
   ) throws(SystemError) -> OwnedDescriptor? {
@@ -124,7 +123,6 @@ struct SpawnRequest {
     return texts
   }
 
-  /// Starts the program.
   func start(_ plumbing: SpawnPlumbing) throws(SpawnError) -> (process: Int32, descriptor: OwnedDescriptor) {
     // A child that another thread is starting has a copy of each descriptor until it executes its program. If one of
     // these is open for writing to the file executed here, `execve` fails with `ETXTBSY`, so retry for a while.
@@ -164,9 +162,8 @@ struct SpawnRequest {
     }
   }
 
-  /// Returns the reason why no file could be executed.
-  ///
-  /// The system reports `ENOENT` for a script, or for a program of another system, if the interpreter is missing.
+  /// Returns the reason why no file could be executed. The system reports `ENOENT` for a script, or for a program of
+  /// another system, if the interpreter is missing.
   private func spawnError(_ reason: SystemError) -> SpawnError {
     guard let start = paths.lazy.compactMap({ $0.beginning(in: directory, count: 256) }).first else {
       return reason.number == ENOENT ? .notFound(program: program.string) : .system(program: program.string, reason)

@@ -7,12 +7,11 @@ public import RunLoopSystemEvents
 
 /// A program that was started as a child of this process.
 ///
-/// Its descriptor (`pidfd`) is created together with it, so that a signal never reaches another process that reuses
-/// its ID, whatever code reaps the child. Its standard streams can be pipes, whose other ends are ``ByteStream``s.
+/// Its descriptor (`pidfd`) is created together with it, so that a signal never reaches another process that reuses its
+/// ID, whatever code reaps the child. Its standard streams can be pipes, whose other ends are ``ByteStream``s.
 ///
-/// The child inherits only the descriptors passed to it; all others are closed. Its signals have their default
-/// actions, except for those that this process ignores; `SIGPIPE` always has its default action. No signals are
-/// blocked.
+/// The child inherits only the descriptors passed to it; all others are closed. Its signals have their default actions,
+/// except for those that this process ignores; `SIGPIPE` always has its default action. No signals are blocked.
 ///
 /// When the child has ended, it has to be reaped by a `ChildProcessSource` created with
 /// `init(_:leavesStatus:handler:)`, or by other code that waits for ``process``. The child continues if this object is
@@ -118,7 +117,6 @@ public final class SpawnedProcess: Sendable {
   public let standardError: InputByteStream?
 
   let child: ChildProcess
-  /// Whether the child leads a process group.
   let leadsGroup: Bool
   /// The parent's end of the terminal, which is kept open by its streams.
   private let terminal: WeakDescriptor

@@ -28,16 +28,14 @@ struct PassedDescriptors {
     if ancillary.hasLost { droppedCount += 1 }
   }
 
-  /// Removes and returns the kept descriptors.
   mutating func takeAll() -> [ReceivedDescriptor] {
     defer { taken = [] }
     return taken
   }
 }
 
-/// The number of unrequested descriptors of a socket's peers that have not been closed yet.
-///
-/// Each of them uses up a descriptor of the process for as long as its sender delays closing it.
+/// The number of unrequested descriptors of a socket's peers that have not been closed yet. Each of them uses up a
+/// descriptor of the process for as long as its sender delays closing it.
 final class ClosingCount: Sendable {
   /// More than a single message can carry.
   private static let most = 256
@@ -73,7 +71,6 @@ struct Ancillary: ~Copyable {
     }
   }
 
-  /// Calls a closure with memory for one message.
   @inline(__always)
   static func withOne<Result>(_ body: (borrowing Ancillary) -> Result) -> Result {
     withUnsafeTemporaryAllocation(of: crl_ancillary.self, capacity: 1) { memory in
@@ -84,9 +81,7 @@ struct Ancillary: ~Copyable {
 }
 
 extension Socket {
-  /// Receives bytes and, on a Unix socket, the descriptors passed with them.
-  ///
-  /// Requires the lock.
+  /// Receives bytes and, on a Unix socket, the descriptors passed with them. Requires the lock.
   @inline(__always)
   func receiveBytes(
     _ bytes: UnsafeMutableRawBufferPointer, from descriptor: OwnedDescriptor

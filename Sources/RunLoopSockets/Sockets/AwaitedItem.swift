@@ -48,7 +48,6 @@ struct RoomWaits: WaitPlace, Sendable {
   func resume(throwing error: any Error) { for each in waiting { each.continuation.resume(throwing: error) } }
 }
 
-/// The task that is waiting for an event, if there is one.
 struct TaskWait<Value: Sendable>: WaitPlace {
   private var continuation: CheckedContinuation<Value, any Error>?
   private var number: UInt64 = 0
@@ -84,9 +83,7 @@ extension CheckedContinuation {
 
 /// A reason why a task cannot wait.
 enum WaitRejection {
-  /// Another task is waiting for the same event.
   case busy
-  /// The item is in no loop.
   case noLoop
   /// The threads of all loops that the item is in have ended.
   case loopsHaveEnded

@@ -25,7 +25,6 @@ public class BaseSocket: @unchecked Sendable {
   @exclusivity(unchecked) final var registrations = Registrations()
   /// The thread that is responding to an event or calling the handler, or zero.
   @exclusivity(unchecked) final var responder: pthread_t = 0
-  /// The number of the most recent wait of a task.
   final var lastWait: UInt64 = 0
 
   /// Whether a task has ever waited. Used without the lock.
@@ -61,9 +60,8 @@ public class BaseSocket: @unchecked Sendable {
   /// Called when the system cannot watch the descriptor.
   func cannotWatch(_ error: RunLoopError) {}
 
-  /// Responds to the descriptor's events on a loop's thread. Must be called without the lock.
-  ///
-  /// With no events, it only reports an end that was recorded earlier.
+  /// Responds to the descriptor's events on a loop's thread. Must be called without the lock. With no events, it only
+  /// reports an end that was recorded earlier.
   func ready(_ events: RunLoop.DescriptorSource.Events) {
     let thread = pthread_self()
     lock.lock()
@@ -189,9 +187,7 @@ extension BaseSocket {
   /// The descriptor, which stays open as long as the returned reference is held.
   var openDescriptor: OwnedDescriptor? { lock.ifOwned(else: nil) { descriptor } }
 
-  /// Updates the events that the source watches for if they have changed.
-  ///
-  /// Requires the lock.
+  /// Updates the events that the source watches for if they have changed. Requires the lock.
   @inline(__always)
   func watch(for events: RunLoop.DescriptorSource.Events?) {
     guard let source = registrations.source, source.isPaused ? events != nil : events != source.events else { return }
@@ -203,9 +199,7 @@ extension BaseSocket {
     }
   }
 
-  /// Asks a loop to report that the socket is over.
-  ///
-  /// Requires the lock.
+  /// Asks a loop to report that the socket is over. Requires the lock.
   func postEnd() {
     // A thread that is responding to an event reports the end when it is done.
     guard responder == 0 else { return }
@@ -224,9 +218,7 @@ extension BaseSocket {
     remains?.release(error)
   }
 
-  /// Leaves all modes and returns the socket's resources.
-  ///
-  /// Requires the lock.
+  /// Leaves all modes and returns the socket's resources. Requires the lock.
   ///
   /// - Parameter resume: Resumes the waiting tasks with an error, or with the end of the stream. It also retains
   ///   whatever else is released without the lock, after the descriptor.
@@ -272,9 +264,7 @@ extension BaseSocket: CarriedItem {
 }
 
 extension SocketKind {
-  /// Starts a one-shot timer on all loops that the socket is in. It can be replaced before it fires.
-  ///
-  /// Requires the lock.
+  /// Starts a one-shot timer on all loops that the socket is in. It can be replaced before it fires. Requires the lock.
   ///
   /// - Parameters:
   ///   - place: Where the timer is stored; must be empty.

@@ -2,8 +2,8 @@
 
 import Synchronization
 
-/// A connection's place among those of a listening socket. Deinitialization, after the descriptor was closed, frees
-/// it.
+/// A connection's place among those of a listening socket. It is freed on deinitialization, after the descriptor was
+/// closed.
 final class ConnectionPlace: Sendable {
   private let listener: WeakListener
   private let inputEnd: InputEnd

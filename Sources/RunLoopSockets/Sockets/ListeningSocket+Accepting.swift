@@ -5,20 +5,15 @@ import RunLoopCore
 import RunLoopSystemEvents
 
 extension ListeningSocket {
-  /// Whether a connection that arrives now would be accepted.
-  ///
-  /// Requires the lock.
+  /// Whether a connection that arrives now would be accepted. Requires the lock.
   var accepts: Bool {
     !isPaused && registrations.timer == nil && (acceptor.isTaken || body != nil)
       && connectionCount < options.maximumConnectionCount ?? .max
   }
 
-  /// Updates the events that the source watches for if they have changed.
-  ///
-  /// Requires the lock.
+  /// Updates the events that the source watches for if they have changed. Requires the lock.
   func updateInterest() { watch(for: interest) }
 
-  /// Accepts a batch of waiting connections on the loop's thread.
   func acceptSome() {
     for _ in 0..<Self.batch {
       lock.lock()
@@ -46,9 +41,7 @@ extension ListeningSocket {
 
   private typealias Accepted = (descriptor: OwnedDescriptor, peer: SocketAddress?)
 
-  /// Accepts one connection. Returns `nil` if the socket is closed.
-  ///
-  /// Requires the lock.
+  /// Accepts one connection. Returns `nil` if the socket is closed. Requires the lock.
   private func acceptOne() -> Result<Accepted, SystemError>? {
     guard let descriptor else { return nil }
     return Result { () throws(SystemError) in try descriptor.accept() }
@@ -121,9 +114,7 @@ extension ListeningSocket {
     }
   }
 
-  /// Pauses accepting for the retry interval.
-  ///
-  /// Requires the lock.
+  /// Pauses accepting for the retry interval. Requires the lock.
   func postpone(_ error: SystemError) {
     guard registrations.timer == nil else { return }
     setTimer(\.timer, after: options.retryInterval) { $0.updateInterest() }

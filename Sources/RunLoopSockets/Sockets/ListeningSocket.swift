@@ -33,8 +33,7 @@ public final class ListeningSocket: BaseSocket, @unchecked Sendable {
 
   /// The configuration of a listening socket.
   public struct Options: Sendable {
-    /// The maximum number of waiting connections that the system queues, subject to its own limit. The default is
-    /// 1024.
+    /// The maximum number of waiting connections that the system queues, subject to its own limit. The default is 1024.
     public var backlog = 1024
     /// Whether the file of a Unix address is removed when the socket is closed. The default is true.
     ///
@@ -67,8 +66,7 @@ public final class ListeningSocket: BaseSocket, @unchecked Sendable {
     public var socketOptions: [SocketOption] = []
     /// The maximum number of open accepted connections. Defaults to `nil`, which sets no limit.
     ///
-    /// At the limit, the socket stops accepting, and new connections wait in the system until a connection is
-    /// closed.
+    /// At the limit, the socket stops accepting, and new connections wait in the system until a connection is closed.
     public var maximumConnectionCount: Int?
     /// The time after which an accepted connection is closed with ``SocketError/deadlinePassed(after:address:)``
     /// unless ``Socket/setDeadline(after:)`` was called in the meantime. Defaults to `nil`, which sets no deadline.
@@ -78,8 +76,7 @@ public final class ListeningSocket: BaseSocket, @unchecked Sendable {
     public var requestDeadline: Duration?
     /// The configuration of accepted sockets. Defaults to the default ``Socket/Options``.
     ///
-    /// A connection whose system options cannot be set is accepted and then closed with
-    /// ``SocketError/option(_:_:)``.
+    /// A connection whose system options cannot be set is accepted and then closed with ``SocketError/option(_:_:)``.
     public var accepted = Socket.Options()
 
     /// Creates the default options.
@@ -122,9 +119,8 @@ public final class ListeningSocket: BaseSocket, @unchecked Sendable {
   ///   - options: The configuration of the socket.
   ///   - handler: Called once the socket is in a loop. It is released when the socket is invalidated.
   /// - Throws: ``SocketError/system(_:address:)`` with the error of `socket`, `setsockopt`, `bind` (`EADDRINUSE`,
-  ///   `EACCES`, `EADDRNOTAVAIL`), `listen` or `getsockname`; with ``Options/fileMode`` also of `fchmod` and
-  ///   `chmod`; with ``Options/replacesStaleFile`` also of `open` for the directory, `flock` and `unlink`.
-  ///   ``SocketError/option(_:_:)``.
+  ///   `EACCES`, `EADDRNOTAVAIL`), `listen` or `getsockname`; with ``Options/fileMode`` also of `fchmod` and `chmod`;
+  ///   with ``Options/replacesStaleFile`` also of `open` for the directory, `flock` and `unlink`.
   ///   ``SocketError/option(_:_:)``.
   public init(at address: SocketAddress, options: Options = Options(), handler: Handler? = nil) throws(SocketError) {
     let descriptor: OwnedDescriptor

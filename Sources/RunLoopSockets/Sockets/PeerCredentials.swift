@@ -9,8 +9,7 @@ public import RunLoopSystemEvents
 public struct PeerCredentials: Sendable {
   /// The process ID, or 0 if the process is in a PID namespace that is not visible to this process.
   ///
-  /// The ID may have been reused by another process since then. ``reference`` always refers to the original
-  /// process.
+  /// The ID may have been reused by another process since then. ``reference`` always refers to the original process.
   public let process: Int32
   /// The effective user id.
   public let user: UInt32

@@ -3,10 +3,8 @@
 import RunLoopCore
 import RunLoopSystemEvents
 
-/// Holds a source weakly, guarded by the item's lock.
-///
-/// It is a separate object because reading a property of a structure with a weak reference copies the whole structure,
-/// which is expensive.
+/// Holds a source weakly, guarded by the item's lock. It is a separate object because reading a property of a structure
+/// with a weak reference copies the whole structure, which is expensive.
 private final class SourcePlace {
   @exclusivity(unchecked) weak var source: RunLoop.DescriptorSource?
 }
@@ -15,9 +13,7 @@ private final class SourcePlace {
 ///
 /// The loops retain the source, the source its handler, and the handler the item, while the item references the source
 /// only weakly. A loop thus retains the items that were added to it, and an item that is in no loop ends with its last
-/// other reference.
-///
-/// Guarded by the item's lock.
+/// other reference. Guarded by the item's lock.
 struct Registrations {
   /// The reason why no loop serves the item until it is added to another one, or `nil` if a loop serves it.
   var lack: WaitRejection? {
@@ -73,7 +69,6 @@ struct Registrations {
     all.contains { $0.loop === loop && $0.mode == mode }
   }
 
-  /// Whether the item is in a loop of the calling thread.
   var isHere: Bool { all.contains { $0.loop.isCurrent } }
 
   /// Removes the source and returns it, for the caller to invalidate it without the lock.
@@ -122,9 +117,8 @@ extension BaseSocket: Registered {}
 extension ByteStream: Registered {}
 
 extension Registered {
-  /// Calls a closure on a loop that the item is in at that time. Returns false if the item is in no loop.
-  ///
-  /// Requires the lock. The closure is called without it.
+  /// Calls a closure on a loop that the item is in at that time. Returns false if the item is in no loop. Requires the
+  /// lock. The closure is called without it.
   func post(_ body: @escaping @Sendable () -> Void) -> Bool {
     registrations.perform { [self] in
       lock.lock()

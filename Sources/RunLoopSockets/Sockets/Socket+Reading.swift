@@ -48,9 +48,7 @@ extension Socket {
     }
   }
 
-  /// Receives once, for the handler or the waiting task.
-  ///
-  /// Requires the lock. Must be called on the loop's thread.
+  /// Receives once, for the handler or the waiting task. Requires the lock. Must be called on the loop's thread.
   func receive() {
     switch state.taker {
     case .nobody: break
@@ -91,9 +89,8 @@ extension Socket {
     lock.lock()
   }
 
-  /// Receives into a buffer and records the end or an error. Returns `nil` if there is nothing to report.
-  ///
-  /// Requires the lock.
+  /// Receives into a buffer and records the end or an error. Returns `nil` if there is nothing to report. Requires the
+  /// lock.
   func take(_ bytes: UnsafeMutableRawBufferPointer, from descriptor: OwnedDescriptor) -> Int? {
     if let tls { return takeSecured(bytes, from: descriptor, tls) }
     do throws(SystemError) {

@@ -5,9 +5,8 @@ import RunLoopSystemEvents
 
 // MARK: - Timeouts
 extension Socket {
-  /// Starts the timer for the current phase, if that has a timeout, and returns the timer that it replaces.
-  ///
-  /// Requires the lock.
+  /// Starts the timer for the current phase, if that has a timeout, and returns the timer that it replaces. Requires
+  /// the lock.
   @discardableResult
   func startTimer() -> RegisteredTimer? {
     if state.awaitsRoom, state.phase == .connecting { return startRetrying() }
@@ -83,9 +82,8 @@ extension Socket {
 
 // MARK: - Idle timeouts
 extension Socket {
-  /// Ends the socket if it has been idle for too long, and otherwise sets the timer to the next possible time.
-  ///
-  /// Requires the lock.
+  /// Ends the socket if it has been idle for too long, and otherwise sets the timer to the next possible time. Requires
+  /// the lock.
   private func lookForIdleness(_ timer: Timer, _ now: Tick) {
     noteDirections()
     var next = Tick.never
@@ -101,9 +99,8 @@ extension Socket {
     timer.deadline = next.instant
   }
 
-  /// Ends the socket because of one of its limits, and returns whether it is over.
-  ///
-  /// If bytes have arrived while the loop was busy, they are received first.
+  /// Ends the socket because of one of its limits, and returns whether it is over. If bytes have arrived while the loop
+  /// was busy, they are received first.
   private func isOver(_ side: Side, _ limit: Duration) -> Bool {
     let error: SocketError =
       side == .both ? .timedOut(after: limit, address: errorAddress) : .idle(side, after: limit, address: errorAddress)
@@ -130,9 +127,7 @@ extension Socket {
     return true
   }
 
-  /// Records that bytes were received.
-  ///
-  /// Requires the lock.
+  /// Records that bytes were received. Requires the lock.
   @inline(__always)
   func noteReceived() {
     guard options.hasIdleLimit, let now = idleNow else { return }
@@ -140,9 +135,7 @@ extension Socket {
     if idle.reading != nil { idle.reading = now }
   }
 
-  /// Records that the system accepted bytes to send.
-  ///
-  /// Requires the lock.
+  /// Records that the system accepted bytes to send. Requires the lock.
   @inline(__always)
   func noteSent(_ count: Int) {
     guard options.hasIdleLimit, count > 0, let now = idleNow else { return }

@@ -105,8 +105,7 @@ public final class Socket: BaseSocket, @unchecked Sendable {
   /// The options that the socket was created with.
   public let options: Options
 
-  /// The address reported in errors: the peer's or, if the peer has none, the one at which the connection was
-  /// accepted.
+  /// The address reported in errors: the peer's or, if the peer has none, the one at which the connection was accepted.
   let errorAddress: SocketAddress?
 
   // Guarded by the lock, as in the base.

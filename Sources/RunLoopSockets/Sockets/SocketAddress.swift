@@ -93,7 +93,6 @@ public struct SocketAddress: Hashable, Sendable {
     self.bytes = bytes
   }
 
-  /// Whether this is the wildcard address of all interfaces.
   var isAny: Bool { withBytes { crl_address_is_any($0, $1) } != 0 }
 
   /// Calls `body` to write a `sockaddr` and return its length, or zero if there is none.

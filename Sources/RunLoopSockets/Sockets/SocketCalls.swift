@@ -6,7 +6,6 @@ import RunLoopCore
 
 // The system calls of sockets, each made under its name so that tests can inject faults.
 extension OwnedDescriptor {
-  /// Creates a nonblocking stream socket.
   static func makeStream(_ address: SocketAddress) throws(SystemError) -> OwnedDescriptor {
     OwnedDescriptor(try SystemCall.socket.make { crl_socket_stream(address.systemFamily) })
   }
@@ -20,9 +19,7 @@ extension OwnedDescriptor {
   }
 
   /// Starts connecting. Returns false if the queue of the listening Unix socket is full and the attempt must be
-  /// repeated.
-  ///
-  /// An interrupted `connect` continues in the background, as one in progress does.
+  /// repeated. An interrupted `connect` continues in the background, as one in progress does.
   func connect(_ address: SocketAddress) throws(SystemError) -> Bool {
     do {
       _ = try SystemCall.connect.make { address.withBytes { crl_socket_connect(number, $0, $1) } }
@@ -92,10 +89,8 @@ extension OwnedDescriptor {
   /// the descriptor ready in each pass.
   func dropNotes() { _ = crl_socket_drop_notes(number, Self.mostNotes) }
 
-  /// Returns whether a socket connected to a local port is connected to itself.
-  ///
-  /// If no other socket listens at that port, the system may also choose it as the local port and connect the socket
-  /// to itself.
+  /// Returns whether a socket connected to a local port is connected to itself. If no other socket listens at that
+  /// port, the system may also choose it as the local port and connect the socket to itself.
   func isConnectedToItself(_ address: SocketAddress?) -> Bool {
     guard let port = address?.port, let own = (try? ownAddress()) ?? nil, own.port == port else { return false }
     // A connection to the wildcard address is a connection to this machine.

@@ -5,10 +5,8 @@ import RunLoopLibC
 import RunLoopCore
 import RunLoopSystemEvents
 
-/// The file of a Unix address that a listening socket has created.
-///
-/// The file is identified by device and inode, and its path is absolute, so a file that another program has put in its
-/// place is not removed.
+/// The file of a Unix address that a listening socket has created. The file is identified by device and inode, and its
+/// path is absolute, so a file that another program has put in its place is not removed.
 struct SocketFile: Sendable {
   private struct Identity: Equatable {
     let device: dev_t
@@ -48,8 +46,7 @@ struct SocketFile: Sendable {
   /// Removes the file, unless another file is in its place.
   func remove() {
     guard Identity(path) == identity else { return }
-    // The error cannot be reported here. A file that stays causes an error when a socket is bound to the address
-    // again.
+    // The error cannot be reported here. A file that stays causes an error when a socket is bound to the address again.
     _ = try? SystemCall.unlink.make { path.withPointer { unlink($0) } < 0 ? -errno : 0 }
   }
 }

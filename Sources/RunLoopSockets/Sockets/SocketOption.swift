@@ -10,7 +10,6 @@ import RunLoopCore
 /// ``DatagramSocket/Options/socketOptions`` are set before the socket connects or is bound. ``Socket/set(_:)`` sets
 /// them later.
 public struct SocketOption: Hashable, Sendable {
-  /// One call of `setsockopt`.
   private struct Setting: Hashable {
     let level: Int32
     let name: Int32
@@ -120,8 +119,7 @@ public struct SocketOption: Hashable, Sendable {
       [Setting(crl_level_tcp, crl_option_user_timeout, units(of: time, perSecond: 1000))])
   }
 
-  /// Returns a duration in units of 1/`count` seconds, rounded up, or -1, which the system rejects, if it is
-  /// negative.
+  /// Returns a duration in units of 1/`count` seconds, rounded up, or -1, which the system rejects, if it is negative.
   private static func units(of time: Duration, perSecond count: Int64) -> Int32 {
     guard time >= .zero else { return -1 }
     let size = Int128(1_000_000_000_000_000_000 / count)
@@ -129,7 +127,6 @@ public struct SocketOption: Hashable, Sendable {
     return Int32(clamping: whole + (rest > 0 ? 1 : 0))
   }
 
-  /// Applies the option to a socket.
   func apply(to descriptor: Int32) throws(SocketError) {
     do throws(SystemError) {
       guard !settings.isEmpty else { throw SystemError(call: SystemCall.socketOption.rawValue, number: EINVAL) }

@@ -2,13 +2,10 @@
 
 import RunLoopCore
 
-/// The state machine of a socket, as a value: each event is a mutating function, and effects are implemented
-/// elsewhere.
+/// The state machine of a socket, as a value: each event is a mutating function, and effects are implemented elsewhere.
 struct SocketState: Hashable {
   enum Phase: Hashable {
-    /// The system is connecting.
     case connecting
-    /// The TLS handshake is in progress.
     case securing
     case open
     /// The connection is over, with an error if there was one, and the handler has not been notified yet.
@@ -16,7 +13,6 @@ struct SocketState: Hashable {
     case closed
   }
 
-  /// The state of the writing side.
   enum Writing: Hashable {
     case open
     /// The writing side was shut down, but queued bytes are still being sent.
@@ -31,7 +27,6 @@ struct SocketState: Hashable {
     case handler
     /// The handler is notified once that bytes are available and reads them later.
     case request
-    /// A task is waiting.
     case waiter
   }
 
@@ -40,14 +35,12 @@ struct SocketState: Hashable {
   private(set) var isOpen = false
   private(set) var isOver = false
   private(set) var writing = Writing.open
-  /// The error that ended the writing side before it was shut down.
-  ///
-  /// Bytes received before the error are still delivered.
+  /// The error that ended the writing side before it was shut down. Bytes received before the error are still
+  /// delivered.
   private(set) var outputFailure: SocketError?
   private(set) var hasOutputFailed = false
   /// Whether tasks and handlers waiting to write must still be notified of the failure.
   private var owesFailure = false
-  /// Whether the peer has stopped writing.
   private(set) var hasEnded = false
   /// Whether the system is not connecting, so that the attempt has to be repeated.
   var awaitsRoom = false
@@ -85,9 +78,8 @@ struct SocketState: Hashable {
     }
   }
 
-  /// Returns the events to watch for, or `nil` for none, not even errors.
-  ///
-  /// Without a reader, an error must wait, because it would overtake the bytes that arrived before it.
+  /// Returns the events to watch for, or `nil` for none, not even errors. Without a reader, an error must wait, because
+  /// it would overtake the bytes that arrived before it.
   func interest(isQueueEmpty: Bool) -> RunLoop.DescriptorSource.Events? {
     switch phase {
     case .connecting: return awaitsRoom ? nil : .writable
@@ -128,9 +120,8 @@ struct SocketState: Hashable {
     return true
   }
 
-  /// Records that the output has failed. Returns whether this is the first failure.
-  ///
-  /// The socket ends when the bytes that were received have been delivered.
+  /// Records that the output has failed. Returns whether this is the first failure. The socket ends when the bytes that
+  /// were received have been delivered.
   mutating func failOutput(_ error: SocketError) -> Bool {
     guard !isOver, !hasOutputFailed else { return false }
     outputFailure = error

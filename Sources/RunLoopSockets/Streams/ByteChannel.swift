@@ -10,8 +10,7 @@ final class ByteChannel: Sendable {
     case socket
     /// The descriptor was opened in nonblocking mode.
     case nonBlocking
-    /// The open file is shared with other processes and blocks. It is used only when it is ready, with small
-    /// transfers.
+    /// The open file is shared with other processes and blocks. It is used only when it is ready, with small transfers.
     case blocking
   }
 

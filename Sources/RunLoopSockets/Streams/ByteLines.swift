@@ -104,7 +104,6 @@ struct ByteCutter: Sendable {
 
   init(limit: Int) { self.limit = max(0, limit) }
 
-  /// Adds bytes that have arrived.
   mutating func feed(_ more: [UInt8]) {
     if start > 0 {
       bytes.removeFirst(start)

@@ -51,9 +51,8 @@ extension ByteStream {
     withExtendedLifetime(source) {}
   }
 
-  /// Enters the modes in which the stream was scheduled before it was opened, and records a failure to do so.
-  ///
-  /// Requires the lock. The caller must release the returned source without it.
+  /// Enters the modes in which the stream was scheduled before it was opened, and records a failure to do so. Requires
+  /// the lock. The caller must release the returned source without it.
   func enterPlaces(_ channel: ByteChannel) -> RunLoop.DescriptorSource? {
     guard !registrations.all.isEmpty else { return nil }
     let source = makeSource(channel)
@@ -99,9 +98,7 @@ extension ByteStream {
     }
   }
 
-  /// Sets a final state, which is reported on a loop.
-  ///
-  /// Requires the lock.
+  /// Sets a final state, which is reported on a loop. Requires the lock.
   func note(_ state: Status) {
     self.state = state
     owesNews = true

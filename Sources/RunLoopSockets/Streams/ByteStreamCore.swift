@@ -14,7 +14,6 @@ final class ByteStreamCore: @unchecked Sendable {
     case connecting(ByteChannel)
     case connected(ByteChannel)
     case failed(SystemError)
-    /// All streams are closed.
     case closed
   }
 
@@ -25,11 +24,8 @@ final class ByteStreamCore: @unchecked Sendable {
   private(set) var openSides: Int
   /// The TLS session, if the connection is or will be secured. The channel is a socket then.
   let tls: TLSSession?
-  /// The error of the output.
-  ///
-  /// Bytes received before the error can still be read.
+  /// The error of the output. Bytes received before the error can still be read.
   private(set) var outputFailure: SystemError?
-  /// Whether the TLS handshake has begun.
   var hasBegun = false
   /// Limits the time for ending the connection after both streams were closed.
   var lingering: RegisteredTimer?
@@ -48,7 +44,6 @@ final class ByteStreamCore: @unchecked Sendable {
   func failure(_ error: SystemError) -> SocketError { .system(error, address: address) }
 
   /// Records that the output has failed, and returns the first error, because the system reports a reset only once.
-  ///
   /// Requires the lock.
   @discardableResult
   func failOutput(_ error: SystemError) -> SystemError {
@@ -84,9 +79,8 @@ final class ByteStreamCore: @unchecked Sendable {
     }
   }
 
-  /// Checks whether the connection was established, now that the descriptor is ready.
-  ///
-  /// The kernel reports an error only once; the second stream gets it from here.
+  /// Checks whether the connection was established, now that the descriptor is ready. The kernel reports an error only
+  /// once; the second stream gets it from here.
   func finishConnecting() throws(SystemError) {
     lock.lock()
     defer { lock.unlock() }

@@ -113,7 +113,6 @@ extension ByteStreamCore {
   /// Whether the handshake has begun, so that its result may have arrived before a stream watches for it.
   var isShakingHands: Bool { tls != nil && lock.withLock { hasBegun } }
 
-  /// Whether encrypted bytes are waiting to be sent.
   var hasUnsent: Bool { lock.withLock { tls?.hasOutput == true } }
 
   /// Whether so many encrypted bytes are waiting to be sent that receiving is suspended.
@@ -126,7 +125,6 @@ extension ByteStreamCore {
 
   func other(than stream: ByteStream) -> ByteStream? { lock.withLock { stream === input ? output : input } }
 
-  /// Receives and decrypts once.
   private func pump(_ descriptor: OwnedDescriptor, _ tls: TLSSession) throws(SocketError) {
     guard tls.state.isHandshaking || tls.state.reads, !isClogged(tls) else { return }
     let buffer = ReceiveBuffers.single.take()
@@ -171,9 +169,7 @@ extension ByteStreamCore {
     throw .tls(TLSError(cause, peer: tls.peer(of: descriptor, at: address)))
   }
 
-  /// Notifies the peer of the end. Returns false if bytes are still waiting to be sent.
-  ///
-  /// Requires the lock.
+  /// Notifies the peer of the end. Returns false if bytes are still waiting to be sent. Requires the lock.
   func sendEnd(_ descriptor: OwnedDescriptor) -> Bool {
     guard let tls else { return true }
     tls.endWriting()
@@ -182,14 +178,12 @@ extension ByteStreamCore {
     return !tls.hasOutput
   }
 
-  /// Whether more may arrive from the peer, such as session tickets, although the application no longer reads.
-  ///
-  /// Requires the lock.
+  /// Whether more may arrive from the peer, such as session tickets, although the application no longer reads. Requires
+  /// the lock.
   var awaitsPeer: Bool { tls.map { $0.state.hasShakenHands && $0.state.failure == nil && !$0.state.hasEnded } ?? false }
 
-  /// Continues ending a closed stream, and returns the events to watch for, or `nil` when it is done.
-  ///
-  /// Requires the lock.
+  /// Continues ending a closed stream, and returns the events to watch for, or `nil` when it is done. Requires the
+  /// lock.
   private func lingeringInterest(_ descriptor: OwnedDescriptor) -> RunLoop.DescriptorSource.Events? {
     guard sendEnd(descriptor) else { return .writable }
     do throws(SystemError) {

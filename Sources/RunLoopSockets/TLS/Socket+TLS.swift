@@ -67,9 +67,8 @@ extension Socket {
   /// Can be used from any thread.
   public var tlsInfo: TLSInfo? { lock.ifOwned(else: nil) { tls?.info } }
 
-  /// Attaches a TLS session to the socket and starts its handshake.
-  ///
-  /// Requires the lock, unless the socket is still being initialized.
+  /// Attaches a TLS session to the socket and starts its handshake. Requires the lock, unless the socket is still being
+  /// initialized.
   func begin(_ session: TLSSession) {
     tls = session
     state.secure()
@@ -119,10 +118,8 @@ extension Socket {
     return queue.count > 0 && state.phase != .securing
   }
 
-  /// The peer, for error messages.
   private var peer: String? { descriptor.flatMap { tls?.peer(of: $0, at: errorAddress) } }
 
-  /// Advances the handshake, on the loop's thread.
   func shakeHands() {
     guard let tls, let descriptor else { return }
     sendOutput()
@@ -193,9 +190,7 @@ extension Socket {
     return nil
   }
 
-  /// Delivers what the session has decrypted, as long as there is a reader.
-  ///
-  /// Must be called on the loop's thread.
+  /// Delivers what the session has decrypted, as long as there is a reader. Must be called on the loop's thread.
   func attendToSession() { while let tls, tls.isReady, state.receives { receive() } }
 
   /// Asks a loop to deliver what the session has decrypted, unless a thread is already responding to an event.
@@ -263,7 +258,6 @@ extension Socket {
     return true
   }
 
-  /// Closes the socket if the session has failed.
   @inline(__always)
   func closeIfFailed() { if let tls, tls.state.hasFailed { closeFailed(tls) } }
 

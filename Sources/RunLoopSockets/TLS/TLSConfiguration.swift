@@ -64,8 +64,7 @@ public struct TLSServerConfiguration: Sendable {
   /// The certificates and keys for the server names that clients request, keyed by a name, such as "a.example", or by
   /// a pattern such as "*.example", which matches one more label. Defaults to none.
   public var identities: [String: TLSIdentity] = [:]
-  /// Whether to reject clients that request no server name, or one that is not in ``identities``. The default is
-  /// false.
+  /// Whether to reject clients that request no server name, or one that is not in ``identities``. The default is false.
   public var rejectsUnknownNames = false
   /// Whether clients present certificates. Defaults to ``ClientVerification/none``.
   public var clientVerification = ClientVerification.none

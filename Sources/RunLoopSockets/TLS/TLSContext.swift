@@ -11,7 +11,6 @@ import RunLoopCore
 public final class TLSContext: @unchecked Sendable {
   // Sendable: only the session tickets change after initialization, guarded by a lock; OpenSSL has its own.
 
-  /// Whether the context is for servers.
   package let isServer: Bool
   /// The time limit for a handshake, or `nil` for none.
   let handshakeTimeout: Duration?
@@ -74,7 +73,6 @@ public final class TLSContext: @unchecked Sendable {
 
   deinit { cos_context_free(handle) }
 
-  /// The settings that clients and servers have in common.
   struct Settings {
     let isServer: Bool
     let versions: (oldest: TLSVersion, newest: TLSVersion)

@@ -23,8 +23,7 @@ public struct TLSError: Error, Hashable, Sendable {
     case keyMismatch(source: String)
     /// The text is not the base64 encoding of a SHA-256 digest of 32 bytes.
     case badPin(String)
-    /// The name of an application protocol is empty or longer than 255 bytes, or all names are longer than 65535
-    /// bytes.
+    /// The name of an application protocol is empty or longer than 255 bytes, or all names are longer than 65535 bytes.
     case badApplicationProtocol(String)
     /// The text is neither an ASCII host name nor a numeric address.
     case badServerName(String)

@@ -3,7 +3,6 @@
 import RunLoopLibC
 import RunLoopCore
 
-/// Reads the files of certificates and keys.
 enum TLSFile {
   /// The maximum size of a file in bytes. The system's certificates take a quarter of a mebibyte.
   static let limit = 16 << 20

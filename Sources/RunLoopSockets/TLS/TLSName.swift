@@ -22,7 +22,6 @@ enum TLSName: Hashable {
     self = .host(host)
   }
 
-  /// The name as text.
   var text: String {
     switch self {
     case .host(let name), .address(let name): name

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Parses certificate pins.
 enum TLSPins {
-  /// Returns the concatenated digests.
   static func digests(_ pins: [String]) throws(TLSError) -> [UInt8] {
     var digests: [UInt8] = []
     for pin in pins {

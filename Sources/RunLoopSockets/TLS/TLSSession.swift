@@ -3,9 +3,8 @@
 import CRunLoopOpenSSL
 import RunLoopCore
 
-/// One end of a TLS connection, independent of a descriptor: it converts between encrypted and plain bytes.
-///
-/// The owner guards it with a lock. It makes no call-outs.
+/// One end of a TLS connection, independent of a descriptor: it converts between encrypted and plain bytes. The owner
+/// guards it with a lock. It makes no call-outs.
 final class TLSSession {
   /// The number of output bytes at which no more plain bytes are taken. Input should not be fed then either, because
   /// it may require a response.
@@ -100,7 +99,6 @@ final class TLSSession {
   /// The transport has reached the end of the stream.
   func transportEnded() { state.transportEnded() }
 
-  /// Fails the session for a reason of its owner.
   func fail(_ cause: TLSError.Cause) { state.fail(cause) }
 
   /// This end has shut the reading side down.
@@ -174,7 +172,6 @@ final class TLSSession {
     countOutput()
   }
 
-  /// Whether encrypted bytes are waiting to be sent.
   var hasOutput: Bool { outputCount > 0 }
 
   /// Whether there is something that does not make the descriptor ready: decrypted bytes, the end, or an error.
@@ -198,7 +195,6 @@ final class TLSSession {
     countOutput()
   }
 
-  /// Drops the output after a failure.
   func dropOutput() { if hasOutput { sent(outputCount) } }
 
   // MARK: - Information

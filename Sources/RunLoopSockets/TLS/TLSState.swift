@@ -4,17 +4,13 @@
 /// elsewhere.
 struct TLSState: Hashable {
   enum Phase: Hashable {
-    /// The handshake is in progress.
     case handshaking
-    /// Bytes can be transferred.
     case open
-    /// The connection has failed, with the first cause.
     case failed(TLSError.Cause)
   }
 
   // Flags instead of the phase, because they are read for every record, and a cause may contain strings.
 
-  /// The first cause of failure.
   private(set) var failure: TLSError.Cause?
   private(set) var hasFailed = false
   private(set) var isOpen = false
@@ -29,7 +25,6 @@ struct TLSState: Hashable {
 
   var phase: Phase { failure.map { .failed($0) } ?? (isOpen ? .open : .handshaking) }
 
-  /// Whether the handshake is in progress.
   @inline(__always)
   var isHandshaking: Bool { !hasShakenHands && !hasFailed }
 
@@ -41,14 +36,12 @@ struct TLSState: Hashable {
   @inline(__always)
   var reads: Bool { isOpen && !hasEnded }
 
-  /// Records that the handshake is complete.
   mutating func shookHands() {
     guard isHandshaking else { fatalError("a handshake is done in a connection that is \(phase)") }
     isOpen = true
     hasShakenHands = true
   }
 
-  /// Records that the peer has announced the end of its output.
   mutating func peerClosed() {
     if isOpen { hasEnded = true } else { fail(.closedDuringHandshake) }
   }

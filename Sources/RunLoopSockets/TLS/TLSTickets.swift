@@ -3,10 +3,8 @@
 import CRunLoopOpenSSL
 import RunLoopCore
 
-/// The session tickets for resuming clients' connections, keyed by server name.
-///
-/// Each ticket is used only once, so that it cannot be used to link a client's connections. Only the tickets of the
-/// most recently used servers are kept.
+/// The session tickets for resuming clients' connections, keyed by server name. Each ticket is used only once, so that
+/// it cannot be used to link a client's connections. Only the tickets of the most recently used servers are kept.
 final class TLSTickets: @unchecked Sendable {
   // Sendable: the lock guards all mutable state.
 
@@ -39,6 +37,5 @@ final class TLSTickets: @unchecked Sendable {
   /// Removes and returns the newest ticket, which the caller then owns.
   func take(for name: String) -> OpaquePointer? { lock.withLock { tickets[name]?.popLast() } }
 
-  /// The number of tickets.
   var count: Int { lock.withLock { tickets.values.reduce(0) { $0 + $1.count } } }
 }

@@ -93,7 +93,6 @@ extension FileChangeSource.Events {
     return mask
   }
 
-  /// Returns whether a change is reported.
   func include(_ kind: FileChange.Kind) -> Bool {
     switch kind {
     case .created: contains(.created)

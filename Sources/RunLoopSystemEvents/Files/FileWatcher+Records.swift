@@ -78,11 +78,9 @@ extension FileWatcher {
 // MARK: - Exchanged names
 
 extension FileWatcher {
-  /// Reports two exchanged names, both departures before both arrivals. Returns false if the directories do not
-  /// confirm the exchange.
-  ///
-  /// The kernel reports the move of the first name completely, and then that of the second, whose old name the first
-  /// has by then. Moving one entry there and back looks the same.
+  /// Reports two exchanged names, both departures before both arrivals. Returns false if the directories do not confirm
+  /// the exchange. The kernel reports the move of the first name completely, and then that of the second, whose old
+  /// name the first has by then. Moving one entry there and back looks the same.
   private mutating func handle(_ exchange: WatchRecord.Exchange) -> Bool {
     let (one, other) = (exchange.first, exchange.second)
     guard let onePath = path(one.watch)?.appending(one.name), let otherPath = path(other.watch)?.appending(other.name),
@@ -223,8 +221,7 @@ extension FileWatcher {
     }
   }
 
-  /// Drops directories that were moved away and have not arrived; the second half of a move follows the first
-  /// directly.
+  /// Drops directories that were moved away and have not arrived; the second half of a move follows the first directly.
   mutating func dropStrays() {
     for (cookie, stray) in moving where drains > stray.since {
       moving[cookie] = nil

@@ -5,7 +5,6 @@ import RunLoopCore
 
 // MARK: - Inspection of directories, each through a descriptor of its parent
 extension FileWatcher {
-  /// The current target of a name.
   enum Found {
     case directory(OwnedDescriptor, WatchTree.Identity)
     /// The name no longer exists or is not a directory, which a record reports.

@@ -9,7 +9,6 @@ import RunLoopCore
 // and each directory in between.
 
 extension FileWatcher {
-  /// The file that a path leads to.
   enum Destination {
     case file(OwnedDescriptor, WatchTree.Identity)
     case nothing
@@ -29,9 +28,8 @@ extension FileWatcher {
   /// The maximum number of lookups of a path that keeps changing. A later record reports the next change.
   private static let mostLookups = 4
 
-  /// Watches the directories on the path, and returns the file that the path leads to.
-  ///
-  /// The last lookup finds any change before it, and a watch reports any later one.
+  /// Watches the directories on the path, and returns the file that the path leads to. The last lookup finds any change
+  /// before it, and a watch reports any later one.
   mutating func findPath() -> Destination {
     var found = Destination.nothing
     for _ in 0..<Self.mostLookups {

@@ -23,7 +23,6 @@ struct FileWatcher {
   /// The maximum number of directories being moved.
   static let movingLimit = 1024
 
-  /// A directory that was moved away.
   struct Moving {
     /// The directory's watch, or `nil` if it has been found elsewhere since.
     let watch: Int32?
@@ -114,19 +113,14 @@ struct FileWatcher {
   /// The watch of the root if its path does not exist.
   private static let noWatch: Int32 = -1
 
-  /// Whether the path leads to a file.
   var hasRoot: Bool { tree.root != Self.noWatch }
 
-  /// The number of watched directories or files.
   var watchCount: Int { hasRoot ? tree.count : 0 }
 
-  /// Ends all watches.
   func close() { queue.leave(inbox, tree.watches) }
 
   /// Returns the next changes, at most slightly more than a batch and one directory's entries, or `nil` if there is
-  /// nothing to do.
-  ///
-  /// Each call but the last returns changes or makes progress.
+  /// nothing to do. Each call but the last returns changes or makes progress.
   mutating func step(mayTake: Bool) -> (changes: [FileChange], didTake: Bool)? {
     guard !hasEnded else { return nil }
     let takes = toScan.isEmpty

@@ -28,12 +28,10 @@ enum OpenFile {
       })
   }
 
-  /// Returns the type of a file, such as `S_IFDIR`.
   static func type(_ file: OwnedDescriptor) throws(SystemError) -> UInt32 {
     UInt32(try SystemCall.fileStatus.make { crl_file_type(file.number) })
   }
 
-  /// Returns the target of a symbolic link.
   static func target(_ link: OwnedDescriptor) throws(SystemError) -> [UInt8] {
     var target = [UInt8](repeating: 0, count: Int(PATH_MAX))
     let count = try SystemCall.openFile.make {
@@ -69,7 +67,6 @@ struct OpenDirectories {
   mutating func removeAll() { entries = [] }
 }
 
-/// Reads the entries of a directory.
 enum DirectoryScan {
   /// Calls `body` with each name and whether it is a directory rather than a link to one.
   static func forEach(

@@ -30,7 +30,6 @@ final class WatchQueue: @unchecked Sendable {
     descriptor = OwnedDescriptor(try SystemCall.watchCreate.make { crl_watch_create() })
   }
 
-  /// The number of watched files, not counting those on the way to them.
   var watchCount: Int { lock.withLock { subscribers.count } }
 }
 
@@ -66,7 +65,6 @@ extension WatchQueue {
     }
   }
 
-  /// Removes an inbox and its watches.
   func leave(_ inbox: WatchInbox, _ watches: [Int32]) {
     let isLast = lock.withLock {
       inboxes.removeAll { $0 === inbox }
@@ -83,9 +81,8 @@ extension WatchQueue {
 // MARK: - Watches
 
 extension WatchQueue {
-  /// Watches the file of a descriptor for an inbox. The same file always gets the same watch.
-  ///
-  /// The kernel reports the events that any source of the watch needs, and each inbox filters them.
+  /// Watches the file of a descriptor for an inbox. The same file always gets the same watch. The kernel reports the
+  /// events that any source of the watch needs, and each inbox filters them.
   ///
   /// - Parameter path: The path by which the file was opened, if it may be a file other than a directory. Without
   ///   /proc, it is used to add the watch.

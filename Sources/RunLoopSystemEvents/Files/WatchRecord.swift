@@ -19,7 +19,6 @@ extension WatchRecord {
   /// The number of bytes before the name: watch, mask, cookie, and the length of the padded name.
   static let headerSize = 16
 
-  /// Calls `body` with each complete record.
   static func forEach(in bytes: UnsafeRawBufferPointer, _ body: (WatchRecord) -> Void) {
     var rest = bytes[...]
     while rest.count >= headerSize {

@@ -3,8 +3,7 @@
 /// The tree of watched directories, keyed by watch: a value without side effects.
 ///
 /// A directory stores its name and its parent, so moving one with all its descendants is a single step, and paths are
-/// computed when they are needed. A directory that was moved away, and may arrive elsewhere, has no parent and no
-/// path.
+/// computed when they are needed. A directory that was moved away, and may arrive elsewhere, has no parent and no path.
 struct WatchTree {
   typealias Watch = Int32
   typealias Name = [UInt8]
@@ -20,10 +19,8 @@ struct WatchTree {
     var identity: Identity
     var parent: Watch?
     var children: [Name: Watch] = [:]
-    /// Whether the entries have not been scanned yet.
     var isUnscanned = true
-    /// Names under which a directory has appeared that could not be inspected, because this one had already been
-    /// moved.
+    /// Names under which a directory has appeared that could not be inspected, because this one had already been moved.
     var unresolved: Set<Name> = []
     /// Whether something has changed in or below this directory while it had no path.
     var hasMissed = false
@@ -40,7 +37,6 @@ struct WatchTree {
 
   private var directories: [Watch: Directory] = [:]
   private var reportedCount = 0
-  /// The directories that have reported names.
   private var reporting: [Watch] = []
   let root: Watch
 
@@ -79,9 +75,7 @@ struct WatchTree {
   func identity(of watch: Watch) -> Identity? { directories[watch]?.identity }
 
   /// Places a directory under a parent, wherever it was before. Returns false if it would be below itself, or if the
-  /// parent is unknown.
-  ///
-  /// A new directory gets the given identity and is unscanned.
+  /// parent is unknown. A new directory gets the given identity and is unscanned.
   mutating func place(
     _ watch: Watch, _ name: Name, under parent: Watch, _ identity: Identity = Identity()
   ) -> Bool {
@@ -129,7 +123,6 @@ struct WatchTree {
 }
 
 extension WatchTree {
-  /// Records that a scan has reported a name.
   mutating func noteReported(_ name: Name, in watch: Watch) {
     // Insert in place, because otherwise the set would be copied for each name.
     guard reportedCount < Self.reportedLimit,

@@ -61,9 +61,7 @@ final class AdoptedChildren: @unchecked Sendable {
     over?.invalidate()
   }
 
-  /// Records children that have ended, and reaps those whose grace period is over.
-  ///
-  /// Must be called on a loop's thread.
+  /// Records children that have ended, and reaps those whose grace period is over. Must be called on a loop's thread.
   ///
   /// - Parameter isSignalled: Whether a child has ended since the last call. Only then is `leaving` called again for
   ///   the children left to other code.
@@ -95,9 +93,8 @@ final class AdoptedChildren: @unchecked Sendable {
     over?.invalidate()
   }
 
-  /// Records the children of threads that do not adopt orphans, and returns those that may have been adopted.
-  ///
-  /// Requires the lock.
+  /// Records the children of threads that do not adopt orphans, and returns those that may have been adopted. Requires
+  /// the lock.
   private func adoptable(_ children: Children) -> Set<Int32> {
     // A child that is being reparented may be in neither list, so ask the kernel whether it is still a child.
     others = others.filter {
@@ -127,9 +124,7 @@ final class AdoptedChildren: @unchecked Sendable {
     return true
   }
 
-  /// Records a child if it has ended.
-  ///
-  /// Requires the lock.
+  /// Records a child if it has ended. Requires the lock.
   private func note(_ process: Int32, _ now: Tick) {
     guard crl_process_has_ended(process) == 1, !ChildProcess.isKnown(process) else { return }
     // If no descriptor is left, the next check tries again.
@@ -137,9 +132,7 @@ final class AdoptedChildren: @unchecked Sendable {
     ended[process] = Ended(descriptor: OwnedDescriptor(number), due: now + Int64(saturating: grace))
   }
 
-  /// Starts a timer for the next child that is due, and returns the timer that it replaces.
-  ///
-  /// Requires the lock.
+  /// Starts a timer for the next child that is due, and returns the timer that it replaces. Requires the lock.
   private func waitForNext(_ now: Tick, hasMore: Bool) -> RegisteredTimer? {
     defer { for place in places { timer?.enter(place.loop, place.mode) } }
     let before = timer
@@ -152,7 +145,6 @@ final class AdoptedChildren: @unchecked Sendable {
 
 // MARK: - Enumeration of the children
 extension AdoptedChildren {
-  /// The IDs of the children, including those that have ended.
   private struct Children {
     /// The children of threads that adopt orphans.
     var adoptable: Set<Int32> = []

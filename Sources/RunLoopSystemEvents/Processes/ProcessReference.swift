@@ -10,7 +10,6 @@ public import RunLoopCore
 /// system call is `pidfd_open`.
 public final class ProcessReference: Sendable {
   let descriptor: OwnedDescriptor
-  /// The process ID, if it is known.
   private let process: Int32?
   /// The child process, if it is one; keeps the ID from being reused while a signal is sent.
   private let child: ChildProcess?

@@ -31,9 +31,8 @@ final class SignalRegistration: @unchecked Sendable {
     crl_signal_watch_destroy(watch)
   }
 
-  /// Stops the registration.
-  ///
-  /// If the previous action cannot be restored now, the next source of the signal that is stopped restores it.
+  /// Stops the registration. If the previous action cannot be restored now, the next source of the signal that is
+  /// stopped restores it.
   func stop() {
     crl_signal_watch_stop(watch)
     _ = try? SystemCall.signalAction.make { crl_signal_restore(signal) }

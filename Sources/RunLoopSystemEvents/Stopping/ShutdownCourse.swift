@@ -11,7 +11,6 @@ final class ShutdownCourse: @unchecked Sendable {
     case waiting
     /// One step runs at a time.
     case draining
-    /// All remaining steps run, cancelled.
     case cut
     case over(GracefulShutdown.Report)
 
@@ -98,7 +97,6 @@ final class ShutdownCourse: @unchecked Sendable {
     return true
   }
 
-  /// Cancels the running step, and starts the remaining ones.
   func cut() {
     let change = lock.withLock { () -> (tasks: [Task<Void, Never>], report: GracefulShutdown.Report?)? in
       guard case .draining = phase else { return nil }
@@ -140,9 +138,7 @@ final class ShutdownCourse: @unchecked Sendable {
 
 // MARK: - Steps
 extension ShutdownCourse {
-  /// Starts the steps that are due, or ends the shutdown and returns its report.
-  ///
-  /// Requires the lock.
+  /// Starts the steps that are due, or ends the shutdown and returns its report. Requires the lock.
   private func advance() -> GracefulShutdown.Report? {
     switch phase {
     case .waiting, .over: return nil
@@ -219,9 +215,7 @@ extension ShutdownCourse {
   }
 
   /// Calls the handler with the report exactly once: in a block on a loop or, if the block is released without having
-  /// run, on the service thread.
-  ///
-  /// A loop that has accepted a block discards it if its thread ends first.
+  /// run, on the service thread. A loop that has accepted a block discards it if its thread ends first.
   private final class Delivery: Sendable {
     private let report: GracefulShutdown.Report
     private let handler: @Sendable (GracefulShutdown.Report) -> Void

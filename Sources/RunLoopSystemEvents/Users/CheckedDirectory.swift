@@ -19,7 +19,6 @@ package struct CheckedDirectory: Sendable {
     self.isShared = isShared
   }
 
-  /// A reason why a directory is not safe.
   package enum Fault: Hashable, Sendable {
     /// The path leads to a file or a symbolic link.
     case notADirectory

@@ -3,7 +3,6 @@
 import CRunLoopSystem
 import RunLoopLibC
 
-/// Checks of user IDs.
 package enum UserID {
   /// Returns whether an ID is that of the calling process's effective user.
   ///

@@ -73,7 +73,6 @@ package final class DescriptorCloser: @unchecked Sendable {
     return nil
   }
 
-  /// Performs all queued work.
   private func doAll() {
     while true {
       lock.lock()

@@ -13,7 +13,6 @@ package final class HandlerBox<Handler: Sendable>: @unchecked Sendable {
     self.handler = handler
   }
 
-  /// Creates an empty box.
   package init() {}
 
   /// Stores a handler, replacing the previous one.

@@ -6,10 +6,8 @@ import RunLoopCore
 protocol RegisteredSource: CarriedItem {
   var loopRegistration: LoopRegistration { get }
 
-  /// Reads the pending events and makes the call-outs.
-  ///
-  /// Called on a loop's thread without a lock. If the source is in several loops, this may run on several threads at
-  /// once.
+  /// Reads the pending events and makes the call-outs. Called on a loop's thread without a lock. If the source is in
+  /// several loops, this may run on several threads at once.
   func serve()
 
   /// Called when the source has left its last mode.
@@ -36,9 +34,8 @@ final class LoopRegistration: @unchecked Sendable {
     descriptors = [descriptor] + (other.map { [$0] } ?? [])
   }
 
-  /// The first descriptor, or `nil` if the source is invalid, as the parent's are in a forked child.
-  ///
-  /// The returned reference keeps the descriptor open.
+  /// The first descriptor, or `nil` if the source is invalid, as the parent's are in a forked child. The returned
+  /// reference keeps the descriptor open.
   var opened: OwnedDescriptor? { lock.ifOwned(else: nil) { descriptors.first } }
 
   var isOpen: Bool { opened != nil }

@@ -3,10 +3,8 @@
 import RunLoopCore
 import Synchronization
 
-/// A value that is created once per process, on first use.
-///
-/// A forked child creates its own value and does not use the parent's: its locks may be held by threads that do not
-/// exist in the child, and its counts may include such threads.
+/// A value that is created once per process, on first use. A forked child creates its own value and does not use the
+/// parent's: its locks may be held by threads that do not exist in the child, and its counts may include such threads.
 package final class PerProcess<Value: AnyObject & Sendable>: Sendable {
   private final class Holder: Sendable {
     let value: Value

@@ -27,12 +27,10 @@ package struct RegisteredTimer {
     self.block = block
   }
 
-  /// The timers in all loops.
   package var timers: [Timer] { entries.map(\.timer) }
 
   package func contains(_ timer: Timer) -> Bool { entries.contains { $0.timer === timer } }
 
-  /// Enters a mode of a loop.
   package mutating func enter(_ loop: RunLoop, _ mode: RunLoop.Mode) {
     entries.removeAll { $0.loop == nil }
     guard !loop.takesNoItems else { return }
