@@ -11,7 +11,7 @@ extension MessagePort {
   public struct Reply: Sendable {
     /// The payload of the reply.
     public var bytes: [UInt8]
-    /// Open descriptors to pass with the reply. They are closed here after the reply was sent or dropped.
+    /// Open descriptors to pass with the reply, which are closed here after the reply was sent or dropped.
     public var descriptors: [Descriptor]
 
     /// Creates a reply.

@@ -18,7 +18,7 @@ extension MessagePort.Descriptor {
     /// A listening socket, which is handled like a connection because of its unaccepted connections.
     case listener
 
-    /// Closes a descriptor, possibly asynchronously. Its charge is kept until then.
+    /// Closes a descriptor, possibly asynchronously, and keeps its charge until then.
     func close(_ number: Int32, _ charge: MessageCharge? = nil) {
       defer { withExtendedLifetime(charge) {} }
       switch self {
@@ -37,7 +37,7 @@ extension MessagePort.Descriptor {
     /// The maximum number of packets to drop here, which is more than an unprivileged sender can have in a socket.
     private static let packets: Int32 = 1024
 
-    /// Shuts a connection down and drops the packets in it that have no descriptors. Returns whether closing it will
+    /// Shuts a connection down, drops the packets in it that have no descriptors, and returns whether closing it will
     /// not block.
     static func drain(_ number: Int32) -> Bool {
       // No packet arrives after this.

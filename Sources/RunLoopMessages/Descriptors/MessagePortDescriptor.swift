@@ -40,7 +40,7 @@ extension MessagePort {
     /// Keep a reference to this object while the number is in use.
     public var number: Int32 { stored.load(ordering: .acquiring) }
 
-    /// Transfers ownership of the descriptor to the caller. Returns `nil` if it has already been taken or closed.
+    /// Transfers ownership of the descriptor to the caller, or returns `nil` if it has already been taken or closed.
     public func take() -> Int32? {
       takeCharge()
       return takeNumber()
@@ -56,8 +56,9 @@ extension MessagePort {
       self.charge.store(Unmanaged.passRetained(charge), ordering: .releasing)
     }
 
-    /// Moves the descriptor and its charge to an object that closes it on the thread that releases it. Use this only
-    /// for descriptors that are known not to block when they are closed.
+    /// Moves the descriptor and its charge to an object that closes it on the thread that releases it.
+    ///
+    /// Use this only for descriptors that are known not to block when they are closed.
     func moved() -> Descriptor? {
       let charge = takeCharge()
       guard let number = takeNumber() else { return nil }

@@ -50,7 +50,7 @@ extension LocalClient {
     lock.unlock()
   }
 
-  /// Sends a reply now or when there is room, or sends a rejection. Requires the lock, which may be released
+  /// Sends a reply now or when there is room, or sends a rejection; requires the lock, which may be released
   /// temporarily.
   private func send(_ reply: MessagePort.Reply, _ token: UInt64) {
     func reject(_ reason: MessagePort.Rejection) {
@@ -104,7 +104,7 @@ extension LocalClient {
     frame.kind == .reply && (isForeign || frame.carriedDescriptors > 0)
   }
 
-  /// Sends now or when there is room. Requires the lock.
+  /// Sends now or when there is room; requires the lock.
   func send(_ content: MessageContent, _ owners: [MessagePort.Descriptor]) {
     guard !state.isClosed else { return }
     var content = content
@@ -112,9 +112,10 @@ extension LocalClient {
     state.append(content, owners)
   }
 
-  /// Tries to send now. Returns false if there is no room, or if the receiver has much to read first. Requires the
-  /// lock. If the other end has closed the connection, the message is dropped, and the serving thread notices the end
-  /// soon.
+  /// Tries to send now.
+  ///
+  /// Returns false if there is no room, or if the receiver has much to read first. Requires the lock. If the other end
+  /// has closed the connection, the message is dropped, and the serving thread notices the end soon.
   ///
   /// - Parameter content: The message, which this prepares if its payload is sent in memory.
   private func sendNow(_ content: inout MessageContent) -> Bool {
@@ -156,7 +157,7 @@ extension LocalClient {
     }
   }
 
-  /// Sends queued messages as far as there is room. Requires the lock.
+  /// Sends queued messages as far as there is room; requires the lock.
   ///
   /// - Returns: The owners of the descriptors that were sent. Release them without the lock, because closing one can
   ///   take long.
@@ -173,7 +174,7 @@ extension LocalClient {
     return sent
   }
 
-  /// Confirms received messages. Requires the lock.
+  /// Confirms received messages; requires the lock.
   func sendConfirmation() {
     guard state.waiting == 0, state.confirmed < state.received, !state.isClosed else { return }
     var content = MessageContent(.confirmation, token: state.received)

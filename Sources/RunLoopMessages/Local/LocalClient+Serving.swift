@@ -33,14 +33,14 @@ extension LocalClient {
     case isOver
   }
 
-  /// Sends and receives what is possible, and delivers received messages, at most as many as one turn allows. Must be
+  /// Sends and receives what is possible, and delivers received messages, at most as many as one turn allows; must be
   /// called on a loop's thread.
   func serve(_ events: UInt32, _ deliver: (MessagePort.Request) -> Void) -> Service {
     guard beginServing(events) else { return .hadNothing }
     return finishServing(deliver)
   }
 
-  /// Makes this the serving thread and sends queued messages. Returns false if the connection cannot be served now.
+  /// Makes this the serving thread and sends queued messages, or returns false if the connection cannot be served now.
   private func beginServing(_ events: UInt32) -> Bool {
     lock.lock()
     if let armed = state.armed, armed & Self.once != 0 { state.armed = nil }
@@ -208,8 +208,7 @@ extension LocalClient {
     lock.withLock { send(MessageContent(.rejection, id: reason.rawValue, token: frame.token), []) }
   }
 
-  /// Makes the thread that closes descriptors drop the next packet, with the descriptors in it. Until then, that thread
-  /// is the serving thread of this connection.
+  /// Makes the thread that closes descriptors drop the next packet, and serve this connection until then.
   private func dropNext() {
     let drop: @Sendable () -> Void = {
       _ = crl_message_discard(self.socket.number)

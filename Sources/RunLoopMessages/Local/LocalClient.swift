@@ -64,8 +64,7 @@ final class LocalClient: @unchecked Sendable {
   /// Reports each packet that the receiver takes, whether or not there is room for another.
   private static let takenByReceiver = EPOLLOUT.rawValue | EPOLLET.rawValue
 
-  /// Arms the connection for the events it waits for. Requires the lock. Has no effect while the connection is being
-  /// served.
+  /// Arms the connection for the events it waits for, unless it is being served; requires the lock.
   func arm() {
     guard !state.isClosed, !state.isServing else { return }
     guard !state.isHeldBack else { return arm(Self.takenByReceiver) }
@@ -76,7 +75,7 @@ final class LocalClient: @unchecked Sendable {
     arm((mayRead ? Self.reading : Self.once) | (mustWrite ? EPOLLOUT.rawValue | Self.once : 0))
   }
 
-  /// Whether another message may be read. Requires the lock.
+  /// Whether another message may be read; requires the lock.
   var mayRead: Bool { state.mayRead(limit: limits.maximumUnfinishedMessageCount, bytes: limits.connectionBytes) }
 
   func disarm() { if state.armed != nil { arm(Self.once) } }

@@ -2,17 +2,17 @@
 
 import CRunLoopSystem
 
-/// The state of a connection to a local port. A value, guarded by the connection's lock.
+/// The state of a connection to a local port, as a value guarded by the connection's lock.
 struct LocalClientState {
   /// A queued message, and the owners of its descriptors.
   typealias Outgoing = (content: MessageContent, owners: [MessagePort.Descriptor])
 
   var isClosed = false
-  /// Whether a thread is serving the connection. Only one does at a time.
+  /// Whether a thread, of which there is one at a time, is serving the connection.
   var isServing = false
   /// The events that the epoll set reports, or `nil` if a one-shot event has disarmed it.
   var armed: UInt32? = EPOLLIN.rawValue | EPOLLRDHUP.rawValue
-  /// Whether the other end has hung up. There may be messages left to read.
+  /// Whether the other end has hung up, possibly with messages left to read.
   var isHungUp = false
   /// Whether queued replies wait for the receiver to read earlier ones, rather than for room in the socket.
   var isHeldBack = false
@@ -20,7 +20,7 @@ struct LocalClientState {
   /// The bytes of unfinished messages and of queued replies.
   var unfinishedBytes = 0
   var waitingBytes = 0
-  /// The queued messages, or `nil` for those that were removed. Bounded, because no more is read while the queue is
+  /// The queued messages, or `nil` for those that were removed, bounded because no more is read while the queue is
   /// long.
   private var outgoing: [Outgoing?] = []
   private var firstOutgoing = 0

@@ -81,7 +81,7 @@ final class MessageAccount: @unchecked Sendable {
 
   var statistics: MessagePort.Local.Statistics { lock.ifOwned(else: .init()) { counted } }
 
-  /// Charges an amount to the port's account and optionally counts a received message. Returns false if there is no
+  /// Charges an amount to the port's account and optionally counts a received message, or returns false if there is no
   /// room.
   func take(_ amount: Amount, counts: Bool) -> Bool {
     lock.lock()
@@ -97,7 +97,7 @@ final class MessageAccount: @unchecked Sendable {
     return true
   }
 
-  /// Charges an amount. Returns false if there is no room.
+  /// Charges an amount, or returns false if there is no room.
   func take(_ amount: Amount) -> Bool {
     if takeOnce(amount) { return true }
     // Receivers may have read replies that are still charged.
@@ -151,15 +151,16 @@ final class MessageAccount: @unchecked Sendable {
     return answer
   }
 
-  /// Records that a charged reply was sent. The charge is released when the receiver has read the reply.
+  /// Records that a charged reply was sent, whose charge is released when the receiver has read it.
   func noteSent(_ amount: Amount, bytes: Int, on key: UInt64, _ socket: MessagePort.Descriptor) {
     lock.withLock {
       unread[key, default: UnreadReplies(socket)].append(amount, bytes: bytes)
     }
   }
 
-  /// Releases the charges of replies that the receiver of a closed connection has read. Unread replies stay charged,
-  /// and the socket stays open, as long as the kernel keeps them.
+  /// Releases the charges of replies that the receiver of a closed connection has read.
+  ///
+  /// Unread replies stay charged, and the socket stays open, as long as the kernel keeps them.
   func noteReading(of key: UInt64) {
     guard lock.withLock({ unread[key] != nil }) else { return }
     noteReading()

@@ -23,11 +23,11 @@ extension MessagePort.Local {
     do { try loop.add(source, forMode: .default) } catch { throw .runLoop(error) }
   }
 
-  /// The messages that arrive, in order. Each is received by one of the iterating tasks.
+  /// The messages that arrive, in order.
   ///
-  /// A one-way message counts as received when a task takes it, a request when it is replied to. The sequence ends
-  /// when the port is invalidated. Messages that were not taken by then are dropped, and their senders are notified.
-  /// For a port with a handler, the sequence is empty.
+  /// Each is received by one of the iterating tasks. A one-way message counts as received when a task takes it, a
+  /// request when it is replied to. The sequence ends when the port is invalidated. Messages that were not taken by
+  /// then are dropped, and their senders are notified. For a port with a handler, the sequence is empty.
   public var requests: Requests { Requests(queue: queue) }
 
   /// The messages of a port, as an asynchronous sequence.
@@ -41,14 +41,13 @@ extension MessagePort.Local {
     public struct Iterator: AsyncIteratorProtocol {
       fileprivate let queue: RequestQueue?
 
-      /// Waits for the next message. Returns `nil` if the port is invalid or the task was cancelled.
+      /// Waits for the next message, or returns `nil` if the port is invalid or the task was cancelled.
       public func next() async -> MessagePort.Request? { await queue?.next() }
     }
   }
 }
 
-/// A queue of messages waiting for tasks, or of tasks waiting for messages. The limits of the connections bound the
-/// number of messages.
+/// A queue of messages waiting for tasks, or of tasks waiting for messages, bounded by the limits of the connections.
 final class RequestQueue: @unchecked Sendable {
   // Sendable: the lock guards all mutable state.
   private typealias Taker = CheckedContinuation<MessagePort.Request?, Never>

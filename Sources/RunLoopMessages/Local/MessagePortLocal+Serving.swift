@@ -14,7 +14,7 @@ extension MessagePort.Local: MessagePortItem {
     lock.ifOwned(else: nil) { held == nil ? nil : body(&registrations) }
   }
 
-  /// Accepts connections and receives messages. Must be called on a loop's thread.
+  /// Accepts connections and receives messages; must be called on a loop's thread.
   func serve() {
     if serveFavourite() { return }
     withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: 16) { events in
@@ -42,8 +42,10 @@ extension MessagePort.Local: MessagePortItem {
   /// The number of times a connection is served before the epoll set is asked again.
   private static let favouriteTurns = 8
 
-  /// Serves the only connection that was ready last time, which is likely to be ready again. Returns false if the epoll
-  /// set has to be asked. A port usually has one sender, for which asking would cost a system call per message.
+  /// Serves the only connection that was ready last time, which is likely to be ready again.
+  ///
+  /// Returns false if the epoll set has to be asked. A port usually has one sender, for which asking would cost a
+  /// system call per message.
   private func serveFavourite() -> Bool {
     lock.lock()
     guard let (client, turns) = favourite, let deliver, turns < Self.favouriteTurns else {
@@ -226,7 +228,7 @@ extension MessagePort.Local {
     lock.unlock()
   }
 
-  /// Closes the connections whose time limit for the first message has passed. Must be called on a loop's thread.
+  /// Closes the connections whose time limit for the first message has passed; must be called on a loop's thread.
   private func endSilence() {
     let now = RunLoop.current.now
     lock.lock()
@@ -241,7 +243,7 @@ extension MessagePort.Local {
     awaitSpeech()
   }
 
-  /// Accepts a connection only to close it, because it would otherwise wake the loop repeatedly. Returns false if no
+  /// Accepts a connection only to close it, because it would otherwise wake the loop repeatedly, or returns false if no
   /// descriptor is available for that.
   private func rejectConnection(_ listener: MessagePort.Descriptor) -> Bool {
     guard let spare = lock.withLock({ self.spare.take() }) else { return false }
@@ -253,7 +255,7 @@ extension MessagePort.Local {
     return true
   }
 
-  /// Creates the spare descriptor. If another thread has taken the last descriptor, the next connection tries again.
+  /// Creates the spare descriptor, or leaves that to the next connection if there is none left.
   private func makeSpare() {
     let made = try? MessagePort.Descriptor(duplicating: epoll.number)
     lock.withLock { spare = made }

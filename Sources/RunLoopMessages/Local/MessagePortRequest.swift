@@ -7,7 +7,7 @@ extension MessagePort {
   ///
   /// Can be used from any thread.
   public final class Request: Sendable {
-    /// The ID that the sender gave the message.
+    /// The ID that the sender assigned to the message.
     public let id: Int32
     /// The payload.
     public let bytes: [UInt8]

@@ -19,9 +19,9 @@ extension MessagePort.Local {
     public internal(set) var droppedReplyCount = 0
     /// The number of malformed packets, each of which has ended its connection.
     package internal(set) var malformedCount = 0
-    /// The number of messages longer than the limit. Their senders were notified.
+    /// The number of messages longer than the limit; their senders were notified.
     package internal(set) var oversizedCount = 0
-    /// The number of messages for whose descriptors or payload there was no room. Their senders were notified.
+    /// The number of messages for whose descriptors or payload there was no room; their senders were notified.
     package internal(set) var lackingResourceCount = 0
     /// The number of messages and replies rejected because of the quota of the sender, its user or the port.
     package internal(set) var overQuotaCount = 0

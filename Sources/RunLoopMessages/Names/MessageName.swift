@@ -103,8 +103,8 @@ final class MessageName: Sendable {
     return socket
   }
 
-  /// Restores the permissions that the process's `umask` has removed from the socket's file. Before the socket
-  /// listens, no process can connect to it.
+  /// Restores the permissions that the process's `umask` has removed from the socket's file, before any process can
+  /// connect to it.
   private static func widen(
     _ name: String, in directory: OwnedDescriptor, to mode: UInt32
   ) throws(SystemError) {

@@ -43,12 +43,12 @@ extension MessagePort {
 
 extension MessagePort.Directory {
   /// The user's own directory: `runloop` in `$XDG_RUNTIME_DIR` or else in the first directory of `$RUNTIME_DIRECTORY`,
-  /// which systemd creates for a service. If neither is set to an absolute path, it is `/tmp/runloop-` followed by the
-  /// user ID.
+  /// which systemd creates for a service.
   ///
-  /// If another user has taken that name in `/tmp`, a dot and a random number are appended: the first such directory
-  /// that belongs to this user is used, or one is created together with the first port. A program that runs with more
-  /// privileges than the user who started it ignores the environment.
+  /// If neither is set to an absolute path, it is `/tmp/runloop-` followed by the user ID. If another user has taken
+  /// that name in `/tmp`, a dot and a random number are appended: the first such directory that belongs to this user is
+  /// used, or one is created together with the first port. A program that runs with more privileges than the user who
+  /// started it ignores the environment.
   ///
   /// - Complexity: O(*n*) in the number of entries of `/tmp` if this user has no directory there yet, and O(1)
   ///   otherwise.

@@ -51,7 +51,7 @@ struct MessagePortRegistrations {
     return nil
   }
 
-  /// Sets a timer for all current and future modes of the port. Returns the previous one, to be invalidated without
+  /// Sets a timer for all current and future modes of the port, and returns the previous one, to be invalidated without
   /// the lock.
   mutating func replaceTimer(_ next: RegisteredTimer?, _ purpose: Waiting = .retry) -> RegisteredTimer? {
     let before = timers[purpose]
@@ -126,8 +126,8 @@ extension MessagePortItem {
   }
 }
 
-/// The observers to notify, once, that a port is invalid. An observer is a structure with a closure, which avoids a
-/// reabstraction thunk.
+/// The observers to notify, once, that a port is invalid, each a structure with a closure to avoid a reabstraction
+/// thunk.
 struct InvalidationList<Observer: Sendable> {
   private var observers: [Observer] = []
 

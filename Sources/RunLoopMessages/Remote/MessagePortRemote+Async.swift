@@ -9,7 +9,7 @@ extension MessagePort.Remote {
   /// A thread of this package reads the reply.
   ///
   /// - Parameters:
-  ///   - id: An ID that tells the receiver the kind of message.
+  ///   - id: An ID by which the receiver identifies the kind of message.
   ///   - bytes: The payload.
   ///   - descriptors: Open descriptors to copy to the receiver. The caller still owns them.
   ///   - timeout: The time limit for sending and for the reply together. Defaults to `nil`, which sets no limit.

@@ -61,7 +61,7 @@ extension MessagePort.Remote {
     }
   }
 
-  /// Runs the loop until something has happened. Returns false if the deadline has passed.
+  /// Runs the loop until something has happened, or returns false if the deadline has passed.
   private func turn(
     _ loop: RunLoop, _ mode: RunLoop.Mode, _ events: RunLoop.DescriptorSource.Events, until deadline: Tick
   ) throws(MessagePortError) -> Bool {

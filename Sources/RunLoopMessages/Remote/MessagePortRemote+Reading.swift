@@ -9,7 +9,7 @@ import Synchronization
 // One thread at a time reads the socket: the first one that needs something. It distributes the packets that arrive.
 // The other waiting threads sleep on a word that changes when the reading thread gives up its role.
 extension MessagePort.Remote {
-  /// Takes the role of the reading thread. Returns false if another thread has it.
+  /// Takes the role of the reading thread, or returns false if another thread has it.
   private func takeRole() -> Bool {
     lock.withLock {
       guard !state.isReading else { return false }
@@ -59,8 +59,8 @@ extension MessagePort.Remote {
     giveRoleUp(isCallOut: isCallOut)
   }
 
-  /// Reads a packet and distributes it. Returns false if there is none, or if the connection has ended. Must be called
-  /// on the reading thread.
+  /// Reads a packet and distributes it, on the reading thread, or returns false if there is none or the connection has
+  /// ended.
   private func readOne(blocks: Bool, isCallOut: Bool = false) -> Bool {
     let incoming: MessageReader.Incoming
     do {
@@ -141,7 +141,7 @@ extension MessagePort.Remote {
 
 // MARK: - Blocking threads
 extension MessagePort.Remote {
-  /// Waits for an outcome. The waiter is no longer registered when the call returns.
+  /// Waits for an outcome; the waiter is no longer registered when the call returns.
   func awaitReply(_ waiter: ReplyWaiter, until deadline: Tick) throws(MessagePortError) -> MessagePort.Reply? {
     while true {
       lock.lock()
@@ -166,7 +166,7 @@ extension MessagePort.Remote {
     }
   }
 
-  /// Waits until the reading thread has made progress. Requires the lock, which is released.
+  /// Waits until the reading thread has made progress; requires the lock, which is released.
   func follow(until deadline: Tick) {
     state.followers += 1
     let seen = readWord.load(ordering: .relaxed)
@@ -175,8 +175,10 @@ extension MessagePort.Remote {
     lock.withLock { state.followers -= 1 }
   }
 
-  /// Waits for a packet and reads it. May return early. The reading thread polls before it sleeps, as a loop does. Only
-  /// the kernel knows whether a packet has arrived, so polling consists of nonblocking reads.
+  /// Waits for a packet and reads it.
+  ///
+  /// May return early. The reading thread polls before it sleeps, as a loop does. Only the kernel knows whether a
+  /// packet has arrived, so polling consists of nonblocking reads.
   private func readNext(until deadline: Tick) {
     let waiting = RunLoop.waiting
     // The kernel's thread ID would require a system call.
@@ -209,7 +211,7 @@ extension MessagePort.Remote {
     }
   }
 
-  /// Sets the socket's timeout so that a blocking read ends at the deadline. Returns false if that is not possible.
+  /// Sets the socket's timeout so that a blocking read ends at the deadline, or returns false if that is not possible.
   private func setTimeout(_ deadline: Tick) -> Bool {
     let limit = deadline == .never ? 0 : Self.roundedTimeout((deadline + -Tick.monotonicNow.nanoseconds).nanoseconds)
     guard limit != socketTimeout else { return true }
@@ -220,14 +222,14 @@ extension MessagePort.Remote {
     return true
   }
 
-  /// Rounds a timeout down to one of a few values, so that consecutive requests need not set it again. A thread that
+  /// Rounds a timeout down to one of a few values, so that consecutive requests need not set it again; a thread that
   /// wakes too early waits again.
   private static func roundedTimeout(_ left: Int64) -> Int64 {
     guard left > 1_000_000 else { return max(1_000, left) }
     return 1 << (63 - left.leadingZeroBitCount)
   }
 
-  /// Waits for a packet with `poll`, which is slower. Returns whether there may be one.
+  /// Waits for a packet with `poll`, which is slower, and returns whether there may be one.
   private func awaitPacket(until deadline: Tick) -> Bool {
     let limit = deadline == .never ? -1 : max(0, (deadline + -Tick.monotonicNow.nanoseconds).nanoseconds)
     do {
@@ -238,8 +240,9 @@ extension MessagePort.Remote {
     }
   }
 
-  /// Waits until there may be room to send, in the socket or because messages were confirmed. Packets that arrive in
-  /// the meantime are read, because otherwise both ends could wait for each other.
+  /// Waits until there may be room to send, in the socket or because messages were confirmed.
+  ///
+  /// Packets that arrive in the meantime are read, because otherwise both ends could wait for each other.
   func awaitRoom(writable: Bool, until deadline: Tick) throws(MessagePortError) {
     let now = Tick.monotonicNow
     guard now < deadline else { throw .sendTimedOut }

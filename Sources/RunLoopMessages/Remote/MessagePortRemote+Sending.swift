@@ -12,7 +12,7 @@ extension MessagePort.Remote {
   /// socket, and when 1024 messages are unconfirmed. Can be called from any thread.
   ///
   /// - Parameters:
-  ///   - id: An ID that tells the receiver the kind of message.
+  ///   - id: An ID by which the receiver identifies the kind of message.
   ///   - bytes: The payload.
   ///   - descriptors: Open descriptors to copy to the receiver. The caller still owns them.
   ///   - sendTimeout: The time limit for waiting for room, which blocks the calling thread. With zero, this does not
@@ -44,7 +44,7 @@ extension MessagePort.Remote {
   /// Can be called from any thread.
   ///
   /// - Parameters:
-  ///   - id: An ID that tells the receiver the kind of message.
+  ///   - id: An ID by which the receiver identifies the kind of message.
   ///   - bytes: The payload.
   ///   - descriptors: Open descriptors to copy to the receiver. The caller still owns them.
   ///   - sendTimeout: The time limit for waiting for room. Defaults to `nil`, which sets no limit.
@@ -91,8 +91,7 @@ extension MessagePort.Remote {
     case unconfirmed
   }
 
-  /// Sends a message if there is room now. Confirmations rely on tokens being sent in order, so the lock is held.
-  /// Nothing blocks while it is held.
+  /// Sends a message if there is room now, with the lock held because confirmations rely on tokens being sent in order.
   func attempt(_ content: inout MessageContent, _ waiter: ReplyWaiter?) throws(MessagePortError) -> Attempt {
     guard lock.lockUnlessParents() else { throw .invalid }
     if let end = state.end {

@@ -37,15 +37,16 @@ extension MessagePort {
     // Exclusivity is not checked: the lock guards it, and no code called with the lock held accesses it again.
     @exclusivity(unchecked) var state = RemoteState()
     let reader = MessageReader()
-    /// The socket's read timeout in nanoseconds. Used only by the reading thread.
+    /// The socket's read timeout in nanoseconds; used only by the reading thread.
     @exclusivity(unchecked) var socketTimeout: Int64 = 0
-    /// Decides whether the reading thread polls before it sleeps, for the thread that last read. If a thread has ended
-    /// and another one reuses its number, the new thread inherits its state for a thousand waits.
+    /// Decides whether the reading thread polls before it sleeps, for the thread that last read.
+    ///
+    /// If a thread has ended and another one reuses its number, the new thread inherits its state for a thousand waits.
     @exclusivity(unchecked) var looker = Looker()
     @exclusivity(unchecked) var lookingThread: pthread_t = 0
     /// The header of the last answer that the reading thread has read.
     @exclusivity(unchecked) var lastAnswer: MessageFrame?
-    /// Changes when threads that wait for the reading thread have to check again. Relaxed loads suffice with the lock
+    /// Changes when threads that wait for the reading thread have to check again; relaxed loads suffice with the lock
     /// held, because the kernel compares the value again before a thread sleeps.
     let readWord = Atomic<UInt32>(0)
     let undelivered: (@Sendable (Undelivered) -> Void)?
@@ -136,7 +137,7 @@ extension MessagePort {
       package internal(set) var malformedCount = 0
     }
 
-    /// The counts of the port's messages so far. Can be used from any thread.
+    /// The counts of the port's messages so far; can be used from any thread.
     package var statistics: Statistics { lock.ifOwned(else: Statistics()) { state.statistics } }
   }
 }

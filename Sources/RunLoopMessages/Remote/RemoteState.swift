@@ -2,7 +2,7 @@
 
 import RunLoopCore
 
-/// The state of a remote port and its messages. A value, guarded by the port's lock.
+/// The state of a remote port and its messages, as a value guarded by the port's lock.
 struct RemoteState {
   /// The reason why the port is invalid, or `nil` if it is valid.
   var end: MessagePortError?
@@ -16,7 +16,7 @@ struct RemoteState {
   /// The rejected messages still to be reported, and whether a thread is reporting one.
   var rejected: [MessagePort.Undelivered] = []
   var isReporting = false
-  /// Whether a thread is reading the socket. Only one does at a time.
+  /// Whether a thread, of which there is one at a time, is reading the socket.
   var isReading = false
   /// The number of threads that are waiting for the reading thread.
   var followers = 0
@@ -26,7 +26,7 @@ struct RemoteState {
 
   mutating func takeWaiter() -> ReplyWaiter { spareWaiter.take() ?? ReplyWaiter() }
 
-  /// Registers a message before it is sent, because a reply may arrive before the call returns. Returns its token.
+  /// Registers a message before it is sent, because a reply may arrive before the call returns, and returns its token.
   mutating func register(id: Int32, _ waiter: ReplyWaiter?) -> UInt64 {
     lastToken += 1
     if let waiter {
@@ -128,7 +128,7 @@ struct UnconfirmedMessages {
   }
 }
 
-/// A thread or task that is waiting for a reply. Blocking threads reuse waiters.
+/// A thread or task that is waiting for a reply, reused by blocking threads.
 final class ReplyWaiter: @unchecked Sendable {
   // Sendable: the port's lock guards all mutable state.
   typealias Outcome = Result<MessagePort.Reply?, MessagePortError>

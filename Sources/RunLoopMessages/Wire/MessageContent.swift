@@ -5,8 +5,9 @@ import RunLoopLibC
 import RunLoopCore
 
 /// A message to send: its frame, and its payload, which is sent in the packet or in memory that is passed as a
-/// descriptor. The memory is created just before the message is sent, by ``prepare()``, so queued messages consist only
-/// of bytes.
+/// descriptor.
+///
+/// The memory is created just before the message is sent, by ``prepare()``, so queued messages consist only of bytes.
 struct MessageContent: Sendable {
   var frame: MessageFrame
   private let bytes: [UInt8]
@@ -20,7 +21,7 @@ struct MessageContent: Sendable {
     descriptors = []
   }
 
-  /// Creates a message. The caller owns the descriptors, and must keep them open until the message was sent.
+  /// Creates a message with descriptors that the caller owns, and must keep open until the message was sent.
   init(
     _ kind: MessageFrame.Kind, id: Int32, token: UInt64 = 0, bytes: [UInt8], descriptors: [Int32]
   ) {
@@ -61,7 +62,7 @@ struct MessageContent: Sendable {
     return memory
   }
 
-  /// Creates empty memory. If `memfd_create` is denied, this is an unnamed file in a memory file system.
+  /// Creates empty memory or, if `memfd_create` is denied, an unnamed file in a memory file system.
   private static func newMemory() throws(SystemError) -> (MessagePort.Descriptor, canBeSealed: Bool) {
     do throws(SystemError) {
       return (MessagePort.Descriptor(owning: try SystemCall.memoryCreate.make { crl_message_memory() }), true)

@@ -58,7 +58,7 @@ struct MessageFrame: Hashable, Sendable {
 
   /// The size of the header in bytes.
   static let size = 32
-  /// The maximum size of a payload in its packet. Longer ones are sent in memory.
+  /// The maximum size of a payload in its packet, above which it is sent in memory.
   static let inlineLimit = 32 * 1024
   /// The maximum number of descriptors of a message; one more may carry the payload.
   static let descriptorLimit = 252
@@ -79,12 +79,14 @@ struct MessageFrame: Hashable, Sendable {
   /// The number of descriptors that are sent with the packet.
   var carriedDescriptors: Int { descriptorCount + (isOutOfLine ? 1 : 0) }
 
-  /// Encodes the time at which an answer is sent, as the low bits of the monotonic clock's nanoseconds. From it, the
-  /// receiver determines the cost of waking up.
+  /// Encodes the time at which an answer is sent, from which the receiver determines the cost of waking up, as the low
+  /// bits of the monotonic clock's nanoseconds.
   static func time(of nanoseconds: Int64) -> Int32 { Int32(truncatingIfNeeded: nanoseconds) }
 
-  /// Returns the time at which an answer that was just received was sent. The value is not trusted, because it comes
-  /// from another process: the result is always within the last five seconds.
+  /// Returns the time at which an answer that was just received was sent.
+  ///
+  /// The value is not trusted, because it comes from another process: the result is always within the last five
+  /// seconds.
   static func nanoseconds(of time: Int32, receivedAt now: Int64) -> Int64 {
     now - Int64(UInt32(bitPattern: Self.time(of: now) &- time))
   }

@@ -4,15 +4,16 @@ import CRunLoopSystem
 import RunLoopLibC
 import RunLoopCore
 
-// Reading from senders who are charged for resources before this process acquires them.
+// Reading from senders that are charged for resources before this process acquires them.
 //
 // The kernel does not report how many descriptors a packet has. It returns as many as there is room for and closes the
 // others on the receiving thread. The packet is therefore peeked at first, which copies as many descriptors as its
 // header announces and shows whether there are more. If there are none, the packet is received without room for
 // descriptors, and the copies keep them open. Otherwise the packet is left in the socket, which another thread closes.
 extension MessageReader {
-  /// Reads the next packet of a sender, whose message may have at most `limit` bytes and is charged to an account. The
-  /// bytes of a returned message stay charged, and its descriptors until they are taken or closed.
+  /// Reads the next packet of a sender, whose message may have at most `limit` bytes and is charged to an account.
+  ///
+  /// The bytes of a returned message stay charged, and its descriptors until they are taken or closed.
   func next(
     on socket: MessagePort.Descriptor, limit: Int, paidBy account: MessageAccount, takesDescriptors: Bool
   ) throws(SystemError) -> Incoming {
@@ -46,7 +47,7 @@ extension MessageReader {
     return incoming
   }
 
-  /// Peeks at the next packet. Returns `nil` if there is none.
+  /// Peeks at the next packet, or returns `nil` if there is none.
   private func look(_ socket: MessagePort.Descriptor) throws(SystemError) -> (size: Int32, truncation: Int32)? {
     while true {
       var count: Int32 = 0

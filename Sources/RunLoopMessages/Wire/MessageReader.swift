@@ -4,8 +4,7 @@ import CRunLoopSystem
 import RunLoopLibC
 import RunLoopCore
 
-/// Reads packets from a socket, one at a time, regardless of their contents. Its buffers can be used by only one thread
-/// at a time.
+/// Reads packets from a socket, one at a time, regardless of their contents, using buffers for one thread at a time.
 final class MessageReader {
   enum Incoming {
     case message(MessageFrame, [UInt8], [MessagePort.Descriptor])
@@ -30,8 +29,9 @@ final class MessageReader {
     numbers.deallocate()
   }
 
-  /// Reads the next packet, whose message may have at most `limit` bytes. The descriptors that arrived with it belong
-  /// to the result and are closed unless they are taken.
+  /// Reads the next packet, whose message may have at most `limit` bytes.
+  ///
+  /// The descriptors that arrived with it belong to the result and are closed unless they are taken.
   ///
   /// - Parameter admits: Called before anything is allocated. Returns the reason to reject the message, or `nil` to
   ///   accept it.
@@ -85,8 +85,8 @@ final class MessageReader {
     return [UInt8](UnsafeRawBufferPointer(start: start + MessageFrame.size, count: length))
   }
 
-  /// Receives a packet. A pending error of the socket is reported once, before the packets that have arrived, so it is
-  /// skipped.
+  /// Receives a packet, skipping a pending error of the socket, which is reported once before the packets that have
+  /// arrived.
   private func receive(
     _ socket: MessagePort.Descriptor, _ blocks: Bool, _ count: inout Int32, _ truncation: inout Int32
   ) throws(SystemError) -> Int32 {

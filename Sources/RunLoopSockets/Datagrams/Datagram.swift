@@ -38,10 +38,12 @@ public struct Datagram: Hashable, Sendable {
     /// Reported with ``DatagramSocket/Options/reportsTime``, and `nil` otherwise.
     public var time: Duration? { extras?.nanoseconds.map { .nanoseconds($0) } }
     /// The descriptors passed with the datagram by a sender on this machine, at most
-    /// ``DatagramSocket/Options/maximumDescriptorCount``. Those that are not taken are closed.
+    /// ``DatagramSocket/Options/maximumDescriptorCount``.
+    ///
+    /// Those that are not taken are closed.
     public var descriptors: [ReceivedDescriptor] { extras?.descriptors ?? [] }
-    /// The number of other descriptors that arrived with the datagram and were closed. Descriptors that the process
-    /// had no room for count as one in total.
+    /// The number of other descriptors that arrived with the datagram and were closed; those that the process had no
+    /// room for count as one.
     public var droppedDescriptorCount: Int { extras?.droppedDescriptorCount ?? 0 }
   }
 
@@ -80,7 +82,7 @@ public struct Datagram: Hashable, Sendable {
 }
 
 extension Datagram.Arrival {
-  /// Reads the arrival from a datagram's ancillary data. Returns `nil` if the system did not deliver it.
+  /// Reads the arrival from a datagram's ancillary data, or returns `nil` if the system did not deliver it.
   init?(_ ancillary: borrowing Ancillary, port: UInt16) {
     let found = ancillary.memory
     guard found.pointee.family != 0 else { return nil }

@@ -4,8 +4,8 @@ import CRunLoopSystem
 import RunLoopLibC
 import RunLoopCore
 
-/// Datagrams received by one system call, in the order of their arrival. They are stored in memory of the service that
-/// made the call and takes them one by one.
+/// Datagrams received by one system call, in the order of their arrival, stored in memory of the service that takes
+/// them.
 struct DatagramBurst {
   /// The maximum number of datagrams per system call.
   static let most = Int(crl_burst_most)
@@ -23,7 +23,7 @@ struct DatagramBurst {
     size = 0
   }
 
-  /// Receives the datagrams that have arrived, up to `size` bytes of each. Returns `nil` if there are none.
+  /// Receives the datagrams that have arrived, up to `size` bytes of each, or returns `nil` if there are none.
   ///
   /// - Parameter extras: The ancillary data to receive, or `nil` for none.
   init?(

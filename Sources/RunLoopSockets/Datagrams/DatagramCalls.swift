@@ -53,7 +53,7 @@ extension OwnedDescriptor {
   }
 }
 
-/// The calls made for every datagram. They use the descriptor's number to avoid reference counting.
+/// The calls made for every datagram, which use the descriptor's number to avoid reference counting.
 enum DatagramCall {
   /// Receives a datagram, and returns its original length and that of its sender's address, or `nil` if none has
   /// arrived.
@@ -99,7 +99,7 @@ enum DatagramCall {
     return try received.get()
   }
 
-  /// Sends a datagram. Returns false if there is no room.
+  /// Sends a datagram, or returns false if there is no room.
   @inline(__always)
   static func send(
     _ bytes: UnsafeRawBufferPointer, to address: SocketAddress?, from source: SocketAddress?, by descriptor: Int32

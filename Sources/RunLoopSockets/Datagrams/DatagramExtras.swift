@@ -4,7 +4,7 @@ import CRunLoopSystem
 import RunLoopLibC
 import RunLoopCore
 
-/// The ancillary data of a socket's datagrams, for a socket that reports any. Guarded by the socket's lock.
+/// The ancillary data of a socket's datagrams, for a socket that reports any; guarded by the socket's lock.
 final class DatagramExtras {
   let maximumDescriptorCount: Int
   let closing = ClosingCount()
@@ -19,7 +19,7 @@ final class DatagramExtras {
     maximumDescriptorCount = options.maximumDescriptorCount
   }
 
-  /// Enables the ancillary data that a socket reports. Returns `nil` if there is none.
+  /// Enables the ancillary data that a socket reports, or returns `nil` if there is none.
   ///
   /// - Parameters:
   ///   - descriptor: The socket's descriptor.

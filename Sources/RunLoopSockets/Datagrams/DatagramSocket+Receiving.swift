@@ -6,7 +6,7 @@ import RunLoopSystemEvents
 
 // Handling of the descriptor's events, on a loop's thread.
 extension DatagramSocket {
-  /// Responds to events of the descriptor, and delivers kept datagrams. Requires the lock, which is released during
+  /// Responds to events of the descriptor, and delivers kept datagrams; requires the lock, which is released during
   /// call-outs.
   func respond(to events: RunLoop.DescriptorSource.Events) {
     var called = CalledHandler(body: body, serial: bodySerial)
@@ -61,8 +61,9 @@ extension DatagramSocket {
     }
   }
 
-  /// Receives the datagrams of a service, with one system call for each. All work for a datagram is inlined here,
-  /// because after a system call the processor mispredicts function returns.
+  /// Receives the datagrams of a service, with one system call for each.
+  ///
+  /// All work for a datagram is inlined here, because after a system call the processor mispredicts function returns.
   @inline(__always)
   private func receive(
     from descriptor: Int32, _ buffer: UnsafeMutableRawBufferPointer, _ sender: UnsafeMutableRawBufferPointer,
@@ -181,7 +182,7 @@ extension DatagramSocket {
     }
   }
 
-  /// Calls the handler. Requires the lock, which is released during the call.
+  /// Calls the handler; requires the lock, which is released during the call.
   @inline(__always)
   private func tell(_ event: Event, _ called: inout CalledHandler) {
     let old = called.serial == bodySerial ? nil : renew(&called)
@@ -228,7 +229,7 @@ extension DatagramSocket: UnreadItem {
     lock.unlock()
   }
 
-  /// Keeps the remaining datagrams of a burst. Requires the lock.
+  /// Keeps the remaining datagrams of a burst; requires the lock.
   private func keepRest() {
     while state.isOpen, let next = burst.takeNext() {
       let envelope = envelope(next.byteCount, next.bytes, next.sender, extras.flatMap(burst.extras))
@@ -237,8 +238,8 @@ extension DatagramSocket: UnreadItem {
     burst = DatagramBurst()
   }
 
-  /// Starts a timer to deliver kept datagrams, which do not make the descriptor ready, once there is a receiver.
-  /// Requires the lock.
+  /// Starts a timer to deliver kept datagrams, which do not make the descriptor ready, once there is a receiver;
+  /// requires the lock.
   func offerKept() {
     guard !kept.isEmpty, state.receives, registrations.timer == nil else { return }
     receiveAgain(after: .zero)
@@ -253,9 +254,10 @@ extension SocketAddress {
 }
 
 extension DatagramSocket {
-  /// Stops receiving. Datagrams that arrive wait in the system as far as there is room.
+  /// Stops receiving.
   ///
-  /// Can be called from any thread. Calling it again has no effect.
+  /// Datagrams that arrive wait in the system as far as there is room. Can be called from any thread. Calling it again
+  /// has no effect.
   public func pauseReading() { setPaused(true) }
 
   /// Resumes receiving.

@@ -6,7 +6,7 @@ import Synchronization
 
 // For tasks. The socket has to be in a loop; the tasks can run on any thread.
 extension DatagramSocket {
-  /// Waits for a datagram. Returns `nil` if the socket is invalidated or the task is cancelled.
+  /// Waits for a datagram, or returns `nil` if the socket is invalidated or the task is cancelled.
   ///
   /// Between two calls nothing is received unless there is a handler; datagrams that arrive wait in the system as far
   /// as there is room. Only one task can wait at a time.
@@ -47,7 +47,7 @@ extension DatagramSocket {
       changed: {})
   }
 
-  /// The datagrams that arrive until the socket is invalidated, as an asynchronous sequence. A datagram is received
-  /// only when the next element is requested.
+  /// The datagrams that arrive until the socket is invalidated, as an asynchronous sequence that receives each only
+  /// when it is requested.
   public var datagrams: Arrivals<Datagram> { Arrivals { try await self.receive() } }
 }

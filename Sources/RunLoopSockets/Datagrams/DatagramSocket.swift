@@ -43,36 +43,36 @@ public final class DatagramSocket: BaseSocket, @unchecked Sendable {
 
   /// The configuration of a datagram socket.
   public struct Options: Sendable {
-    /// The number of bytes to receive of a datagram, from 1 to 1 MiB. A longer datagram is truncated, and its envelope
-    /// reports that.
+    /// The number of bytes to receive of a datagram, from 1 to 1 MiB.
     ///
-    /// The default, 65,507 bytes, is the maximum for UDP over IPv4.
+    /// A longer datagram is truncated, and its envelope reports that. The default, 65,507 bytes, is the maximum for UDP
+    /// over IPv4.
     public var maximumDatagramSize = 65_507
-    /// Whether the file of a Unix address is removed when the socket is closed, provided that the socket created it.
-    /// The default is true.
+    /// Whether the file of a Unix address is removed when the socket is closed, provided that the socket created it;
+    /// the default is true.
     public var removesFile = true
-    /// Whether to replace the file of a Unix address that has no receiver, such as one left behind by a killed
-    /// program. The default is false.
+    /// Whether to replace the file of a Unix address that has no receiver, such as one left behind by a killed program;
+    /// the default is false.
     ///
     /// Programs that set this option exclude each other as with ``ListeningSocket/Options/replacesStaleFile``.
     public var replacesStaleFile = false
-    /// Whether datagrams report their destination address and interface even if the socket is bound to a single
-    /// address (`IP_PKTINFO`, `IPV6_RECVPKTINFO`). The default is false.
+    /// Whether datagrams report their destination address and interface even if the socket is bound to a single address
+    /// (`IP_PKTINFO`, `IPV6_RECVPKTINFO`); the default is false.
     ///
     /// A socket that is bound to the wildcard address always reports them, because they are needed for replies.
     public var reportsDestination = false
-    /// Whether datagrams report when the system received them (`SO_TIMESTAMPNS`). The default is false.
+    /// Whether datagrams report when the system received them (`SO_TIMESTAMPNS`); the default is false.
     public var reportsTime = false
-    /// The maximum number of descriptors delivered with a datagram on a Unix socket. The default is 0. Others are
-    /// closed and counted.
+    /// The maximum number of descriptors delivered with a datagram on a Unix socket, 0 by default; others are closed
+    /// and counted.
     public var maximumDescriptorCount = 0
-    /// The mode of the file of a Unix address, such as 0o660. Defaults to `nil`, which means 0o777 without the bits in
+    /// The mode of the file of a Unix address, such as 0o660; defaults to `nil`, which means 0o777 without the bits in
     /// the process's `umask`.
     public var fileMode: UInt16?
-    /// The time to wait before receiving again when the system lacked memory for a datagram. The default is 100
+    /// The time to wait before receiving again when the system lacked memory for a datagram; the default is 100
     /// milliseconds.
     public var retryInterval: Duration = .milliseconds(100)
-    /// The system's socket options, set in this order before the socket is bound. Defaults to none.
+    /// The system's socket options, set in this order before the socket is bound; defaults to none.
     ///
     /// IPv6 sockets have `IPV6_V6ONLY` set unless these options override it, so that other sockets can use the port
     /// with IPv4.
@@ -253,10 +253,10 @@ public final class DatagramSocket: BaseSocket, @unchecked Sendable {
 extension DatagramSocket: SocketKind {}
 
 extension DatagramSocket {
-  /// The closure that is called with the socket's events. While it is `nil`, nothing is received unless a task is
-  /// waiting.
+  /// The closure that is called with the socket's events.
   ///
-  /// Can be used from any thread. If a handler is replaced while it runs, it is not called again after it returns.
+  /// While it is `nil`, nothing is received unless a task is waiting. Can be used from any thread. If a handler is
+  /// replaced while it runs, it is not called again after it returns.
   public var handler: Handler? {
     get { lock.ifOwned(else: nil) { body?.handler } }
     set {

@@ -26,7 +26,7 @@ struct DatagramState: Hashable {
   private(set) var isOpen = true
   private(set) var room = Room.notAwaited
   var isPaused = false
-  /// Whether the system lacked memory for a datagram that arrived. Receiving is retried later.
+  /// Whether receiving is suspended because the system lacked memory for a datagram that arrived.
   var isExhausted = false
   var hasHandler = false
   var hasWaiter = false
@@ -47,7 +47,7 @@ struct DatagramState: Hashable {
 
   mutating func awaitRoom(byTime: Bool) { room = byTime ? .byTime : .byDescriptor }
 
-  /// Clears the pending notification of room. Returns whether there was one.
+  /// Clears the pending notification of room, and returns whether there was one.
   mutating func takeRoom() -> Bool {
     defer { room = .notAwaited }
     return room != .notAwaited
@@ -57,7 +57,7 @@ struct DatagramState: Hashable {
     if phase == .open { phase = .closing(error) }
   }
 
-  /// Ends all notifications. Returns whether the end had not been reported yet.
+  /// Ends all notifications, and returns whether the end had not been reported yet.
   mutating func finish() -> Bool {
     defer { phase = .closed }
     return phase != .closed

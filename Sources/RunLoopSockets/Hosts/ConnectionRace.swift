@@ -2,8 +2,8 @@
 
 import RunLoopCore
 
-/// The state machine that decides when to try which address of a host (RFC 8305, "happy eyeballs"), as a value. Each
-/// event is a mutating function that returns the action to take.
+/// The state machine that decides when to try which address of a host (RFC 8305, "happy eyeballs"), as a value whose
+/// events are mutating functions that return the action to take.
 struct ConnectionRace {
   enum Action: Equatable {
     /// Start connecting to the address with this index, and start the delay timer.
@@ -65,7 +65,7 @@ struct ConnectionRace {
     return .wait
   }
 
-  /// Ends the race when it is won, cancelled or timed out. Returns false if it was already over.
+  /// Ends the race when it is won, cancelled or timed out, or returns false if it was already over.
   mutating func end() -> Bool {
     defer { isOver = true }
     return !isOver

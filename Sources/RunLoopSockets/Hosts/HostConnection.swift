@@ -2,7 +2,7 @@
 
 import RunLoopCore
 
-/// A connection to a host that is being established. It can be cancelled, and continues even if it is not retained.
+/// A connection to a host that is being established, which can be cancelled, and continues even if it is not retained.
 public final class HostConnection: @unchecked Sendable {
   // Sendable: the weak reference is never written after initialization.
 
@@ -11,10 +11,10 @@ public final class HostConnection: @unchecked Sendable {
 
   init(_ connector: HostConnector) { self.connector = connector }
 
-  /// Ends all attempts and closes their sockets. The block is released and will not be called, unless the call is in
-  /// progress.
+  /// Ends all attempts and closes their sockets.
   ///
-  /// Can be called from any thread. Calling it again has no effect.
+  /// The block is released and will not be called, unless the call is in progress. Can be called from any thread.
+  /// Calling it again has no effect.
   public func cancel() { connector?.end() }
 
   /// Whether the connection was cancelled or its block was called.
@@ -23,8 +23,10 @@ public final class HostConnection: @unchecked Sendable {
   public var isFinished: Bool { connector?.isFinished ?? true }
 }
 
-/// Connects to the addresses of a host. The lookup, the timers and the sockets retain the connector, and the loop
-/// retains them, while the connector references them weakly. The connector is therefore released with its loop.
+/// Connects to the addresses of a host.
+///
+/// The lookup, the timers and the sockets retain the connector, and the loop retains them, while the connector
+/// references them weakly. The connector is therefore released with its loop.
 final class HostConnector: @unchecked Sendable {
   // Sendable: the lock guards all mutable state.
 
@@ -39,7 +41,7 @@ final class HostConnector: @unchecked Sendable {
     let loop: RunLoop
     let modes: [RunLoop.Mode]
 
-    /// The options for each socket. The server name defaults to the host's name.
+    /// The options for each socket, with a server name that defaults to the host's name.
     var socketOptions: Socket.Options {
       guard options.tls != nil, options.serverName == nil else { return options }
       var options = options
@@ -47,7 +49,7 @@ final class HostConnector: @unchecked Sendable {
       return options
     }
 
-    /// The minimum delay between attempts. RFC 8305 recommends 250 milliseconds, and never less than 10.
+    /// The minimum delay between attempts, of which RFC 8305 recommends 250 and never less than 10 milliseconds.
     static let leastDelay: Duration = .milliseconds(10)
   }
 
@@ -207,8 +209,8 @@ extension HostConnector {
 
 // Can be called from any thread, except for `finish`.
 extension HostConnector {
-  /// Finishes and calls the block with the outcome. Returns false if the connection was already finished. Must be
-  /// called on the loop's thread, in a call-out.
+  /// Finishes and calls the block with the outcome, on the loop's thread, or returns false if the connection was
+  /// already finished.
   @discardableResult
   private func finish(_ answer: ([HostConnectionError.Attempt]) -> Answer) -> Bool {
     let attempts = lock.withLock { race.attempts }

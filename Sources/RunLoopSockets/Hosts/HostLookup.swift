@@ -21,10 +21,11 @@ public final class HostLookup: Sendable {
     self.body = HandlerBox(body)
   }
 
-  /// Cancels the lookup. The block is released and will not be called, unless the call is in progress.
+  /// Cancels the lookup.
   ///
-  /// A lookup that is queued leaves the queue. A lookup that the system is processing is left to finish, but does not
-  /// delay others. Can be called from any thread. Calling it again has no effect.
+  /// The block is released and will not be called, unless the call is in progress. A lookup that is queued leaves the
+  /// queue. A lookup that the system is processing is left to finish, but does not delay others. Can be called from any
+  /// thread. Calling it again has no effect.
   ///
   /// - Complexity: O(1).
   public func cancel() { if claim() { giveUp() } }
@@ -34,7 +35,7 @@ public final class HostLookup: Sendable {
   /// Can be called from any thread.
   public var isFinished: Bool { isOver.load(ordering: .acquiring) }
 
-  /// Claims the right to call the block. Returns false if it was already claimed.
+  /// Claims the right to call the block, or returns false if it was already claimed.
   func claim() -> Bool { !isOver.exchange(true, ordering: .acquiringAndReleasing) }
 
   /// Starts the timeout with a timer that the caller then adds to a loop.

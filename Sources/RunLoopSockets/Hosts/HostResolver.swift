@@ -15,7 +15,7 @@ import RunLoopSystemEvents
 /// system returns, but no longer counts toward the four, so another thread can start. There are never more than 32
 /// threads.
 public enum HostResolver {
-  /// The maximum number of concurrent lookups, not counting those that were cancelled or take long. Others are queued.
+  /// The maximum number of concurrent lookups, not counting those that were cancelled or take long; others are queued.
   static let maximumLookupCount = 4
   /// The maximum number of threads, including those occupied by cancelled or long lookups.
   static let maximumThreadCount = 32

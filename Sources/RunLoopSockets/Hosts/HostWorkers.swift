@@ -20,7 +20,7 @@ final class HostWorkers: @unchecked Sendable {
 
   private final class Worker {
     var lookup: HostLookup?
-    /// Whether the thread no longer counts, because its lookup was cancelled or takes long. It ends after the lookup.
+    /// Whether the thread no longer counts because its lookup was cancelled or takes long; it ends after the lookup.
     var isWrittenOff = false
     /// Whether the previous check has found the thread with its current lookup.
     var wasSeen = false
@@ -29,7 +29,7 @@ final class HostWorkers: @unchecked Sendable {
   private let lock = Lock()
   private let answer: @Sendable (HostResolver.Query) -> HostResolver.Answer
   private let patience: Duration
-  /// The queued lookups, keyed by number. Numbers from `first` on are in order; those of cancelled lookups are missing.
+  /// The queued lookups, keyed by number; numbers from `first` on are in order, without those of cancelled lookups.
   private var waiting: [UInt64: HostLookup] = [:]
   private var numbers: [ObjectIdentifier: UInt64] = [:]
   private var first: UInt64 = 0
@@ -197,7 +197,7 @@ extension HostWorkers {
       }, forMode: .default)
   }
 
-  /// Starts replacements for threads that have had the same lookup since the previous call. Returns false if no
+  /// Starts replacements for threads that have had the same lookup since the previous call, or returns false if no
   /// lookups are queued.
   func relieve() -> Bool {
     lock.lock()

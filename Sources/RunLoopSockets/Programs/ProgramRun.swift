@@ -84,7 +84,7 @@ final class ProgramRun: @unchecked Sendable {
     }
   }
 
-  /// Terminates the program. Only the first reason counts; without an error, the reason is the deadline.
+  /// Terminates the program for an error or, without one, for the deadline; only the first reason counts.
   private func interrupt(by error: (any Error)?, kills: Bool) {
     guard continuation != nil, interruption == nil, !isTimedOut else { return }
     interruption = error
@@ -99,8 +99,7 @@ final class ProgramRun: @unchecked Sendable {
     }
   }
 
-  /// Terminates the program by the given steps. If the first signal cannot be sent for a reason other than a missing
-  /// permission, it does not exist, and the program is killed.
+  /// Terminates the program by the given steps, or kills it if the first signal does not exist.
   private func terminate(by steps: [SpawnedProcess.TeardownStep]) throws(SystemError) {
     do throws(SystemError) {
       try spawned.tearDown(by: steps, on: loop)
@@ -165,7 +164,7 @@ extension ProgramRun {
     stream.open()
   }
 
-  /// Reads once. Returns false if nothing is available.
+  /// Reads once, or returns false if nothing is available.
   @discardableResult
   private func takeSome(from stream: InputByteStream, _ bytes: Bytes) -> Bool {
     withUnsafeTemporaryAllocation(byteCount: Self.chunk, alignment: 1) { buffer in

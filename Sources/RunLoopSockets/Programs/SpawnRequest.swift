@@ -162,8 +162,7 @@ struct SpawnRequest {
     }
   }
 
-  /// Returns the reason why no file could be executed. The system reports `ENOENT` for a script, or for a program of
-  /// another system, if the interpreter is missing.
+  /// Returns the reason why no file could be executed; the system also reports `ENOENT` for a missing interpreter.
   private func spawnError(_ reason: SystemError) -> SpawnError {
     guard let start = paths.lazy.compactMap({ $0.beginning(in: directory, count: 256) }).first else {
       return reason.number == ENOENT ? .notFound(program: program.string) : .system(program: program.string, reason)
@@ -175,8 +174,7 @@ struct SpawnRequest {
     return .interpreter(String(decoding: name, as: UTF8.self), program: program.string, reason)
   }
 
-  /// Returns the interpreter in a script's first line. As for the system, a trailing carriage return is part of the
-  /// name.
+  /// Returns the interpreter in a script's first line, including a trailing carriage return as for the system.
   private static func interpreter(_ start: [UInt8]) -> [UInt8]? {
     guard start.starts(with: Array("#!".utf8)) else { return nil }
     let blanks = Array(" \t".utf8)

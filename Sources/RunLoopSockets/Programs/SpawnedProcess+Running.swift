@@ -35,9 +35,9 @@ extension SpawnedProcess {
     /// The bytes that the program wrote to its standard error.
     public let error: [UInt8]
 
-    /// The standard output as text. Invalid UTF-8 is replaced by replacement characters.
+    /// The standard output as text, with replacement characters for invalid UTF-8.
     public var outputText: String { String(decoding: output, as: UTF8.self) }
-    /// The standard error as text. Invalid UTF-8 is replaced by replacement characters.
+    /// The standard error as text, with replacement characters for invalid UTF-8.
     public var errorText: String { String(decoding: error, as: UTF8.self) }
     /// Whether the program exited with status 0.
     public var isSuccess: Bool { status.isSuccess }

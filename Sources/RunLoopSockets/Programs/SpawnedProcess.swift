@@ -38,7 +38,7 @@ public final class SpawnedProcess: Sendable {
     case terminal
   }
 
-  /// A word passed to a program. On Linux, it consists of bytes and need not be valid text.
+  /// A word passed to a program, which on Linux consists of bytes and need not be valid text.
   public struct Word: Hashable, Sendable, ExpressibleByStringLiteral {
     /// The bytes, without a terminating zero.
     public let bytes: [UInt8]
@@ -55,13 +55,13 @@ public final class SpawnedProcess: Sendable {
     /// Creates a word from a path.
     public init(_ path: FileChangeSource.Path) { bytes = path.bytes }
 
-    /// The word as text. Invalid UTF-8 is replaced by replacement characters.
+    /// The word as text, with replacement characters for invalid UTF-8.
     public var string: String { String(decoding: bytes, as: UTF8.self) }
   }
 
   /// The configuration of a program to start.
   public struct Options: Sendable {
-    /// The child's environment. Defaults to `nil`, which means this process's.
+    /// The child's environment; defaults to `nil`, which means this process's.
     public var environment: [String: String]? {
       get {
         environmentWords.map { Dictionary($0.map { ($0.key.string, $0.value.string) }) { first, _ in first } }
@@ -72,32 +72,31 @@ public final class SpawnedProcess: Sendable {
         }
       }
     }
-    /// The child's environment as bytes, of which ``environment`` is the text. Defaults to `nil`, which means this
-    /// process's.
+    /// The child's environment as bytes, of which ``environment`` is the text; defaults to `nil`.
     public var environmentWords: [Word: Word]?
-    /// The child's working directory. Defaults to `nil`, which means this process's.
+    /// The child's working directory; defaults to `nil`, which means this process's.
     public var directory: String? {
       get { directoryWord?.string }
       set { directoryWord = newValue.map { Word($0) } }
     }
-    /// The child's working directory as bytes, of which ``directory`` is the text. Defaults to `nil`.
+    /// The child's working directory as bytes, of which ``directory`` is the text; defaults to `nil`.
     public var directoryWord: Word?
-    /// The child's standard input. Defaults to ``Redirection/inherited``.
+    /// The child's standard input; defaults to ``Redirection/inherited``.
     public var standardInput = Redirection.inherited
-    /// The child's standard output. Defaults to ``Redirection/inherited``.
+    /// The child's standard output; defaults to ``Redirection/inherited``.
     public var standardOutput = Redirection.inherited
-    /// The child's standard error. Defaults to ``Redirection/inherited``.
+    /// The child's standard error; defaults to ``Redirection/inherited``.
     public var standardError = Redirection.inherited
-    /// Additional descriptors to pass, keyed by their numbers in the child. Defaults to none.
+    /// Additional descriptors to pass, keyed by their numbers in the child; defaults to none.
     ///
     /// The numbers must be from 3 to 65535, and there can be at most 200. The caller still owns the descriptors.
     public var descriptors: [Int32: Int32] = [:]
-    /// The size of the terminal, if a standard stream is one. The default is 80 columns and 24 rows.
+    /// The size of the terminal, if a standard stream is one; the default is 80 columns and 24 rows.
     public var terminalSize = TerminalSize(columns: 80, rows: 24)
-    /// Whether the child leads a process group of its own, so that a terminal's interrupts do not reach it. The
-    /// default is false.
+    /// Whether the child leads a process group of its own, so that a terminal's interrupts do not reach it; the default
+    /// is false.
     public var leadsProcessGroup = false
-    /// Whether the child leads a session of its own, without a terminal, and thus a process group. The default is
+    /// Whether the child leads a session of its own, without a terminal, and thus a process group; the default is
     /// false.
     public var leadsSession = false
 
@@ -109,11 +108,11 @@ public final class SpawnedProcess: Sendable {
   public var process: Int32 { child.process }
   /// A reference to the process itself.
   public let reference: ProcessReference
-  /// A stream that writes to the child's standard input, if that is a pipe or a terminal. It is not open yet.
+  /// A stream, not open yet, that writes to the child's standard input, if that is a pipe or a terminal.
   public let standardInput: OutputByteStream?
-  /// A stream that reads the child's standard output, if that is a pipe or a terminal. It is not open yet.
+  /// A stream, not open yet, that reads the child's standard output, if that is a pipe or a terminal.
   public let standardOutput: InputByteStream?
-  /// A stream that reads the child's standard error, if that is a pipe or terminal of its own. It is not open yet.
+  /// A stream, not open yet, that reads the child's standard error, if that is a pipe or terminal of its own.
   public let standardError: InputByteStream?
 
   let child: ChildProcess

@@ -13,8 +13,7 @@ struct PassedDescriptors {
   /// process had no room for, whose number the system does not report.
   private(set) var droppedCount = 0
 
-  /// Takes over the descriptors of a message. Those beyond the limit are closed, and counted by `closing` until they
-  /// are.
+  /// Takes over the descriptors of a message, and closes those beyond the limit, which `closing` counts until then.
   mutating func take(_ ancillary: borrowing Ancillary, limit: Int, _ closing: ClosingCount) {
     for index in 0..<ancillary.descriptorCount {
       let number = ancillary.descriptor(index)
@@ -34,8 +33,8 @@ struct PassedDescriptors {
   }
 }
 
-/// The number of unrequested descriptors of a socket's peers that have not been closed yet. Each of them uses up a
-/// descriptor of the process for as long as its sender delays closing it.
+/// The number of unrequested descriptors of a socket's peers that use up descriptors of the process until they are
+/// closed.
 final class ClosingCount: Sendable {
   /// More than a single message can carry.
   private static let most = 256
@@ -81,7 +80,7 @@ struct Ancillary: ~Copyable {
 }
 
 extension Socket {
-  /// Receives bytes and, on a Unix socket, the descriptors passed with them. Requires the lock.
+  /// Receives bytes and, on a Unix socket, the descriptors passed with them; requires the lock.
   @inline(__always)
   func receiveBytes(
     _ bytes: UnsafeMutableRawBufferPointer, from descriptor: OwnedDescriptor

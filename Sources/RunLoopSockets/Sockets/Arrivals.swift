@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An asynchronous sequence of what arrives at a socket: bytes, connections or datagrams. It supports one task at a
-/// time.
+/// An asynchronous sequence, for one task at a time, of the bytes, connections or datagrams that arrive at a socket.
 public struct Arrivals<Element: Sendable>: AsyncSequence, Sendable {
   private let receive: @Sendable () async throws -> Element?
 
@@ -11,7 +10,7 @@ public struct Arrivals<Element: Sendable>: AsyncSequence, Sendable {
   public struct AsyncIterator: AsyncIteratorProtocol {
     fileprivate let receive: @Sendable () async throws -> Element?
 
-    /// Waits for the next element. Returns `nil` at the end or if the task is cancelled.
+    /// Waits for the next element, or returns `nil` at the end or if the task is cancelled.
     ///
     /// - Throws: The error of the socket.
     public mutating func next() async throws -> Element? { try await receive() }

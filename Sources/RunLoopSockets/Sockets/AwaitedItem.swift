@@ -33,14 +33,14 @@ struct RoomWaits: WaitPlace, Sendable {
     waiting.firstIndex { $0.number == number }.map { waiting.remove(at: $0).continuation }
   }
 
-  /// Removes all waits, or returns `nil` if there are none. Resume the tasks without the lock.
+  /// Removes all waits, whose tasks are resumed without the lock, or returns `nil` if there are none.
   mutating func take() -> RoomWaits? {
     guard isTaken else { return nil }
     defer { waiting = [] }
     return self
   }
 
-  /// Removes all waits, and returns a closure that fails them. Call it without the lock.
+  /// Removes all waits, and returns a closure that fails them; call it without the lock.
   mutating func takeFailing() -> ((any Error) -> Void)? { take().map { waits in { waits.resume(throwing: $0) } } }
 
   func resume() { for each in waiting { each.continuation.resume() } }
@@ -60,7 +60,7 @@ struct TaskWait<Value: Sendable>: WaitPlace {
     self.number = number
   }
 
-  /// Removes the wait. Resume the task without the lock.
+  /// Removes the wait; resume the task without the lock.
   mutating func take() -> CheckedContinuation<Value, any Error>? {
     defer { continuation = nil }
     return continuation
@@ -70,7 +70,7 @@ struct TaskWait<Value: Sendable>: WaitPlace {
     number == self.number ? take() : nil
   }
 
-  /// Removes the wait, and returns a closure that fails it. Call it without the lock.
+  /// Removes the wait, and returns a closure that fails it; call it without the lock.
   mutating func takeFailing() -> ((any Error) -> Void)? { take().map { waiting in { waiting.resume(throwing: $0) } } }
 }
 

@@ -27,7 +27,7 @@ public class BaseSocket: @unchecked Sendable {
   @exclusivity(unchecked) final var responder: pthread_t = 0
   final var lastWait: UInt64 = 0
 
-  /// Whether a task has ever waited. Used without the lock.
+  /// Whether a task has ever waited; used without the lock.
   final let hasBeenAwaited = Atomic<Bool>(false)
 
   init(_ descriptor: OwnedDescriptor, _ file: SocketFile? = nil) {
@@ -60,8 +60,8 @@ public class BaseSocket: @unchecked Sendable {
   /// Called when the system cannot watch the descriptor.
   func cannotWatch(_ error: RunLoopError) {}
 
-  /// Responds to the descriptor's events on a loop's thread. Must be called without the lock. With no events, it only
-  /// reports an end that was recorded earlier.
+  /// Responds to the descriptor's events or, without events, reports an end that was recorded earlier; called on a
+  /// loop's thread without the lock.
   func ready(_ events: RunLoop.DescriptorSource.Events) {
     let thread = pthread_self()
     lock.lock()
@@ -74,10 +74,10 @@ public class BaseSocket: @unchecked Sendable {
     if isOver { reportEnd() } else { lock.unlock() }
   }
 
-  /// Does the work of ``ready(_:)`` and returns whether the socket is over. It releases the lock during call-outs.
+  /// Does the work of ``ready(_:)``, releasing the lock during call-outs, and returns whether the socket is over.
   func serve(_ events: RunLoop.DescriptorSource.Events) -> Bool { false }
 
-  /// Releases the lock. If the socket is over, ends it and notifies the handler, unless that was already done.
+  /// Releases the lock and, if the socket is over, ends it and notifies the handler, unless that was already done.
   func reportEnd() { lock.unlock() }
 
   /// Ends the socket and returns the resources to release without the lock, or `nil` if that was already done.
@@ -187,7 +187,7 @@ extension BaseSocket {
   /// The descriptor, which stays open as long as the returned reference is held.
   var openDescriptor: OwnedDescriptor? { lock.ifOwned(else: nil) { descriptor } }
 
-  /// Updates the events that the source watches for if they have changed. Requires the lock.
+  /// Updates the events that the source watches for if they have changed; requires the lock.
   @inline(__always)
   func watch(for events: RunLoop.DescriptorSource.Events?) {
     guard let source = registrations.source, source.isPaused ? events != nil : events != source.events else { return }
@@ -199,7 +199,7 @@ extension BaseSocket {
     }
   }
 
-  /// Asks a loop to report that the socket is over. Requires the lock.
+  /// Asks a loop to report that the socket is over; requires the lock.
   func postEnd() {
     // A thread that is responding to an event reports the end when it is done.
     guard responder == 0 else { return }
@@ -218,7 +218,7 @@ extension BaseSocket {
     remains?.release(error)
   }
 
-  /// Leaves all modes and returns the socket's resources. Requires the lock.
+  /// Leaves all modes and returns the socket's resources; requires the lock.
   ///
   /// - Parameter resume: Resumes the waiting tasks with an error, or with the end of the stream. It also retains
   ///   whatever else is released without the lock, after the descriptor.
@@ -264,7 +264,7 @@ extension BaseSocket: CarriedItem {
 }
 
 extension SocketKind {
-  /// Starts a one-shot timer on all loops that the socket is in. It can be replaced before it fires. Requires the lock.
+  /// Starts a one-shot timer on all loops that the socket is in; requires the lock.
   ///
   /// - Parameters:
   ///   - place: Where the timer is stored; must be empty.

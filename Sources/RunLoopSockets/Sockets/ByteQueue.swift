@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A contiguous queue of bytes waiting to be sent. It keeps a small buffer when it is empty, so that filling and
-/// emptying it repeatedly allocates nothing.
+/// A contiguous queue of bytes, which keeps a small buffer so that filling and emptying it repeatedly allocates
+/// nothing.
 struct ByteQueue {
   private var bytes: [UInt8] = []
   private var start = 0

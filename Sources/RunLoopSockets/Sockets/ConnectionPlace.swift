@@ -2,8 +2,7 @@
 
 import Synchronization
 
-/// A connection's place among those of a listening socket. It is freed on deinitialization, after the descriptor was
-/// closed.
+/// A connection's place among those of a listening socket, freed on deinitialization after the descriptor was closed.
 final class ConnectionPlace: Sendable {
   private let listener: WeakListener
   private let inputEnd: InputEnd
@@ -24,12 +23,12 @@ final class ConnectionPlace: Sendable {
   /// Whether a drain of the listening socket has ended the input of its connections.
   var hasEndedInput: Bool { inputEnd.isEnded.load(ordering: .acquiring) }
 
-  /// Records whether the input of a listening socket's connections was ended. It can outlive the socket.
+  /// Records whether the input of a listening socket's connections was ended; can outlive the socket.
   final class InputEnd: Sendable {
     let isEnded = Atomic<Bool>(false)
   }
 
-  /// Must be called before the descriptor is closed. Calling it again has no effect.
+  /// Must be called before the descriptor is closed; calling it again has no effect.
   func leave() { listener.value?.descriptorEnds(descriptor, self) }
 
   private struct WeakListener: @unchecked Sendable {

@@ -5,13 +5,13 @@ import RunLoopCore
 import RunLoopSystemEvents
 
 extension ListeningSocket {
-  /// Whether a connection that arrives now would be accepted. Requires the lock.
+  /// Whether a connection that arrives now would be accepted; requires the lock.
   var accepts: Bool {
     !isPaused && registrations.timer == nil && (acceptor.isTaken || body != nil)
       && connectionCount < options.maximumConnectionCount ?? .max
   }
 
-  /// Updates the events that the source watches for if they have changed. Requires the lock.
+  /// Updates the events that the source watches for if they have changed; requires the lock.
   func updateInterest() { watch(for: interest) }
 
   func acceptSome() {
@@ -41,7 +41,7 @@ extension ListeningSocket {
 
   private typealias Accepted = (descriptor: OwnedDescriptor, peer: SocketAddress?)
 
-  /// Accepts one connection. Returns `nil` if the socket is closed. Requires the lock.
+  /// Accepts one connection, or returns `nil` if the socket is closed; requires the lock.
   private func acceptOne() -> Result<Accepted, SystemError>? {
     guard let descriptor else { return nil }
     return Result { () throws(SystemError) in try descriptor.accept() }
@@ -86,7 +86,7 @@ extension ListeningSocket {
     if openPlaces[descriptor] == ObjectIdentifier(place) { openPlaces[descriptor] = nil }
   }
 
-  /// Responds to an error of `accept` and releases the lock. Returns whether to try to accept another connection.
+  /// Responds to an error of `accept`, releases the lock, and returns whether to try to accept another connection.
   private func respond(to error: SystemError) -> Bool {
     switch error.number {
     case EAGAIN:
@@ -114,7 +114,7 @@ extension ListeningSocket {
     }
   }
 
-  /// Pauses accepting for the retry interval. Requires the lock.
+  /// Pauses accepting for the retry interval; requires the lock.
   func postpone(_ error: SystemError) {
     guard registrations.timer == nil else { return }
     setTimer(\.timer, after: options.retryInterval) { $0.updateInterest() }

@@ -42,7 +42,7 @@ extension ListeningSocket {
     return shutDownConnections(Int32(SHUT_RDWR))
   }
 
-  /// Shuts each connection down, which its loop then notices. Returns the number of connections.
+  /// Shuts each connection down, which its loop then notices, and returns the number of connections.
   @discardableResult
   private func shutDownConnections(_ how: Int32) -> Int {
     lock.ifOwned(else: 0) {

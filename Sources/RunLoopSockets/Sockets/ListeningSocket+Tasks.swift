@@ -6,7 +6,7 @@ import Synchronization
 
 // For tasks. The socket has to be in a loop; the tasks can run on any thread.
 extension ListeningSocket {
-  /// Waits for a connection. Returns `nil` if the socket is invalidated or the task is cancelled.
+  /// Waits for a connection, or returns `nil` if the socket is invalidated or the task is cancelled.
   ///
   /// Between two calls nothing is accepted unless there is a handler. Only one task can wait at a time.
   ///
@@ -18,7 +18,7 @@ extension ListeningSocket {
       \.acceptor, cancelled: nil, unless: { descriptor == nil ? .success(nil) : nil }, changed: { updateInterest() })
   }
 
-  /// The connections that arrive until the socket is invalidated, as an asynchronous sequence. A connection is
-  /// accepted only when the next element is requested.
+  /// The connections that arrive until the socket is invalidated, as an asynchronous sequence that accepts each only
+  /// when it is requested.
   public var connections: Arrivals<Socket> { Arrivals { try await self.accept() } }
 }

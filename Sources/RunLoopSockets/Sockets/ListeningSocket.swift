@@ -33,48 +33,47 @@ public final class ListeningSocket: BaseSocket, @unchecked Sendable {
 
   /// The configuration of a listening socket.
   public struct Options: Sendable {
-    /// The maximum number of waiting connections that the system queues, subject to its own limit. The default is 1024.
+    /// The maximum number of waiting connections that the system queues, subject to its own limit; the default is 1024.
     public var backlog = 1024
-    /// Whether the file of a Unix address is removed when the socket is closed. The default is true.
+    /// Whether the file of a Unix address is removed when the socket is closed; the default is true.
     ///
     /// Only the file that the socket created is removed. If another program has replaced it, the replacement stays.
     public var removesFile = true
-    /// Whether to replace the file of a Unix address that has no listener, such as one left behind by a killed
-    /// program. The default is false.
+    /// Whether to replace the file of a Unix address that has no listener, such as one left behind by a killed program.
     ///
-    /// To find out whether there is a listener, the socket connects to the address. A program that listens there
-    /// accepts a connection that ends at once. Programs that set this option exclude each other with a lock
-    /// (`flock`), for which they wait at most a tenth of a second. If the file's directory is accessible only to
-    /// the current user, the lock is on that directory, which has to be readable. Otherwise, because any user who
-    /// can read a directory can lock it, the lock is on a file in the directory of the user's message ports; the
-    /// file's directory is then locked too if that succeeds within the same time. A socket that another program has
-    /// bound but not yet put into the listening state is treated as abandoned.
+    /// The default is false. To find out whether there is a listener, the socket connects to the address. A program
+    /// that listens there accepts a connection that ends at once. Programs that set this option exclude each other with
+    /// a lock (`flock`), for which they wait at most a tenth of a second. If the file's directory is accessible only to
+    /// the current user, the lock is on that directory, which has to be readable. Otherwise, because any user who can
+    /// read a directory can lock it, the lock is on a file in the directory of the user's message ports; the file's
+    /// directory is then locked too if that succeeds within the same time. A socket that another program has bound but
+    /// not yet put into the listening state is treated as abandoned.
     public var replacesStaleFile = false
-    /// The time to wait before trying again when the system lacks resources for a connection. The default is 100
+    /// The time to wait before trying again when the system lacks resources for a connection; the default is 100
     /// milliseconds.
     public var retryInterval: Duration = .milliseconds(100)
-    /// The mode of the file of a Unix address, such as 0o660. Defaults to `nil`, which means 0o777 without the bits
-    /// in the process's `umask`.
+    /// The mode of the file of a Unix address, such as 0o660; defaults to `nil`, which means 0o777 without the bits in
+    /// the process's `umask`.
     ///
     /// The file never has more permissions than these, not even before the socket starts listening.
     public var fileMode: UInt16?
-    /// The system's socket options, set in this order before the socket is bound. Defaults to none.
+    /// The system's socket options, set in this order before the socket is bound; defaults to none.
     ///
     /// Unless these options override it, `SO_REUSEADDR` is set, so that a port can be bound while the system still
     /// remembers old connections of it. IPv6 sockets also have `IPV6_V6ONLY` set, so that other sockets can use the
     /// port with IPv4.
     public var socketOptions: [SocketOption] = []
-    /// The maximum number of open accepted connections. Defaults to `nil`, which sets no limit.
+    /// The maximum number of open accepted connections; defaults to `nil`, which sets no limit.
     ///
     /// At the limit, the socket stops accepting, and new connections wait in the system until a connection is closed.
     public var maximumConnectionCount: Int?
-    /// The time after which an accepted connection is closed with ``SocketError/deadlinePassed(after:address:)``
-    /// unless ``Socket/setDeadline(after:)`` was called in the meantime. Defaults to `nil`, which sets no deadline.
+    /// The time after which an accepted connection is closed with ``SocketError/deadlinePassed(after:address:)`` unless
+    /// ``Socket/setDeadline(after:)`` was called in the meantime; defaults to `nil`, which sets no deadline.
     ///
     /// A peer that sends its request one byte at a time never reaches ``Socket/Options/idleTimeout``, but it does
     /// reach this deadline.
     public var requestDeadline: Duration?
-    /// The configuration of accepted sockets. Defaults to the default ``Socket/Options``.
+    /// The configuration of accepted sockets; defaults to the default ``Socket/Options``.
     ///
     /// A connection whose system options cannot be set is accepted and then closed with ``SocketError/option(_:_:)``.
     public var accepted = Socket.Options()
@@ -204,10 +203,9 @@ public final class ListeningSocket: BaseSocket, @unchecked Sendable {
 extension ListeningSocket: SocketKind {}
 
 extension ListeningSocket {
-  /// The closure that is called with the socket's events. While it is `nil`, connections are accepted only for a
-  /// waiting task.
+  /// The closure that is called with the socket's events.
   ///
-  /// Can be used from any thread.
+  /// While it is `nil`, connections are accepted only for a waiting task. Can be used from any thread.
   public var handler: Handler? {
     get { lock.ifOwned(else: nil) { body?.handler } }
     set {
@@ -220,9 +218,9 @@ extension ListeningSocket {
     }
   }
 
-  /// Stops accepting connections. New connections wait in the system.
+  /// Stops accepting connections.
   ///
-  /// Can be called from any thread. Calling it again has no effect.
+  /// New connections wait in the system. Can be called from any thread. Calling it again has no effect.
   public func pauseAccepting() {
     lock.ifOwned {
       isPaused = true

@@ -19,8 +19,8 @@ public struct PeerCredentials: Sendable {
   /// than Linux 6.5, which introduced the option.
   public let reference: ProcessReference?
 
-  /// Whether the peer has the calling process's effective user. This is never true for the overflow user ID of a
-  /// user namespace that does not map all users.
+  /// Whether the peer has the calling process's effective user; never true for the overflow user ID of a user namespace
+  /// that does not map all users.
   public var isSameUser: Bool { UserID.isOwn(user) }
 
   init(of descriptor: OwnedDescriptor) throws(SystemError) {

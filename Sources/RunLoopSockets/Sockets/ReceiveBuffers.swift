@@ -28,7 +28,7 @@ struct ReceiveBuffers: @unchecked Sendable {
 
   /// Buffers for a single receive.
   static let single = ReceiveBuffers(size: 64 * 1024, keptCount: 8)
-  /// Buffers for a burst of datagrams. The pages that small datagrams leave untouched are never backed by memory.
+  /// Buffers for a burst of datagrams; pages that small datagrams leave untouched are never backed by memory.
   static let burst = ReceiveBuffers(size: DatagramBurst.memorySize(of: single.size), keptCount: 2)
 
   func take() -> UnsafeMutableRawBufferPointer {

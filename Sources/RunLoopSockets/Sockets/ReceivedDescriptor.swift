@@ -23,7 +23,7 @@ public final class ReceivedDescriptor: Sendable, IdentityHashable {
   /// Keep a reference to this object while the number is in use.
   public var number: Int32 { stored.load(ordering: .acquiring) }
 
-  /// Transfers ownership of the descriptor to the caller. Returns `nil` if it has already been taken or closed.
+  /// Transfers ownership of the descriptor to the caller, or returns `nil` if it has already been taken or closed.
   public func take() -> Int32? {
     let number = stored.exchange(-1, ordering: .acquiringAndReleasing)
     return number >= 0 ? number : nil

@@ -3,8 +3,8 @@
 import RunLoopCore
 import RunLoopSystemEvents
 
-/// Holds a source weakly, guarded by the item's lock. It is a separate object because reading a property of a structure
-/// with a weak reference copies the whole structure, which is expensive.
+/// Holds a source weakly in a separate object, because reading a property of a structure with a weak reference copies
+/// the whole structure, which is expensive; guarded by the item's lock.
 private final class SourcePlace {
   @exclusivity(unchecked) weak var source: RunLoop.DescriptorSource?
 }
@@ -80,7 +80,7 @@ struct Registrations {
     return source
   }
 
-  /// Performs a block on the first loop of the item that has not ended, in all of the item's modes there. Returns
+  /// Performs a block on the first loop of the item that has not ended, in all of the item's modes there, or returns
   /// false if there is no such loop.
   func perform(_ block: @escaping @Sendable () -> Void) -> Bool {
     for (index, place) in all.enumerated() where !all[..<index].contains(where: { $0.loop === place.loop }) {
@@ -91,7 +91,7 @@ struct Registrations {
     return false
   }
 
-  /// Sets a timer for all current and future modes of the item. Returns the previous one, to be invalidated without
+  /// Sets a timer for all current and future modes of the item, and returns the previous one, to be invalidated without
   /// the lock.
   @discardableResult
   mutating func replaceTimer(_ next: RegisteredTimer?, _ timer: TimerPlace = \.timer) -> RegisteredTimer? {
@@ -117,8 +117,9 @@ extension BaseSocket: Registered {}
 extension ByteStream: Registered {}
 
 extension Registered {
-  /// Calls a closure on a loop that the item is in at that time. Returns false if the item is in no loop. Requires the
-  /// lock. The closure is called without it.
+  /// Calls a closure on a loop that the item is in at that time.
+  ///
+  /// Returns false if the item is in no loop. Requires the lock. The closure is called without it.
   func post(_ body: @escaping @Sendable () -> Void) -> Bool {
     registrations.perform { [self] in
       lock.lock()

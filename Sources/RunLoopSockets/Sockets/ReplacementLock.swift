@@ -5,14 +5,14 @@ import RunLoopLibC
 import RunLoopCore
 import RunLoopSystemEvents
 
-/// The locks held while a socket file that has no listener is replaced. They are released with this object.
+/// The locks held while a socket file that has no listener is replaced.
 ///
-/// A lock on the directory alone would let any user who can read the directory prevent others from listening there,
-/// because `flock` requires no write permission. The mandatory lock is therefore on the directory only if the current
-/// user owns it and others cannot open it. Otherwise it is on a file in the directory of the user's message ports,
-/// which others cannot open either. The directory is then locked too if this succeeds in time, which excludes other
-/// users who replace files there. It is also the only lock shared by two processes of a user whose environments name
-/// different directories for message ports.
+/// They are released with this object. A lock on the directory alone would let any user who can read the directory
+/// prevent others from listening there, because `flock` requires no write permission. The mandatory lock is therefore
+/// on the directory only if the current user owns it and others cannot open it. Otherwise it is on a file in the
+/// directory of the user's message ports, which others cannot open either. The directory is then locked too if this
+/// succeeds in time, which excludes other users who replace files there. It is also the only lock shared by two
+/// processes of a user whose environments name different directories for message ports.
 struct ReplacementLock {
   /// The number of attempts, one per millisecond.
   private static let attempts = 100
@@ -48,7 +48,7 @@ struct ReplacementLock {
     _ = try? Self.lock(opened, attempts: left)
   }
 
-  /// Opens a file that others cannot open. Returns `nil` if there is no directory for it.
+  /// Opens a file that others cannot open, or returns `nil` if there is no directory for it.
   private static func ownFile() throws(SystemError) -> OwnedDescriptor? {
     let place: OwnedDescriptor
     do throws(CheckedDirectory.Failure) {

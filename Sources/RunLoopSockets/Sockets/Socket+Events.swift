@@ -6,7 +6,7 @@ import RunLoopSystemEvents
 
 // Handling of the descriptor's events, on a loop's thread.
 extension Socket {
-  /// Responds to events of the descriptor. Requires the lock, which is released during call-outs.
+  /// Responds to events of the descriptor; requires the lock, which is released during call-outs.
   func respond(to events: RunLoop.DescriptorSource.Events) {
     guard !events.isEmpty else { return }
     switch state.phase {
@@ -73,7 +73,7 @@ extension Socket {
     }
   }
 
-  /// Calls the handler. Requires the lock, which is released during the call.
+  /// Calls the handler; requires the lock, which is released during the call.
   func tell(_ event: Event) {
     var body = body
     lock.unlock()

@@ -9,8 +9,9 @@ import RunLoopSystemEvents
 //
 // Each of these requires the lock.
 extension Socket {
-  /// Ends the writing side with an error: queued bytes are dropped, and writers get the error. The socket is closed
-  /// with the error when the bytes that were received have been delivered.
+  /// Ends the writing side with an error: queued bytes are dropped, and writers get the error.
+  ///
+  /// The socket is closed with the error when the bytes that were received have been delivered.
   func failOutput(_ error: SocketError) {
     guard state.failOutput(error) else { return }
     queue.removeAll()
@@ -34,11 +35,12 @@ extension Socket {
     }
   }
 
-  /// Returns the error to close the socket with if receiving fails or finds an end that is not the peer's. The system
-  /// reports a reset only to the first call that encounters it; later calls see a connection that has ended.
+  /// Returns the error to close the socket with if receiving fails or finds an end that is not the peer's.
+  ///
+  /// The system reports a reset only to the first call that encounters it; later calls see a connection that has ended.
   func firstError(_ error: SocketError) -> SocketError { state.outputFailure ?? error }
 
-  /// Handles the end of the input. Returns 0 if the handler must be notified of it, and `nil` otherwise.
+  /// Handles the end of the input, and returns 0 if the handler must be notified of it, and `nil` otherwise.
   func inputEnded() -> Int? {
     guard let failure = state.outputFailure else {
       if state.ended() { close(nil) }
@@ -84,7 +86,7 @@ extension Socket {
     if tls.state.hasFailed { closeIfFailed() } else if let failure = state.outputFailure { close(failure) }
   }
 
-  /// Notifies tasks and handlers waiting to write that the output has failed. Must be called on the loop's thread.
+  /// Notifies tasks and handlers waiting to write that the output has failed; must be called on the loop's thread.
   func tellFailure() {
     guard state.owesWriter, let failure = state.outputFailure else { return }
     if let waiting = writer.take() {
@@ -112,8 +114,8 @@ extension SocketError {
 }
 
 extension SystemError {
-  /// Whether this error means that the system has aborted the connection in both directions. If the peer ended its side
-  /// before a reset, the error is `EPIPE`.
+  /// Whether this error means that the system has aborted both directions; `EPIPE` means that the peer ended before a
+  /// reset.
   var endsConnection: Bool {
     switch number {
     case ECONNRESET, ECONNABORTED, ETIMEDOUT, EHOSTUNREACH, EHOSTDOWN, ENETUNREACH, ENETDOWN: true

@@ -48,7 +48,7 @@ extension Socket {
     }
   }
 
-  /// Receives once, for the handler or the waiting task. Requires the lock. Must be called on the loop's thread.
+  /// Receives once, for the handler or the waiting task; called on the loop's thread with the lock held.
   func receive() {
     switch state.taker {
     case .nobody: break
@@ -89,8 +89,8 @@ extension Socket {
     lock.lock()
   }
 
-  /// Receives into a buffer and records the end or an error. Returns `nil` if there is nothing to report. Requires the
-  /// lock.
+  /// Receives into a buffer and records the end or an error, or returns `nil` if there is nothing to report; requires
+  /// the lock.
   func take(_ bytes: UnsafeMutableRawBufferPointer, from descriptor: OwnedDescriptor) -> Int? {
     if let tls { return takeSecured(bytes, from: descriptor, tls) }
     do throws(SystemError) {

@@ -30,7 +30,7 @@ extension Socket {
       })
   }
 
-  /// The maximum number of bytes that a task receives at a time. Memory for them is allocated before they arrive.
+  /// The maximum number of bytes that a task receives at a time, for which memory is allocated before they arrive.
   private static let longestPiece = 1 << 20
 
   /// Sends bytes, and waits while ``Options/highWater`` or more bytes are queued.
@@ -73,8 +73,7 @@ extension Socket {
       }, changed: {})
   }
 
-  /// The bytes that arrive, as an asynchronous sequence of chunks. Bytes are received only when the next chunk is
-  /// requested.
+  /// The bytes that arrive, as an asynchronous sequence of chunks, which are received only when they are requested.
   public var chunks: Arrivals<[UInt8]> { Arrivals { try await self.receive() } }
 
   /// Returns the lines that arrive as an asynchronous sequence.
@@ -84,8 +83,8 @@ extension Socket {
     ByteLines(chunks: chunks, limit: limit)
   }
 
-  /// Returns the frames that arrive as an asynchronous sequence. Each frame is preceded by its length as a
-  /// four-byte big-endian number.
+  /// Returns the frames that arrive, each preceded by its length as a four-byte big-endian number, as an asynchronous
+  /// sequence.
   ///
   /// - Parameter limit: The maximum length of a frame in bytes, without its length field. The default is 16 MiB.
   public func frames(upTo limit: Int = 1 << 24) -> ByteFrames<Arrivals<[UInt8]>> {

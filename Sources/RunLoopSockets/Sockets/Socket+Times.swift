@@ -5,7 +5,7 @@ import RunLoopSystemEvents
 
 // MARK: - Timeouts
 extension Socket {
-  /// Starts the timer for the current phase, if that has a timeout, and returns the timer that it replaces. Requires
+  /// Starts the timer for the current phase, if that has a timeout, and returns the timer that it replaces; requires
   /// the lock.
   @discardableResult
   func startTimer() -> RegisteredTimer? {
@@ -82,7 +82,7 @@ extension Socket {
 
 // MARK: - Idle timeouts
 extension Socket {
-  /// Ends the socket if it has been idle for too long, and otherwise sets the timer to the next possible time. Requires
+  /// Ends the socket if it has been idle for too long, and otherwise sets the timer to the next possible time; requires
   /// the lock.
   private func lookForIdleness(_ timer: Timer, _ now: Tick) {
     noteDirections()
@@ -99,8 +99,8 @@ extension Socket {
     timer.deadline = next.instant
   }
 
-  /// Ends the socket because of one of its limits, and returns whether it is over. If bytes have arrived while the loop
-  /// was busy, they are received first.
+  /// Ends the socket because of one of its limits, unless bytes have arrived while the loop was busy, and returns
+  /// whether it is over.
   private func isOver(_ side: Side, _ limit: Duration) -> Bool {
     let error: SocketError =
       side == .both ? .timedOut(after: limit, address: errorAddress) : .idle(side, after: limit, address: errorAddress)
@@ -127,7 +127,7 @@ extension Socket {
     return true
   }
 
-  /// Records that bytes were received. Requires the lock.
+  /// Records that bytes were received; requires the lock.
   @inline(__always)
   func noteReceived() {
     guard options.hasIdleLimit, let now = idleNow else { return }
@@ -135,7 +135,7 @@ extension Socket {
     if idle.reading != nil { idle.reading = now }
   }
 
-  /// Records that the system accepted bytes to send. Requires the lock.
+  /// Records that the system accepted bytes to send; requires the lock.
   @inline(__always)
   func noteSent(_ count: Int) {
     guard options.hasIdleLimit, count > 0, let now = idleNow else { return }

@@ -112,7 +112,7 @@ extension Socket {
     }
   }
 
-  /// Shuts the reading side down if this was requested and the connection is established. Requires the lock.
+  /// Shuts the reading side down if this was requested and the connection is established; requires the lock.
   func endReadingIfDue() {
     guard endsReading, state.phase == .open, !state.hasEnded, let descriptor else { return }
     do throws(SystemError) {
@@ -125,7 +125,7 @@ extension Socket {
     }
   }
 
-  /// Shuts the writing side down if this was requested and nothing is queued. Requires the lock.
+  /// Shuts the writing side down if this was requested and nothing is queued; requires the lock.
   func endWritingIfDue() {
     guard state.writing == .ending, state.phase == .open, queue.count == 0, let descriptor else { return }
     guard sendEnd() else { return updateInterest() }
@@ -138,8 +138,7 @@ extension Socket {
     }
   }
 
-  /// Sends queued bytes, and notifies waiting writers if there is room. Requires the lock. Must be called on the loop's
-  /// thread.
+  /// Sends queued bytes, and notifies waiting writers if there is room; called on the loop's thread with the lock held.
   func flush() {
     if queue.count == 0 { sendOutput() }
     let sent = queue.withBytes { send($0) }
@@ -157,7 +156,7 @@ extension Socket {
     if state.writing == .open { tell(.writable) }
   }
 
-  /// Makes one send call, and records an error. Requires the lock.
+  /// Makes one send call, and records an error; requires the lock.
   private func send(_ bytes: UnsafeRawBufferPointer) -> Int {
     guard !bytes.isEmpty else { return 0 }
     if let tls { return sendSecured(bytes, tls) }

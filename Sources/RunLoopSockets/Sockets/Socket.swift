@@ -53,12 +53,12 @@ public final class Socket: BaseSocket, @unchecked Sendable {
       case readiness
     }
 
-    /// How received bytes are delivered to the handler. Defaults to ``Delivery/bytes``.
+    /// How received bytes are delivered to the handler; defaults to ``Delivery/bytes``.
     public var delivery = Delivery.bytes
-    /// The time limit for connecting, counted from when the socket is first added to a loop. Defaults to `nil`,
-    /// which leaves the limit to the system.
+    /// The time limit for connecting, counted from when the socket is first added to a loop; defaults to `nil`, which
+    /// leaves the limit to the system.
     public var connectTimeout: Duration?
-    /// The time after which the socket is closed if nothing is received or sent. Defaults to `nil`, which sets no
+    /// The time after which the socket is closed if nothing is received or sent; defaults to `nil`, which sets no
     /// limit.
     public var idleTimeout: Duration?
     /// The time after which the socket is closed if nothing arrives while it is receiving: reading is not paused,
@@ -74,10 +74,10 @@ public final class Socket: BaseSocket, @unchecked Sendable {
     /// were received. If the peer keeps sending, the socket is closed when the same time has passed again. Defaults
     /// to `nil`, which sets no limit.
     public var writeTimeout: Duration?
-    /// The number of queued bytes at which writers are asked to wait and further writes are rejected. The default
-    /// is 256 KiB.
+    /// The number of queued bytes at which writers are asked to wait and further writes are rejected; the default is
+    /// 256 KiB.
     public var highWater = 256 * 1024
-    /// The number of queued bytes at or below which writers are notified that there is room. The default is 64 KiB.
+    /// The number of queued bytes at or below which writers are notified that there is room; the default is 64 KiB.
     public var lowWater = 64 * 1024
     /// The maximum number of descriptors passed by a peer on this machine that are kept for
     /// ``Socket/takeDescriptors()``.
@@ -86,16 +86,16 @@ public final class Socket: BaseSocket, @unchecked Sendable {
     /// of them and closing them takes long, the socket is closed with ``SocketError/system(_:address:)`` and
     /// `ETOOMANYREFS`. The default is 0.
     public var maximumDescriptorCount = 0
-    /// The system's socket options, set in this order before the socket connects or after it was accepted. Defaults
-    /// to none.
+    /// The system's socket options, set in this order before the socket connects or after it was accepted; defaults to
+    /// none.
     ///
     /// TCP sends small amounts of data at once unless this array contains ``SocketOption/noDelay(_:)`` with false.
     public var socketOptions: [SocketOption] = []
-    /// The TLS context that secures the connection once it is established or accepted. Defaults to `nil`, which
-    /// means no TLS.
+    /// The TLS context that secures the connection once it is established or accepted; defaults to `nil`, which means
+    /// no TLS.
     public var tls: TLSContext?
-    /// The name that a client requires in the server's certificate. Defaults to `nil`, which requires a certificate
-    /// for the server's address.
+    /// The name that a client requires in the server's certificate; defaults to `nil`, which requires a certificate for
+    /// the server's address.
     public var serverName: String?
 
     /// Creates the default options.
@@ -181,8 +181,7 @@ public final class Socket: BaseSocket, @unchecked Sendable {
     state.taker = handlerTaker
   }
 
-  /// Creates a socket for an accepted connection. If `error` is set, the connection is over, and only the end is
-  /// reported.
+  /// Creates a socket for an accepted connection, which is over if `error` is set, so that only the end is reported.
   init(
     accepted descriptor: OwnedDescriptor, from address: SocketAddress, options: Options, place: ConnectionPlace?,
     error: SocketError?
@@ -320,10 +319,10 @@ public final class Socket: BaseSocket, @unchecked Sendable {
 extension Socket: SocketKind {}
 
 extension Socket {
-  /// The closure that is called with the socket's events. While it is `nil`, nothing is received unless a task is
-  /// waiting.
+  /// The closure that is called with the socket's events.
   ///
-  /// Can be used from any thread. If a handler is replaced while it runs, it is not called again after it returns.
+  /// While it is `nil`, nothing is received unless a task is waiting. Can be used from any thread. If a handler is
+  /// replaced while it runs, it is not called again after it returns.
   public var handler: Handler? {
     get { lock.ifOwned(else: nil) { body?.handler } }
     set {

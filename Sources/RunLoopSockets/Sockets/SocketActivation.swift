@@ -9,9 +9,11 @@ import Synchronization
 ///
 /// The corresponding C function is `sd_listen_fds_with_names`.
 public enum SocketActivation {
-  /// A descriptor and the name that the service manager gave it.
+  /// A descriptor and its name at the service manager.
   public struct Descriptor: Hashable, Sendable {
-    /// The descriptor, which the caller owns. Pass it to ``ListeningSocket/init(takingOver:options:handler:)`` or
+    /// The descriptor, which the caller owns.
+    ///
+    /// Pass it to ``ListeningSocket/init(takingOver:options:handler:)`` or
     /// ``DatagramSocket/init(takingOver:options:handler:)``.
     public let number: Int32
     /// The name from `FileDescriptorName=` in the unit, or "unknown" if there is none.

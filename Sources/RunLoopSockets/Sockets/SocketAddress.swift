@@ -79,7 +79,7 @@ public struct SocketAddress: Hashable, Sendable {
     self.bytes = bytes
   }
 
-  /// Creates an address from the bytes of a `sockaddr`. Returns `nil` if the family is not supported.
+  /// Creates an address from the bytes of a `sockaddr`, or returns `nil` if the family is not supported.
   init?(bytes: UnsafeRawBufferPointer) {
     let family = crl_address_family(bytes.baseAddress, UInt32(bytes.count))
     guard family == crl_family_ipv4 || family == crl_family_ipv6 || family == crl_family_unix else { return nil }
@@ -175,7 +175,7 @@ extension SocketAddress {
   /// The port, or `nil` for a Unix socket.
   public var port: UInt16? { UInt16(exactly: crl_address_port(bytes, UInt32(bytes.count))) }
 
-  /// The path of a Unix socket in the file system, or `nil`. Invalid UTF-8 is replaced by replacement characters.
+  /// The path of a Unix socket in the file system, with replacement characters for invalid UTF-8, or `nil`.
   public var path: String? { pathBytes.map { String(decoding: $0, as: UTF8.self) } }
 
   /// The bytes of the path of a Unix socket in the file system, or `nil`.

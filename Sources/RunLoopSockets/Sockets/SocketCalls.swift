@@ -18,8 +18,8 @@ extension OwnedDescriptor {
     _ = try SystemCall.listen.make { crl_socket_listen(number, Int32(clamping: backlog)) }
   }
 
-  /// Starts connecting. Returns false if the queue of the listening Unix socket is full and the attempt must be
-  /// repeated. An interrupted `connect` continues in the background, as one in progress does.
+  /// Starts connecting, or returns false if the queue of the listening Unix socket is full and the attempt must be
+  /// repeated.
   func connect(_ address: SocketAddress) throws(SystemError) -> Bool {
     do {
       _ = try SystemCall.connect.make { address.withBytes { crl_socket_connect(number, $0, $1) } }
@@ -48,7 +48,7 @@ extension OwnedDescriptor {
     return try accepted.get()
   }
 
-  /// Receives up to `bytes.count` bytes. Returns `nil` if the read would block and 0 at the end of the stream.
+  /// Receives up to `bytes.count` bytes, or returns `nil` if the read would block and 0 at the end of the stream.
   @inline(__always)
   func receive(_ bytes: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int? {
     do {
@@ -85,12 +85,14 @@ extension OwnedDescriptor {
   /// The maximum number of transmit notifications to drop at a time.
   private static let mostNotes: Int32 = 1024
 
-  /// Drops the kernel's transmit notifications, if an option has enabled them. They are not read here, and would make
-  /// the descriptor ready in each pass.
+  /// Drops the kernel's transmit notifications, which are not read here and would make the descriptor ready in each
+  /// pass.
   func dropNotes() { _ = crl_socket_drop_notes(number, Self.mostNotes) }
 
-  /// Returns whether a socket connected to a local port is connected to itself. If no other socket listens at that
-  /// port, the system may also choose it as the local port and connect the socket to itself.
+  /// Returns whether a socket connected to a local port is connected to itself.
+  ///
+  /// If no other socket listens at that port, the system may also choose it as the local port and connect the socket to
+  /// itself.
   func isConnectedToItself(_ address: SocketAddress?) -> Bool {
     guard let port = address?.port, let own = (try? ownAddress()) ?? nil, own.port == port else { return false }
     // A connection to the wildcard address is a connection to this machine.

@@ -5,15 +5,15 @@ import RunLoopLibC
 import RunLoopCore
 import RunLoopSystemEvents
 
-/// The file of a Unix address that a listening socket has created. The file is identified by device and inode, and its
-/// path is absolute, so a file that another program has put in its place is not removed.
+/// The file of a Unix address that a listening socket has created, identified by device and inode under an absolute
+/// path, so that a file that another program has put in its place is not removed.
 struct SocketFile: Sendable {
   private struct Identity: Equatable {
     let device: dev_t
     let number: ino_t
     let isSocket: Bool
 
-    /// Identifies the file itself, without following a symbolic link. Returns `nil` if there is no file.
+    /// Identifies the file itself, without following a symbolic link, or returns `nil` if there is no file.
     init?(_ path: CText) {
       var status = stat()
       guard path.withPointer({ lstat($0, &status) }) == 0 else { return nil }
@@ -24,7 +24,7 @@ struct SocketFile: Sendable {
   private let path: CText
   private let identity: Identity
 
-  /// Records the file of an address that a socket was just bound to. Returns `nil` if the address has none.
+  /// Records the file of an address that a socket was just bound to, or returns `nil` if the address has none.
   init?(_ address: SocketAddress) {
     guard let name = address.pathBytes, let path = try? CText(bytes: FileChangeSource.Path(bytes: name).absolute.bytes),
       let identity = Identity(path)

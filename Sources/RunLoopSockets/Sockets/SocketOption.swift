@@ -75,12 +75,12 @@ public struct SocketOption: Hashable, Sendable {
     SocketOption("SO_BROADCAST = \(isOn)", [Setting(crl_level_socket, crl_option_broadcast, isOn ? 1 : 0)])
   }
 
-  /// The size in bytes of the system's receive buffer (`SO_RCVBUF`). The system doubles this value and limits it.
+  /// The size in bytes of the system's receive buffer (`SO_RCVBUF`), which the system doubles and limits.
   public static func receiveBuffer(bytes: Int) -> SocketOption {
     buffer("SO_RCVBUF", crl_option_receive_buffer, bytes)
   }
 
-  /// The size in bytes of the system's send buffer (`SO_SNDBUF`). The system doubles this value and limits it.
+  /// The size in bytes of the system's send buffer (`SO_SNDBUF`), which the system doubles and limits.
   public static func sendBuffer(bytes: Int) -> SocketOption { buffer("SO_SNDBUF", crl_option_send_buffer, bytes) }
 
   private static func buffer(_ text: String, _ name: Int32, _ bytes: Int) -> SocketOption {
@@ -111,8 +111,8 @@ public struct SocketOption: Hashable, Sendable {
   public static let noKeepAlive = SocketOption(
     "SO_KEEPALIVE = false", [Setting(crl_level_socket, crl_option_keep_alive, 0)])
 
-  /// The time that sent data may remain unacknowledged before TCP closes the connection, in whole milliseconds,
-  /// rounded up (`TCP_USER_TIMEOUT`). Zero leaves the limit to the system.
+  /// The time that sent data may remain unacknowledged before TCP closes the connection, in whole milliseconds, rounded
+  /// up (`TCP_USER_TIMEOUT`); zero leaves the limit to the system.
   public static func userTimeout(_ time: Duration) -> SocketOption {
     SocketOption(
       "TCP_USER_TIMEOUT = \(time.text)",

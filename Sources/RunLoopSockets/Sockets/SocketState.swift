@@ -35,8 +35,7 @@ struct SocketState: Hashable {
   private(set) var isOpen = false
   private(set) var isOver = false
   private(set) var writing = Writing.open
-  /// The error that ended the writing side before it was shut down. Bytes received before the error are still
-  /// delivered.
+  /// The error that ended the writing side before it was shut down; bytes received earlier are still delivered.
   private(set) var outputFailure: SocketError?
   private(set) var hasOutputFailed = false
   /// Whether tasks and handlers waiting to write must still be notified of the failure.
@@ -78,8 +77,9 @@ struct SocketState: Hashable {
     }
   }
 
-  /// Returns the events to watch for, or `nil` for none, not even errors. Without a reader, an error must wait, because
-  /// it would overtake the bytes that arrived before it.
+  /// Returns the events to watch for, or `nil` for none, not even errors.
+  ///
+  /// Without a reader, an error must wait, because it would overtake the bytes that arrived before it.
   func interest(isQueueEmpty: Bool) -> RunLoop.DescriptorSource.Events? {
     switch phase {
     case .connecting: return awaitsRoom ? nil : .writable
@@ -113,15 +113,16 @@ struct SocketState: Hashable {
     phase = .open
   }
 
-  /// Ends the connection. Returns false if it has already ended for another reason.
+  /// Ends the connection, or returns false if it has already ended for another reason.
   mutating func close(_ error: SocketError?) -> Bool {
     guard !isOver else { return false }
     phase = .closing(error)
     return true
   }
 
-  /// Records that the output has failed. Returns whether this is the first failure. The socket ends when the bytes that
-  /// were received have been delivered.
+  /// Records that the output has failed.
+  ///
+  /// Returns whether this is the first failure. The socket ends when the bytes that were received have been delivered.
   mutating func failOutput(_ error: SocketError) -> Bool {
     guard !isOver, !hasOutputFailed else { return false }
     outputFailure = error
@@ -132,20 +133,20 @@ struct SocketState: Hashable {
     return true
   }
 
-  /// Records that bytes have arrived. A writer that stopped reading to wait for room is then notified once more.
+  /// Records that bytes have arrived; a writer that stopped reading to wait for room is then notified once more.
   mutating func received() { if hasOutputFailed { owesFailure = true } }
 
   /// Whether a writer must be notified that nothing can be written.
   var owesWriter: Bool { owesFailure && isOpen }
 
-  /// Clears the pending notification of a failure. Returns true if a writer was asked to wait for room.
+  /// Clears the pending notification of a failure, and returns whether there was one and a writer was asked to wait.
   mutating func takeFailure() -> Bool {
     guard owesFailure, owesRoom else { return false }
     (owesFailure, owesRoom) = (false, false)
     return true
   }
 
-  /// Ends all notifications. Returns whether the end had not been reported yet.
+  /// Ends all notifications, and returns whether the end had not been reported yet.
   mutating func finish() -> Bool {
     guard phase != .closed else { return false }
     phase = .closed
@@ -156,7 +157,7 @@ struct SocketState: Hashable {
 
   mutating func hasRead() { hasToldReadable = false }
 
-  /// Records that the peer has stopped writing. Returns whether both sides have now ended.
+  /// Records that the peer has stopped writing, and returns whether both sides have now ended.
   mutating func ended() -> Bool {
     hasEnded = true
     return writing == .ended
@@ -176,7 +177,7 @@ struct SocketState: Hashable {
     return isQueueEmpty && phase == .open ? .now : .later
   }
 
-  /// Records that the writing side was shut down. Returns whether both sides have now ended.
+  /// Records that the writing side was shut down, and returns whether both sides have now ended.
   mutating func writingEnded() -> Bool {
     writing = .ended
     return hasEnded

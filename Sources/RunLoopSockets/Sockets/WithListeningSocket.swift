@@ -47,7 +47,8 @@ public func withListeningSocket<Result>(
 }
 
 extension ListeningSocket {
-  /// Closes the socket and cuts the connections that it has accepted. Returns the number of connections that were cut.
+  /// Closes the socket and cuts the connections that it has accepted, and returns the number of connections that were
+  /// cut.
   fileprivate func cut() async -> Int {
     let drain = Task { await self.drain() }
     drain.cancel()

@@ -99,7 +99,7 @@ final class ByteChannel: Sendable {
       })
   }
 
-  /// Receives up to `bytes.count` bytes. Returns `nil` if the read would block and 0 at the end of the stream.
+  /// Receives up to `bytes.count` bytes, or returns `nil` if the read would block and 0 at the end of the stream.
   @inline(__always)
   func receive(_ bytes: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int? {
     guard kind != .socket else { return try descriptor.receive(bytes) }

@@ -51,8 +51,8 @@ extension ByteStream {
     withExtendedLifetime(source) {}
   }
 
-  /// Enters the modes in which the stream was scheduled before it was opened, and records a failure to do so. Requires
-  /// the lock. The caller must release the returned source without it.
+  /// Enters the modes in which the stream was scheduled before it was opened, and records a failure to do so; requires
+  /// the lock, but the result must be released without it.
   func enterPlaces(_ channel: ByteChannel) -> RunLoop.DescriptorSource? {
     guard !registrations.all.isEmpty else { return nil }
     let source = makeSource(channel)
@@ -98,7 +98,7 @@ extension ByteStream {
     }
   }
 
-  /// Sets a final state, which is reported on a loop. Requires the lock.
+  /// Sets a final state, which is reported on a loop; requires the lock.
   func note(_ state: Status) {
     self.state = state
     owesNews = true
@@ -169,7 +169,7 @@ extension ByteStream {
     if isOther { core.other(than: self)?.handshakeAdvanced() }
   }
 
-  /// Calls the handler. Requires the lock, which is released during the call.
+  /// Calls the handler; requires the lock, which is released during the call.
   private func tell(_ event: Event) {
     var body = body
     lock.unlock()

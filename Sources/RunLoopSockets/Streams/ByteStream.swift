@@ -57,7 +57,7 @@ public class ByteStream: @unchecked Sendable, IdentityHashable {
   var channel: ByteChannel?
   var body: Body?
   var registrations = Registrations()
-  /// Whether the handler was notified of readiness. Nothing is watched until it has read or written.
+  /// Whether the handler was notified of readiness, after which nothing is watched until it has read or written.
   var isTold = false
   /// Whether a block that checks for decrypted bytes has been posted to a loop.
   var hasPostedSession = false
@@ -129,7 +129,7 @@ extension ByteStream {
   /// The state of the stream.
   public var status: Status { lock.ifOwned(else: .closed) { state } }
 
-  /// The closure that is called with the stream's events. Defaults to `nil`.
+  /// The closure that is called with the stream's events; defaults to `nil`.
   public var handler: Handler? {
     get { lock.ifOwned(else: nil) { body?.handler } }
     set { setHandler(newValue) }
@@ -143,10 +143,10 @@ extension ByteStream {
     }
   }
 
-  /// Opens the stream. An event reports the outcome.
+  /// Opens the stream.
   ///
-  /// Opening it again has no effect. The corresponding Core Foundation functions are `CFReadStreamOpen` and
-  /// `CFWriteStreamOpen`.
+  /// An event reports the outcome. Opening it again has no effect. The corresponding Core Foundation functions are
+  /// `CFReadStreamOpen` and `CFWriteStreamOpen`.
   public func open() {
     guard lock.lockUnlessParents() else { return }
     guard state == .notOpen else { return lock.unlock() }

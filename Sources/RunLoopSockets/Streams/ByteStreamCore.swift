@@ -22,9 +22,9 @@ final class ByteStreamCore: @unchecked Sendable {
   let address: SocketAddress?
   private(set) var link: Link
   private(set) var openSides: Int
-  /// The TLS session, if the connection is or will be secured. The channel is a socket then.
+  /// The TLS session, if the connection is or will be secured, in which case the channel is a socket.
   let tls: TLSSession?
-  /// The error of the output. Bytes received before the error can still be read.
+  /// The error of the output; bytes received before it can still be read.
   private(set) var outputFailure: SystemError?
   var hasBegun = false
   /// Limits the time for ending the connection after both streams were closed.
@@ -43,8 +43,8 @@ final class ByteStreamCore: @unchecked Sendable {
   /// Returns an error that adds the peer's address to that of a system call.
   func failure(_ error: SystemError) -> SocketError { .system(error, address: address) }
 
-  /// Records that the output has failed, and returns the first error, because the system reports a reset only once.
-  /// Requires the lock.
+  /// Records that the output has failed, and returns the first error, because the system reports a reset only once;
+  /// requires the lock.
   @discardableResult
   func failOutput(_ error: SystemError) -> SystemError {
     let first = outputFailure ?? error
@@ -79,8 +79,8 @@ final class ByteStreamCore: @unchecked Sendable {
     }
   }
 
-  /// Checks whether the connection was established, now that the descriptor is ready. The kernel reports an error only
-  /// once; the second stream gets it from here.
+  /// Checks whether the connection was established, and keeps an error, which the kernel reports only once, for the
+  /// second stream.
   func finishConnecting() throws(SystemError) {
     lock.lock()
     defer { lock.unlock() }
@@ -104,7 +104,9 @@ final class ByteStreamCore: @unchecked Sendable {
     }
   }
 
-  /// Closes one of the streams. The peer sees the end of the output, and the last stream closes the connection.
+  /// Closes one of the streams.
+  ///
+  /// The peer sees the end of the output, and the last stream closes the connection.
   ///
   /// - Parameters:
   ///   - channel: The channel of the stream, if it was opened.

@@ -82,7 +82,7 @@ private final class StreamReader: @unchecked Sendable {
     return nil
   }
 
-  /// Reads the available bytes. Returns an empty array at the end of the stream, and `nil` if no bytes have arrived.
+  /// Reads the available bytes, none at the end of the stream, or returns `nil` if no bytes have arrived.
   private func read() throws -> [UInt8]? {
     try withUnsafeTemporaryAllocation(byteCount: Self.chunk, alignment: 1) { buffer in
       try stream.read(into: buffer).map { Array(buffer[..<$0]) }

@@ -49,7 +49,7 @@ extension ByteStreamCore {
     return .nothing
   }
 
-  /// Prepares for the notification of a stream. Returns false if there is nothing to notify it of.
+  /// Prepares for the notification of a stream, or returns false if there is nothing to notify it of.
   func prepare(_ direction: RunLoop.DescriptorSource.Events, _ channel: ByteChannel?) -> Bool {
     guard let tls, let descriptor = channel?.descriptor else { return true }
     lock.lock()
@@ -69,7 +69,7 @@ extension ByteStreamCore {
     return tls.isReady
   }
 
-  /// Advances connecting and the handshake. Returns true once the connection can be used.
+  /// Advances connecting and the handshake, and returns true once the connection can be used.
   func advance() throws(SocketError) -> Bool {
     do throws(SystemError) {
       try finishConnecting()
@@ -145,7 +145,7 @@ extension ByteStreamCore {
     }
   }
 
-  /// Sends encrypted bytes as far as there is room. After a failure they are dropped.
+  /// Sends encrypted bytes as far as there is room; after a failure they are dropped.
   private func flush(_ descriptor: OwnedDescriptor, _ tls: TLSSession) {
     if outputFailure != nil { tls.dropOutput() }
     do throws(SystemError) {
@@ -169,7 +169,7 @@ extension ByteStreamCore {
     throw .tls(TLSError(cause, peer: tls.peer(of: descriptor, at: address)))
   }
 
-  /// Notifies the peer of the end. Returns false if bytes are still waiting to be sent. Requires the lock.
+  /// Notifies the peer of the end, or returns false if bytes are still waiting to be sent; requires the lock.
   func sendEnd(_ descriptor: OwnedDescriptor) -> Bool {
     guard let tls else { return true }
     tls.endWriting()
@@ -178,11 +178,11 @@ extension ByteStreamCore {
     return !tls.hasOutput
   }
 
-  /// Whether more may arrive from the peer, such as session tickets, although the application no longer reads. Requires
+  /// Whether more may arrive from the peer, such as session tickets, although the application no longer reads; requires
   /// the lock.
   var awaitsPeer: Bool { tls.map { $0.state.hasShakenHands && $0.state.failure == nil && !$0.state.hasEnded } ?? false }
 
-  /// Continues ending a closed stream, and returns the events to watch for, or `nil` when it is done. Requires the
+  /// Continues ending a closed stream, and returns the events to watch for, or `nil` when it is done; requires the
   /// lock.
   private func lingeringInterest(_ descriptor: OwnedDescriptor) -> RunLoop.DescriptorSource.Events? {
     guard sendEnd(descriptor) else { return .writable }

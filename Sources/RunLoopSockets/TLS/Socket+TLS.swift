@@ -67,7 +67,7 @@ extension Socket {
   /// Can be used from any thread.
   public var tlsInfo: TLSInfo? { lock.ifOwned(else: nil) { tls?.info } }
 
-  /// Attaches a TLS session to the socket and starts its handshake. Requires the lock, unless the socket is still being
+  /// Attaches a TLS session to the socket and starts its handshake; requires the lock, unless the socket is still being
   /// initialized.
   func begin(_ session: TLSSession) {
     tls = session
@@ -148,7 +148,7 @@ extension Socket {
     attendToSession()
   }
 
-  /// Passes received bytes to the session. No bytes mean the end of the stream.
+  /// Passes received bytes to the session; no bytes mean the end of the stream.
   @discardableResult
   func feed(
     _ bytes: UnsafeRawBufferPointer, _ room: UnsafeMutableRawBufferPointer, _ tls: TLSSession
@@ -159,7 +159,7 @@ extension Socket {
     return 0
   }
 
-  /// Receives and decrypts, and records the end or an error. Returns `nil` if there is nothing to report.
+  /// Receives and decrypts, and records the end or an error, or returns `nil` if there is nothing to report.
   func takeSecured(_ bytes: UnsafeMutableRawBufferPointer, from descriptor: OwnedDescriptor, _ tls: TLSSession) -> Int?
   {
     if tls.plain.count > 0 { return tls.takePlain(into: bytes) }
@@ -190,7 +190,7 @@ extension Socket {
     return nil
   }
 
-  /// Delivers what the session has decrypted, as long as there is a reader. Must be called on the loop's thread.
+  /// Delivers what the session has decrypted, as long as there is a reader; must be called on the loop's thread.
   func attendToSession() { while let tls, tls.isReady, state.receives { receive() } }
 
   /// Asks a loop to deliver what the session has decrypted, unless a thread is already responding to an event.
@@ -240,7 +240,7 @@ extension Socket {
     return taken
   }
 
-  /// Notifies the peer of the end. Returns false if this has to wait for room.
+  /// Notifies the peer of the end, or returns false if this has to wait for room.
   func sendEnd() -> Bool {
     guard let tls else { return true }
     tls.endWriting()
@@ -249,8 +249,8 @@ extension Socket {
     return !state.isOver && !state.hasOutputFailed && !tls.hasOutput
   }
 
-  /// Closes the socket if the session has failed, after earlier decrypted bytes were delivered. Returns whether it has
-  /// failed.
+  /// Closes the socket if the session has failed, after earlier decrypted bytes were delivered, and returns whether it
+  /// has failed.
   @discardableResult
   private func failIfFailed() -> Bool {
     guard let tls, let cause = tls.state.failure else { return false }

@@ -16,29 +16,28 @@ public struct TLSConfiguration: Sendable {
     case pinsOnly
   }
 
-  /// The checks of the server's certificate. Defaults to ``Verification/full``.
+  /// The checks of the server's certificate; defaults to ``Verification/full``.
   public var verification = Verification.full
-  /// The trusted root certificates. Defaults to the system's.
+  /// The trusted root certificates; defaults to the system's.
   public var roots: [TLSRoots] = [.system]
-  /// The SHA-256 digests of public keys, in base64, one of which has to be in the certificate chain. If this is empty,
-  /// which is the default, any key is accepted.
+  /// The SHA-256 digests of public keys, in base64, one of which has to be in the certificate chain.
   ///
-  /// A digest covers the SubjectPublicKeyInfo structure, as used by curl and browsers, and may be prefixed with
-  /// "sha256//". With ``Verification/pinsOnly``, it is the server's own key that must have one of the digests.
+  /// If this is empty, which is the default, any key is accepted. A digest covers the SubjectPublicKeyInfo structure,
+  /// as used by curl and browsers, and may be prefixed with "sha256//". With ``Verification/pinsOnly``, it is the
+  /// server's own key that must have one of the digests.
   public var pins: [String] = []
-  /// The client's own certificate and key, for servers that request a certificate. Defaults to `nil`.
+  /// The client's own certificate and key, for servers that request a certificate; defaults to `nil`.
   public var identity: TLSIdentity?
-  /// The application protocols to offer (ALPN), such as "h2", in order of preference. If this is empty, which is the
-  /// default, none are offered.
+  /// The application protocols to offer (ALPN), such as "h2", in order of preference; defaults to none.
   public var applicationProtocols: [String] = []
-  /// The oldest TLS version. Defaults to ``TLSVersion/tls12``.
+  /// The oldest TLS version; defaults to ``TLSVersion/tls12``.
   public var minimumVersion = TLSVersion.tls12
-  /// The newest TLS version. Defaults to ``TLSVersion/tls13``.
+  /// The newest TLS version; defaults to ``TLSVersion/tls13``.
   public var maximumVersion = TLSVersion.tls13
-  /// The time limit for the handshake, counted from when the connection is established; `nil` sets no limit. The
-  /// default is 30 seconds.
+  /// The time limit for the handshake from when the connection is established, 30 seconds by default; `nil` sets no
+  /// limit.
   public var handshakeTimeout: Duration? = .seconds(30)
-  /// Whether connections may resume the session of an earlier connection to the same server name. The default is true.
+  /// Whether connections may resume the session of an earlier connection to the same server name; the default is true.
   public var resumesSessions = true
 
   /// Creates the default configuration, which trusts the system's roots and checks everything.
@@ -61,28 +60,27 @@ public struct TLSServerConfiguration: Sendable {
 
   /// The certificate and key for clients that request no server name, or one that is not in ``identities``.
   public var identity: TLSIdentity
-  /// The certificates and keys for the server names that clients request, keyed by a name, such as "a.example", or by
-  /// a pattern such as "*.example", which matches one more label. Defaults to none.
+  /// The certificates and keys for the server names that clients request, keyed by a name, such as "a.example", or by a
+  /// pattern such as "*.example", which matches one more label; defaults to none.
   public var identities: [String: TLSIdentity] = [:]
-  /// Whether to reject clients that request no server name, or one that is not in ``identities``. The default is false.
+  /// Whether to reject clients that request no server name, or one that is not in ``identities``; the default is false.
   public var rejectsUnknownNames = false
-  /// Whether clients present certificates. Defaults to ``ClientVerification/none``.
+  /// Whether clients present certificates; defaults to ``ClientVerification/none``.
   public var clientVerification = ClientVerification.none
-  /// The trusted issuers of client certificates. Defaults to none.
+  /// The trusted issuers of client certificates; defaults to none.
   public var clientRoots: [TLSRoots] = []
-  /// The supported application protocols (ALPN), such as "h2", in order of preference. If this is empty, which is the
-  /// default, none is negotiated.
+  /// The supported application protocols (ALPN), such as "h2", in order of preference.
   ///
-  /// A client that offers only other protocols is rejected.
+  /// If this is empty, which is the default, none is negotiated. A client that offers only other protocols is rejected.
   public var applicationProtocols: [String] = []
-  /// The oldest TLS version. Defaults to ``TLSVersion/tls12``.
+  /// The oldest TLS version; defaults to ``TLSVersion/tls12``.
   public var minimumVersion = TLSVersion.tls12
-  /// The newest TLS version. Defaults to ``TLSVersion/tls13``.
+  /// The newest TLS version; defaults to ``TLSVersion/tls13``.
   public var maximumVersion = TLSVersion.tls13
-  /// The time limit for the handshake, counted from when the connection is first added to a loop; `nil` sets no limit.
-  /// The default is 30 seconds.
+  /// The time limit for the handshake from when the connection is first added to a loop, 30 seconds by default; `nil`
+  /// sets no limit.
   public var handshakeTimeout: Duration? = .seconds(30)
-  /// Whether clients may resume the session of an earlier connection. The default is true.
+  /// Whether clients may resume the session of an earlier connection; the default is true.
   public var resumesSessions = true
 
   /// Creates the default configuration, which does not ask clients for certificates.
@@ -91,7 +89,7 @@ public struct TLSServerConfiguration: Sendable {
   public init(identity: TLSIdentity) { self.identity = identity }
 }
 
-/// A TLS version. Older versions are not supported.
+/// A TLS version; older ones are not supported.
 public enum TLSVersion: Hashable, Comparable, Sendable {
   /// TLS 1.2 (RFC 5246).
   case tls12

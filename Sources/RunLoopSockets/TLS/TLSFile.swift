@@ -4,7 +4,7 @@ import RunLoopLibC
 import RunLoopCore
 
 enum TLSFile {
-  /// The maximum size of a file in bytes. The system's certificates take a quarter of a mebibyte.
+  /// The maximum size of a file in bytes, far above the quarter of a mebibyte of the system's certificates.
   static let limit = 16 << 20
 
   /// Reads a file.

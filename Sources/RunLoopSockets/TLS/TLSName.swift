@@ -5,7 +5,7 @@ enum TLSName: Hashable {
   case host(String)
   case address(String)
 
-  /// Parses a name. With `nil`, the name is the address that the client connects to.
+  /// Parses a name, which defaults to the address that the client connects to.
   init(_ name: String?, connectingTo address: SocketAddress?) throws(TLSError) {
     guard let name else {
       guard let host = address?.host else { throw TLSError(.noServerName) }

@@ -3,11 +3,11 @@
 import CRunLoopOpenSSL
 import RunLoopCore
 
-/// One end of a TLS connection, independent of a descriptor: it converts between encrypted and plain bytes. The owner
-/// guards it with a lock. It makes no call-outs.
+/// One end of a TLS connection, independent of a descriptor, which converts between encrypted and plain bytes.
 final class TLSSession {
-  /// The number of output bytes at which no more plain bytes are taken. Input should not be fed then either, because
-  /// it may require a response.
+  /// The number of output bytes at which no more plain bytes are taken.
+  ///
+  /// Input should not be fed then either, because it may require a response.
   static let outputLimit = 64 * 1024
   /// The maximum number of plain bytes in a record.
   static let recordSize = 16 * 1024
@@ -66,7 +66,9 @@ final class TLSSession {
     countOutput()
   }
 
-  /// Decrypts received bytes into a buffer. Bytes that do not fit are kept in ``plain``.
+  /// Decrypts received bytes into a buffer.
+  ///
+  /// Bytes that do not fit are kept in ``plain``.
   ///
   /// - Returns: The number of bytes in the buffer.
   func receive(_ bytes: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer) -> Int {
@@ -113,7 +115,7 @@ final class TLSSession {
     }
   }
 
-  /// Decrypts once. Returns `nil` if there is no more data.
+  /// Decrypts once, or returns `nil` if there is no more data.
   private func decrypt(_ room: UnsafeMutableRawBufferPointer) -> Int? {
     var count = 0
     switch Int(cos_session_read(handle, room.baseAddress, room.count, &count)) {
@@ -199,8 +201,7 @@ final class TLSSession {
 
   // MARK: - Information
 
-  /// The peer's name and address for error messages. `known` is used after a reset, when the system no longer has the
-  /// address.
+  /// The peer's name and address for error messages; `known` is used if the system has lost the address after a reset.
   func peer(of descriptor: OwnedDescriptor, at known: SocketAddress?) -> String? {
     let found = (try? descriptor.peerAddress()) ?? nil
     let address = found?.unlessUnnamed ?? known

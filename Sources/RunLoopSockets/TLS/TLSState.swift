@@ -57,7 +57,7 @@ struct TLSState: Hashable {
     }
   }
 
-  /// Records that this end reads no more. Bytes that have already arrived can still be read.
+  /// Records that this end reads no more; bytes that have already arrived can still be read.
   mutating func endedReading() { hasEndedReading = true }
 
   mutating func fail(_ cause: TLSError.Cause) {
@@ -67,7 +67,7 @@ struct TLSState: Hashable {
     isOpen = false
   }
 
-  /// Ends writing. Returns whether the peer must be notified.
+  /// Ends writing, and returns whether the peer must be notified.
   mutating func endWriting() -> Bool {
     guard writes else { return false }
     hasEndedWriting = true

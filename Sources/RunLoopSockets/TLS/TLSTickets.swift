@@ -3,8 +3,10 @@
 import CRunLoopOpenSSL
 import RunLoopCore
 
-/// The session tickets for resuming clients' connections, keyed by server name. Each ticket is used only once, so that
-/// it cannot be used to link a client's connections. Only the tickets of the most recently used servers are kept.
+/// The session tickets for resuming clients' connections, keyed by server name.
+///
+/// Each ticket is used only once, so that it cannot be used to link a client's connections. Only the tickets of the
+/// most recently used servers are kept.
 final class TLSTickets: @unchecked Sendable {
   // Sendable: the lock guards all mutable state.
 

@@ -44,9 +44,9 @@ public final class FileChangeSource: @unchecked Sendable {
 
   private let endsWithLoop: Bool
 
-  /// Creates a source that is in no mode. The kernel records changes from now on.
+  /// Creates a source that is in no mode.
   ///
-  /// Can be called from any thread.
+  /// The kernel records changes from now on. Can be called from any thread.
   ///
   /// - Parameters:
   ///   - path: A file or a directory. For a directory, changes of its entries are reported.
@@ -63,14 +63,14 @@ public final class FileChangeSource: @unchecked Sendable {
     try self.init(path, recursive, events, endsWithLoop: false, handler)
   }
 
-  /// Creates a source that follows its path and is in no mode. The kernel records changes from now on.
+  /// Creates a source that follows its path and is in no mode.
   ///
-  /// The path need not exist yet, and can lead to different files over time, for example when an editor replaces a
-  /// file at each save, a directory is removed and created again, or a link on the path is changed. The source reports
-  /// ``FileChange/Kind/replaced`` when the path leads to another file, ``FileChange/Kind/removed`` when it no longer
-  /// leads to a file, and ``FileChange/Kind/created`` when it does again, always for the path itself. The entries of a
-  /// new directory are then reported as created. The source ends only when it is invalidated, or with
-  /// ``FileChange/Kind/failed(_:)``.
+  /// The kernel records changes from now on. The path need not exist yet, and can lead to different files over time,
+  /// for example when an editor replaces a file at each save, a directory is removed and created again, or a link on
+  /// the path is changed. The source reports ``FileChange/Kind/replaced`` when the path leads to another file,
+  /// ``FileChange/Kind/removed`` when it no longer leads to a file, and ``FileChange/Kind/created`` when it does again,
+  /// always for the path itself. The entries of a new directory are then reported as created. The source ends only when
+  /// it is invalidated, or with ``FileChange/Kind/failed(_:)``.
   ///
   /// Can be called from any thread.
   ///
@@ -90,7 +90,7 @@ public final class FileChangeSource: @unchecked Sendable {
     try self.init(path, recursive, events, isFollowing: true, handler)
   }
 
-  /// Creates a source. Tests can give it a queue of its own and a limit of pending records.
+  /// Creates a source, optionally with a queue of its own and a limit of pending records for tests.
   init(
     _ path: Path, _ recursive: Bool, _ events: Events, isFollowing: Bool = false, endsWithLoop: Bool = false,
     ownQueue: WatchQueue? = nil, limit: Int = WatchInbox.defaultLimit,
@@ -116,10 +116,9 @@ public final class FileChangeSource: @unchecked Sendable {
   /// Can be used from any thread.
   public var isValid: Bool { loopRegistration.isOpen }
 
-  /// The number of watched directories, or one for a file. Zero if the source is invalid or follows a path that does
-  /// not exist.
+  /// The number of watched directories, or one for a file.
   ///
-  /// Can be used from any thread.
+  /// Zero if the source is invalid or follows a path that does not exist. Can be used from any thread.
   public var watchCount: Int { lock.ifOwned(else: 0) { watcher?.watchCount ?? 0 } }
 
   /// Permanently invalidates the source: it leaves all modes of all loops and is not called again.

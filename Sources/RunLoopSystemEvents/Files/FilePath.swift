@@ -3,7 +3,7 @@
 import RunLoopLibC
 
 extension FileChangeSource {
-  /// A path. On Linux, it consists of bytes and need not be valid text.
+  /// A path, which on Linux consists of bytes and need not be valid text.
   public struct Path: Hashable, Sendable, ExpressibleByStringLiteral {
     /// The bytes, without a terminating zero.
     public let bytes: [UInt8]
@@ -23,7 +23,7 @@ extension FileChangeSource {
       self.init(string)
     }
 
-    /// The path as text. Invalid UTF-8 is replaced by replacement characters.
+    /// The path as text, with replacement characters for invalid UTF-8.
     public var string: String { String(decoding: bytes, as: UTF8.self) }
 
     /// The components of the path, without "." and empty ones.

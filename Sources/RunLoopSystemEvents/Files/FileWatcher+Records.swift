@@ -78,9 +78,11 @@ extension FileWatcher {
 // MARK: - Exchanged names
 
 extension FileWatcher {
-  /// Reports two exchanged names, both departures before both arrivals. Returns false if the directories do not confirm
-  /// the exchange. The kernel reports the move of the first name completely, and then that of the second, whose old
-  /// name the first has by then. Moving one entry there and back looks the same.
+  /// Reports two exchanged names, both departures before both arrivals.
+  ///
+  /// Returns false if the directories do not confirm the exchange. The kernel reports the move of the first name
+  /// completely, and then that of the second, whose old name the first has by then. Moving one entry there and back
+  /// looks the same.
   private mutating func handle(_ exchange: WatchRecord.Exchange) -> Bool {
     let (one, other) = (exchange.first, exchange.second)
     guard let onePath = path(one.watch)?.appending(one.name), let otherPath = path(other.watch)?.appending(other.name),
@@ -207,7 +209,7 @@ extension FileWatcher {
     forgetMoving()
   }
 
-  /// Handles a watch that the kernel has ended. Its descendants have been reported, or were moved away.
+  /// Handles a watch that the kernel has ended, whose descendants have been reported or were moved away.
   private mutating func forget(_ watch: Int32) {
     for removed in tree.remove(watch) where removed != watch { queue.remove(removed, inbox) }
     forgetMoving()

@@ -25,11 +25,12 @@ extension FileWatcher {
 
   /// The maximum number of links on a path, as in the kernel.
   private static let mostLinks = 40
-  /// The maximum number of lookups of a path that keeps changing. A later record reports the next change.
+  /// The maximum number of lookups of a path that keeps changing; a later record reports the next change.
   private static let mostLookups = 4
 
-  /// Watches the directories on the path, and returns the file that the path leads to. The last lookup finds any change
-  /// before it, and a watch reports any later one.
+  /// Watches the directories on the path, and returns the file that the path leads to.
+  ///
+  /// The last lookup finds any change before it, and a watch reports any later one.
   mutating func findPath() -> Destination {
     var found = Destination.nothing
     for _ in 0..<Self.mostLookups {

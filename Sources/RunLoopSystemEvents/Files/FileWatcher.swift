@@ -120,7 +120,9 @@ struct FileWatcher {
   func close() { queue.leave(inbox, tree.watches) }
 
   /// Returns the next changes, at most slightly more than a batch and one directory's entries, or `nil` if there is
-  /// nothing to do. Each call but the last returns changes or makes progress.
+  /// nothing to do.
+  ///
+  /// Each call but the last returns changes or makes progress.
   mutating func step(mayTake: Bool) -> (changes: [FileChange], didTake: Bool)? {
     guard !hasEnded else { return nil }
     let takes = toScan.isEmpty
@@ -135,7 +137,7 @@ struct FileWatcher {
     return (given, takes)
   }
 
-  /// Takes records and handles them. Returns false if there were none.
+  /// Takes records and handles them, or returns false if there were none.
   private mutating func take() -> Bool {
     do throws(SystemError) {
       let taken = try queue.take(for: inbox)
@@ -164,7 +166,8 @@ struct FileWatcher {
     }
   }
 
-  /// Scans the tree without reporting it. Returns the failures to watch a directory, except for missing permissions.
+  /// Scans the tree without reporting it, and returns the failures to watch a directory, except for missing
+  /// permissions.
   private mutating func scanAll(stopsAtFailure: Bool) -> [FileChange] {
     let before = changes
     changes = []

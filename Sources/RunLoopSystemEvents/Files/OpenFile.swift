@@ -6,7 +6,7 @@ import RunLoopCore
 
 /// Opens files without relying on their paths, and identifies them.
 enum OpenFile {
-  /// Opens the root of a source. Links in its path are the caller's and are followed.
+  /// Opens the root of a source, following links in its path, which are the caller's.
   static func root(_ path: FileChangeSource.Path, isDirectory: Bool) throws(SystemError) -> OwnedDescriptor {
     OwnedDescriptor(
       try SystemCall.openFile.make { CText.answer(bytes: path.bytes) { crl_file_find_path($0, isDirectory ? 1 : 0) } })
@@ -50,7 +50,7 @@ enum OpenFile {
   static func isGone(_ error: SystemError) -> Bool { [ENOENT, ENOTDIR, ELOOP, ESTALE].contains(error.number) }
 }
 
-/// A cache of recently opened directories. During a scan, these contain the entries that come next.
+/// A cache of recently opened directories, which during a scan contain the entries that come next.
 struct OpenDirectories {
   private static let limit = 16
 
@@ -86,8 +86,7 @@ enum DirectoryScan {
     }
   }
 
-  /// Returns the next entry, or `nil` at the end. An error is thrown, because the remaining entries would never be
-  /// watched.
+  /// Returns the next entry, or `nil` at the end; throws errors, because the remaining entries would never be watched.
   private static func next(_ directory: OpaquePointer) throws(SystemError) -> UnsafeMutablePointer<dirent>? {
     var entry: UnsafeMutablePointer<dirent>?
     _ = try SystemCall.directoryRead.make {

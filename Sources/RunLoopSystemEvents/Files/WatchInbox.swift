@@ -4,7 +4,7 @@ import CRunLoopSystem
 import RunLoopLibC
 import RunLoopCore
 
-/// The records that the queue has read for a source and that the source has not taken yet. Guarded by the queue's lock.
+/// The records that the queue has read for a source and that the source has not taken yet; guarded by the queue's lock.
 final class WatchInbox: @unchecked Sendable {
   // Sendable: guarded by the queue's lock.
 
@@ -38,8 +38,10 @@ final class WatchInbox: @unchecked Sendable {
 
   var isEmpty: Bool { records.isEmpty && failure == nil && !hasPathChanged && !isWritten }
 
-  /// Adds a record. A record beyond the limit becomes an overflow, and further ones are lost until the source takes
-  /// that. A record that ends a watch is never lost. There is one for each watch.
+  /// Adds a record.
+  ///
+  /// A record beyond the limit becomes an overflow, and further ones are lost until the source takes that. A record
+  /// that ends a watch is never lost. There is one for each watch.
   func add(_ record: WatchRecord) {
     guard record.mask & mask != 0 else { return }
     guard !hasOverflowed else {
@@ -70,8 +72,9 @@ final class WatchInbox: @unchecked Sendable {
     isWritten = false
   }
 
-  /// Gives up a watch and drops its pending records. If the source gets the watch again before it takes its records,
-  /// the records in between are lost.
+  /// Gives up a watch and drops its pending records.
+  ///
+  /// If the source gets the watch again before it takes its records, the records in between are lost.
   func leave(_ watch: Int32) { if !records.isEmpty { left[watch] = records.count } }
 
   /// Wakes the loops of the source.

@@ -19,7 +19,7 @@ final class WatchQueue: @unchecked Sendable {
   /// The inboxes of each watch on the way to a path.
   private var wayfarers: [Int32: [WatchInbox]] = [:]
   private var inboxes: [WatchInbox] = []
-  /// Whether the last source has left. Watches may remain, and the next source uses another queue.
+  /// Whether the last source has left, so that the next one uses another queue although watches may remain.
   private var isRetired = false
   /// The number of times the queue was found empty.
   private var drains = 0
@@ -56,7 +56,7 @@ extension WatchQueue {
     }
   }
 
-  /// Adds an inbox. Returns false if the queue has been retired.
+  /// Adds an inbox, or returns false if the queue has been retired.
   func accept(_ inbox: WatchInbox) -> Bool {
     lock.withLock {
       guard !isRetired else { return false }
@@ -81,8 +81,10 @@ extension WatchQueue {
 // MARK: - Watches
 
 extension WatchQueue {
-  /// Watches the file of a descriptor for an inbox. The same file always gets the same watch. The kernel reports the
-  /// events that any source of the watch needs, and each inbox filters them.
+  /// Watches the file of a descriptor for an inbox.
+  ///
+  /// The same file always gets the same watch. The kernel reports the events that any source of the watch needs, and
+  /// each inbox filters them.
   ///
   /// - Parameter path: The path by which the file was opened, if it may be a file other than a directory. Without
   ///   /proc, it is used to add the watch.
@@ -155,12 +157,12 @@ extension WatchQueue {
 extension WatchQueue {
   /// The size of a read in bytes.
   private static let capacity = 32_768
-  /// The maximum size of a record. A read that leaves this much room has emptied the queue.
+  /// The maximum size of a record; a read that leaves this much room has emptied the queue.
   private static let largest = WatchRecord.headerSize + Int(NAME_MAX) + 1
 
   struct Taken {
     let records: [WatchRecord]
-    /// The number of times the queue had been empty. Everything before the last time has been taken.
+    /// The number of times the queue had been empty; everything before the last time has been taken.
     let drains: Int
     /// Whether the path may lead to another file.
     let hasPathChanged: Bool

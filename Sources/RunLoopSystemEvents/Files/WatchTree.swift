@@ -32,7 +32,7 @@ struct WatchTree {
     var reported: Set<Name> = []
   }
 
-  /// The maximum number of reported names to remember. Beyond that, a name may be reported twice.
+  /// The maximum number of reported names to remember, beyond which a name may be reported twice.
   static let reportedLimit = 65_536
 
   private var directories: [Watch: Directory] = [:]
@@ -74,8 +74,10 @@ struct WatchTree {
 
   func identity(of watch: Watch) -> Identity? { directories[watch]?.identity }
 
-  /// Places a directory under a parent, wherever it was before. Returns false if it would be below itself, or if the
-  /// parent is unknown. A new directory gets the given identity and is unscanned.
+  /// Places a directory under a parent, wherever it was before.
+  ///
+  /// Returns false if it would be below itself, or if the parent is unknown. A new directory gets the given identity
+  /// and is unscanned.
   mutating func place(
     _ watch: Watch, _ name: Name, under parent: Watch, _ identity: Identity = Identity()
   ) -> Bool {
@@ -161,7 +163,7 @@ extension WatchTree {
 
   func unresolved(in watch: Watch) -> Set<Name> { directories[watch]?.unresolved ?? [] }
 
-  /// Records a change of a directory's names. Returns whether the name was moved to and away from with nothing in
+  /// Records a change of a directory's names, and returns whether the name was moved to and away from with nothing in
   /// between, as it is when two names are exchanged.
   mutating func noteChange(of name: Name, in watch: Watch, isArrival: Bool, isDeparture: Bool) -> Bool {
     let isDoubtful = isDeparture && directories[watch]?.arrived == name

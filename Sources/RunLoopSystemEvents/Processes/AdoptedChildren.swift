@@ -8,13 +8,13 @@ import RunLoopCore
 final class AdoptedChildren: @unchecked Sendable {
   // Sendable: the lock guards all mutable state.
 
-  /// A child that has ended. The descriptor never refers to another process that reuses its ID.
+  /// A child that has ended, with a descriptor that never refers to another process that reuses its ID.
   private struct Ended {
     let descriptor: OwnedDescriptor
     let due: Tick
   }
 
-  /// The maximum number of ended children tracked at a time, each with a descriptor. Others wait until these are
+  /// The maximum number of ended children tracked at a time, each with a descriptor; others wait until these are
   /// reaped.
   private static let most = 64
 
@@ -25,8 +25,8 @@ final class AdoptedChildren: @unchecked Sendable {
   private var ended: [Int32: Ended] = [:]
   /// Ended children that are left to other code until the next signal; they have no descriptor here.
   private var left: Set<Int32> = []
-  /// Children of threads that do not adopt orphans, with their start times. When such a thread ends, the kernel
-  /// reparents its children to a thread that does.
+  /// Children of threads that do not adopt orphans, with their start times; the kernel reparents them when their thread
+  /// ends.
   private var others: [Int32: String] = [:]
   private var places: [(loop: RunLoop, mode: RunLoop.Mode)] = []
   private var timer: RegisteredTimer?
@@ -61,7 +61,7 @@ final class AdoptedChildren: @unchecked Sendable {
     over?.invalidate()
   }
 
-  /// Records children that have ended, and reaps those whose grace period is over. Must be called on a loop's thread.
+  /// Records children that have ended, and reaps those whose grace period is over; must be called on a loop's thread.
   ///
   /// - Parameter isSignalled: Whether a child has ended since the last call. Only then is `leaving` called again for
   ///   the children left to other code.
@@ -93,7 +93,7 @@ final class AdoptedChildren: @unchecked Sendable {
     over?.invalidate()
   }
 
-  /// Records the children of threads that do not adopt orphans, and returns those that may have been adopted. Requires
+  /// Records the children of threads that do not adopt orphans, and returns those that may have been adopted; requires
   /// the lock.
   private func adoptable(_ children: Children) -> Set<Int32> {
     // A child that is being reparented may be in neither list, so ask the kernel whether it is still a child.
@@ -110,7 +110,7 @@ final class AdoptedChildren: @unchecked Sendable {
     }
   }
 
-  /// Reaps a child. Returns false if it is left to other code.
+  /// Reaps a child, or returns false if it is left to other code.
   private func reap(_ process: Int32, _ found: Ended) -> Bool {
     guard !ChildProcess.isKnown(process), leaving?(process) != true else { return false }
     var code: Int32 = 0
@@ -124,7 +124,7 @@ final class AdoptedChildren: @unchecked Sendable {
     return true
   }
 
-  /// Records a child if it has ended. Requires the lock.
+  /// Records a child if it has ended; requires the lock.
   private func note(_ process: Int32, _ now: Tick) {
     guard crl_process_has_ended(process) == 1, !ChildProcess.isKnown(process) else { return }
     // If no descriptor is left, the next check tries again.
@@ -132,7 +132,7 @@ final class AdoptedChildren: @unchecked Sendable {
     ended[process] = Ended(descriptor: OwnedDescriptor(number), due: now + Int64(saturating: grace))
   }
 
-  /// Starts a timer for the next child that is due, and returns the timer that it replaces. Requires the lock.
+  /// Starts a timer for the next child that is due, and returns the timer that it replaces; requires the lock.
   private func waitForNext(_ now: Tick, hasMore: Bool) -> RegisteredTimer? {
     defer { for place in places { timer?.enter(place.loop, place.mode) } }
     let before = timer

@@ -26,8 +26,7 @@ package final class ChildProcess: @unchecked Sendable {
     self.descriptor = descriptor
   }
 
-  /// Returns how the child ended, or `nil` if it has not ended. This reaps the child, unless its status is left to
-  /// other code.
+  /// Returns how the child ended, which reaps it unless its status is left to other code, or `nil` if it has not ended.
   package func awaitEnd(leavesStatus: Bool) -> End? {
     let (end, over) = lock.withLock { () -> (End?, [Timer]) in
       let end = lookForEnd(leavesStatus: leavesStatus)
@@ -42,7 +41,7 @@ package final class ChildProcess: @unchecked Sendable {
     return end
   }
 
-  /// Keeps a timer until the child, or the process group that it leads, has ended. Returns false if it already has.
+  /// Keeps a timer until the child, or the process group that it leads, has ended, or returns false if it already has.
   package func escalate(by timer: Timer, ofGroup isOfGroup: Bool) -> Bool {
     lock.withLock {
       guard end == nil || (isOfGroup && hasGroup) else { return false }
@@ -51,7 +50,7 @@ package final class ChildProcess: @unchecked Sendable {
     }
   }
 
-  /// Whether the process group that the child leads has a process, including the child until it is reaped. Requires the
+  /// Whether the process group that the child leads has a process, including the child until it is reaped; requires the
   /// lock.
   private var hasGroup: Bool { (try? signalGroup(0)) != nil }
 
@@ -92,7 +91,7 @@ package final class ChildProcess: @unchecked Sendable {
   /// Whether the ID still refers to this process because it has not been reaped.
   private var isUnreaped: Bool { lock.withLock { !isReaped && isThere } }
 
-  /// Whether the child can be waited for because neither this nor other code has reaped it. Requires the lock.
+  /// Whether the child can be waited for because neither this nor other code has reaped it; requires the lock.
   private var isThere: Bool {
     var code: Int32 = 0
     var status: Int32 = 0
@@ -155,8 +154,9 @@ extension ChildProcess {
 
   private static let ours = PerProcess { Table() }
 
-  /// Returns the child with a process ID, which is shared by all of its sources. An ID can be reused after its process
-  /// has been reaped, and then refers to another child.
+  /// Returns the child with a process ID, which is shared by all of its sources.
+  ///
+  /// An ID can be reused after its process has been reaped, and then refers to another child.
   ///
   /// - Complexity: Amortized O(1).
   static func find(_ process: Int32) throws(ChildProcessError) -> ChildProcess {

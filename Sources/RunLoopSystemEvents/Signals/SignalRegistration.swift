@@ -11,7 +11,7 @@ final class SignalRegistration: @unchecked Sendable {
   private let signal: Int32
   private let watch: OpaquePointer
 
-  /// Starts the registration. The signal handler writes to the descriptor until it is stopped.
+  /// Starts the registration, so that the signal handler writes to the descriptor until it is stopped.
   init(_ signal: Int32, _ descriptor: Int32) throws(SystemError) {
     guard let watch = crl_signal_watch_create(signal, descriptor) else {
       throw SystemError(call: "malloc", number: ENOMEM)
@@ -31,8 +31,9 @@ final class SignalRegistration: @unchecked Sendable {
     crl_signal_watch_destroy(watch)
   }
 
-  /// Stops the registration. If the previous action cannot be restored now, the next source of the signal that is
-  /// stopped restores it.
+  /// Stops the registration.
+  ///
+  /// If the previous action cannot be restored now, the next source of the signal that is stopped restores it.
   func stop() {
     crl_signal_watch_stop(watch)
     _ = try? SystemCall.signalAction.make { crl_signal_restore(signal) }

@@ -27,11 +27,11 @@ import RunLoopLibC
 public final class GracefulShutdown: Sendable {
   /// The configuration of a shutdown.
   public struct Options: Sendable {
-    /// The signals that begin the shutdown; a second one cuts it short. The default is `SIGTERM` and `SIGINT`.
+    /// The signals that begin the shutdown, `SIGTERM` and `SIGINT` by default; a second one cuts it short.
     public var signals: [Int32] = [SIGTERM, SIGINT]
-    /// The time limit for all steps together. The default is 8 seconds, less than the 10 seconds that a container has.
+    /// The time limit for all steps together; the default is 8 seconds, less than the 10 seconds that a container has.
     public var deadline: Duration = .seconds(8)
-    /// The time that cancelled steps have to return. The default is 1 second.
+    /// The time that cancelled steps have to return; the default is 1 second.
     public var cutTime: Duration = .seconds(1)
 
     /// Creates the default options.
@@ -110,7 +110,7 @@ public final class GracefulShutdown: Sendable {
   /// Can be called from any thread. Calling it again has no effect.
   public func begin() { course.begin(.request) }
 
-  /// Cancels the remaining steps, as the deadline does. Has no effect before the shutdown has begun.
+  /// Cancels the remaining steps, as the deadline does; has no effect before the shutdown has begun.
   func cutShort() { course.cut() }
 
   /// Whether the shutdown has begun.

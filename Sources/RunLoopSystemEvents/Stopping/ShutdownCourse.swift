@@ -62,7 +62,7 @@ final class ShutdownCourse: @unchecked Sendable {
     lock.withLock { places.removeAll { $0.loop === loop && $0.mode == mode } }
   }
 
-  /// Adds a step. Returns false if the shutdown is over.
+  /// Adds a step, or returns false if the shutdown is over.
   @discardableResult
   func add(_ name: String, _ drain: @escaping GracefulShutdown.Drain) -> Bool {
     lock.withLock { () -> Bool in
@@ -83,7 +83,7 @@ final class ShutdownCourse: @unchecked Sendable {
     cut()
   }
 
-  /// Begins the shutdown. Returns false if it has already begun.
+  /// Begins the shutdown, or returns false if it has already begun.
   @discardableResult
   func begin(_ cause: GracefulShutdown.Cause) -> Bool {
     let isFirst = lock.withLock {
@@ -138,7 +138,7 @@ final class ShutdownCourse: @unchecked Sendable {
 
 // MARK: - Steps
 extension ShutdownCourse {
-  /// Starts the steps that are due, or ends the shutdown and returns its report. Requires the lock.
+  /// Starts the steps that are due, or ends the shutdown and returns its report; requires the lock.
   private func advance() -> GracefulShutdown.Report? {
     switch phase {
     case .waiting, .over: return nil
@@ -148,7 +148,7 @@ extension ShutdownCourse {
     return running.isEmpty ? conclude() : nil
   }
 
-  /// Starts a step. Requires the lock.
+  /// Starts a step; requires the lock.
   private func run(_ name: String, _ drain: @escaping GracefulShutdown.Drain, isCut: Bool) {
     lastID += 1
     let id = lastID
@@ -215,7 +215,9 @@ extension ShutdownCourse {
   }
 
   /// Calls the handler with the report exactly once: in a block on a loop or, if the block is released without having
-  /// run, on the service thread. A loop that has accepted a block discards it if its thread ends first.
+  /// run, on the service thread.
+  ///
+  /// A loop that has accepted a block discards it if its thread ends first.
   private final class Delivery: Sendable {
     private let report: GracefulShutdown.Report
     private let handler: @Sendable (GracefulShutdown.Report) -> Void

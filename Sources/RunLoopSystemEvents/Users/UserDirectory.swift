@@ -7,8 +7,9 @@ import RunLoopLibC
 /// The directory in which a user's processes find each other.
 package enum UserDirectory {
   /// The path of the current user's directory, in the directory that the system has created for the user or the
-  /// service, or in `/tmp`. A program that runs with more privileges than the user who started it ignores the
-  /// environment.
+  /// service, or in `/tmp`.
+  ///
+  /// A program that runs with more privileges than the user who started it ignores the environment.
   ///
   /// - Complexity: O(*n*) in the number of entries of `/tmp` if this user has no directory there yet, and O(1)
   ///   otherwise.

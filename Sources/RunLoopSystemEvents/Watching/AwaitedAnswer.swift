@@ -2,7 +2,7 @@
 
 import RunLoopCore
 
-/// A value that one task waits for. Only the first value that is set counts.
+/// A value that one task waits for, of which only the first that is set counts.
 package final class AwaitedAnswer<Value: Sendable>: @unchecked Sendable {
   // Sendable: the lock guards all mutable state.
 
@@ -30,7 +30,7 @@ package final class AwaitedAnswer<Value: Sendable>: @unchecked Sendable {
     }
   }
 
-  /// Sets the value, unless there is already one. Can be called from any thread.
+  /// Sets the value, unless there is already one; can be called from any thread.
   package func give(_ value: Value) {
     let waiting = lock.withLock { () -> CheckedContinuation<Value, Never>? in
       guard answer == nil else { return nil }

@@ -4,12 +4,11 @@ import CRunLoopSystem
 import RunLoopCore
 import Synchronization
 
-/// A thread that closes descriptors received from peers. It is started on demand and ends when nothing is left to
-/// close.
+/// A thread that closes descriptors received from peers.
 ///
-/// Descriptors waiting to be closed count toward the process's limit and toward the lower limit of each sender.
-/// Descriptors of another user are closed on a thread of their own, so that a user who makes closing slow does not
-/// delay others. A forked child has a closer of its own.
+/// It is started on demand and ends when nothing is left to close. Descriptors waiting to be closed count toward the
+/// process's limit and toward the lower limit of each sender. Descriptors of another user are closed on a thread of
+/// their own, so that a user who makes closing slow does not delay others. A forked child has a closer of its own.
 package final class DescriptorCloser: @unchecked Sendable {
   // Sendable: the lock guards all mutable state.
 

@@ -25,10 +25,10 @@ package final class HandlerBox<Handler: Sendable>: @unchecked Sendable {
     withExtendedLifetime(before) {}
   }
 
-  /// The current handler. Retain it during a call.
+  /// The current handler, to be retained during a call.
   package var held: Handler? { lock.withLock { handler } }
 
-  /// Removes and returns the handler, so that only one caller gets it. Release it without holding a lock.
+  /// Removes and returns the handler, so that only one caller gets it; release it without holding a lock.
   @discardableResult
   package func take() -> Handler? {
     lock.withLock {

@@ -34,13 +34,13 @@ final class LoopRegistration: @unchecked Sendable {
     descriptors = [descriptor] + (other.map { [$0] } ?? [])
   }
 
-  /// The first descriptor, or `nil` if the source is invalid, as the parent's are in a forked child. The returned
-  /// reference keeps the descriptor open.
+  /// The first descriptor, which the reference keeps open, or `nil` if the source is invalid, as the parent's are in a
+  /// forked child.
   var opened: OwnedDescriptor? { lock.ifOwned(else: nil) { descriptors.first } }
 
   var isOpen: Bool { opened != nil }
 
-  /// Leaves all modes and releases the descriptors. Returns false if that was already done.
+  /// Leaves all modes and releases the descriptors, or returns false if that was already done.
   func close() -> Bool {
     // A child must not end the parent's source. Its copies of the descriptors are closed when the source is released.
     guard !lock.isParents else { return false }

@@ -3,8 +3,10 @@
 import RunLoopCore
 import Synchronization
 
-/// A value that is created once per process, on first use. A forked child creates its own value and does not use the
-/// parent's: its locks may be held by threads that do not exist in the child, and its counts may include such threads.
+/// A value that is created once per process, on first use.
+///
+/// A forked child creates its own value and does not use the parent's: its locks may be held by threads that do not
+/// exist in the child, and its counts may include such threads.
 package final class PerProcess<Value: AnyObject & Sendable>: Sendable {
   private final class Holder: Sendable {
     let value: Value
@@ -16,7 +18,7 @@ package final class PerProcess<Value: AnyObject & Sendable>: Sendable {
   private let held = Atomic<Unmanaged<Holder>?>(nil)
   private let make: @Sendable () -> Value
 
-  /// Takes a function that creates a value. It must not block, and may be called once more than needed.
+  /// Takes a function that creates a value, which must not block and may be called once more than needed.
   package init(_ make: @escaping @Sendable () -> Value) { self.make = make }
 
   /// The value of this process.

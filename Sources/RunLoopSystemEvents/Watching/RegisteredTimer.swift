@@ -18,7 +18,7 @@ package struct RegisteredTimer {
   private let block: @Sendable (Timer) -> Void
   private var entries: [Entry] = []
 
-  /// Creates a timer that is in no loop. Without an interval, it fires once.
+  /// Creates a timer that is in no loop, and fires once if it has no interval.
   package init(
     deadline: SuspendingClock.Instant, interval: Duration? = nil, _ block: @escaping @Sendable (Timer) -> Void
   ) {
@@ -41,13 +41,13 @@ package struct RegisteredTimer {
     _ = loop.offer(timer, forMode: mode)
   }
 
-  /// Leaves a mode of a loop. `isLast` means that the item is in no other mode of it.
+  /// Leaves a mode of a loop, which is its last one if `isLast` is set.
   package mutating func leave(_ loop: RunLoop, _ mode: RunLoop.Mode, isLast: Bool) {
     guard let index = entries.firstIndex(where: { $0.loop === loop }) else { return }
     loop.remove(entries[index].timer, forMode: mode)
     if isLast { entries.remove(at: index) }
   }
 
-  /// Invalidates the timers. Must be called without the lock.
+  /// Invalidates the timers; must be called without the lock.
   package func invalidate() { for timer in timers { timer.invalidate() } }
 }
