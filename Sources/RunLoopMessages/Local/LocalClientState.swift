@@ -8,7 +8,7 @@ struct LocalClientState {
   typealias Outgoing = (content: MessageContent, owners: [MessagePort.Descriptor])
 
   var isClosed = false
-  /// Whether a thread, of which there is one at a time, is serving the connection.
+  /// Whether a thread is serving the connection; only one does at a time.
   var isServing = false
   /// The events that the epoll set reports, or `nil` if a one-shot event has disarmed it.
   var armed: UInt32? = EPOLLIN.rawValue | EPOLLRDHUP.rawValue
@@ -20,7 +20,7 @@ struct LocalClientState {
   /// The bytes of unfinished messages and of queued replies.
   var unfinishedBytes = 0
   var waitingBytes = 0
-  /// The queued messages, or `nil` for those that were removed, bounded because no more is read while the queue is
+  /// The queued messages, or `nil` for those that were removed; bounded, because no more is read while the queue is
   /// long.
   private var outgoing: [Outgoing?] = []
   private var firstOutgoing = 0

@@ -151,7 +151,7 @@ final class MessageAccount: @unchecked Sendable {
     return answer
   }
 
-  /// Records that a charged reply was sent, whose charge is released when the receiver has read it.
+  /// Records that a charged reply was sent; the charge is released when the receiver has read it.
   func noteSent(_ amount: Amount, bytes: Int, on key: UInt64, _ socket: MessagePort.Descriptor) {
     lock.withLock {
       unread[key, default: UnreadReplies(socket)].append(amount, bytes: bytes)

@@ -20,7 +20,7 @@ struct MessagePortRegistrations {
   enum Waiting: CaseIterable {
     /// The next attempt to accept a connection.
     case retry
-    /// The deadline for the first message of connections.
+    /// The deadline for a connection's first message.
     case silence
   }
 
@@ -126,7 +126,7 @@ extension MessagePortItem {
   }
 }
 
-/// The observers to notify, once, that a port is invalid, each a structure with a closure to avoid a reabstraction
+/// The observers to notify once that a port is invalid; each is a structure with a closure, to avoid a reabstraction
 /// thunk.
 struct InvalidationList<Observer: Sendable> {
   private var observers: [Observer] = []

@@ -116,7 +116,7 @@ extension MessagePort {
       let call: @Sendable (Remote) -> Void
     }
 
-    /// The closure for undelivered messages, in a structure by which a recording identifies the call.
+    /// Wraps the closure for undelivered messages in a structure whose name identifies the call in a recording.
     struct UndeliveredHandler {
       let call: @Sendable (Undelivered) -> Void
     }

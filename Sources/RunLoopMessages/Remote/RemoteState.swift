@@ -16,7 +16,7 @@ struct RemoteState {
   /// The rejected messages still to be reported, and whether a thread is reporting one.
   var rejected: [MessagePort.Undelivered] = []
   var isReporting = false
-  /// Whether a thread, of which there is one at a time, is reading the socket.
+  /// Whether a thread is reading the socket; only one does at a time.
   var isReading = false
   /// The number of threads that are waiting for the reading thread.
   var followers = 0
@@ -26,7 +26,7 @@ struct RemoteState {
 
   mutating func takeWaiter() -> ReplyWaiter { spareWaiter.take() ?? ReplyWaiter() }
 
-  /// Registers a message before it is sent, because a reply may arrive before the call returns, and returns its token.
+  /// Registers a message that is about to be sent, and returns its token; a reply may arrive before the call returns.
   mutating func register(id: Int32, _ waiter: ReplyWaiter?) -> UInt64 {
     lastToken += 1
     if let waiter {

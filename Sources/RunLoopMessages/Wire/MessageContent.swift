@@ -21,7 +21,7 @@ struct MessageContent: Sendable {
     descriptors = []
   }
 
-  /// Creates a message with descriptors that the caller owns, and must keep open until the message was sent.
+  /// Creates a message; the caller owns the descriptors, and must keep them open until the message was sent.
   init(
     _ kind: MessageFrame.Kind, id: Int32, token: UInt64 = 0, bytes: [UInt8], descriptors: [Int32]
   ) {

@@ -79,8 +79,8 @@ struct MessageFrame: Hashable, Sendable {
   /// The number of descriptors that are sent with the packet.
   var carriedDescriptors: Int { descriptorCount + (isOutOfLine ? 1 : 0) }
 
-  /// Encodes the time at which an answer is sent, from which the receiver determines the cost of waking up, as the low
-  /// bits of the monotonic clock's nanoseconds.
+  /// Encodes the time at which an answer is sent, as the low bits of the monotonic clock's nanoseconds; the receiver
+  /// uses it to determine the cost of waking up.
   static func time(of nanoseconds: Int64) -> Int32 { Int32(truncatingIfNeeded: nanoseconds) }
 
   /// Returns the time at which an answer that was just received was sent.

@@ -2,7 +2,9 @@
 
 import RunLoopCore
 
-/// A connection to a host that is being established, which can be cancelled, and continues even if it is not retained.
+/// A connection to a host that is being established.
+///
+/// It can be cancelled, and continues even if it is not retained.
 public final class HostConnection: @unchecked Sendable {
   // Sendable: the weak reference is never written after initialization.
 
@@ -49,7 +51,7 @@ final class HostConnector: @unchecked Sendable {
       return options
     }
 
-    /// The minimum delay between attempts, of which RFC 8305 recommends 250 and never less than 10 milliseconds.
+    /// The minimum delay between attempts; RFC 8305 recommends 250 milliseconds, and at least 10.
     static let leastDelay: Duration = .milliseconds(10)
   }
 
@@ -68,7 +70,7 @@ final class HostConnector: @unchecked Sendable {
     }
   }
 
-  /// The block, in a structure by which a recording identifies the call.
+  /// Wraps the block in a structure whose name identifies the call in a recording.
   private struct Call {
     let body: Body
   }

@@ -137,7 +137,7 @@ public enum HostResolver {
     deinit { lookup.cancel() }
   }
 
-  /// The block, in a structure by which a recording identifies the call.
+  /// Wraps the block in a structure whose name identifies the call in a recording.
   private struct Call {
     let body: @Sendable (Answer) -> Void
   }

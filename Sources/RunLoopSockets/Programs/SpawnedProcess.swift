@@ -120,7 +120,7 @@ public final class SpawnedProcess: Sendable {
   /// The parent's end of the terminal, which is kept open by its streams.
   private let terminal: WeakDescriptor
 
-  /// Starts a program, and returns when the program has been executed or could not be.
+  /// Starts a program, and returns once it is running.
   ///
   /// - Parameters:
   ///   - program: A path, or a name without a slash that is looked up in the directories of this process's `PATH`.

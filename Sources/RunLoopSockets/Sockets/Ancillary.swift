@@ -13,7 +13,8 @@ struct PassedDescriptors {
   /// process had no room for, whose number the system does not report.
   private(set) var droppedCount = 0
 
-  /// Takes over the descriptors of a message, and closes those beyond the limit, which `closing` counts until then.
+  /// Takes over the descriptors of a message, and closes those beyond the limit, which `closing` counts until they are
+  /// closed.
   mutating func take(_ ancillary: borrowing Ancillary, limit: Int, _ closing: ClosingCount) {
     for index in 0..<ancillary.descriptorCount {
       let number = ancillary.descriptor(index)

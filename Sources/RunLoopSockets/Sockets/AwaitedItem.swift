@@ -33,7 +33,7 @@ struct RoomWaits: WaitPlace, Sendable {
     waiting.firstIndex { $0.number == number }.map { waiting.remove(at: $0).continuation }
   }
 
-  /// Removes all waits, whose tasks are resumed without the lock, or returns `nil` if there are none.
+  /// Removes all waits, or returns `nil` if there are none; resume the tasks without the lock.
   mutating func take() -> RoomWaits? {
     guard isTaken else { return nil }
     defer { waiting = [] }

@@ -5,8 +5,9 @@ import RunLoopLibC
 import RunLoopCore
 import RunLoopSystemEvents
 
-/// The file of a Unix address that a listening socket has created, identified by device and inode under an absolute
-/// path, so that a file that another program has put in its place is not removed.
+/// The file of a Unix address that a listening socket has created.
+///
+/// It is identified by its device, inode and absolute path, so that a file that has replaced it is not removed.
 struct SocketFile: Sendable {
   private struct Identity: Equatable {
     let device: dev_t

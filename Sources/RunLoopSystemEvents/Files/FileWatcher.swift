@@ -155,7 +155,7 @@ struct FileWatcher {
       {
         report(.written, root, false)
       }
-      // The queue has been empty since the last scan, so the records of everything that scans have found were read.
+      // The queue was empty after the last scan, so all records of what the scans found have been read.
       if drains > drainsAtScan { tree.forgetReported() }
       dropStrays()
       return !taken.records.isEmpty || taken.hasPathChanged || taken.isWritten || !toScan.isEmpty
@@ -166,8 +166,7 @@ struct FileWatcher {
     }
   }
 
-  /// Scans the tree without reporting it, and returns the failures to watch a directory, except for missing
-  /// permissions.
+  /// Scans the tree without reporting it, and returns the failures to watch directories, except for unreadable ones.
   private mutating func scanAll(stopsAtFailure: Bool) -> [FileChange] {
     let before = changes
     changes = []

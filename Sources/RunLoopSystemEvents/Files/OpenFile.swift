@@ -6,7 +6,7 @@ import RunLoopCore
 
 /// Opens files without relying on their paths, and identifies them.
 enum OpenFile {
-  /// Opens the root of a source, following links in its path, which are the caller's.
+  /// Opens the root of a source, following links in its path.
   static func root(_ path: FileChangeSource.Path, isDirectory: Bool) throws(SystemError) -> OwnedDescriptor {
     OwnedDescriptor(
       try SystemCall.openFile.make { CText.answer(bytes: path.bytes) { crl_file_find_path($0, isDirectory ? 1 : 0) } })

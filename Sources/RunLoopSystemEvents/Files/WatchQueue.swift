@@ -162,7 +162,7 @@ extension WatchQueue {
 
   struct Taken {
     let records: [WatchRecord]
-    /// The number of times the queue had been empty; everything before the last time has been taken.
+    /// How often the queue had been found empty; everything before the last time has been taken.
     let drains: Int
     /// Whether the path may lead to another file.
     let hasPathChanged: Bool

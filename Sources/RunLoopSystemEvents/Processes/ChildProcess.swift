@@ -26,7 +26,7 @@ package final class ChildProcess: @unchecked Sendable {
     self.descriptor = descriptor
   }
 
-  /// Returns how the child ended, which reaps it unless its status is left to other code, or `nil` if it has not ended.
+  /// Returns how the child ended, or `nil` if it has not; reaps it, unless its status is left to other code.
   package func awaitEnd(leavesStatus: Bool) -> End? {
     let (end, over) = lock.withLock { () -> (End?, [Timer]) in
       let end = lookForEnd(leavesStatus: leavesStatus)

@@ -14,9 +14,9 @@ package import RunLoopCore
 /// A signal sent to the process is delivered if at least one thread does not block it. The threads of Dispatch block
 /// most signals; the main thread blocks none by default.
 ///
-/// The first source of a signal replaces the process's action for it, which is not called until the last source
-/// restores it at its end, unless other code has replaced the action in the meantime. In a forked child, the original
-/// actions are restored.
+/// The first source of a signal replaces the process's action for it, and the last one restores it, unless other code
+/// has replaced the action in the meantime. The original action is not called in between. In a forked child, the
+/// original actions are restored.
 ///
 /// The closest type in Dispatch is `DispatchSourceSignal`, which does not replace the action.
 public final class SignalSource: Sendable {

@@ -18,7 +18,7 @@ package final class PerProcess<Value: AnyObject & Sendable>: Sendable {
   private let held = Atomic<Unmanaged<Holder>?>(nil)
   private let make: @Sendable () -> Value
 
-  /// Takes a function that creates a value, which must not block and may be called once more than needed.
+  /// Takes a function that creates a value; it must not block, and may be called once more than needed.
   package init(_ make: @escaping @Sendable () -> Value) { self.make = make }
 
   /// The value of this process.

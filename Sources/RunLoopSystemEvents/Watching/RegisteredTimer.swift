@@ -41,7 +41,7 @@ package struct RegisteredTimer {
     _ = loop.offer(timer, forMode: mode)
   }
 
-  /// Leaves a mode of a loop, which is its last one if `isLast` is set.
+  /// Leaves a mode of a loop; `isLast` means that the item is in no other mode of it.
   package mutating func leave(_ loop: RunLoop, _ mode: RunLoop.Mode, isLast: Bool) {
     guard let index = entries.firstIndex(where: { $0.loop === loop }) else { return }
     loop.remove(entries[index].timer, forMode: mode)
