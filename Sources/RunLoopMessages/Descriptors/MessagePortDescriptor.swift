@@ -79,7 +79,7 @@ extension MessagePort {
     public func close() {
       let charge = takeCharge()
       guard let number = takeNumber() else { return }
-      // A forked child has only copies, and closing them does not block.
+      // In a forked child, this is only a copy, and closing it does not affect the open file.
       guard !generation.isPast else { return _ = crl_close(number) }
       closing.close(number, charge)
     }

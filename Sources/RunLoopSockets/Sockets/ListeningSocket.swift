@@ -73,7 +73,7 @@ public final class ListeningSocket: BaseSocket, @unchecked Sendable {
     /// A peer that sends its request one byte at a time never reaches ``Socket/Options/idleTimeout``, but it does
     /// reach this deadline.
     public var requestDeadline: Duration?
-    /// The configuration of accepted sockets; defaults to the default ``Socket/Options``.
+    /// The configuration of accepted sockets; defaults to the default options.
     ///
     /// A connection whose system options cannot be set is accepted and then closed with ``SocketError/option(_:_:)``.
     public var accepted = Socket.Options()

@@ -32,7 +32,7 @@ public final class ReceivedDescriptor: Sendable, IdentityHashable {
   /// Closes the descriptor asynchronously, unless it has been taken or closed.
   public func close() {
     guard let number = take() else { return }
-    // A forked child has only copies, and closing them does not block.
+    // In a forked child, this is only a copy, and closing it does not affect the open file.
     if generation.isPast { _ = crl_close(number) } else { DescriptorCloser.close(number) }
   }
 }

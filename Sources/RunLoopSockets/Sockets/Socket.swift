@@ -381,6 +381,6 @@ extension Socket {
     }
   }
 
-  /// Returns an error that adds the socket's address to that of a system call.
+  /// Wraps an error of a system call together with the socket's address.
   func failure(_ error: SystemError) -> SocketError { .system(error, address: errorAddress) }
 }

@@ -185,7 +185,7 @@ struct SocketState: Hashable {
 
   mutating func oweRoom() { owesRoom = true }
 
-  /// Clears the pending notification of room, and returns true, if there is room now.
+  /// If there is room now, clears the pending notification of it and returns true.
   mutating func takeRoom(queued: Int, lowWater: Int) -> Bool {
     guard owesRoom, queued <= lowWater, !hasOutputFailed else { return false }
     owesRoom = false

@@ -40,7 +40,7 @@ final class ByteStreamCore: @unchecked Sendable {
     openSides = sides
   }
 
-  /// Returns an error that adds the peer's address to that of a system call.
+  /// Wraps an error of a system call together with the peer's address.
   func failure(_ error: SystemError) -> SocketError { .system(error, address: address) }
 
   /// Records that the output has failed, and returns the first error, because the system reports a reset only once;

@@ -99,7 +99,7 @@ package final class ChildProcess: @unchecked Sendable {
       (try? SystemCall.processWait.makeUninterrupted { crl_process_wait(descriptor.number, 1, &code, &status) }) != nil
   }
 
-  /// Sends a signal to the child's ID, which is not reused until the child is reaped; the lock prevents that.
+  /// Sends a signal to the child's ID, which cannot be reused because no source reaps the child in the meantime.
   package func send(signal: Int32) throws(SystemError) {
     lock.lock()
     defer { lock.unlock() }
