@@ -11,9 +11,9 @@ public struct PeerCredentials: Sendable {
   ///
   /// The ID may have been reused by another process since then. ``reference`` always refers to the original process.
   public let process: Int32
-  /// The effective user id.
+  /// The effective user ID.
   public let user: UInt32
-  /// The effective group id.
+  /// The effective group ID.
   public let group: UInt32
   /// A reference to the process itself (`SO_PEERPIDFD`), or `nil` if it has been reaped or if the kernel is older
   /// than Linux 6.5, which introduced the option.
