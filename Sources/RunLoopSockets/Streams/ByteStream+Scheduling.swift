@@ -169,11 +169,14 @@ extension ByteStream {
     if isOther { core.other(than: self)?.handshakeAdvanced() }
   }
 
+  /// Names the handler in records, which need a structure with one closure and nothing else.
+  private struct Call { let handler: Handler }
+
   /// Calls the handler; requires the lock, which is released during the call.
   private func tell(_ event: Event) {
     var body = body
     lock.unlock()
-    noteCall(of: body)
+    noteCall(of: body.map { Call(handler: $0.handler) })
     body?.handler(self, event)
     // Release a handler that was replaced in the meantime before taking the lock.
     body = nil
