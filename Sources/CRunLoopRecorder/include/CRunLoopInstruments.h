@@ -211,8 +211,12 @@ typedef struct crl_mode_name {
 } crl_mode_name;
 
 typedef struct crl_ring {
+#ifdef __swift__  // Swift would make tuples of these arrays, which take seconds to compile.
+  _Alignas(crl_record) uint8_t contents[CRL_RECORDS * sizeof(crl_record) + CRL_POSTS * sizeof(crl_post)];
+#else
   crl_record records[CRL_RECORDS];
   crl_post posts[CRL_POSTS];
+#endif
 } crl_ring;
 
 typedef struct crl_board {
@@ -227,27 +231,22 @@ typedef struct crl_board {
   crl_ring rings[CRL_RINGS];
 } crl_board;
 
-_Static_assert(sizeof(crl_record) == 64, "a record is a cache line");
-_Static_assert(sizeof(crl_post) == 32, "a post is half a cache line");
+_Static_assert(sizeof(crl_record) == 64 && sizeof(crl_post) == 32, "a record is a cache line, a post is half of one");
 _Static_assert(sizeof(crl_face) == 128, "a face is two cache lines");
-_Static_assert(sizeof(crl_details) == 512, "details");
-_Static_assert(sizeof(crl_image) == 256, "an image");
+_Static_assert(sizeof(crl_details) == 512 && sizeof(crl_image) == 256, "details, an image");
 _Static_assert(sizeof(crl_header) == 4096, "the header is a small page");
 _Static_assert(offsetof(crl_header, level) == 20, "the level");
-_Static_assert(offsetof(crl_header, calibration) == 56, "the calibration");
-_Static_assert(offsetof(crl_header, holders) == 160, "the holders");
-_Static_assert(offsetof(crl_header, raised) == 288, "how often the level was raised");
-_Static_assert(offsetof(crl_header, parked) == 292, "where a tool waits");
+_Static_assert(offsetof(crl_header, calibration) == 56 && offsetof(crl_header, holders) == 160, "calibration and holders");
+_Static_assert(offsetof(crl_header, raised) == 288 && offsetof(crl_header, parked) == 292, "raised, and where a tool waits");
 _Static_assert(offsetof(crl_header, frequency) == 296, "the clock's frequency");
 _Static_assert(offsetof(crl_header, used_faces) == 312, "how many faces are used");
 _Static_assert(offsetof(crl_board, faces) == CRL_LARGEST_PAGE, "the faces");
-_Static_assert(offsetof(crl_board, details) == 327680, "the details");
-_Static_assert(offsetof(crl_board, modes) == 1376256, "the modes");
+_Static_assert(offsetof(crl_board, details) == 327680 && offsetof(crl_board, modes) == 1376256, "details, modes");
 _Static_assert(offsetof(crl_board, images) == 1384448, "the images");
 _Static_assert(offsetof(crl_board, rings) == 22 * CRL_LARGEST_PAGE, "the rings");
 _Static_assert(sizeof(crl_board) % CRL_LARGEST_PAGE == 0, "whole pages");
 _Static_assert(sizeof(crl_ring) == 256 * 1024, "a ring");
-_Static_assert(offsetof(crl_ring, posts) == 128 * 1024, "the posts");
+_Static_assert(CRL_RECORDS * sizeof(crl_record) == 128 * 1024, "the posts");
 _Static_assert(offsetof(crl_face, loop) == 16 && offsetof(crl_face, posted) == 64, "a face's numbers");
 _Static_assert(offsetof(crl_face, unread) == 104 && offsetof(crl_face, unread_code) == 112, "what is not read");
 _Static_assert(offsetof(crl_record, outer) == 56 && offsetof(crl_record, kind) == 60, "a record's end");

@@ -59,9 +59,7 @@ final class OwnFaces: LoopFaces {
 
   /// The address of a part according to the layout, because the offsets in the header may be another process's.
   private func place(_ part: PartialKeyPath<crl_board>, _ index: Int, _ size: Int) -> UnsafeRawPointer {
-    guard let offset = MemoryLayout<crl_board>.offset(of: part) else {
-      fatalError("a part of C memory has an offset")
-    }
+    guard let offset = MemoryLayout<crl_board>.offset(of: part) else { fatalError("a part of C memory has an offset") }
     return UnsafeRawPointer(board) + offset + index * size
   }
 
