@@ -37,6 +37,8 @@ let gtk: [Target] =
       swiftSettings: swiftSettings),
   ] : []
 
+let instruments = Target.Dependency.product(name: "RunLoopInstruments", package: "swift-run-loop")
+let testing = Target.Dependency.product(name: "RunLoopTesting", package: "swift-run-loop")
 let urlConnection = Target.Dependency.product(name: "RunLoopURLConnection", package: "swift-run-loop")
 
 let package = Package(
@@ -47,6 +49,10 @@ let package = Package(
   targets: glib + gtk + [
     // For programs in other languages: Qt/main.cpp and Python/guest.py, which check-hosts runs.
     .target(name: "GuestLibrary", dependencies: [core], swiftSettings: swiftSettings),
+    // The first program that a reader runs: what it depends on is built before its first line.
+    .executableTarget(
+      name: "tour", dependencies: [core, http, instruments, sockets, systemEvents, testing, threads],
+      swiftSettings: swiftSettings),
     .executableTarget(name: "game-frames", dependencies: [core], swiftSettings: swiftSettings),
     .executableTarget(name: "network-thread", dependencies: [core, threads], swiftSettings: swiftSettings),
     .executableTarget(
@@ -76,6 +82,9 @@ let package = Package(
       name: "ui-catalog", dependencies: [core, display, transactions], swiftSettings: swiftSettings),
     .executableTarget(
       name: "log-viewer", dependencies: [core, display, systemEvents, transactions], swiftSettings: swiftSettings),
+    .executableTarget(name: "crawler", dependencies: [core, http, sockets, threads], swiftSettings: swiftSettings),
+    .executableTarget(
+      name: "run-on-change", dependencies: [core, sockets, systemEvents], swiftSettings: swiftSettings),
     .executableTarget(name: "http-get", dependencies: [core, http], swiftSettings: swiftSettings),
     // Optimized even in a debug build, as it digests bodies of gigabytes.
     .target(name: "CDigest", cSettings: [.unsafeFlags(["-O2"])]),

@@ -144,18 +144,20 @@ def aims_table(results):
     return "\n".join(rows) + "\n"
 
 
-# The rows of the README, which has no room for all. The article has the rest.
-README_ROWS = [("W1", "post"), ("W5", "processor time per timer"), ("W8", "pass"), ("W11", "requests per second")]
-README_PEERS = ["CoreFoundation", "libdispatch (Swift)", "libdispatch (C)", "libuv", "libevent", "libev", "Boost.Asio"]
 README_BEGIN, README_END = "<!-- race -->\n", "<!-- end of the race -->\n"
+README_WORDS = """\
+![An echo server's requests per second](Benchmarks/echo-server.svg)
+
+Requests per second of an echo server on one thread, with 50 connections, run on {date} on {machine}. All workloads, peers
+and ratios, also those in which RunLoopKit is slower: [Speed](Sources/RunLoopCore/RunLoopCore.docc/Speed.md).
+"""
 
 
 def readme(results, old):
-    """The README with the table replaced by this run's."""
+    """The README with the words replaced by this run's; Benchmarks/chart makes the picture from the article."""
     begin, end = old.index(README_BEGIN) + len(README_BEGIN), old.index(README_END)
-    keys = [key for key in compared(results) if tuple(key[:2]) in README_ROWS]
-    words = f"Ratios of ours to the peer's, within one run; below one is better for us, of requests above one. {how(results)}"
-    return old[:begin] + words + "\n\n" + rows_of(results, keys, README_PEERS) + "\n" + old[end:]
+    machine = results.about["machine"].split(", ")[0]
+    return old[:begin] + README_WORDS.format(date=results.about["date"], machine=machine) + old[end:]
 
 
 def how(results):
