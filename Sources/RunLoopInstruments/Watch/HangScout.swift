@@ -88,8 +88,9 @@ package final class HangScout {
     let isStopped = seen.values.allSatisfy { ThreadState(thread: $0.thread, of: memory.process) == .stopped }
     lateness?.noteProcess(isStopped: isStopped, at: now)
     for (slot, face) in seen {
-      lateness?.note(faces.lateService(slot), slot, face.generation, face.thread, isBusy: HangScout.isBusy(face), at: now)
-      {
+      lateness?.note(
+        faces.lateService(slot), slot, face.generation, face.thread, isBusy: HangScout.isBusy(face), at: now
+      ) {
         guard let clock = ThreadClock(thread: face.thread, of: memory.process, at: now) else { return nil }
         return (clock, ThreadState(thread: face.thread, of: memory.process) == .runs)
       }

@@ -120,7 +120,7 @@ struct LateReport {
     ])
   }
 
-  /// The late timers and descriptors of loops that did not hang, because lateness during a hang is not a separate problem.
+  /// The late timers and descriptors of loops that did not hang: lateness during a hang is not a separate problem.
   static func named(
     _ scout: HangScout, besides hung: some Sequence<Int32>, _ target: TargetProcess
   ) -> [LateReport] {
