@@ -71,6 +71,28 @@ enum Troubles {
     withExtendedLifetime((reader, source)) { waitForEnd() }
   }
 
+  /// Blocks that take 30 ms each fill every pass, while a descriptor is ready; no single call-out hangs.
+  static func starved() {
+    let worker = sure(try ResidentThread(name: "starved"))
+    var ends: [Int32] = [0, 0]
+    pipe(&ends)
+    let commands = ends
+    let source = RunLoop.DescriptorSource(descriptor: commands[0], events: .readable) { _, _ in
+      var byte: UInt8 = 0
+      read(commands[0], &byte, 1)
+      write(commands[1], "x", 1)
+    }
+    sure(try worker.runLoop.add(source, forMode: .default))
+    write(commands[1], "x", 1)
+    @Sendable func work() {
+      usleep(30_000)
+      worker.runLoop.perform { work() }
+    }
+    for _ in 0..<15 { worker.runLoop.perform { work() } }
+    ready()
+    withExtendedLifetime((worker, source)) { waitForEnd() }
+  }
+
   /// Many timers are due at once and take 30 ms each; no single call-out hangs.
   static func manyShort() {
     let worker = sure(try ResidentThread(name: "many"))

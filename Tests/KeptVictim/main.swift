@@ -19,6 +19,7 @@
 //   kept-victim growth      a thread whose timers increase in number
 //   kept-victim unread      a thread whose handler reads nothing
 //   kept-victim many        a thread with many timers that are due at once, each of which takes 30 ms
+//   kept-victim starved     a thread whose descriptor is ready for long before each pass
 //   kept-victim none        no loop
 import Glibc
 import RunLoopCore
@@ -68,6 +69,7 @@ case "backlog": Troubles.backlog()
 case "growth": Troubles.growth()
 case "unread": Troubles.unread()
 case "many": Troubles.manyShort()
+case "starved": Troubles.starved()
 case "none": ready()
 default: exit(2)
 }

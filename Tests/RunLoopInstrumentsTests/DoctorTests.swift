@@ -100,6 +100,14 @@ import Testing
     #expect(details.contains("% of it in timer") && details.contains("readTelemetry()"), "\(details)")
   }
 
+  @Test("a descriptor that is ready for long before its loop looks is reported, though no call-out is long")
+  func starved() throws {
+    let found = try finding("overload", of: Victim(["starved"], program: "kept-victim", level: "off"))
+    let details = (found["details"] as? [String] ?? []).joined(separator: "\n")
+    #expect(details.contains("descriptor of closure #1 in static Troubles.starved()"), "\(details)")
+    #expect(details.contains("ready for up to"), "\(details)")
+  }
+
   @Test("posts that arrive faster than a loop serves them are a backlog, with its growth per second")
   func backlog() throws {
     let found = try finding("backlog", of: Victim(["backlog"], program: "kept-victim", level: "off"))
