@@ -168,7 +168,6 @@ extension BlockQueue {
   }
 }
 
-/// The queues of two modes.
 private struct Queues: ~Copyable {
   private var first = BlockQueue()
   private var second = BlockQueue()
@@ -215,7 +214,6 @@ private struct Model {
   }
 }
 
-/// Records the numbers of the blocks that ran.
 private final class Recorder: @unchecked Sendable {
   // Sendable: used by one test on one thread.
   private var numbers: [UInt64] = []

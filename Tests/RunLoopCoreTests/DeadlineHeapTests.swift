@@ -174,7 +174,6 @@ struct DeadlineHeapTests {
   func takenReference() throws {
     var heap = DeadlineHeap<Member>(kind: .due, owner: owner)
     let members = (0..<20).map { WeakBox(insertNew(Int64($0 * 7 % 20), in: &heap)) }
-    // From the middle, the end and the top.
     for index in [5, 17, 0] {
       let taken = try {
         let member = try #require(members[index].object)
@@ -207,7 +206,6 @@ struct DeadlineHeapTests {
   }
 }
 
-/// Releases the collected members.
 func release<Member>(_ due: inout ContiguousArray<DeadlineHeap<Member>.Due>) {
   for index in due.indices { due[index].take()?.release() }
 }

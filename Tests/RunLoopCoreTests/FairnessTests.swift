@@ -55,7 +55,6 @@ final class FairnessTests: XCTestCase {
   }
 }
 
-/// The ways to run a loop.
 private enum Way: CaseIterable {
   /// A single run until a stop.
   case plain
@@ -71,7 +70,6 @@ private enum Way: CaseIterable {
   case withinMainQueue
   case withinJob
 
-  /// Returns whether this kind of run can serve a kind of work.
   func serves(_ kind: ReadyKind) -> Bool {
     switch self {
     case .withinMainQueue: kind != .mainQueue

@@ -190,7 +190,6 @@ struct HandOffTests {
 }
 
 extension RunLoop {
-  /// Hands over work that logs a name.
   fileprivate func handOff(_ name: String, _ log: Log, inModes modes: [Mode] = [.default]) {
     if !handOff(inModes: modes, block: { log.write(name) }) { log.write("rejected") }
   }

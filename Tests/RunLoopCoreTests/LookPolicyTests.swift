@@ -14,7 +14,6 @@ struct LookPolicyTests {
     case woken(Int64, latency: Int64)
     /// A descriptor became ready about this many microseconds after the wait began.
     case event(Int64)
-    /// The wait timed out.
     case timedOut
     /// A spin that was ended by an event.
     case found

@@ -154,7 +154,6 @@ private struct PlainTable {
     for item in commonItems { enter(item, mode) }
   }
 
-  /// Compares the model with the loop's table.
   func compare(with loop: RunLoop, _ items: [AnyItem], inOrder: Bool = true) {
     #expect(loop.modes == made)
     loop.table.withLock { table in
@@ -183,7 +182,6 @@ private struct PlainTable {
     expectPlaces(of: items, in: loop, Array(made) + [.common])
   }
 
-  /// Checks that the items report their expected modes.
   func expectPlaces(of items: [AnyItem], in loop: RunLoop, _ modes: [RunLoop.Mode]) {
     for (index, item) in items.enumerated() {
       for mode in modes {

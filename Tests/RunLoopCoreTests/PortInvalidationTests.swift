@@ -172,7 +172,6 @@ struct PortInvalidationTests {
   }
 }
 
-/// A port that reports its invalidation.
 private final class TellingPort: Port, @unchecked Sendable {
   // Sendable: immutable.
   let thread = Box<Int32?>(nil)

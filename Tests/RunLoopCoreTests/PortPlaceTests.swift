@@ -91,7 +91,6 @@ struct PortPlaceTests {
   }
 }
 
-/// Counts messages received by several threads.
 private final class Received: @unchecked Sendable {
   // Sendable: the counts are guarded by the lock; `onLast` is set before the first message is sent.
   private let lock = Lock()

@@ -359,7 +359,6 @@ private final class OpensAtItsEnd: Sendable {
   deinit { latch.open() }
 }
 
-/// Counts of the call-outs of four threads' work.
 private final class Tally: @unchecked Sendable {
   // Sendable: used by the loop's thread while it runs, and read afterwards.
   private(set) var counts = [0, 0, 0, 0]

@@ -218,7 +218,6 @@ struct EncoderTests {
   }
 }
 
-/// A screen on which each frame draws something.
 struct RandomDrawing {
   var canvas: Canvas
   let clusters: Bool

@@ -8,7 +8,6 @@ import Testing
 
 @testable import RunLoopDisplay
 
-/// A window that records the events it receives.
 @MainActor
 private final class RecordingWindow: Window {
   var events: [String] = []

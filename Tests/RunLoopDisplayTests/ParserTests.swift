@@ -18,7 +18,6 @@ func parsed(_ text: String, flushes: Bool = false) -> String {
   parsed([Array(text.replacing("^", with: "\u{1B}").utf8)], flushes: flushes).joined(separator: " ")
 }
 
-/// Describes an event or answer in a word.
 func describe(_ input: ParsedInput) -> String {
   func held(_ modifiers: KeyModifiers) -> String {
     let names: [(KeyModifiers, String)] = [

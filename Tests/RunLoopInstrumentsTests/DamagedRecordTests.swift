@@ -6,7 +6,6 @@ import RunLoopToolKit
 import Testing
 
 @Suite("Records that are damaged, or that somebody has made up", .ownThread) struct DamagedRecordTests {
-  /// The record of a killed process.
   private func record() throws -> Data {
     let victim = try Victim(["last"])
     victim.kill()

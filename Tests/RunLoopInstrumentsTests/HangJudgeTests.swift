@@ -17,7 +17,6 @@ private struct Court {
   /// The milliseconds until the judge wants to look again, or nil if it waits for an event.
   var pause: Int64? { judge.nextLook.map { $0 / 1_000_000 - now } }
 
-  /// Makes the judge look at a given time.
   mutating func look(at time: Int64, _ looks: HangJudge.Look...) {
     now = time
     for verdict in judge.judge(looks, at: time * 1_000_000) {

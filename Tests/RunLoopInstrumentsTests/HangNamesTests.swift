@@ -6,9 +6,7 @@ import Testing
 
 @testable import RunLoopToolKit
 
-/// Functions at some addresses of files.
 private struct Functions: FrameSource {
-  /// The function names by file and address.
   let names: [String: [UInt64: [String]]]
 
   func frames(at addresses: [UInt64], in path: String) -> [[CodeFrame]] {

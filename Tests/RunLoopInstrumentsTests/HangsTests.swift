@@ -326,7 +326,6 @@ import Testing
     #expect(!hasWoken)
   }
 
-  /// How often the threads of a process went to sleep.
   private func switches(_ process: Int32) throws -> Int {
     let threads = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/task")
     return try threads.reduce(0) { sum, thread in

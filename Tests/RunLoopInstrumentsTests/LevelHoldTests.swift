@@ -6,7 +6,6 @@ import Foundation
 import RunLoopToolKit
 import Testing
 
-/// The tool in its own process.
 private final class Tool {
   let number: pid_t
   private var hasEnded = false

@@ -8,7 +8,6 @@ import Testing
 @testable import RunLoopInstruments
 @testable import RunLoopToolKit
 
-/// A single loop that does not sleep.
 private final class OneFace: LoopFaces {
   var shown = crl_face()
   let faceCount = 1

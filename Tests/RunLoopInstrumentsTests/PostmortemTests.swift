@@ -6,7 +6,6 @@ import RunLoopToolKit
 import Testing
 
 @Suite("runloop postmortem", .ownThread) struct PostmortemTests {
-  /// The threads of a record by name.
   private func threads(_ session: Session) throws -> [String: [String: Any]] {
     let list = try #require(try session.json()["threads"] as? [[String: Any]])
     return Dictionary(

@@ -36,7 +36,6 @@ private final class Manager {
     return String(decoding: bytes[..<max(0, count)], as: UTF8.self)
   }
 
-  /// Fills the socket's queue.
   func fill() {
     let other = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
     defer { close(other) }
@@ -51,7 +50,6 @@ private final class Manager {
     }
   }
 
-  /// Drops the messages received so far.
   func drain() { while message(within: 0) != nil {} }
 }
 
@@ -117,7 +115,6 @@ private final class Manager {
   }
 }
 
-/// A gate for which a call-out waits.
 private final class Gate: @unchecked Sendable {
   // Sendable: a C library semaphore that lives as long as the process.
   private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)

@@ -170,7 +170,6 @@ private struct Code: ReadableMemory, CustomTestStringConvertible {
   }
 }
 
-/// Bytes at some addresses.
 private struct Bytes: ReadableMemory {
   let instructions: InstructionSet
   var content: [UInt64: [UInt8]] = [:]

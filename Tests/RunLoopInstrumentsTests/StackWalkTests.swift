@@ -13,9 +13,7 @@ private struct Described: ReadableMemory {
   static let table: UInt64 = 0x80000
 
   let instructions: InstructionSet
-  /// Bytes by address.
   var content: [UInt64: [UInt8]] = [:]
-  /// The address of each function's description.
   private(set) var descriptions: [UInt64] = []
   var codeAddressMask: UInt64 { 0x0000_ffff_ffff_ffff }
 
@@ -41,7 +39,6 @@ private struct Described: ReadableMemory {
 
   static func start(_ number: Int) -> UInt64 { code + UInt64(64 * number) }
 
-  /// Adds a function with its code and unwind instructions.
   mutating func add(_ code: [UInt8], _ rules: [UInt8]) {
     let number = descriptions.count
     let place = Described.table + UInt64(0x100 * (number + 1))
@@ -70,7 +67,6 @@ private struct Described: ReadableMemory {
   }
 }
 
-/// Counts the reads of the memory.
 private final class Counted: ReadableMemory {
   let memory: Described
   private(set) var reads = 0

@@ -5,7 +5,6 @@ import Testing
 @testable import RunLoopToolKit
 
 @Suite("The columns of runloop top") @MainActor struct TopScreenTests {
-  /// The width that each column needs, in order.
   private let needed = [7, 24, 12, 7, 7, 5, 5, 7, 60]
 
   private func columns(_ width: Int) -> [(column: TopScreen.Column, width: Int)] {

@@ -200,7 +200,6 @@ import Testing
     #expect((stacks.first?["state"] as? String)?.hasPrefix("blocked in read(") == true, "\(stacks)")
   }
 
-  /// The data that a page shows.
   private func document(of text: String) throws -> [String: Any] {
     let start = try #require(text.range(of: "id=\"trace\">\n"))
     let end = try #require(text.range(of: "\n</script>", range: start.upperBound..<text.endIndex))

@@ -89,7 +89,6 @@ final class Victim {
 
   var number: Int32 { process.processIdentifier }
 
-  /// The next line, or the next that contains a word.
   func line(containing word: String? = nil) throws -> String {
     var text = ""
     while true {
@@ -119,7 +118,6 @@ final class Victim {
     return process.terminationReason == .uncaughtSignal ? process.terminationStatus : nil
   }
 
-  /// The path of its file, if it exists.
   var file: String? {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
     return names.first { $0.hasPrefix("\(number).") }.map { "\(directory)/\($0)/rings" }
@@ -137,7 +135,6 @@ struct Session {
   var output: String
   var complaints: [String]
 
-  /// The JSON object that it printed.
   func json() throws -> [String: Any] {
     let value = try JSONSerialization.jsonObject(with: Data(output.utf8))
     guard let object = value as? [String: Any] else { throw VictimError(text: "no object: \(output)") }
@@ -145,7 +142,6 @@ struct Session {
   }
 }
 
-/// Runs a command of the tool in this process.
 func runloop(_ arguments: String...) -> Session { runloop(arguments) }
 
 func runloop(_ arguments: [String]) -> Session {

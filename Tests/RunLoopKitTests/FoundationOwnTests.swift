@@ -118,7 +118,6 @@ final class FoundationOwnRunLoopTests: XCTestCase {
 final class FoundationOwnTimerTests: XCTestCase {
   private let loop = RunLoop.current
 
-  /// Runs the loop until the timer has ended.
   private func runToTheEnd(of timer: Timer) {
     while timer.isValid { loop.run(mode: .default, before: timer.fireDate) }
   }

@@ -24,7 +24,6 @@ private final class MainActorCalls {
     didSet { if calls.count == expected { RunLoop.main.stop() } }
   }
 
-  /// Runs the main loop until a number of calls was made.
   private func run(untilCalls count: Int) {
     expected = count
     if calls.count < count { RunLoop.main.runUntilStopped() }

@@ -13,7 +13,6 @@ final class MainThreadSocketPortTests: XCTestCase {
     serveWithoutACallAgain()
   }
 
-  /// Returns the port's number in its address.
   private func number(of port: SocketPort) throws -> UInt16 {
     let address = port.address
     let family = address.withUnsafeBytes { Int32($0.load(as: sa_family_t.self)) }

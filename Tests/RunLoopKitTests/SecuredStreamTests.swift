@@ -95,7 +95,6 @@ private func pair(_ port: Int, host: String = "localhost") throws -> (input: Inp
   return (try #require(input), try #require(output))
 }
 
-/// Describes an error in one word.
 private func word(_ error: (any Error)?) -> String {
   switch error {
   case SocketError.tls(let error)?: "\(error.cause)"

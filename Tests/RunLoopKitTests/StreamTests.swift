@@ -175,7 +175,6 @@ struct StreamTests {
   }
 }
 
-/// Records a stream's events and acts on them.
 private final class Delegate: StreamDelegate, @unchecked Sendable {
   // Sendable: used only on the thread of the stream's loop.
   private(set) var log = ""

@@ -22,7 +22,6 @@ private actor Worker {
 
 @Suite("A cancelled sleep and a timeout on virtual time", .timeLimit(.minutes(20)))
 struct CancelledSleepTests {
-  /// Returns the virtual time that passes in a body.
   private func elapsed(_ body: @escaping @Sendable (VirtualTime) async throws -> Void) async throws -> Duration {
     try await VirtualTime.onResidentThread { time in
       try await body(time)

@@ -75,7 +75,6 @@ struct TaskTests {
       let early = Task(executorPreference: time.thread) { try await Task.sleep(for: .seconds(1), clock: clock) }
       early.cancel()
       await #expect(throws: CancellationError.self) { try await early.value }
-      // A date in the past.
       try await clock.sleep(until: began)
       #expect(time.elapsed == .nanoseconds(2_234_567_891))
     }

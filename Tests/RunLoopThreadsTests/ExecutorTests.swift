@@ -8,7 +8,6 @@ import TestSupport
 @testable import RunLoopCore
 @testable import RunLoopThreads
 
-/// Counts the blocks and jobs that a loop calls out.
 private final class CallOutCount: Sendable {
   private let calls = Atomic<Int>(0)
 

@@ -55,7 +55,6 @@ private final class Stress: Sendable {
     for user in users { try user.join() }
   }
 
-  /// The life of one resident thread.
   private func live(_ random: inout SplitMix64) throws {
     var handle: ResidentThread? = try ResidentThread()
     guard let core = handle?.core else { return }

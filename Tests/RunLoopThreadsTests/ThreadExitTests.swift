@@ -167,7 +167,6 @@ struct ThreadExitTests {
   func hookOfMany() throws {
     Hook.install()
     let thread = Thread.started {
-      // As many ends of threads.
       for _ in 0..<20_000 { LoadHook.threadWillExit.call(Thread.current) }
     }
     try thread.join()

@@ -18,7 +18,6 @@ struct AsyncTransactionStressTests {
       transaction = Box(AsyncTransaction(group: group, workers: workers))
     }
 
-    /// Returns whether the calling thread is the last of three.
     func leave() -> Bool { threadsLeft.add() == 3 }
   }
 

@@ -217,7 +217,6 @@ struct RunLoopQueueTests {
 
 @Suite("The elements of a queue", .timeLimit(.minutes(20)))
 struct WaitingElementsTests {
-  /// Has the same hash value as all others.
   private struct Same: Hashable, Sendable {
     let number: Int
     func hash(into hasher: inout Hasher) {}

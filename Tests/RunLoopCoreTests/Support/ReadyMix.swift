@@ -17,7 +17,6 @@ final class ReadyMix: @unchecked Sendable {
 
   let loop: RunLoop
   let kinds: [ReadyKind]
-  /// The number of passes to count.
   private let passes: Int
   private var pass = 0
   /// The passes in which each item was served, indexed by kind and number.
@@ -35,7 +34,6 @@ final class ReadyMix: @unchecked Sendable {
     served = Array(repeating: [], count: 2 * ReadyKind.allCases.count)
   }
 
-  /// Adds the items and starts counting.
   func begin() {
     let observer = RunLoop.Observer(activities: .beforeTimers) { [unowned self] _, _ in
       pass += 1

@@ -31,7 +31,6 @@ extension RunLoop {
     log.write("]")
   }
 
-  /// Adds a port with waiting messages.
   @discardableResult
   func port(messages: Int, mode: Mode = .default, _ body: @escaping @Sendable () -> Void) -> Port {
     let port = Port { _, _ in body() }

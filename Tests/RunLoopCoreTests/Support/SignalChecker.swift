@@ -38,9 +38,7 @@ struct SignalChecker {
   }
 
   let variant: Variant
-  /// The number of signals of each signaller.
   let signals: [Int]
-  /// The number of passes of each loop.
   let passes: [Int]
   /// The loop whose mode the source enters meanwhile; it is in the other loops' modes from the beginning.
   var entered: Int?
@@ -112,7 +110,6 @@ private struct Signalling: Hashable {
   var signallers: [Signaller]
   var loops: [Loop]
   var entering: EnteringStep
-  /// The source's lock is held.
   var isLocked = false
   /// The number of times that the mark was set, and that a loop took it.
   var marked = 0

@@ -7,7 +7,6 @@ import TestSupport
 @testable import RunLoopCore
 
 extension RunLoop {
-  /// Adds a source for a descriptor.
   @discardableResult
   func watch(
     _ descriptor: Int32, _ events: DescriptorSource.Events = .readable, mode: Mode = .default,
@@ -18,7 +17,6 @@ extension RunLoop {
     return source
   }
 
-  /// The epoll set of a mode.
   func pollSet(_ mode: Mode = .default) -> PollSet? { table.withLock { $0.modes[mode]?.pollSet } }
 
   /// Waits until this loop, on another thread, has announced this kind of sleep.

@@ -8,7 +8,6 @@ import Testing
 
 @testable import RunLoopDisplay
 
-/// A view that counts its layouts and drawings.
 @MainActor
 private final class Probe: View {
   var layouts = 0

@@ -10,7 +10,6 @@ import Testing
 @Suite("A list that changes while it calls the program", .timeLimit(.minutes(20)))
 @MainActor
 struct ListChangeTests {
-  /// A row that reports when it is selected or deselected.
   private final class ReportingRow: ListRow {
     var report: ((ReportingRow) -> Void)?
 

@@ -18,7 +18,6 @@ struct ListRowsTests {
     var measured: [String] = []
     var hasHeights = false
     var selections: [Int?] = []
-    /// The number of rows that were made.
     var made = 100
 
     init(_ rows: [String]) { self.rows = rows }

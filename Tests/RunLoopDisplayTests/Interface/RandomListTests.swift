@@ -31,7 +31,6 @@ struct RandomListTests {
     private var depth = 0
     /// Whether a key press makes the list select.
     private var isKeyPressed = false
-    /// Whether the list is changed while it asks for rows.
     var changesWhileAsked = false
 
     init(seed: Int) { random = SplitMix64(seed: UInt64(seed)) }
@@ -45,7 +44,6 @@ struct RandomListTests {
       return rows.indices.contains(index) ? rows[index] : Row(id: -1, height: 1)
     }
 
-    /// The text of a row for the list's provider.
     func provide(_ index: Int) -> String {
       defer { if changesWhileAsked, depth == 0, random.oneIn(40) { change() } }
       return row(index).text
@@ -69,7 +67,6 @@ struct RandomListTests {
       change()
     }
 
-    /// Changes both the model and the list.
     func change() {
       guard let list else { return }
       depth += 1

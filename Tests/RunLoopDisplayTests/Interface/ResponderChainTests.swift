@@ -5,7 +5,6 @@ import Testing
 
 @testable import RunLoopDisplay
 
-/// A responder whose next responder can be set.
 @MainActor
 private final class Link: Responder {
   var following: Responder?

@@ -8,7 +8,6 @@ import Testing
 @Suite("The screen that views are composed to", .timeLimit(.minutes(20)))
 @MainActor
 struct ScreenTests {
-  /// A view that fills itself with one character.
   private final class Filled: View {
     let character: Character
     var draws = 0

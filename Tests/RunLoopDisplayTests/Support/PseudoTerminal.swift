@@ -38,7 +38,6 @@ final class PseudoTerminal {
 
   func resize(columns: Int, rows: Int) { crl_terminal_set_size(window, Int32(columns), Int32(rows)) }
 
-  /// Closes the window.
   func hangUp() {
     guard isOpen else { return }
     isOpen = false
@@ -152,7 +151,6 @@ final class PseudoTerminal {
     }
   }
 
-  /// Reads everything that the program has written.
   func readAll() { while read(from: window, to: &text, milliseconds: 100) {} }
 
   /// Waits for a line that the program reports, and drops earlier ones; `reads`: whether the window reads too.

@@ -21,7 +21,6 @@ final class HostedRig: @unchecked Sendable {
 
   func write(_ entry: String) { log.write(entry) }
 
-  /// All entries, separated by spaces.
   var text: String { log.text }
 
   /// Runs a mode, by default without a limit, and logs the result.
@@ -46,7 +45,6 @@ final class HostedRig: @unchecked Sendable {
     }
   }
 
-  /// Runs a body on another thread.
   func detach(_ body: @escaping @Sendable () -> Void) {
     threads.update { $0.append(startThread(body)) }
   }
@@ -89,14 +87,12 @@ func hostedHere(_ body: (HostedRig) throws -> Void) -> String {
 /// Lets the main loops serve each other again, after a test that ended this.
 func serveWithoutACallAgain() { RunLoop.main.mainService?.turn(on: true) }
 
-/// A source in Core Foundation's loop.
 final class CFSource: @unchecked Sendable {
   // Sendable: Core Foundation's functions can be called on any thread, and the body is Sendable.
   private let body: @Sendable () -> Void
   private(set) var source: CFRunLoopSource!
   private let descriptor: Int32
 
-  /// Creates a version 0 source.
   init(_ body: @escaping @Sendable () -> Void) {
     self.body = body
     descriptor = -1
@@ -136,7 +132,6 @@ final class CFSource: @unchecked Sendable {
   }
 }
 
-/// Returns Core Foundation's mode with the same name.
 func cfMode(_ mode: RunLoop.Mode) -> CFRunLoopMode {
   switch mode {
   case .default: kCFRunLoopDefaultMode

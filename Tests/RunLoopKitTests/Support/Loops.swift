@@ -33,7 +33,6 @@ final class Listener {
   deinit { NotificationCenter.default.removeObserver(token) }
 }
 
-/// A delegate that passes its messages to a closure.
 final class ClosureDelegate: PortDelegate {
   private let body: (PortMessage) -> Void
 

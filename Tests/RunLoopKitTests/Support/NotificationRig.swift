@@ -55,12 +55,10 @@ final class NotificationRig: @unchecked Sendable {
     queue.dequeueNotifications(matching: .named(name, from: sender), coalesceMask: mask)
   }
 
-  /// Journals the stages of a mode's runs.
   func observeStages(mode: RunLoop.Mode = .default) {
     loop.observe(journal, mode: mode)
   }
 
-  /// Calls a body at a stage, once.
   func once(
     _ activity: RunLoop.Activity, order: Int = 0, mode: RunLoop.Mode = .default, _ body: @escaping @Sendable () -> Void
   ) {
@@ -70,7 +68,6 @@ final class NotificationRig: @unchecked Sendable {
   /// Adds a source that is never signaled, which keeps the mode alive.
   func keepAlive(_ mode: RunLoop.Mode = .default) { loop.add(RunLoop.Source {}, forMode: mode) }
 
-  /// Adds a source that is already signaled.
   func signal(mode: RunLoop.Mode = .default, _ body: @escaping @Sendable () -> Void) {
     let source = RunLoop.Source(perform: body)
     loop.add(source, forMode: mode)

@@ -106,7 +106,6 @@ final class OwnOutput: OutputStream, WatchedStream {
   }
 }
 
-/// Logs a stream's events, and calls a closure.
 final class StreamListener: StreamDelegate, @unchecked Sendable {
   // Sendable: used only on the thread of the stream's loop.
   private let log: Log
@@ -131,7 +130,6 @@ final class StreamListener: StreamDelegate, @unchecked Sendable {
 }
 
 extension Stream {
-  /// Reads once, and logs the bytes.
   func read(_ count: Int, _ log: Log) {
     guard let stream = self as? InputStream else { return }
     var bytes = [UInt8](repeating: 0, count: count)
@@ -139,7 +137,6 @@ extension Stream {
     log.write(length < 0 ? "failed" : length == 0 ? "nothing" : String(decoding: bytes.prefix(length), as: UTF8.self))
   }
 
-  /// Writes once, and logs the number of bytes written.
   func write(_ text: String, _ log: Log) {
     guard let stream = self as? OutputStream else { return }
     let length = stream.write(Array(text.utf8), maxLength: text.utf8.count)

@@ -20,7 +20,6 @@ final class Debouncer: Sendable {
     timer.park()
   }
 
-  /// Reports a change.
   func report() { timer.move(after: delay) }
 
   deinit { timer.invalidate() }

@@ -30,7 +30,6 @@ extension Thread {
     try join()
   }
 
-  /// Whether the thread waits for another.
   var isWaiting: Bool { waiting.current != nil }
 }
 

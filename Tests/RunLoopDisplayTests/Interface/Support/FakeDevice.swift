@@ -12,7 +12,6 @@ final class FakeDevice: DisplayDevice {
   var size: Size
   weak var client: (any DisplayDeviceClient)?
   var isReadyForFrame = true
-  /// The frame presented last.
   private(set) var shown = Grid(size: .zero)
   private(set) var presentations = 0
   private(set) var scrolls: [ScrollHint] = []
@@ -92,7 +91,6 @@ final class FakeDevice: DisplayDevice {
     client?.device(self, didRead: events.count, events: events)
   }
 
-  /// The visible rows, one per line.
   var text: String {
     var rows = (0..<shown.size.height).map { shown.text(row: $0) }
     while rows.last == "" { rows.removeLast() }

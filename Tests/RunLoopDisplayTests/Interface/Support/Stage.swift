@@ -15,7 +15,6 @@ final class Stage: ApplicationTrace {
   let window: Window
   let application: Application
   let log = Log()
-  /// The steps that are logged.
   var logged: (ApplicationStep) -> Bool = { _ in true }
 
   /// Runs a test's body on the main actor's thread, as if it were the main thread.
@@ -68,7 +67,6 @@ final class Stage: ApplicationTrace {
 }
 
 extension String {
-  /// The text before the first occurrence of another.
   fileprivate func components(before other: String) -> String {
     var rest = self[...]
     while !rest.isEmpty, !rest.hasPrefix(other) { rest = rest.dropFirst() }
