@@ -65,7 +65,7 @@ private final class Tool {
 
   /// Ends it with a signal.
   ///
-  ///   If the tool does not end, reports what the kernel knows of it, and kills it.
+  /// If the tool does not end, reports what the kernel knows of it, and kills it.
   func end(by signal: Int32) throws {
     kill(number, signal)
     for _ in 0..<Tool.patience where isRunning { usleep(10_000) }

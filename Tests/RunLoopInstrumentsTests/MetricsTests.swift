@@ -362,7 +362,7 @@ import class RunLoopThreads.Thread
 
 /// Runs `body` with a resident thread that records and has called some blocks.
 ///
-///   Needs its own process, because the test process has more loops than leave records.
+/// Needs its own process, because the test process has more loops than leave records.
 private func recorded(_ blocks: Int, _ body: (ResidentThread) throws -> Void) throws {
   let holder = Instruments.hold(.record)
   defer { holder.release() }

@@ -5,7 +5,7 @@ import Testing
 
 /// Runs the tests of a suite on their own thread, one after another.
 ///
-///   They wait for other processes, for seconds. On the pool of Swift tasks, which has one thread per processor, they
+/// They wait for other processes, for seconds. On the pool of Swift tasks, which has one thread per processor, they
 /// would hold up all other tests.
 struct OwnThread: SuiteTrait, TestTrait, TestScoping {
   let isRecursive = true

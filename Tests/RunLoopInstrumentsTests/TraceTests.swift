@@ -389,7 +389,7 @@ import Testing
 
 /// Whether this process has mapped a file of a directory.
 ///
-///   Reads line by line, because Foundation takes a short read of a file without a size for its end.
+/// Reads line by line, because Foundation takes a short read of a file without a size for its end.
 private func isMapped(in directory: String) -> Bool {
   guard let file = fopen("/proc/self/maps", "r") else { return false }
   var line: UnsafeMutablePointer<CChar>?

@@ -38,7 +38,7 @@ final class Victim {
 
   /// The location of the program.
   ///
-  ///   RUNLOOP_VICTIMS in the environment names another directory, for programs that were built differently.
+  /// RUNLOOP_VICTIMS in the environment names another directory, for programs that were built differently.
   static func program(named name: String = "recorded-victim") -> URL {
     if name.hasPrefix("/") { return URL(fileURLWithPath: name) }
     if let other = ProcessInfo.processInfo.environment["RUNLOOP_VICTIMS"] {
@@ -52,7 +52,7 @@ final class Victim {
 
   /// Copies a program.
   ///
-  ///   Uses a separate process, because a child forked by another thread meanwhile would hold the copy open for
+  /// Uses a separate process, because a child forked by another thread meanwhile would hold the copy open for
   /// writing, so it could not be executed.
   static func copy(program name: String = "recorded-victim", to path: String) throws {
     let copy = Process()
@@ -77,7 +77,7 @@ final class Victim {
 
   /// Looks at the thirteen hanging loops for longer and longer, until something was seen.
   ///
-  ///   On a busy machine a hang may be over before anybody looks.
+  /// On a busy machine a hang may be over before anybody looks.
   static func hanging<Seen>(_ look: (Victim) throws -> Seen, until isSeen: (Seen) -> Bool) throws -> Seen {
     var seconds = 1.5
     while true {

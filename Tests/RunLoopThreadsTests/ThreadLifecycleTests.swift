@@ -6,6 +6,7 @@ import Testing
 
 @Suite("The lifecycle of a thread", .timeLimit(.minutes(20)))
 struct ThreadLifecycleTests {
+  /// All states, named by the events that lead to them.
   enum Path: String, CaseIterable, Codable, Sendable {
     case created, starting, executing, finished, failed
     case cancelled, cancelledStarting, cancelledExecuting, cancelledFinished, rejected
